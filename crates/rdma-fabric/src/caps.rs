@@ -1,0 +1,53 @@
+//! What a provider guarantees beyond the contract.
+
+/// Which later atomics a put is ordered before *without* a flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PutOrder {
+    /// None: flush first.
+    None,
+    /// Atomics of the same poster to the same target.
+    SameTarget,
+    /// Every later atomic of the same poster, whoever its target is.
+    AllTargets,
+}
+
+/// Capabilities: a protocol may skip a flush only where these allow it, and must not otherwise.
+///
+/// Values, never cargo features: ask [`crate::Fabric::caps`] at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Caps {
+    /// Put before atomic.
+    pub put_order: PutOrder,
+    /// Whether own-memory [`crate::Fabric::store`] and [`crate::Fabric::load`] are coherent with peers'
+    /// atomics on the same word.
+    pub coherent_atomics: bool,
+    /// Width of a notice's data in bits.
+    pub notice_bits: u32,
+    /// Whether session-mode queues exist in hardware.
+    pub session_queues: bool,
+    /// Whether operations complete at a target that computes without calling the fabric.
+    pub strong_progress: bool,
+    /// Whether memory that already exists can be registered.
+    pub register_existing: bool,
+    /// Whether [`crate::OpHandle::wait`] may block the calling thread.
+    pub blocking_wait: bool,
+    /// The longest single transfer in bytes; longer ones are split by the provider.
+    pub max_transfer: u64,
+}
+
+impl Caps {
+    /// The weakest provider: nothing is guaranteed beyond the contract.
+    pub const fn weakest() -> Self {
+        Caps {
+            put_order: PutOrder::None,
+            coherent_atomics: false,
+            notice_bits: 8,
+            session_queues: false,
+            strong_progress: false,
+            register_existing: false,
+            blocking_wait: false,
+            max_transfer: 16_777_215,
+        }
+    }
+}

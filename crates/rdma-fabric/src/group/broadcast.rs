@@ -1,0 +1,75 @@
+//! Binomial-tree broadcast and the offer that carries its data.
+
+use super::{Group, control::Field, control::theirs};
+use crate::{Fabric, Pod, Region, RegionAccess, RegionKey, RemoteAddr, Result};
+
+impl<F: Fabric> Group<F> {
+    /// Copy `value` of member `root` to all members.
+    ///
+    /// # Errors
+    /// As [`Group::barrier`]; [`crate::FabricError::NoSuchRank`] if `root` is no member;
+    /// [`crate::FabricError::OutOfMemory`] if the buffer can't be registered.
+    pub async fn broadcast<T: Pod + Unpin>(&mut self, root: usize, value: T) -> Result<T> {
+        self.rank(root)?;
+        self.barrier().await?;
+        let n = self.len();
+        // Numbering relative to the root: parent of v is v without its highest bit.
+        let v = (self.me + n - root) % n;
+        let buffer = self.fabric.alloc(size_of::<T>().max(1).next_multiple_of(8))?;
+        let own = buffer.span::<T>(&self.fabric, 0, 1)?;
+        if v == 0 {
+            self.fabric.write(&own, &[value])?;
+        } else {
+            let round = v.ilog2();
+            let parent = (v - (1 << round) + root) % n;
+            self.offer(parent, round, buffer.key()).await?;
+            self.receive(round).await?;
+        }
+        let first = if v == 0 { 0 } else { v.ilog2() + 1 };
+        for round in first..self.rounds() {
+            let child = v + (1 << round);
+            if child < n {
+                self.deliver::<T, _>((child + root) % n, round, 0, own.clone()).await?;
+            }
+        }
+        let mut out = [value];
+        self.fabric.read(&own, &mut out)?;
+        Ok(out[0])
+    }
+
+    /// Tell `member` where to put the data of this round.
+    pub(super) async fn offer(&self, member: usize, round: u32, buffer: RegionKey) -> Result<()> {
+        let (rank, key) = (self.rank(member)?, self.key(member));
+        let place = theirs(&self.fabric, rank, key, round, Field::OfferKey)?;
+        self.fabric.put_word(&place, buffer.to_bits()).await?;
+        self.fabric.flush(rank).await?;
+        let number = theirs(&self.fabric, rank, key, round, Field::Offer)?;
+        self.fabric.put_word(&number, self.epoch).await
+    }
+
+    /// Put `data` at `offset` elements of what `member` offered for this round.
+    pub(super) async fn deliver<T: Pod, S: crate::PutSource<F, T>>(
+        &self,
+        member: usize,
+        round: u32,
+        offset: usize,
+        data: S,
+    ) -> Result<()> {
+        let offered = self.control.own(&self.fabric, round, Field::Offer)?;
+        self.fabric.wait_until(&offered, self.deps(), |number| number == self.epoch).await?;
+        let key = self.fabric.load(&self.control.own(&self.fabric, round, Field::OfferKey)?)?;
+        let rank = self.rank(member)?;
+        let addr = RemoteAddr { rank, region: RegionKey::from_bits(key), offset: (offset * size_of::<T>()) as u64 };
+        let to = self.fabric.remote_span(addr, data.elements())?;
+        self.fabric.put(&to, data).await?;
+        self.fabric.flush(rank).await?;
+        let word = theirs(&self.fabric, rank, self.key(member), round, Field::Delivered)?;
+        self.fabric.put_word(&word, self.epoch).await
+    }
+
+    /// Wait until this round's data is here.
+    pub(super) async fn receive(&self, round: u32) -> Result<()> {
+        let delivered = self.control.own(&self.fabric, round, Field::Delivered)?;
+        self.fabric.wait_until(&delivered, self.deps(), |number| number == self.epoch).await.map(drop)
+    }
+}

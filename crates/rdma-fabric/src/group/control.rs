@@ -1,0 +1,52 @@
+//! A member's control block: one slot per round, written by that round's partner.
+
+use crate::{Fabric, LocalWord, Rank, RegionAccess, RegionKey, RemoteAddr, RemoteWord, Result};
+
+/// Words of a slot, in bytes from its start. Each is written by one partner at a time.
+#[derive(Clone, Copy)]
+pub(super) enum Field {
+    /// Number of the barrier that the partner has reached.
+    Barrier = 0,
+    /// Key bits of the buffer that the partner offers.
+    OfferKey = 8,
+    /// Number of the collective the offer belongs to; written after the key.
+    Offer = 16,
+    /// Number of the collective whose data the partner has delivered.
+    Delivered = 24,
+}
+
+const SLOT: usize = 64;
+/// Groups double at most this often: ranks are 32-bit numbers.
+const SLOTS: usize = 32;
+pub(super) const CONTROL_BYTES: usize = SLOT * SLOTS;
+
+pub(super) struct Control<F: Fabric> {
+    region: F::Region,
+}
+
+fn offset(round: u32, field: Field) -> usize {
+    round as usize * SLOT + field as usize
+}
+
+impl<F: Fabric> Control<F> {
+    pub(super) fn new(fabric: &F, region: F::Region) -> Result<Self> {
+        // Touch the last slot once, so that a provider with other cells fails here and not later.
+        region.word::<u64>(fabric, offset(SLOTS as u32 - 1, Field::Delivered))?;
+        Ok(Control { region })
+    }
+
+    pub(super) fn own(&self, fabric: &F, round: u32, field: Field) -> Result<LocalWord<F, u64>> {
+        self.region.word(fabric, offset(round, field))
+    }
+}
+
+/// The same field of another member's control block.
+pub(super) fn theirs<F: Fabric>(
+    fabric: &F,
+    rank: Rank,
+    region: RegionKey,
+    round: u32,
+    field: Field,
+) -> Result<RemoteWord<F, u64>> {
+    fabric.remote_word(RemoteAddr { rank, region, offset: offset(round, field) as u64 })
+}

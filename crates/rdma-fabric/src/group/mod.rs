@@ -1,0 +1,114 @@
+//! Groups of ranks and the small collectives that every protocol's set-up needs.
+//!
+//! Each collective takes O(log n) steps. They are for set-up, not for bulk data: a value is exchanged by
+//! offers. Who is to receive puts the address of its buffer and the operation's number into a slot of the
+//! sender's control block; the sender puts the data there and then the number into the receiver's slot.
+//! A data collective starts with a barrier, so that no slot of the one before is still in use.
+
+mod allgather;
+mod barrier;
+mod broadcast;
+mod control;
+mod split;
+
+use crate::{Deps, Fabric, FabricError, Rank, Region, RegionKey, Result};
+use control::{CONTROL_BYTES, Control};
+use core::fmt;
+use std::sync::Arc;
+
+/// An ordered set of ranks with a numbering of its own.
+///
+/// All members make the same collective calls on it in the same order; `&mut` keeps one rank from
+/// running two at once. The world group stores no table of its members.
+pub struct Group<F: Fabric> {
+    fabric: F,
+    members: Members,
+    /// My number in this group.
+    me: usize,
+    /// My control block; registered as long as the group lives.
+    control: Control<F>,
+    /// Number of collectives started on this group: the value that all its flags are compared with.
+    /// Grows by one per collective on every member alike.
+    epoch: u64,
+}
+
+enum Members {
+    /// All ranks of the job; control blocks are symmetric.
+    World { ranks: usize, key: RegionKey },
+    /// These ranks, in this order, with the keys of their control blocks.
+    Listed { ranks: Arc<[Rank]>, keys: Arc<[RegionKey]> },
+}
+
+impl<F: Fabric> fmt::Debug for Group<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Group(member {} of {}, collective {})", self.me, self.len(), self.epoch)
+    }
+}
+
+impl<F: Fabric> Group<F> {
+    /// The group of all ranks. Collective over the job.
+    ///
+    /// # Errors
+    /// As [`Fabric::alloc_symmetric`].
+    pub async fn world(fabric: &F) -> Result<Self> {
+        let region = fabric.alloc_symmetric(CONTROL_BYTES).await?;
+        Ok(Group {
+            me: fabric.rank().index(),
+            members: Members::World { ranks: fabric.ranks(), key: region.key() },
+            control: Control::new(fabric, region)?,
+            fabric: fabric.clone(),
+            epoch: 0,
+        })
+    }
+
+    /// Number of members.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        match &self.members {
+            Members::World { ranks, .. } => *ranks,
+            Members::Listed { ranks, .. } => ranks.len(),
+        }
+    }
+
+    /// My number in the group, from 0.
+    pub fn me(&self) -> usize {
+        self.me
+    }
+
+    /// The rank of a member.
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`] if there is no member of that number.
+    pub fn rank(&self, member: usize) -> Result<Rank> {
+        match &self.members {
+            Members::World { ranks, .. } if member < *ranks => Ok(Rank::new(member as u32)),
+            Members::Listed { ranks, .. } if member < ranks.len() => Ok(ranks[member]),
+            _ => Err(FabricError::NoSuchRank { rank: Rank::new(member as u32), ranks: self.len() }),
+        }
+    }
+
+    /// The fabric the group lives on.
+    pub fn fabric(&self) -> &F {
+        &self.fabric
+    }
+
+    fn key(&self, member: usize) -> RegionKey {
+        match &self.members {
+            Members::World { key, .. } => *key,
+            Members::Listed { keys, .. } => keys[member],
+        }
+    }
+
+    /// What a wait inside a collective depends on: every member.
+    fn deps(&self) -> Deps<'_> {
+        match &self.members {
+            Members::World { .. } => Deps::All,
+            Members::Listed { ranks, .. } => Deps::Ranks(ranks),
+        }
+    }
+
+    /// Number of steps that reach `len` members by doubling.
+    fn rounds(&self) -> u32 {
+        self.len().next_power_of_two().trailing_zeros()
+    }
+}

@@ -1,0 +1,67 @@
+//! Combinators for protocol code, which spawns nothing: it joins.
+
+use core::{
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    task::Poll,
+};
+
+/// Run two futures together until both are done.
+pub async fn join<A: Future, B: Future>(a: A, b: B) -> (A::Output, B::Output) {
+    let (mut a, mut b) = (pin!(a), pin!(b));
+    let (mut left, mut right) = (None, None);
+    poll_fn(|cx| {
+        if left.is_none()
+            && let Poll::Ready(out) = a.as_mut().poll(cx)
+        {
+            left = Some(out);
+        }
+        if right.is_none()
+            && let Poll::Ready(out) = b.as_mut().poll(cx)
+        {
+            right = Some(out);
+        }
+        if left.is_some() && right.is_some() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    (left.expect("polled to the end"), right.expect("polled to the end"))
+}
+
+/// Run futures together until all are done; outputs in the order given.
+pub async fn join_all<T: Future>(futures: impl IntoIterator<Item = T>) -> Vec<T::Output> {
+    let mut running: Vec<Option<Pin<Box<T>>>> = futures.into_iter().map(|f| Some(Box::pin(f))).collect();
+    let mut done: Vec<Option<T::Output>> = running.iter().map(|_| None).collect();
+    poll_fn(|cx| {
+        let mut left = 0;
+        for (slot, out) in running.iter_mut().zip(&mut done) {
+            if let Some(future) = slot {
+                match future.as_mut().poll(cx) {
+                    Poll::Ready(value) => (*out, *slot) = (Some(value), None),
+                    Poll::Pending => left += 1,
+                }
+            }
+        }
+        if left == 0 { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    done.into_iter().map(|out| out.expect("polled to the end")).collect()
+}
+
+/// What the first of two futures to finish yielded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Either<A, B> {
+    /// The first argument finished.
+    First(A),
+    /// The second did, and the first had not.
+    Second(B),
+}
+
+/// Run two futures until one is done and drop the other. The first has precedence in a tie.
+pub async fn race<A: Future, B: Future>(a: A, b: B) -> Either<A::Output, B::Output> {
+    let (mut a, mut b) = (pin!(a), pin!(b));
+    poll_fn(|cx| match a.as_mut().poll(cx) {
+        Poll::Ready(out) => Poll::Ready(Either::First(out)),
+        Poll::Pending => b.as_mut().poll(cx).map(Either::Second),
+    })
+    .await
+}

@@ -1,0 +1,54 @@
+//! One-sided communication: the contract between protocols and the networks they run on.
+//!
+//! The problem: protocols over remote memory access (locks, halo exchanges, matching areas) are written
+//! against one machine's interface and can then be neither measured elsewhere nor checked. This crate is the
+//! small set of words in which they can be written *once*: real shared memory, a simulated network in virtual
+//! time and model checkers all implement [`Fabric`].
+//!
+//! # The words
+//! * A [`Rank`] is a member of the job; a [`Node`] a machine; a [`Group`] an ordered set of ranks with
+//!   barrier, broadcast and allgather.
+//! * Memory is [allocated](Fabric::alloc) from the fabric as a [`Region`]; peers address it by
+//!   ([`Rank`], [`RegionKey`], offset) and *resolve* that once into a [`RemoteWord`] or [`RemoteSpan`].
+//! * An [operation](Operation) is *posted* and yields a [handle](OpHandle); when that is done, the operation
+//!   is *complete*; a put is *visible* at its target after a [flush](Fabric::flush).
+//! * A rank waits only for its own memory or queues: [`Fabric::wait_until`], [`Fabric::next_notice`].
+//! * A [`Program`] is what every rank runs. A provider's launcher starts it; this crate has none.
+//!
+//! # Safety
+//! All of it is safe to call. Memory that others may write is never handed out as a slice: it is read and
+//! written by copying. What a wrong peer can do is to write wrong *values* into memory that was registered for it.
+
+#![forbid(unsafe_code)]
+
+mod caps;
+mod error;
+mod fabric;
+mod group;
+mod handle;
+pub mod join;
+mod notice;
+pub mod op;
+mod pointer;
+mod program;
+mod rank;
+mod region;
+mod time;
+mod wait;
+mod word;
+
+pub use bytemuck::{self, Pod, Zeroable};
+pub use caps::{Caps, PutOrder};
+pub use error::{FabricError, Refused, Result};
+pub use fabric::Fabric;
+pub use group::Group;
+pub use handle::{Completed, OpHandle};
+pub use notice::{Notice, PutOptions};
+pub use op::{GetSink, Operation, PutSource};
+pub use pointer::{LocalSpan, LocalWord, Location, RemoteSpan, RemoteWord};
+pub use program::{Program, ProgramResult};
+pub use rank::{Node, Rank};
+pub use region::{Region, RegionAccess, RegionKey, RemoteAddr};
+pub use time::Time;
+pub use wait::Deps;
+pub use word::{Amo, AtomicWord};

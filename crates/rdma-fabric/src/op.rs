@@ -1,0 +1,213 @@
+//! Operations as values, so that a refused one can come back.
+//!
+//! [`Fabric::try_post`] and [`Fabric::post`] take any [`Operation`]; the short methods of [`Fabric`]
+//! (`put`, `get`, `fetch_add`, …) post and wait in one step.
+
+use crate::{
+    Amo, AtomicWord, FabricError, LocalSpan, PutOptions, Rank, Refused, RemoteSpan, RemoteWord, Result, fabric::Fabric,
+};
+use bytemuck::Pod;
+use core::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+/// Where the bytes of a put come from.
+#[derive(Debug)]
+pub enum SourceView<'a, L> {
+    /// A buffer that the operation owns.
+    Bytes(&'a [u8]),
+    /// Own registered memory.
+    Registered(&'a L),
+}
+
+/// Where the bytes of a get go.
+#[derive(Debug)]
+pub enum SinkView<'a, L> {
+    /// A buffer that the operation owns.
+    Bytes(&'a mut [u8]),
+    /// Own registered memory.
+    Registered(&'a L),
+}
+
+/// What a put may take its elements from: a `Vec<T>`, a `Box<[T]>`, an array (for short puts, which
+/// Tofu carries inside the descriptor), or a [`LocalSpan`] of registered memory. It comes back when the
+/// put is complete.
+pub trait PutSource<F: Fabric, T: Pod>: Unpin + 'static {
+    /// Number of elements.
+    fn elements(&self) -> usize;
+    /// The bytes.
+    fn view(&self) -> SourceView<'_, F::Loc>;
+}
+
+/// What a get may deliver to: a `Vec<T>`, a `Box<[T]>`, an array, or a [`LocalSpan`]. The number of
+/// its elements says how much to get.
+pub trait GetSink<F: Fabric, T: Pod>: Unpin + 'static {
+    /// Number of elements.
+    fn elements(&self) -> usize;
+    /// The bytes.
+    fn view(&mut self) -> SinkView<'_, F::Loc>;
+}
+
+macro_rules! owned_buffer {
+    ($([$($generics:tt)*] $buffer:ty),*) => {$(
+        impl<F: Fabric, T: Pod + Unpin, $($generics)*> PutSource<F, T> for $buffer {
+            #[inline]
+            fn elements(&self) -> usize { self.len() }
+            #[inline]
+            fn view(&self) -> SourceView<'_, F::Loc> { SourceView::Bytes(bytemuck::cast_slice(&self[..])) }
+        }
+        impl<F: Fabric, T: Pod + Unpin, $($generics)*> GetSink<F, T> for $buffer {
+            #[inline]
+            fn elements(&self) -> usize { self.len() }
+            #[inline]
+            fn view(&mut self) -> SinkView<'_, F::Loc> { SinkView::Bytes(bytemuck::cast_slice_mut(&mut self[..])) }
+        }
+    )*};
+}
+owned_buffer!([] Vec<T>, [] Box<[T]>, [const N: usize] [T; N]);
+
+impl<F: Fabric, T: Pod> PutSource<F, T> for LocalSpan<F, T> {
+    fn elements(&self) -> usize {
+        self.len()
+    }
+    fn view(&self) -> SourceView<'_, F::Loc> {
+        SourceView::Registered(self.loc())
+    }
+}
+
+impl<F: Fabric, T: Pod> GetSink<F, T> for LocalSpan<F, T> {
+    fn elements(&self) -> usize {
+        self.len()
+    }
+    fn view(&mut self) -> SinkView<'_, F::Loc> {
+        SinkView::Registered(self.loc())
+    }
+}
+
+/// Something that can be posted.
+pub trait Operation<F: Fabric>: Sized + Unpin {
+    /// What its handle yields.
+    type Output: Unpin + 'static;
+
+    /// Post it through `fabric`, or get it back.
+    ///
+    /// # Errors
+    /// [`Refused::Full`] when there is no room now, [`Refused::Failed`] when it is impossible.
+    fn start(self, fabric: &F) -> Result<F::Handle<Self::Output>, Refused<Self>>;
+
+    /// Whose notice queue it needs room in, if any.
+    fn notifies(&self) -> Option<Rank> {
+        None
+    }
+}
+
+/// Write elements into some rank's memory.
+#[derive(Debug)]
+pub struct Put<'a, F: Fabric, T: Pod, S> {
+    /// Where to.
+    pub to: &'a RemoteSpan<F, T>,
+    /// What.
+    pub from: S,
+    /// Notice and session advance.
+    pub options: PutOptions,
+}
+
+impl<F: Fabric, T: Pod, S: PutSource<F, T>> Operation<F> for Put<'_, F, T, S> {
+    type Output = S;
+
+    #[inline]
+    fn start(self, fabric: &F) -> Result<F::Handle<S>, Refused<Self>> {
+        let Put { to, from, options } = self;
+        if from.elements() != to.len() {
+            let error = FabricError::LengthMismatch { have: from.elements(), want: to.len() };
+            return Err(Refused::Failed(error, Put { to, from, options }));
+        }
+        fabric.try_put(to, from, options).map_err(|refused| refused.map(|from| Put { to, from, options }))
+    }
+
+    fn notifies(&self) -> Option<Rank> {
+        self.options.notice.map(|_| self.to.rank())
+    }
+}
+
+/// Read elements of some rank's memory.
+#[derive(Debug)]
+pub struct Get<'a, F: Fabric, T: Pod, D> {
+    /// Where from.
+    pub from: &'a RemoteSpan<F, T>,
+    /// Where to.
+    pub to: D,
+}
+
+impl<F: Fabric, T: Pod, D: GetSink<F, T>> Operation<F> for Get<'_, F, T, D> {
+    type Output = D;
+
+    #[inline]
+    fn start(self, fabric: &F) -> Result<F::Handle<D>, Refused<Self>> {
+        let Get { from, to } = self;
+        if to.elements() != from.len() {
+            let error = FabricError::LengthMismatch { have: to.elements(), want: from.len() };
+            return Err(Refused::Failed(error, Get { from, to }));
+        }
+        fabric.try_get(from, to).map_err(|refused| refused.map(|to| Get { from, to }))
+    }
+}
+
+/// A remote atomic; yields the value before.
+#[derive(Debug)]
+pub struct Atomic<'a, F: Fabric, W: AtomicWord> {
+    /// The word.
+    pub word: &'a RemoteWord<F, W>,
+    /// What to do to it.
+    pub amo: Amo<W>,
+}
+
+impl<F: Fabric, W: AtomicWord> Operation<F> for Atomic<'_, F, W> {
+    type Output = W;
+
+    #[inline]
+    fn start(self, fabric: &F) -> Result<F::Handle<W>, Refused<Self>> {
+        fabric.try_atomic(self.word, self.amo).map_err(|refused| refused.map(|()| self))
+    }
+}
+
+/// Nothing, in order with the other commands of the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Nop;
+
+impl<F: Fabric> Operation<F> for Nop {
+    type Output = ();
+
+    #[inline]
+    fn start(self, fabric: &F) -> Result<F::Handle<()>, Refused<Self>> {
+        fabric.try_nop().map_err(|refused| refused.map(|()| Nop))
+    }
+}
+
+/// Posts when first polled and waits for the end; gives the operation back if there is no room.
+pub(crate) enum Once<'a, F: Fabric, O: Operation<F>> {
+    Start(&'a F, O),
+    Posted(F::Handle<O::Output>),
+    Over,
+}
+
+impl<F: Fabric, O: Operation<F>> Future for Once<'_, F, O> {
+    type Output = Result<Result<O::Output>, O>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Once::Start(..) = *self
+            && let Once::Start(fabric, op) = core::mem::replace(&mut *self, Once::Over)
+        {
+            match op.start(fabric) {
+                Ok(handle) => *self = Once::Posted(handle),
+                Err(Refused::Failed(error, _)) => return Poll::Ready(Ok(Err(error))),
+                Err(Refused::Full(op)) => return Poll::Ready(Err(op)),
+            }
+        }
+        let Once::Posted(handle) = &mut *self else { unreachable!("polled after the end") };
+        Pin::new(handle).poll(cx).map(Ok)
+    }
+}

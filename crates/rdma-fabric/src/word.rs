@@ -1,0 +1,101 @@
+//! The integers that remote atomics work on.
+
+use bytemuck::Pod;
+use core::fmt::Debug;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for u32 {}
+    impl Sealed for i32 {}
+    impl Sealed for u64 {}
+    impl Sealed for i64 {}
+}
+
+/// An integer of 4 or 8 bytes that every provider's atomics support: `u32`, `i32`, `u64`, `i64`.
+///
+/// Providers see the bits zero-extended to 64; arithmetic wraps at the word's own width.
+pub trait AtomicWord: Pod + Eq + Ord + Debug + Send + Sync + Unpin + sealed::Sealed {
+    /// Size and required alignment in bytes: 4 or 8.
+    const BYTES: usize;
+
+    /// The bits, zero-extended.
+    fn to_bits(self) -> u64;
+
+    /// The word with these low bits; higher bits are ignored.
+    fn from_bits(bits: u64) -> Self;
+}
+
+macro_rules! atomic_word {
+    ($($word:ty: $unsigned:ty),*) => {$(
+        impl AtomicWord for $word {
+            const BYTES: usize = size_of::<$word>();
+            #[inline(always)]
+            fn to_bits(self) -> u64 { self as $unsigned as u64 }
+            #[inline(always)]
+            fn from_bits(bits: u64) -> Self { bits as $word }
+        }
+    )*};
+}
+atomic_word!(u32: u32, i32: u32, u64: u64, i64: u64);
+
+/// A read-modify-write on one word. All of them return the value before.
+///
+/// The set is what the Tofu2 NIC offers as ARMW (Hatanaka et al., section 4.1) plus the exclusive or
+/// of its programming interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amo<W> {
+    /// Add, wrapping.
+    Add(W),
+    /// Store, fetching what was there.
+    Swap(W),
+    /// Store `new` if the word equals `expected`.
+    CompareSwap {
+        /// What the word must hold.
+        expected: W,
+        /// What it holds afterwards if it did.
+        new: W,
+    },
+    /// Bitwise or.
+    Or(W),
+    /// Bitwise and.
+    And(W),
+    /// Bitwise exclusive or.
+    Xor(W),
+}
+
+impl<W: AtomicWord> Amo<W> {
+    /// The word's value after the operation on `old`: the arithmetic every provider must agree on.
+    #[inline]
+    pub fn apply(self, old: W) -> W {
+        let bits = |f: fn(u64, u64) -> u64, v: W| W::from_bits(f(old.to_bits(), v.to_bits()));
+        match self {
+            Amo::Add(v) => bits(u64::wrapping_add, v),
+            Amo::Swap(v) => v,
+            Amo::CompareSwap { expected, new } => {
+                if old == expected {
+                    new
+                } else {
+                    old
+                }
+            }
+            Amo::Or(v) => bits(|a, b| a | b, v),
+            Amo::And(v) => bits(|a, b| a & b, v),
+            Amo::Xor(v) => bits(|a, b| a ^ b, v),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_wraps_at_the_words_width() {
+        assert_eq!(Amo::Add(1u32).apply(u32::MAX), 0);
+        assert_eq!(Amo::Add(-1i32).apply(0), -1);
+        assert_eq!(Amo::Add(-4i64).apply(3), -1);
+        assert_eq!(Amo::And(!2u64).apply(7), 5);
+        assert_eq!(Amo::CompareSwap { expected: 1, new: 9 }.apply(2u32), 2);
+        assert_eq!(Amo::CompareSwap { expected: 2, new: 9 }.apply(2u32), 9);
+    }
+}
