@@ -1,0 +1,93 @@
+//! How fast the virtual-time provider is: every rank of a large machine locks and unlocks one readers lock
+//! (two remote fetch-adds) several times.
+//!
+//! `cargo run --release -p tofu2-sim --example virt_speed [k | lock] [pairs]`
+//!
+//! * `k`: 663,552 ranks on the K computer's 82,944 nodes, latency-only network, 10 pairs.
+//! * `lock`: 128 nodes of FX100 with 1, 8 and 32 ranks each, routers, 1000 pairs.
+
+use rdma_fabric::{Rank, Region, RemoteAddr};
+use std::error::Error;
+use tofu2_sim::virt::{Job, NetworkModel, Platform, Run, Torus};
+
+rdma_fabric::program! {
+    /// So many pairs of fetch-adds on a word of rank 0.
+    async fn pairs<F>(fabric: F, pairs: u32) -> () {
+        let home = fabric.alloc_symmetric(64).await?;
+        let addr = RemoteAddr { rank: Rank::new(0), region: home.key(), offset: 0 };
+        let word = fabric.remote_word::<u64>(addr)?;
+        for _ in 0..pairs {
+            fabric.fetch_add(&word, 1).await?;
+            fabric.fetch_add(&word, u64::MAX).await?;
+        }
+        // Ranks may not take away the home's memory under the others.
+        if fabric.rank().number() == 0 {
+            let own = fabric.local_word::<u64>(addr)?;
+            let mut left = fabric.ranks() as u64 - 1;
+            while left > 0 {
+                fabric.sleep(std::time::Duration::from_millis(1)).await;
+                left = fabric.ranks() as u64 - 1 - (fabric.load(&own)? >> 32);
+            }
+        } else {
+            drop(fabric.post(rdma_fabric::op::Atomic { word: &word, amo: rdma_fabric::Amo::Add(1 << 32) }).await?);
+        }
+        Ok(())
+    }
+}
+
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(f64::NAN) * 1e-9
+}
+
+fn peak_kib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap_or(f64::NAN)
+}
+
+fn report(name: &str, ranks: usize, job: &Job<'_>, pairs_each: u32) -> Result<Run<()>, Box<dyn Error>> {
+    let before = cpu_seconds();
+    let run = job.run(&pairs { pairs: pairs_each })?;
+    let cpu = cpu_seconds() - before;
+    let stats = &run.stats;
+    println!(
+        "{name}: {} events, {} polls in {cpu:.2} CPU s: {:.2} M events/s, {:.0} ns per atomic; end {}; {} B/rank estimated, {:.0} B/rank resident at peak; hash {:016x}",
+        stats.events,
+        stats.polls,
+        stats.events as f64 / cpu * 1e-6,
+        cpu / stats.ops.atomics as f64 * 1e9,
+        stats.end,
+        stats.bytes_per_rank,
+        peak_kib() * 1024.0 / ranks as f64,
+        stats.trace_hash,
+    );
+    Ok(run)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    let which = args.next().unwrap_or_else(|| "k".into());
+    let platform = Platform::fx100();
+    match which.as_str() {
+        "k" => {
+            let pairs_each = args.next().map_or(Ok(10), |n| n.parse())?;
+            let job = Job::new(&platform, 663_552).ranks_per_node(8).torus(Torus::k_computer());
+            report("k", 663_552, &job, pairs_each)?;
+        }
+        "lock" => {
+            let pairs_each = args.next().map_or(Ok(1000), |n| n.parse())?;
+            for ppn in [1, 8, 32] {
+                let job = Job::new(&platform, 128 * ppn)
+                    .ranks_per_node(ppn as u32)
+                    .torus(Torus::new(&[2, 4, 16])?)
+                    .network(NetworkModel::Router);
+                let run = report(&format!("lock ppn {ppn}"), 128 * ppn, &job, pairs_each)?;
+                let first = run.finish_times.iter().skip(1).min();
+                println!("  first finisher {}", first.map_or(String::new(), ToString::to_string));
+            }
+        }
+        other => return Err(format!("{other}: k or lock").into()),
+    }
+    Ok(())
+}

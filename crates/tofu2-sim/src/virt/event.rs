@@ -1,0 +1,60 @@
+//! What can happen at a moment: 16 bytes, no closure.
+
+/// What an event is about. The subject is a rank, an operation slot, or a place in a node, as the kind says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// Poll a rank's task. Subject: rank.
+    Resume,
+    /// A command or its data has passed the target's receive engine. Subject: operation slot.
+    Arrive,
+    /// An atomic reaches the door of an idle atomic unit. Subject: node.
+    Door,
+    /// The atomic unit has finished one operation. Subject: node.
+    Served,
+    /// A result has reached the poster. Subject: operation slot.
+    Complete,
+    /// The head packet of an input queue is ready to move. Subject: node; detail: input queue.
+    Head,
+    /// A link or a receive engine is free again. Subject: node; detail: output.
+    Output,
+}
+
+/// A moment and what happens then. The order of equal times is the order of scheduling.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Event {
+    /// Picoseconds.
+    pub(super) time: u64,
+    subject: u32,
+    detail: u16,
+    kind: Kind,
+}
+
+impl Event {
+    #[inline]
+    pub(super) fn new(time: u64, kind: Kind, subject: u32) -> Self {
+        Event { time, subject, detail: 0, kind }
+    }
+
+    #[inline]
+    pub(super) fn detailed(time: u64, kind: Kind, subject: u32, detail: u16) -> Self {
+        Event { time, subject, detail, kind }
+    }
+
+    #[inline]
+    pub(super) fn kind(self) -> Kind {
+        self.kind
+    }
+
+    #[inline]
+    pub(super) fn subject(self) -> u32 {
+        self.subject
+    }
+
+    #[inline]
+    pub(super) fn detail(self) -> u16 {
+        self.detail
+    }
+}
+
+const _: () = assert!(size_of::<Event>() == 16);

@@ -1,0 +1,188 @@
+//! The loop that polls tasks and handles events, one after the other, on one thread.
+//!
+//! A task is a boxed future; an event names the rank to resume. Tasks are polled with one waker for the whole run, which only says
+//! that the task being polled wants another turn; that costs it the platform's `yield` time, so that a program
+//! that polls in a loop lets virtual time pass. Wakers of combinators are kept aside and woken whenever the rank is resumed.
+
+use super::{fabric::VirtFabric, prefetch::prefetch, world::World};
+use crate::JobError;
+use rdma_fabric::{ProgramResult, Rank, Time};
+use std::{
+    any::Any,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll, Waker},
+};
+
+/// Told every so many events: their number and the time.
+pub(super) type Progress<'a> = dyn FnMut(u64, Time) + 'a;
+
+pub(super) struct Executor<'a, 'p, Fut, T> {
+    world: Rc<World>,
+    tasks: Vec<Option<Pin<Box<Fut>>>>,
+    pub(super) outs: Vec<Option<T>>,
+    pub(super) finish_times: Vec<Time>,
+    failure: Option<JobError>,
+    /// The rank whose task was last located ahead of its turn.
+    soon: u32,
+    left: usize,
+    pub(super) polls: u64,
+    progress: Option<(u64, &'a mut Progress<'p>)>,
+}
+
+impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T> {
+    pub(super) fn new(
+        world: Rc<World>,
+        ranks: u32,
+        make: impl Fn(VirtFabric) -> Fut,
+        progress: Option<(u64, &'a mut Progress<'p>)>,
+    ) -> Self {
+        let fabric = |rank| VirtFabric { world: Rc::clone(&world), rank };
+        Executor {
+            tasks: (0..ranks).map(|rank| Some(Box::pin(make(fabric(rank))))).collect(),
+            outs: (0..ranks).map(|_| None).collect(),
+            finish_times: vec![Time::ZERO; ranks as usize],
+            failure: None,
+            soon: 0,
+            left: ranks as usize,
+            polls: 0,
+            progress,
+            world,
+        }
+    }
+
+    /// Runs until all ranks have ended.
+    pub(super) fn run(&mut self) -> Result<(), JobError> {
+        let mut report_at = self.progress.as_ref().map_or(u64::MAX, |(every, _)| *every);
+        loop {
+            self.run_ready();
+            if self.left == 0 {
+                break;
+            }
+            let mut core = self.world.core();
+            // Most events resume nobody: stay inside.
+            let mut more = true;
+            while more && core.run_queue.is_empty() && core.events < report_at {
+                more = core.step();
+                if let Some(rank) = core.soon.take() {
+                    // First where the task is, and one service later the task: the second needs the first.
+                    prefetch(&self.tasks[rank as usize]);
+                    if let Some(task) = &self.tasks[self.soon as usize] {
+                        prefetch(&**task);
+                    }
+                    self.soon = rank;
+                }
+            }
+            let (events, now) = (core.events, core.now);
+            drop(core);
+            if let Some((every, tell)) = &mut self.progress
+                && events >= report_at
+            {
+                tell(events, Time::from_picos(now));
+                report_at = events.saturating_add((*every).max(1));
+            }
+            if !more {
+                return Err(self.stuck());
+            }
+        }
+        match self.failure.take() {
+            None => Ok(()),
+            Some(failure) => Err(failure),
+        }
+    }
+
+    fn run_ready(&mut self) {
+        loop {
+            let mut core = self.world.core();
+            let Some(rank) = core.run_queue.pop_front() else {
+                core.spread_losses();
+                if core.run_queue.is_empty() {
+                    return;
+                }
+                continue;
+            };
+            let now = core.now;
+            let state = &mut core.ranks[rank as usize];
+            state.queued = false;
+            if state.cpu_until > now {
+                // Its CPU is busy: it looks when it is done.
+                let until = state.cpu_until;
+                core.wake_at(rank, until);
+                continue;
+            }
+            let wakers = match state.existing() {
+                Some(extra) if !extra.wakers.is_empty() => std::mem::take(&mut extra.wakers),
+                _ => Vec::new(),
+            };
+            drop(core);
+            wakers.into_iter().for_each(Waker::wake);
+            self.poll(rank);
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, rank: u32) {
+        let Some(task) = &mut self.tasks[rank as usize] else { return };
+        self.polls += 1;
+        self.world.take_again();
+        let mut cx = Context::from_waker(self.world.waker());
+        let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut cx)));
+        match polled {
+            Ok(Poll::Pending) => {
+                if self.world.take_again() {
+                    let mut core = self.world.core();
+                    let turn = core.now_of(rank).saturating_add(core.timing.yield_);
+                    core.wake_at(rank, turn);
+                }
+            }
+            Ok(Poll::Ready(Ok(out))) => {
+                self.outs[rank as usize] = Some(out);
+                self.end(rank, true);
+            }
+            Ok(Poll::Ready(Err(error))) => {
+                let rank_failed = JobError::RankFailed { rank: Rank::new(rank), error };
+                self.failure.get_or_insert(rank_failed);
+                self.end(rank, false);
+            }
+            Err(panic) => {
+                let message = message_of(&*panic);
+                self.failure.get_or_insert(JobError::RankPanicked { rank: Rank::new(rank), message });
+                self.end(rank, false);
+            }
+        }
+    }
+
+    fn end(&mut self, rank: u32, well: bool) {
+        // Dropping the task deregisters its memory; a panic in there changes nothing any more.
+        let task = self.tasks[rank as usize].take();
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(task)));
+        if let Err(panic) = &dropped {
+            let message = message_of(&**panic);
+            self.failure.get_or_insert(JobError::RankPanicked { rank: Rank::new(rank), message });
+        }
+        self.left -= 1;
+        let mut core = self.world.core();
+        self.finish_times[rank as usize] = Time::from_picos(core.now_of(rank));
+        core.end_of(rank, well && dropped.is_ok());
+    }
+
+    /// No event is pending and some ranks wait.
+    fn stuck(&mut self) -> JobError {
+        if let Some(failure) = self.failure.take() {
+            return failure;
+        }
+        let first = self.tasks.iter().position(Option::is_some).unwrap_or(0);
+        let at = Time::from_picos(self.world.core().now);
+        JobError::Deadlock { at, waiting: self.left, first: Rank::new(first as u32) }
+    }
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (_, Some(text)) => text.clone(),
+        _ => "(no text)".to_owned(),
+    }
+}

@@ -1,0 +1,284 @@
+//! Building and running a simulated job.
+
+use super::{
+    chance::Chance,
+    core::{Core, Parts},
+    executor::{Executor, Progress},
+    network::{Arbiter, NetworkModel, Router},
+    platform::{Platform, Timing},
+    queue::{EventQueue, QueueKind},
+    stats::{OpCounts, Stats},
+    topology::{Map, Torus},
+    world::World,
+};
+use crate::JobError;
+use rdma_fabric::{FabricError, Program, Time};
+use std::{cell::RefCell, fmt, time::Duration};
+
+/// Nodes that a network may have at most.
+const MAX_NODES: u32 = 1 << 24;
+
+/// A job: machine, size, placement, network, options. [`Job::run`] runs a program on it.
+///
+/// Ranks are placed in blocks: rank `r` is on node `r / ranks_per_node`, its node number gives its place in the torus. Rank `l` of a node
+/// sends through engine `l` modulo the number of engines.
+///
+/// The same job and program give the same run, event by event, on every machine.
+pub struct Job<'a> {
+    platform: Platform,
+    ranks: usize,
+    ranks_per_node: u32,
+    torus: Option<Torus>,
+    network: NetworkModel,
+    arbiter: Arbiter,
+    credits: u16,
+    receive_engines: u32,
+    seed: u64,
+    jitter: Duration,
+    shuffle_ties: bool,
+    queue: QueueKind,
+    count_ops: bool,
+    progress: RefCell<Option<(u64, Box<Progress<'a>>)>>,
+}
+
+impl fmt::Debug for Job<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job")
+            .field("platform", &self.platform.name())
+            .field("ranks", &self.ranks)
+            .field("ranks_per_node", &self.ranks_per_node)
+            .field("torus", &self.torus)
+            .field("network", &self.network)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a run has left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Run<T> {
+    /// What the ranks produced, by rank.
+    pub outs: Vec<T>,
+    /// Figures of the run.
+    pub stats: Stats,
+    /// When each rank finished.
+    pub finish_times: Vec<Time>,
+    /// Each rank's operations, if [`Job::count_ops`] asked for them.
+    pub ops_by_rank: Option<Vec<OpCounts>>,
+}
+
+impl<'a> Job<'a> {
+    /// `ranks` ranks on a machine: one per node, latency-only network, torus as near to a cube as possible.
+    pub fn new(platform: &Platform, ranks: usize) -> Self {
+        Job {
+            platform: platform.clone(),
+            ranks,
+            ranks_per_node: 1,
+            torus: None,
+            network: NetworkModel::default(),
+            arbiter: Arbiter::default(),
+            credits: 4,
+            receive_engines: 1,
+            seed: 0,
+            jitter: Duration::ZERO,
+            shuffle_ties: false,
+            queue: QueueKind::default(),
+            count_ops: false,
+            progress: RefCell::new(None),
+        }
+    }
+
+    /// So many ranks on each node.
+    #[must_use]
+    pub fn ranks_per_node(mut self, ranks_per_node: u32) -> Self {
+        self.ranks_per_node = ranks_per_node;
+        self
+    }
+
+    /// The shape of the network. It may have more nodes than the job needs.
+    #[must_use]
+    pub fn torus(mut self, torus: Torus) -> Self {
+        self.torus = Some(torus);
+        self
+    }
+
+    /// How messages travel.
+    #[must_use]
+    pub fn network(mut self, network: NetworkModel) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// How routers choose.
+    #[must_use]
+    pub fn arbiter(mut self, arbiter: Arbiter) -> Self {
+        self.arbiter = arbiter;
+        self
+    }
+
+    /// Packets that a virtual channel of a router's link port holds; at least 1. (Assumption, 4 unless told otherwise.)
+    #[must_use]
+    pub fn credits(mut self, credits: u16) -> Self {
+        self.credits = credits;
+        self
+    }
+
+    /// Spread what arrives at a node over so many receive engines, by the sender's number on its node. 1 unless told
+    /// otherwise: then everything arrives at engine 0.
+    #[must_use]
+    pub fn receive_tnis(mut self, engines: u32) -> Self {
+        self.receive_engines = engines;
+        self
+    }
+
+    /// Seed of jitter and tie shuffling.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Add a random latency up to `longest` to each leg of an operation. Order of messages is then kept only where the contract
+    /// promises it: another way to explore schedules.
+    #[must_use]
+    pub fn jitter(mut self, longest: Duration) -> Self {
+        self.jitter = longest;
+        self
+    }
+
+    /// Handle events of the same moment in random order.
+    #[must_use]
+    pub fn shuffle_ties(mut self, shuffle: bool) -> Self {
+        self.shuffle_ties = shuffle;
+        self
+    }
+
+    /// Which event queue to use; the run is the same.
+    #[must_use]
+    pub fn queue(mut self, queue: QueueKind) -> Self {
+        self.queue = queue;
+        self
+    }
+
+    /// Count operations per rank.
+    #[must_use]
+    pub fn count_ops(mut self, count: bool) -> Self {
+        self.count_ops = count;
+        self
+    }
+
+    /// Call `tell` with the number of events and the virtual time, every so many events.
+    #[must_use]
+    pub fn progress(self, every: u64, tell: impl FnMut(u64, Time) + 'a) -> Self {
+        *self.progress.borrow_mut() = Some((every.max(1), Box::new(tell)));
+        self
+    }
+
+    /// Links between the nodes of two ranks.
+    ///
+    /// # Errors
+    /// [`FabricError::Setting`], [`FabricError::NoSuchRank`].
+    pub fn hops(&self, a: rdma_fabric::Rank, b: rdma_fabric::Rank) -> Result<u32, FabricError> {
+        let plan = self.plan()?;
+        for rank in [a, b] {
+            if rank.index() >= self.ranks {
+                return Err(FabricError::NoSuchRank { rank, ranks: self.ranks });
+            }
+        }
+        Ok(plan.torus.hops(a.number() / self.ranks_per_node, b.number() / self.ranks_per_node))
+    }
+
+    fn plan(&self) -> Result<Plan, FabricError> {
+        let wrong = |name, problem: String| Err(FabricError::Setting { name, problem });
+        let timing = Timing::new(&self.platform, self.receive_engines)?;
+        let ranks = match u32::try_from(self.ranks) {
+            Ok(ranks) if ranks > 0 && ranks < u32::MAX => ranks,
+            _ => return wrong("ranks", format!("{}; 1 to {} are possible", self.ranks, u32::MAX - 1)),
+        };
+        let queues = timing.engines.saturating_mul(timing.queues_per_engine);
+        if self.ranks_per_node == 0 || self.ranks_per_node > queues {
+            return wrong("ranks_per_node", format!("{}; a node has {queues} control queues", self.ranks_per_node));
+        }
+        if timing.engines > 16 {
+            return wrong("platform constant", format!("engines is {}, more than 16", timing.engines));
+        }
+        if self.receive_engines == 0 || self.receive_engines > timing.engines {
+            return wrong("receive_tnis", format!("{}; a node has {}", self.receive_engines, timing.engines));
+        }
+        let nodes = ranks.div_ceil(self.ranks_per_node);
+        if nodes > MAX_NODES {
+            return wrong("ranks", format!("{ranks} ranks need {nodes} nodes; {MAX_NODES} are possible"));
+        }
+        let torus = self.torus.clone().unwrap_or_else(|| Torus::auto(nodes));
+        if torus.nodes() < nodes || torus.nodes() > MAX_NODES {
+            return wrong("torus", format!("{torus} has {} nodes, the job needs {nodes}", torus.nodes()));
+        }
+        Ok(Plan { timing, ranks, torus })
+    }
+
+    /// Run `program` on every rank.
+    ///
+    /// # Errors
+    /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] for the first rank that failed (the others are run to their end, so
+    /// that they can react), [`JobError::Deadlock`] when nothing can happen any more, [`JobError::Fabric`] for a setting.
+    pub fn run<P: Program>(&self, program: &P) -> Result<Run<P::Out>, JobError> {
+        let Plan { timing, ranks, torus } = self.plan()?;
+        let map = Map::new(&torus);
+        let nodes = torus.nodes();
+        let router = match self.network {
+            NetworkModel::Latency => None,
+            NetworkModel::Router => Some(Router::new(&map, nodes, timing.engines, self.credits, self.arbiter)),
+        };
+        let jitter = u64::try_from(self.jitter.as_nanos().saturating_mul(1000)).unwrap_or(u64::MAX / 4);
+        let world = World::new(Core::new(Parts {
+            queue: EventQueue::new(self.queue),
+            chance: Chance::new(self.seed, jitter.min(u64::MAX / 4), self.shuffle_ties),
+            timing,
+            map,
+            ranks,
+            ranks_per_node: self.ranks_per_node,
+            nodes,
+            receive_engines: self.receive_engines,
+            router,
+            count_ops: self.count_ops,
+        }));
+        let mut progress = self.progress.borrow_mut();
+        let progress = progress.as_mut().map(|(every, tell)| (*every, &mut **tell));
+        execute(world, ranks, |fabric| program.run(fabric), progress)
+    }
+}
+
+struct Plan {
+    timing: Timing,
+    ranks: u32,
+    torus: Torus,
+}
+
+fn execute<Fut, T>(
+    world: std::rc::Rc<World>,
+    ranks: u32,
+    make: impl Fn(super::VirtFabric) -> Fut,
+    progress: Option<(u64, &mut Progress<'_>)>,
+) -> Result<Run<T>, JobError>
+where
+    Fut: Future<Output = rdma_fabric::ProgramResult<T>>,
+{
+    let mut executor = Executor::new(std::rc::Rc::clone(&world), ranks, make, progress);
+    executor.run()?;
+    let mut core = world.core();
+    let shared = core.queue.peak_bytes() + core.slab.peak_bytes() + core.memory.peak_bytes();
+    let task = size_of::<Fut>() + size_of::<usize>() + size_of::<Option<T>>() + size_of::<Time>();
+    let stats = Stats {
+        events: core.events,
+        polls: executor.polls,
+        end: executor.finish_times.iter().copied().max().unwrap_or_default(),
+        trace_hash: core.trace.value(),
+        ops: core.counts,
+        bytes_per_rank: task + size_of_val(&core.ranks[0]) + shared.div_ceil(ranks as usize),
+    };
+    let ops_by_rank = core.counts_by_rank.take();
+    drop(core);
+    // All ranks have ended well, so each has left its output.
+    let outs = std::mem::take(&mut executor.outs).into_iter().flatten().collect();
+    Ok(Run { outs, stats, finish_times: std::mem::take(&mut executor.finish_times), ops_by_rank })
+}

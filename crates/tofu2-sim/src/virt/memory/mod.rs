@@ -1,0 +1,287 @@
+//! All ranks' registered memory.
+//!
+//! Storage comes into being when it is first written; what was never written reads as zero. A symmetric region stores the parts of
+//! consecutive ranks together in pieces of at most 64 KiB, so that a small region on each of many ranks costs its size and
+//! no allocation per rank.
+
+mod local;
+mod location;
+mod symmetric;
+
+pub use location::Loc;
+
+use bytemuck::{cast_slice, cast_slice_mut};
+use local::LocalTable;
+use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
+use symmetric::Symmetric;
+
+/// Set in the index of a symmetric region's key.
+const SYMMETRIC: u32 = 1 << 31;
+
+#[derive(Debug)]
+pub(super) struct Memory {
+    ranks: u32,
+    /// By sequence number of the collective allocation; numbers are not reused.
+    symmetric: Vec<Symmetric>,
+    /// By rank; grown when a rank first registers.
+    local: Vec<Option<Box<LocalTable>>>,
+    stored: Stored,
+}
+
+/// Bytes of storage.
+#[derive(Debug, Default)]
+struct Stored {
+    now: usize,
+    peak: usize,
+}
+
+impl Stored {
+    fn zeroed(&mut self, words: usize) -> Box<[u64]> {
+        self.now += words * 8;
+        self.peak = self.peak.max(self.now);
+        vec![0; words].into_boxed_slice()
+    }
+
+    fn drop(&mut self, words: &mut Box<[u64]>) {
+        self.now -= words.len() * 8;
+        *words = Box::default();
+    }
+}
+
+/// How a place can't be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// Deregistered.
+    Stale,
+    /// Never registered.
+    Never,
+}
+
+impl Memory {
+    pub(super) fn new(ranks: u32) -> Self {
+        Memory { ranks, symmetric: Vec::new(), local: Vec::new(), stored: Stored::default() }
+    }
+
+    /// The `number`-th symmetric region, seen from `rank`.
+    pub(super) fn join_symmetric(&mut self, rank: u32, number: u32, bytes: usize) -> Result<RegionKey> {
+        if number >= SYMMETRIC {
+            return Err(FabricError::TooManyRegions { rank: Rank::new(rank), limit: SYMMETRIC as usize });
+        }
+        match self.symmetric.get(number as usize) {
+            None => self.symmetric.push(Symmetric::new(rank, bytes, self.ranks)),
+            Some(there) if there.bytes() != bytes => {
+                return Err(FabricError::Mismatch {
+                    collective: "alloc_symmetric",
+                    rank: Rank::new(rank),
+                    theirs: bytes as u64,
+                    other: Rank::new(there.first()),
+                    ours: there.bytes() as u64,
+                });
+            }
+            Some(_) => {}
+        }
+        Ok(RegionKey { index: SYMMETRIC | number, generation: 0 })
+    }
+
+    pub(super) fn register(&mut self, rank: u32, bytes: usize) -> Result<RegionKey> {
+        let at = rank as usize;
+        if self.local.len() <= at {
+            self.local.resize_with(at + 1, || None);
+        }
+        self.local[at]
+            .get_or_insert_default()
+            .register(bytes)
+            .ok_or(FabricError::TooManyRegions { rank: Rank::new(rank), limit: SYMMETRIC as usize })
+    }
+
+    /// Frees the rank's part. The key is stale from now on.
+    pub(super) fn deregister(&mut self, rank: u32, key: RegionKey) {
+        if key.index & SYMMETRIC != 0 {
+            if let Some(region) = self.symmetric.get_mut((key.index & !SYMMETRIC) as usize) {
+                region.leave(rank, &mut self.stored);
+            }
+        } else if let Some(Some(table)) = self.local.get_mut(rank as usize) {
+            table.deregister(key, &mut self.stored);
+        }
+    }
+
+    /// Length of a live region in bytes.
+    #[inline]
+    fn len_of(&self, rank: u32, key: RegionKey) -> Result<usize, Gone> {
+        if key.index & SYMMETRIC != 0 {
+            let region = self.symmetric.get((key.index & !SYMMETRIC) as usize).ok_or(Gone::Never)?;
+            if key.generation != 0 {
+                return Err(Gone::Never);
+            }
+            if region.has_left(rank) { Err(Gone::Stale) } else { Ok(region.bytes()) }
+        } else {
+            self.local.get(rank as usize).and_then(|t| t.as_deref()).ok_or(Gone::Never)?.len_of(key)
+        }
+    }
+
+    /// Whether the region of a resolved place is still registered.
+    #[inline]
+    pub(super) fn is_live(&self, loc: &Loc) -> bool {
+        self.len_of(loc.rank, loc.key()).is_ok()
+    }
+
+    /// Checks key, bounds and alignment once.
+    pub(super) fn locate(&self, addr: RemoteAddr, len: usize, align: usize) -> Result<Loc> {
+        let RemoteAddr { rank, region, offset } = addr;
+        let region_len = self.len_of(rank.number(), region).map_err(|gone| match gone {
+            Gone::Stale => FabricError::StaleRegion { rank, region },
+            Gone::Never => FabricError::NoSuchRegion { rank, region },
+        })? as u64;
+        if offset.checked_add(len as u64).is_none_or(|end| end > region_len) {
+            return Err(FabricError::OutOfBounds { rank, region, offset, len: len as u64, region_len });
+        }
+        if align > 1 && offset % align as u64 != 0 {
+            return Err(FabricError::Misaligned { rank, region, offset, align });
+        }
+        Ok(Loc::new(rank.number(), region, offset, len as u64))
+    }
+
+    /// The words of a rank's part, if they were ever written, and where in them it begins.
+    #[inline]
+    fn words(&self, loc: &Loc) -> Option<(&[u64], usize)> {
+        if loc.index & SYMMETRIC != 0 {
+            self.symmetric[(loc.index & !SYMMETRIC) as usize].words(loc.rank)
+        } else {
+            let words = self.local.get(loc.rank as usize)?.as_deref()?.words(loc.index);
+            (!words.is_empty()).then_some((words, 0))
+        }
+    }
+
+    #[inline]
+    fn words_mut(&mut self, loc: &Loc) -> (&mut [u64], usize) {
+        if loc.index & SYMMETRIC != 0 {
+            self.symmetric[(loc.index & !SYMMETRIC) as usize].words_mut(loc.rank, &mut self.stored)
+        } else {
+            let table = self.local[loc.rank as usize].as_deref_mut();
+            (table.expect("a live local region has a table").words_mut(loc.index, &mut self.stored), 0)
+        }
+    }
+
+    /// A word of 4 or 8 bytes, zero-extended. The place is live and aligned.
+    #[inline]
+    pub(super) fn load(&self, loc: &Loc) -> u64 {
+        let Some((words, first)) = self.words(loc) else { return 0 };
+        let at = first + (loc.offset as usize >> 3);
+        if loc.len == 8 {
+            words[at]
+        } else {
+            u64::from(cast_slice::<u64, u32>(&words[at..=at])[loc.offset as usize >> 2 & 1])
+        }
+    }
+
+    /// Stores a word of 4 or 8 bytes. The place is live and aligned.
+    #[inline]
+    pub(super) fn store(&mut self, loc: &Loc, value: u64) {
+        let (words, first) = self.words_mut(loc);
+        let at = first + (loc.offset as usize >> 3);
+        if loc.len == 8 {
+            words[at] = value;
+        } else {
+            cast_slice_mut::<u64, u32>(&mut words[at..=at])[loc.offset as usize >> 2 & 1] = value as u32;
+        }
+    }
+
+    /// Copies out of a live place; `into` is as long as it.
+    pub(super) fn copy_out(&self, loc: &Loc, into: &mut [u8]) {
+        match self.words(loc) {
+            None => into.fill(0),
+            Some((words, first)) => {
+                let start = first * 8 + loc.offset as usize;
+                into.copy_from_slice(&cast_slice::<u64, u8>(words)[start..start + into.len()]);
+            }
+        }
+    }
+
+    /// Copies into a live place; `from` is as long as it.
+    pub(super) fn copy_in(&mut self, loc: &Loc, from: &[u8]) {
+        if !from.is_empty() {
+            let (words, first) = self.words_mut(loc);
+            let start = first * 8 + loc.offset as usize;
+            cast_slice_mut::<u64, u8>(words)[start..start + from.len()].copy_from_slice(from);
+        }
+    }
+
+    /// Most bytes of storage in use at once.
+    pub(super) fn peak_bytes(&self) -> usize {
+        self.stored.peak
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(rank: u32, region: RegionKey, offset: u64) -> RemoteAddr {
+        RemoteAddr { rank: Rank::new(rank), region, offset }
+    }
+
+    #[test]
+    fn symmetric_regions_cost_about_their_size() {
+        let mut memory = Memory::new(10_000);
+        let mut key = None;
+        for rank in 0..10_000 {
+            key = Some(memory.join_symmetric(rank, 0, 72).unwrap());
+        }
+        let key = key.unwrap();
+        assert_eq!(memory.stored.now, 0);
+        for rank in 0..10_000 {
+            let loc = memory.locate(at(rank, key, 64), 8, 8).unwrap();
+            assert_eq!(memory.load(&loc), 0);
+            memory.store(&loc, u64::from(rank));
+        }
+        assert!(memory.stored.now <= 10_000 * 72 + 65_536, "{}", memory.stored.now);
+        for rank in 0..10_000 {
+            let loc = memory.locate(at(rank, key, 64), 8, 8).unwrap();
+            assert_eq!(memory.load(&loc), u64::from(rank));
+            memory.deregister(rank, key);
+            assert!(!memory.is_live(&loc));
+        }
+        assert_eq!(memory.stored.now, 0);
+    }
+
+    #[test]
+    fn mismatch_names_both() {
+        let mut memory = Memory::new(4);
+        memory.join_symmetric(3, 0, 64).unwrap();
+        let error = memory.join_symmetric(1, 0, 65).unwrap_err();
+        assert_eq!(error.to_string(), "rank 1 called alloc_symmetric with 65, rank 3 with 64");
+    }
+
+    #[test]
+    fn local_regions_are_reused_under_a_new_generation() {
+        let mut memory = Memory::new(2);
+        let first = memory.register(1, 100).unwrap();
+        let loc = memory.locate(at(1, first, 96), 4, 4).unwrap();
+        memory.store(&loc, 7);
+        assert_eq!(memory.load(&loc), 7);
+        memory.deregister(1, first);
+        let second = memory.register(1, 100).unwrap();
+        assert_eq!((second.index, second.generation), (first.index, first.generation + 1));
+        assert!(!memory.is_live(&loc));
+        assert!(matches!(memory.locate(at(1, first, 0), 1, 1), Err(FabricError::StaleRegion { .. })));
+        let loc = memory.locate(at(1, second, 96), 4, 4).unwrap();
+        assert_eq!(memory.load(&loc), 0);
+        assert!(matches!(memory.locate(at(0, second, 0), 1, 1), Err(FabricError::NoSuchRegion { .. })));
+        assert!(matches!(memory.locate(at(1, second, 97), 4, 1), Err(FabricError::OutOfBounds { .. })));
+        assert!(matches!(memory.locate(at(1, second, u64::MAX), 4, 1), Err(FabricError::OutOfBounds { .. })));
+        assert!(matches!(memory.locate(at(1, second, 2), 4, 4), Err(FabricError::Misaligned { .. })));
+    }
+
+    #[test]
+    fn bytes_and_words_are_the_same_memory() {
+        let mut memory = Memory::new(3);
+        let key = memory.join_symmetric(0, 0, 40).unwrap();
+        let span = memory.locate(at(2, key, 3), 18, 1).unwrap();
+        memory.copy_in(&span, &[0xff; 18]);
+        let word = memory.locate(at(2, key, 16), 8, 8).unwrap();
+        assert_eq!(memory.load(&word).to_ne_bytes(), [255, 255, 255, 255, 255, 0, 0, 0]);
+        let mut out = [1; 40];
+        memory.copy_out(&memory.locate(at(2, key, 0), 40, 1).unwrap(), &mut out);
+        assert_eq!((out[2], out[3], out[20], out[21]), (0, 255, 255, 0));
+    }
+}

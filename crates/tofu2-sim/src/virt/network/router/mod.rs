@@ -1,0 +1,235 @@
+//! Routers: input queues with credits, arbitrated outputs, cut-through links.
+//!
+//! An event is needed only for a packet that has become the head of its queue before it has arrived, and for a link that is awaited. Everything
+//! that a freed buffer sets in motion upstream happens in the same event, from a work list.
+
+mod arbiter;
+mod node;
+mod packet;
+
+pub use arbiter::Arbiter;
+pub(in super::super) use packet::Packet;
+
+use super::super::{
+    event::{Event, Kind},
+    nic::{Receivers, Room},
+    platform::Timing,
+    queue::EventQueue,
+    topology::Map,
+};
+use arbiter::Turn;
+use node::{Output, RouterNode};
+use packet::Packets;
+
+#[derive(Debug)]
+pub(in super::super) struct Router {
+    /// Made when first passed.
+    nodes: Vec<Option<Box<RouterNode>>>,
+    packets: Packets,
+    /// Links of a node; also the number of the output to the receive engines and of the local input port.
+    links: u8,
+    engines: u8,
+    /// Packets that a virtual channel of a link port holds.
+    credits: u16,
+    arbiter: Arbiter,
+    /// Outputs (node, output) to look at.
+    work: Vec<(u32, u8)>,
+}
+
+/// What a router needs of its surroundings.
+#[derive(Debug)]
+pub(in super::super) struct Pump<'a> {
+    pub(in super::super) now: u64,
+    pub(in super::super) timing: &'a Timing,
+    pub(in super::super) map: &'a Map,
+    pub(in super::super) receivers: &'a mut Receivers,
+    pub(in super::super) queue: &'a mut EventQueue,
+    /// Packets that receive engines took, in order.
+    pub(in super::super) delivered: &'a mut Vec<Delivered>,
+}
+
+/// A packet that a receive engine took.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Delivered {
+    pub(in super::super) op: u32,
+    /// It was the message's last.
+    pub(in super::super) last: bool,
+}
+
+impl Router {
+    pub(in super::super) fn new(map: &Map, nodes: u32, engines: u32, credits: u16, arbiter: Arbiter) -> Self {
+        Router {
+            nodes: (0..nodes).map(|_| None).collect(),
+            packets: Packets::new(),
+            links: 2 * map.dimensions() as u8,
+            engines: engines as u8,
+            credits: credits.max(1),
+            arbiter,
+            work: Vec::new(),
+        }
+    }
+
+    /// Puts a packet at the end of its engine's queue at `node`.
+    pub(in super::super) fn inject(&mut self, pump: &mut Pump<'_>, node: u32, sender: u8, packet: Packet) {
+        let loops = packet.to == node;
+        let queue = 2 * self.links + sender + if loops { self.engines } else { 0 };
+        let packet = self.packets.insert(packet);
+        self.enqueue(pump, node, queue, packet);
+    }
+
+    #[inline]
+    fn enqueue(&mut self, pump: &mut Pump<'_>, node: u32, queue: u8, packet: u32) {
+        let (links, engines) = (self.links, self.engines);
+        let here =
+            self.nodes[node as usize].get_or_insert_with(|| Box::new(RouterNode::new(pump.map, node, links, engines)));
+        if here.push(&mut self.packets, queue, packet) {
+            self.present(pump, node, queue);
+        }
+    }
+
+    /// The head of a queue has changed: let it ask for its output, now or when it will have arrived.
+    #[inline]
+    fn present(&mut self, pump: &mut Pump<'_>, node: u32, queue: u8) {
+        let Some(here) = self.nodes[node as usize].as_deref_mut() else { return };
+        let Some(head) = here.head(queue) else { return };
+        let packet = self.packets.get(head);
+        if packet.ready_at > pump.now {
+            pump.queue.push(Event::detailed(packet.ready_at, Kind::Head, node, queue.into()));
+            return;
+        }
+        let output = pump.map.link(node, packet.to).unwrap_or(self.links);
+        here.request(queue, output);
+        self.work.push((node, output));
+    }
+
+    /// A `Head` event has come.
+    pub(in super::super) fn head_ready(&mut self, pump: &mut Pump<'_>, node: u32, queue: u16) {
+        self.present(pump, node, queue as u8);
+        self.run(pump);
+    }
+
+    /// An `Output` event has come.
+    pub(in super::super) fn output_free(&mut self, pump: &mut Pump<'_>, node: u32, output: u16) {
+        if let Some(here) = self.nodes[node as usize].as_deref_mut() {
+            here.awaited &= !(1 << output);
+        }
+        self.work.push((node, output as u8));
+        self.run(pump);
+    }
+
+    /// A receive engine of `node` has room again.
+    pub(in super::super) fn receiver_free(&mut self, pump: &mut Pump<'_>, node: u32) {
+        self.work.push((node, self.links));
+        self.run(pump);
+    }
+
+    /// Does everything that is possible now.
+    #[inline]
+    pub(in super::super) fn run(&mut self, pump: &mut Pump<'_>) {
+        while let Some((node, output)) = self.work.pop() {
+            while self.grant(pump, node, output) {}
+        }
+    }
+
+    /// Moves one packet through an output, if one may.
+    #[inline]
+    fn grant(&mut self, pump: &mut Pump<'_>, node: u32, output: u8) -> bool {
+        match self.nodes[node as usize].as_deref() {
+            Some(here) if here.output(output).wanted != 0 => {}
+            _ => return false,
+        }
+        if output == self.links { self.grant_receiver(pump, node) } else { self.grant_link(pump, node, output) }
+    }
+
+    #[inline]
+    fn grant_link(&mut self, pump: &mut Pump<'_>, node: u32, output: u8) -> bool {
+        let Some(here) = self.nodes[node as usize].as_deref() else { return false };
+        let &Output { free_at, next, wraps, .. } = here.output(output);
+        // Which virtual channels of the next router have room, as a mask.
+        let room = match self.nodes[next as usize].as_deref() {
+            Some(next) => [0, 1].map(|class| u32::from(next.len(2 * output + class) < self.credits) << class),
+            None => [1, 2],
+        };
+        // A packet keeps its channel only if it goes straight on; over the wrap-around all go to the second.
+        let open = |port: u8| match wraps {
+            true => (room[1] >> 1).wrapping_neg(),
+            false if port == output => room[0] | room[1],
+            false => room[0].wrapping_neg(),
+        };
+        let turn = Turn { here, packets: &self.packets, arbiter: self.arbiter, output };
+        let Some(queue) = turn.choose(open, |_| true) else { return false };
+        let class = if wraps || queue == 2 * output + 1 { 1 } else { 0 };
+        if free_at > pump.now {
+            self.await_output(pump, node, output, free_at);
+            return false;
+        }
+        let moved = self.take(pump, node, queue, output);
+        let packet = self.packets.get_mut(moved);
+        packet.ready_at = pump.now.saturating_add(pump.timing.hop);
+        let occupancy = pump.timing.occupancy(packet.payload.into());
+        if let Some(here) = self.nodes[node as usize].as_deref_mut() {
+            here.output_mut(output).free_at = pump.now.saturating_add(occupancy);
+        }
+        self.enqueue(pump, next, 2 * output + class, moved);
+        true
+    }
+
+    fn grant_receiver(&mut self, pump: &mut Pump<'_>, node: u32) -> bool {
+        let Some(here) = self.nodes[node as usize].as_deref() else { return false };
+        let mut soonest = None;
+        let turn = Turn { here, packets: &self.packets, arbiter: self.arbiter, output: self.links };
+        let chosen = turn.choose(
+            |_| u32::MAX,
+            |packet| {
+                match pump.receivers.room(pump.timing, node, packet.engine, packet.atomic, pump.now) {
+                    Room::Now => return true,
+                    Room::At(time) => soonest = Some(soonest.map_or(time, |s: u64| s.min(time))),
+                    Room::AfterService => {}
+                }
+                false
+            },
+        );
+        let Some(queue) = chosen else {
+            if let Some(time) = soonest {
+                self.await_output(pump, node, self.links, time);
+            }
+            return false;
+        };
+        let moved = self.take(pump, node, queue, self.links);
+        let packet = *self.packets.get(moved);
+        match packet.atomic {
+            true => pump.receivers.take_atomic(node, packet.engine),
+            false => {
+                // At least as long as its payload takes, so that messages of one sender end in their order.
+                let payload = u64::from(packet.payload);
+                let occupancy = pump.timing.occupancy(payload).max(pump.timing.payload_before(payload));
+                pump.receivers.take_data(node, packet.engine, pump.now, occupancy);
+            }
+        }
+        pump.delivered.push(Delivered { op: packet.op, last: packet.last });
+        self.packets.free(moved);
+        true
+    }
+
+    /// Looks at the output again when it is free, unless somebody will anyway.
+    fn await_output(&mut self, pump: &mut Pump<'_>, node: u32, output: u8, time: u64) {
+        let Some(here) = self.nodes[node as usize].as_deref_mut() else { return };
+        if here.awaited >> output & 1 == 0 {
+            here.awaited |= 1 << output;
+            pump.queue.push(Event::detailed(time, Kind::Output, node, output.into()));
+        }
+    }
+
+    /// Takes the head of a queue out; its place is free for who is upstream, and the next packet asks for its output.
+    #[inline]
+    fn take(&mut self, pump: &mut Pump<'_>, node: u32, queue: u8, output: u8) -> u32 {
+        let Some(here) = self.nodes[node as usize].as_deref_mut() else { return packet::NONE };
+        let packet = here.pop(&self.packets, queue, output);
+        if queue < 2 * self.links {
+            let link = queue / 2;
+            self.work.push((here.behind(link), link));
+        }
+        self.present(pump, node, queue);
+        packet
+    }
+}

@@ -1,0 +1,209 @@
+//! Machines as tables of constants, each with its source.
+//!
+//! A constant that a published figure set names that figure in [`Constant::from`]; figures that the model is to
+//! *predict* never appear there, and a test sees to it. Everything else says in [`Constant::note`] whether it is a hardware
+//! fact, an external measurement or an assumption.
+//!
+//! | prefix | paper |
+//! |---|---|
+//! | L | MPI RMA lock on remote atomics (FX100, FX10) |
+//! | A | ACP base layer (FX100) |
+//! | R | persistent neighbour collective, session mode (FX100) |
+
+mod fx10;
+mod fx100;
+mod timing;
+
+pub(super) use timing::Timing;
+
+use rdma_fabric::FabricError;
+use std::borrow::Cow;
+
+/// What a constant's value counts. Only integers: no floating point enters the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Unit {
+    /// Picoseconds.
+    Picoseconds,
+    /// Femtoseconds per byte: 80,000 are 12.5 GB/s.
+    FemtosecondsPerByte,
+    /// Bytes.
+    Bytes,
+    /// A number of things.
+    Count,
+    /// Bits.
+    Bits,
+    /// Ten-thousandths.
+    PerTenThousand,
+}
+
+/// One number of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Constant {
+    /// Its name, for [`Platform::with`].
+    pub name: &'static str,
+    /// Its value, in `unit`.
+    pub value: u64,
+    /// What it counts.
+    pub unit: Unit,
+    /// Identifiers of the published figures that set it; empty if none did.
+    pub from: &'static [&'static str],
+    /// Where it comes from otherwise, or how it follows from `from`.
+    pub note: Cow<'static, str>,
+}
+
+/// A machine: a name and its constants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Platform {
+    name: Cow<'static, str>,
+    constants: Vec<Constant>,
+}
+
+/// Names of software layers in the table start with this; [`rdma_fabric::Fabric::charge`] takes the rest.
+pub(super) const SOFTWARE: &str = "software.";
+
+impl Platform {
+    /// PRIMEHPC FX100: Tofu interconnect 2, atomics in the network interface.
+    pub fn fx100() -> Self {
+        Platform { name: "FX100".into(), constants: fx100::constants() }
+    }
+
+    /// PRIMEHPC FX10 (and the K computer): Tofu interconnect 1, atomics by a software service.
+    pub fn fx10() -> Self {
+        Platform { name: "FX10".into(), constants: fx10::constants() }
+    }
+
+    /// The machine's name; "what if" machines have their changes appended.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// All constants, for reports.
+    pub fn constants(&self) -> &[Constant] {
+        &self.constants
+    }
+
+    /// The value of a constant, in its unit.
+    pub fn value(&self, name: &str) -> Option<u64> {
+        self.constants.iter().find(|c| c.name == name).map(|c| c.value)
+    }
+
+    /// The same machine with one constant changed: a "what if" machine.
+    ///
+    /// # Errors
+    /// [`FabricError::Setting`] if there is no such constant.
+    pub fn with(mut self, name: &str, value: u64) -> Result<Self, FabricError> {
+        let constant = self.constants.iter_mut().find(|c| c.name == name).ok_or_else(|| FabricError::Setting {
+            name: "platform constant",
+            problem: format!("{} has none named {name:?}", self.name),
+        })?;
+        if constant.value != value {
+            constant.note = format!("what if; {} on the real machine", constant.value).into();
+            constant.from = &[];
+            constant.value = value;
+            self.name = format!("{} with {name} = {value}", self.name).into();
+        }
+        Ok(self)
+    }
+
+    fn need(&self, name: &'static str) -> Result<u64, FabricError> {
+        self.value(name).ok_or_else(|| FabricError::Setting {
+            name: "platform constant",
+            problem: format!("{} has none named {name:?}", self.name),
+        })
+    }
+}
+
+/// Shorthand of the tables.
+const fn set(
+    name: &'static str,
+    value: u64,
+    unit: Unit,
+    from: &'static [&'static str],
+    note: &'static str,
+) -> Constant {
+    Constant { name, value, unit, from, note: Cow::Borrowed(note) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Figures that the model predicts; none may set a constant.
+    const HELD_OUT: &[&str] = &[
+        "L1",
+        "L2",
+        "L3",
+        "L5",
+        "L6",
+        "L8",
+        "L9",
+        "L10",
+        "L12",
+        "A1 remote",
+        "A3 remote",
+        "A4 remote",
+        "A5 remote",
+        "A6",
+        "A6 local",
+        "A6 remote",
+        "A7 remote",
+        "A8",
+        "A8 local",
+        "A8 remote",
+        "A14",
+        "R3",
+        "R3 upper",
+        "R4",
+        "R5",
+        "M1",
+        "M8",
+        "M9",
+        "M11",
+        "M12",
+        "M15",
+        "M18",
+        "M19",
+        "M20",
+        "M21",
+        "M22",
+        "X6",
+        "X7",
+        "X8",
+        "X9",
+    ];
+    /// Figures that are partly held out must say which part they mean.
+    const PARTLY_HELD_OUT: &[&str] = &["A1", "A2", "A3", "A4", "A5", "A7"];
+
+    #[test]
+    fn no_prediction_is_a_source() {
+        for platform in [Platform::fx100(), Platform::fx10()] {
+            for constant in platform.constants() {
+                for source in constant.from {
+                    assert!(!HELD_OUT.contains(source), "{} of {} is set by {source}", constant.name, platform.name());
+                    assert!(!PARTLY_HELD_OUT.contains(source), "{}: which part of {source}?", constant.name);
+                }
+                assert!(!constant.note.is_empty(), "{} has no note", constant.name);
+            }
+        }
+    }
+
+    #[test]
+    fn both_tables_are_complete_and_agree_in_their_names() {
+        let names = |p: &Platform| p.constants.iter().map(|c| c.name).collect::<Vec<_>>();
+        let (a, b) = (Platform::fx100(), Platform::fx10());
+        assert_eq!(names(&a).iter().filter(|n| !n.starts_with(SOFTWARE)).count(), 21);
+        assert!(names(&b).iter().all(|n| names(&a).contains(n)));
+        Timing::new(&a, 4).unwrap();
+        Timing::new(&b, 4).unwrap();
+    }
+
+    #[test]
+    fn what_if_machines_say_so() {
+        let p = Platform::fx100().with("hop", 50_000).unwrap();
+        assert_eq!(p.value("hop"), Some(50_000));
+        assert_eq!(p.name(), "FX100 with hop = 50000");
+        assert!(p.with("warp", 1).is_err());
+    }
+}

@@ -1,0 +1,47 @@
+//! Memory that a rank registered.
+
+use super::world::World;
+use rdma_fabric::RegionKey;
+use std::{fmt, rc::Rc};
+
+/// Registered memory of one rank. Dropping it deregisters it.
+pub struct Region {
+    world: Rc<World>,
+    rank: u32,
+    key: RegionKey,
+    len: usize,
+}
+
+impl Region {
+    pub(super) fn new(world: Rc<World>, rank: u32, key: RegionKey, len: usize) -> Self {
+        Region { world, rank, key, len }
+    }
+}
+
+impl rdma_fabric::Region for Region {
+    fn key(&self) -> RegionKey {
+        self.key
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        let mut core = self.world.core();
+        core.memory.deregister(self.rank, self.key);
+        core.ranks[self.rank as usize].registered -= self.len as u64;
+        // A wait on this memory ends with an error.
+        if core.ranks[self.rank as usize].watching > 0 {
+            core.wake(self.rank);
+        }
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of rank {}, {} bytes", self.key, self.rank, self.len)
+    }
+}

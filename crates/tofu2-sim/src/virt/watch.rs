@@ -1,0 +1,20 @@
+//! Waiting for own memory or notices, and for whom.
+
+use super::memory::Loc;
+
+/// What a waiting future of a rank waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// A write to these bytes of the rank's own memory.
+    Word(Loc),
+    Notice,
+}
+
+/// A registered wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watch {
+    pub(super) id: u32,
+    pub(super) what: What,
+    /// A rank of the wait's dependencies that has not left; it wakes the waiter when it does.
+    pub(super) dependency: Option<u32>,
+}
