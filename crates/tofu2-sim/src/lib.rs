@@ -1,9 +1,13 @@
-//! A provider that behaves like the Tofu2 network interface.
+//! Two providers that behave like the Tofu2 network interface.
 //!
+//! * [`shm`]: wall clock. Ranks are threads or processes that share memory-mapped segments; an operation is
+//!   executed at once by the CPU that posts it.
 //! * [`virt`]: virtual time. One thread simulates up to a million ranks, deterministically, with a timing
 //!   model of the machine.
 
 mod job_error;
+#[cfg(unix)]
+pub mod shm;
 pub mod virt;
 
 pub use job_error::JobError;

@@ -1,0 +1,191 @@
+//! The job's control block: who runs, who left, who was lost, and how symmetric allocations stand.
+
+use super::{layout, mapping::Mapping};
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+};
+use rdma_fabric::FabricError;
+use std::sync::Arc;
+
+/// How a rank's life stands. It only moves downwards in this list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u64)]
+pub(super) enum State {
+    /// Its process has not attached yet, or ended well without, in a job to which nobody has attached.
+    Starting = 0,
+    /// It runs its program.
+    Running = 1,
+    /// It finished its program.
+    Left = 2,
+    /// It died, panicked or returned an error.
+    Lost = 3,
+}
+
+/// The block; one per job, mapped by all.
+#[derive(Clone, Debug)]
+pub(super) struct Control {
+    memory: Arc<Mapping>,
+    ranks: usize,
+}
+
+/// The numbers that every rank of a job agrees on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) ranks: usize,
+    pub(super) ranks_per_node: usize,
+    /// Length of each segment's heap, in bytes.
+    pub(super) heap_bytes: usize,
+    /// Monotonic clock at the job's start, ns; 0 where ranks share a process.
+    pub(super) start_ns: u64,
+}
+
+/// The most ranks of a job: what a notice's slot has room for.
+const MOST_RANKS: usize = 1 << 24;
+
+impl Plan {
+    /// # Errors
+    /// [`FabricError::Setting`] for numbers that make no job.
+    pub(super) fn checked(self) -> Result<Self, FabricError> {
+        let wrong = |name, problem: &str| Err(FabricError::Setting { name, problem: problem.to_owned() });
+        if self.ranks == 0 || self.ranks > MOST_RANKS {
+            return wrong("ranks", "must be 1 to 16,777,216");
+        }
+        if self.ranks_per_node == 0 {
+            return wrong("ranks_per_node", "must not be 0");
+        }
+        let sizes = layout::segment_bytes(self.heap_bytes).zip(layout::control_bytes(self.ranks));
+        if self.heap_bytes == 0 || sizes.is_none_or(|(segment, _)| segment > isize::MAX as usize / 2) {
+            return wrong("segment_bytes", "must not be 0, nor so large that it can't be mapped");
+        }
+        Ok(self)
+    }
+
+    /// Bytes of a segment, header included. The plan was checked.
+    pub(super) fn segment_bytes(&self) -> usize {
+        layout::segment_bytes(self.heap_bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Bytes of the control block. The plan was checked.
+    pub(super) fn control_bytes(&self) -> usize {
+        layout::control_bytes(self.ranks).unwrap_or(usize::MAX)
+    }
+}
+
+impl Control {
+    /// Lay out a fresh block of zeros.
+    pub(super) fn create(memory: Arc<Mapping>, plan: &Plan) -> Self {
+        let words = [
+            (layout::RANKS, plan.ranks as u64),
+            (layout::HEAP_BYTES, plan.heap_bytes as u64),
+            (layout::RANKS_PER_NODE, plan.ranks_per_node as u64),
+            (layout::START, plan.start_ns),
+        ];
+        for (at, value) in words {
+            memory.word(at).store(value, Relaxed);
+        }
+        // Release: pairs with the acquire in `open`.
+        memory.word(layout::MAGIC).store(layout::MAGIC_VALUE, Release);
+        Control { memory, ranks: plan.ranks }
+    }
+
+    /// Adopt a block that another process laid out; it must agree with what this process was told.
+    #[cfg(target_os = "linux")]
+    pub(super) fn open(memory: Arc<Mapping>, ranks: usize, heap_bytes: usize) -> Result<(Self, Plan), FabricError> {
+        let corrupt = |what| FabricError::Corrupt { rank: rdma_fabric::Rank::new(0), what };
+        // Acquire: pairs with the release in `create`.
+        if memory.word(layout::MAGIC).load(Acquire) != layout::MAGIC_VALUE {
+            return Err(corrupt("the control block's magic number or version"));
+        }
+        let read = |at| usize::try_from(memory.word(at).load(Relaxed)).unwrap_or(0);
+        let plan = Plan {
+            ranks: read(layout::RANKS),
+            heap_bytes: read(layout::HEAP_BYTES),
+            ranks_per_node: read(layout::RANKS_PER_NODE),
+            start_ns: memory.word(layout::START).load(Relaxed),
+        }
+        .checked()?;
+        if (plan.ranks, plan.heap_bytes) != (ranks, heap_bytes) {
+            return Err(corrupt("the control block's number of ranks or segment size"));
+        }
+        Ok((Control { memory, ranks }, plan))
+    }
+
+    /// The word `field` of a rank's card.
+    pub(super) fn card(&self, rank: usize, field: usize) -> &AtomicU64 {
+        assert!(rank < self.ranks && field < layout::CARD);
+        self.memory.word(layout::CARDS + rank * layout::CARD + field)
+    }
+
+    /// A word of the job's own part.
+    pub(super) fn word(&self, at: usize) -> &AtomicU64 {
+        self.memory.word(at)
+    }
+
+    /// What became of `rank`. Unknown values count as lost.
+    pub(super) fn state(&self, rank: usize) -> State {
+        // SeqCst: includes the acquire that pairs with the exchange in `advance`, so that what the rank wrote before is
+        // visible; see `Job::attached`.
+        match self.card(rank, layout::CARD_STATE).load(SeqCst) {
+            0 => State::Starting,
+            1 => State::Running,
+            2 => State::Left,
+            _ => State::Lost,
+        }
+    }
+
+    /// Move `rank` on to `state`. Whether that was a change.
+    pub(super) fn advance(&self, rank: usize, state: State) -> bool {
+        // Release: pairs with the acquire in `state`.
+        let changed = self.card(rank, layout::CARD_STATE).fetch_max(state as u64, SeqCst) < state as u64;
+        if changed {
+            if state == State::Lost {
+                let _ = self.word(layout::FIRST_LOST).compare_exchange(0, rank as u64 + 1, SeqCst, Relaxed);
+            }
+            // Release: pairs with the acquire in `changes`.
+            self.word(layout::CHANGES).fetch_add(1, SeqCst);
+        }
+        changed
+    }
+
+    /// Whether no code of `rank` will ever run again.
+    pub(super) fn has_ended(&self, rank: usize) -> bool {
+        // SeqCst: includes the acquire that pairs with the release in `set_ended`; see `Job::attached`.
+        self.card(rank, layout::CARD_ENDED).load(SeqCst) != 0
+    }
+
+    /// Tell that no code of `rank` will ever run again.
+    #[cfg(target_os = "linux")]
+    pub(super) fn set_ended(&self, rank: usize) {
+        // SeqCst: includes the release that pairs with the acquire in `has_ended`; see `Job::attached`.
+        self.card(rank, layout::CARD_ENDED).store(1, SeqCst);
+    }
+
+    /// Complete what `rank` may have begun in [`Control::advance`] when it ended.
+    #[cfg(target_os = "linux")]
+    pub(super) fn complete_advance(&self, rank: usize) {
+        if self.state(rank) == State::Lost {
+            let _ = self.word(layout::FIRST_LOST).compare_exchange(0, rank as u64 + 1, SeqCst, Relaxed);
+        }
+        // Release: pairs with the acquire in `changes`.
+        self.word(layout::CHANGES).fetch_add(1, SeqCst);
+    }
+
+    /// Grows whenever any rank's state changes, and at times without.
+    #[inline]
+    pub(super) fn changes(&self) -> u64 {
+        // Acquire: pairs with the addition in `advance`.
+        self.word(layout::CHANGES).load(Acquire)
+    }
+
+    /// The rank that was lost first.
+    pub(super) fn first_lost(&self) -> Option<usize> {
+        let number = self.word(layout::FIRST_LOST).load(SeqCst);
+        usize::try_from(number).ok()?.checked_sub(1).filter(|&rank| rank < self.ranks)
+    }
+
+    /// Whether parked ranks may rely on the heavy barrier.
+    pub(super) fn heavy_barrier(&self) -> bool {
+        self.word(layout::NO_HEAVY_BARRIER).load(Relaxed) == 0
+    }
+}

@@ -1,0 +1,481 @@
+//! One rank's access to the job: the [`Fabric`] over shared memory.
+
+use super::{
+    control::State,
+    doorbell::Watch,
+    executor::Wish,
+    job::Job,
+    mapping::{Mapping, Piece},
+    notice_ring,
+    own::{Own, Pages, Region},
+    place::Place,
+    regions, symmetric, waiting,
+};
+use core::{
+    fmt,
+    future::{Future, ready},
+    sync::atomic::{Ordering::SeqCst, fence},
+    time::Duration,
+};
+use rdma_fabric::{
+    Amo, AtomicWord, Caps, Completed, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice,
+    Pod, PutOptions, PutOrder, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
+    op::{SinkView, SourceView},
+};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+/// One rank of a job over shared memory. Cloning counts a reference; clones may be used on any thread.
+///
+/// An operation is executed at once by the posting CPU in the target's memory, so it is finished when it is posted:
+/// handles are [`Completed`], nothing is allocated and no waker is touched. Between posting an operation and being
+/// visible there is no time either, except what the CPU's store buffer takes; [`Fabric::flush`] is a full barrier.
+///
+/// When the last clone and region of a rank are gone, the rank has left the job, unless its program's end was published
+/// before.
+#[derive(Clone)]
+pub struct Endpoint(Arc<Inner>);
+
+struct Inner {
+    rank: Rank,
+    job: Arc<Job>,
+    /// The rank's own segment.
+    segment: Arc<Mapping>,
+    own: Mutex<Own>,
+    /// Held by who takes notices.
+    consumer: Mutex<()>,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shm::Endpoint({} of {})", self.0.rank, self.0.job.plan.ranks)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let end = if std::thread::panicking() { State::Lost } else { State::Left };
+        if self.job.control.state(self.rank.index()) <= State::Running {
+            self.job.publish(self.rank, end);
+        }
+    }
+}
+
+impl Endpoint {
+    /// Be `rank` of `job`; at most once per rank and job.
+    pub(super) fn new(job: Arc<Job>, rank: Rank, pages: Pages) -> Result<Self> {
+        let segment = job.segment(rank)?.clone();
+        let own = Mutex::new(Own::new(segment.heap_len(), pages));
+        job.publish(rank, State::Running);
+        Ok(Endpoint(Arc::new(Inner { rank, job, segment, own, consumer: Mutex::new(()) })))
+    }
+
+    pub(super) fn me(&self) -> Rank {
+        self.0.rank
+    }
+
+    pub(super) fn job(&self) -> &Job {
+        &self.0.job
+    }
+
+    pub(super) fn segment(&self) -> &Mapping {
+        &self.0.segment
+    }
+
+    pub(super) fn own(&self) -> MutexGuard<'_, Own> {
+        // What the lock protects is consistent between statements; a panic elsewhere in the rank doesn't change that.
+        self.0.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How a wait of this rank wants to be polled again.
+    pub(super) fn wish(&self, watch: Watch, first: bool) -> Wish<'_> {
+        let job = self.job();
+        Wish { segment: &self.0.segment, watch, first, crowded: job.crowded, longest: job.longest_park(), until: None }
+    }
+
+    /// Copy an operation's source to its target, without ringing.
+    #[inline(always)]
+    fn transfer(to: &Place, from: SourceView<'_, Place>, align: usize) -> Result<()> {
+        match from {
+            SourceView::Bytes(bytes) => to.piece.copy_in(bytes).ok_or_else(|| to.refusal(bytes.len(), align)),
+            SourceView::Registered(own) => to.piece.copy_from(&own.piece).ok_or_else(|| refusal_of(own, to, align)),
+        }
+    }
+
+    /// Copy from an operation's target to its sink.
+    #[inline(always)]
+    fn fetch(from: &Place, to: SinkView<'_, Place>, align: usize) -> Result<()> {
+        match to {
+            SinkView::Bytes(bytes) => from.piece.copy_out(bytes).ok_or_else(|| from.refusal(bytes.len(), align)),
+            SinkView::Registered(own) => {
+                own.piece.copy_from(&from.piece).ok_or_else(|| refusal_of(from, own, align))?;
+                own.piece.ring();
+                Ok(())
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn modify<W: AtomicWord>(place: &Place, amo: Amo<W>) -> Result<W> {
+        let old = if W::BYTES == 4 {
+            place.piece.rmw4(bits(amo, |value| value.to_bits() as u32)).map(u64::from)
+        } else {
+            place.piece.rmw8(bits(amo, W::to_bits))
+        };
+        old.map(W::from_bits).ok_or_else(|| place.refusal(W::BYTES, W::BYTES))
+    }
+
+    /// A put that leaves a notice: room first, then the bytes, then the notice.
+    fn put_with_notice(
+        &self,
+        to: &Place,
+        from: SourceView<'_, Place>,
+        data: u64,
+        align: usize,
+    ) -> Result<(), Refused<()>> {
+        let target = to.piece.mapping();
+        // Look first, so that an impossible operation is not taken for one that needs room.
+        if let Some(error) = objection(to, &from, align) {
+            return Err(Refused::Failed(error, ()));
+        }
+        let claim = notice_ring::claim(target, self.me()).ok_or(Refused::Full(()))?;
+        if let Err(error) = Self::transfer(to, from, align) {
+            notice_ring::withdraw(target, claim);
+            // Notices of others may be ready behind it.
+            target.ring_for_notice();
+            return Err(Refused::Failed(error, ()));
+        }
+        let RemoteAddr { region, offset, .. } = to.addr();
+        // False only if this rank's card says that it has ended: nobody is told then.
+        let _ = notice_ring::publish(target, claim, data, region, offset + to.len() as u64);
+        to.piece.ring();
+        target.ring_for_notice();
+        Ok(())
+    }
+
+    fn take_notice(&self) -> Result<Option<Notice>> {
+        if notice_ring::is_empty(&self.0.segment) {
+            return Ok(None);
+        }
+        let _one = self.0.consumer.lock().unwrap_or_else(PoisonError::into_inner);
+        let job = self.job();
+        notice_ring::consume(&self.0.segment, self.me(), job.plan.ranks, |rank| job.control.has_ended(rank.index()))
+    }
+
+    /// The moment as the system tells it; `None` if that is out of its range.
+    fn instant(&self, at: Time) -> Option<Instant> {
+        self.job().start().checked_add(Duration::from_nanos(at.as_picos().div_ceil(1000)))
+    }
+}
+
+/// Why a put from `from` to `to` is impossible, as far as that can be told before.
+fn objection(to: &Place, from: &SourceView<'_, Place>, align: usize) -> Option<FabricError> {
+    let unfit = |piece: &Piece| piece.is_lost() || piece.is_stale();
+    match from {
+        SourceView::Bytes(bytes) => {
+            (unfit(&to.piece) || bytes.len() != to.len()).then(|| to.refusal(bytes.len(), align))
+        }
+        SourceView::Registered(own) => {
+            (unfit(&to.piece) || unfit(&own.piece) || own.len() != to.len()).then(|| refusal_of(own, to, align))
+        }
+    }
+}
+
+/// Which side of a copy between registered memories was refused, and why.
+#[cold]
+fn refusal_of(from: &Place, to: &Place, align: usize) -> FabricError {
+    let fit = |piece: &Piece| !(piece.is_lost() || piece.is_stale());
+    if fit(&to.piece) && !fit(&from.piece) { from.refusal(from.len(), align) } else { to.refusal(from.len(), align) }
+}
+
+impl Fabric for Endpoint {
+    type Loc = Place;
+    type Region = Region;
+    type Handle<T: Unpin + 'static> = Completed<T>;
+
+    #[inline]
+    fn rank(&self) -> Rank {
+        self.me()
+    }
+
+    #[inline]
+    fn ranks(&self) -> usize {
+        self.job().plan.ranks
+    }
+
+    fn node(&self, rank: Rank) -> Result<Node> {
+        self.job().segment(rank)?;
+        Ok(Node::new((rank.index() / self.job().plan.ranks_per_node) as u32))
+    }
+
+    fn caps(&self) -> Caps {
+        let mut caps = Caps::weakest();
+        // Puts are plain stores and atomics release: `access`, "Ordering".
+        caps.put_order = PutOrder::AllTargets;
+        caps.coherent_atomics = true;
+        caps.notice_bits = 64;
+        caps.strong_progress = true;
+        caps.blocking_wait = true;
+        caps.max_transfer = u64::MAX;
+        caps
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<Region> {
+        let taken = self.own().alloc(&self.0.segment, self.me(), bytes)?;
+        Ok(Region::local(self.clone(), bytes, taken))
+    }
+
+    fn alloc_symmetric(&self, bytes: usize) -> impl Future<Output = Result<Region>> {
+        symmetric::alloc(self, bytes)
+    }
+
+    /// Any width: where memory is accessed in cells, other widths are put together from them.
+    fn locate(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Place> {
+        let target = self.job().segment(addr.rank)?;
+        if self.job().is_lost(addr.rank) {
+            return Err(FabricError::PeerLost { rank: addr.rank });
+        }
+        Ok(Place::new(regions::resolve(target, addr, len, align)?, addr))
+    }
+
+    #[inline]
+    fn load<W: AtomicWord>(&self, word: &LocalWord<Self, W>) -> Result<W> {
+        let place = word.loc();
+        place.piece.load(W::BYTES).map(W::from_bits).ok_or_else(|| place.refusal(W::BYTES, W::BYTES))
+    }
+
+    #[inline]
+    fn store<W: AtomicWord>(&self, word: &LocalWord<Self, W>, value: W) -> Result<()> {
+        let place = word.loc();
+        place.piece.store(W::BYTES, value.to_bits()).ok_or_else(|| place.refusal(W::BYTES, W::BYTES))
+    }
+
+    #[inline]
+    fn read<T: Pod>(&self, span: &LocalSpan<Self, T>, into: &mut [T]) -> Result<()> {
+        check_lengths(into.len(), span.len())?;
+        let place = span.loc();
+        let bytes = rdma_fabric::bytemuck::cast_slice_mut(into);
+        place.piece.copy_out(bytes).ok_or_else(|| place.refusal(size_of_val(bytes), align_of::<T>()))
+    }
+
+    #[inline]
+    fn write<T: Pod>(&self, span: &LocalSpan<Self, T>, from: &[T]) -> Result<()> {
+        check_lengths(from.len(), span.len())?;
+        let place = span.loc();
+        let bytes = rdma_fabric::bytemuck::cast_slice(from);
+        place.piece.copy_in(bytes).ok_or_else(|| place.refusal(size_of_val(bytes), align_of::<T>()))?;
+        place.piece.ring();
+        Ok(())
+    }
+
+    #[inline]
+    fn try_put<T: Pod, S: PutSource<Self, T>>(
+        &self,
+        to: &RemoteSpan<Self, T>,
+        from: S,
+        options: PutOptions,
+    ) -> Result<Completed<S>, Refused<S>> {
+        let place = to.loc();
+        if let Some(data) = options.notice {
+            return match self.put_with_notice(place, from.view(), data, align_of::<T>()) {
+                Ok(()) => Ok(Completed::new(Ok(from))),
+                Err(refused) => Err(refused.map(|()| from)),
+            };
+        }
+        match Self::transfer(place, from.view(), align_of::<T>()) {
+            Ok(()) => {
+                place.piece.ring();
+                Ok(Completed::new(Ok(from)))
+            }
+            Err(error) => Err(Refused::Failed(error, from)),
+        }
+    }
+
+    #[inline]
+    fn try_get<T: Pod, D: GetSink<Self, T>>(
+        &self,
+        from: &RemoteSpan<Self, T>,
+        mut to: D,
+    ) -> Result<Completed<D>, Refused<D>> {
+        match Self::fetch(from.loc(), to.view(), align_of::<T>()) {
+            Ok(()) => Ok(Completed::new(Ok(to))),
+            Err(error) => Err(Refused::Failed(error, to)),
+        }
+    }
+
+    #[inline]
+    fn try_atomic<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, amo: Amo<W>) -> Result<Completed<W>, Refused<()>> {
+        match Self::modify(word.loc(), amo) {
+            Ok(old) => Ok(Completed::new(Ok(old))),
+            Err(error) => Err(Refused::Failed(error, ())),
+        }
+    }
+
+    #[inline]
+    fn try_nop(&self) -> Result<Completed<()>, Refused<()>> {
+        Ok(Completed::new(Ok(())))
+    }
+
+    /// Own queues are never full; the target's notice queue is looked at now and then, 200 µs apart at most. When it is
+    /// full and the target has left, this is [`FabricError::PeersLeft`].
+    fn room(&self, target: Option<Rank>) -> impl Future<Output = Result<()>> {
+        waiting::until_ready(self, move || {
+            let Some(rank) = target else { return Ok(true) };
+            let segment = self.job().segment(rank)?;
+            if self.job().is_lost(rank) {
+                return Err(FabricError::PeerLost { rank });
+            }
+            if notice_ring::has_room(segment) {
+                return Ok(true);
+            }
+            // Who has left takes no notices any more. (This rank is asked while it runs, so it may still.)
+            let left = rank != self.me() && self.job().control.state(rank.index()) == State::Left;
+            if left { Err(FabricError::PeersLeft) } else { Ok(false) }
+        })
+    }
+
+    /// A full barrier: all puts of this CPU are visible after it.
+    #[inline]
+    fn flush(&self, target: Rank) -> impl Future<Output = Result<()>> {
+        fence(SeqCst);
+        ready(match self.job().segment(target) {
+            Ok(_) if self.job().is_lost(target) => Err(FabricError::PeerLost { rank: target }),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        })
+    }
+
+    /// A full barrier. No put can fail after it was posted, so this never does either.
+    #[inline]
+    fn flush_all(&self) -> impl Future<Output = Result<()>> {
+        fence(SeqCst);
+        ready(Ok(()))
+    }
+
+    #[inline]
+    fn wait_until<W: AtomicWord>(
+        &self,
+        word: &LocalWord<Self, W>,
+        deps: Deps<'_>,
+        mut until: impl FnMut(W) -> bool,
+    ) -> impl Future<Output = Result<W>> {
+        let watch = Watch::Word(word.loc().piece.offset());
+        waiting::until_found(self, deps, watch, move || self.load(word).map(|value| until(value).then_some(value)))
+    }
+
+    fn try_notice(&self) -> Result<Option<Notice>> {
+        self.take_notice()
+    }
+
+    fn next_notice(&self, deps: Deps<'_>) -> impl Future<Output = Result<Notice>> {
+        waiting::until_found(self, deps, Watch::Notice, || self.take_notice())
+    }
+
+    fn now(&self) -> Time {
+        Time::ZERO + self.job().start().elapsed()
+    }
+
+    fn sleep_until(&self, at: Time) -> impl Future<Output = ()> {
+        waiting::until_time(self, self.instant(at))
+    }
+
+    #[inline]
+    fn compute(&self, _: Duration) -> impl Future<Output = ()> {
+        ready(())
+    }
+
+    #[inline]
+    fn charge(&self, _: &'static str) -> impl Future<Output = ()> {
+        ready(())
+    }
+
+    // Only a put with a notice can be refused for want of room. For the others the provided methods' loop is left
+    // out, and with it the moves of a larger future, which cost more than the operation.
+
+    /// As the provided method.
+    #[inline]
+    async fn put<T: Pod, S: PutSource<Self, T>>(&self, to: &RemoteSpan<Self, T>, from: S) -> Result<S> {
+        check_lengths(from.elements(), to.len())?;
+        let place = to.loc();
+        Self::transfer(place, from.view(), align_of::<T>())?;
+        place.piece.ring();
+        Ok(from)
+    }
+
+    /// As the provided method.
+    #[inline]
+    async fn get<T: Pod, D: GetSink<Self, T>>(&self, from: &RemoteSpan<Self, T>, mut to: D) -> Result<D> {
+        check_lengths(to.elements(), from.len())?;
+        Self::fetch(from.loc(), to.view(), align_of::<T>())?;
+        Ok(to)
+    }
+
+    /// As the provided method.
+    #[inline]
+    async fn atomic<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, amo: Amo<W>) -> Result<W> {
+        Self::modify(word.loc(), amo)
+    }
+
+    /// As the provided method.
+    #[inline]
+    async fn fetch_add<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, add: W) -> Result<W> {
+        Self::modify(word.loc(), Amo::Add(add))
+    }
+
+    /// As the provided method.
+    #[inline]
+    async fn swap<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, new: W) -> Result<W> {
+        Self::modify(word.loc(), Amo::Swap(new))
+    }
+
+    /// As the provided method.
+    #[inline]
+    async fn compare_swap<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, expected: W, new: W) -> Result<W> {
+        Self::modify(word.loc(), Amo::CompareSwap { expected, new })
+    }
+
+    /// As the provided method.
+    #[inline]
+    async fn fetch_or<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, bits: W) -> Result<W> {
+        Self::modify(word.loc(), Amo::Or(bits))
+    }
+
+    /// As the provided method.
+    #[inline]
+    async fn fetch_and<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, bits: W) -> Result<W> {
+        Self::modify(word.loc(), Amo::And(bits))
+    }
+
+    /// As the provided method.
+    #[inline]
+    async fn put_word<W: AtomicWord>(&self, to: &RemoteWord<Self, W>, value: W) -> Result<()> {
+        let place = to.loc();
+        place.piece.store(W::BYTES, value.to_bits()).ok_or_else(|| place.refusal(W::BYTES, W::BYTES))
+    }
+
+    /// As the provided method.
+    #[inline]
+    async fn get_word<W: AtomicWord>(&self, from: &RemoteWord<Self, W>) -> Result<W> {
+        let place = from.loc();
+        place.piece.load(W::BYTES).map(W::from_bits).ok_or_else(|| place.refusal(W::BYTES, W::BYTES))
+    }
+}
+
+fn check_lengths(have: usize, want: usize) -> Result<()> {
+    if have == want { Ok(()) } else { Err(FabricError::LengthMismatch { have, want }) }
+}
+
+/// The same operation on other bits.
+#[inline(always)]
+fn bits<W, V>(amo: Amo<W>, f: impl Fn(W) -> V) -> Amo<V> {
+    match amo {
+        Amo::Add(v) => Amo::Add(f(v)),
+        Amo::Swap(v) => Amo::Swap(f(v)),
+        Amo::CompareSwap { expected, new } => Amo::CompareSwap { expected: f(expected), new: f(new) },
+        Amo::Or(v) => Amo::Or(f(v)),
+        Amo::And(v) => Amo::And(f(v)),
+        Amo::Xor(v) => Amo::Xor(f(v)),
+    }
+}

@@ -1,0 +1,254 @@
+//! Which bytes of a segment's heap are taken: arithmetic only, private to the owner, never in shared memory.
+//!
+//! Two arenas share one range of bytes. Symmetric regions grow from its start, local ones from its end, so that
+//! neither has a fixed share. The symmetric arena's state depends only on the sequence of symmetric calls, which
+//! is the same on all ranks: equal calls give equal offsets everywhere.
+
+use std::{collections::BTreeMap, ops::Range};
+
+/// Regions start on, and their lengths are rounded up to, multiples of this (a cache line), in bytes.
+pub(super) const GRAIN: usize = 64;
+
+/// Rounded up to whole grains, at least one; `None` if that overflows.
+pub(super) fn grains(bytes: usize) -> Option<usize> {
+    bytes.max(1).checked_next_multiple_of(GRAIN)
+}
+
+/// First fit from 0 upwards, lowest hole first.
+#[derive(Debug, Default)]
+struct Arena {
+    /// Holes below `top`, by offset. No two touch, none touches `top`.
+    holes: BTreeMap<usize, usize>,
+    /// Everything at or above is free.
+    top: usize,
+    /// The highest `top` ever: bytes at or above were never handed out.
+    touched: usize,
+}
+
+impl Arena {
+    /// A hole of `len` bytes, or fresh bytes if they end at or below `limit`.
+    fn take(&mut self, len: usize, limit: usize) -> Option<usize> {
+        if let Some((&offset, &hole)) = self.holes.iter().find(|&(_, &hole)| hole >= len) {
+            self.holes.remove(&offset);
+            if hole > len {
+                self.holes.insert(offset + len, hole - len);
+            }
+            return Some(offset);
+        }
+        let end = self.top.checked_add(len).filter(|&end| end <= limit)?;
+        let offset = std::mem::replace(&mut self.top, end);
+        self.touched = self.touched.max(end);
+        Some(offset)
+    }
+
+    fn give_back(&mut self, mut offset: usize, mut len: usize) {
+        if let Some((&before, &hole)) = self.holes.range(..offset).next_back()
+            && before + hole == offset
+        {
+            self.holes.remove(&before);
+            (offset, len) = (before, hole + len);
+        }
+        if let Some(hole) = self.holes.remove(&(offset + len)) {
+            len += hole;
+        }
+        if offset + len == self.top {
+            self.top = offset;
+        } else {
+            self.holes.insert(offset, len);
+        }
+    }
+
+    /// The longest piece that [`Arena::take`] could hand out.
+    fn largest(&self, limit: usize) -> usize {
+        self.holes.values().copied().max().unwrap_or(0).max(limit.saturating_sub(self.top))
+    }
+}
+
+/// Bytes that were taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// First byte, counted from the start of the heap.
+    pub(super) offset: usize,
+    /// Length in bytes, whole grains.
+    pub(super) len: usize,
+    /// Bytes from here to `fresh_end` were never in use, so they are still zero.
+    pub(super) fresh_start: usize,
+    /// See `fresh_start`; both lie in the extent, in this order.
+    pub(super) fresh_end: usize,
+}
+
+impl Extent {
+    /// The bytes that may have been in use before: (offset, length) of two pieces.
+    pub(super) fn used_before(&self) -> [(usize, usize); 2] {
+        let end = self.offset + self.len;
+        [(self.offset, self.fresh_start - self.offset), (self.fresh_end, end - self.fresh_end)]
+    }
+}
+
+/// The two arenas of one rank.
+#[derive(Debug)]
+pub(super) struct Heap {
+    /// Length of the range, whole grains.
+    len: usize,
+    symmetric: Arena,
+    /// In mirrored offsets: its 0 is the end of the range.
+    local: Arena,
+    /// While a symmetric allocation is being agreed on, local extents stay at or above this offset.
+    promised: usize,
+}
+
+impl Heap {
+    pub(super) fn new(len: usize) -> Self {
+        Heap { len: len / GRAIN * GRAIN, symmetric: Arena::default(), local: Arena::default(), promised: 0 }
+    }
+
+    /// The bytes that were never in use. (Either arena may have been where the other one is now.)
+    fn fresh(&self) -> Range<usize> {
+        self.symmetric.touched..self.len - self.local.touched
+    }
+
+    /// Bytes from the range's end that local extents may reach to.
+    fn local_limit(&self) -> usize {
+        self.len - self.symmetric.top.max(self.promised)
+    }
+
+    /// A local extent for `bytes` bytes; on failure the longest there could be.
+    pub(super) fn take_local(&mut self, bytes: usize) -> Result<Extent, usize> {
+        let (limit, fresh) = (self.local_limit(), self.fresh());
+        let taken = grains(bytes).and_then(|len| Some((self.local.take(len, limit)?, len)));
+        let (mirrored, len) = taken.ok_or_else(|| self.local.largest(limit))?;
+        Ok(extent(self.len - mirrored - len, len, fresh))
+    }
+
+    pub(super) fn give_back_local(&mut self, extent: Extent) {
+        self.local.give_back(self.len - extent.offset - extent.len, extent.len);
+    }
+
+    /// Keep room for a symmetric extent of `bytes` bytes until it is taken or given up, whatever holes the others
+    /// agree on. Whether there is room.
+    pub(super) fn promise_symmetric(&mut self, bytes: usize) -> bool {
+        let end = grains(bytes).and_then(|len| self.symmetric.top.checked_add(len));
+        match end.filter(|&end| end <= self.len - self.local.top) {
+            Some(end) => {
+                self.promised = end;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Give up the room that [`Heap::promise_symmetric`] keeps.
+    pub(super) fn break_promise(&mut self) {
+        self.promised = 0;
+    }
+
+    /// A symmetric extent. `grow` says whether *all* ranks promised room above their highest symmetric extent; without
+    /// it only holes are used. Same calls, same answers on all ranks. On failure the longest there could be.
+    pub(super) fn take_symmetric(&mut self, bytes: usize, grow: bool) -> Result<Extent, usize> {
+        let limit = if grow { self.promised } else { self.symmetric.top };
+        self.break_promise();
+        let fresh = self.fresh();
+        let taken = grains(bytes).and_then(|len| Some((self.symmetric.take(len, limit)?, len)));
+        let (offset, len) = taken.ok_or_else(|| self.symmetric.largest(self.len - self.local.top))?;
+        Ok(extent(offset, len, fresh))
+    }
+
+    pub(super) fn give_back_symmetric(&mut self, extent: Extent) {
+        self.symmetric.give_back(extent.offset, extent.len);
+    }
+}
+
+fn extent(offset: usize, len: usize, fresh: Range<usize>) -> Extent {
+    let fresh_start = fresh.start.clamp(offset, offset + len);
+    let fresh_end = fresh.end.clamp(fresh_start, offset + len);
+    Extent { offset, len, fresh_start, fresh_end }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Local(usize),
+        Symmetric(usize),
+        FreeLocal(prop::sample::Index),
+        FreeSymmetric(prop::sample::Index),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..700usize).prop_map(Step::Local),
+            (0..700usize).prop_map(Step::Symmetric),
+            any::<prop::sample::Index>().prop_map(Step::FreeLocal),
+            any::<prop::sample::Index>().prop_map(Step::FreeSymmetric),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
+
+        /// Against a map of who owns each grain and which grains were ever used.
+        #[test]
+        fn extents_are_disjoint_and_freed_bytes_come_back(steps in prop::collection::vec(step(), 1..120)) {
+            const GRAINS: usize = 64;
+            let mut heap = Heap::new(GRAINS * GRAIN);
+            let (mut owner, mut used) = ([false; GRAINS], [false; GRAINS]);
+            let (mut local, mut symmetric) = (Vec::new(), Vec::new());
+            for step in steps {
+                let (taken, is_local) = match step {
+                    Step::Local(bytes) => (heap.take_local(bytes), true),
+                    Step::Symmetric(bytes) => {
+                        let grow = heap.promise_symmetric(bytes);
+                        (heap.take_symmetric(bytes, grow), false)
+                    }
+                    Step::FreeLocal(index) if !local.is_empty() => {
+                        let extent: Extent = local.swap_remove(index.index(local.len()));
+                        owner[extent.offset / GRAIN..][..extent.len / GRAIN].fill(false);
+                        heap.give_back_local(extent);
+                        continue;
+                    }
+                    Step::FreeSymmetric(index) if !symmetric.is_empty() => {
+                        let extent: Extent = symmetric.swap_remove(index.index(symmetric.len()));
+                        owner[extent.offset / GRAIN..][..extent.len / GRAIN].fill(false);
+                        heap.give_back_symmetric(extent);
+                        continue;
+                    }
+                    _ => continue,
+                };
+                let Ok(extent) = taken else { continue };
+                prop_assert!(extent.offset % GRAIN == 0 && extent.len % GRAIN == 0 && extent.len > 0);
+                let grains = extent.offset / GRAIN..(extent.offset + extent.len) / GRAIN;
+                prop_assert!(!owner[grains.clone()].contains(&true), "{extent:?} overlaps");
+                let fresh = extent.fresh_start / GRAIN..extent.fresh_end / GRAIN;
+                prop_assert!(grains.start <= fresh.start && fresh.start <= fresh.end && fresh.end <= grains.end);
+                prop_assert!(!used[fresh].contains(&true), "{extent:?} is said to be fresh");
+                owner[grains.clone()].fill(true);
+                used[grains].fill(true);
+                if is_local { local.push(extent) } else { symmetric.push(extent) }
+            }
+            local.into_iter().for_each(|extent| heap.give_back_local(extent));
+            symmetric.into_iter().for_each(|extent| heap.give_back_symmetric(extent));
+            prop_assert_eq!(heap.take_local(GRAINS * GRAIN).map(|extent| extent.offset), Ok(0));
+        }
+    }
+
+    #[test]
+    fn a_promise_holds_against_local_extents() {
+        let mut heap = Heap::new(4 * GRAIN);
+        assert!(heap.promise_symmetric(2 * GRAIN));
+        assert_eq!(heap.take_local(2 * GRAIN).map(|extent| extent.offset), Ok(2 * GRAIN));
+        assert_eq!(heap.take_local(1), Err(0));
+        assert_eq!(heap.take_symmetric(2 * GRAIN, true).map(|extent| extent.offset), Ok(0));
+        assert!(!heap.promise_symmetric(1));
+        assert_eq!(heap.take_symmetric(1, false), Err(0));
+    }
+
+    #[test]
+    fn sizes_that_overflow_are_refused() {
+        let mut heap = Heap::new(GRAIN);
+        assert_eq!(heap.take_local(usize::MAX), Err(GRAIN));
+        assert!(!heap.promise_symmetric(usize::MAX - GRAIN));
+    }
+}

@@ -1,0 +1,157 @@
+//! What all ranks of a job share, as one process sees it.
+
+use super::{
+    control::{Control, Plan, State},
+    doorbell, executor, layout,
+    mapping::Mapping,
+};
+use core::{
+    sync::atomic::Ordering::{Relaxed, SeqCst},
+    sync::atomic::fence,
+    time::Duration,
+};
+use rdma_fabric::{Deps, FabricError, Rank};
+use std::{sync::Arc, time::Instant};
+
+/// The mapped segments and the control block.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) control: Control,
+    pub(super) plan: Plan,
+    /// One per rank, in rank order.
+    segments: Box<[Arc<Mapping>]>,
+    /// The job's start.
+    start: Instant,
+    /// More ranks than CPUs.
+    pub(super) crowded: bool,
+}
+
+impl Job {
+    /// A job whose ranks are threads of this process.
+    pub(super) fn of_threads(plan: Plan) -> Result<Arc<Self>, FabricError> {
+        let bytes = plan.control_bytes();
+        let control = Control::create(Mapping::in_process(bytes, bytes)?, &plan);
+        let segments = (0..plan.ranks)
+            .map(|_| Mapping::in_process(plan.segment_bytes(), layout::HEAP))
+            .collect::<Result<Box<[_]>, _>>()?;
+        Ok(Arc::new(Self::new(control, plan, segments, Instant::now())))
+    }
+
+    /// A job over these mappings.
+    pub(super) fn new(control: Control, plan: Plan, segments: Box<[Arc<Mapping>]>, start: Instant) -> Self {
+        if !doorbell::register_process() {
+            control.word(layout::NO_HEAVY_BARRIER).store(1, Relaxed);
+        }
+        Job { control, plan, segments, start, crowded: plan.ranks > executor::cpus() }
+    }
+
+    pub(super) fn segment(&self, rank: Rank) -> Result<&Arc<Mapping>, FabricError> {
+        self.segments.get(rank.index()).ok_or(FabricError::NoSuchRank { rank, ranks: self.plan.ranks })
+    }
+
+    pub(super) fn start(&self) -> Instant {
+        self.start
+    }
+
+    /// The longest time a rank stays parked without looking.
+    pub(super) fn longest_park(&self) -> Duration {
+        doorbell::longest_park(self.control.heavy_barrier())
+    }
+
+    /// Tell everybody what became of `rank`, and wake who waits for it.
+    pub(super) fn publish(&self, rank: Rank, state: State) {
+        let Some(segment) = self.segments.get(rank.index()) else { return };
+        if state == State::Lost {
+            // Before the state: whoever sees the rank lost is refused by its memory too.
+            segment.word(layout::LOST).store(1, SeqCst);
+        }
+        if self.control.advance(rank.index(), state) {
+            self.wake_all();
+        }
+    }
+
+    /// Tell that the process of `rank` has ended and was reaped, which makes it lost if it had not left. `well` says
+    /// that its exit code was 0.
+    ///
+    /// A process that never attached and ended well may know nothing of this library; it is lost only to ranks that did
+    /// attach, before or after.
+    #[cfg(target_os = "linux")]
+    pub(super) fn ended(&self, rank: Rank, well: bool) {
+        let index = rank.index();
+        self.control.set_ended(index);
+        let lost = match self.control.state(index) {
+            State::Starting => !well || self.is_attached(),
+            State::Running => true,
+            State::Left | State::Lost => !well,
+        };
+        if lost {
+            self.publish(rank, State::Lost);
+        }
+        // Even if nothing has changed: the rank may have ended between changing its state and telling, or with a claim
+        // in some notice ring.
+        self.control.complete_advance(index);
+        self.wake_all();
+    }
+
+    /// Give up for lost whoever ended before it attached; to be called by a rank that is running now.
+    ///
+    /// The rank has published that it runs and looks who ended; the launcher publishes who ended and looks who runs. All
+    /// four are SeqCst, so one of them sees the other.
+    #[cfg(target_os = "linux")]
+    pub(super) fn attached(&self) {
+        let ended = |&rank: &usize| self.control.has_ended(rank) && self.control.state(rank) == State::Starting;
+        (0..self.plan.ranks).filter(ended).for_each(|rank| self.publish(Rank::new(rank as u32), State::Lost));
+    }
+
+    /// Whether any rank has ever attached.
+    #[cfg(target_os = "linux")]
+    fn is_attached(&self) -> bool {
+        // Lost ranks count only if they ran: one that was killed before it attached concerns nobody who did not either.
+        (0..self.plan.ranks).any(|rank| matches!(self.control.state(rank), State::Running | State::Left))
+    }
+
+    /// Ring every doorbell, after what was written before.
+    pub(super) fn wake_all(&self) {
+        // Rare enough for a barrier of its own, so that even a missing heavy barrier loses nothing.
+        fence(SeqCst);
+        self.segments.iter().for_each(|segment| segment.ring());
+    }
+
+    /// Whether `rank` is lost.
+    pub(super) fn is_lost(&self, rank: Rank) -> bool {
+        self.segments.get(rank.index()).is_none_or(|segment| segment.word(layout::LOST).load(Relaxed) != 0)
+    }
+
+    /// Whether a wait of `me` for `deps` can still end well.
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`], [`FabricError::PeerLost`], [`FabricError::PeersLeft`].
+    pub(super) fn outlook(&self, me: Rank, deps: &Deps<'_>) -> Result<(), FabricError> {
+        let (mut lost, mut all_left) = (None, true);
+        let mut look = |rank: Rank| {
+            match self.control.state(rank.index()) {
+                State::Lost => lost = lost.or(Some(rank)),
+                State::Starting | State::Running => all_left = false,
+                State::Left => {}
+            };
+        };
+        match *deps {
+            Deps::All => (0..self.plan.ranks as u32).map(Rank::new).filter(|&rank| rank != me).for_each(&mut look),
+            Deps::One(rank) => {
+                self.segment(rank)?;
+                look(rank);
+            }
+            Deps::Ranks(ranks) => {
+                for &rank in ranks {
+                    self.segment(rank)?;
+                    look(rank);
+                }
+            }
+        }
+        match lost {
+            Some(rank) => Err(FabricError::PeerLost { rank }),
+            None if all_left => Err(FabricError::PeersLeft),
+            None => Ok(()),
+        }
+    }
+}

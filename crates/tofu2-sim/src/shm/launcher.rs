@@ -1,0 +1,119 @@
+//! Jobs whose ranks are processes, as users see them.
+
+use super::{endpoint::Endpoint, threads::DEFAULT_SEGMENT_BYTES};
+use crate::JobError;
+use core::time::Duration;
+use rdma_fabric::FabricError;
+use std::ffi::OsString;
+
+/// The environment variable that tells a process which rank of which job it is.
+pub const JOB_VARIABLE: &str = "ONESIDED_JOB";
+
+/// Runs one command as all ranks of a job, each in a process of its own. Linux only.
+///
+/// Standard input goes to rank 0; standard output is inherited unless [`Launcher::discard_stdout`] is asked for; standard
+/// error is passed on line by line, with the rank in front. If nobody reads the launcher's standard error, the ranks
+/// wait when they write to theirs, and what is left at the job's end is given up after a second.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+pub struct Launcher {
+    pub(super) ranks: usize,
+    pub(super) segment_bytes: usize,
+    pub(super) ranks_per_node: Option<usize>,
+    pub(super) grace: Duration,
+    pub(super) discard_stdout: bool,
+    pub(super) command: Option<(OsString, Vec<OsString>)>,
+}
+
+impl Launcher {
+    /// `ranks` ranks with [`DEFAULT_SEGMENT_BYTES`] each, all on node 0, and 10 s of grace.
+    pub fn new(ranks: usize) -> Self {
+        Launcher {
+            ranks,
+            segment_bytes: DEFAULT_SEGMENT_BYTES,
+            ranks_per_node: None,
+            grace: Duration::from_secs(10),
+            discard_stdout: false,
+            command: None,
+        }
+    }
+
+    /// Bytes that each rank can register. Only what is registered takes memory.
+    #[must_use]
+    pub fn segment_bytes(mut self, bytes: usize) -> Self {
+        self.segment_bytes = bytes;
+        self
+    }
+
+    /// Ranks that call themselves one node, in rank order.
+    #[must_use]
+    pub fn ranks_per_node(mut self, ranks: usize) -> Self {
+        self.ranks_per_node = Some(ranks);
+        self
+    }
+
+    /// How long the other ranks may take to end after one has failed, before they are killed.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Whether the ranks' standard output goes nowhere.
+    #[must_use]
+    pub fn discard_stdout(mut self, discard: bool) -> Self {
+        self.discard_stdout = discard;
+        self
+    }
+
+    /// What to run.
+    #[must_use]
+    pub fn command(
+        mut self,
+        program: impl Into<OsString>,
+        args: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Self {
+        self.command = Some((program.into(), args.into_iter().map(Into::into).collect()));
+        self
+    }
+
+    /// Run the job to its end; its exit code: 0 if all ranks ended with 0, else that of the rank that failed first, 128 +
+    /// signal if a signal ended it.
+    ///
+    /// A rank that ends abnormally is lost to the others: by a signal, with another code than 0, or in the midst of its
+    /// program, which makes the job's code 1 if its own is 0. So is one that ends without having attached, but only to
+    /// ranks that do attach; a command that knows nothing of ranks may be run.
+    ///
+    /// SIGINT and SIGTERM to the calling process end all ranks within half a second, and the exit code is 130 or 143
+    /// then. If the calling *thread* ends, all ranks are killed.
+    /// If the calling process ignored SIGCHLD, it does so no more afterwards.
+    ///
+    /// # Errors
+    /// [`JobError::Fabric`] if the job could not be started: [`FabricError::Setting`] for what was asked for,
+    /// [`FabricError::System`] for what the operating system refuses, [`FabricError::Unsupported`] where there is no
+    /// Linux. No process is left then.
+    pub fn run(&self) -> Result<i32, JobError> {
+        #[cfg(target_os = "linux")]
+        return super::processes::run(self);
+        #[cfg(not(target_os = "linux"))]
+        Err(FabricError::Unsupported { feature: "ranks as processes" }.into())
+    }
+}
+
+impl Endpoint {
+    /// The rank that this process is, if a [`Launcher`] started it; `None` if [`JOB_VARIABLE`] is not set. Once per
+    /// process.
+    ///
+    /// # Errors
+    /// [`FabricError::Setting`] if the variable is malformed, names files that are not those of a job, or was used before:
+    /// a damaged job never turns into many jobs of one rank. [`FabricError::Corrupt`], [`FabricError::System`].
+    pub fn from_env() -> Result<Option<Endpoint>, FabricError> {
+        #[cfg(target_os = "linux")]
+        return super::processes::from_env();
+        #[cfg(not(target_os = "linux"))]
+        match std::env::var_os(JOB_VARIABLE) {
+            None => Ok(None),
+            Some(_) => Err(FabricError::Unsupported { feature: "ranks as processes" }),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Where things stand in a rank's segment and in the job's control block.
+//!
+//! ```text
+//! segment: | header | region table | notice ring | heap: symmetric → … ← local |
+//! control: | job | one card per rank |
+//! ```
+//! *Protocol words* (all but the heap) are atomics and nothing else; the heap is reached through
+//! [`super::access`] and nothing else. So no byte is ever accessed in two ways.
+
+/// Bytes that ranks on different CPUs write without disturbing each other.
+pub(super) const CACHE_LINE: usize = 64;
+/// Granule of mappings and of page reservation, in bytes. A multiple of it is a multiple of every page size up to 64 KiB.
+pub(super) const PAGE: usize = 65_536;
+
+/// `u64`, not 0 once the segment's rank is lost. Same line as the bell: a poster looks at both.
+pub(super) const LOST: usize = 0;
+/// `u32`, the doorbell.
+pub(super) const BELL: usize = 8;
+/// `u64`, what a parked rank waits for.
+pub(super) const WATCH: usize = 16;
+/// `u64`, position of the oldest notice; written by the owner.
+pub(super) const RING_HEAD: usize = CACHE_LINE;
+/// `u64`, where producers start to look for room; written by all, only a hint.
+pub(super) const RING_TAIL: usize = 2 * CACHE_LINE;
+/// First entry of the region table.
+pub(super) const TABLE: usize = 4096;
+/// Bytes of a table entry.
+pub(super) const ENTRY: usize = 32;
+/// Table entries for symmetric regions, the first ones.
+pub(super) const SYMMETRIC_SLOTS: usize = 1024;
+/// All table entries.
+pub(super) const SLOTS: usize = 4096;
+/// First slot of the notice ring.
+pub(super) const RING: usize = TABLE + SLOTS * ENTRY;
+/// Bytes of a ring slot.
+pub(super) const RING_SLOT: usize = 32;
+/// Notices that fit into a rank's ring; a power of two.
+pub(super) const RING_CAPACITY: usize = 4096;
+/// First byte of the heap.
+pub(super) const HEAP: usize = (RING + RING_CAPACITY * RING_SLOT).next_multiple_of(PAGE);
+
+/// `u64`, [`MAGIC_VALUE`].
+pub(super) const MAGIC: usize = 0;
+/// `u64`, number of ranks.
+pub(super) const RANKS: usize = 8;
+/// `u64`, length of the heap of each segment, in bytes.
+pub(super) const HEAP_BYTES: usize = 16;
+/// `u64`, ranks per node.
+pub(super) const RANKS_PER_NODE: usize = 24;
+/// `u64`, monotonic clock at the job's start, ns.
+pub(super) const START: usize = 32;
+/// `u64`, not 0 if some process of the job can't be reached by a process-wide barrier.
+pub(super) const NO_HEAVY_BARRIER: usize = 40;
+/// `u64`, number of changes of any rank's state.
+pub(super) const CHANGES: usize = CACHE_LINE;
+/// `u64`, 1 + the rank that was lost first, or 0.
+pub(super) const FIRST_LOST: usize = CACHE_LINE + 8;
+/// `u64`, number of arrivals at phases of symmetric allocations; only a hint whom to wake.
+pub(super) const ARRIVALS: usize = 2 * CACHE_LINE;
+/// First card.
+pub(super) const CARDS: usize = 3 * CACHE_LINE;
+
+/// `u64` in a card: the rank's state.
+pub(super) const CARD_STATE: usize = 0;
+/// `u64` in a card: number of phases of symmetric allocations the rank has arrived at.
+pub(super) const CARD_PHASE: usize = 8;
+/// `u64` in a card: 1 once the rank's process was reaped, so that no code of it runs; 0 for ever where ranks are threads.
+pub(super) const CARD_ENDED: usize = 16;
+/// In a card: what the rank says in a phase. Two of them, for even and odd phases, so that a rank can go on to the
+/// next phase while others still read the last.
+pub(super) const CARD_SIDES: [usize; 2] = [CACHE_LINE, CACHE_LINE + SIDE];
+/// `u64` in a side: bytes asked for.
+pub(super) const SIDE_BYTES: usize = 0;
+/// `u64` in a side: 1 if all is well with the rank.
+pub(super) const SIDE_VERDICT: usize = 8;
+/// Bit set in a side: symmetric slots that the rank has dropped.
+pub(super) const SIDE_DROPPED: usize = CACHE_LINE;
+/// Bytes of a side.
+const SIDE: usize = SIDE_DROPPED + SYMMETRIC_SLOTS / 8;
+/// Bytes of a card.
+pub(super) const CARD: usize = CARD_SIDES[1] + SIDE;
+
+/// What [`MAGIC`] holds: name and version of this layout.
+pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x02\0");
+
+/// Length of a segment with a heap of `heap` bytes.
+pub(super) fn segment_bytes(heap: usize) -> Option<usize> {
+    heap.checked_add(HEAP)?.checked_next_multiple_of(PAGE)
+}
+
+/// Length of the control block of `ranks` ranks.
+pub(super) fn control_bytes(ranks: usize) -> Option<usize> {
+    ranks.checked_mul(CARD)?.checked_add(CARDS)?.checked_next_multiple_of(PAGE)
+}

@@ -1,0 +1,388 @@
+//! Shared memory as such: where it comes from, and checked pieces of it.
+//!
+//! A [`Mapping`] starts with protocol words, which are atomics, and goes on with the heap, which is reached only
+//! through [`super::access`]. It never moves or shrinks while it exists, and nothing outside this module sees its
+//! addresses.
+
+use super::{
+    access,
+    doorbell::{self, Watch},
+    layout,
+};
+use core::{
+    ptr::NonNull,
+    sync::atomic::{
+        AtomicU32, AtomicU64,
+        Ordering::{Acquire, Relaxed},
+    },
+    time::Duration,
+};
+use rdma_fabric::{Amo, FabricError};
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc},
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// Memory that other threads or processes access at the same time.
+pub(super) struct Mapping {
+    /// Page-aligned for files, cache-line-aligned for heap memory.
+    base: NonNull<u8>,
+    /// Length in bytes.
+    len: usize,
+    /// Bytes before this are protocol words.
+    heap_at: usize,
+    /// Threads of this process that are parked on the segment's doorbell, or about to be.
+    parked: Mutex<usize>,
+    backing: Backing,
+}
+
+enum Backing {
+    /// Of this process only.
+    Heap { start: NonNull<u8>, layout: Layout },
+    /// A file's pages; unmapped on drop.
+    #[cfg(target_os = "linux")]
+    File { _map: memmap2::MmapRaw },
+}
+
+// SAFETY: all access is by atomics or by `access`, which any thread may do at any time; freed when no owner is left.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl fmt::Debug for Mapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Mapping({} bytes)", self.len)
+    }
+}
+
+impl Mapping {
+    /// `len` zeroed bytes of this process. Pages that nobody touches cost nothing where the allocator gets large
+    /// blocks from the system.
+    pub(super) fn in_process(len: usize, heap_at: usize) -> Result<Arc<Self>, FabricError> {
+        // A larger alignment would make the allocator touch every page.
+        let refused = || FabricError::System { call: "alloc", errno: OUT_OF_MEMORY };
+        let padded = len.checked_add(layout::CACHE_LINE).ok_or_else(refused)?;
+        let layout = Layout::from_size_align(padded, 16).map_err(|_| refused())?;
+        // SAFETY: the layout's size is not 0.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(refused)?;
+        let pad = start.as_ptr().align_offset(layout::CACHE_LINE);
+        // SAFETY: the pad is below a cache line, for which there is room.
+        let base = unsafe { start.add(pad) };
+        let parked = Mutex::new(0);
+        Ok(Arc::new(Mapping { base, len, heap_at, parked, backing: Backing::Heap { start, layout } }))
+    }
+
+    /// The first `len` bytes of a sealed memory file, which must be at least so long.
+    #[cfg(target_os = "linux")]
+    pub(super) fn of_file(
+        fd: &impl std::os::fd::AsRawFd,
+        len: usize,
+        heap_at: usize,
+    ) -> Result<Arc<Self>, FabricError> {
+        let map = memmap2::MmapOptions::new()
+            .len(len)
+            .map_raw(fd.as_raw_fd())
+            .map_err(|error| FabricError::System { call: "mmap", errno: error.raw_os_error().unwrap_or(0) })?;
+        let base = NonNull::new(map.as_mut_ptr()).ok_or(FabricError::System { call: "mmap", errno: 0 })?;
+        let parked = Mutex::new(0);
+        Ok(Arc::new(Mapping { base, len, heap_at, parked, backing: Backing::File { _map: map } }))
+    }
+
+    /// The 8-byte protocol word at `at`.
+    ///
+    /// # Panics
+    /// If there is none: offsets come from [`layout`] and validated indices only.
+    #[inline]
+    pub(super) fn word(&self, at: usize) -> &AtomicU64 {
+        assert!(at.is_multiple_of(8) && at + 8 <= self.heap_at);
+        // SAFETY: inside the mapping and aligned, by the assertion; protocol words are accessed as atomics only.
+        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) }
+    }
+
+    /// The doorbell of a segment.
+    #[inline(always)]
+    pub(super) fn bell(&self) -> doorbell::Words<'_> {
+        // SAFETY: both are protocol words of this mapping, for which each has room, and live as long as it.
+        unsafe { bell_at(self.base) }
+    }
+
+    /// Be ready to park on the segment's doorbell, for its own rank: steps W0 to W2.
+    pub(super) fn prepare_park(&self, watch: Watch) -> ParkGuard<'_> {
+        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        *parked += 1;
+        let watch = if *parked == 1 { watch } else { Watch::Any };
+        ParkGuard { segment: self, ticket: doorbell::prepare(&self.bell(), watch) }
+    }
+
+    /// Wake the segment's rank if it is parked, whatever it waits for.
+    pub(super) fn ring(&self) {
+        doorbell::ring(&self.bell(), |_| true);
+    }
+
+    /// Wake the segment's rank if it is parked and waits for notices.
+    pub(super) fn ring_for_notice(&self) {
+        let wanted = [Watch::Notice.to_bits(), Watch::Any.to_bits()];
+        doorbell::ring(&self.bell(), |bits| wanted.contains(&bits));
+    }
+
+    /// Bytes of the heap.
+    pub(super) fn heap_len(&self) -> usize {
+        self.len - self.heap_at
+    }
+
+    /// Set bytes of the heap to zero; nothing if they are not inside.
+    pub(super) fn zero(&self, offset: usize, len: usize) {
+        if offset.checked_add(len).is_some_and(|end| end <= self.heap_len()) {
+            // SAFETY: inside the heap, by the check.
+            unsafe { access::zero(self.base.as_ptr().add(self.heap_at + offset), len) };
+        }
+    }
+
+    /// The piece of `len` bytes at `offset` of the heap, valid as long as the protocol word at `generation_at` holds
+    /// `generation`. `None` if it is not inside.
+    pub(super) fn piece(
+        self: &Arc<Self>,
+        offset: usize,
+        len: usize,
+        generation_at: usize,
+        generation: u64,
+    ) -> Option<Piece> {
+        offset.checked_add(len).filter(|&end| end <= self.heap_len())?;
+        // SAFETY: inside the mapping, by the check.
+        let start = unsafe { self.base.add(self.heap_at + offset) };
+        let word = NonNull::from(self.word(generation_at));
+        Some(Piece { start, len, base: self.base, word, generation, mapping: self.clone() })
+    }
+}
+
+/// A thread that is about to park on a segment's doorbell.
+pub(super) struct ParkGuard<'a> {
+    segment: &'a Mapping,
+    ticket: doorbell::Ticket,
+}
+
+impl ParkGuard<'_> {
+    /// Step W4.
+    pub(super) fn park(&self, longest: Duration) {
+        doorbell::park(&self.segment.bell(), self.ticket, longest);
+    }
+}
+
+impl Drop for ParkGuard<'_> {
+    fn drop(&mut self) {
+        *self.segment.parked.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+    }
+}
+
+/// # Safety
+/// `base` is the first byte of a mapping that outlives `'a`.
+#[inline(always)]
+unsafe fn bell_at<'a>(base: NonNull<u8>) -> doorbell::Words<'a> {
+    // SAFETY: protocol words, aligned because the base is, accessed as atomics of these widths only.
+    unsafe {
+        doorbell::Words {
+            bell: AtomicU32::from_ptr(base.as_ptr().add(layout::BELL).cast()),
+            watch: AtomicU64::from_ptr(base.as_ptr().add(layout::WATCH).cast()),
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        match self.backing {
+            // SAFETY: allocated with this layout, and nobody holds the mapping any more.
+            Backing::Heap { start, layout } => unsafe { dealloc(start.as_ptr(), layout) },
+            #[cfg(target_os = "linux")]
+            Backing::File { .. } => {}
+        }
+    }
+}
+
+/// `ENOMEM` wherever this crate runs.
+const OUT_OF_MEMORY: i32 = 12;
+
+/// Some bytes of a segment's heap, together with what tells whether they may still be used.
+///
+/// All methods that move bytes answer `None`, and move nothing, if the segment's rank is lost, the generation has
+/// moved, or length or alignment are not those asked for: one comparison against zero in all.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    /// `len` bytes of the heap of `mapping`.
+    start: NonNull<u8>,
+    len: usize,
+    /// First byte of `mapping`, a segment.
+    base: NonNull<u8>,
+    /// The protocol word of `mapping` that must hold `generation`.
+    word: NonNull<AtomicU64>,
+    generation: u64,
+    /// Keeps the memory.
+    mapping: Arc<Mapping>,
+}
+
+// SAFETY: the pointers lead into `mapping`, which is `Send` and `Sync` and lives as long as the piece.
+unsafe impl Send for Piece {}
+// SAFETY: as above.
+unsafe impl Sync for Piece {}
+
+impl Piece {
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn mapping(&self) -> &Arc<Mapping> {
+        &self.mapping
+    }
+
+    /// The `len` bytes from `offset` on.
+    pub(super) fn part(&self, offset: usize, len: usize) -> Option<Piece> {
+        offset.checked_add(len).filter(|&end| end <= self.len)?;
+        // SAFETY: inside the piece, by the check.
+        Some(Piece { start: unsafe { self.start.add(offset) }, len, ..self.clone() })
+    }
+
+    /// Whether the segment's rank is lost.
+    #[inline(always)]
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost() != 0
+    }
+
+    #[inline(always)]
+    fn lost(&self) -> u64 {
+        // SAFETY: a protocol word of the mapping, aligned like `base`.
+        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(layout::LOST).cast()) }.load(Relaxed)
+    }
+
+    /// Whether the region was deregistered.
+    pub(super) fn is_stale(&self) -> bool {
+        self.moved() != 0
+    }
+
+    #[inline(always)]
+    fn moved(&self) -> u64 {
+        // SAFETY: a protocol word of the mapping. Acquire: pairs with the release in `Table::register`.
+        unsafe { self.word.as_ref() }.load(Acquire) ^ self.generation
+    }
+
+    /// 0 if `len` bytes may be copied.
+    #[inline(always)]
+    fn objection(&self, len: usize) -> u64 {
+        self.lost() | self.moved() | (self.len ^ len) as u64
+    }
+
+    /// 0 if it is one word of `width` bytes that may be accessed.
+    #[inline(always)]
+    fn word_objection(&self, width: usize) -> u64 {
+        self.objection(width) | (self.start.addr().get() & (width - 1)) as u64
+    }
+
+    /// The word's bits (acquire), zero-extended. `width` is 4 or 8.
+    #[inline(always)]
+    pub(super) fn load(&self, width: usize) -> Option<u64> {
+        if self.word_objection(width) != 0 {
+            return None;
+        }
+        // SAFETY: `width` aligned bytes, all checked above.
+        Some(unsafe {
+            if width == 4 { access::load4(self.start.as_ptr()).into() } else { access::load8(self.start.as_ptr()) }
+        })
+    }
+
+    /// Store a word's low bits (release) and ring. `width` is 4 or 8.
+    #[inline(always)]
+    pub(super) fn store(&self, width: usize, bits: u64) -> Option<()> {
+        if self.word_objection(width) != 0 {
+            return None;
+        }
+        // SAFETY: `width` aligned bytes, all checked above.
+        unsafe {
+            if width == 4 {
+                access::store4(self.start.as_ptr(), bits as u32);
+            } else {
+                access::store8(self.start.as_ptr(), bits);
+            }
+        }
+        self.ring();
+        Some(())
+    }
+
+    /// Read-modify-write of a 4-byte word (acquire and release), and ring.
+    #[inline(always)]
+    pub(super) fn rmw4(&self, amo: Amo<u32>) -> Option<u32> {
+        if self.word_objection(4) != 0 {
+            return None;
+        }
+        // SAFETY: 4 aligned bytes, all checked above.
+        let old = unsafe { access::rmw4(self.start.as_ptr(), amo) };
+        self.ring();
+        Some(old)
+    }
+
+    /// Read-modify-write of an 8-byte word (acquire and release), and ring.
+    #[inline(always)]
+    pub(super) fn rmw8(&self, amo: Amo<u64>) -> Option<u64> {
+        if self.word_objection(8) != 0 {
+            return None;
+        }
+        // SAFETY: 8 aligned bytes, all checked above.
+        let old = unsafe { access::rmw8(self.start.as_ptr(), amo) };
+        self.ring();
+        Some(old)
+    }
+
+    /// Fill the piece from `bytes`, which must be as long. The caller rings afterwards.
+    #[inline(always)]
+    pub(super) fn copy_in(&self, bytes: &[u8]) -> Option<()> {
+        if self.objection(bytes.len()) != 0 {
+            return None;
+        }
+        // SAFETY: both sides have `bytes.len()` bytes, checked above.
+        unsafe { access::copy_in(self.start.as_ptr(), bytes.as_ptr(), bytes.len()) };
+        Some(())
+    }
+
+    /// Fill `bytes`, which must be as long, from the piece.
+    #[inline(always)]
+    pub(super) fn copy_out(&self, bytes: &mut [u8]) -> Option<()> {
+        if self.objection(bytes.len()) != 0 {
+            return None;
+        }
+        // SAFETY: both sides have `bytes.len()` bytes, checked above.
+        unsafe { access::copy_out(bytes.as_mut_ptr(), self.start.as_ptr(), bytes.len()) };
+        Some(())
+    }
+
+    /// Fill the piece from another one, which must be as long. `None` may be the fault of either. The caller
+    /// rings afterwards.
+    #[inline(always)]
+    pub(super) fn copy_from(&self, from: &Piece) -> Option<()> {
+        if self.objection(from.len) | from.objection(from.len) != 0 {
+            return None;
+        }
+        // SAFETY: both sides have `from.len` bytes, checked above.
+        unsafe { access::copy_between(self.start.as_ptr(), from.start.as_ptr(), from.len) };
+        Some(())
+    }
+
+    /// Wake the segment's rank if it is parked and waits for what was written to the piece: P2 and P3.
+    #[inline(always)]
+    pub(super) fn ring(&self) {
+        // SAFETY: `mapping` has this base and outlives the borrow.
+        let bell = unsafe { bell_at(self.base) };
+        doorbell::ring(&bell, |bits| {
+            let start = self.offset() as u64;
+            Watch::covers(bits, start, start + self.len as u64)
+        });
+    }
+
+    /// Offset of the first byte in the segment.
+    pub(super) fn offset(&self) -> usize {
+        self.start.addr().get() - self.base.addr().get()
+    }
+
+    /// Whether the piece starts at a multiple of `align` bytes.
+    pub(super) fn is_aligned(&self, align: usize) -> bool {
+        self.start.addr().get().is_multiple_of(align)
+    }
+}

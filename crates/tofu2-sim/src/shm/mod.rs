@@ -1,0 +1,46 @@
+//! Wall-clock provider over shared memory.
+//!
+//! The problem: one-sided programs are to run on one machine at the speed of its memory, without a network
+//! and without `unsafe` in their code. Ranks are threads of one process ([`Threads`]) or processes ([`Launcher`], Linux). Each has a
+//! segment that all others map; an operation is executed at once by the posting CPU in the target's segment.
+//!
+//! # Waiting
+//! A waiting rank spins, yields, then parks on its segment's doorbell; whoever writes its memory rings. So more
+//! ranks than CPUs make progress, and an idle program uses almost none. [`block_on`] does this; under another executor
+//! waits are correct and keep a CPU busy.
+//!
+//! # Failure
+//! A rank that dies, panics or returns an error is published as *lost*: operations on its memory, and waits that depend
+//! on it, end with [`PeerLost`](rdma_fabric::FabricError::PeerLost) within milliseconds.
+//!
+//! # Trust
+//! Safe code of any rank, and any rank's death, reaches no undefined behaviour. Whatever is read from another rank's
+//! tables is copied once and validated, so garbage there gives errors and not wild accesses. A process of the same user
+//! that writes the mapping by other means is outside the promise.
+
+mod access;
+mod control;
+mod doorbell;
+mod endpoint;
+mod executor;
+mod heap;
+mod job;
+mod launcher;
+mod layout;
+mod mapping;
+mod notice_ring;
+mod own;
+mod place;
+#[cfg(target_os = "linux")]
+mod processes;
+mod regions;
+mod symmetric;
+mod threads;
+mod waiting;
+
+pub use endpoint::Endpoint;
+pub use executor::block_on;
+pub use launcher::{JOB_VARIABLE, Launcher};
+pub use own::Region;
+pub use place::Place;
+pub use threads::{DEFAULT_SEGMENT_BYTES, Threads, run_rank};

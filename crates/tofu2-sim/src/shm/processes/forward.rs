@@ -1,0 +1,161 @@
+//! The thread that passes on the ranks' standard error.
+//!
+//! Writing to the launcher's standard error may block for as long as its reader likes. So it is no business of the
+//! thread that supervises: that one must notice deaths and signals meanwhile.
+
+use super::{memory_file::refused, relay::Relay};
+use rdma_fabric::FabricError;
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+};
+use std::{
+    io::{self, Write},
+    os::unix::net::UnixStream,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
+    thread,
+    time::Duration,
+};
+
+/// How long [`Forwarding::finish`] waits for a reader that takes nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The running thread.
+#[derive(Debug)]
+pub(super) struct Forwarding {
+    /// Closed to tell the thread that all ranks have ended.
+    stop: UnixStream,
+    /// Closed by the thread's end.
+    done: Receiver<()>,
+    /// Number of pieces written.
+    progress: Arc<AtomicU64>,
+}
+
+impl Forwarding {
+    /// Pass on what `relays` bring to this process's standard error until all streams have ended.
+    ///
+    /// # Errors
+    /// [`FabricError::System`] if there is no thread to be had.
+    pub(super) fn start(relays: Vec<Relay>) -> Result<Self, FabricError> {
+        Self::to(relays, io::stderr())
+    }
+
+    fn to(relays: Vec<Relay>, out: impl Write + Send + 'static) -> Result<Self, FabricError> {
+        let failed = |call| move |error: io::Error| refused(call)(Errno::from_io_error(&error).unwrap_or(Errno::INVAL));
+        let (stop, stopped) = UnixStream::pair().map_err(failed("socketpair"))?;
+        let (alive, done) = channel();
+        let progress = Arc::default();
+        let out = Counted { out, written: Arc::clone(&progress) };
+        thread::Builder::new()
+            .name("stderr of ranks".to_owned())
+            .spawn(move || {
+                // Dropped at the end, whatever that is.
+                let _alive = alive;
+                forward(relays, &stopped, out);
+            })
+            .map_err(failed("pthread_create"))?;
+        Ok(Forwarding { stop, done, progress })
+    }
+
+    /// Wait until everything was passed on; all ranks have ended. If nobody reads for a second, the rest is
+    /// left to the thread, which then ends with the process.
+    pub(super) fn finish(self) {
+        let Forwarding { stop, done, progress } = self;
+        drop(stop);
+        let mut seen = progress.load(Relaxed);
+        while done.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            let now = progress.load(Relaxed);
+            if now == std::mem::replace(&mut seen, now) {
+                return;
+            }
+        }
+    }
+}
+
+/// Until all streams have ended, or `stopped` is closed and what they held then was passed on.
+fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
+    while !relays.is_empty() {
+        let mut sources = vec![PollFd::new(stopped, PollFlags::IN)];
+        sources.extend(relays.iter().map(|relay| PollFd::new(relay, PollFlags::IN)));
+        match poll(&mut sources, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            // Nobody hears the ranks any more; they still run.
+            Err(_) => return,
+        }
+        let stop = !sources[0].revents().is_empty();
+        // A pipe's usual 64 KiB are less than a relay passes on at once: after the last process's end this empties it.
+        relays.retain_mut(|relay| relay.pump(&mut out));
+        if stop {
+            // A grandchild may hold a pipe open; what it says later is nobody's.
+            relays.iter_mut().for_each(|relay| relay.finish(&mut out));
+            return;
+        }
+    }
+}
+
+/// Counts what was written.
+struct Counted<W> {
+    out: W,
+    written: Arc<AtomicU64>,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        self.written.fetch_add(1, Relaxed);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        process::{Command, Stdio},
+        sync::mpsc::Sender,
+        time::Instant,
+    };
+
+    /// Takes a piece for each message, and all when there is nobody to send any.
+    struct Slow(Receiver<()>, Sender<Vec<u8>>);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            let _ = self.1.send(bytes.to_vec());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_takes_nothing_is_not_waited_for_long() {
+        let mut child =
+            Command::new("sh").args(["-c", "echo one >&2; echo two >&2"]).stderr(Stdio::piped()).spawn().unwrap();
+        let relay = Relay::new(0, child.stderr.take().unwrap()).unwrap();
+        child.wait().unwrap();
+        let ((take, taken), (show, shown)) = (channel(), channel());
+        let forwarding = Forwarding::to(vec![relay], Slow(taken, show)).unwrap();
+        take.send(()).unwrap();
+        let start = Instant::now();
+        forwarding.finish();
+        let took = start.elapsed();
+        assert!(took >= PATIENCE && took < 10 * PATIENCE, "{took:?}");
+        // What was not waited for still comes.
+        drop(take);
+        let lines: Vec<_> = shown.iter().collect();
+        assert_eq!(lines, [b"[rank 0] one\n", b"[rank 0] two\n"]);
+    }
+}

@@ -1,0 +1,84 @@
+//! Memory files: nameless, of fixed size, sealed.
+
+use super::super::layout;
+use rdma_fabric::FabricError;
+use rustix::{
+    fs::{self, FallocateFlags, MemfdFlags, SealFlags},
+    io::{Errno, retry_on_intr},
+};
+use std::os::fd::{AsFd, OwnedFd};
+
+/// What every segment must be sealed against before anybody maps it.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// The error of a refused call.
+pub(super) fn refused(call: &'static str) -> impl Fn(Errno) -> FabricError {
+    move |errno| FabricError::System { call, errno: errno.raw_os_error() }
+}
+
+/// A sparse file of `len` zero bytes whose size nobody can change, with pages for the first `reserved` (not 0) bytes.
+/// Closed on exec.
+pub(in super::super) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd, FabricError> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // Kernels before 6.3 don't know the flag against execution.
+    let file = fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
+        .or_else(|_| fs::memfd_create(name, flags))
+        .map_err(refused("memfd_create"))?;
+    retry_on_intr(|| fs::ftruncate(&file, len as u64)).map_err(refused("ftruncate"))?;
+    fs::fcntl_add_seals(&file, SEALS).map_err(refused("fcntl(F_ADD_SEALS)"))?;
+    retry_on_intr(|| fs::fallocate(&file, FallocateFlags::empty(), 0, reserved as u64))
+        .map_err(refused("fallocate"))?;
+    Ok(file)
+}
+
+/// Whether `file` is a sealed memory file of `len` bytes; what is wrong with it otherwise.
+pub(super) fn examine(file: impl AsFd, len: usize) -> Result<(), &'static str> {
+    let stat = fs::fstat(&file).map_err(|_| "is not open")?;
+    if u64::try_from(stat.st_size) != Ok(len as u64) {
+        return Err("has another size");
+    }
+    match fs::fcntl_get_seals(&file) {
+        Ok(seals) if seals.contains(SEALS) => Ok(()),
+        Ok(_) => Err("is not sealed"),
+        Err(_) => Err("is no memory file"),
+    }
+}
+
+/// Reserve pages for `len` bytes from `offset` on, so that accessing them can't fail. `Err(None)`: there are none left.
+pub(in super::super) fn reserve(file: impl AsFd, offset: usize, len: usize) -> Result<(), Option<FabricError>> {
+    // Whole pages: the neighbours' are reserved already or will be.
+    let start = offset / layout::PAGE * layout::PAGE;
+    let len = offset + len - start;
+    retry_on_intr(|| fs::fallocate(&file, FallocateFlags::empty(), start as u64, len as u64)).map_err(|errno| {
+        match errno {
+            Errno::NOSPC | Errno::NOMEM => None,
+            errno => Some(refused("fallocate")(errno)),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_can_neither_shrink_nor_grow() {
+        let file = create("onesided-test", 1 << 20, 4096).unwrap();
+        assert_eq!(fs::ftruncate(&file, 4096), Err(Errno::PERM));
+        assert_eq!(fs::ftruncate(&file, 1 << 21), Err(Errno::PERM));
+        assert_eq!(fs::fcntl_add_seals(&file, SealFlags::WRITE), Err(Errno::PERM));
+        assert_eq!(examine(&file, 1 << 20), Ok(()));
+        assert_eq!(examine(&file, 1 << 19), Err("has another size"));
+        assert!(examine(std::fs::File::open("/proc/self/exe").unwrap(), 1).is_err());
+    }
+
+    #[test]
+    fn reserved_pages_are_there() {
+        let file = create("onesided-test", 1 << 20, 1).unwrap();
+        let bytes = |file: &OwnedFd| fs::fstat(file).unwrap().st_blocks * 512;
+        let before = bytes(&file);
+        reserve(&file, 2 * layout::PAGE + 5000, layout::PAGE).unwrap();
+        assert!(bytes(&file) >= before + layout::PAGE as i64);
+        assert!(reserve(&file, 1 << 21, 64).is_err(), "growing is sealed");
+    }
+}

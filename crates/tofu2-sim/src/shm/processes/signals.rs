@@ -1,0 +1,101 @@
+//! SIGINT and SIGTERM while a job runs.
+//!
+//! SIGCHLD gets a handler that does nothing. A process may inherit that it is ignored; the system then reaps children
+//! by itself, their exit codes are lost, and their numbers may be another's before anybody opens a pidfd.
+
+use super::memory_file::refused;
+use rdma_fabric::FabricError;
+use rustix::io::Errno;
+use signal_hook::{
+    SigId,
+    consts::{SIGCHLD, SIGINT, SIGTERM},
+    flag,
+    low_level::{pipe, unregister},
+};
+use std::{
+    io::{self, Read},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+    },
+};
+
+/// Number of jobs that this process supervises.
+static JOBS: Mutex<usize> = Mutex::new(0);
+/// Whether there is none: then the signals have their default effect again.
+static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Catches the signals as long as it lives.
+#[derive(Debug)]
+pub(super) struct Signals {
+    /// Readable when a signal has come.
+    pipe: UnixStream,
+    /// The last one.
+    last: Arc<AtomicUsize>,
+    registered: Vec<SigId>,
+    /// Whether it is one of [`JOBS`].
+    counted: bool,
+}
+
+fn failed(error: io::Error) -> FabricError {
+    refused("sigaction")(Errno::from_io_error(&error).unwrap_or(Errno::INVAL))
+}
+
+impl Signals {
+    pub(super) fn catch() -> Result<Self, FabricError> {
+        let (reader, writer) = UnixStream::pair().map_err(failed)?;
+        reader.set_nonblocking(true).map_err(failed)?;
+        let mut signals = Signals { pipe: reader, last: Arc::default(), registered: Vec::new(), counted: false };
+        let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
+        // Once a handler is there, only we can give the default effect.
+        let idle = IDLE.get_or_init(Arc::default);
+        let first = Arc::strong_count(idle) == 1;
+        for signal in [SIGINT, SIGTERM] {
+            if first {
+                flag::register_conditional_default(signal, idle.clone()).map_err(failed)?;
+            }
+            let last = flag::register_usize(signal, signals.last.clone(), signal as usize).map_err(failed)?;
+            signals.registered.push(last);
+            let told = pipe::register(signal, writer.try_clone().map_err(failed)?).map_err(failed)?;
+            signals.registered.push(told);
+        }
+        signals.registered.push(flag::register(SIGCHLD, Arc::default()).map_err(failed)?);
+        *jobs += 1;
+        signals.counted = true;
+        idle.store(false, SeqCst);
+        drop(jobs);
+        Ok(signals)
+    }
+
+    /// The signal that has come since the last call.
+    pub(super) fn take(&mut self) -> Option<i32> {
+        let mut buffer = [0; 64];
+        while self.pipe.read(&mut buffer).is_ok_and(|count| count > 0) {}
+        i32::try_from(self.last.swap(0, SeqCst)).ok().filter(|&signal| signal != 0)
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for id in self.registered.drain(..) {
+            unregister(id);
+        }
+        if self.counted {
+            let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
+            *jobs -= 1;
+            if let Some(idle) = IDLE.get().filter(|_| *jobs == 0) {
+                idle.store(true, SeqCst);
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Starting the ranks of a job.
+
+use super::super::{
+    control::{Control, Plan},
+    job::Job,
+    launcher::{JOB_VARIABLE, Launcher},
+    layout,
+    mapping::Mapping,
+};
+use super::{
+    inherit::{self, FILE_PREFIX},
+    job_variable::JobVariable,
+    memory_file::{self, refused},
+    relay::Relay,
+    signals::Signals,
+    supervise::{RankProcess, Supervisor},
+};
+use crate::JobError;
+use rdma_fabric::FabricError;
+use rustix::{
+    process::{Pid, PidfdFlags, pidfd_open},
+    time::{ClockId, clock_gettime},
+};
+use std::{
+    os::fd::{AsRawFd, OwnedFd},
+    process::{Command, Stdio},
+    sync::Arc,
+    time::Instant,
+};
+
+/// The system's monotonic clock, which all processes share.
+pub(super) fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    let nanos = i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec);
+    u64::try_from(nanos).unwrap_or(0)
+}
+
+/// Run the launcher's command as all ranks; its exit code.
+pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
+    let Some((program, args)) = &launcher.command else {
+        let problem = "a launcher needs a command to run".to_owned();
+        return Err(FabricError::Setting { name: "command", problem }.into());
+    };
+    let plan = Plan {
+        ranks: launcher.ranks,
+        ranks_per_node: launcher.ranks_per_node.unwrap_or(launcher.ranks),
+        heap_bytes: launcher.segment_bytes,
+        start_ns: monotonic_ns(),
+    }
+    .checked()?;
+    // Before any child exists, so that no signal leaves one behind.
+    let signals = Signals::catch()?;
+    let (job, files) = create(plan)?;
+    let mut supervisor = Supervisor::new(job, signals, launcher.grace);
+    let numbers: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
+    for rank in 0..plan.ranks {
+        let variable = JobVariable {
+            rank: rank as u32,
+            ranks: plan.ranks,
+            segment_bytes: plan.heap_bytes,
+            control: numbers[0],
+            segments: numbers[1..].to_vec(),
+        };
+        let mut command = Command::new(program);
+        command.args(args).env(JOB_VARIABLE, variable.to_string()).stderr(Stdio::piped());
+        if launcher.discard_stdout {
+            command.stdout(Stdio::null());
+        }
+        if rank > 0 {
+            command.stdin(Stdio::null());
+        }
+        inherit::pass_on(&mut command, files.clone());
+        let child = command.spawn().map_err(|error| FabricError::Setting {
+            name: "command",
+            problem: format!("{} can't be run as rank {rank}: {error}", program.display()),
+        })?;
+        supervisor.add(process(rank, child)?);
+    }
+    drop(files);
+    Ok(supervisor.run()?)
+}
+
+/// Watch a child that was just started; end it if that is impossible.
+fn process(rank: usize, mut child: std::process::Child) -> Result<RankProcess, FabricError> {
+    let watch = || {
+        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(refused("pidfd_open"))?;
+        let relay = child.stderr.take().map(|pipe| Relay::new(rank, pipe)).transpose().map_err(refused("fcntl"))?;
+        Ok((pidfd, relay))
+    };
+    let mut watch = watch;
+    match watch() {
+        Ok((pidfd, relay)) => Ok(RankProcess::new(rank, child, pidfd, relay)),
+        Err(error) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(error)
+        }
+    }
+}
+
+/// The job's memory: the control block's file, then those of the segments in rank order.
+fn create(plan: Plan) -> Result<(Arc<Job>, Arc<[OwnedFd]>), FabricError> {
+    let (control_bytes, segment_bytes) = (plan.control_bytes(), plan.segment_bytes());
+    let control = memory_file::create(&format!("{FILE_PREFIX}control"), control_bytes, control_bytes)?;
+    let block = Control::create(Mapping::of_file(&control, control_bytes, control_bytes)?, &plan);
+    let mut files = vec![control];
+    let mut segments = Vec::new();
+    for rank in 0..plan.ranks {
+        let file = memory_file::create(&format!("{FILE_PREFIX}rank-{rank}"), segment_bytes, layout::HEAP)?;
+        segments.push(Mapping::of_file(&file, segment_bytes, layout::HEAP)?);
+        files.push(file);
+    }
+    Ok((Arc::new(Job::new(block, plan, segments.into(), Instant::now())), files.into()))
+}

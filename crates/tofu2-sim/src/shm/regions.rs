@@ -1,0 +1,180 @@
+//! The region table of a segment: what peers may reach, and under which key.
+//!
+//! An entry is (generation, offset, length). The generation is odd while a region is registered and grows by one
+//! whenever that changes. The owner writes entries; peers copy one, check that the generation did not move
+//! meanwhile and that the range lies in the heap, and only then use it: garbage in a table gives errors, never a
+//! wild access. Symmetric regions have the first entries, local ones the rest, so that keys of symmetric regions agree.
+
+use super::{heap::GRAIN, layout, mapping::Mapping, mapping::Piece};
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+    fence,
+};
+use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr};
+use std::{ops::Range, sync::Arc};
+
+/// Entries of symmetric regions.
+pub(super) const SYMMETRIC: Range<usize> = 0..layout::SYMMETRIC_SLOTS;
+/// Entries of local regions.
+pub(super) const LOCAL: Range<usize> = layout::SYMMETRIC_SLOTS..layout::SLOTS;
+
+/// Where the generation of entry `index` stands.
+fn generation_at(index: usize) -> usize {
+    layout::TABLE + index * layout::ENTRY
+}
+
+fn field(mapping: &Mapping, index: usize, field: usize) -> &AtomicU64 {
+    mapping.word(generation_at(index) + 8 * field)
+}
+
+/// Register heap bytes `offset..offset + len` of the own segment in the free entry `index`.
+pub(super) fn register(own: &Mapping, index: usize, offset: usize, len: usize) -> RegionKey {
+    let generation = field(own, index, 0).load(Relaxed) | 1;
+    // Release: pairs with the fence in `entry`. Who reads a field below also sees that the last registration ended.
+    fence(Release);
+    field(own, index, 1).store(offset as u64, Relaxed);
+    field(own, index, 2).store(len as u64, Relaxed);
+    // Release: pairs with the acquire in `resolve` and in `Piece::moved`.
+    field(own, index, 0).store(generation, Release);
+    RegionKey { index: index as u32, generation: generation as u32 }
+}
+
+/// End the registration in `index`. Whether the entry may be used again: not after 2³¹ times.
+pub(super) fn deregister(own: &Mapping, index: usize) -> bool {
+    let generation = field(own, index, 0).load(Relaxed) | 1;
+    // Release: whoever sees it sees what was done to the region before.
+    field(own, index, 0).store(generation + 1, Release);
+    generation < u64::from(u32::MAX)
+}
+
+/// The bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to `align`.
+///
+/// # Errors
+/// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Corrupt`], [`FabricError::OutOfBounds`],
+/// [`FabricError::Misaligned`].
+pub(super) fn resolve(target: &Arc<Mapping>, addr: RemoteAddr, len: usize, align: usize) -> Result<Piece, FabricError> {
+    let RemoteAddr { rank, region, .. } = addr;
+    let (region_offset, region_len) = entry(target, rank, region)?;
+    let out_of_bounds = || FabricError::OutOfBounds {
+        rank,
+        region,
+        offset: addr.offset,
+        len: len as u64,
+        region_len: region_len as u64,
+    };
+    let offset = usize::try_from(addr.offset).map_err(|_| out_of_bounds())?;
+    offset.checked_add(len).filter(|&end| end <= region_len).ok_or_else(out_of_bounds)?;
+    let corrupt = FabricError::Corrupt { rank, what: "an entry of the region table" };
+    let at = region_offset.checked_add(offset).ok_or_else(|| corrupt.clone())?;
+    let piece = target
+        .piece(at, len, generation_at(region.index as usize), region.generation.into())
+        .ok_or_else(|| corrupt.clone())?;
+    if !piece.is_aligned(align) {
+        return Err(FabricError::Misaligned { rank, region, offset: addr.offset, align });
+    }
+    Ok(piece)
+}
+
+/// Offset in the heap and length of a registered region, copied once and in the heap.
+fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usize), FabricError> {
+    let index = region.index as usize;
+    if index >= layout::SLOTS || region.generation.is_multiple_of(2) {
+        return Err(FabricError::NoSuchRegion { rank, region });
+    }
+    // Acquire: pairs with the release in `register`.
+    let now = field(target, index, 0).load(Acquire);
+    let (offset, len) = (field(target, index, 1).load(Relaxed), field(target, index, 2).load(Relaxed));
+    // Acquire: pairs with the fence in `register`.
+    fence(Acquire);
+    let after = field(target, index, 0).load(Relaxed);
+    let wanted = u64::from(region.generation);
+    if now < wanted {
+        return Err(FabricError::NoSuchRegion { rank, region });
+    }
+    if now > wanted || after != now {
+        return Err(FabricError::StaleRegion { rank, region });
+    }
+    let inside = |(offset, len): (usize, usize)| {
+        offset % GRAIN == 0 && offset.checked_add(len).is_some_and(|end| end <= target.heap_len())
+    };
+    usize::try_from(offset)
+        .ok()
+        .zip(usize::try_from(len).ok())
+        .filter(|&range| inside(range))
+        .ok_or(FabricError::Corrupt { rank, what: "an entry of the region table" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment() -> Arc<Mapping> {
+        Mapping::in_process(layout::HEAP + 4096, layout::HEAP).unwrap()
+    }
+
+    fn addr(region: RegionKey, offset: u64) -> RemoteAddr {
+        RemoteAddr { rank: Rank::new(3), region, offset }
+    }
+
+    #[test]
+    fn keys_of_other_generations_are_refused() {
+        let own = segment();
+        let first = register(&own, 1500, 128, 256);
+        assert!(resolve(&own, addr(first, 0), 256, 64).is_ok());
+        assert!(deregister(&own, 1500));
+        let stale = FabricError::StaleRegion { rank: Rank::new(3), region: first };
+        assert_eq!(resolve(&own, addr(first, 0), 8, 8).unwrap_err(), stale);
+        let second = register(&own, 1500, 0, 64);
+        assert_eq!(second.generation, first.generation + 2);
+        assert_eq!(resolve(&own, addr(first, 0), 8, 8).unwrap_err(), stale);
+        for generation in [0, second.generation + 1, second.generation + 2] {
+            let region = RegionKey { index: 1500, generation };
+            let none = FabricError::NoSuchRegion { rank: Rank::new(3), region };
+            assert_eq!(resolve(&own, addr(region, 0), 8, 8).unwrap_err(), none);
+        }
+        let region = RegionKey { index: layout::SLOTS as u32, generation: 1 };
+        let none = FabricError::NoSuchRegion { rank: Rank::new(3), region };
+        assert_eq!(resolve(&own, addr(region, 0), 8, 8).unwrap_err(), none);
+    }
+
+    #[test]
+    fn pieces_know_when_their_region_is_gone() {
+        let own = segment();
+        let key = register(&own, 0, 0, 64);
+        let piece = resolve(&own, addr(key, 8), 8, 8).unwrap();
+        assert_eq!(piece.load(8), Some(0));
+        assert_eq!(piece.load(4), None, "wrong length");
+        assert_eq!(piece.store(8, 7), Some(()));
+        deregister(&own, 0);
+        assert_eq!(piece.load(8), None);
+        assert_eq!(piece.copy_in(&[0; 8]), None);
+        assert!(piece.is_stale() && !piece.is_lost());
+    }
+
+    #[test]
+    fn garbage_in_a_table_is_an_error() {
+        let own = segment();
+        for (offset, len) in [(0, 4097), (4096, 64), (u64::MAX, 64), (64, u64::MAX), (8, 8), (u64::MAX - 63, 64)] {
+            let key = register(&own, 9, 0, 0);
+            field(&own, 9, 1).store(offset, Relaxed);
+            field(&own, 9, 2).store(len, Relaxed);
+            let corrupt = FabricError::Corrupt { rank: Rank::new(3), what: "an entry of the region table" };
+            assert_eq!(resolve(&own, addr(key, 0), 0, 1).unwrap_err(), corrupt, "{offset} {len}");
+        }
+    }
+
+    #[test]
+    fn bounds_and_alignment_are_checked() {
+        let own = segment();
+        let key = register(&own, 5, 64, 100);
+        for (offset, len) in [(0, 101), (100, 1), (u64::MAX, 1), (1, usize::MAX)] {
+            assert!(matches!(
+                resolve(&own, addr(key, offset), len, 1),
+                Err(FabricError::OutOfBounds { region_len: 100, .. })
+            ));
+        }
+        assert!(matches!(resolve(&own, addr(key, 4), 8, 8), Err(FabricError::Misaligned { offset: 4, align: 8, .. })));
+        assert!(resolve(&own, addr(key, 100), 0, 1).is_ok());
+    }
+}

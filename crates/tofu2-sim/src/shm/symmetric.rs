@@ -1,0 +1,249 @@
+//! Symmetric allocation: all ranks agree on one key and one offset, in two phases.
+//!
+//! 1. Everybody writes into his card of the control block how many bytes he wants, whether his segment can grow by so
+//!    much, and which symmetric regions he has dropped, and arrives. When all have arrived, all know the same: regions
+//!    that everybody dropped are freed; if sizes agree, the same place and table entry follow on all ranks.
+//! 2. Everybody reserves and registers his part, writes how that went, and arrives again. When all have arrived, the
+//!    region can be reached everywhere, or all give it back.
+//!
+//! Nobody arrives at a phase before all have read what was said in the one before the last, so two sides of a card,
+//! used in turn, are enough.
+//!
+//! A dropped future leaves its allocation under way: the rank's next symmetric allocation completes it first, frees the
+//! rank's part and then makes its own. Until then its peers wait.
+
+use super::{
+    control::State,
+    doorbell::Watch,
+    endpoint::Endpoint,
+    heap::Extent,
+    layout,
+    mapping::Mapping,
+    own::{Own, Region, out_of_memory},
+    regions, waiting,
+};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use rdma_fabric::{Deps, FabricError, Rank, RegionKey};
+use std::collections::{BTreeMap, VecDeque};
+
+const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
+
+/// One rank's view; everything but `dropped`, `tickets` and `under_way` is the same on all ranks.
+#[derive(Debug, Default)]
+pub(super) struct Symmetric {
+    /// Places of the table entries in use.
+    live: BTreeMap<usize, Extent>,
+    /// Entries that may not be used again.
+    retired: Vec<usize>,
+    /// Entries in use whose part this rank has dropped.
+    dropped: [u64; WORDS],
+    /// Phases arrived at.
+    phase: u64,
+    /// What was begun and not completed.
+    under_way: Option<Stage>,
+    /// Calls of this rank in the order of their first poll; the first may go on.
+    tickets: VecDeque<u64>,
+    next_ticket: u64,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Arrived at phase 1.
+    Proposed { bytes: usize },
+    /// Arrived at phase 2.
+    Placed { bytes: usize, extent: Extent, key: RegionKey, failure: Option<FabricError> },
+}
+
+impl Symmetric {
+    /// End this rank's registration under `key`.
+    pub(super) fn drop_part(&mut self, segment: &Mapping, key: RegionKey) {
+        let index = key.index as usize;
+        if !regions::deregister(segment, index) {
+            self.retired.push(index);
+        }
+        self.dropped[index / 64] |= 1 << (index % 64);
+    }
+
+    fn free_slot(&self) -> Option<usize> {
+        regions::SYMMETRIC.clone().find(|index| !self.live.contains_key(index) && !self.retired.contains(index))
+    }
+}
+
+pub(super) async fn alloc(endpoint: &Endpoint, bytes: usize) -> Result<Region, FabricError> {
+    let _turn = Turn::wait(endpoint).await?;
+    if endpoint.own().symmetric.under_way.is_some() {
+        // Somebody dropped its future. Its outcome concerns nobody.
+        drop(complete(endpoint).await?);
+    }
+    propose(endpoint, bytes);
+    complete(endpoint).await?
+}
+
+/// This call's place in the rank's own queue.
+struct Turn<'a> {
+    endpoint: &'a Endpoint,
+    ticket: u64,
+}
+
+impl<'a> Turn<'a> {
+    async fn wait(endpoint: &'a Endpoint) -> Result<Self, FabricError> {
+        let turn = {
+            let symmetric = &mut endpoint.own().symmetric;
+            let ticket = symmetric.next_ticket;
+            symmetric.next_ticket += 1;
+            symmetric.tickets.push_back(ticket);
+            Turn { endpoint, ticket }
+        };
+        waiting::until_ready(endpoint, || Ok(endpoint.own().symmetric.tickets.front() == Some(&turn.ticket))).await?;
+        Ok(turn)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.endpoint.own().symmetric.tickets.retain(|&ticket| ticket != self.ticket);
+    }
+}
+
+/// Which side of the cards a phase uses.
+fn side(phase: u64) -> usize {
+    layout::CARD_SIDES[(phase % 2) as usize]
+}
+
+/// The start of phase 1.
+fn propose(endpoint: &Endpoint, bytes: usize) {
+    let me = endpoint.me().index();
+    let control = &endpoint.job().control;
+    let own = &mut *endpoint.own();
+    let room = own.heap.promise_symmetric(bytes);
+    let say = |field, value| control.card(me, side(own.symmetric.phase + 1) + field).store(value, Relaxed);
+    say(layout::SIDE_BYTES, bytes as u64);
+    say(layout::SIDE_VERDICT, room.into());
+    for (word, dropped) in own.symmetric.dropped.iter().enumerate() {
+        say(layout::SIDE_DROPPED + 8 * word, *dropped);
+    }
+    own.symmetric.under_way = Some(Stage::Proposed { bytes });
+    arrive(endpoint, own);
+}
+
+/// Drive what is under way to its end. The outer result is about the job, the inner one about the allocation.
+async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, FabricError> {
+    loop {
+        all_arrived(endpoint).await?;
+        let own = &mut *endpoint.own();
+        match own.symmetric.under_way.take() {
+            Some(Stage::Proposed { bytes }) => {
+                if let Err(error) = place(endpoint, own, bytes) {
+                    return Ok(Err(error));
+                }
+            }
+            Some(Stage::Placed { bytes, extent, key, failure }) => {
+                return Ok(conclude(endpoint, own, bytes, (extent, key), failure)
+                    .map(|()| Region::symmetric(endpoint.clone(), bytes, key)));
+            }
+            None => return Ok(Err(FabricError::Corrupt { rank: endpoint.me(), what: "a symmetric allocation" })),
+        }
+    }
+}
+
+/// The end of phase 1, the start of phase 2. Errors are the same on all ranks.
+fn place(endpoint: &Endpoint, own: &mut Own, bytes: usize) -> Result<(), FabricError> {
+    let (me, job, segment) = (endpoint.me(), endpoint.job(), endpoint.segment());
+    let phase = own.symmetric.phase;
+    let card = |rank: usize, field| job.control.card(rank, side(phase) + field).load(Relaxed);
+    let ranks = 0..job.plan.ranks;
+    for word in 0..WORDS {
+        let at = layout::SIDE_DROPPED + 8 * word;
+        let freed = ranks.clone().fold(u64::MAX, |all, rank| all & card(rank, at));
+        for index in (0..64).filter(|bit| freed >> bit & 1 == 1).map(|bit| word * 64 + bit) {
+            if let Some(extent) = own.symmetric.live.remove(&index) {
+                own.heap.give_back_symmetric(extent);
+            }
+        }
+        own.symmetric.dropped[word] &= !freed;
+    }
+    let grow = ranks.clone().all(|rank| card(rank, layout::SIDE_VERDICT) == 1);
+    let other = ranks.clone().find(|&rank| card(rank, layout::SIDE_BYTES) != bytes as u64);
+    if let Some(other) = other {
+        own.heap.break_promise();
+        return Err(FabricError::Mismatch {
+            collective: "alloc_symmetric",
+            rank: me,
+            theirs: bytes as u64,
+            other: Rank::new(other as u32),
+            ours: card(other, layout::SIDE_BYTES),
+        });
+    }
+    let extent =
+        own.heap.take_symmetric(bytes, grow).map_err(|available| out_of_memory(segment, me, bytes, available))?;
+    let Some(index) = own.symmetric.free_slot() else {
+        own.heap.give_back_symmetric(extent);
+        return Err(FabricError::TooManyRegions { rank: me, limit: regions::SYMMETRIC.len() });
+    };
+    own.symmetric.live.insert(index, extent);
+    let failure = own.prepare(segment, me, bytes, extent).err();
+    job.control.card(me.index(), side(phase + 1) + layout::SIDE_VERDICT).store(failure.is_none().into(), Relaxed);
+    // Bytes without pages must not be reached.
+    let reachable = if failure.is_none() { bytes } else { 0 };
+    let key = regions::register(segment, index, extent.offset, reachable);
+    own.symmetric.under_way = Some(Stage::Placed { bytes, extent, key, failure });
+    arrive(endpoint, own);
+    Ok(())
+}
+
+/// The end of phase 2: fail everywhere if it failed somewhere.
+fn conclude(
+    endpoint: &Endpoint,
+    own: &mut Own,
+    bytes: usize,
+    (extent, key): (Extent, RegionKey),
+    failure: Option<FabricError>,
+) -> Result<(), FabricError> {
+    let (job, segment) = (endpoint.job(), endpoint.segment());
+    let verdict = side(own.symmetric.phase) + layout::SIDE_VERDICT;
+    let failed = (0..job.plan.ranks).find(|&rank| job.control.card(rank, verdict).load(Relaxed) != 1);
+    let Some(failed) = failed else { return Ok(()) };
+    let index = key.index as usize;
+    own.symmetric.live.remove(&index);
+    if !regions::deregister(segment, index) {
+        own.symmetric.retired.push(index);
+    }
+    own.heap.give_back_symmetric(extent);
+    Err(failure.unwrap_or_else(|| out_of_memory(segment, Rank::new(failed as u32), bytes, 0)))
+}
+
+/// Tell that this rank's card is ready for the next phase.
+fn arrive(endpoint: &Endpoint, own: &mut Own) {
+    let job = endpoint.job();
+    own.symmetric.phase += 1;
+    // Release: pairs with the acquire in `all_arrived`.
+    job.control.card(endpoint.me().index(), layout::CARD_PHASE).store(own.symmetric.phase, Release);
+    let arrivals = job.control.word(layout::ARRIVALS).fetch_add(1, AcqRel) + 1;
+    // Not by this rank's phase: a peer may see the card above and arrive at the next phase before this rank counts.
+    if arrivals.is_multiple_of(job.plan.ranks as u64) {
+        job.wake_all();
+    }
+}
+
+/// Wait until every rank has arrived at this rank's phase.
+///
+/// # Errors
+/// [`FabricError::PeerLost`]; [`FabricError::PeersLeft`] as soon as one rank has left without arriving.
+async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
+    let control = &endpoint.job().control;
+    let phase = endpoint.own().symmetric.phase;
+    // Acquire: pairs with the release in `arrive`.
+    let arrived = move |rank| control.card(rank, layout::CARD_PHASE).load(Acquire) >= phase;
+    let mut next = 0;
+    waiting::until_found(endpoint, Deps::All, Watch::Nothing, move || {
+        while next < endpoint.job().plan.ranks {
+            if !arrived(next) {
+                let left = control.state(next) == State::Left && !arrived(next);
+                return if left { Err(FabricError::PeersLeft) } else { Ok(None) };
+            }
+            next += 1;
+        }
+        Ok(Some(()))
+    })
+    .await
+}

@@ -1,0 +1,160 @@
+//! A job whose ranks are threads of this process.
+
+use super::{
+    control::{Plan, State},
+    endpoint::Endpoint,
+    executor::block_on,
+    job::Job,
+    own::Pages,
+};
+use crate::JobError;
+use rdma_fabric::{FabricError, Program, Rank};
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    thread,
+};
+
+/// Bytes that a rank can register unless it is told otherwise: 256 MiB, of which only what is used costs memory.
+pub const DEFAULT_SEGMENT_BYTES: usize = 256 << 20;
+
+/// Ranks as threads: for tests, for measurements, and wherever processes are not wanted.
+///
+/// ```
+/// use rdma_fabric::{Fabric, Group};
+/// rdma_fabric::program! {
+///     async fn hello<F>(fabric: F) -> usize {
+///         let mut world = Group::world(&fabric).await?;
+///         Ok(world.allgather(fabric.rank().number()).await?.len())
+///     }
+/// }
+/// let out = tofu2_sim::shm::Threads::new(3).segment_bytes(1 << 20).run(&hello {})?;
+/// assert_eq!(out, [3, 3, 3]);
+/// # Ok::<(), tofu2_sim::JobError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Threads {
+    ranks: usize,
+    segment_bytes: usize,
+    ranks_per_node: Option<usize>,
+}
+
+impl Threads {
+    /// `ranks` ranks with [`DEFAULT_SEGMENT_BYTES`] each, all on node 0.
+    pub fn new(ranks: usize) -> Self {
+        Threads { ranks, segment_bytes: DEFAULT_SEGMENT_BYTES, ranks_per_node: None }
+    }
+
+    /// Bytes that each rank can register.
+    #[must_use]
+    pub fn segment_bytes(mut self, bytes: usize) -> Self {
+        self.segment_bytes = bytes;
+        self
+    }
+
+    /// Ranks that call themselves one node, in rank order.
+    #[must_use]
+    pub fn ranks_per_node(mut self, ranks: usize) -> Self {
+        self.ranks_per_node = Some(ranks);
+        self
+    }
+
+    /// Run `program` on every rank, each on a thread of its own named after it, and return what they produce in rank
+    /// order.
+    ///
+    /// # Errors
+    /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] of the rank that failed first, after all have ended: those
+    /// that depend on it end with [`FabricError::PeerLost`], or [`FabricError::StaleRegion`] just before; a rank with
+    /// another error is named before one with these. [`JobError::Fabric`] if the job could not be started.
+    pub fn run<P: Program>(&self, program: &P) -> Result<Vec<P::Out>, JobError> {
+        let plan = Plan {
+            ranks: self.ranks,
+            ranks_per_node: self.ranks_per_node.unwrap_or(self.ranks),
+            heap_bytes: self.segment_bytes,
+            start_ns: 0,
+        };
+        let job = Job::of_threads(plan.checked()?)?;
+        let ranks = || (0..self.ranks as u32).map(Rank::new);
+        // All or none: a rank without a thread would be waited for.
+        let endpoints = ranks()
+            .map(|rank| Endpoint::new(job.clone(), rank, Pages::Private))
+            .collect::<Result<Vec<_>, FabricError>>()?;
+        let mut outcomes: Vec<Option<Result<P::Out, JobError>>> = thread::scope(|scope| {
+            let mut threads = Vec::new();
+            let mut refused = None;
+            for endpoint in endpoints {
+                let rank = endpoint.me();
+                if refused.is_some() {
+                    job.publish(rank, State::Lost);
+                    continue;
+                }
+                // So that a closure dropped for want of a thread publishes nothing.
+                let kept = endpoint.clone();
+                let builder = thread::Builder::new().name(rank.to_string());
+                match builder.spawn_scoped(scope, move || run_rank(endpoint, program)) {
+                    Ok(thread) => threads.push(thread),
+                    Err(error) => {
+                        kept.job().publish(rank, State::Lost);
+                        let errno = error.raw_os_error().unwrap_or(0);
+                        refused = Some(FabricError::System { call: "pthread_create", errno });
+                    }
+                }
+            }
+            let ended = threads.into_iter().map(|thread| Some(thread.join().unwrap_or_else(|_| Err(lost_thread()))));
+            let mut outcomes: Vec<_> = ended.collect();
+            if let Some(error) = refused {
+                outcomes = vec![Some(Err(error.into()))];
+            }
+            outcomes
+        });
+        // A failed program's regions go before its loss is published. A peer that meets that in between, or the loss
+        // before it is counted, may have been counted first: prefer a failure that has a cause of its own.
+        let first = job.control.first_lost();
+        let is = |rank: Option<usize>, test: fn(&JobError) -> bool| {
+            rank.filter(|&rank| matches!(outcomes.get(rank), Some(Some(Err(error))) if test(error)))
+        };
+        let own_cause: fn(&JobError) -> bool = |error| !is_consequence(error);
+        let culprit = is(first, own_cause)
+            .or_else(|| (0..outcomes.len()).find(|&rank| is(Some(rank), own_cause).is_some()))
+            .or_else(|| is(first, |_| true));
+        if let Some(Err(error)) = culprit.and_then(|rank| outcomes[rank].take()) {
+            return Err(error);
+        }
+        outcomes.into_iter().flatten().collect()
+    }
+}
+
+/// Whether a rank failed in a way that another rank's failure causes.
+fn is_consequence(error: &JobError) -> bool {
+    let JobError::RankFailed { error, .. } = error else { return false };
+    matches!(error.downcast_ref(), Some(FabricError::PeerLost { .. } | FabricError::StaleRegion { .. }))
+}
+
+fn lost_thread() -> JobError {
+    FabricError::System { call: "pthread_join", errno: 0 }.into()
+}
+
+/// Run `program` as the rank of `endpoint` on this thread, and publish how it ended: left, or lost if it panicked or
+/// returned an error.
+///
+/// # Errors
+/// [`JobError::RankFailed`], [`JobError::RankPanicked`].
+pub fn run_rank<P: Program>(endpoint: Endpoint, program: &P) -> Result<P::Out, JobError> {
+    let rank = endpoint.me();
+    // Kept until the end is published, so that dropping the program's clone publishes nothing.
+    let kept = endpoint.clone();
+    let ended = catch_unwind(AssertUnwindSafe(|| block_on(program.run(endpoint))));
+    let out = match ended {
+        Ok(Ok(out)) => Ok(out),
+        Ok(Err(error)) => Err(JobError::RankFailed { rank, error }),
+        Err(panic) => Err(JobError::RankPanicked { rank, message: message(&*panic) }),
+    };
+    kept.job().publish(rank, if out.is_ok() { State::Left } else { State::Lost });
+    out
+}
+
+/// A panic's message, if it was text.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or_default().to_owned()
+}
