@@ -1,0 +1,46 @@
+//! Settings of an exploration, its size, and what a failing one said.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Instant,
+};
+
+fn explore(bound: Option<usize>, model: impl Fn() + Send + Sync + 'static) -> usize {
+    let executions = Arc::new(AtomicUsize::new(0));
+    let counter = executions.clone();
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = bound;
+    builder.max_branches = 20_000;
+    builder.check(move || {
+        counter.fetch_add(1, Relaxed);
+        model();
+    });
+    executions.load(Relaxed)
+}
+
+/// Explore all executions with at most `bound` preemptions (`None`: all there are). Fails if there are
+/// fewer than were recorded: then the check has lost its object.
+pub(crate) fn check(bound: Option<usize>, at_least: usize, model: impl Fn() + Send + Sync + 'static) {
+    let start = Instant::now();
+    let executions = explore(bound, model);
+    println!("{executions} executions, preemption bound {bound:?}, {:.2} s", start.elapsed().as_secs_f64());
+    assert!(executions >= at_least, "{executions} executions explored where {at_least} were recorded");
+}
+
+/// Explore until a failure is found, which there must be; its message is one of those `expected`.
+pub(crate) fn check_fails(bound: Option<usize>, expected: &[&str], model: impl Fn() + Send + Sync + 'static) {
+    let start = Instant::now();
+    let message = match catch_unwind(AssertUnwindSafe(|| explore(bound, model))) {
+        Ok(executions) => panic!("a broken protocol passed all its {executions} executions"),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned())).unwrap_or_default()
+        }
+    };
+    println!("caught in {:.2} s: {message}", start.elapsed().as_secs_f64());
+    assert!(expected.iter().any(|part| message.contains(part)), "failed otherwise than by {expected:?}: {message}");
+}

@@ -1,0 +1,76 @@
+//! Data protected by a lock, watched by loom.
+
+use super::LoomFabric;
+use loom::cell::UnsafeCell;
+use rdma_fabric::Fabric;
+use std::sync::Mutex;
+
+/// Stands for memory that holders of a lock put to and get from. Loom reports two accesses, one of them a write,
+/// that no chain of release and acquire orders; a count of who is inside reports overlap.
+#[derive(Debug)]
+pub(crate) struct DataCell {
+    access: UnsafeCell<()>,
+    /// Writers and readers inside, and writes ever. Not seen by loom.
+    inside: Mutex<Inside>,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    writers: usize,
+    readers: usize,
+    most_readers: usize,
+    writes: u64,
+}
+
+impl DataCell {
+    pub(crate) fn new() -> Self {
+        DataCell { access: UnsafeCell::new(()), inside: Mutex::default() }
+    }
+
+    fn inside<T>(&self, change: impl FnOnce(&mut Inside) -> T) -> T {
+        change(&mut self.inside.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// A holder of the exclusive lock has come in and put the data; returns the number of this write, from 1.
+    pub(crate) fn enter_write(&self, fabric: &LoomFabric) -> u64 {
+        let writes = self.inside(|i| {
+            i.writers += 1;
+            i.writes += 1;
+            (i.writers == 1 && i.readers == 0).then_some(i.writes)
+        });
+        let writes = writes.expect("mutual exclusion: a writer is not alone");
+        fabric.job().data_put(fabric.rank());
+        self.access.with_mut(|_| ());
+        writes
+    }
+
+    /// It is about to release the lock.
+    pub(crate) fn leave_write(&self) {
+        let alone = self.inside(|i| {
+            i.writers -= 1;
+            i.writers == 0 && i.readers == 0
+        });
+        assert!(alone, "mutual exclusion: somebody came in on a writer");
+    }
+
+    /// A holder of the shared lock has come in and got the data; returns how many writes it must see.
+    pub(crate) fn enter_read(&self) -> u64 {
+        let writes = self.inside(|i| {
+            i.readers += 1;
+            i.most_readers = i.most_readers.max(i.readers);
+            (i.writers == 0).then_some(i.writes)
+        });
+        self.access.with(|_| ());
+        writes.expect("mutual exclusion: a reader met a writer")
+    }
+
+    /// It is about to release the lock.
+    pub(crate) fn leave_read(&self) {
+        self.inside(|i| i.readers -= 1);
+    }
+
+    /// The most readers that were ever inside together.
+    pub(crate) fn most_readers(&self) -> usize {
+        self.inside(|i| i.most_readers)
+    }
+}

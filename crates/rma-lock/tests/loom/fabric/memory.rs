@@ -1,0 +1,139 @@
+//! Who has which cells: the region tables of all ranks.
+//!
+//! Nothing here is visible to loom; cells exist from the start, so that no rank's access can come before
+//! their creation.
+
+use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
+
+/// Bytes of a cell, the only width this fabric has.
+pub(crate) const CELL: usize = 8;
+/// Indices from here on are local regions; below, symmetric ones.
+const LOCAL: u32 = 1 << 16;
+const GENERATION: u32 = 1;
+
+/// Cells `start..start + cells` of one rank.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    start: usize,
+    cells: usize,
+}
+
+/// Symmetric regions grow from cell 0 up, local ones from the last cell down.
+#[derive(Debug)]
+pub(crate) struct Regions {
+    cells_per_rank: usize,
+    symmetric: Vec<Extent>,
+    /// Per rank.
+    own: Vec<Own>,
+}
+
+#[derive(Debug, Default)]
+struct Own {
+    /// `false` where the rank dropped its part.
+    symmetric_live: Vec<bool>,
+    local: Vec<(Extent, bool)>,
+    local_cells: usize,
+}
+
+impl Regions {
+    pub(crate) fn new(ranks: usize, cells_per_rank: usize) -> Self {
+        Regions { cells_per_rank, symmetric: Vec::new(), own: (0..ranks).map(|_| Own::default()).collect() }
+    }
+
+    fn room(&self, rank: Rank, cells: usize) -> Result<usize> {
+        let below = self.symmetric.last().map_or(0, |e| e.start + e.cells);
+        let free = self.cells_per_rank - below - self.own.iter().map(|own| own.local_cells).max().unwrap_or(0);
+        if cells <= free {
+            Ok(below)
+        } else {
+            Err(FabricError::OutOfMemory {
+                rank,
+                requested: cells * CELL,
+                available: free * CELL,
+                segment: self.cells_per_rank * CELL,
+            })
+        }
+    }
+
+    pub(crate) fn alloc(&mut self, rank: Rank, bytes: usize) -> Result<RegionKey> {
+        let cells = bytes.div_ceil(CELL);
+        self.room(rank, cells)?;
+        let own = &mut self.own[rank.index()];
+        own.local_cells += cells;
+        own.local.push((Extent { start: self.cells_per_rank - own.local_cells, cells }, true));
+        Ok(RegionKey { index: LOCAL + own.local.len() as u32 - 1, generation: GENERATION })
+    }
+
+    /// The rank's next symmetric region; the first rank to ask lays it out for all.
+    pub(crate) fn alloc_symmetric(&mut self, rank: Rank, bytes: usize) -> Result<RegionKey> {
+        let cells = bytes.div_ceil(CELL);
+        let ordinal = self.own[rank.index()].symmetric_live.len();
+        match self.symmetric.get(ordinal) {
+            Some(extent) if extent.cells == cells => {}
+            Some(extent) => {
+                return Err(FabricError::Mismatch {
+                    collective: "alloc_symmetric",
+                    rank,
+                    theirs: bytes as u64,
+                    other: Rank::new(0),
+                    ours: (extent.cells * CELL) as u64,
+                });
+            }
+            None => {
+                let start = self.room(rank, cells)?;
+                self.symmetric.push(Extent { start, cells });
+            }
+        }
+        self.own[rank.index()].symmetric_live.push(true);
+        Ok(RegionKey { index: ordinal as u32, generation: GENERATION })
+    }
+
+    pub(crate) fn free(&mut self, rank: Rank, key: RegionKey) {
+        let own = &mut self.own[rank.index()];
+        if key.index >= LOCAL {
+            own.local[(key.index - LOCAL) as usize].1 = false;
+        } else {
+            own.symmetric_live[key.index as usize] = false;
+        }
+    }
+
+    /// First cell of `addr` after all checks of [`rdma_fabric::Fabric::locate`].
+    pub(crate) fn locate(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<usize> {
+        let RemoteAddr { rank, region, offset } = addr;
+        let extent = self.extent(rank, region)?;
+        let region_len = (extent.cells * CELL) as u64;
+        if offset.checked_add(len as u64).is_none_or(|end| end > region_len) {
+            return Err(FabricError::OutOfBounds { rank, region, offset, len: len as u64, region_len });
+        }
+        if !offset.is_multiple_of(align.max(1) as u64) {
+            return Err(FabricError::Misaligned { rank, region, offset, align });
+        }
+        if !width.is_multiple_of(CELL) || !offset.is_multiple_of(CELL as u64) {
+            return Err(FabricError::CellWidth { rank, region, wanted: width, cell: CELL });
+        }
+        Ok(extent.start + offset as usize / CELL)
+    }
+
+    /// Whether the region is (still) there.
+    pub(crate) fn live(&self, addr: RemoteAddr) -> Result<()> {
+        self.extent(addr.rank, addr.region).map(drop)
+    }
+
+    fn extent(&self, rank: Rank, region: RegionKey) -> Result<Extent> {
+        let Some(own) = self.own.get(rank.index()) else {
+            return Err(FabricError::NoSuchRank { rank, ranks: self.own.len() });
+        };
+        let found = if region.index >= LOCAL {
+            own.local.get((region.index - LOCAL) as usize).copied()
+        } else {
+            // A peer that has not come to its own call yet can be reached all the same.
+            let live = own.symmetric_live.get(region.index as usize).copied().unwrap_or(true);
+            self.symmetric.get(region.index as usize).map(|extent| (*extent, live))
+        };
+        match found {
+            Some((extent, true)) if region.generation == GENERATION => Ok(extent),
+            Some(_) => Err(FabricError::StaleRegion { rank, region }),
+            None => Err(FabricError::NoSuchRegion { rank, region }),
+        }
+    }
+}

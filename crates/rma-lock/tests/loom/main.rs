@@ -1,0 +1,12 @@
+//! Exhaustive checks under loom, within the bounds each test states.
+//!
+//! The fabric is a separate type that implements the same trait; the protocols know nothing of it.
+
+mod check;
+mod fabric;
+mod mcs;
+#[path = "../mutant/mod.rs"]
+mod mutant;
+mod mutations;
+mod rp;
+mod teeth;

@@ -1,0 +1,83 @@
+//! A plain MCS mutex over the fabric, and ways to break it: what the harness is tried on.
+
+use rdma_fabric::{Deps, Fabric, LocalWord, Rank, Region, RegionAccess, RemoteAddr, RemoteWord, Result};
+
+/// What is wrong with a [`Mcs`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    Nothing,
+    /// Hands over without a flush of the protected data.
+    NoFlush,
+    /// Marks itself as blocked only after it can be woken.
+    LateInit,
+    /// Believes that the tail was still its own.
+    IgnoredCas,
+}
+
+/// Words of a rank's part: the tail (rank 0's counts), `blocked`, `next`.
+const TAIL: usize = 0;
+const BLOCKED: usize = 8;
+const NEXT: usize = 16;
+
+pub(crate) struct Mcs<F: Fabric> {
+    fabric: F,
+    region: F::Region,
+    tail: RemoteWord<F, u64>,
+    blocked: LocalWord<F, u64>,
+    next: LocalWord<F, u64>,
+    broken: Broken,
+}
+
+impl<F: Fabric> Mcs<F> {
+    pub(crate) async fn new(fabric: &F, broken: Broken) -> Result<Self> {
+        let region = fabric.alloc_symmetric(24).await?;
+        let home = RemoteAddr { rank: Rank::new(0), region: region.key(), offset: TAIL as u64 };
+        Ok(Mcs {
+            tail: fabric.remote_word(home)?,
+            blocked: region.word(fabric, BLOCKED)?,
+            next: region.word(fabric, NEXT)?,
+            region,
+            fabric: fabric.clone(),
+            broken,
+        })
+    }
+
+    fn word(&self, id: u64, offset: usize) -> Result<RemoteWord<F, u64>> {
+        let rank = Rank::new(id as u32 - 1);
+        self.fabric.remote_word(RemoteAddr { rank, region: self.region.key(), offset: offset as u64 })
+    }
+
+    fn id(&self) -> u64 {
+        u64::from(self.fabric.rank().number()) + 1
+    }
+
+    pub(crate) async fn lock(&self) -> Result<()> {
+        self.fabric.store(&self.next, 0)?;
+        if self.broken != Broken::LateInit {
+            self.fabric.store(&self.blocked, 1)?;
+        }
+        let pred = self.fabric.swap(&self.tail, self.id()).await?;
+        if pred != 0 {
+            self.fabric.put_word(&self.word(pred, NEXT)?, self.id()).await?;
+            if self.broken == Broken::LateInit {
+                self.fabric.store(&self.blocked, 1)?;
+            }
+            self.fabric.wait_until(&self.blocked, Deps::All, |blocked| blocked == 0).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn unlock(&self) -> Result<()> {
+        if self.broken != Broken::NoFlush {
+            self.fabric.flush_all().await?;
+        }
+        if self.fabric.load(&self.next)? == 0 {
+            let old = self.fabric.compare_swap(&self.tail, self.id(), 0).await?;
+            if old == self.id() || self.broken == Broken::IgnoredCas {
+                return Ok(());
+            }
+        }
+        let next = self.fabric.wait_until(&self.next, Deps::All, |next| next != 0).await?;
+        self.fabric.put_word(&self.word(next, BLOCKED)?, 0).await
+    }
+}

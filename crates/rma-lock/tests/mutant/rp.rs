@@ -1,0 +1,150 @@
+//! Mutations of the reader-preference lock, by the steps in its documentation.
+//!
+//! The lock must be the first symmetric region of the job.
+
+use super::Mutation;
+use rdma_fabric::{Amo, Rank, RemoteAddr};
+use std::cell::Cell;
+
+const COUNT: u64 = 0;
+const READERS: u64 = 8;
+const TAIL: u64 = 16;
+const HEAD: u64 = 24;
+/// Queue nodes: wake and next alternate.
+const NODES: std::ops::Range<u64> = 80..128;
+
+/// What a rank publishes; its low half is zero when it does nothing.
+const PUBLISHED: u64 = 64;
+
+/// Panics if any of these words of the lock, as rank, cell, value, says that somebody holds or waits. The lock's home is rank 0
+/// and its words start at cell 0.
+pub(crate) fn assert_idle(words: impl IntoIterator<Item = (usize, usize, u64)>) {
+    for (rank, cell, value) in words {
+        let offset = cell as u64 * 8;
+        let left = match offset {
+            COUNT | READERS | TAIL => rank == 0,
+            PUBLISHED => value as u32 != 0,
+            _ if !NODES.contains(&offset) => false,
+            _ if offset.is_multiple_of(16) => value & 0xff != 0,
+            _ => value == u64::MAX,
+        };
+        assert!(!left, "residue: byte {offset} of rank {rank}'s part of the lock holds {value:#x}");
+    }
+}
+
+const INTERESTED: u64 = 1;
+const ACTIVE: u64 = 2;
+const BLOCKED: u64 = 1;
+const GRANTED: u64 = 2;
+
+/// One step of the lock done wrong.
+#[allow(dead_code, reason = "not every checker needs all of them")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing is wrong: the wrapper itself must not matter.
+    Right,
+    /// R4 always finds the writer still there.
+    NoSecondLook,
+    /// R2, W1 after R3, W2.
+    LateInitialisation,
+    /// W3, X5 without flush.
+    HeadNotFlushed,
+    /// U2, W5, X7 believe that the comparison succeeded.
+    ComparisonIgnored,
+    /// The release does not flush the data.
+    DataNotFlushed,
+    /// U1 stores what a lone reader would leave instead of subtracting.
+    StoreForSubtract,
+    /// X3 never takes the stack of waiting readers.
+    NoSweep,
+    /// U3, X7 wake the writer that this rank registered last instead of the head.
+    RememberedNext,
+    /// X4 believes that the tail was still its own.
+    TailIgnored,
+    /// W6 does not see the mark of a writer that has gone.
+    MarkIgnored,
+    /// X4 leaves no mark for a successor on its way.
+    NoMark,
+    /// A waker takes one who gave up for woken, and does not act for him.
+    AbandonedTakenForWoken,
+}
+
+/// A [`Step`] at one rank.
+#[derive(Debug)]
+pub(crate) struct Rp {
+    step: Step,
+    /// The id this rank put to the head last.
+    registered: Cell<Option<u64>>,
+}
+
+impl Rp {
+    pub(crate) fn new(step: Step) -> Self {
+        Rp { step, registered: Cell::new(None) }
+    }
+
+    /// Whether `addr` is a word of the lock: the first symmetric region has the lowest key.
+    fn word(addr: RemoteAddr, offset: u64) -> bool {
+        addr.region.index == 0 && addr.offset == offset
+    }
+
+    fn wake_word(addr: RemoteAddr) -> bool {
+        addr.region.index == 0 && NODES.contains(&addr.offset) && addr.offset.is_multiple_of(16)
+    }
+
+    fn next_word(addr: RemoteAddr) -> bool {
+        addr.region.index == 0 && NODES.contains(&addr.offset) && addr.offset % 16 == 8
+    }
+}
+
+impl Mutation for Rp {
+    fn flushes(&self, target: Option<Rank>) -> bool {
+        match self.step {
+            Step::HeadNotFlushed => target.is_none(),
+            Step::DataNotFlushed => target.is_some(),
+            _ => true,
+        }
+    }
+
+    fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        match self.step {
+            Step::NoSecondLook if Rp::word(addr, COUNT) => bits | ACTIVE,
+            Step::RememberedNext if Rp::word(addr, HEAD) => self.registered.get().unwrap_or(bits),
+            _ => bits,
+        }
+    }
+
+    fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
+        match (self.step, amo) {
+            // Or(0) reads and leaves what is there.
+            (Step::NoSweep, Amo::Swap(0)) if Rp::word(addr, READERS) => Amo::Or(0),
+            (Step::NoMark, Amo::CompareSwap { new: u64::MAX, .. }) if Rp::next_word(addr) => Amo::Or(0),
+            (Step::StoreForSubtract, Amo::Add(v)) if Rp::word(addr, COUNT) && v > 1 << 63 => Amo::Swap(0),
+            _ => amo,
+        }
+    }
+
+    fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
+        match (self.step, amo) {
+            (Step::NoSweep, Amo::Swap(0)) if Rp::word(addr, READERS) => 0,
+            (Step::ComparisonIgnored, Amo::CompareSwap { expected: INTERESTED, .. }) if Rp::word(addr, COUNT) => {
+                INTERESTED
+            }
+            (Step::TailIgnored, Amo::CompareSwap { expected, new: 0 }) if Rp::word(addr, TAIL) => expected,
+            (Step::AbandonedTakenForWoken, Amo::CompareSwap { expected, new }) if Rp::wake_word(addr) => {
+                if new & 0xff == GRANTED { expected } else { old }
+            }
+            (Step::MarkIgnored, Amo::Swap(_)) if Rp::next_word(addr) && old == u64::MAX => 0,
+            _ => old,
+        }
+    }
+
+    fn late(&self, addr: RemoteAddr, bits: u64) -> bool {
+        self.step == Step::LateInitialisation && Rp::wake_word(addr) && bits & 0xff == BLOCKED
+    }
+
+    fn sees_put(&self, addr: RemoteAddr, bits: u64) {
+        if Rp::word(addr, HEAD) {
+            self.registered.set(Some(bits));
+        }
+    }
+}
