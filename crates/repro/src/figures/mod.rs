@@ -1,0 +1,275 @@
+//! Every figure the five papers print, as data.
+//!
+//! One [`Figure`] is one printed number (or range, or ordering) with the place it stands in, what it is good
+//! for ([`Status`]) and, if a model has to produce it unaided, how far off the model may be ([`Bound`]).
+//! Units are those of the paper. Where a table cell holds two numbers they are two figures.
+
+mod acp;
+mod bound;
+mod fmpl;
+mod lock;
+mod prdma;
+mod xmp;
+
+pub use bound::Bound;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Which paper a figure is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Paper {
+    /// Hatanaka, Hori, Ishikawa: MPI RMA lock synchronisation on FX100.
+    Lock,
+    /// The base layer of the Advanced Communication Primitives, tuned for Tofu2.
+    Acp,
+    /// Messages with matching at the sender, and BLACS on top, on the SR8000.
+    Fmpl,
+    /// Persistent neighbourhood collectives on session-mode control queues, FX100.
+    Prdma,
+    /// The `reflect` construct of XcalableMP on the K computer.
+    Xmp,
+}
+
+impl Paper {
+    /// All five.
+    pub const ALL: [Paper; 5] = [Paper::Lock, Paper::Acp, Paper::Fmpl, Paper::Prdma, Paper::Xmp];
+
+    /// The name used on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Paper::Lock => "lock",
+            Paper::Acp => "acp",
+            Paper::Fmpl => "fmpl",
+            Paper::Prdma => "prdma",
+            Paper::Xmp => "xmp",
+        }
+    }
+
+    /// Title, for people.
+    pub const fn subject(self) -> &'static str {
+        match self {
+            Paper::Lock => "MPI RMA lock synchronisation on FX100",
+            Paper::Acp => "ACP base layer on Tofu2",
+            Paper::Fmpl => "FMPL and BLACS on SR8000",
+            Paper::Prdma => "persistent neighbour exchange in session mode on FX100",
+            Paper::Xmp => "XcalableMP reflect on the K computer",
+        }
+    }
+
+    /// Whether this version of the library simulates the paper's figures.
+    pub const fn simulated(self) -> bool {
+        matches!(self, Paper::Lock)
+    }
+
+    /// The paper of that [name](Paper::name).
+    pub fn named(name: &str) -> Option<Paper> {
+        Paper::ALL.into_iter().find(|paper| paper.name() == name)
+    }
+}
+
+impl fmt::Display for Paper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What a figure is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Status {
+    /// Sets a parameter of the model. Agreement proves nothing.
+    #[serde(rename = "CAL")]
+    Calibrated,
+    /// Must come out of the model unaided.
+    #[serde(rename = "PRED")]
+    Predicted,
+    /// A fact about hardware or set-up, asserted as configuration.
+    #[serde(rename = "SPEC")]
+    Specified,
+    /// Only an ordering is published.
+    #[serde(rename = "ORD")]
+    Ordering,
+    /// Follows by arithmetic from other published figures.
+    #[serde(rename = "DER")]
+    Derived,
+    /// No target: printed, but contradicted by the paper's other figures, or not printed in this form. A simulation
+    /// reports its own value.
+    #[serde(rename = "OWN")]
+    Contradicted,
+}
+
+impl Status {
+    /// The short word used in tables and JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Status::Calibrated => "CAL",
+            Status::Predicted => "PRED",
+            Status::Specified => "SPEC",
+            Status::Ordering => "ORD",
+            Status::Derived => "DER",
+            Status::Contradicted => "OWN",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+/// What stands in the paper.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Published {
+    /// A number.
+    Value(f64),
+    /// Two ends of a range.
+    Range(f64, f64),
+    /// Words: an ordering or a list.
+    Words(&'static str),
+}
+
+/// One printed figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// Unique, e.g. `L4`; `A3-remote` where one table row holds two numbers.
+    pub id: &'static str,
+    /// Where it is from.
+    pub paper: Paper,
+    /// The workload, in a few words.
+    pub what: &'static str,
+    /// The number.
+    pub published: Published,
+    /// Its unit as printed; empty for plain numbers and words.
+    pub unit: &'static str,
+    /// Section, figure, table.
+    pub place: &'static str,
+    /// What it is good for.
+    pub status: Status,
+    /// How far a model may be off. Every [`Status::Predicted`] figure has one.
+    pub bound: Option<Bound>,
+    /// Contradictions and cautions; may be empty.
+    pub remark: &'static str,
+}
+
+impl Figure {
+    const fn new(
+        paper: Paper,
+        id: &'static str,
+        what: &'static str,
+        published: Published,
+        unit: &'static str,
+        place: &'static str,
+        status: Status,
+    ) -> Self {
+        Figure { id, paper, what, published, unit, place, status, bound: None, remark: "" }
+    }
+
+    const fn bound(mut self, bound: Bound) -> Self {
+        self.bound = Some(bound);
+        self
+    }
+
+    const fn remark(mut self, remark: &'static str) -> Self {
+        self.remark = remark;
+        self
+    }
+
+    /// The single number published, if it is one.
+    pub fn value(&self) -> Option<f64> {
+        match self.published {
+            Published::Value(value) => Some(value),
+            Published::Range(..) | Published::Words(_) => None,
+        }
+    }
+}
+
+/// All figures of one paper, in the order of the paper.
+pub fn of(paper: Paper) -> &'static [Figure] {
+    match paper {
+        Paper::Lock => lock::FIGURES,
+        Paper::Acp => acp::FIGURES,
+        Paper::Fmpl => fmpl::FIGURES,
+        Paper::Prdma => prdma::FIGURES,
+        Paper::Xmp => xmp::FIGURES,
+    }
+}
+
+/// All figures of all papers.
+pub fn all() -> impl Iterator<Item = &'static Figure> {
+    Paper::ALL.into_iter().flat_map(of)
+}
+
+/// The figure of that id.
+pub fn find(id: &str) -> Option<&'static Figure> {
+    all().find(|figure| figure.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn ids_are_unique_and_carry_their_papers_letter() {
+        let mut seen = BTreeSet::new();
+        for figure in all() {
+            assert!(seen.insert(figure.id), "{} stands twice", figure.id);
+            let letter = match figure.paper {
+                Paper::Lock => 'L',
+                Paper::Acp => 'A',
+                Paper::Fmpl => 'M',
+                Paper::Prdma => 'R',
+                Paper::Xmp => 'X',
+            };
+            assert!(figure.id.starts_with(letter), "{}", figure.id);
+        }
+        assert!(seen.len() > 80, "only {} figures", seen.len());
+    }
+
+    #[test]
+    fn every_prediction_has_a_bound_that_its_own_value_meets() {
+        for figure in all().filter(|figure| figure.status == Status::Predicted) {
+            let bound = figure.bound.unwrap_or_else(|| panic!("{} has no bound", figure.id));
+            if let Some(value) = figure.value() {
+                assert!(bound.holds(value, Some(value)), "{}: {bound}", figure.id);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_target_has_no_bound() {
+        for figure in all() {
+            if matches!(figure.status, Status::Contradicted) {
+                assert!(figure.bound.is_none() && !figure.remark.is_empty(), "{}", figure.id);
+            }
+            assert!(!figure.what.is_empty() && !figure.place.is_empty(), "{}", figure.id);
+            if let Published::Range(low, high) = figure.published {
+                assert!(low < high, "{}", figure.id);
+            }
+        }
+    }
+
+    #[test]
+    fn derived_figures_follow_from_the_others() {
+        let v = |id| find(id).and_then(Figure::value).expect(id);
+        assert!((v("L12") - v("L11") / 1000.0 / (v("L2") * 1e-6)).abs() < 1.0);
+        assert!((v("L7-ppn8") - v("L4") * 8.0).abs() < 1e-9);
+        assert!((v("L7-ppn32") - v("L4") * 32.0).abs() < 1e-9);
+        assert!((v("M3") - 100.0 * (1.0 - v("M1") / v("M2"))).abs() < 1e-9);
+        assert_eq!(v("A10-safe"), v("A8-remote"));
+        assert_eq!(v("A10-unsafe"), v("A4-remote"));
+        assert_eq!(v("A11-safe"), v("A2-local"));
+        assert_eq!(v("A11-unsafe"), v("A1-local"));
+        assert!((v("A14") - (v("A4-remote") - v("A9-remote"))).abs() < 1e-9);
+    }
+
+    #[test]
+    fn papers_have_names_that_find_them() {
+        for paper in Paper::ALL {
+            assert_eq!(Paper::named(paper.name()), Some(paper));
+            assert!(of(paper).iter().all(|figure| figure.paper == paper));
+        }
+        assert_eq!(Paper::named("mpi"), None);
+    }
+}

@@ -1,0 +1,40 @@
+//! Persistent neighbour exchange in session mode, FX100, 36 nodes placed next to each other.
+
+use super::{Bound, Figure, Paper, Published, Published::*, Status, Status::*};
+
+const fn figure(
+    id: &'static str,
+    what: &'static str,
+    published: Published,
+    unit: &'static str,
+    place: &'static str,
+    status: Status,
+) -> Figure {
+    Figure::new(Paper::Prdma, id, what, published, unit, place, status)
+}
+
+pub(super) const FIGURES: &[Figure] = &[
+    figure("R1", "FAST, 1-D 3-point exchange, 16 KiB", Value(5.0), "µs", "abstract, §1, §5.2, Fig. 9", Calibrated),
+    figure("R2", "FAST slope, 0 to 64 KiB", Value(10.0), "GB/s", "§5.2", Calibrated),
+    figure("R3-low", "MRC over FAST, lowest", Value(1.2), "", "§5.2, Fig. 10", Calibrated),
+    figure("R3-high", "MRC over FAST, highest", Value(1.8), "", "§5.2, Fig. 10", Predicted).bound(Bound::Relative(0.1)),
+    figure("R4", "MRC over FAST near 16 KiB", Value(1.5), "", "§1, §5.2, §6", Predicted).bound(Bound::Relative(0.1)),
+    figure("R5", "MRC over FAST, expected", Value(2.0), "", "§5.2", Contradicted)
+        .remark("\"About 2\" and \"1.2 to 1.8\" stand in neighbouring sentences; 2 is the asymptote of both."),
+    figure("R6", "message sizes, step 1024 B", Range(0.0, 65535.0), "B", "§5.2", Specified)
+        .remark("64 steps of 1024 end at 65536."),
+    figure("R7-links", "links per router", Value(10.0), "", "§4.1", Specified),
+    figure("R7-rate", "rate per link and direction", Value(12.5), "GB/s", "§4.1", Specified),
+    figure("R8", "TNIs per node", Value(4.0), "", "§4.1", Specified).remark("4 sends and 4 receives at once."),
+    figure("R9", "control queues per TNI", Value(12.0), "", "§4.1, §4.4.1", Specified),
+    figure("R10", "memory groups and ranks per node", Value(2.0), "", "§4.4.1", Specified)
+        .remark("So 24 control queues per rank."),
+    figure(
+        "R11",
+        "session mode",
+        Words("the read pointer never passes the scheduling pointer; an arriving put's SPS advances it"),
+        "",
+        "§4.1",
+        Specified,
+    ),
+];

@@ -1,0 +1,39 @@
+//! Published figures of systems built on remote memory access, reproduced in virtual time.
+//!
+//! The problem: a simulator that was tuned until it agrees proves nothing. Here every number that the five papers
+//! print is [recorded](figures) with what it is good for; a few calibrate the model, the rest must come
+//! out of it within a stated bound; and beside each prediction stands what a [trivial model](null_model)
+//! would have said. Only a prediction whose null model misses the bound is *informative*.
+//!
+//! ```no_run
+//! use repro::{lock_paper, progress::Progress, table};
+//!
+//! let plan = lock_paper::LockPlan::quick(lock_paper::Shapes::One, 0);
+//! let runs = lock_paper::run(&plan, &mut Progress::stderr())?;
+//! print!("{}", table::render(&lock_paper::compare(&runs), None));
+//! # Ok::<(), repro::ReproError>(())
+//! ```
+//!
+//! Same plan and seed, same trace hashes: [`provenance`] carries them.
+
+#![forbid(unsafe_code)]
+
+mod cost;
+mod error;
+pub mod figures;
+pub mod lock_paper;
+pub mod null_model;
+pub mod outcome;
+pub mod platforms;
+pub mod progress;
+pub mod provenance;
+mod quantity;
+pub mod report;
+mod simulate;
+pub mod statistics;
+pub mod table;
+pub mod workloads;
+
+pub use cost::Cost;
+pub use error::ReproError;
+pub use simulate::JobRecord;

@@ -1,0 +1,9 @@
+//! The lock paper's evaluation: what is run, what comes out, how it compares.
+
+mod compare;
+mod plan;
+mod runs;
+
+pub use compare::compare;
+pub use plan::{LockPlan, Shape, Shapes};
+pub use runs::{LockRuns, PairRun, TniRun, run};

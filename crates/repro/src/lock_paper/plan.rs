@@ -1,0 +1,113 @@
+//! Which jobs stand for the paper's measurements.
+
+use std::fmt;
+
+/// Sides of the torus that the job's nodes form. Where the paper gives none, several are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape(&'static [u32]);
+
+impl Shape {
+    /// The three shapes of 128 nodes that are tried; the first is the default.
+    pub const OF_128_NODES: [Shape; 3] = [Shape(&[2, 4, 16]), Shape(&[4, 4, 8]), Shape(&[8, 16])];
+
+    /// A shape of the network's own six axes, X Y Z and the group of 2×3×2, of which 128 nodes are used.
+    pub const OF_SIX_AXES: Shape = Shape(&[2, 3, 2, 2, 3, 2]);
+
+    /// Number of nodes along each axis.
+    pub const fn sides(self) -> &'static [u32] {
+        self.0
+    }
+
+    /// Number of nodes.
+    pub fn nodes(self) -> u32 {
+        self.0.iter().product()
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, side) in self.0.iter().enumerate() {
+            write!(f, "{}{side}", if i == 0 { "" } else { "×" })?;
+        }
+        Ok(())
+    }
+}
+
+/// How many job shapes the figures that depend on arbitration are shown for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Shapes {
+    /// One.
+    #[default]
+    One,
+    /// All of [`Shape::OF_128_NODES`], and [`Shape::OF_SIX_AXES`].
+    All,
+}
+
+/// What to run. [`LockPlan::paper`] is the paper's evaluation; the fields may be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockPlan {
+    /// Lock and unlock pairs per rank, except at K scale. The paper: 1000.
+    pub pairs: u32,
+    /// Numbers of ranks of Fig. 8, at 32 ranks per node.
+    pub scaling: Vec<u32>,
+    /// Ranks per node on all 128 nodes, Fig. 10.
+    pub ranks_per_node: Vec<u32>,
+    /// Job shapes; the first is used for everything, the others for the fullest run of Fig. 10 only.
+    pub shapes: Vec<Shape>,
+    /// Ranks of the K-scale run; 0 leaves it out.
+    pub k_ranks: u32,
+    /// Pairs per rank of the K-scale run.
+    pub k_pairs: u32,
+    /// Seed of every job: 0 keeps events of one moment in the order they were made, another number shuffles them.
+    pub seed: u64,
+    /// Whether fewer pairs than the paper's are run, as a smoke test.
+    pub quick: bool,
+}
+
+impl LockPlan {
+    /// Pairs per rank in the paper's runs; totals are scaled to it.
+    pub const PAPER_PAIRS: u32 = 1000;
+
+    /// The paper's evaluation.
+    pub fn paper(shapes: Shapes, seed: u64) -> Self {
+        let mut tried = Shape::OF_128_NODES.to_vec();
+        match shapes {
+            Shapes::One => tried.truncate(1),
+            Shapes::All => tried.push(Shape::OF_SIX_AXES),
+        }
+        LockPlan {
+            pairs: Self::PAPER_PAIRS,
+            scaling: (2..=12).map(|power| 1 << power).collect(),
+            ranks_per_node: vec![1, 8, 32],
+            shapes: tried,
+            k_ranks: 663_552,
+            k_pairs: 10,
+            seed,
+            quick: false,
+        }
+    }
+
+    /// The same with a twentieth of the pairs: says whether everything works, not how well it agrees.
+    pub fn quick(shapes: Shapes, seed: u64) -> Self {
+        LockPlan { pairs: 50, k_pairs: 1, quick: true, ..Self::paper(shapes, seed) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_have_128_nodes_and_readable_names() {
+        assert!(Shape::OF_128_NODES.iter().all(|shape| shape.nodes() == 128));
+        assert_eq!(Shape::OF_128_NODES[0].to_string(), "2×4×16");
+    }
+
+    #[test]
+    fn the_papers_plan_covers_its_ranges() {
+        let plan = LockPlan::paper(Shapes::One, 0);
+        assert_eq!((plan.scaling[0], plan.scaling.last().copied()), (4, Some(4096)));
+        assert_eq!(plan.shapes.len(), 1);
+        assert_eq!(LockPlan::quick(Shapes::All, 0).shapes.len(), 4);
+    }
+}

@@ -1,0 +1,206 @@
+//! Running the plan in virtual time.
+
+use super::{LockPlan, Shape};
+use crate::{
+    ReproError,
+    progress::Progress,
+    simulate::{JobRecord, Machine, Setting, simulate},
+    workloads::{FetchAdd, Together, reader_pairs, single_fetch_adds},
+};
+use rdma_fabric::Time;
+
+/// All ranks begin when set-up is certainly over; virtual time that nothing happens in costs nothing.
+const TOGETHER: Together =
+    Together::Clock { start: Time::from_picos(1_000_000_000_000), end: Time::from_picos(3_600_000_000_000_000) };
+
+/// Ranks per node in Fig. 8.
+const PACKED: u32 = 32;
+/// Nodes of the paper's FX100 jobs.
+const NODES: u32 = 128;
+
+/// Many ranks, each locking and unlocking as a reader.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairRun {
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Ranks on each node.
+    pub ranks_per_node: u32,
+    /// Shape of the job; `None` without a torus.
+    pub shape: Option<Shape>,
+    /// Pairs per rank.
+    pub pairs: u32,
+    /// Each rank's time for all its pairs, in picoseconds.
+    pub elapsed: Vec<u64>,
+    /// Each rank's distance to the lock's home, in hops; empty without a torus.
+    pub hops: Vec<u32>,
+    /// The job.
+    pub job: JobRecord,
+}
+
+impl PairRun {
+    /// Mean time of one pair at the slowest rank, in seconds.
+    pub fn slowest_pair(&self) -> f64 {
+        self.elapsed.iter().max().map_or(f64::NAN, |&ps| ps as f64 * 1e-12 / f64::from(self.pairs))
+    }
+
+    /// Time of the first finisher over that of the last.
+    pub fn first_over_last(&self) -> f64 {
+        match (self.elapsed.iter().min(), self.elapsed.iter().max()) {
+            (Some(&first), Some(&last)) if last > 0 => first as f64 / last as f64,
+            _ => f64::NAN,
+        }
+    }
+
+    /// Each rank's seconds for as many pairs as the paper ran.
+    pub fn seconds(&self) -> impl Iterator<Item = f64> {
+        let scale = 1e-12 * f64::from(LockPlan::PAPER_PAIRS) / f64::from(self.pairs);
+        self.elapsed.iter().map(move |&ps| ps as f64 * scale)
+    }
+}
+
+/// Single fetch-adds of one node's ranks through loopback.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TniRun {
+    /// Receiving TNIs at the home.
+    pub tnis: u32,
+    /// What each rank measured.
+    pub ranks: Vec<FetchAdd>,
+    /// The job.
+    pub job: JobRecord,
+}
+
+impl TniRun {
+    /// The slowest rank's time, in seconds.
+    pub fn slowest(&self) -> f64 {
+        self.ranks.iter().map(|rank| rank.elapsed()).max().map_or(f64::NAN, |ps| ps as f64 * 1e-12)
+    }
+}
+
+/// Everything the plan asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockRuns {
+    /// What was asked for.
+    pub plan: LockPlan,
+    /// FX100 runs over the torus: Figs. 8 and 10.
+    pub fx100: Vec<PairRun>,
+    /// The FX10 run of Fig. 9.
+    pub fx10: PairRun,
+    /// One and four receiving TNIs, Figs. 11 and 12.
+    pub tnis: Vec<TniRun>,
+    /// The K-scale run over the latency-only network.
+    pub k: Option<PairRun>,
+}
+
+impl LockRuns {
+    /// The FX100 run with these numbers, in the plan's first shape.
+    pub fn fx100(&self, ranks: u32, ranks_per_node: u32) -> Option<&PairRun> {
+        self.fx100.iter().find(|run| run.ranks == ranks && run.ranks_per_node == ranks_per_node)
+    }
+
+    /// The runs of Fig. 8, by number of ranks.
+    pub fn scaling(&self) -> impl Iterator<Item = &PairRun> {
+        self.plan.scaling.iter().filter_map(|&ranks| self.fx100(ranks, PACKED))
+    }
+
+    /// The run of Fig. 10 with 32 ranks per node, in every shape.
+    pub fn full(&self) -> impl Iterator<Item = &PairRun> {
+        self.fx100.iter().filter(|run| run.ranks == NODES * PACKED && run.ranks_per_node == PACKED)
+    }
+
+    /// Records of all jobs, in the order they ran.
+    pub fn jobs(&self) -> impl Iterator<Item = &JobRecord> {
+        let pairs = self.fx100.iter().chain([&self.fx10]).map(|run| &run.job);
+        pairs.chain(self.tnis.iter().map(|run| &run.job)).chain(self.k.iter().map(|run| &run.job))
+    }
+}
+
+/// One FX100 job over the torus.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct PairJob {
+    ranks: u32,
+    ranks_per_node: u32,
+    shape: Shape,
+}
+
+/// The FX100 jobs of a plan, each once.
+fn pair_jobs(plan: &LockPlan) -> Vec<PairJob> {
+    let mut jobs = Vec::new();
+    let mut add = |ranks, ranks_per_node, shape| {
+        let job = PairJob { ranks, ranks_per_node, shape };
+        if !jobs.contains(&job) {
+            jobs.push(job);
+        }
+    };
+    if let Some((&first, others)) = plan.shapes.split_first() {
+        plan.scaling.iter().for_each(|&ranks| add(ranks, PACKED, first));
+        plan.ranks_per_node.iter().for_each(|&ppn| add(NODES * ppn, ppn, first));
+        others.iter().for_each(|&shape| add(NODES * PACKED, PACKED, shape));
+    }
+    jobs
+}
+
+/// Simulate everything the plan asks for.
+///
+/// # Errors
+/// [`ReproError::Job`] of the first job that failed.
+pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproError> {
+    let jobs = pair_jobs(plan);
+    progress.begin(jobs.len() + 3 + usize::from(plan.k_ranks > 0));
+
+    let mut fx100 = Vec::new();
+    for PairJob { ranks, ranks_per_node, shape } in jobs {
+        let setting = Setting::torus(Machine::Fx100, ranks, ranks_per_node, shape, plan.seed);
+        let label = format!("Figs. 8, 10: {ranks} ranks, ppn {ranks_per_node}, {shape}");
+        fx100.push(pairs(label, setting, plan.pairs, progress)?);
+    }
+
+    let label = "Fig. 9: FX10, 256 ranks, ppn 16".to_owned();
+    let fx10 = pairs(label, Setting::latency(Machine::Fx10, 256, 16, plan.seed), plan.pairs, progress)?;
+
+    let mut tnis = Vec::new();
+    for receiving in [1, 4] {
+        let label = format!("Figs. 11, 12: single fetch-adds, receiving TNIs: {receiving}");
+        let mut setting = Setting::latency(Machine::Fx100, PACKED, PACKED, plan.seed);
+        setting.receive_tnis = Some(receiving);
+        let simulated = simulate(label, &setting, &single_fetch_adds { together: TOGETHER }, progress)?;
+        tnis.push(TniRun { tnis: receiving, ranks: simulated.outs, job: simulated.job });
+    }
+
+    let k = match plan.k_ranks {
+        0 => None,
+        ranks => {
+            let label = format!("K scale: {ranks} ranks, ppn 8");
+            Some(pairs(label, Setting::latency(Machine::Fx100, ranks, 8, plan.seed), plan.k_pairs, progress)?)
+        }
+    };
+    progress.end();
+    Ok(LockRuns { plan: plan.clone(), fx100, fx10, tnis, k })
+}
+
+fn pairs(label: String, setting: Setting, pairs: u32, progress: &mut Progress) -> Result<PairRun, ReproError> {
+    let simulated = simulate(label, &setting, &reader_pairs { pairs, together: TOGETHER }, progress)?;
+    Ok(PairRun {
+        ranks: setting.ranks,
+        ranks_per_node: setting.ranks_per_node,
+        shape: setting.shape,
+        pairs,
+        elapsed: simulated.outs,
+        hops: simulated.hops_to_first,
+        job: simulated.job,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock_paper::Shapes;
+
+    #[test]
+    fn no_job_runs_twice() {
+        let jobs = pair_jobs(&LockPlan::paper(Shapes::All, 0));
+        // Eleven of Fig. 8, two more of Fig. 10, three more shapes.
+        assert_eq!(jobs.len(), 16);
+        assert_eq!(jobs.iter().filter(|job| job.ranks == 4096).count(), 4);
+        assert_eq!(jobs.iter().filter(|job| job.ranks == 128).count(), 2);
+    }
+}

@@ -1,0 +1,128 @@
+//! What a trivial model would say.
+//!
+//! A prediction proves something only where a model without any mechanism would miss the bound. The *null model*
+//! of a figure is the most generous of those: the service time of the calibration point times the number of
+//! ranks (a straight line through the origin), a queue that serves in order of arrival, or the sum of printed parts.
+//! A prediction is *informative* only if the null model's value misses the figure's bound; that is computed, never
+//! claimed.
+
+use crate::figures::{self, Figure, Status};
+
+/// A null model's value for one figure, in the figure's unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Null {
+    /// What it says.
+    pub value: f64,
+    /// How it gets there.
+    pub how: &'static str,
+}
+
+const fn null(value: f64, how: &'static str) -> Option<Null> {
+    Some(Null { value, how })
+}
+
+fn printed(id: &str) -> f64 {
+    figures::find(id).and_then(Figure::value).unwrap_or(f64::NAN)
+}
+
+/// The straight line through L4: seconds per pair and rank.
+fn line() -> f64 {
+    printed("L4") / 1000.0 / 128.0
+}
+
+/// The null model of a predicted or derived figure; `None` where nothing is predicted.
+pub fn of(id: &str) -> Option<Null> {
+    const LINE: &str = "line through L4 and the origin";
+    const PARTS: &str = "sum of printed parts";
+    match id {
+        "L1" => null(line() * 4.0 * 1e6, LINE),
+        "L2" => null(line() * 256.0 * 1e6, LINE),
+        "L3" => null(1.0, LINE),
+        "L5" => null(line() * 1024.0 * 1000.0, LINE),
+        "L6" => null(line() * 4096.0 * 1000.0, LINE),
+        "L8" => null(1.0, "first come, first served: all finish together"),
+        "L9" => null(0.0, "first come, first served: order independent of place"),
+        "L10" => null(line() * 663_552.0, LINE),
+        "L12" => null(printed("L11") / 1000.0 / (line() * 256.0), "L11 over the line through L4"),
+
+        "A1-remote" => null(printed("A1-local") + wire(), PARTS),
+        "A3-remote" => null(printed("A3-local") + wire(), PARTS),
+        "A4-remote" => null(printed("A4-local") + wire(), PARTS),
+        "A5-remote" => null(printed("A5-local") + wire(), PARTS),
+        "A6-local" => null(printed("A4-local") + printed("A5-local") - printed("A3-local"), PARTS),
+        "A6-remote" => null(printed("A4-local") + printed("A5-local") - printed("A3-local") + wire(), PARTS),
+        "A7-remote" => null(printed("A7-local") + wire(), PARTS),
+        "A8-local" => null(printed("A4-local") + printed("A7-local") - printed("A3-local"), PARTS),
+        "A8-remote" => null(printed("A4-local") + printed("A7-local") - printed("A3-local") + wire(), PARTS),
+        "A14" => null(printed("A1-local"), "A1 local"),
+
+        "M1" => null(printed("M6") + printed("M7-data"), PARTS),
+        "M8-data" => null(printed("M6"), "base latency"),
+        "M9-gap" => null(printed("M8-init") + printed("M8-header"), PARTS),
+        "M11" | "M12" => null(1000.0, "link rate"),
+        "M15" => null(
+            1.0 / (1.0 / printed("M13") + 1.0 / printed("M14") - 1.0 / 1000.0),
+            "costs per byte of M13 and M14 added",
+        ),
+        "M18" => null(1000.0 / 4.0, "link rate over 4 stages"),
+
+        "R3-high" | "R4" => null(printed("R3-low"), "constant at the calibrated end"),
+        _ => None,
+    }
+}
+
+/// What leaving the node adds, from A9.
+fn wire() -> f64 {
+    printed("A9-remote") - printed("A9-local")
+}
+
+/// Whether a model has to do better than the null model to meet the figure's bound.
+///
+/// Only predictions can be informative: what calibrates the model or follows by arithmetic is not.
+pub fn informative(figure: &Figure) -> bool {
+    match (figure.status, figure.bound, of(figure.id)) {
+        (Status::Predicted, Some(bound), Some(null)) => !bound.holds(null.value, figure.value()),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(id: &str) -> f64 {
+        of(id).expect(id).value
+    }
+
+    #[test]
+    fn the_line_goes_through_its_calibration_point() {
+        assert!((value("L1") - 2.156).abs() < 1e-3);
+        assert!((value("L2") - 138.0).abs() < 1e-9);
+        assert!((value("L5") - 0.552).abs() < 1e-9);
+        assert!((value("L6") - 2.208).abs() < 1e-9);
+        assert!((value("L10") - 0.3577).abs() < 1e-4);
+        assert!((value("L12") - 826.09).abs() < 0.01);
+        assert!((value("M15") - 511.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn every_prediction_has_a_null_model() {
+        for figure in figures::all().filter(|figure| figure.status == Status::Predicted) {
+            let null = of(figure.id).unwrap_or_else(|| panic!("{} has no null model", figure.id));
+            assert!(null.value.is_finite(), "{}", figure.id);
+        }
+    }
+
+    #[test]
+    fn of_the_lock_only_the_arbitration_figures_are_informative() {
+        let ids: Vec<_> = figures::of(figures::Paper::Lock).iter().filter(|f| informative(f)).map(|f| f.id).collect();
+        assert_eq!(ids, ["L8", "L9"]);
+    }
+
+    #[test]
+    fn calibrated_and_derived_figures_never_are() {
+        for figure in figures::all().filter(|figure| figure.status != Status::Predicted) {
+            assert!(!informative(figure), "{}", figure.id);
+        }
+    }
+}

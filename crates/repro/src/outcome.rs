@@ -1,0 +1,270 @@
+//! Rows: one figure, published and simulated, side by side.
+
+use crate::{
+    cost::Cost,
+    figures::{Bound, Figure, Paper, Status},
+    null_model,
+};
+use serde::{Deserialize, Serialize};
+
+/// One figure's comparison. What `--json` writes is a list of these.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The figure's id.
+    pub id: String,
+    /// Which of several runs of the same figure, e.g. a job shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// The paper.
+    pub paper: Paper,
+    /// The workload.
+    pub what: String,
+    /// Unit of all values; empty for plain numbers.
+    pub unit: String,
+    /// The printed value; `None` for an ordering.
+    pub published: Option<f64>,
+    /// Ours; `None` if it is not simulated.
+    pub simulated: Option<f64>,
+    /// The null model's value.
+    pub null: Option<f64>,
+    /// How far `simulated` is from `published`, as a share of the latter.
+    pub deviation: Option<f64>,
+    /// Status of the figure.
+    pub kind: Status,
+    /// What `simulated` must meet.
+    pub bound: Option<Bound>,
+    /// Whether it does; `None` without a bound or a value.
+    pub within: Option<bool>,
+    /// Whether the null model would miss the bound.
+    pub informative: bool,
+    /// Section, figure, table of the paper.
+    pub place: String,
+    /// Contradictions and cautions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub remark: String,
+    /// What the run cost, where that is part of the statement.
+    #[serde(flatten)]
+    pub cost: Option<Cost>,
+}
+
+/// What a row says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A prediction or derived value that meets its bound.
+    Within,
+    /// One that does not.
+    Outside,
+    /// A calibrated value that the model gives back.
+    Calibrated,
+    /// A calibrated value that it does not give back: the model is not what was calibrated.
+    CalibrationLost,
+    /// A fact that the simulation respects.
+    Asserted,
+    /// Our own value; the paper's is no target.
+    OwnValue,
+    /// Not simulated yet.
+    NotSimulated,
+}
+
+impl Verdict {
+    /// For people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Verdict::Within => "within",
+            Verdict::Outside => "OUTSIDE",
+            Verdict::Calibrated => "calibrated",
+            Verdict::CalibrationLost => "CALIBRATION LOST",
+            Verdict::Asserted => "asserted",
+            Verdict::OwnValue => "own value",
+            Verdict::NotSimulated => "not simulated yet",
+        }
+    }
+
+    /// Whether `--check` fails on it.
+    pub const fn fails(self) -> bool {
+        matches!(self, Verdict::Outside | Verdict::CalibrationLost)
+    }
+}
+
+impl Row {
+    /// `figure` with a simulated value in the figure's unit. A value that is not a number meets no bound.
+    pub fn simulated(figure: &Figure, value: f64) -> Row {
+        let mut row = Row::unsimulated(figure);
+        row.simulated = Some(value);
+        row.deviation = row.published.filter(|&p| p != 0.0).map(|p| (value - p) / p);
+        row.within = figure.bound.map(|bound| bound.holds(value, row.published));
+        row
+    }
+
+    /// `figure` without a value: listed, never counted.
+    pub fn unsimulated(figure: &Figure) -> Row {
+        Row {
+            id: figure.id.to_owned(),
+            case: None,
+            paper: figure.paper,
+            what: figure.what.to_owned(),
+            unit: figure.unit.to_owned(),
+            published: figure.value(),
+            simulated: None,
+            null: null_model::of(figure.id).map(|null| null.value),
+            deviation: None,
+            kind: figure.status,
+            bound: figure.bound,
+            within: None,
+            informative: null_model::informative(figure),
+            place: figure.place.to_owned(),
+            remark: figure.remark.to_owned(),
+            cost: None,
+        }
+    }
+
+    /// The same row about one of several runs.
+    pub fn case(mut self, case: impl Into<String>) -> Row {
+        self.case = Some(case.into());
+        self
+    }
+
+    /// The same row with the cost of its run.
+    pub fn cost(mut self, cost: Cost) -> Row {
+        self.cost = Some(cost);
+        self
+    }
+
+    /// What the row says.
+    pub fn verdict(&self) -> Verdict {
+        match (self.kind, self.simulated, self.within) {
+            (_, None, _) => Verdict::NotSimulated,
+            (Status::Contradicted, ..) => Verdict::OwnValue,
+            (Status::Calibrated, _, Some(false)) => Verdict::CalibrationLost,
+            (Status::Calibrated, ..) => Verdict::Calibrated,
+            (_, _, Some(false)) => Verdict::Outside,
+            (Status::Specified, ..) => Verdict::Asserted,
+            (_, _, Some(true)) => Verdict::Within,
+            (_, _, None) => Verdict::OwnValue,
+        }
+    }
+}
+
+/// Counts over rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Simulated predictions.
+    pub predictions: usize,
+    /// Those within their bound.
+    pub within: usize,
+    /// Simulated predictions whose null model misses the bound.
+    pub informative: usize,
+    /// Those within their bound.
+    pub informative_within: usize,
+    /// Simulated values that follow by arithmetic, and those within their bound.
+    pub derived: usize,
+    /// Those within their bound.
+    pub derived_within: usize,
+    /// Calibrated values that were simulated.
+    pub calibrated: usize,
+    /// Those that the model gives back.
+    pub given_back: usize,
+    /// Asserted facts.
+    pub asserted: usize,
+    /// Own values.
+    pub own: usize,
+    /// Figures without a simulation.
+    pub not_simulated: usize,
+}
+
+impl Tally {
+    /// Count `rows`.
+    pub fn of(rows: &[Row]) -> Tally {
+        let mut tally = Tally::default();
+        for row in rows {
+            let verdict = row.verdict();
+            let met = usize::from(verdict == Verdict::Within);
+            match (verdict, row.kind) {
+                (Verdict::NotSimulated, _) => tally.not_simulated += 1,
+                (Verdict::OwnValue, _) => tally.own += 1,
+                (_, Status::Calibrated) => {
+                    tally.calibrated += 1;
+                    tally.given_back += usize::from(verdict == Verdict::Calibrated);
+                }
+                (_, Status::Specified) => tally.asserted += 1,
+                (_, Status::Derived) => {
+                    tally.derived += 1;
+                    tally.derived_within += met;
+                }
+                _ => {
+                    tally.predictions += 1;
+                    tally.within += met;
+                    if row.informative {
+                        tally.informative += 1;
+                        tally.informative_within += met;
+                    }
+                }
+            }
+        }
+        tally
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures;
+
+    fn row(id: &str, value: f64) -> Row {
+        Row::simulated(figures::find(id).expect(id), value)
+    }
+
+    #[test]
+    fn verdicts() {
+        assert_eq!(row("L1", 2.34).verdict(), Verdict::Within);
+        assert_eq!(row("L1", 2.6).verdict(), Verdict::Outside);
+        assert_eq!(row("L1", f64::NAN).verdict(), Verdict::Outside);
+        assert_eq!(row("L4", 0.069).verdict(), Verdict::Calibrated);
+        assert_eq!(row("L4", 0.09).verdict(), Verdict::CalibrationLost);
+        assert_eq!(row("L10", 0.36).verdict(), Verdict::OwnValue);
+        assert_eq!(row("L10", 0.36).within, None, "K scale is held to no bound");
+        assert_eq!(row("L14", 2.0).verdict(), Verdict::Asserted);
+        assert_eq!(row("L14", 3.0).verdict(), Verdict::Outside);
+        assert_eq!(row("L9", 0.95).verdict(), Verdict::Within);
+        assert_eq!(Row::unsimulated(figures::find("R4").expect("R4")).verdict(), Verdict::NotSimulated);
+    }
+
+    #[test]
+    fn what_is_not_simulated_counts_as_nothing_else() {
+        let rows: Vec<Row> = figures::all().map(Row::unsimulated).collect();
+        let tally = Tally::of(&rows);
+        assert_eq!(tally, Tally { not_simulated: rows.len(), ..Tally::default() });
+    }
+
+    #[test]
+    fn informative_predictions_are_counted_apart() {
+        let rows = [row("L1", 2.3), row("L8", 0.05), row("L9", 0.5), row("L4", 0.069), row("L12", 900.0)];
+        let tally = Tally::of(&rows);
+        assert_eq!((tally.predictions, tally.within), (3, 2));
+        assert_eq!((tally.informative, tally.informative_within), (2, 1));
+        assert_eq!((tally.calibrated, tally.given_back), (1, 1));
+        assert_eq!((tally.derived, tally.derived_within), (1, 1));
+    }
+
+    #[test]
+    fn json_round_trip() {
+        let cost = Cost {
+            ranks: 663_552,
+            events: 26_542_080,
+            cpu_seconds: 2.4,
+            bytes_per_rank: 301,
+            resident_bytes_per_rank: None,
+        };
+        let rows = vec![row("L10", 0.36).cost(cost), row("L8", 0.05).case("8×16"), row("L3", 1.0)];
+        let text = serde_json::to_string_pretty(&rows).expect("rows are plain data");
+        let back: Vec<Row> = serde_json::from_str(&text).expect("what was written can be read");
+        assert_eq!(back, rows);
+        let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(value[0]["ranks"], 663_552);
+        assert_eq!(value[0]["events"], 26_542_080);
+        assert_eq!(value[0]["kind"], "OWN");
+        assert!(value[0]["within"].is_null());
+        assert_eq!(value[1]["case"], "8×16");
+        assert!(value[2].get("ranks").is_none());
+    }
+}

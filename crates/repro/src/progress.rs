@@ -1,0 +1,86 @@
+//! Progress on standard error: a bar on a terminal, one plain line per stage elsewhere.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rdma_fabric::Time;
+use std::{io::IsTerminal, time::Duration};
+
+/// Tells people how far a reproduction is.
+#[derive(Debug)]
+pub struct Progress {
+    how: How,
+    stages: usize,
+    done: usize,
+}
+
+#[derive(Debug)]
+enum How {
+    Silent,
+    Lines,
+    Bar(ProgressBar),
+}
+
+impl Progress {
+    /// Say nothing.
+    pub fn silent() -> Self {
+        Progress { how: How::Silent, stages: 0, done: 0 }
+    }
+
+    /// A bar if standard error is a terminal, plain lines if not.
+    pub fn stderr() -> Self {
+        let how = if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+            // The template is constant; a bar without it still works.
+            if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos:>2}/{len} {elapsed:>4} {wide_msg}") {
+                bar.set_style(style.progress_chars("━╸─"));
+            }
+            bar.enable_steady_tick(Duration::from_millis(200));
+            How::Bar(bar)
+        } else {
+            How::Lines
+        };
+        Progress { how, stages: 0, done: 0 }
+    }
+
+    /// There will be `stages` jobs.
+    pub(crate) fn begin(&mut self, stages: usize) {
+        (self.stages, self.done) = (stages, 0);
+        if let How::Bar(bar) = &self.how {
+            bar.set_length(stages as u64);
+            bar.set_position(0);
+        }
+    }
+
+    /// A job begins. The returned function is called while it runs with the events so far and the virtual
+    /// time.
+    pub(crate) fn stage(&mut self, label: &str) -> impl FnMut(u64, Time) + use<> {
+        let mut live = None;
+        match &self.how {
+            How::Silent => {}
+            How::Lines => eprintln!("[{}/{}] {label}", self.done + 1, self.stages),
+            How::Bar(bar) => {
+                bar.set_message(label.to_owned());
+                live = Some((bar.clone(), label.to_owned()));
+            }
+        }
+        move |events, at| {
+            if let Some((bar, label)) = &live {
+                bar.set_message(format!("{label}: {:.1} M events, virtual {at}", events as f64 * 1e-6));
+            }
+        }
+    }
+
+    /// The job is over.
+    pub(crate) fn stage_done(&mut self) {
+        self.done += 1;
+        if let How::Bar(bar) = &self.how {
+            bar.inc(1);
+        }
+    }
+
+    /// All jobs are over: leave no bar behind.
+    pub(crate) fn end(&mut self) {
+        if let How::Bar(bar) = &self.how {
+            bar.finish_and_clear();
+        }
+    }
+}

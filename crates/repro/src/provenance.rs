@@ -1,0 +1,104 @@
+//! What made a result: command line, seed, jobs.
+
+use crate::{quantity::count, simulate::JobRecord};
+
+/// Where a table or report comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Provenance {
+    /// The command that makes it again.
+    pub command: String,
+    /// Seed of every job.
+    pub seed: u64,
+    /// `Some(pairs per rank)` if fewer than the paper's pairs were run.
+    pub quick: Option<u32>,
+    /// All jobs, in the order they ran.
+    pub jobs: Vec<JobRecord>,
+}
+
+impl Provenance {
+    /// Events of all jobs.
+    pub fn events(&self) -> u64 {
+        self.jobs.iter().map(|job| job.cost.events).sum()
+    }
+
+    /// CPU seconds of all jobs.
+    pub fn cpu_seconds(&self) -> f64 {
+        self.jobs.iter().map(|job| job.cost.cpu_seconds).sum()
+    }
+
+    /// One hash over the trace hashes of all jobs, in order (FNV-1a over their bytes, least significant first).
+    pub fn trace_hash(&self) -> u64 {
+        let bytes = self.jobs.iter().flat_map(|job| job.trace_hash.to_le_bytes());
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+
+    /// One line: jobs, events, CPU time, seed.
+    pub fn line(&self) -> String {
+        format!(
+            "{} jobs, {} events, {:.1} CPU s, seed {}, trace {:016x}",
+            self.jobs.len(),
+            count(self.events()),
+            self.cpu_seconds(),
+            self.seed,
+            self.trace_hash()
+        )
+    }
+
+    /// What a reader must know first about a quick run.
+    pub fn warning(&self) -> Option<String> {
+        self.quick.map(|pairs| {
+            format!("QUICK RUN: {pairs} pairs per rank instead of 1000. It shows that everything works, not how well it agrees.")
+        })
+    }
+}
+
+/// The first half of a trace hash: enough to see that two differ.
+pub(crate) fn short(hash: u64) -> String {
+    format!("{:08x}", hash >> 32)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::cost::Cost;
+
+    pub(crate) fn example() -> Provenance {
+        let job = |label: &str, trace_hash| JobRecord {
+            label: label.to_owned(),
+            cost: Cost {
+                ranks: 4,
+                events: 16_000,
+                cpu_seconds: 0.05,
+                bytes_per_rank: 300,
+                resident_bytes_per_rank: None,
+            },
+            trace_hash,
+            atomics: Some(8),
+        };
+        Provenance {
+            command: "onesided reproduce --seed 7".into(),
+            seed: 7,
+            quick: None,
+            jobs: vec![job("first", 0x1234_5678_9abc_def0), job("second", 1)],
+        }
+    }
+
+    #[test]
+    fn the_joint_hash_depends_on_every_job_and_their_order() {
+        let a = example();
+        let mut b = example();
+        b.jobs.swap(0, 1);
+        let mut c = example();
+        c.jobs[1].trace_hash = 2;
+        assert_ne!(a.trace_hash(), b.trace_hash());
+        assert_ne!(a.trace_hash(), c.trace_hash());
+        assert_eq!(a.trace_hash(), example().trace_hash());
+    }
+
+    #[test]
+    fn the_line_names_what_is_needed_to_repeat_it() {
+        let line = example().line();
+        assert!(line.starts_with("2 jobs, 32,000 events, 0.1 CPU s, seed 7, trace "), "{line}");
+        assert_eq!(short(0x1234_5678_9abc_def0), "12345678");
+    }
+}

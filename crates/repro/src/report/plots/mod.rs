@@ -1,0 +1,11 @@
+//! The plots, as SVG elements for the page. Legends are the page's.
+
+mod canvas;
+mod fetch_adds;
+mod finishing;
+mod scaling;
+
+pub(super) use canvas::{NULL, OURS, THEIRS, WAIT};
+pub(super) use fetch_adds::fetch_adds;
+pub(super) use finishing::{by_hops, by_rank};
+pub(super) use scaling::{latency, share};

@@ -1,0 +1,119 @@
+//! One job in virtual time, with what it cost.
+
+use crate::{
+    ReproError,
+    cost::{Cost, cpu_seconds, peak_resident_bytes},
+    lock_paper::Shape,
+    progress::Progress,
+};
+use rdma_fabric::Program;
+use tofu2_sim::{
+    JobError,
+    virt::{Job, NetworkModel, Platform, Torus},
+};
+
+/// Events between two reports of progress.
+const EVENTS_PER_REPORT: u64 = 1 << 18;
+
+/// A modelled machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Machine {
+    /// PRIMEHPC FX100: Tofu2, atomics in the network interface.
+    Fx100,
+    /// PRIMEHPC FX10: Tofu1, lock service in software.
+    Fx10,
+}
+
+/// How a job is placed on which machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    pub(crate) machine: Machine,
+    pub(crate) ranks: u32,
+    pub(crate) ranks_per_node: u32,
+    /// With a shape: routers with arbitration at every port. Without: latency only.
+    pub(crate) shape: Option<Shape>,
+    /// The platform's own number if `None`.
+    pub(crate) receive_tnis: Option<u32>,
+    /// 0 keeps events of one moment in the order they were made; another number shuffles them.
+    pub(crate) seed: u64,
+}
+
+impl Setting {
+    pub(crate) fn torus(machine: Machine, ranks: u32, ranks_per_node: u32, shape: Shape, seed: u64) -> Self {
+        Setting { machine, ranks, ranks_per_node, shape: Some(shape), receive_tnis: None, seed }
+    }
+
+    pub(crate) fn latency(machine: Machine, ranks: u32, ranks_per_node: u32, seed: u64) -> Self {
+        Setting { machine, ranks, ranks_per_node, shape: None, receive_tnis: None, seed }
+    }
+}
+
+/// A job that ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobRecord {
+    /// What it was for.
+    pub label: String,
+    /// What it cost.
+    pub cost: Cost,
+    /// Hash of all its events: equal for equal program, platform and seed.
+    pub trace_hash: u64,
+    /// Atomic operations executed.
+    pub atomics: Option<u64>,
+}
+
+/// What the ranks produced, and the job's record.
+pub(crate) struct Simulated<Out> {
+    pub(crate) outs: Vec<Out>,
+    /// Hops from every rank to rank 0; empty without a torus.
+    pub(crate) hops_to_first: Vec<u32>,
+    pub(crate) job: JobRecord,
+}
+
+/// Run `program` as `setting` says.
+pub(crate) fn simulate<P: Program>(
+    label: String,
+    setting: &Setting,
+    program: &P,
+    progress: &mut Progress,
+) -> Result<Simulated<P::Out>, ReproError> {
+    let failed = |error: JobError| ReproError::Job { stage: label.clone(), error };
+    let platform = match setting.machine {
+        Machine::Fx100 => Platform::fx100(),
+        Machine::Fx10 => Platform::fx10(),
+    };
+    let ranks = setting.ranks as usize;
+    let mut job = Job::new(&platform, ranks)
+        .ranks_per_node(setting.ranks_per_node)
+        .seed(setting.seed)
+        .shuffle_ties(setting.seed != 0)
+        .progress(EVENTS_PER_REPORT, progress.stage(&label));
+    let mut hops_to_first = Vec::new();
+    if let Some(shape) = setting.shape {
+        let torus = Torus::new(shape.sides()).map_err(|error| failed(error.into()))?;
+        hops_to_first = (0..setting.ranks).map(|rank| torus.hops(rank / setting.ranks_per_node, 0)).collect();
+        job = job.torus(torus).network(NetworkModel::Router);
+    }
+    if let Some(tnis) = setting.receive_tnis {
+        job = job.receive_tnis(tnis);
+    }
+
+    let (cpu, resident) = (cpu_seconds(), peak_resident_bytes());
+    let run = job.run(program).map_err(failed)?;
+    let grown = peak_resident_bytes().zip(resident).map(|(after, before)| after.saturating_sub(before) / ranks as u64);
+    drop(job);
+    progress.stage_done();
+
+    let job = JobRecord {
+        label,
+        cost: Cost {
+            ranks: ranks as u64,
+            events: run.stats.events,
+            cpu_seconds: cpu_seconds() - cpu,
+            bytes_per_rank: run.stats.bytes_per_rank as u64,
+            resident_bytes_per_rank: grown,
+        },
+        trace_hash: run.stats.trace_hash,
+        atomics: Some(run.stats.ops.atomics),
+    };
+    Ok(Simulated { outs: run.outs, hops_to_first, job })
+}

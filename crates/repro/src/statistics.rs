@@ -1,0 +1,90 @@
+//! The two statistics the figures need: slope in doubly logarithmic scale, and rank correlation.
+
+/// Slope of the least-squares line through `(ln x, ln y)`: 1 for proportional data.
+///
+/// `None` with fewer than two distinct x, or if a coordinate is not positive and finite.
+pub fn log_log_slope(points: &[(f64, f64)]) -> Option<f64> {
+    if !points.iter().all(|&(x, y)| x > 0.0 && y > 0.0 && x.is_finite() && y.is_finite()) {
+        return None;
+    }
+    let logs: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (x.ln(), y.ln())).collect();
+    let n = logs.len() as f64;
+    let (mx, my) = (logs.iter().map(|p| p.0).sum::<f64>() / n, logs.iter().map(|p| p.1).sum::<f64>() / n);
+    let sxx: f64 = logs.iter().map(|p| (p.0 - mx).powi(2)).sum();
+    let sxy: f64 = logs.iter().map(|p| (p.0 - mx) * (p.1 - my)).sum();
+    (sxx > 0.0).then(|| sxy / sxx)
+}
+
+/// Spearman's rank correlation, ties at their mean rank: 1 if `b` grows with `a`, −1 if it falls.
+///
+/// `None` if the lengths differ, or if one side has no two different values.
+pub fn spearman(a: &[u64], b: &[u64]) -> Option<f64> {
+    if a.len() != b.len() {
+        return None;
+    }
+    let (ra, rb) = (mean_ranks(a), mean_ranks(b));
+    let mean = (a.len() as f64 + 1.0) / 2.0;
+    let product = |x: &[f64], y: &[f64]| -> f64 { x.iter().zip(y).map(|(x, y)| (x - mean) * (y - mean)).sum() };
+    let scale = (product(&ra, &ra) * product(&rb, &rb)).sqrt();
+    (scale > 0.0).then(|| product(&ra, &rb) / scale)
+}
+
+/// Place of each value in sorted order, from 1; equal values share the mean of their places.
+fn mean_ranks(values: &[u64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by_key(|&i| values[i]);
+    let mut ranks = vec![0.0; values.len()];
+    let mut first = 0;
+    for run in order.chunk_by(|&i, &j| values[i] == values[j]) {
+        let mean = first as f64 + (run.len() as f64 + 1.0) / 2.0;
+        for &i in run {
+            ranks[i] = mean;
+        }
+        first += run.len();
+    }
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: Option<f64>, b: f64) -> bool {
+        a.is_some_and(|a| (a - b).abs() < 1e-12)
+    }
+
+    #[test]
+    fn slopes_of_powers() {
+        let power = |k: f64| [4.0f64, 8.0, 64.0, 4096.0].map(|x| (x, 3.0 * x.powf(k)));
+        assert!(close(log_log_slope(&power(1.0)), 1.0));
+        assert!(close(log_log_slope(&power(2.0)), 2.0));
+        assert!(close(log_log_slope(&power(-0.5)), -0.5));
+        assert_eq!(log_log_slope(&[(1.0, 1.0)]), None);
+        assert_eq!(log_log_slope(&[]), None);
+        assert_eq!(log_log_slope(&[(1.0, 0.0), (2.0, 1.0)]), None);
+    }
+
+    #[test]
+    fn published_points_give_the_published_slope() {
+        let points = [(4.0, 2.3), (128.0, 69.0), (256.0, 130.0), (1024.0, 520.0), (4096.0, 2200.0)];
+        let slope = log_log_slope(&points).unwrap_or(f64::NAN);
+        assert!((slope - 0.9865).abs() < 1e-4, "{slope}");
+        let ends = log_log_slope(&[points[0], points[4]]).unwrap_or(f64::NAN);
+        assert!((ends - 0.9902).abs() < 1e-4, "{ends}");
+    }
+
+    #[test]
+    fn spearman_of_known_data() {
+        assert!(close(spearman(&[1, 2, 3, 4], &[10, 200, 3000, 40_000]), 1.0));
+        assert!(close(spearman(&[1, 2, 3, 4], &[9, 7, 5, 3]), -1.0));
+        // The textbook case: IQ against hours of television, rho = -29/165.
+        let iq = [106, 100, 86, 101, 99, 103, 97, 113, 112, 110];
+        let tv = [7, 27, 2, 50, 28, 29, 20, 12, 6, 17];
+        assert!(close(spearman(&iq, &tv), -29.0 / 165.0));
+        // Ties: mean ranks 1, 2.5, 2.5, 4 against 1, 2, 3, 4.
+        assert!(close(spearman(&[1, 2, 2, 3], &[1, 2, 3, 4]), 4.5 / (4.5f64 * 5.0).sqrt()));
+        assert_eq!(spearman(&[1, 1, 1], &[1, 2, 3]), None);
+        assert_eq!(spearman(&[1, 2], &[1, 2, 3]), None);
+        assert_eq!(spearman(&[], &[]), None);
+    }
+}

@@ -1,0 +1,9 @@
+//! The papers' workloads, as programs over any fabric.
+//!
+//! Elapsed times are picoseconds of the fabric's clock: virtual on the simulator, wall clock elsewhere.
+
+mod lock;
+mod together;
+
+pub use lock::{FetchAdd, reader_pairs, single_fetch_adds};
+pub use together::{Late, Together};
