@@ -1,0 +1,165 @@
+//! The command line.
+
+use crate::size;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use repro::{figures::Paper, lock_paper::Shapes};
+use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf};
+
+/// One-sided communication: start ranks, reproduce published figures.
+#[derive(Debug, Parser)]
+#[command(name = "onesided", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Reproduce the figures of a paper in virtual time.
+    ///
+    /// Ends with a table: published value, ours, the deviation, what a trivial model would say, and whether a
+    /// prediction is within its bound.
+    Reproduce(Reproduce),
+    /// Start ranks of a program as processes of this machine, over shared memory.
+    ///
+    /// Ends with the exit code of the first rank that failed, 0 if none did. Ctrl-C ends all ranks.
+    Run(Run),
+    /// Tell what this machine and the modelled ones are like.
+    Info(Info),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reproduce {
+    /// Whose figures.
+    #[arg(long, value_name = "NAME", default_value = "lock", value_parser = paper)]
+    pub(crate) paper: Paper,
+    /// Job shapes for the figures that depend on arbitration.
+    #[arg(long, value_enum, default_value_t = ShapeChoice::One)]
+    pub(crate) shapes: ShapeChoice,
+    /// Write the rows as a JSON array; `-` is standard output and takes the table's place there.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Exit with 1 if a prediction or calibrated value misses its bound.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Write a page with plots, DIR/index.html.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) report: Option<PathBuf>,
+    /// Seed of every simulated job: shuffles events of the same moment. 0 keeps them in order.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// A twentieth of the work: a smoke test, marked as such.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// List the recorded figures that are not simulated yet, too, of all papers.
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShapeChoice {
+    /// 2×4×16.
+    One,
+    /// 2×4×16, 4×4×8 and 8×16.
+    All,
+}
+
+impl From<ShapeChoice> for Shapes {
+    fn from(choice: ShapeChoice) -> Shapes {
+        match choice {
+            ShapeChoice::One => Shapes::One,
+            ShapeChoice::All => Shapes::All,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Number of ranks.
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) ranks: NonZeroUsize,
+    /// Memory that each rank can register, e.g. 64M or 1G. Default: the provider's.
+    #[arg(long, value_name = "B", value_parser = size::bytes)]
+    pub(crate) segment_bytes: Option<usize>,
+    /// Ranks that call themselves one node, in rank order. Default: all of them.
+    #[arg(long, value_name = "N")]
+    pub(crate) ranks_per_node: Option<NonZeroUsize>,
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Info {
+    /// As a JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Arguments {
+    /// Parse; on misuse, say what is wrong and exit.
+    pub(crate) fn from_command_line(given: impl IntoIterator<Item = OsString>) -> Arguments {
+        Arguments::parse_from(without_lone_separator(given))
+    }
+}
+
+/// `cargo reproduce -- --check` arrives as `onesided reproduce -- --check`, because the alias itself ends behind
+/// cargo's own separator. `reproduce` has no positional arguments, so a `--` in it means nothing.
+fn without_lone_separator(given: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let given: Vec<OsString> = given.into_iter().collect();
+    if given.get(1).is_none_or(|command| command != "reproduce") {
+        return given;
+    }
+    given.into_iter().filter(|argument| argument != "--").collect()
+}
+
+fn paper(name: &str) -> Result<Paper, String> {
+    Paper::named(name).ok_or_else(|| {
+        let names: Vec<_> = Paper::ALL.iter().map(|paper| paper.name()).collect();
+        format!("known papers: {}", names.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(without_lone_separator(line.split_whitespace().map(OsString::from)))
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_lone_separator_is_skipped_by_reproduce() {
+        for line in ["onesided reproduce --check", "onesided reproduce -- --check", "onesided reproduce --check --"] {
+            match parse(line).expect(line).command {
+                Command::Reproduce(options) => assert!(options.check, "{line}"),
+                other => panic!("{line}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_separator_of_run_keeps_its_meaning() {
+        match parse("onesided run -n 4 --segment-bytes 64M -- prog -n 9 -- x").expect("valid").command {
+            Command::Run(options) => {
+                assert_eq!((options.ranks.get(), options.segment_bytes), (4, Some(64 << 20)));
+                assert_eq!(options.program, ["prog", "-n", "9", "--", "x"]);
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(parse("onesided run -n 4").is_err());
+        assert!(parse("onesided run -n 0 -- prog").is_err());
+    }
+
+    #[test]
+    fn unknown_papers_are_refused_with_the_known_ones() {
+        let error = parse("onesided reproduce --paper mpi").expect_err("no such paper").to_string();
+        assert!(error.contains("lock, acp, fmpl, prdma, xmp"), "{error}");
+    }
+}

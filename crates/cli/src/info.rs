@@ -1,0 +1,194 @@
+//! `onesided info`.
+
+use crate::arguments::Info;
+use rdma_fabric::{Caps, PutOrder};
+use repro::platforms;
+use serde::Serialize;
+use std::{
+    error::Error,
+    fmt::Write as _,
+    io::{self, Write as _},
+    process::ExitCode,
+};
+use tofu2_sim::shm::Threads;
+
+rdma_fabric::program! {
+    /// What the fabric says about itself.
+    async fn caps_of<F>(fabric: F) -> Caps {
+        Ok(fabric.caps())
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    machine: Machine,
+    shared_memory: SharedMemory,
+    platforms: Vec<Platform>,
+}
+
+/// The machine this runs on. What the system does not tell is `None`.
+#[derive(Debug, Serialize)]
+struct Machine {
+    cores: Option<usize>,
+    page_bytes: usize,
+    cache_line_bytes: Option<usize>,
+    kernel: String,
+    architecture: &'static str,
+}
+
+/// What the shared-memory provider guarantees here.
+#[derive(Debug, Serialize)]
+struct SharedMemory {
+    put_ordered_before_atomics: &'static str,
+    coherent_atomics: bool,
+    notice_bits: u32,
+    session_queues: bool,
+    strong_progress: bool,
+    register_existing: bool,
+    blocking_wait: bool,
+    max_transfer_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Platform {
+    name: String,
+    constants: Vec<Constant>,
+}
+
+#[derive(Debug, Serialize)]
+struct Constant {
+    name: &'static str,
+    /// The table's integer.
+    value: u64,
+    /// Its unit, as the table names it.
+    unit: String,
+    /// The same for people.
+    readable: String,
+    set_by: Vec<&'static str>,
+    source: String,
+}
+
+/// Print it.
+pub(crate) fn info(options: &Info) -> Result<ExitCode, Box<dyn Error>> {
+    let report = Report { machine: machine(), shared_memory: shared_memory()?, platforms: modelled() };
+    let text = if options.json { serde_json::to_string_pretty(&report)? + "\n" } else { readable(&report)? };
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn machine() -> Machine {
+    let line = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index0/coherency_line_size");
+    let system = rustix::system::uname();
+    Machine {
+        cores: std::thread::available_parallelism().map(usize::from).ok(),
+        page_bytes: rustix::param::page_size(),
+        cache_line_bytes: line.ok().and_then(|text| text.trim().parse().ok()),
+        kernel: format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy()),
+        architecture: std::env::consts::ARCH,
+    }
+}
+
+fn shared_memory() -> Result<SharedMemory, Box<dyn Error>> {
+    let caps = Threads::new(1).run(&caps_of {})?.pop().ok_or("the job of one rank had no result")?;
+    Ok(SharedMemory {
+        put_ordered_before_atomics: match caps.put_order {
+            PutOrder::None => "no",
+            PutOrder::SameTarget => "same target",
+            PutOrder::AllTargets => "all targets",
+        },
+        coherent_atomics: caps.coherent_atomics,
+        notice_bits: caps.notice_bits,
+        session_queues: caps.session_queues,
+        strong_progress: caps.strong_progress,
+        register_existing: caps.register_existing,
+        blocking_wait: caps.blocking_wait,
+        max_transfer_bytes: caps.max_transfer,
+    })
+}
+
+fn modelled() -> Vec<Platform> {
+    let constants = |platform: &tofu2_sim::virt::Platform| {
+        let one = |constant: &tofu2_sim::virt::Constant| Constant {
+            name: constant.name,
+            value: constant.value,
+            unit: format!("{:?}", constant.unit),
+            readable: platforms::readable(constant),
+            set_by: constant.from.to_vec(),
+            source: constant.note.to_string(),
+        };
+        platform.constants().iter().map(one).collect()
+    };
+    platforms::all().iter().map(|p| Platform { name: p.name().to_owned(), constants: constants(p) }).collect()
+}
+
+fn readable(report: &Report) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    let known = |number: Option<usize>| number.map_or("unknown".into(), |n| n.to_string());
+    let yes = |is: bool| if is { "yes" } else { "no" };
+    let machine = &report.machine;
+    let shm = &report.shared_memory;
+    let mut section = |title: &str, lines: &[(&str, String)]| -> std::fmt::Result {
+        writeln!(text, "{title}")?;
+        for (name, value) in lines {
+            writeln!(text, "  {name:<28}{value}")?;
+        }
+        writeln!(text)
+    };
+    section(
+        "This machine",
+        &[
+            ("cores", known(machine.cores)),
+            ("page", format!("{} B", machine.page_bytes)),
+            ("cache line", machine.cache_line_bytes.map_or("unknown".into(), |bytes| format!("{bytes} B"))),
+            ("kernel", format!("{}, {}", machine.kernel, machine.architecture)),
+        ],
+    )?;
+    section(
+        "Shared-memory provider",
+        &[
+            ("puts ordered before atomics", shm.put_ordered_before_atomics.into()),
+            ("coherent atomics", yes(shm.coherent_atomics).into()),
+            ("notice data", format!("{} bit", shm.notice_bits)),
+            ("session queues", yes(shm.session_queues).into()),
+            ("strong progress", yes(shm.strong_progress).into()),
+            ("registers existing memory", yes(shm.register_existing).into()),
+            ("blocking wait", yes(shm.blocking_wait).into()),
+            ("longest transfer", format!("{} B", shm.max_transfer_bytes)),
+        ],
+    )?;
+    for platform in &report.platforms {
+        writeln!(text, "Modelled: {}", platform.name)?;
+        for constant in &platform.constants {
+            let figures =
+                if constant.set_by.is_empty() { String::new() } else { format!("{}: ", constant.set_by.join(", ")) };
+            writeln!(text, "  {:<28}{:>16}  {figures}{}", constant.name, constant.readable, constant.source)?;
+        }
+        writeln!(text)?;
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_has_pages_and_a_kernel() {
+        let machine = machine();
+        assert!(machine.page_bytes.is_power_of_two() && machine.page_bytes >= 4096);
+        assert!(machine.kernel.len() > 3);
+    }
+
+    #[test]
+    fn both_forms_name_every_constant_and_capability() {
+        let shared_memory = shared_memory().expect("threads can be ranks");
+        let report = Report { machine: machine(), shared_memory, platforms: modelled() };
+        let (text, json) = (readable(&report).expect("text"), serde_json::to_string(&report).expect("plain data"));
+        for constant in report.platforms.iter().flat_map(|platform| &platform.constants) {
+            assert!(text.contains(constant.name) && json.contains(constant.name), "{}", constant.name);
+        }
+        assert!(json.contains("\"coherent_atomics\":") && text.contains("coherent atomics"));
+    }
+}

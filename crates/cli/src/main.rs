@@ -1,0 +1,41 @@
+//! The `onesided` command: start ranks, reproduce published figures, tell about the machine.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod info;
+mod reproduce;
+mod size;
+mod start;
+
+use arguments::{Arguments, Command};
+use std::{error::Error, process::ExitCode};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_command_line(std::env::args_os());
+    let ended = match arguments.command {
+        Command::Reproduce(options) => reproduce::reproduce(&options),
+        Command::Run(options) => start::start(options),
+        Command::Info(options) => info::info(&options),
+    };
+    ended.unwrap_or_else(|error| {
+        report(&*error);
+        ExitCode::from(2)
+    })
+}
+
+/// The error and its causes, on standard error.
+fn report(error: &dyn Error) {
+    eprintln!("error: {error}");
+    let mut said = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let text = next.to_string();
+        // Many errors print their cause already.
+        if !said.contains(&text) {
+            eprintln!("  because: {text}");
+            said = text;
+        }
+        cause = next.source();
+    }
+}

@@ -1,0 +1,123 @@
+//! `onesided reproduce`.
+
+use crate::arguments::Reproduce;
+use repro::{
+    ReproError, figures,
+    lock_paper::{self, LockPlan},
+    outcome::Row,
+    progress::Progress,
+    provenance::Provenance,
+    report, table,
+};
+use std::{
+    error::Error,
+    io::{self, Write},
+    path::Path,
+    process::ExitCode,
+};
+
+/// Simulate, compare, print. Exit code 1 if `--check` found a miss.
+pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>> {
+    if !options.paper.simulated() {
+        if options.all {
+            // Listing needs no simulation.
+            let rows: Vec<Row> = figures::of(options.paper).iter().map(Row::unsimulated).collect();
+            return output(options, &rows, None).map(|()| ExitCode::SUCCESS);
+        }
+        return Err(ReproError::NotSimulated { paper: options.paper }.into());
+    }
+
+    let shapes = options.shapes.into();
+    let plan = match options.quick {
+        true => LockPlan::quick(shapes, options.seed),
+        false => LockPlan::paper(shapes, options.seed),
+    };
+    let runs = lock_paper::run(&plan, &mut Progress::stderr())?;
+    let mut rows = lock_paper::compare(&runs);
+    let made = Provenance {
+        command: command(options),
+        seed: plan.seed,
+        quick: plan.quick.then_some(plan.pairs),
+        jobs: runs.jobs().cloned().collect(),
+    };
+    if let Some(directory) = &options.report {
+        let page = report::write(directory, &runs, &rows, &made)?;
+        eprintln!("report: {}", page.display());
+    }
+    let misses = rows.iter().filter(|row| row.verdict().fails()).map(miss).collect::<Vec<_>>();
+    if options.all {
+        let simulated: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
+        rows.extend(figures::all().filter(|f| !simulated.iter().any(|id| id == f.id)).map(Row::unsimulated));
+    }
+    output(options, &rows, Some(&made))?;
+
+    if options.check && !misses.is_empty() {
+        for miss in misses {
+            eprintln!("check: {miss}");
+        }
+        return Ok(ExitCode::from(1));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn output(options: &Reproduce, rows: &[Row], made: Option<&Provenance>) -> Result<(), Box<dyn Error>> {
+    let to_stdout = options.json.as_deref() == Some(Path::new("-"));
+    if let Some(path) = &options.json {
+        let mut text = serde_json::to_string_pretty(rows)?;
+        text.push('\n');
+        if to_stdout {
+            print(&text)?;
+        } else {
+            std::fs::write(path, text).map_err(|error| ReproError::Write { path: path.clone(), error })?;
+        }
+    }
+    if !to_stdout {
+        print(&table::render(rows, made))?;
+    }
+    Ok(())
+}
+
+/// Standard output; a reader that has seen enough is no error.
+fn print(text: &str) -> io::Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+fn miss(row: &Row) -> String {
+    format!(
+        "{}{}: {} is outside {}{}",
+        row.id,
+        row.case.as_ref().map_or(String::new(), |case| format!(" [{case}]")),
+        row.simulated.map_or("nothing".into(), |value| format!("{value} {}", row.unit)).trim_end(),
+        row.bound.map_or("no bound".into(), |bound| bound.to_string()),
+        row.published.map_or(String::new(), |value| format!(" of {value} {}", row.unit)).trim_end(),
+    )
+}
+
+/// The command that makes the same result again.
+fn command(options: &Reproduce) -> String {
+    let mut command = format!("cargo reproduce --paper {} --seed {}", options.paper, options.seed);
+    if lock_paper::Shapes::from(options.shapes) == lock_paper::Shapes::All {
+        command.push_str(" --shapes all");
+    }
+    if options.quick {
+        command.push_str(" --quick");
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_miss_names_value_bound_and_figure() {
+        let figure = figures::find("L1").expect("L1");
+        assert_eq!(miss(&Row::simulated(figure, 2.6)), "L1: 2.6 µs is outside ±10 % of 2.3 µs");
+        let figure = figures::find("L8").expect("L8");
+        let text = miss(&Row::simulated(figure, 0.5).case("8×16"));
+        assert!(text.starts_with("L8 [8×16]: 0.5 is outside factor 2 of 0.045"), "{text}");
+    }
+}

@@ -1,0 +1,81 @@
+//! The command as people meet it.
+
+use std::process::{Command, Output};
+
+fn onesided(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_onesided")).args(arguments).output().expect("the binary was built")
+}
+
+#[test]
+fn other_papers_come_later_and_the_message_says_so() {
+    let output = onesided(&["reproduce", "--paper", "xmp"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text.contains("recorded but not simulated yet"), "{text}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn recorded_figures_can_be_listed_without_simulating() {
+    let output = onesided(&["reproduce", "--paper", "prdma", "--all"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success());
+    assert!(text.contains("R4") && text.contains("not simulated yet") && !text.contains("Predictions:"), "{text}");
+}
+
+#[test]
+fn listed_json_is_an_array_of_rows() {
+    let output = onesided(&["reproduce", "--paper", "acp", "--all", "--json", "-"]);
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    let rows = rows.as_array().expect("an array");
+    assert!(rows.len() > 20 && rows.iter().all(|row| row["paper"] == "acp" && row["simulated"].is_null()));
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_an_error_with_its_path() {
+    let output = onesided(&["reproduce", "--paper", "acp", "--all", "--json", "/nonexistent/rows.json"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text.contains("/nonexistent/rows.json"), "{text}");
+}
+
+#[test]
+fn information_comes_as_json_too() {
+    let output = onesided(&["info", "--json"]);
+    let info: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    assert!(info["machine"]["page_bytes"].as_u64().is_some_and(|bytes| bytes >= 4096));
+    assert_eq!(info["platforms"][0]["name"], "FX100");
+}
+
+#[cfg(unix)]
+#[test]
+fn run_passes_exit_codes_through() {
+    let output = onesided(&["run", "-n", "2", "--", "/bin/sh", "-c", "exit 7"]);
+    assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = onesided(&["run", "-n", "2", "--", "/nonexistent/program"]);
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("error"), "it must say why");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_ends_all_ranks() {
+    use std::{
+        process::Stdio,
+        thread::sleep,
+        time::{Duration, Instant},
+    };
+    let mut child = Command::new(env!("CARGO_BIN_EXE_onesided"))
+        .args(["run", "-n", "2", "--", "/bin/sleep", "60"])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary was built");
+    // Long enough to have started the ranks; an interrupt before that would end the command just as well.
+    sleep(Duration::from_millis(300));
+    let interrupted = Instant::now();
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    assert!(interrupted.elapsed() < Duration::from_secs(10), "the ranks slept on");
+}
