@@ -1,0 +1,189 @@
+//! Starting a program's ranks.
+
+use rdma_fabric::{FabricError, Program};
+use std::{ffi::OsString, process::ExitCode, str::FromStr};
+use tofu2_sim::{
+    JobError,
+    shm::{Endpoint, Launcher, Threads, run_rank},
+    virt::{Job, Platform},
+};
+
+/// Start `program` as the command line says, and be its exit code.
+///
+/// `--ranks N` says how many, `--fabric shm|threads|virt` on what; see [`Launch`]. With processes the program's
+/// binary is executed once more for each rank, so nothing before this call should have effects.
+///
+/// Errors go to standard error, with the rank in front.
+pub fn launch<P: Program>(program: P) -> ExitCode {
+    match Launch::from_args() {
+        Ok((launch, _)) => launch.run(&program),
+        Err(error) => report(&error.into()),
+    }
+}
+
+/// What the ranks of a program run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Provider {
+    /// Processes of this machine over shared memory, on wall clock.
+    #[default]
+    Shm,
+    /// Threads of this process, on wall clock.
+    Threads,
+    /// Tasks of one simulator, in virtual time.
+    Virt,
+}
+
+/// The name of no provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is none of shm, threads, virt")]
+pub struct UnknownProvider;
+
+impl FromStr for Provider {
+    type Err = UnknownProvider;
+
+    fn from_str(name: &str) -> Result<Self, UnknownProvider> {
+        match name {
+            "shm" => Ok(Provider::Shm),
+            "threads" => Ok(Provider::Threads),
+            "virt" => Ok(Provider::Virt),
+            _ => Err(UnknownProvider),
+        }
+    }
+}
+
+/// How to start a program.
+///
+/// | option | environment | meaning | default |
+/// |---|---|---|---|
+/// | `--ranks N` | `ONESIDED_RANKS` | number of ranks | 1 |
+/// | `--fabric NAME` | `ONESIDED_FABRIC` | `shm`, `threads` or `virt` | `shm` |
+/// | `--ranks-per-node N` | | virt: ranks on each simulated machine | 1 |
+/// | `--platform NAME` | | virt: `fx100` or `fx10` | `fx100` |
+/// | `--seed N` | | virt: shuffle events of one moment by this seed; 0 keeps their order | 0 |
+///
+/// An option wins over the environment. A process that [`Launch`] or `onesided run` started as a rank ignores all
+/// of them and is that rank.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Number of ranks.
+    pub ranks: usize,
+    /// What they run on.
+    pub provider: Provider,
+    /// Ranks on each simulated machine.
+    pub ranks_per_node: u32,
+    /// The simulated machine.
+    pub platform: Platform,
+    /// Seed of a simulated run: shuffles events of one moment unless it is 0.
+    pub seed: u64,
+}
+
+impl Default for Launch {
+    fn default() -> Self {
+        Launch { ranks: 1, provider: Provider::Shm, ranks_per_node: 1, platform: Platform::fx100(), seed: 0 }
+    }
+}
+
+impl Launch {
+    /// Read this process's arguments and environment. Yields what was not ours, for the program's own use.
+    ///
+    /// # Errors
+    /// [`FabricError::Setting`].
+    pub fn from_args() -> Result<(Self, Vec<OsString>), FabricError> {
+        let mut args = pico_args::Arguments::from_env();
+        let mut launch = Launch::default();
+        if let Some(ranks) = option(&mut args, "--ranks", Some("ONESIDED_RANKS"))? {
+            launch.ranks = ranks;
+        }
+        if let Some(provider) = option(&mut args, "--fabric", Some("ONESIDED_FABRIC"))? {
+            launch.provider = provider;
+        }
+        if let Some(n) = option(&mut args, "--ranks-per-node", None)? {
+            launch.ranks_per_node = n;
+        }
+        if let Some(seed) = option(&mut args, "--seed", None)? {
+            launch.seed = seed;
+        }
+        match option::<String>(&mut args, "--platform", None)?.as_deref() {
+            None | Some("fx100") => {}
+            Some("fx10") => launch.platform = Platform::fx10(),
+            Some(other) => return Err(setting("--platform", format!("`{other}` is neither fx100 nor fx10"))),
+        }
+        if launch.ranks == 0 || launch.ranks_per_node == 0 {
+            return Err(setting("--ranks", "a job has at least one rank".into()));
+        }
+        Ok((launch, args.finish()))
+    }
+
+    /// Run `program` and be its exit code: 0 if all ranks ended well, otherwise that of the rank that failed
+    /// first, 1 if it has none of its own.
+    pub fn run<P: Program>(&self, program: &P) -> ExitCode {
+        match self.try_run(program) {
+            Ok(code) => code,
+            Err(error) => report(&error),
+        }
+    }
+
+    fn try_run<P: Program>(&self, program: &P) -> Result<ExitCode, JobError> {
+        if let Some(endpoint) = Endpoint::from_env()? {
+            run_rank(endpoint, program)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        match self.provider {
+            Provider::Shm => {
+                let program = std::env::current_exe().map_err(|error| FabricError::System {
+                    call: "current_exe",
+                    errno: error.raw_os_error().unwrap_or(0),
+                })?;
+                let code = Launcher::new(self.ranks).command(program, std::env::args_os().skip(1)).run()?;
+                Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+            }
+            Provider::Threads => {
+                Threads::new(self.ranks).run(program)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Provider::Virt => {
+                let job = Job::new(&self.platform, self.ranks)
+                    .ranks_per_node(self.ranks_per_node)
+                    .seed(self.seed)
+                    .shuffle_ties(self.seed != 0);
+                let stats = job.run(program)?.stats;
+                eprintln!(
+                    "virtual time {}, {} events, trace {:016x}, seed {}",
+                    stats.end, stats.events, stats.trace_hash, self.seed
+                );
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+}
+
+fn report(error: &JobError) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::FAILURE
+}
+
+fn setting(name: &'static str, problem: String) -> FabricError {
+    FabricError::Setting { name, problem }
+}
+
+/// An option's value, or else that of its environment variable.
+fn option<T: FromStr>(
+    args: &mut pico_args::Arguments,
+    flag: &'static str,
+    variable: Option<&'static str>,
+) -> Result<Option<T>, FabricError>
+where
+    T::Err: std::fmt::Display,
+{
+    let given = args.opt_value_from_str::<_, String>(flag).map_err(|e| setting(flag, e.to_string()))?;
+    let (name, text) = match (given, variable) {
+        (Some(text), _) => (flag, text),
+        (None, Some(variable)) => match std::env::var(variable) {
+            Ok(text) => (variable, text),
+            Err(std::env::VarError::NotPresent) => return Ok(None),
+            Err(error) => return Err(setting(variable, error.to_string())),
+        },
+        (None, None) => return Ok(None),
+    };
+    text.parse().map(Some).map_err(|error: T::Err| setting(name, format!("`{text}`: {error}")))
+}

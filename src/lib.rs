@@ -1,0 +1,58 @@
+//! One-sided communication (RDMA) for Rust: safe to call, fast enough to replace hand-written code, and
+//! honest enough to be a laboratory.
+//!
+//! The problem: a rank wants to read, write and lock memory of another rank without that rank's CPU. What exists
+//! for that is either unsafe, slow between processes of one machine, or tied to one network; and none of it
+//! can be run, unchanged, under a simulator or a model checker. Here a protocol is written once, over
+//! [`Fabric`], and runs on
+//!
+//! * **shared memory** between real processes ([`sim::shm`]), each operation executed by the CPU that posts it;
+//! * **virtual time** ([`sim::virt`]), up to a million ranks on a modelled Tofu2 network;
+//! * model checkers, in this project's tests.
+//!
+//! # Start
+//! A program is an `async fn` over a fabric. [`launch`] starts its ranks:
+//!
+//! ```no_run
+//! use onesided::{Group, Rank, Region, lock::RpLock};
+//!
+//! onesided::program! {
+//!     /// Every rank adds its number to a word of rank 0, under a lock.
+//!     async fn sum<F>(fabric: F) -> () {
+//!         let mut world = Group::world(&fabric).await?;
+//!         let window = fabric.alloc_symmetric(8).await?;
+//!         let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
+//!         let total = fabric.remote_word::<u64>(window.at(Rank::new(0), 0))?;
+//!
+//!         let guard = lock.write().await?;
+//!         let old = fabric.get_word(&total).await?;
+//!         fabric.put_word(&total, old + fabric.rank().number() as u64).await?;
+//!         guard.release().await?;
+//!
+//!         world.barrier().await?;
+//!         println!("{}: {}", fabric.rank(), fabric.get_word(&total).await?);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! fn main() -> std::process::ExitCode {
+//!     onesided::launch(sum {})
+//! }
+//! ```
+//!
+//! Run it with `--ranks 4`, and with `--fabric virt` for virtual time.
+//!
+//! # Where to look next
+//! [`Fabric`] is the contract that every provider keeps; [`lock::RpLock`] the readers-writer lock;
+//! [`Launch`] what `launch` does, step by step.
+
+#![forbid(unsafe_code)]
+
+mod launch;
+
+pub use launch::{Launch, Provider, UnknownProvider, launch};
+pub use rdma_fabric::{self as fabric, *};
+#[doc(inline)]
+pub use rma_lock as lock;
+#[doc(inline)]
+pub use tofu2_sim as sim;

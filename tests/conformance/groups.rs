@@ -1,0 +1,91 @@
+//! Groups: sentences G1, G2.
+
+use crate::verdict::{ensure, ensure_eq};
+use rdma_fabric::{Group, Rank, Region, RegionAccess, program};
+
+program! {
+    pub async fn barriers_separate<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(8).await?;
+        let n = fabric.ranks() as u64;
+        let counter = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;
+        for round in 0..10 {
+            // Uneven ways to the barrier.
+            let late = (fabric.rank().number() as u64 + round) % n;
+            fabric.sleep(std::time::Duration::from_micros(20 * late)).await;
+            fabric.fetch_add(&counter, 1).await?;
+            world.barrier().await?;
+            ensure_eq!(fabric.get_word(&counter).await?, n * (round + 1), "G1: arrivals before round {round} was over");
+            world.barrier().await?;
+        }
+        if fabric.rank() == Rank::new(0) {
+            ensure_eq!(fabric.load(&region.word::<u64>(&fabric, 0)?)?, 10 * n, "G1");
+        }
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn broadcast_from_everywhere<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        for round in 0..3u64 {
+            for root in 0..world.len() {
+                let mine = [world.me() as u64, round, 3, 4, 5];
+                let got = world.broadcast(root, mine).await?;
+                ensure_eq!(got, [root as u64, round, 3, 4, 5], "G2: broadcast of member {root}");
+            }
+        }
+        let byte = world.broadcast(world.len() - 1, world.me() as u8).await?;
+        ensure_eq!(byte as usize, world.len() - 1, "G2: broadcast of a byte");
+        let nobody = world.len();
+        ensure!(world.broadcast(nobody, 1u8).await.is_err(), "G2: a root that is no member");
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn allgather_in_member_order<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        for round in 0..4u32 {
+            let all = world.allgather([round, 100 + world.me() as u32, 7]).await?;
+            let want: Vec<_> = (0..world.len() as u32).map(|i| [round, 100 + i, 7]).collect();
+            ensure_eq!(all, want, "G2: allgather {round}");
+            let bytes = world.allgather(world.me() as u8).await?;
+            ensure_eq!(bytes, (0..world.len() as u8).collect::<Vec<_>>(), "G2: allgather of bytes");
+        }
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn splits_number_by_order<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let (n, me) = (world.len(), world.me());
+        // Odd and even, numbered backwards.
+        let half = world.split(Some(me as u64 % 2), (n - me) as u64).await?;
+        let Some(mut half) = half else { return Err("G2: a member without its group".into()) };
+        let members: Vec<u32> = (0..n as u32).rev().filter(|i| *i as usize % 2 == me % 2).collect();
+        ensure_eq!(half.len(), members.len(), "G2: members of the half");
+        ensure_eq!(half.allgather(fabric.rank().number()).await?, members, "G2: order of the half");
+        for (number, rank) in members.iter().enumerate() {
+            ensure_eq!(half.rank(number)?, Rank::new(*rank), "G2: rank of member {number}");
+        }
+        ensure!(half.rank(members.len()).is_err(), "G2: a member too many");
+        // The halves work at the same time as each other, and as the whole does after them.
+        let root = half.broadcast(0, me as u64).await?;
+        ensure_eq!(root, members[0] as u64, "G2: broadcast in the half");
+        half.barrier().await?;
+        // Some join no group.
+        let some = world.split((me % 3 != 1).then_some(4), 0).await?;
+        ensure_eq!(some.is_some(), me % 3 != 1, "G2: who joins");
+        if let Some(mut some) = some {
+            let want: Vec<u32> = (0..n as u32).filter(|i| i % 3 != 1).collect();
+            ensure_eq!(some.allgather(me as u32).await?, want, "G2: order without an order");
+            some.barrier().await?;
+        }
+        world.barrier().await?;
+        Ok(())
+    }
+}

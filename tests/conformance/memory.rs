@@ -1,0 +1,193 @@
+//! Identity and registered memory: sentences I1–I3, M1–M6.
+
+use crate::verdict::{ensure, ensure_eq};
+use rdma_fabric::{
+    Deps, FabricError, Group, LocalWord, Rank, Refused, Region, RegionAccess, RegionKey, RemoteAddr, op, program,
+};
+
+program! {
+    pub async fn identity<F>(fabric: F) -> () {
+        let (me, ranks) = (fabric.rank(), fabric.ranks());
+        ensure!(me.index() < ranks, "I1: {me} of {ranks}");
+        let mut world = Group::world(&fabric).await?;
+        let all = world.allgather([me.number(), ranks as u32]).await?;
+        for (i, card) in all.iter().enumerate() {
+            ensure_eq!(*card, [i as u32, ranks as u32], "I1: the card of member {i}");
+        }
+        for rank in 0..ranks as u32 {
+            fabric.node(Rank::new(rank))?;
+        }
+        let rank = Rank::new(ranks as u32);
+        ensure_eq!(fabric.node(rank), Err(FabricError::NoSuchRank { rank, ranks }), "I2");
+        let caps = fabric.caps();
+        ensure!((8..=64).contains(&caps.notice_bits) && caps.max_transfer > 0, "I3: {caps:?}");
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn regions_are_zeroed_and_whole<F>(fabric: F) -> () {
+        for bytes in [0usize, 1, 7, 8, 64, 65, 4096, 100_003] {
+            // Twice: memory that was used before is zeroed again.
+            for _ in 0..2 {
+                let region = fabric.alloc(bytes)?;
+                ensure_eq!(region.len(), bytes, "M1: length");
+                let span = region.span::<u8>(&fabric, 0, bytes)?;
+                let mut seen = vec![1u8; bytes];
+                fabric.read(&span, &mut seen)?;
+                ensure!(seen.iter().all(|byte| *byte == 0), "M1: {bytes} bytes are not all zero");
+                let pattern: Vec<u8> = (0..bytes).map(|i| (i * 7 + 1) as u8).collect();
+                fabric.write(&span, &pattern)?;
+                fabric.read(&span, &mut seen)?;
+                ensure!(seen == pattern, "M5: {bytes} bytes do not come back");
+            }
+        }
+        let region = fabric.alloc(64)?;
+        // Every alignment a region can be asked for.
+        region.span::<[u64; 8]>(&fabric, 0, 1)?;
+        let narrow = region.word::<i32>(&fabric, 4)?;
+        fabric.store(&narrow, -2)?;
+        ensure_eq!(fabric.load(&narrow)?, -2, "M6: a stored word");
+        let wide: LocalWord<F, u64> = region.word(&fabric, 8)?;
+        fabric.store(&wide, u64::MAX - 1)?;
+        ensure_eq!(fabric.load(&wide)?, u64::MAX - 1, "M6: a stored word");
+        ensure_eq!(fabric.load(&region.word::<u32>(&fabric, 0)?)?, 0, "M6: the word before");
+        let part = region.span::<u64>(&fabric, 0, 8)?.slice(1..2)?;
+        let mut one = [0];
+        fabric.read(&part, &mut one)?;
+        ensure_eq!(one, [u64::MAX - 1], "a slice of a span");
+        let long = fabric.read(&part, &mut [0, 0]);
+        ensure_eq!(long, Err(FabricError::LengthMismatch { have: 2, want: 1 }), "a buffer too long to read into");
+        let short = fabric.write(&part, &[]);
+        ensure_eq!(short, Err(FabricError::LengthMismatch { have: 0, want: 1 }), "a buffer too short to write from");
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn symmetric_regions_have_one_key<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let mut kept = Vec::new();
+        for bytes in [8, 200, 8] {
+            // Local allocations in between, of other sizes on every rank, must not matter.
+            kept.push(fabric.alloc(24 * (1 + fabric.rank().index()))?);
+            let region = fabric.alloc_symmetric(bytes).await?;
+            let keys = world.allgather(region.key()).await?;
+            ensure!(keys.iter().all(|key| *key == region.key()), "M2: the keys are {keys:?}");
+            // Reachable at once, on every rank.
+            for rank in 0..fabric.ranks() as u32 {
+                let word = fabric.remote_word::<u64>(region.at(Rank::new(rank), 0))?;
+                fabric.fetch_add(&word, 1).await?;
+            }
+            world.barrier().await?;
+            let word = region.word::<u64>(&fabric, 0)?;
+            ensure_eq!(fabric.load(&word)?, fabric.ranks() as u64, "M2: additions that arrived");
+            world.barrier().await?;
+        }
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn symmetric_sizes_must_agree<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let bytes = if fabric.rank().index() == 1 { 128 } else { 64 };
+        let told = match fabric.alloc_symmetric(bytes).await {
+            Ok(_) => 0u64,
+            Err(FabricError::Mismatch { .. }) => 1,
+            Err(other) => return Err(format!("M2: {bytes} bytes on {}: {other}", fabric.rank()).into()),
+        };
+        // Who came first may not know; somebody must.
+        let told = world.allgather(told).await?;
+        ensure!(told.contains(&1), "M2: nobody was told that sizes differ");
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn a_dropped_region_is_stale<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let owner = Rank::new(1);
+        let region = fabric.alloc(64)?;
+        let key = world.broadcast(1, region.key()).await?;
+        let addr = RemoteAddr { rank: owner, region: key, offset: 0 };
+        let (word, span) = (fabric.remote_word::<u64>(addr)?, fabric.remote_span::<u8>(addr, 5)?);
+        fabric.put_word(&word, 3).await?;
+        fabric.flush(owner).await?;
+        world.barrier().await?;
+        let own = region.word::<u64>(&fabric, 0)?;
+        drop(region);
+        world.barrier().await?;
+        // The place may have been taken again: a key must not come to life by that.
+        let again = fabric.alloc(64)?;
+        world.barrier().await?;
+        let stale = FabricError::StaleRegion { rank: owner, region: key };
+        ensure_eq!(fabric.remote_word::<u64>(addr).err(), Some(stale.clone()), "M3: resolving");
+        ensure_eq!(fabric.get_word(&word).await.err(), Some(stale.clone()), "M3: a get");
+        ensure_eq!(fabric.fetch_add(&word, 1).await.err(), Some(stale.clone()), "M3: an atomic");
+        match fabric.try_post(op::Put { to: &span, from: vec![1u8; 5], options: Default::default() }) {
+            // A put's error may also come with its handle, or with the next flush.
+            Ok(handle) => {
+                let outcome = match handle.await {
+                    Ok(_) => fabric.flush(owner).await.err(),
+                    Err(error) => Some(error),
+                };
+                ensure_eq!(outcome, Some(stale), "M3: a put");
+            }
+            Err(Refused::Failed(error, put)) => {
+                ensure_eq!((error, put.from), (stale, vec![1u8; 5]), "M3: a put");
+            }
+            Err(Refused::Full(_)) => return Err("O1: full without anything posted".into()),
+        }
+        ensure!(matches!(fabric.load(&own), Err(FabricError::StaleRegion { .. })), "M3: an own load");
+        ensure!(matches!(fabric.store(&own, 1), Err(FabricError::StaleRegion { .. })), "M3: an own store");
+        let wait = fabric.wait_until(&own, Deps::All, |_| true).await;
+        ensure!(matches!(wait, Err(FabricError::StaleRegion { .. })), "M3: a wait: {wait:?}");
+        let mut bytes = [1u8; 64];
+        fabric.read(&again.span(&fabric, 0, 64)?, &mut bytes)?;
+        ensure_eq!(bytes, [0; 64], "M3: memory that took the place");
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn resolving_names_the_numbers<F>(fabric: F) -> () {
+        let region = fabric.alloc_symmetric(40).await?;
+        let (key, peer) = (region.key(), Rank::new(1 - fabric.rank().number()));
+        for rank in [fabric.rank(), peer] {
+            let at = |offset| RemoteAddr { rank, region: key, offset };
+            let outside = |offset, len| Some(FabricError::OutOfBounds { rank, region: key, offset, len, region_len: 40 });
+            fabric.remote_word::<u64>(at(32))?;
+            fabric.remote_span::<u8>(at(40), 0)?;
+            ensure_eq!(fabric.remote_word::<u64>(at(40)).err(), outside(40, 8), "M4: after the end");
+            ensure_eq!(fabric.remote_span::<u8>(at(1), 40).err(), outside(1, 40), "M4: across the end");
+            ensure_eq!(fabric.remote_span::<u8>(at(u64::MAX), 2).err(), outside(u64::MAX, 2), "M4: offsets that wrap");
+            let huge = fabric.remote_span::<u64>(at(0), usize::MAX).err();
+            ensure!(matches!(huge, Some(FabricError::OutOfBounds { .. })), "M4: lengths that wrap: {huge:?}");
+            let crooked = |offset, align| Some(FabricError::Misaligned { rank, region: key, offset, align });
+            ensure_eq!(fabric.remote_word::<u64>(at(12)).err(), crooked(12, 8), "M4: eight bytes at 12");
+            ensure_eq!(fabric.remote_word::<i32>(at(6)).err(), crooked(6, 4), "M4: four bytes at 6");
+            ensure_eq!(fabric.remote_span::<u16>(at(3), 2).err(), crooked(3, 2), "M4: two bytes at 3");
+            for wrong in [
+                RegionKey { index: u32::MAX, ..key },
+                RegionKey { index: key.index ^ 0x5555, ..key },
+            ] {
+                let nowhere = fabric.remote_word::<u64>(RemoteAddr { rank, region: wrong, offset: 0 }).err();
+                ensure_eq!(nowhere, Some(FabricError::NoSuchRegion { rank, region: wrong }), "M4: a key from nowhere");
+            }
+        }
+        let rank = Rank::new(2);
+        let nobody = fabric.remote_word::<u64>(RemoteAddr { rank, region: key, offset: 0 }).err();
+        ensure_eq!(nobody, Some(FabricError::NoSuchRank { rank, ranks: 2 }), "M4: a rank too high");
+        let theirs = fabric.local_word::<u64>(region.at(peer, 0)).err();
+        ensure!(matches!(theirs, Some(FabricError::Unsupported { .. })), "M5: another rank's memory as own: {theirs:?}");
+        let span = fabric.remote_span::<u64>(region.at(peer, 0), 4)?;
+        ensure!(matches!(span.slice(3..5), Err(FabricError::OutOfBounds { .. })), "M4: a slice across the end");
+        // Peers may still be resolving.
+        Group::world(&fabric).await?.barrier().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! Posting: sentences O1, O2, O4, O10.
+
+use crate::verdict::{ensure, ensure_eq};
+use rdma_fabric::{
+    Amo, FabricError, Group, Rank, Refused, Region, RegionAccess,
+    join::join_all,
+    op::{Atomic, Get, Nop, Put},
+    program,
+};
+
+program! {
+    pub async fn a_refused_operation_comes_back<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(64).await?;
+        let peer = Rank::new(1 - fabric.rank().number());
+        let span = fabric.remote_span::<u32>(region.at(peer, 0), 4)?;
+        let mismatch = FabricError::LengthMismatch { have: 3, want: 4 };
+        match fabric.try_post(Put { to: &span, from: vec![1u32, 2, 3], options: Default::default() }) {
+            Err(Refused::Failed(error, put)) => {
+                ensure_eq!((error, put.from), (mismatch.clone(), vec![1, 2, 3]), "O1, O10: a put");
+            }
+            _ => return Err("O10: a put of the wrong length was not refused".into()),
+        }
+        match fabric.try_post(Get { from: &span, to: [9u32; 3] }) {
+            Err(Refused::Failed(error, get)) => {
+                ensure_eq!((error, get.to), (mismatch.clone(), [9; 3]), "O1, O10: a get");
+            }
+            _ => return Err("O10: a get of the wrong length was not refused".into()),
+        }
+        ensure_eq!(fabric.put(&span, [0u32; 3]).await.err(), Some(mismatch), "O10: a put that waits");
+        // A source that is gone.
+        let own = fabric.alloc(16)?;
+        let source = own.span::<u32>(&fabric, 0, 4)?;
+        drop(own);
+        let gone = match fabric.try_post(Put { to: &span, from: source, options: Default::default() }) {
+            Ok(handle) => handle.await.err(),
+            Err(refused) => match refused {
+                Refused::Failed(error, _) => Some(error),
+                Refused::Full(_) => None,
+            },
+        };
+        ensure!(matches!(gone, Some(FabricError::StaleRegion { .. })), "M3: a source that is gone: {gone:?}");
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn a_dropped_handle_does_not_cancel<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(1024).await?;
+        let peer = Rank::new(1 - fabric.rank().number());
+        let word = fabric.remote_word::<u64>(region.at(peer, 0))?;
+        let span = fabric.remote_span::<u8>(region.at(peer, 512), 500)?;
+        let into = region.span::<u8>(&fabric, 8, 500)?;
+        for _ in 0..10 {
+            drop(fabric.post(Atomic { word: &word, amo: Amo::Add(1) }).await?);
+            drop(fabric.post(Put { to: &span, from: vec![4u8; 500], options: Default::default() }).await?);
+            drop(fabric.post(Get { from: &span, to: into.clone() }).await?);
+            drop(fabric.post(Get { from: &span, to: vec![0u8; 500] }).await?);
+        }
+        fabric.flush(peer).await?;
+        // An atomic is no put: a later one that is complete tells that the ten were posted, not that they are over.
+        let counted = fabric.local_word::<u64>(region.at(fabric.rank(), 0))?;
+        fabric.wait_until(&counted, rdma_fabric::Deps::One(peer), |count| count == 10).await?;
+        world.barrier().await?;
+        let mut bytes = [0u8; 500];
+        fabric.read(&region.span(&fabric, 512, 500)?, &mut bytes)?;
+        ensure_eq!(bytes, [4; 500], "O4: puts whose handles were dropped");
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn many_operations_at_once<F>(fabric: F) -> () {
+        const EACH: usize = 300;
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(8 * EACH + 8).await?;
+        let target = Rank::new(((fabric.rank().index() + 1) % fabric.ranks()) as u32);
+        let counter = fabric.remote_word::<u64>(region.at(target, 8 * EACH as u64))?;
+        // More than any queue holds: posting waits for room.
+        let all = (0..EACH).map(|i| {
+            let (fabric, counter) = (&fabric, &counter);
+            let region = &region;
+            async move {
+                let to = fabric.remote_span::<u64>(region.at(target, 8 * i as u64), 1)?;
+                fabric.put(&to, [i as u64 + 1]).await?;
+                fabric.post(Nop).await?.await?;
+                fabric.fetch_add(counter, 1).await
+            }
+        });
+        let mut olds = join_all(all).await.into_iter().collect::<Result<Vec<u64>, FabricError>>()?;
+        olds.sort_unstable();
+        ensure!(olds.iter().enumerate().all(|(i, old)| *old == i as u64), "O6: olds {olds:?}");
+        fabric.flush_all().await?;
+        world.barrier().await?;
+        let mut own = vec![0u64; EACH];
+        fabric.read(&region.span(&fabric, 0, EACH)?, &mut own)?;
+        ensure!(own.iter().enumerate().all(|(i, v)| *v == i as u64 + 1), "O2, O5: {own:?}");
+        world.barrier().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! Time: sentences T1–T3.
+
+use crate::verdict::{ensure, ensure_eq};
+use rdma_fabric::{Deps, Group, Rank, Region, RegionAccess, program};
+use std::time::Duration;
+
+program! {
+    pub async fn never_goes_back<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(8).await?;
+        let word = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;
+        let mut last = fabric.now();
+        for round in 0..20 {
+            match round % 4 {
+                0 => drop(fabric.fetch_add(&word, 1).await?),
+                1 => fabric.compute(Duration::from_micros(1)).await,
+                2 => fabric.charge("a layer nobody knows").await,
+                _ => {
+                    let until = last + Duration::from_micros(50);
+                    fabric.sleep_until(until).await;
+                    ensure!(fabric.now() >= until, "T2: woken {} before its time", until.picos_since(fabric.now()));
+                }
+            }
+            let now = fabric.now();
+            ensure!(now >= last, "T1: {now} after {last}");
+            last = now;
+        }
+        // A time that has passed is no wait.
+        fabric.sleep_until(rdma_fabric::Time::ZERO).await;
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn deadlines<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(8).await?;
+        let word = region.word::<u64>(&fabric, 0)?;
+        world.barrier().await?;
+        if fabric.rank() == Rank::new(0) {
+            let soon = fabric.now() + Duration::from_millis(2);
+            let missed = fabric.before(soon, fabric.wait_until(&word, Deps::All, |v| v == 1)).await;
+            ensure_eq!(missed, None, "T2: a wait that nobody ended");
+            ensure!(fabric.now() >= soon, "T2: given up too early");
+            world.barrier().await?;
+            let late = fabric.now() + Duration::from_secs(60);
+            let met = fabric.before(late, fabric.wait_until(&word, Deps::All, |v| v == 1)).await;
+            ensure_eq!(met, Some(Ok(1)), "T2: a wait that ended in time");
+            ensure!(fabric.now() < late, "T2: the deadline was waited for all the same");
+            let past = fabric.before(rdma_fabric::Time::ZERO, core::future::ready(3)).await;
+            ensure_eq!(past, Some(3), "T2: ready in spite of a deadline that has passed");
+        } else {
+            world.barrier().await?;
+            fabric.put_word(&fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?, 1).await?;
+        }
+        world.barrier().await?;
+        Ok(())
+    }
+}

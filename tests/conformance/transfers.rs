@@ -1,0 +1,199 @@
+//! Puts and gets: sentences O5, O7, O8, O10, O11, and M6 for words.
+
+use crate::verdict::{ensure, ensure_eq};
+use rdma_fabric::{Deps, Group, PutOrder, Rank, Region, RegionAccess, program};
+
+/// Bytes that differ from place to place and from `salt` to `salt`.
+fn pattern(len: usize, salt: usize) -> Vec<u8> {
+    (0..len).map(|i| (i.wrapping_mul(31) ^ salt.wrapping_mul(101) ^ (i >> 8)) as u8 | 1).collect()
+}
+
+program! {
+    pub async fn every_length_comes_round<F>(fabric: F) -> () {
+        const ROOM: usize = 70_000;
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(ROOM).await?;
+        let me = fabric.rank().index();
+        // The next rank's memory; one rank alone uses its own (O11).
+        let target = Rank::new(((me + 1) % fabric.ranks()) as u32);
+        for len in [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 4_095, 65_536] {
+            for offset in [0, 1, 3, 8, 13] {
+                let sent = pattern(len, offset + me);
+                let span = fabric.remote_span::<u8>(region.at(target, offset as u64), len)?;
+                let sent = fabric.put(&span, sent).await?;
+                fabric.flush(target).await?;
+                let got = fabric.get(&span, vec![0u8; len]).await?;
+                ensure!(got == sent, "O8: {len} bytes at {offset} do not come back");
+                // A byte more on both sides: nothing beside was written.
+                let around = fabric.remote_span::<u8>(region.at(target, offset as u64), len + 1)?;
+                let after = fabric.get(&around, vec![0u8; len + 1]).await?[len];
+                ensure_eq!(after, 0, "the byte after {len} at {offset}");
+                fabric.put(&span, vec![0u8; len].into_boxed_slice()).await?;
+                fabric.flush_all().await?;
+            }
+        }
+        world.barrier().await?;
+        let mut own = vec![1u8; ROOM];
+        fabric.read(&region.span(&fabric, 0, ROOM)?, &mut own)?;
+        ensure!(own.iter().all(|byte| *byte == 0), "O5: flushed puts are visible to the target's CPU");
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn every_source_and_sink<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(256).await?;
+        let peer = Rank::new(1 - fabric.rank().number());
+        let far = fabric.remote_span::<u32>(region.at(peer, 128), 8)?;
+        let want: [u32; 8] = core::array::from_fn(|i| 1000 * (fabric.rank().number() + 1) + i as u32);
+
+        let array = fabric.put(&far, want).await?;
+        ensure_eq!(array, want, "O3: an array comes back");
+        fabric.flush(peer).await?;
+        ensure_eq!(fabric.get(&far, [0u32; 8]).await?, want, "a get into an array");
+
+        let boxed = fabric.put(&far, vec![7u32; 8].into_boxed_slice()).await?;
+        ensure_eq!(&boxed[..], &[7; 8], "O3: a box comes back");
+        fabric.flush(peer).await?;
+        ensure_eq!(fabric.get(&far, vec![0u32; 8]).await?, vec![7; 8], "a get into a vector");
+
+        // From and to registered memory.
+        let own = region.span::<u32>(&fabric, 0, 8)?;
+        fabric.write(&own, &want)?;
+        fabric.put(&far, own.clone()).await?;
+        fabric.flush(peer).await?;
+        let other = region.span::<u32>(&fabric, 64, 8)?;
+        fabric.get(&far, other.clone()).await?;
+        let mut seen = [0; 8];
+        fabric.read(&other, &mut seen)?;
+        ensure_eq!(seen, want, "by way of registered memory");
+        // A part of a span.
+        fabric.put(&far.slice(2..4)?, [1u32, 2]).await?;
+        fabric.flush(peer).await?;
+        let part = fabric.get(&far, [0u32; 8]).await?;
+        ensure_eq!(part[1..5], [want[1], 1, 2, want[4]], "a slice");
+        // One word and a span see the same memory.
+        let word = fabric.remote_word::<u32>(region.at(peer, 128 + 8))?;
+        ensure_eq!(fabric.get_word(&word).await?, 1, "a word of a span");
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn long_transfers_are_split<F>(fabric: F) -> () {
+        let limit = fabric.caps().max_transfer;
+        // A provider without a limit worth the name has nothing to split.
+        let len = if limit < 1 << 25 { limit as usize + 4_099 } else { 1 << 20 };
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(len).await?;
+        if fabric.rank() == Rank::new(0) {
+            let to = fabric.remote_span::<u8>(region.at(Rank::new(1), 0), len)?;
+            let sent = fabric.put(&to, pattern(len, 5)).await?;
+            fabric.flush_all().await?;
+            let got = fabric.get(&to, vec![0; len]).await?;
+            ensure!(got == sent, "O10: {len} bytes do not come back");
+        }
+        world.barrier().await?;
+        if fabric.rank() == Rank::new(1) {
+            let mut seen = vec![0; len];
+            fabric.read(&region.span(&fabric, 0, len)?, &mut seen)?;
+            ensure!(seen == pattern(len, 5), "O10: {len} bytes do not arrive");
+        }
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn flushed_puts_precede_the_flag<F>(fabric: F) -> () {
+        const WORDS: usize = 40;
+        let mut world = Group::world(&fabric).await?;
+        let data = fabric.alloc_symmetric(8 * WORDS).await?;
+        let flags = fabric.alloc_symmetric(8).await?;
+        // Rank 0 writes to rank 1 and tells rank 2, who reads at rank 1: no path is shared.
+        let (keeper, reader) = (Rank::new(1), Rank::new(2));
+        let far = fabric.remote_span::<u64>(data.at(keeper, 0), WORDS)?;
+        for round in 1..=20u64 {
+            match fabric.rank().index() {
+                0 => {
+                    for i in 0..WORDS {
+                        fabric.put(&far.slice(i..i + 1)?, [round]).await?;
+                    }
+                    fabric.flush(keeper).await?;
+                    fabric.put_word(&fabric.remote_word(flags.at(reader, 0))?, round).await?;
+                }
+                2 => {
+                    let flag = flags.word::<u64>(&fabric, 0)?;
+                    fabric.wait_until(&flag, Deps::One(Rank::new(0)), |flag| flag == round).await?;
+                    let seen = fabric.get(&far, [0u64; WORDS]).await?;
+                    ensure!(seen == [round; WORDS], "O5, O8: round {round} reads {seen:?}");
+                }
+                _ => {}
+            }
+            world.barrier().await?;
+        }
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn ordered_puts_precede_atomics<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(16).await?;
+        let order = fabric.caps().put_order;
+        let (data, same, other) = (region.at(Rank::new(1), 0), region.at(Rank::new(1), 8), region.at(Rank::new(2), 8));
+        for round in 1..=50u64 {
+            if fabric.rank() == Rank::new(0) {
+                fabric.put_word(&fabric.remote_word(data)?, round).await?;
+                if order == PutOrder::None {
+                    fabric.flush_all().await?;
+                }
+                fabric.swap(&fabric.remote_word(same)?, round).await?;
+                if order < PutOrder::AllTargets {
+                    fabric.flush_all().await?;
+                }
+                fabric.swap(&fabric.remote_word(other)?, round).await?;
+            } else {
+                let flag = region.word::<u64>(&fabric, 8)?;
+                fabric.wait_until(&flag, Deps::One(Rank::new(0)), |flag| flag == round).await?;
+                let seen = fabric.get_word(&fabric.remote_word::<u64>(data)?).await?;
+                ensure_eq!(seen, round, "O7 with {order:?}: behind the flag at {}", fabric.rank());
+            }
+            world.barrier().await?;
+        }
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn words_are_never_torn<F>(fabric: F) -> () {
+        const LAST: u64 = 0xdead_beef_dead_beef;
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(8).await?;
+        if fabric.rank() == Rank::new(0) {
+            let word = fabric.remote_word::<u64>(region.at(Rank::new(1), 0))?;
+            for i in 0..500u64 {
+                let half = i % 251 + 1;
+                fabric.put_word(&word, half << 32 | half).await?;
+            }
+            fabric.flush_all().await?;
+            fabric.put_word(&word, LAST).await?;
+        } else {
+            let mut torn = None;
+            let word = region.word::<u64>(&fabric, 0)?;
+            let look = |value: u64| {
+                if value >> 32 != value & 0xffff_ffff {
+                    torn = Some(value);
+                }
+                value == LAST || torn.is_some()
+            };
+            fabric.wait_until(&word, Deps::All, look).await?;
+            ensure_eq!(torn, None, "M6: a word seen half-written");
+        }
+        world.barrier().await?;
+        Ok(())
+    }
+}
