@@ -30,7 +30,8 @@
 //!   flushes first, unless the provider orders puts before atomics by itself.
 //! * Readers are preferred: they cannot starve; writers can, under a steady stream of readers.
 //! * A release is an explicit, asynchronous act. A guard that is dropped without it leaves the lock
-//!   taken; that is reported by every later call on the same [`RpLock`] ([`LockError::GuardLeaked`]).
+//!   taken; that is reported by every later acquisition through the same [`RpLock`] ([`LockError::GuardLeaked`]). Guards still
+//!   held can be released.
 //! * A rank that is lost ends everybody's wait with [`rdma_fabric::FabricError::PeerLost`].
 
 #![forbid(unsafe_code)]

@@ -125,8 +125,7 @@ impl<F: Fabric> RpLock<F> {
         self.region.key()
     }
 
-    /// Refuse to go on where the lock's state is unknown; otherwise enter the protocol. It counts as
-    /// interrupted until [`Protocol::leave`] is called.
+    /// Begin to acquire, unless what this rank did before is unknown or still holds the lock.
     fn enter(&self) -> Result<Protocol<'_>> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(LockError::Interrupted);
@@ -134,7 +133,13 @@ impl<F: Fabric> RpLock<F> {
         if self.leaked.load(Ordering::Relaxed) {
             return Err(LockError::GuardLeaked);
         }
-        Ok(Protocol { interrupted: Some(&self.interrupted) })
+        Ok(self.begin())
+    }
+
+    /// Go into the protocol. It counts as interrupted until [`Protocol::leave`] is called. A release begins whatever
+    /// befell other guards: its own hold is known.
+    fn begin(&self) -> Protocol<'_> {
+        Protocol { interrupted: Some(&self.interrupted) }
     }
 
     /// Puts before the lock passes on (release): every target, because no fabric orders different targets.

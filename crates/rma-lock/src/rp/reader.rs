@@ -52,7 +52,7 @@ impl<F: Fabric> RpLock<F> {
     }
 
     pub(crate) async fn release_read(&self, _: Reading) -> Result<()> {
-        let protocol = self.enter()?;
+        let protocol = self.begin();
         self.flush_data().await?;
         self.published.reader(&self.fabric, Some(Readers::Inside), Some(Readers::Leaving))?;
         if let Some(writer) = self.reader_leaves().await? {

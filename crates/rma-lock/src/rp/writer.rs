@@ -90,7 +90,7 @@ impl<F: Fabric> RpLock<F> {
     }
 
     pub(crate) async fn release_write(&self, Writing(id): Writing) -> Result<()> {
-        let protocol = self.enter()?;
+        let protocol = self.begin();
         self.flush_data().await?;
         let own = self.adopt(id);
         self.published.writer(&self.fabric, Writer::Leaving, id.slot())?;
