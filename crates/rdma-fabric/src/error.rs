@@ -187,7 +187,7 @@ impl<Op> Refused<Op> {
     }
 
     /// The same refusal about another form of the operation.
-    #[inline]
+    #[inline(always)]
     pub fn map<New>(self, f: impl FnOnce(Op) -> New) -> Refused<New> {
         match self {
             Refused::Full(op) => Refused::Full(f(op)),

@@ -7,21 +7,10 @@ use crate::{
     Amo, AtomicWord, Caps, Deps, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice, OpHandle,
     Operation, PutOptions, PutSource, Rank, Refused, Region, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
     join::{Either, race},
-    op::{self, Once},
+    op::{self, Starting},
 };
 use bytemuck::Pod;
 use core::{fmt, future::Future, time::Duration};
-
-/// Post and wait. The wait for room, which is rare, is boxed: it would make every operation's future large, and moving that costs
-/// more than a short operation itself.
-macro_rules! once {
-    ($fabric:ident, $op:expr) => {
-        match Once::Start($fabric, $op).await {
-            Ok(result) => result,
-            Err(op) => Box::pin(async move { $fabric.post(op).await?.await }).await,
-        }
-    };
-}
 
 /// One rank's access to the job: identity, memory, operations, waiting, time.
 ///
@@ -273,7 +262,7 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Refused`], with the operation.
-    #[inline]
+    #[inline(always)]
     fn try_post<O: Operation<Self>>(&self, op: O) -> Result<Self::Handle<O::Output>, Refused<O>> {
         op.start(self)
     }
@@ -282,18 +271,18 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     ///
     /// # Errors
     /// What makes the operation impossible. Its buffer is dropped then; use [`Fabric::try_post`] to keep it.
-    #[inline]
-    fn post<O: Operation<Self>>(&self, mut op: O) -> impl Future<Output = Result<Self::Handle<O::Output>>> {
-        async move {
+    #[inline(always)]
+    fn post<O: Operation<Self>>(&self, op: O) -> impl Future<Output = Result<Self::Handle<O::Output>>> {
+        Starting::new(self, op, |fabric, mut op: O| async move {
             loop {
-                op = match op.start(self) {
+                fabric.room(op.notifies()).await?;
+                op = match op.start(fabric) {
                     Ok(handle) => return Ok(handle),
                     Err(Refused::Failed(error, _)) => return Err(error),
                     Err(Refused::Full(op)) => op,
                 };
-                self.room(op.notifies()).await?;
             }
-        }
+        })
     }
 
     /// Put and wait until the source is reusable; it comes back.
@@ -302,7 +291,7 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     /// As [`Fabric::post`], [`FabricError::LengthMismatch`].
     #[inline]
     fn put<T: Pod, S: PutSource<Self, T>>(&self, to: &RemoteSpan<Self, T>, from: S) -> impl Future<Output = Result<S>> {
-        async move { once!(self, op::Put { to, from, options: PutOptions::default() }) }
+        async move { self.post(op::Put { to, from, options: PutOptions::default() }).await?.await }
     }
 
     /// Put with a notice at the target, and wait until the source is reusable.
@@ -317,7 +306,7 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
         data: u64,
     ) -> impl Future<Output = Result<S>> {
         let options = PutOptions { notice: Some(data), sps: 0 };
-        async move { once!(self, op::Put { to, from, options }) }
+        async move { self.post(op::Put { to, from, options }).await?.await }
     }
 
     /// Put one word and wait until it has left. Written whole, never torn.
@@ -335,7 +324,7 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     /// As [`Fabric::post`], [`FabricError::LengthMismatch`].
     #[inline]
     fn get<T: Pod, D: GetSink<Self, T>>(&self, from: &RemoteSpan<Self, T>, to: D) -> impl Future<Output = Result<D>> {
-        async move { once!(self, op::Get { from, to }) }
+        async move { self.post(op::Get { from, to }).await?.await }
     }
 
     /// Get one word. Read whole, never torn.
@@ -353,7 +342,7 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     /// As [`Fabric::post`].
     #[inline]
     fn atomic<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, amo: Amo<W>) -> impl Future<Output = Result<W>> {
-        async move { once!(self, op::Atomic { word, amo }) }
+        async move { self.post(op::Atomic { word, amo }).await?.await }
     }
 
     /// Add, wrapping; returns the value before.

@@ -30,16 +30,16 @@ pub trait OpHandle<T>: Future<Output = Result<T>> + Unpin + 'static {
     fn wait(self) -> Result<T>;
 }
 
-/// The handle of providers that finish every operation while it is posted. Allocates nothing and
+/// The handle of providers that finish every operation while it is posted, or refuse it then. Allocates nothing and
 /// touches no waker.
 #[derive(Debug)]
 #[must_use = "a handle carries the operation's result"]
-pub struct Completed<T>(Option<Result<T>>);
+pub struct Completed<T>(Option<T>);
 
 impl<T> Completed<T> {
-    /// The handle of an operation that is over with this result.
+    /// The handle of an operation that is over and left this.
     #[inline(always)]
-    pub fn new(result: Result<T>) -> Self {
+    pub fn new(result: T) -> Self {
         Completed(Some(result))
     }
 }
@@ -52,7 +52,7 @@ impl<T: Unpin + 'static> OpHandle<T> for Completed<T> {
 
     #[inline(always)]
     fn wait(self) -> Result<T> {
-        self.0.unwrap_or(Err(FabricError::Unsupported { feature: "waiting twice" }))
+        self.0.ok_or(FabricError::Unsupported { feature: "waiting twice" })
     }
 }
 
@@ -60,6 +60,6 @@ impl<T: Unpin> Future for Completed<T> {
     type Output = Result<T>;
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
-        Poll::Ready(self.0.take().expect("a completed operation was polled again"))
+        Poll::Ready(Ok(self.0.take().expect("a completed operation was polled again")))
     }
 }

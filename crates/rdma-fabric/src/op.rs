@@ -53,15 +53,15 @@ pub trait GetSink<F: Fabric, T: Pod>: Unpin + 'static {
 macro_rules! owned_buffer {
     ($([$($generics:tt)*] $buffer:ty),*) => {$(
         impl<F: Fabric, T: Pod + Unpin, $($generics)*> PutSource<F, T> for $buffer {
-            #[inline]
+            #[inline(always)]
             fn elements(&self) -> usize { self.len() }
-            #[inline]
+            #[inline(always)]
             fn view(&self) -> SourceView<'_, F::Loc> { SourceView::Bytes(bytemuck::cast_slice(&self[..])) }
         }
         impl<F: Fabric, T: Pod + Unpin, $($generics)*> GetSink<F, T> for $buffer {
-            #[inline]
+            #[inline(always)]
             fn elements(&self) -> usize { self.len() }
-            #[inline]
+            #[inline(always)]
             fn view(&mut self) -> SinkView<'_, F::Loc> { SinkView::Bytes(bytemuck::cast_slice_mut(&mut self[..])) }
         }
     )*};
@@ -69,18 +69,22 @@ macro_rules! owned_buffer {
 owned_buffer!([] Vec<T>, [] Box<[T]>, [const N: usize] [T; N]);
 
 impl<F: Fabric, T: Pod> PutSource<F, T> for LocalSpan<F, T> {
+    #[inline(always)]
     fn elements(&self) -> usize {
         self.len()
     }
+    #[inline(always)]
     fn view(&self) -> SourceView<'_, F::Loc> {
         SourceView::Registered(self.loc())
     }
 }
 
 impl<F: Fabric, T: Pod> GetSink<F, T> for LocalSpan<F, T> {
+    #[inline(always)]
     fn elements(&self) -> usize {
         self.len()
     }
+    #[inline(always)]
     fn view(&mut self) -> SinkView<'_, F::Loc> {
         SinkView::Registered(self.loc())
     }
@@ -117,7 +121,7 @@ pub struct Put<'a, F: Fabric, T: Pod, S> {
 impl<F: Fabric, T: Pod, S: PutSource<F, T>> Operation<F> for Put<'_, F, T, S> {
     type Output = S;
 
-    #[inline]
+    #[inline(always)]
     fn start(self, fabric: &F) -> Result<F::Handle<S>, Refused<Self>> {
         let Put { to, from, options } = self;
         if from.elements() != to.len() {
@@ -127,6 +131,7 @@ impl<F: Fabric, T: Pod, S: PutSource<F, T>> Operation<F> for Put<'_, F, T, S> {
         fabric.try_put(to, from, options).map_err(|refused| refused.map(|from| Put { to, from, options }))
     }
 
+    #[inline]
     fn notifies(&self) -> Option<Rank> {
         self.options.notice.map(|_| self.to.rank())
     }
@@ -144,7 +149,7 @@ pub struct Get<'a, F: Fabric, T: Pod, D> {
 impl<F: Fabric, T: Pod, D: GetSink<F, T>> Operation<F> for Get<'_, F, T, D> {
     type Output = D;
 
-    #[inline]
+    #[inline(always)]
     fn start(self, fabric: &F) -> Result<F::Handle<D>, Refused<Self>> {
         let Get { from, to } = self;
         if to.elements() != from.len() {
@@ -167,7 +172,7 @@ pub struct Atomic<'a, F: Fabric, W: AtomicWord> {
 impl<F: Fabric, W: AtomicWord> Operation<F> for Atomic<'_, F, W> {
     type Output = W;
 
-    #[inline]
+    #[inline(always)]
     fn start(self, fabric: &F) -> Result<F::Handle<W>, Refused<Self>> {
         fabric.try_atomic(self.word, self.amo).map_err(|refused| refused.map(|()| self))
     }
@@ -180,34 +185,54 @@ pub struct Nop;
 impl<F: Fabric> Operation<F> for Nop {
     type Output = ();
 
-    #[inline]
+    #[inline(always)]
     fn start(self, fabric: &F) -> Result<F::Handle<()>, Refused<Self>> {
         fabric.try_nop().map_err(|refused| refused.map(|()| Nop))
     }
 }
 
-/// Posts when first polled and waits for the end; gives the operation back if there is no room.
-pub(crate) enum Once<'a, F: Fabric, O: Operation<F>> {
-    Start(&'a F, O),
-    Posted(F::Handle<O::Output>),
-    Over,
+/// Tries to start an operation when first polled; if there is no room, goes on with the future that `otherwise` makes of it.
+///
+/// The rare wait for room is boxed: it would make every operation's future large, and moving that costs more than a short
+/// operation itself. Not an `async` block, whose poll the compiler may leave out of line.
+pub(crate) struct Starting<'a, F, Op, Otherwise, Waiting> {
+    fabric: &'a F,
+    /// What to start, and what to do when there is no room; until the first poll.
+    op: Option<(Op, Otherwise)>,
+    waiting: Option<Pin<Box<Waiting>>>,
 }
 
-impl<F: Fabric, O: Operation<F>> Future for Once<'_, F, O> {
-    type Output = Result<Result<O::Output>, O>;
+impl<'a, F: Fabric, Op: Operation<F>, Otherwise, Waiting> Starting<'a, F, Op, Otherwise, Waiting>
+where
+    Otherwise: FnOnce(&'a F, Op) -> Waiting,
+    Waiting: Future<Output = Result<F::Handle<Op::Output>>>,
+{
+    #[inline(always)]
+    pub(crate) fn new(fabric: &'a F, op: Op, otherwise: Otherwise) -> Self {
+        Starting { fabric, op: Some((op, otherwise)), waiting: None }
+    }
+}
 
-    #[inline]
+// Only the boxed future is pinned.
+impl<F, Op, Otherwise, Waiting> Unpin for Starting<'_, F, Op, Otherwise, Waiting> {}
+
+impl<'a, F: Fabric, Op: Operation<F>, Otherwise, Waiting> Future for Starting<'a, F, Op, Otherwise, Waiting>
+where
+    Otherwise: FnOnce(&'a F, Op) -> Waiting,
+    Waiting: Future<Output = Result<F::Handle<Op::Output>>>,
+{
+    type Output = Result<F::Handle<Op::Output>>;
+
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Once::Start(..) = *self
-            && let Once::Start(fabric, op) = core::mem::replace(&mut *self, Once::Over)
-        {
-            match op.start(fabric) {
-                Ok(handle) => *self = Once::Posted(handle),
-                Err(Refused::Failed(error, _)) => return Poll::Ready(Ok(Err(error))),
-                Err(Refused::Full(op)) => return Poll::Ready(Err(op)),
+        if let Some((op, otherwise)) = self.op.take() {
+            match op.start(self.fabric) {
+                Ok(handle) => return Poll::Ready(Ok(handle)),
+                Err(Refused::Failed(error, _)) => return Poll::Ready(Err(error)),
+                Err(Refused::Full(op)) => self.waiting = Some(Box::pin(otherwise(self.fabric, op))),
             }
         }
-        let Once::Posted(handle) = &mut *self else { unreachable!("polled after the end") };
-        Pin::new(handle).poll(cx).map(Ok)
+        let waiting = self.waiting.as_mut().expect("a future is not polled after its end");
+        waiting.as_mut().poll(cx)
     }
 }

@@ -24,6 +24,7 @@ mod doorbell;
 mod endpoint;
 mod executor;
 mod heap;
+mod immediate;
 mod job;
 mod launcher;
 mod layout;

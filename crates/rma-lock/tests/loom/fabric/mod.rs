@@ -244,7 +244,7 @@ impl Fabric for LoomFabric {
             return Err(Refused::Failed(FabricError::Unsupported { feature: "notices" }, from));
         }
         match self.put_cells(to.loc(), from.view()) {
-            Ok(()) => Ok(Completed::new(Ok(from))),
+            Ok(()) => Ok(Completed::new(from)),
             Err(error) => Err(Refused::Failed(error, from)),
         }
     }
@@ -255,7 +255,7 @@ impl Fabric for LoomFabric {
         mut to: D,
     ) -> Result<Completed<D>, Refused<D>> {
         match self.get_cells(from.loc(), to.view()) {
-            Ok(()) => Ok(Completed::new(Ok(to))),
+            Ok(()) => Ok(Completed::new(to)),
             Err(error) => Err(Refused::Failed(error, to)),
         }
     }
@@ -279,11 +279,11 @@ impl Fabric for LoomFabric {
             }
         };
         self.job.ring(place.addr.rank, place.cell);
-        Ok(Completed::new(Ok(W::from_bits(old))))
+        Ok(Completed::new(W::from_bits(old)))
     }
 
     fn try_nop(&self) -> Result<Completed<()>, Refused<()>> {
-        Ok(Completed::new(Ok(())))
+        Ok(Completed::new(()))
     }
 
     async fn room(&self, _target: Option<Rank>) -> Result<()> {
