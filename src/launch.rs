@@ -1,10 +1,10 @@
 //! Starting a program's ranks.
 
-use rdma_fabric::{FabricError, Program};
+use rdma_fabric::{FabricError, Program, ProgramResult};
 use std::{ffi::OsString, process::ExitCode, str::FromStr};
 use tofu2_sim::{
     JobError,
-    shm::{Endpoint, Launcher, Threads, run_rank},
+    shm::{Endpoint, Launcher, Threads, run_rank, run_rank_with},
     virt::{Job, Platform},
 };
 
@@ -17,6 +17,27 @@ use tofu2_sim::{
 pub fn launch<P: Program>(program: P) -> ExitCode {
     match Launch::from_args() {
         Ok((launch, _)) => launch.run(&program),
+        Err(error) => report(&error.into()),
+    }
+}
+
+/// Start ranks that are written for shared memory alone and bring their own runtime: [`Launch::from_args`] and
+/// [`Launch::run_shared`].
+///
+/// ```no_run
+/// fn main() -> std::process::ExitCode {
+///     onesided::launch_shared(|fabric| {
+///         let runtime = tokio::runtime::Runtime::new()?;
+///         runtime.block_on(async move {
+///             let mut world = onesided::Group::world(&fabric).await?;
+///             Ok(world.barrier().await?)
+///         })
+///     })
+/// }
+/// ```
+pub fn launch_shared<T: Send>(rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync) -> ExitCode {
+    match Launch::from_args() {
+        Ok((launch, _)) => launch.run_shared(rank),
         Err(error) => report(&error.into()),
     }
 }
@@ -123,20 +144,51 @@ impl Launch {
         }
     }
 
+    /// [`Launch::run`] for ranks that are written for shared memory alone. `rank` is called once per rank, on its process's main
+    /// thread or on its own thread; it may run its futures on any executor, and move or spawn them where it likes: futures of
+    /// shared memory are `Send`.
+    ///
+    /// Ranks in virtual time are refused with [`FabricError::Unsupported`]: there is no runtime there but the simulator.
+    pub fn run_shared<T: Send>(&self, rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync) -> ExitCode {
+        match self.try_run_shared(rank) {
+            Ok(code) => code,
+            Err(error) => report(&error),
+        }
+    }
+
+    fn try_run_shared<T: Send>(
+        &self,
+        rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync,
+    ) -> Result<ExitCode, JobError> {
+        if let Some(endpoint) = Endpoint::from_env()? {
+            run_rank_with(endpoint, rank)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        match self.provider {
+            Provider::Shm => self.start_processes(),
+            Provider::Threads => {
+                Threads::new(self.ranks).run_with(rank)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Provider::Virt => Err(FabricError::Unsupported { feature: "a runtime of the program's own" }.into()),
+        }
+    }
+
+    /// This binary again, as all ranks.
+    fn start_processes(&self) -> Result<ExitCode, JobError> {
+        let program = std::env::current_exe()
+            .map_err(|error| FabricError::System { call: "current_exe", errno: error.raw_os_error().unwrap_or(0) })?;
+        let code = Launcher::new(self.ranks).command(program, std::env::args_os().skip(1)).run()?;
+        Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+    }
+
     fn try_run<P: Program>(&self, program: &P) -> Result<ExitCode, JobError> {
         if let Some(endpoint) = Endpoint::from_env()? {
             run_rank(endpoint, program)?;
             return Ok(ExitCode::SUCCESS);
         }
         match self.provider {
-            Provider::Shm => {
-                let program = std::env::current_exe().map_err(|error| FabricError::System {
-                    call: "current_exe",
-                    errno: error.raw_os_error().unwrap_or(0),
-                })?;
-                let code = Launcher::new(self.ranks).command(program, std::env::args_os().skip(1)).run()?;
-                Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
-            }
+            Provider::Shm => self.start_processes(),
             Provider::Threads => {
                 Threads::new(self.ranks).run(program)?;
                 Ok(ExitCode::SUCCESS)

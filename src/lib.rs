@@ -50,7 +50,7 @@
 
 mod launch;
 
-pub use launch::{Launch, Provider, UnknownProvider, launch};
+pub use launch::{Launch, Provider, UnknownProvider, launch, launch_shared};
 pub use rdma_fabric::{self as fabric, *};
 #[doc(inline)]
 pub use rma_lock as lock;

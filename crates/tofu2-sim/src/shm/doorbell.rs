@@ -20,8 +20,8 @@
 //! Where the heavy barrier is missing, and against words damaged by others, parking is bounded in time
 //! ([`longest_park`]); a waiter that wakes looks again, so the bound costs time and never correctness.
 //!
-//! A waiter never clears bit 0: another thread of the rank may be parked on the same bell. The next poster that hits
-//! the watch then rings once for nothing. While several threads are parked, the watch is [`Watch::Any`].
+//! A waiter never clears bit 0: somebody else of the rank may be parked on the same bell. The next poster that hits
+//! the watch then rings once for nothing. While several are parked, the watch is [`Watch::Any`].
 
 use core::{
     sync::atomic::{
@@ -105,6 +105,11 @@ pub(super) struct Ticket(u32);
 /// W4.
 pub(super) fn park(bell: &impl Bell, ticket: Ticket, longest: Duration) {
     bell.park(ticket.0, longest);
+}
+
+/// Whether the bell rang since [`prepare`].
+pub(super) fn was_rung(bell: &impl Bell, ticket: Ticket) -> bool {
+    bell.look() != ticket.0
 }
 
 /// P2 and P3. `hits` tells whether what was written concerns a waiter with these bits.

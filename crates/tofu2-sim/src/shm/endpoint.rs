@@ -11,6 +11,7 @@ use super::{
     own::{Own, Pages, Region},
     place::Place,
     regions, symmetric, waiting,
+    wakers::Wakers,
 };
 use core::{
     fmt,
@@ -47,6 +48,8 @@ struct Inner {
     own: Mutex<Own>,
     /// Held by who takes notices.
     consumer: Mutex<()>,
+    /// Tasks of foreign executors that wait.
+    wakers: Wakers,
 }
 
 impl fmt::Debug for Endpoint {
@@ -70,7 +73,8 @@ impl Endpoint {
         let segment = job.segment(rank)?.clone();
         let own = Mutex::new(Own::new(segment.heap_len(), pages));
         job.publish(rank, State::Running);
-        Ok(Endpoint(Arc::new(Inner { rank, job, segment, own, consumer: Mutex::new(()) })))
+        let wakers = Wakers::new(rank.to_string(), segment.clone());
+        Ok(Endpoint(Arc::new(Inner { rank, job, segment, own, consumer: Mutex::new(()), wakers })))
     }
 
     pub(super) fn me(&self) -> Rank {
@@ -88,6 +92,10 @@ impl Endpoint {
     pub(super) fn own(&self) -> MutexGuard<'_, Own> {
         // What the lock protects is consistent between statements; a panic elsewhere in the rank doesn't change that.
         self.0.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn wakers(&self) -> &Wakers {
+        &self.0.wakers
     }
 
     /// How a wait of this rank wants to be polled again.

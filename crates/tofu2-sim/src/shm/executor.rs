@@ -4,8 +4,8 @@
 //! of waiters: it polls the whole future again. After [`SPINS`] fruitless polls it yields, after [`YIELDS`] more it
 //! parks on the rank's doorbell, following that module's protocol (the poll between `prepare` and `park` is step W3).
 //!
-//! A leaf future that is polled under another waker (tokio, `FuturesUnordered`) can't rely on being polled again;
-//! it wakes that waker at once, which is correct and keeps a CPU busy.
+//! A leaf future that is polled under another waker (tokio, `FuturesUnordered`) can't rely on being polled again; it
+//! leaves that waker with [`super::wakers`].
 
 use super::{doorbell::Watch, mapping::Mapping};
 use core::{
@@ -57,11 +57,11 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             thread::yield_now();
         } else {
             let parks = idle - spins - YIELDS;
-            let Some(bell) = &turn.bell else {
+            let Some(bell) = Frame::bell() else {
                 thread::park_timeout(turn.longest(parks));
                 continue;
             };
-            signal.listen(bell);
+            signal.listen(&bell);
             let watch = turn.watch;
             let parking = bell.prepare_park(watch);
             if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
@@ -94,18 +94,16 @@ pub(super) struct Wish<'a> {
     pub(super) until: Option<Instant>,
 }
 
-/// Arrange that the future that is being polled with `cx` is polled again when `wish` says.
-pub(super) fn pending(cx: &Context<'_>, wish: Wish<'_>) {
-    let ours = FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
+/// Tell the [`block_on`] whose waker `cx` has what the future that is being polled wishes. False if there is none.
+#[inline]
+pub(super) fn is_noted(cx: &Context<'_>, wish: Wish<'_>) -> bool {
+    FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
         Some(frame) if frame.waker.will_wake(cx.waker()) => {
             frame.note(wish);
             true
         }
         _ => false,
-    });
-    if !ours {
-        cx.waker().wake_by_ref();
-    }
+    })
 }
 
 /// Number of CPUs this process may use.
@@ -162,7 +160,6 @@ struct Frame {
 
 /// What they asked for in one poll.
 struct Turn {
-    bell: Option<Arc<Mapping>>,
     watch: Watch,
     /// Leaf futures wait on several doorbells; only one can be parked on.
     several: bool,
@@ -174,15 +171,7 @@ struct Turn {
 
 impl Default for Turn {
     fn default() -> Self {
-        Turn {
-            bell: None,
-            watch: Watch::Nothing,
-            several: false,
-            fresh: false,
-            crowded: false,
-            longest: None,
-            until: None,
-        }
+        Turn { watch: Watch::Nothing, several: false, fresh: false, crowded: false, longest: None, until: None }
     }
 }
 
@@ -232,9 +221,14 @@ impl Frame {
 
     fn take_turn() -> Turn {
         FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
-            Some(frame) => Turn { bell: frame.bell.clone(), ..core::mem::take(&mut frame.turn) },
+            Some(frame) => core::mem::take(&mut frame.turn),
             None => Turn::default(),
         })
+    }
+
+    /// The doorbell of the innermost frame, if a leaf future has named one.
+    fn bell() -> Option<Arc<Mapping>> {
+        FRAMES.with_borrow(|frames| frames.last()?.bell.clone())
     }
 }
 

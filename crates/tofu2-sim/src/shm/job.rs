@@ -58,6 +58,12 @@ impl Job {
         doorbell::longest_park(self.control.heavy_barrier())
     }
 
+    /// The longest time a task of a foreign executor stays asleep without looking. Looks cost more there, and the bound
+    /// matters only where there is no heavy barrier.
+    pub(super) fn longest_sleep(&self) -> Duration {
+        if self.control.heavy_barrier() { Duration::from_millis(500) } else { self.longest_park() }
+    }
+
     /// Tell everybody what became of `rank`, and wake who waits for it.
     pub(super) fn publish(&self, rank: Rank, state: State) {
         let Some(segment) = self.segments.get(rank.index()) else { return };

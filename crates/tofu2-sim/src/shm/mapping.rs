@@ -32,7 +32,7 @@ pub(super) struct Mapping {
     len: usize,
     /// Bytes before this are protocol words.
     heap_at: usize,
-    /// Threads of this process that are parked on the segment's doorbell, or about to be.
+    /// Waits of this process that are parked on the segment's doorbell, or about to be.
     parked: Mutex<usize>,
     backing: Backing,
 }
@@ -108,11 +108,11 @@ impl Mapping {
     }
 
     /// Be ready to park on the segment's doorbell, for its own rank: steps W0 to W2.
-    pub(super) fn prepare_park(&self, watch: Watch) -> ParkGuard<'_> {
+    pub(super) fn prepare_park(self: &Arc<Self>, watch: Watch) -> Parking {
         let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
         *parked += 1;
         let watch = if *parked == 1 { watch } else { Watch::Any };
-        ParkGuard { segment: self, ticket: doorbell::prepare(&self.bell(), watch) }
+        Parking { ticket: doorbell::prepare(&self.bell(), watch), segment: self.clone() }
     }
 
     /// Wake the segment's rank if it is parked, whatever it waits for.
@@ -156,20 +156,30 @@ impl Mapping {
     }
 }
 
-/// A thread that is about to park on a segment's doorbell.
-pub(super) struct ParkGuard<'a> {
-    segment: &'a Mapping,
+/// Somebody who is about to park on a segment's doorbell, or is parked on it.
+#[derive(Debug)]
+pub(super) struct Parking {
+    segment: Arc<Mapping>,
     ticket: doorbell::Ticket,
 }
 
-impl ParkGuard<'_> {
+impl Parking {
     /// Step W4.
     pub(super) fn park(&self, longest: Duration) {
         doorbell::park(&self.segment.bell(), self.ticket, longest);
     }
+
+    pub(super) fn ticket(&self) -> doorbell::Ticket {
+        self.ticket
+    }
+
+    /// Whether the doorbell rang since it was made ready for this.
+    pub(super) fn was_rung(&self) -> bool {
+        doorbell::was_rung(&self.segment.bell(), self.ticket)
+    }
 }
 
-impl Drop for ParkGuard<'_> {
+impl Drop for Parking {
     fn drop(&mut self) {
         *self.segment.parked.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
     }

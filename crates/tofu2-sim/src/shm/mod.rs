@@ -6,8 +6,8 @@
 //!
 //! # Waiting
 //! A waiting rank spins, yields, then parks on its segment's doorbell; whoever writes its memory rings. So more
-//! ranks than CPUs make progress, and an idle program uses almost none. [`block_on`] does this; under another executor
-//! waits are correct and keep a CPU busy.
+//! ranks than CPUs make progress, and an idle program uses almost none. [`block_on`] does this on the calling thread; under
+//! another executor (tokio) one thread per rank parks on the doorbell and wakes the tasks that wait.
 //!
 //! # Failure
 //! A rank that dies, panics or returns an error is published as *lost*: operations on its memory, and waits that depend
@@ -38,10 +38,11 @@ mod regions;
 mod symmetric;
 mod threads;
 mod waiting;
+mod wakers;
 
 pub use endpoint::Endpoint;
 pub use executor::block_on;
 pub use launcher::{JOB_VARIABLE, Launcher};
 pub use own::Region;
 pub use place::Place;
-pub use threads::{DEFAULT_SEGMENT_BYTES, Threads, run_rank};
+pub use threads::{DEFAULT_SEGMENT_BYTES, Threads, run_rank, run_rank_with};

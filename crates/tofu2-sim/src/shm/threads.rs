@@ -8,7 +8,7 @@ use super::{
     own::Pages,
 };
 use crate::JobError;
-use rdma_fabric::{FabricError, Program, Rank};
+use rdma_fabric::{FabricError, Program, ProgramResult, Rank};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -67,6 +67,14 @@ impl Threads {
     /// that depend on it end with [`FabricError::PeerLost`], or [`FabricError::StaleRegion`] just before; a rank with
     /// another error is named before one with these. [`JobError::Fabric`] if the job could not be started.
     pub fn run<P: Program>(&self, program: &P) -> Result<Vec<P::Out>, JobError> {
+        self.run_with(|endpoint| block_on(program.run(endpoint)))
+    }
+
+    /// The same for ranks that bring their own way of running futures: `rank` is called on each rank's thread.
+    ///
+    /// # Errors
+    /// As [`Threads::run`].
+    pub fn run_with<T: Send>(&self, rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync) -> Result<Vec<T>, JobError> {
         let plan = Plan {
             ranks: self.ranks,
             ranks_per_node: self.ranks_per_node.unwrap_or(self.ranks),
@@ -79,7 +87,8 @@ impl Threads {
         let endpoints = ranks()
             .map(|rank| Endpoint::new(job.clone(), rank, Pages::Private))
             .collect::<Result<Vec<_>, FabricError>>()?;
-        let mut outcomes: Vec<Option<Result<P::Out, JobError>>> = thread::scope(|scope| {
+        let mut outcomes: Vec<Option<Result<T, JobError>>> = thread::scope(|scope| {
+            let body = &rank;
             let mut threads = Vec::new();
             let mut refused = None;
             for endpoint in endpoints {
@@ -91,7 +100,7 @@ impl Threads {
                 // So that a closure dropped for want of a thread publishes nothing.
                 let kept = endpoint.clone();
                 let builder = thread::Builder::new().name(rank.to_string());
-                match builder.spawn_scoped(scope, move || run_rank(endpoint, program)) {
+                match builder.spawn_scoped(scope, move || run_rank_with(endpoint, body)) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
                         kept.job().publish(rank, State::Lost);
@@ -140,16 +149,24 @@ fn lost_thread() -> JobError {
 /// # Errors
 /// [`JobError::RankFailed`], [`JobError::RankPanicked`].
 pub fn run_rank<P: Program>(endpoint: Endpoint, program: &P) -> Result<P::Out, JobError> {
-    let rank = endpoint.me();
+    run_rank_with(endpoint, |endpoint| block_on(program.run(endpoint)))
+}
+
+/// [`run_rank`] for a rank that brings its own way of running futures, a runtime for instance. The rank ends with
+/// `rank`: tasks that outlive it see their fabric go on working, and their peers see it gone.
+///
+/// # Errors
+/// As [`run_rank`].
+pub fn run_rank_with<T>(endpoint: Endpoint, rank: impl FnOnce(Endpoint) -> ProgramResult<T>) -> Result<T, JobError> {
+    let number = endpoint.me();
     // Kept until the end is published, so that dropping the program's clone publishes nothing.
     let kept = endpoint.clone();
-    let ended = catch_unwind(AssertUnwindSafe(|| block_on(program.run(endpoint))));
-    let out = match ended {
+    let out = match catch_unwind(AssertUnwindSafe(|| rank(endpoint))) {
         Ok(Ok(out)) => Ok(out),
-        Ok(Err(error)) => Err(JobError::RankFailed { rank, error }),
-        Err(panic) => Err(JobError::RankPanicked { rank, message: message(&*panic) }),
+        Ok(Err(error)) => Err(JobError::RankFailed { rank: number, error }),
+        Err(panic) => Err(JobError::RankPanicked { rank: number, message: message(&*panic) }),
     };
-    kept.job().publish(rank, if out.is_ok() { State::Left } else { State::Lost });
+    kept.job().publish(number, if out.is_ok() { State::Left } else { State::Lost });
     out
 }
 

@@ -1,0 +1,37 @@
+//! A lock against a timer on tokio's current-thread runtime: `cargo run --example tokio_current_thread -- --ranks 2`.
+//!
+//! Rank 0 keeps the lock for a while; the others give up waiting now and then, do something else, and try again.
+
+use onesided::{Fabric, Group, ProgramResult, Rank, lock::RpLock, sim::shm::Endpoint};
+use std::time::Duration;
+
+async fn rank(fabric: Endpoint) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
+    let held = if fabric.rank() == Rank::new(0) { Some(lock.write().await?) } else { None };
+    world.barrier().await?;
+    match held {
+        Some(guard) => {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            guard.release().await?;
+        }
+        None => {
+            let mut given_up = 0;
+            let guard = loop {
+                tokio::select! {
+                    guard = lock.write() => break guard?,
+                    () = tokio::time::sleep(Duration::from_millis(10)) => given_up += 1,
+                }
+            };
+            println!("{} got the lock after giving up {given_up} times", fabric.rank());
+            guard.release().await?;
+        }
+    }
+    Ok(world.barrier().await?)
+}
+
+fn main() -> std::process::ExitCode {
+    onesided::launch_shared(|fabric| {
+        tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(rank(fabric))
+    })
+}
