@@ -1,0 +1,84 @@
+//! What is measured: the cases, by name.
+
+mod bandwidth;
+mod crowd;
+mod locks;
+mod machine;
+mod notices;
+mod pair;
+mod words;
+
+pub(super) use crowd::{RANKS as CROWD, measure_crowd};
+pub(super) use pair::measure_pair;
+
+use super::{
+    goal::Goal,
+    sampling::{Effort, Takes},
+};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Something that is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) what: &'static str,
+    pub(super) takes: Takes,
+    /// Operations in one repetition of its shapes.
+    pub(super) operations: u64,
+    pub(super) goal: Option<Goal>,
+}
+
+impl Case {
+    const fn new(name: &'static str, what: &'static str, takes: Takes) -> Self {
+        Case { name, what, takes, operations: 1, goal: None }
+    }
+
+    const fn goal(self, goal: Goal) -> Self {
+        Case { goal: Some(goal), ..self }
+    }
+
+    const fn operations(self, operations: u64) -> Self {
+        Case { operations, ..self }
+    }
+}
+
+/// All cases, in the order of the table.
+pub(super) fn all() -> impl Iterator<Item = &'static Case> {
+    let lists = [words::CASES, notices::CASES, locks::CASES, bandwidth::CASES, machine::CASES, crowd::CASES];
+    lists.into_iter().flatten()
+}
+
+/// The case of this name.
+pub(super) fn find(name: &str) -> Option<&'static Case> {
+    all().find(|case| case.name == name)
+}
+
+/// Whether the case is measured by many ranks on few cores.
+pub(super) fn is_crowded(case: &Case) -> bool {
+    crowd::CASES.iter().any(|crowded| crowded.name == case.name)
+}
+
+/// What a job is to measure; told to every rank.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Plan {
+    /// Names of cases.
+    pub(super) cases: Vec<String>,
+    pub(super) quick: bool,
+    /// Rank r runs on core r modulo their number.
+    pub(super) cores: Vec<usize>,
+    /// The bare memory.
+    pub(super) memory: PathBuf,
+    /// Where rank 0 writes what it measured.
+    pub(super) results: PathBuf,
+}
+
+impl Plan {
+    pub(super) fn wants(&self, case: &Case) -> bool {
+        self.cases.iter().any(|name| name == case.name)
+    }
+
+    pub(super) fn effort(&self) -> Effort {
+        if self.quick { Effort::QUICK } else { Effort::FULL }
+    }
+}

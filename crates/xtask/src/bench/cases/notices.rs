@@ -1,0 +1,77 @@
+//! From one rank's program to the other's, both running: half a round trip.
+
+use super::{
+    super::{
+        goal::Goal,
+        limit, lines,
+        sampling::{Takes, Took, form},
+    },
+    Case,
+    pair::Pair,
+};
+use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Region, RegionAccess};
+
+const NOTICE: Case = Case::new("notice", "put 8 B + notice, one way", Takes::Both).goal(Goal::Ratio(1.3)).operations(2);
+const FLAG: Case = Case::new("flag", "put a word + wait for it, one way", Takes::Both).operations(2);
+
+pub(super) const CASES: &[Case] = &[NOTICE, FLAG];
+
+/// Where the words that are put stand in the region.
+const DATA_AT: u64 = 4 * limit::LINE as u64;
+const FLAG_AT: u64 = 6 * limit::LINE as u64;
+
+pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+    let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
+    let other = Rank::new(1 - me as u32);
+    let abandoned = pair.sampler.meeting.abandoned();
+    let (there, back) = (bare.word(lines::FLAG), bare.word(lines::FLAG + 1));
+    let mut bare_turn = 0;
+    if let Some(case) = pair.wants(&NOTICE) {
+        let span = fabric.remote_span::<u64>(pair.region.at(other, DATA_AT), 1)?;
+        let forms = vec![
+            form("fabric", async |times| {
+                for i in 0..times {
+                    if me == 0 {
+                        fabric.put_notify(&span, [i], i).await?;
+                    }
+                    fabric.next_notice(Deps::One(other)).await?;
+                    if me == 1 {
+                        fabric.put_notify(&span, [i], i).await?;
+                    }
+                }
+                Ok(Took::Wall)
+            }),
+            form("two-line flag", async |times| {
+                limit::flags(me, there, back, &mut bare_turn, times, abandoned)?;
+                Ok(Took::Wall)
+            }),
+        ];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    if let Some(case) = pair.wants(&FLAG) {
+        let word = fabric.remote_word::<u64>(pair.region.at(other, FLAG_AT))?;
+        let own = RegionAccess::<F>::word::<u64>(&pair.region, fabric, FLAG_AT as usize)?;
+        let mut turn = 0u64;
+        let forms = vec![
+            form("fabric", async |times| {
+                for _ in 0..times {
+                    turn += 1;
+                    if me == 0 {
+                        fabric.put_word(&word, turn).await?;
+                    }
+                    fabric.wait_until(&own, Deps::One(other), |value| value >= turn).await?;
+                    if me == 1 {
+                        fabric.put_word(&word, turn).await?;
+                    }
+                }
+                Ok(Took::Wall)
+            }),
+            form("two-line flag", async |times| {
+                limit::flags(me, there, back, &mut bare_turn, times, abandoned)?;
+                Ok(Took::Wall)
+            }),
+        ];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! The job of two ranks, each on its own core.
+
+use super::{
+    super::{
+        limit::{Bare, WINDOW},
+        placement,
+        sampling::{Measured, Sampler},
+    },
+    Case, Plan, all, bandwidth, locks, machine, notices, words,
+};
+use core::sync::atomic::Ordering::Release;
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
+
+/// Who posts, where only one does.
+pub(super) const ME: Rank = Rank::new(0);
+/// Whose memory it is then.
+pub(super) const PEER: Rank = Rank::new(1);
+
+/// Where things stand in each rank's region: words, then what peers put to and get from, then what the rank itself puts
+/// from and gets to.
+pub(super) const TARGET_AT: usize = 64 << 10;
+pub(super) const OWN_AT: usize = TARGET_AT + WINDOW;
+const REGION_BYTES: usize = OWN_AT + WINDOW;
+
+/// What every case of two ranks needs.
+#[derive(Debug)]
+pub(super) struct Pair<'a, F: Fabric> {
+    pub(super) fabric: &'a F,
+    pub(super) region: F::Region,
+    pub(super) sampler: Sampler<'a>,
+    plan: &'a Plan,
+}
+
+impl<F: Fabric> Pair<'_, F> {
+    /// The case, if it is to be measured.
+    pub(super) fn wants(&self, case: &Case) -> Option<&'static Case> {
+        let number = all().position(|known| known.name == case.name)?;
+        self.plan.wants(case).then(|| self.sampler.announce(number))?;
+        all().nth(number)
+    }
+
+    /// Sizes of long transfers.
+    pub(super) fn sizes(&self) -> Vec<usize> {
+        if self.plan.quick { bandwidth::QUICK_SIZES.to_vec() } else { bandwidth::SIZES.to_vec() }
+    }
+}
+
+rdma_fabric::program! {
+    /// Measure all cases of two ranks; rank 0 has the results.
+    pub(in super::super) async fn measure_pair<F>(fabric: F, plan: Plan) -> Vec<Measured> {
+        let bare = Bare::open(&plan.memory)?;
+        let outcome = measure(&fabric, &bare, &plan).await;
+        if outcome.is_err() {
+            // Release: whoever waits outside the fabric for this rank stops.
+            bare.word(super::super::lines::ABANDONED).store(1, Release);
+        }
+        outcome
+    }
+}
+
+async fn measure<F: Fabric>(fabric: &F, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {
+    let me = fabric.rank().index();
+    placement::pin(plan.cores[me % plan.cores.len()])?;
+    bare.touch(me);
+    let mut world = Group::world(fabric).await?;
+    let region = fabric.alloc_symmetric(REGION_BYTES).await?;
+    touch(fabric, &region)?;
+    world.barrier().await?;
+    let sampler = Sampler::new(bare, me, plan.effort(), plan.cores.len() > 1)?;
+    let mut pair = Pair { fabric, region, sampler, plan };
+    words::measure(&mut pair).await?;
+    notices::measure(&mut pair).await?;
+    locks::measure(&mut pair).await?;
+    bandwidth::measure(&mut pair).await?;
+    machine::measure(&mut pair).await?;
+    let done = std::mem::take(&mut pair.sampler.done);
+    world.barrier().await?;
+    Ok(done)
+}
+
+/// Write every byte of the own region once, so that no transfer meets a page for the first time.
+fn touch<F: Fabric>(fabric: &F, region: &F::Region) -> ProgramResult<()> {
+    use rdma_fabric::RegionAccess;
+    let piece = vec![1u64; TARGET_AT / 8];
+    for offset in (TARGET_AT..REGION_BYTES).step_by(TARGET_AT) {
+        let span = RegionAccess::<F>::span::<u64>(region, fabric, offset, piece.len())?;
+        fabric.write(&span, &piece)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,323 @@
+//! Operations on a word of a rank that sleeps outside the fabric, on lines that the origin owns; and on words that the target
+//! wrote last.
+
+use super::{
+    super::{
+        goal::Goal,
+        limit, lines,
+        sampling::{Takes, Took, form},
+    },
+    Case,
+    pair::{ME, PEER, Pair},
+};
+use core::{hint::black_box, sync::atomic::Ordering::AcqRel, time::Duration};
+use rdma_fabric::{Deps, Fabric, OpHandle, ProgramResult, PutOptions, Region, RegionAccess, op};
+use std::time::Instant;
+use tofu2_sim::shm::block_on;
+
+const PUT: Case = Case::new("put", "put 8 B", Takes::Origin).goal(Goal::Ns(8.0));
+const PUT_WORD: Case = Case::new("put-word", "put a word", Takes::Origin).goal(Goal::Ns(8.0));
+const GET: Case = Case::new("get", "get 8 B", Takes::Origin).goal(Goal::Ns(6.0));
+const GET_WORD: Case = Case::new("get-word", "get a word", Takes::Origin).goal(Goal::Ns(6.0));
+const FETCH_ADD: Case = Case::new("fetch-add", "fetch-add on an owned line", Takes::Origin).goal(Goal::Ns(6.0));
+const COMPARE_SWAP: Case =
+    Case::new("compare-swap", "compare-and-swap on an owned line", Takes::Origin).goal(Goal::Ns(6.0));
+const BURST: Case = Case::new("puts-then-flush", "64 puts of 8 B, then flush, per put", Takes::Origin)
+    .goal(Goal::Ns(5.0))
+    .operations(limit::BURST_WORDS as u64);
+const DIRTY: Case = Case::new("fetch-add-dirty", "fetch-add on a word last written by the peer", Takes::Both)
+    .goal(Goal::Ratio(1.15))
+    .operations(lines::DIRTY_WORDS as u64);
+const ASYNC: Case =
+    Case::new("put-async", "put 8 B, async form beside the blocking one", Takes::Origin).goal(Goal::More(1.0));
+const BLOCK_ON: Case = Case::new("put-block-on", "put 8 B, a block_on for each", Takes::Origin);
+const PARKED: Case = Case::new("put-parked", "put 8 B while the target is parked in the fabric", Takes::Both);
+const RESOLVE: Case = Case::new("resolve", "resolve a remote word", Takes::Origin);
+
+pub(super) const CASES: &[Case] =
+    &[PUT, PUT_WORD, GET, GET_WORD, FETCH_ADD, COMPARE_SWAP, BURST, DIRTY, ASYNC, BLOCK_ON, PARKED, RESOLVE];
+
+/// Bytes between words that different ranks write.
+const APART: u64 = limit::LINE as u64;
+/// How long rank 0 waits for rank 1 to park.
+const PARKING: Duration = Duration::from_millis(2);
+
+pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+    let fabric = pair.fabric;
+    let at = |number: u64| pair.region.at(PEER, number * APART);
+    let word = fabric.remote_word::<u64>(at(0))?;
+    let span = fabric.remote_span::<u64>(at(0), 1)?;
+    let zero = fabric.remote_word::<u64>(at(1))?;
+    let bare = pair.sampler.bare;
+    let (owned, own_zero) = (bare.word(lines::OWNED), bare.word(lines::ZERO));
+
+    if let Some(case) = pair.wants(&PUT) {
+        let forms = vec![
+            form("fabric", async |times| {
+                for i in 0..times {
+                    fabric.put(&span, [i]).await?;
+                }
+                Ok(Took::Wall)
+            }),
+            form("store", async |times| {
+                limit::store(owned, times);
+                Ok(Took::Wall)
+            }),
+        ];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    if let Some(case) = pair.wants(&PUT_WORD) {
+        let forms = vec![
+            form("fabric", async |times| {
+                for i in 0..times {
+                    fabric.put_word(&word, i).await?;
+                }
+                Ok(Took::Wall)
+            }),
+            form("store", async |times| {
+                limit::store(owned, times);
+                Ok(Took::Wall)
+            }),
+        ];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    if let Some(case) = pair.wants(&GET) {
+        let forms = vec![
+            form("fabric", async |times| {
+                for _ in 0..times {
+                    black_box(fabric.get(&span, [0u64]).await?);
+                }
+                Ok(Took::Wall)
+            }),
+            form("load", async |times| {
+                limit::load(owned, times);
+                Ok(Took::Wall)
+            }),
+        ];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    if let Some(case) = pair.wants(&GET_WORD) {
+        let forms = vec![
+            form("fabric", async |times| {
+                for _ in 0..times {
+                    black_box(fabric.get_word(&word).await?);
+                }
+                Ok(Took::Wall)
+            }),
+            form("load", async |times| {
+                limit::load(owned, times);
+                Ok(Took::Wall)
+            }),
+        ];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    if let Some(case) = pair.wants(&FETCH_ADD) {
+        let forms = vec![
+            form("fabric", async |times| {
+                for _ in 0..times {
+                    black_box(fabric.fetch_add(&word, 1).await?);
+                }
+                Ok(Took::Wall)
+            }),
+            form("lock xadd", async |times| {
+                limit::fetch_add(owned, times);
+                Ok(Took::Wall)
+            }),
+        ];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    if let Some(case) = pair.wants(&COMPARE_SWAP) {
+        let forms = vec![
+            form("fabric", async |times| {
+                for _ in 0..times {
+                    black_box(fabric.compare_swap(&zero, 0, 0).await?);
+                }
+                Ok(Took::Wall)
+            }),
+            form("lock cmpxchg", async |times| {
+                limit::compare_swap(own_zero, times);
+                Ok(Took::Wall)
+            }),
+        ];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    if let Some(case) = pair.wants(&BURST) {
+        let addr = |i: usize| pair.region.at(PEER, BURST_AT + 8 * i as u64);
+        let spans: Vec<_> =
+            (0..limit::BURST_WORDS).map(|i| fabric.remote_span::<u64>(addr(i), 1)).collect::<Result<_, _>>()?;
+        let stores = bare.burst(lines::BURST);
+        let forms = vec![
+            form("fabric", async |times| {
+                for i in 0..times {
+                    for span in &spans {
+                        fabric.put(span, [i]).await?;
+                    }
+                    fabric.flush(PEER).await?;
+                }
+                Ok(Took::Wall)
+            }),
+            form("64 stores", async |times| {
+                limit::store_burst(stores, times);
+                Ok(Took::Wall)
+            }),
+        ];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    if let Some(case) = pair.wants(&ASYNC) {
+        let forms = vec![
+            form("async", async |times| {
+                for i in 0..times {
+                    fabric.put(&span, [i]).await?;
+                }
+                Ok(Took::Wall)
+            }),
+            form("try_post + wait", async |times| {
+                blocking(fabric, &span, times)?;
+                Ok(Took::Wall)
+            }),
+        ];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    if let Some(case) = pair.wants(&BLOCK_ON) {
+        let forms = vec![
+            form("fabric", async |times| {
+                for i in 0..times {
+                    block_on(fabric.put(&span, [i]))?;
+                }
+                Ok(Took::Wall)
+            }),
+            form("try_post + wait", async |times| {
+                blocking(fabric, &span, times)?;
+                Ok(Took::Wall)
+            }),
+        ];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    if let Some(case) = pair.wants(&RESOLVE) {
+        let addr = at(0);
+        let forms = vec![form("fabric", async |times| {
+            for _ in 0..times {
+                black_box(fabric.remote_word::<u64>(black_box(addr))?);
+            }
+            Ok(Took::Wall)
+        })];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    dirty(pair).await?;
+    parked(pair).await
+}
+
+/// Where the burst's words start in the region, and where the words that the target writes.
+const BURST_AT: u64 = 16 * APART;
+const DIRTY_AT: u64 = 32 * APART;
+
+/// The blocking form of the put.
+fn blocking<F: Fabric>(fabric: &F, span: &rdma_fabric::RemoteSpan<F, u64>, times: u64) -> ProgramResult<()> {
+    for i in 0..times {
+        let put = op::Put { to: span, from: [i], options: PutOptions::default() };
+        match fabric.try_post(put) {
+            Ok(handle) => black_box(handle.wait()?),
+            Err(rdma_fabric::Refused::Failed(error, _)) => return Err(error.into()),
+            Err(rdma_fabric::Refused::Full(_)) => return Err("a put was refused for want of room".into()),
+        };
+    }
+    Ok(())
+}
+
+/// Rank 1 writes all words, raises a flag, rank 0 adds to each, in an order that depends on what it reads.
+async fn dirty<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+    const WORDS: usize = lines::DIRTY_WORDS;
+    // No neighbours, so that no prefetcher knows what comes.
+    const STEP: usize = 29;
+    let Some(case) = pair.wants(&DIRTY) else { return Ok(()) };
+    let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
+    let offset = |i: usize| DIRTY_AT + APART * i as u64;
+    let remote: Vec<_> =
+        (0..WORDS).map(|i| fabric.remote_word::<u64>(pair.region.at(PEER, offset(i)))).collect::<Result<_, _>>()?;
+    let local: Vec<_> = (0..WORDS)
+        .map(|i| RegionAccess::<F>::word::<u64>(&pair.region, fabric, offset(i) as usize))
+        .collect::<Result<_, _>>()?;
+    let (written, added) = (bare.word(lines::ALTERNATE[0]), bare.word(lines::ALTERNATE[0] + 1));
+    let abandoned = pair.sampler.meeting.abandoned();
+    // Counted over both forms, so shared by them.
+    let turn = core::cell::Cell::new(0u64);
+    let wait = |word, value| super::super::meeting::until(word, value, abandoned);
+    use core::sync::atomic::Ordering::Release;
+    let forms = vec![
+        form("fabric", async |times| {
+            let mut took = Duration::ZERO;
+            for _ in 0..times {
+                turn.set(turn.get() + 1);
+                if me == 1 {
+                    for word in &local {
+                        fabric.store(word, 0)?;
+                    }
+                    written.store(turn.get(), Release);
+                    wait(added, turn.get())?;
+                } else {
+                    wait(written, turn.get())?;
+                    let begun = Instant::now();
+                    let mut i = 0;
+                    for _ in 0..WORDS {
+                        i = (i + STEP + fabric.fetch_add(&remote[i], 1).await? as usize) % WORDS;
+                    }
+                    black_box(i);
+                    took += begun.elapsed();
+                    added.store(turn.get(), Release);
+                }
+            }
+            Ok(Took::Part(took))
+        }),
+        form("lock xadd", async |times| {
+            let mut took = Duration::ZERO;
+            for _ in 0..times {
+                turn.set(turn.get() + 1);
+                if me == 1 {
+                    for i in 0..WORDS {
+                        bare.word(lines::DIRTY + i).store(0, Release);
+                    }
+                    written.store(turn.get(), Release);
+                    wait(added, turn.get())?;
+                } else {
+                    wait(written, turn.get())?;
+                    let begun = Instant::now();
+                    let mut i = 0;
+                    for _ in 0..WORDS {
+                        i = (i + STEP + bare.word(lines::DIRTY + i).fetch_add(1, AcqRel) as usize) % WORDS;
+                    }
+                    black_box(i);
+                    took += begun.elapsed();
+                    added.store(turn.get(), Release);
+                }
+            }
+            Ok(Took::Part(took))
+        }),
+    ];
+    pair.sampler.measure(case, 8, forms).await
+}
+
+/// Rank 1 waits in the fabric for a word that is not the one rank 0 puts to.
+async fn parked<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+    let Some(case) = pair.wants(&PARKED) else { return Ok(()) };
+    let (fabric, me) = (pair.fabric, pair.sampler.me);
+    let span = fabric.remote_span::<u64>(pair.region.at(PEER, 0), 1)?;
+    let release = fabric.remote_word::<u64>(pair.region.at(PEER, 2 * APART))?;
+    let own = RegionAccess::<F>::word::<u64>(&pair.region, fabric, 2 * APART as usize)?;
+    let mut turn = 0;
+    let forms = vec![form("fabric", async |times| {
+        turn += 1;
+        if me == 1 {
+            fabric.wait_until(&own, Deps::One(ME), |value| value >= turn).await?;
+            return Ok(Took::Part(Duration::ZERO));
+        }
+        std::thread::sleep(PARKING);
+        let begun = Instant::now();
+        for i in 0..times {
+            fabric.put(&span, [i]).await?;
+        }
+        let took = begun.elapsed();
+        fabric.put_word(&release, turn).await?;
+        Ok(Took::Part(took))
+    })];
+    pair.sampler.measure(case, 8, forms).await
+}

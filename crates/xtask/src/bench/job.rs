@@ -1,0 +1,168 @@
+//! One job of ranks that measure: processes, each this program executed again, or threads.
+
+use super::{
+    cases::{self, Plan},
+    limit::Bare,
+    lines,
+    progress::Progress,
+    sampling::Measured,
+};
+use core::sync::atomic::{AtomicBool, Ordering};
+use rdma_fabric::Program;
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::{
+    error::Error,
+    fs::{self, File},
+    os::fd::AsRawFd,
+    path::PathBuf,
+    process::{self, ExitCode},
+    thread,
+    time::Duration,
+};
+use tofu2_sim::shm::{self, Endpoint, Launcher, Threads};
+
+/// What the ranks run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Provider {
+    /// Processes.
+    Shm,
+    /// Threads of one process.
+    Threads,
+}
+
+impl Provider {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Provider::Shm => "shm",
+            Provider::Threads => "threads",
+        }
+    }
+}
+
+/// Which job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Ranks {
+    /// Two, each on its own core.
+    Pair,
+    /// Many on few cores.
+    Crowd,
+}
+
+impl Ranks {
+    fn number(self) -> usize {
+        match self {
+            Ranks::Pair => 2,
+            Ranks::Crowd => cases::CROWD,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Ranks::Pair => "pair",
+            Ranks::Crowd => "crowd",
+        }
+    }
+}
+
+/// What is asked of a job.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub(super) ranks: Ranks,
+    pub(super) provider: Provider,
+    pub(super) cases: Vec<String>,
+    pub(super) quick: bool,
+    pub(super) cores: Vec<usize>,
+}
+
+/// Run the job; what rank 0 measured.
+pub(super) fn run(job: &Job, progress: &Progress) -> Result<Vec<Measured>, Box<dyn Error>> {
+    let memory = memory_file("onesided-measuring-memory")?;
+    let results = memory_file("onesided-measuring-results")?;
+    Bare::size(&memory)?;
+    let plan = Plan {
+        cases: job.cases.clone(),
+        quick: job.quick,
+        cores: job.cores.clone(),
+        memory: path_of(&memory),
+        results: path_of(&results),
+    };
+    let bare = Bare::open(&plan.memory)?;
+    watched(&bare, progress, || -> Result<(), Box<dyn Error>> {
+        match job.provider {
+            Provider::Shm => {
+                let plan = serde_json::to_string(&plan)?;
+                let rank = ["bench-rank".into(), job.ranks.name().to_owned(), plan];
+                let launcher = Launcher::new(job.ranks.number()).grace(Duration::from_secs(1));
+                match launcher.command(std::env::current_exe()?, rank).run()? {
+                    0 => Ok(()),
+                    code => Err(format!("the measuring ranks ended with code {code}").into()),
+                }
+            }
+            Provider::Threads => {
+                let threads = Threads::new(job.ranks.number());
+                let measured = match job.ranks {
+                    Ranks::Pair => threads.run(&cases::measure_pair { plan: plan.clone() })?,
+                    Ranks::Crowd => threads.run(&cases::measure_crowd { plan: plan.clone() })?,
+                };
+                Ok(fs::write(&plan.results, serde_json::to_vec(&measured[0])?)?)
+            }
+        }
+    })?;
+    Ok(serde_json::from_slice(&fs::read(&plan.results)?)?)
+}
+
+/// Be a rank that [`run`] started.
+pub(super) fn be_rank(ranks: Ranks, plan: &str) -> Result<ExitCode, Box<dyn Error>> {
+    let plan: Plan = serde_json::from_str(plan)?;
+    let endpoint = Endpoint::from_env()?.ok_or("only `bench` starts its ranks")?;
+    match ranks {
+        Ranks::Pair => measure(endpoint, &cases::measure_pair { plan: plan.clone() }, &plan),
+        Ranks::Crowd => measure(endpoint, &cases::measure_crowd { plan: plan.clone() }, &plan),
+    }
+}
+
+fn measure(
+    endpoint: Endpoint,
+    program: &impl Program<Out = Vec<Measured>>,
+    plan: &Plan,
+) -> Result<ExitCode, Box<dyn Error>> {
+    use rdma_fabric::{Fabric, Rank};
+    let rank = endpoint.rank();
+    let measured = shm::run_rank(endpoint, program)?;
+    if rank == Rank::new(0) {
+        fs::write(&plan.results, serde_json::to_vec(&measured)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A nameless file in memory, gone with this process.
+fn memory_file(name: &str) -> Result<File, Box<dyn Error>> {
+    Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
+}
+
+/// Where this process's children find an open file of it.
+fn path_of(file: &File) -> PathBuf {
+    format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd()).into()
+}
+
+/// Run `job` and show meanwhile which case is under way.
+fn watched<T>(bare: &Bare, progress: &Progress, job: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut shown = 0;
+            while !over.load(Ordering::Acquire) {
+                thread::park_timeout(Progress::INTERVAL);
+                let now = bare.word(lines::PROGRESS).load(Ordering::Acquire);
+                if now != shown {
+                    shown = now;
+                    progress.show(cases::all().nth((now - 1) as usize));
+                }
+            }
+        });
+        let out = job();
+        over.store(true, Ordering::Release);
+        watcher.thread().unpark();
+        out
+    })
+}

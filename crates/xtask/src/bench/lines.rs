@@ -1,0 +1,48 @@
+//! Which line of the bare memory is whose.
+
+/// Not 0 once a rank gave up.
+pub(super) const ABANDONED: usize = 0;
+/// 1 + number of the case that is being measured.
+pub(super) const PROGRESS: usize = 1;
+/// Meetings of ranks 0 and 1, a line each.
+pub(super) const MET: usize = 2;
+/// Turn that rank 1 is asleep for.
+pub(super) const ASLEEP: usize = 4;
+/// Turn that is over; 4-byte word.
+pub(super) const TURN: usize = 5;
+/// Ranks that have come to the assembly.
+pub(super) const COME: usize = 6;
+/// Assemblies that are over; 4-byte word.
+pub(super) const ASSEMBLED: usize = 7;
+/// The ping-pong that classes samples, a line each way.
+pub(super) const PING_PONG: usize = 8;
+/// What rank 0 has decided: repetitions, or whether to go on.
+pub(super) const DECISION: usize = 10;
+/// Involuntary switches of each of up to 16 ranks in the last sample.
+pub(super) const SWITCHED: usize = 16;
+/// Picoseconds, or acquisitions, of each of up to 16 ranks in the last sample.
+pub(super) const TOOK: usize = 32;
+/// The word that a shape of rank 0 works on.
+pub(super) const OWNED: usize = 48;
+/// A word that holds 0 between any two operations: queue node of the bare lock, word of the bare compare-and-swap.
+pub(super) const ZERO: usize = 49;
+/// Tail of the bare queue lock.
+pub(super) const QUEUE: usize = 50;
+/// The futex mutex; 4-byte word.
+pub(super) const MUTEX: usize = 51;
+/// Not 0 when a crowd's sample is over.
+pub(super) const STOP: usize = 52;
+/// Flags there and back, beside the fabric's cases.
+pub(super) const FLAG: usize = 53;
+/// The same, of the machine's cases.
+pub(super) const MACHINE_FLAG: usize = 55;
+/// One line for both ways.
+pub(super) const ONE_LINE_FLAG: usize = 57;
+/// There and back inside shapes that alternate between the ranks: of words, of buffers, of the machine's cases.
+pub(super) const ALTERNATE: [usize; 3] = [58, 60, 62];
+/// Words that both ranks write in turn.
+pub(super) const DIRTY: usize = 64;
+/// How many those are.
+pub(super) const DIRTY_WORDS: usize = 64;
+/// A burst's words.
+pub(super) const BURST: usize = 128;

@@ -1,0 +1,137 @@
+//! How the ranks of a measurement wait for each other: over bare memory, so that the fabric under test has no part in it.
+
+use super::{limit::Bare, lines};
+use core::{
+    fmt,
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{AcqRel, Acquire, Release},
+    },
+    time::Duration,
+};
+use rustix::thread::futex;
+
+/// Another rank gave the measurement up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Abandoned;
+
+impl fmt::Display for Abandoned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("another rank gave the measurement up")
+    }
+}
+
+impl std::error::Error for Abandoned {}
+
+/// Looks before the first yield: some 50 µs, several times what a rank on its own core keeps another waiting.
+const SPINS: u32 = 20_000;
+/// How long a sleeper sleeps without looking whether somebody gave up.
+const NAP: Duration = Duration::from_millis(100);
+
+/// Spin until `word` is at least `value`.
+#[inline(always)]
+pub(super) fn until(word: &AtomicU64, value: u64, abandoned: &AtomicU64) -> Result<(), Abandoned> {
+    let mut spins = 0;
+    // Acquire: pairs with the release of whoever stores the value.
+    while word.load(Acquire) < value {
+        spins += 1;
+        if spins >= SPINS {
+            yield_now(abandoned)?;
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn yield_now(abandoned: &AtomicU64) -> Result<(), Abandoned> {
+    std::thread::yield_now();
+    if abandoned.load(Acquire) == 0 { Ok(()) } else { Err(Abandoned) }
+}
+
+/// One rank's place in the meetings.
+#[derive(Debug)]
+pub(super) struct Meeting<'a> {
+    bare: &'a Bare,
+    me: usize,
+    ranks: usize,
+    /// Spinning meetings so far.
+    met: u64,
+    /// Turns slept through, or during which the other slept.
+    turns: u32,
+}
+
+impl<'a> Meeting<'a> {
+    pub(super) fn new(bare: &'a Bare, me: usize, ranks: usize) -> Self {
+        Meeting { bare, me, ranks, met: 0, turns: 0 }
+    }
+
+    pub(super) fn abandoned(&self) -> &'a AtomicU64 {
+        self.bare.word(lines::ABANDONED)
+    }
+
+    /// Ranks 0 and 1 meet, spinning.
+    pub(super) fn meet(&mut self) -> Result<(), Abandoned> {
+        self.met += 1;
+        let (mine, other) = (self.bare.word(lines::MET + self.me), self.bare.word(lines::MET + 1 - self.me));
+        // Release: what this rank did before is visible to who leaves the meeting.
+        mine.store(self.met, Release);
+        until(other, self.met, self.abandoned())
+    }
+
+    /// Rank 1: sleep until rank 0 has had its turn.
+    pub(super) fn sleep_a_turn(&mut self) -> Result<(), Abandoned> {
+        self.turns += 1;
+        let over = self.bare.half(lines::TURN);
+        self.bare.word(lines::ASLEEP).store(self.turns.into(), Release);
+        loop {
+            // Acquire: pairs with the release in `end_turn`.
+            let seen = over.load(Acquire);
+            if seen >= self.turns {
+                return Ok(());
+            }
+            sleep(over, seen, self.abandoned())?;
+        }
+    }
+
+    /// Rank 0: wait until rank 1 goes to sleep.
+    pub(super) fn begin_turn(&mut self) -> Result<(), Abandoned> {
+        self.turns += 1;
+        until(self.bare.word(lines::ASLEEP), self.turns.into(), self.abandoned())
+    }
+
+    /// Rank 0: wake rank 1.
+    pub(super) fn end_turn(&mut self) {
+        let over = self.bare.half(lines::TURN);
+        over.store(self.turns, Release);
+        wake_all(over);
+    }
+
+    /// All ranks meet, sleeping. Any number of them.
+    pub(super) fn assemble(&mut self) -> Result<(), Abandoned> {
+        let generation = self.bare.half(lines::ASSEMBLED);
+        let seen = generation.load(Acquire);
+        // Acquire and release: the last to come has seen what all others did, and passes it on below.
+        if self.bare.word(lines::COME).fetch_add(1, AcqRel) + 1 == self.ranks as u64 {
+            self.bare.word(lines::COME).store(0, Release);
+            generation.fetch_add(1, AcqRel);
+            wake_all(generation);
+            return Ok(());
+        }
+        while generation.load(Acquire) == seen {
+            sleep(generation, seen, self.abandoned())?;
+        }
+        Ok(())
+    }
+}
+
+fn sleep(word: &core::sync::atomic::AtomicU32, seen: u32, abandoned: &AtomicU64) -> Result<(), Abandoned> {
+    let nap = futex::Timespec { tv_sec: 0, tv_nsec: NAP.subsec_nanos().into() };
+    // Woken, changed, interrupted or timed out: look again.
+    let _ = futex::wait(word, futex::Flags::empty(), seen, Some(&nap));
+    if abandoned.load(Acquire) == 0 { Ok(()) } else { Err(Abandoned) }
+}
+
+fn wake_all(word: &core::sync::atomic::AtomicU32) {
+    // Fails only for addresses that are no futex.
+    let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
+}

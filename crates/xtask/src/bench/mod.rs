@@ -1,0 +1,195 @@
+//! `cargo xtask bench`: what operations of the shared-memory fabric cost between two pinned ranks, beside what the machine
+//! itself allows, measured in the same run.
+//!
+//! `docs/performance.md` says how a figure is made and how to read it.
+
+mod cases;
+mod compare;
+mod goal;
+mod job;
+mod limit;
+mod lines;
+mod meeting;
+mod page;
+mod placement;
+mod progress;
+mod report;
+mod rows;
+mod sampling;
+mod table;
+
+use cases::Case;
+use clap::Args;
+use job::{Job, Provider, Ranks};
+use progress::Progress;
+use report::{Machine, Report, Run};
+use std::{
+    error::Error,
+    fs,
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Write the run as JSON; `-` is standard output, without the table.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Rewrite the part of this page between `<!-- bench:begin -->` and `<!-- bench:end -->`.
+    #[arg(long, value_name = "PAGE")]
+    markdown: Option<PathBuf>,
+    /// Measure only these cases; a name that ends with `*` stands for all that begin so.
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    only: Vec<String>,
+    /// Some ten seconds that show that the harness works; the figures say little.
+    #[arg(long)]
+    quick: bool,
+    /// What the ranks run on.
+    #[arg(long, value_enum, default_value = "shm")]
+    fabric: Provider,
+    /// Jobs in a row; their samples are put together. More of them see more of the machine's moods.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// Cores to bind ranks 0 and 1 to (default: the first two that are allowed).
+    #[arg(long, value_name = "CORE,CORE", value_delimiter = ',')]
+    cores: Vec<usize>,
+    /// List the cases.
+    #[arg(long)]
+    list: bool,
+    /// Measure nothing: compare two files that --json wrote, row by row.
+    #[arg(long, value_names = ["BEFORE", "AFTER"], num_args = 2)]
+    compare: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RankOptions {
+    ranks: Ranks,
+    plan: String,
+}
+
+pub(crate) fn run_rank(options: &RankOptions) -> Result<ExitCode, Box<dyn Error>> {
+    job::be_rank(options.ranks, &options.plan)
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+    let mut out = io::stdout().lock();
+    if let [before, after] = &options.compare[..] {
+        write!(out, "{}", compare::compare(before, after)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let chosen = chosen(&options.only)?;
+    if options.list {
+        for case in chosen {
+            writeln!(out, "{:22} {}", case.name, case.what)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Before the minute that a run takes, not after it.
+    let page =
+        options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
+    if let Some((_, page)) = &page {
+        page::rewritten(page, "")?;
+    }
+    let report = measure(options, &chosen)?;
+    if let Some((path, page)) = page {
+        fs::write(path, page::rewritten(&page, &table::markdown(&report))?)?;
+    }
+    match &options.json {
+        Some(path) if path.as_os_str() == "-" => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
+        Some(path) => {
+            fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
+            write!(out, "{}", table::terminal(&report))?;
+        }
+        None => write!(out, "{}", table::terminal(&report))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(options: &Options, chosen: &[&'static Case]) -> Result<Report, Box<dyn Error>> {
+    let cores = cores(&options.cores)?;
+    if cores.len() < 2 {
+        eprintln!("warning: both ranks share a core, so every figure is of class `any` and says little");
+    }
+    if cfg!(debug_assertions) {
+        eprintln!("warning: built without optimisation of a release; figures say little");
+    }
+    let mut machine = Machine::here(cores.clone());
+    let began = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let begun = Instant::now();
+    let rounds = if options.quick { 1 } else { usize::from(options.rounds) };
+    let progress = Progress::stderr(chosen.iter().map(|case| case.name).collect(), rounds);
+    let mut measured = Vec::new();
+    for round in 0..rounds {
+        progress.round(round, rounds);
+        for ranks in [Ranks::Pair, Ranks::Crowd] {
+            let of_job = chosen.iter().filter(|case| cases::is_crowded(case) == (ranks == Ranks::Crowd));
+            let cases: Vec<String> = of_job.map(|case| case.name.to_owned()).collect();
+            if !cases.is_empty() {
+                let job = Job { ranks, provider: options.fabric, cases, quick: options.quick, cores: cores.clone() };
+                measured.push(job::run(&job, &progress)?);
+            }
+        }
+    }
+    progress.end();
+    machine.load_after = report::load();
+    let run = Run {
+        command: command(),
+        fabric: options.fabric.name().to_owned(),
+        rounds,
+        quick: options.quick,
+        commit: report::commit(),
+        date: report::date(began),
+        seconds: begun.elapsed().as_secs_f64(),
+    };
+    Ok(Report { schema: report::SCHEMA, machine, run, rows: rows::rows(measured) })
+}
+
+/// This command as it is typed.
+fn command() -> String {
+    let args = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned());
+    ["cargo".to_owned(), "xtask".to_owned()].into_iter().chain(args).collect::<Vec<_>>().join(" ")
+}
+
+/// The cases that `only` names; all if it names none.
+fn chosen(only: &[String]) -> Result<Vec<&'static Case>, String> {
+    let named = |pattern: &str, case: &Case| match pattern.strip_suffix('*') {
+        Some(start) => case.name.starts_with(start),
+        None => case.name == pattern,
+    };
+    if let Some(unknown) = only.iter().find(|pattern| !cases::all().any(|case| named(pattern, case))) {
+        return Err(format!("no case is named {unknown}; `cargo xtask bench --list` names them all"));
+    }
+    Ok(cases::all().filter(|case| only.is_empty() || only.iter().any(|pattern| named(pattern, case))).collect())
+}
+
+/// The cores for ranks 0 and 1: those asked for, else the first that are allowed.
+fn cores(asked: &[usize]) -> Result<Vec<usize>, Box<dyn Error>> {
+    let allowed = placement::allowed_cores()?;
+    match asked {
+        [] => Ok(allowed.into_iter().take(2).collect()),
+        [a, b] if a != b => match asked.iter().find(|core| !allowed.contains(core)) {
+            Some(core) => Err(format!("--cores: core {core} is not among those allowed, {allowed:?}").into()),
+            None => Ok(asked.to_vec()),
+        },
+        _ => Err("--cores needs two different cores".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_patterns_find_them() {
+        let mut names: Vec<_> = cases::all().map(|case| case.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+        let of = |only: &[&str]| chosen(&only.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&[]).unwrap().len(), names.len());
+        assert_eq!(of(&["put"]).unwrap().len(), 1);
+        assert!(of(&["lock-*"]).unwrap().len() >= 2);
+        assert!(of(&["put", "nonsense"]).is_err());
+    }
+}

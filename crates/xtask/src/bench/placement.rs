@@ -1,0 +1,120 @@
+//! Where the ranks run, and how far apart their cores are at the moment.
+
+use super::{
+    limit::{self, Bare},
+    lines,
+    meeting::Abandoned,
+};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::{Deserialize, Serialize};
+use std::{fs::File, io, os::unix::fs::FileExt, time::Instant};
+
+/// Below so many nanoseconds one way a raw flag is *near*.
+const NEAR_NS: f64 = 110.0;
+/// Round trips of the ping-pong that count, after some that don't.
+const ROUND_TRIPS: u64 = 100;
+const WARM_UP: u64 = 20;
+
+/// How far apart the two ranks' cores were right before a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Class {
+    /// A raw flag takes less than 110 ns one way.
+    Near,
+    /// It takes longer.
+    Far,
+    /// All samples, whatever happened in them: too few were clean, or more ranks than cores.
+    Any,
+}
+
+impl Class {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Class::Near => "near",
+            Class::Far => "far",
+            Class::Any => "any",
+        }
+    }
+
+    /// The class that a ping-pong of so many nanoseconds one way stands for.
+    pub(super) fn of(ping_pong_ns: f64) -> Self {
+        if ping_pong_ns < NEAR_NS { Class::Near } else { Class::Far }
+    }
+}
+
+/// The cores this process may use, at least one.
+pub(super) fn allowed_cores() -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect())
+}
+
+/// Let the calling thread run on `core` only.
+pub(super) fn pin(core: usize) -> io::Result<()> {
+    if core >= CpuSet::MAX_CPU {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("there is no core {core}")));
+    }
+    let mut set = CpuSet::new();
+    set.set(core);
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// How often the calling thread was switched out though it wanted to run.
+#[derive(Debug)]
+pub(super) struct Switches {
+    status: File,
+    text: Vec<u8>,
+}
+
+impl Switches {
+    pub(super) fn of_this_thread() -> io::Result<Self> {
+        Ok(Switches { status: File::open("/proc/thread-self/status")?, text: vec![0; 8192] })
+    }
+
+    pub(super) fn count(&mut self) -> io::Result<u64> {
+        let len = self.status.read_at(&mut self.text, 0)?;
+        parse(&self.text[..len]).ok_or_else(|| io::Error::other("/proc/thread-self/status tells no switches"))
+    }
+}
+
+/// The number after `nonvoluntary_ctxt_switches:`.
+fn parse(status: &[u8]) -> Option<u64> {
+    let text = str::from_utf8(status).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"))?;
+    line.trim().parse().ok()
+}
+
+/// The raw flag ping-pong of ranks 0 and 1 that classes a sample.
+#[derive(Debug, Default)]
+pub(super) struct PingPong {
+    turn: u64,
+}
+
+impl PingPong {
+    /// One way, ns.
+    pub(super) fn measure(&mut self, bare: &Bare, me: usize) -> Result<f64, Abandoned> {
+        let (there, back) = (bare.word(lines::PING_PONG), bare.word(lines::PING_PONG + 1));
+        let abandoned = bare.word(lines::ABANDONED);
+        limit::flags(me, there, back, &mut self.turn, WARM_UP, abandoned)?;
+        let begun = Instant::now();
+        limit::flags(me, there, back, &mut self.turn, ROUND_TRIPS, abandoned)?;
+        Ok(begun.elapsed().as_secs_f64() * 1e9 / (2 * ROUND_TRIPS) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_are_found_in_a_status() {
+        assert_eq!(parse(b"Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t12\n"), Some(12));
+        assert_eq!(parse(b"voluntary_ctxt_switches:\t7\n"), None);
+        assert!(Switches::of_this_thread().unwrap().count().is_ok());
+    }
+
+    #[test]
+    fn the_classes_meet_at_110_ns() {
+        assert_eq!(Class::of(109.9), Class::Near);
+        assert_eq!(Class::of(110.0), Class::Far);
+    }
+}

@@ -1,0 +1,111 @@
+//! A run as a whole: on which machine, how, and its rows. This is what `--json` writes and `--compare` reads.
+
+use super::rows::Row;
+use serde::{Deserialize, Serialize};
+use std::{fs, process::Command};
+
+/// Version of the schema, described in `docs/performance.md`.
+pub(super) const SCHEMA: u32 = 1;
+
+/// Everything that is known about a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Report {
+    pub(super) schema: u32,
+    pub(super) machine: Machine,
+    pub(super) run: Run,
+    pub(super) rows: Vec<Row>,
+}
+
+/// What was measured on. Empty where the system does not tell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Machine {
+    pub(super) processor: String,
+    pub(super) kernel: String,
+    /// Cores the ranks were bound to.
+    pub(super) cores: Vec<usize>,
+    /// Load averages over 1, 5 and 15 minutes before the run.
+    pub(super) load_before: String,
+    /// The same after it.
+    pub(super) load_after: String,
+}
+
+/// How it was measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Run {
+    /// The options.
+    pub(super) command: String,
+    pub(super) fabric: String,
+    pub(super) rounds: usize,
+    pub(super) quick: bool,
+    /// Of the sources; with `+` if they were changed.
+    pub(super) commit: String,
+    /// When it began, UTC.
+    pub(super) date: String,
+    /// How long it took.
+    pub(super) seconds: f64,
+}
+
+impl Machine {
+    pub(super) fn here(cores: Vec<usize>) -> Self {
+        let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let field = |name: &str| {
+            let line = cpus.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|rest| rest.split_once(':')).map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+        };
+        let processor = format!("{} (family {} model {})", field("model name"), field("cpu family"), field("model\t"));
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
+        Machine { processor, kernel, cores, load_before: load(), load_after: String::new() }
+    }
+}
+
+/// The load averages.
+pub(super) fn load() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').take(3).collect::<Vec<_>>().join(" ")
+}
+
+/// The commit this was built from, as far as git tells.
+pub(super) fn commit() -> String {
+    let git = |args: &[&str]| {
+        let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else { return "unknown".to_owned() };
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"]).is_none_or(|changes| !changes.is_empty());
+    if changed { format!("{commit}+") } else { commit }
+}
+
+/// Seconds since 1970 as a date and a time of day.
+pub(super) fn date(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Civil from days (proleptic Gregorian): eras of 400 years that begin on 1 March.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_right_around_leap_days() {
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(951_782_399), "2000-02-28 23:59 UTC");
+        assert_eq!(date(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(date(951_868_800), "2000-03-01 00:00 UTC");
+        assert_eq!(date(1_798_761_599), "2026-12-31 23:59 UTC");
+    }
+
+    #[test]
+    fn the_machine_tells_something() {
+        assert!(!Machine::here(vec![0]).kernel.is_empty());
+        assert_eq!(load().split(' ').count(), 3);
+    }
+}
