@@ -7,7 +7,7 @@ use crate::{
     Amo, AtomicWord, Caps, Deps, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice, OpHandle,
     Operation, PutOptions, PutSource, Rank, Refused, Region, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
     join::{Either, race},
-    op::{self, Starting},
+    op::{self, Performing},
 };
 use bytemuck::Pod;
 use core::{fmt, future::Future, time::Duration};
@@ -273,32 +273,23 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     /// What makes the operation impossible. Its buffer is dropped then; use [`Fabric::try_post`] to keep it.
     #[inline(always)]
     fn post<O: Operation<Self>>(&self, op: O) -> impl Future<Output = Result<Self::Handle<O::Output>>> {
-        Starting::new(self, op, |fabric, mut op: O| async move {
-            loop {
-                fabric.room(op.notifies()).await?;
-                op = match op.start(fabric) {
-                    Ok(handle) => return Ok(handle),
-                    Err(Refused::Failed(error, _)) => return Err(error),
-                    Err(Refused::Full(op)) => op,
-                };
-            }
-        })
+        op::starting!(self, op)
     }
 
     /// Put and wait until the source is reusable; it comes back.
     ///
     /// # Errors
     /// As [`Fabric::post`], [`FabricError::LengthMismatch`].
-    #[inline]
+    #[inline(always)]
     fn put<T: Pod, S: PutSource<Self, T>>(&self, to: &RemoteSpan<Self, T>, from: S) -> impl Future<Output = Result<S>> {
-        async move { self.post(op::Put { to, from, options: PutOptions::default() }).await?.await }
+        Performing::new(op::starting!(self, op::Put { to, from, options: PutOptions::default() }))
     }
 
     /// Put with a notice at the target, and wait until the source is reusable.
     ///
     /// # Errors
     /// As [`Fabric::put`], [`FabricError::NoticeTooWide`].
-    #[inline]
+    #[inline(always)]
     fn put_notify<T: Pod, S: PutSource<Self, T>>(
         &self,
         to: &RemoteSpan<Self, T>,
@@ -306,7 +297,7 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
         data: u64,
     ) -> impl Future<Output = Result<S>> {
         let options = PutOptions { notice: Some(data), sps: 0 };
-        async move { self.post(op::Put { to, from, options }).await?.await }
+        Performing::new(op::starting!(self, op::Put { to, from, options }))
     }
 
     /// Put one word and wait until it has left. Written whole, never torn.
@@ -322,9 +313,9 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     ///
     /// # Errors
     /// As [`Fabric::post`], [`FabricError::LengthMismatch`].
-    #[inline]
+    #[inline(always)]
     fn get<T: Pod, D: GetSink<Self, T>>(&self, from: &RemoteSpan<Self, T>, to: D) -> impl Future<Output = Result<D>> {
-        async move { self.post(op::Get { from, to }).await?.await }
+        Performing::new(op::starting!(self, op::Get { from, to }))
     }
 
     /// Get one word. Read whole, never torn.
@@ -340,16 +331,16 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     ///
     /// # Errors
     /// As [`Fabric::post`].
-    #[inline]
+    #[inline(always)]
     fn atomic<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, amo: Amo<W>) -> impl Future<Output = Result<W>> {
-        async move { self.post(op::Atomic { word, amo }).await?.await }
+        Performing::new(op::starting!(self, op::Atomic { word, amo }))
     }
 
     /// Add, wrapping; returns the value before.
     ///
     /// # Errors
     /// As [`Fabric::post`].
-    #[inline]
+    #[inline(always)]
     fn fetch_add<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, add: W) -> impl Future<Output = Result<W>> {
         self.atomic(word, Amo::Add(add))
     }
@@ -358,7 +349,7 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     ///
     /// # Errors
     /// As [`Fabric::post`].
-    #[inline]
+    #[inline(always)]
     fn swap<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, new: W) -> impl Future<Output = Result<W>> {
         self.atomic(word, Amo::Swap(new))
     }
@@ -367,7 +358,7 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     ///
     /// # Errors
     /// As [`Fabric::post`].
-    #[inline]
+    #[inline(always)]
     fn compare_swap<W: AtomicWord>(
         &self,
         word: &RemoteWord<Self, W>,
@@ -381,7 +372,7 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     ///
     /// # Errors
     /// As [`Fabric::post`].
-    #[inline]
+    #[inline(always)]
     fn fetch_or<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, bits: W) -> impl Future<Output = Result<W>> {
         self.atomic(word, Amo::Or(bits))
     }
@@ -390,7 +381,7 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     ///
     /// # Errors
     /// As [`Fabric::post`].
-    #[inline]
+    #[inline(always)]
     fn fetch_and<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, bits: W) -> impl Future<Output = Result<W>> {
         self.atomic(word, Amo::And(bits))
     }

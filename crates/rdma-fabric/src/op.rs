@@ -202,6 +202,23 @@ pub(crate) struct Starting<'a, F, Op, Otherwise, Waiting> {
     waiting: Option<Pin<Box<Waiting>>>,
 }
 
+/// The [`Starting`] that waits for room in the target's queue.
+macro_rules! starting {
+    ($fabric:expr, $op:expr) => {
+        $crate::op::Starting::new($fabric, $op, |fabric: &Self, mut op| async move {
+            loop {
+                fabric.room(op.notifies()).await?;
+                op = match op.start(fabric) {
+                    Ok(handle) => return Ok(handle),
+                    Err(Refused::Failed(error, _)) => return Err(error),
+                    Err(Refused::Full(op)) => op,
+                };
+            }
+        })
+    };
+}
+pub(crate) use starting;
+
 impl<'a, F: Fabric, Op: Operation<F>, Otherwise, Waiting> Starting<'a, F, Op, Otherwise, Waiting>
 where
     Otherwise: FnOnce(&'a F, Op) -> Waiting,
@@ -234,5 +251,46 @@ where
         }
         let waiting = self.waiting.as_mut().expect("a future is not polled after its end");
         waiting.as_mut().poll(cx)
+    }
+}
+
+/// [`Starting`], and then the operation's handle: posts when first polled and waits for the end.
+pub(crate) struct Performing<'a, F: Fabric, Op: Operation<F>, Otherwise, Waiting> {
+    starting: Starting<'a, F, Op, Otherwise, Waiting>,
+    handle: Option<F::Handle<Op::Output>>,
+}
+
+impl<'a, F: Fabric, Op: Operation<F>, Otherwise, Waiting> Performing<'a, F, Op, Otherwise, Waiting> {
+    #[inline(always)]
+    pub(crate) fn new(starting: Starting<'a, F, Op, Otherwise, Waiting>) -> Self {
+        Performing { starting, handle: None }
+    }
+}
+
+// As `Starting`; handles are `Unpin`.
+impl<F: Fabric, Op: Operation<F>, Otherwise, Waiting> Unpin for Performing<'_, F, Op, Otherwise, Waiting> {}
+
+impl<'a, F: Fabric, Op: Operation<F>, Otherwise, Waiting> Future for Performing<'a, F, Op, Otherwise, Waiting>
+where
+    Otherwise: FnOnce(&'a F, Op) -> Waiting,
+    Waiting: Future<Output = Result<F::Handle<Op::Output>>>,
+{
+    type Output = Result<Op::Output>;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut handle = match self.handle.take() {
+            Some(handle) => handle,
+            None => match Pin::new(&mut self.starting).poll(cx) {
+                Poll::Ready(Ok(handle)) => handle,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            },
+        };
+        let outcome = Pin::new(&mut handle).poll(cx);
+        if outcome.is_pending() {
+            self.handle = Some(handle);
+        }
+        outcome
     }
 }

@@ -159,6 +159,15 @@ impl Control {
     pub(super) fn set_ended(&self, rank: usize) {
         // SeqCst: includes the release that pairs with the acquire in `has_ended`; see `Job::attached`.
         self.card(rank, layout::CARD_ENDED).store(1, SeqCst);
+        // Release: pairs with the acquire in `anybody_ended`.
+        self.word(layout::ENDED).store(1, SeqCst);
+    }
+
+    /// Whether [`Control::has_ended`] is true of any rank.
+    #[inline]
+    pub(super) fn anybody_ended(&self) -> bool {
+        // Acquire: pairs with the store in `set_ended`.
+        self.word(layout::ENDED).load(Acquire) != 0
     }
 
     /// Complete what `rank` may have begun in [`Control::advance`] when it ended.

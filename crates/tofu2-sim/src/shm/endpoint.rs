@@ -10,7 +10,8 @@ use super::{
     notice_ring,
     own::{Own, Pages, Region},
     place::Place,
-    regions, symmetric, waiting,
+    regions, symmetric,
+    waiting::{self, Look},
     wakers::Wakers,
 };
 use core::{
@@ -137,6 +138,7 @@ impl Endpoint {
     }
 
     /// A put that leaves a notice: room first, then the bytes, then the notice.
+    #[inline(always)]
     fn put_with_notice(
         &self,
         to: &Place,
@@ -149,7 +151,10 @@ impl Endpoint {
         if let Some(error) = objection(to, &from, align) {
             return Err(Refused::Failed(error, ()));
         }
-        let claim = notice_ring::claim(target, self.me()).ok_or(Refused::Full(()))?;
+        let claim = match notice_ring::claim(target, self.me()) {
+            Ok(claim) => claim.ok_or(Refused::Full(()))?,
+            Err(damaged) => return Err(Refused::Failed(damaged.error(to.addr().rank), ())),
+        };
         if let Err(error) = Self::transfer(to, from, align) {
             notice_ring::withdraw(target, claim);
             // Notices of others may be ready behind it.
@@ -157,20 +162,22 @@ impl Endpoint {
             return Err(Refused::Failed(error, ()));
         }
         let RemoteAddr { region, offset, .. } = to.addr();
-        // False only if this rank's card says that it has ended: nobody is told then.
-        let _ = notice_ring::publish(target, claim, data, region, offset + to.len() as u64);
+        notice_ring::publish(target, claim, data, region, offset + to.len() as u64);
         to.piece.ring();
         target.ring_for_notice();
         Ok(())
     }
 
+    #[inline(always)]
     fn take_notice(&self) -> Result<Option<Notice>> {
-        if notice_ring::is_empty(&self.0.segment) {
+        let control = &self.job().control;
+        let anybody_ended = || control.anybody_ended();
+        if notice_ring::is_empty(&self.0.segment) && !anybody_ended() {
             return Ok(None);
         }
         let _one = self.0.consumer.lock().unwrap_or_else(PoisonError::into_inner);
-        let job = self.job();
-        notice_ring::consume(&self.0.segment, self.me(), job.plan.ranks, |rank| job.control.has_ended(rank.index()))
+        let has_ended = |rank: Rank| control.has_ended(rank.index());
+        notice_ring::consume(&self.0.segment, self.me(), self.ranks(), anybody_ended, has_ended)
     }
 
     /// The moment as the system tells it; `None` if that is out of its range.
@@ -363,23 +370,24 @@ impl Fabric for Endpoint {
         ready(Ok(()))
     }
 
-    #[inline]
+    #[inline(always)]
     fn wait_until<W: AtomicWord>(
         &self,
         word: &LocalWord<Self, W>,
         deps: Deps<'_>,
-        mut until: impl FnMut(W) -> bool,
+        until: impl FnMut(W) -> bool,
     ) -> impl Future<Output = Result<W>> {
         let watch = Watch::Word(word.loc().piece.offset());
-        waiting::until_found(self, deps, watch, move || self.load(word).map(|value| until(value).then_some(value)))
+        waiting::until_found(self, deps, watch, WordLook { endpoint: self, word, until })
     }
 
     fn try_notice(&self) -> Result<Option<Notice>> {
         self.take_notice()
     }
 
+    #[inline(always)]
     fn next_notice(&self, deps: Deps<'_>) -> impl Future<Output = Result<Notice>> {
-        waiting::until_found(self, deps, Watch::Notice, || self.take_notice())
+        waiting::until_found(self, deps, Watch::Notice, NoticeLook(self))
     }
 
     fn now(&self) -> Time {
@@ -488,6 +496,35 @@ impl Fabric for Endpoint {
             let place = from.loc();
             place.piece.load(W::BYTES).map(W::from_bits).ok_or_else(|| place.refusal(W::BYTES, W::BYTES))
         })
+    }
+}
+
+/// Looks for a word that satisfies a predicate.
+struct WordLook<'a, 'w, W: AtomicWord, Until> {
+    endpoint: &'a Endpoint,
+    word: &'w LocalWord<Endpoint, W>,
+    until: Until,
+}
+
+impl<W: AtomicWord, Until: FnMut(W) -> bool> Look for WordLook<'_, '_, W, Until> {
+    type Found = W;
+
+    #[inline(always)]
+    fn look(&mut self) -> Result<Option<W>> {
+        let value = self.endpoint.load(self.word)?;
+        Ok((self.until)(value).then_some(value))
+    }
+}
+
+/// Looks for the next notice.
+struct NoticeLook<'a>(&'a Endpoint);
+
+impl Look for NoticeLook<'_> {
+    type Found = Notice;
+
+    #[inline(always)]
+    fn look(&mut self) -> Result<Option<Notice>> {
+        self.0.take_notice()
     }
 }
 

@@ -19,9 +19,11 @@ pub(super) const BELL: usize = 8;
 /// `u64`, what a parked rank waits for.
 pub(super) const WATCH: usize = 16;
 /// `u64`, position of the oldest notice; written by the owner.
-pub(super) const RING_HEAD: usize = CACHE_LINE;
-/// `u64`, where producers start to look for room; written by all, only a hint.
-pub(super) const RING_TAIL: usize = 2 * CACHE_LINE;
+pub(super) const RING_HEAD: usize = 1024;
+/// `u64`, the next free position of the notice ring and who took the last; written by producers.
+pub(super) const RING_TAIL: usize = 2048;
+/// `u64`, what a producer found at the head last. On the tail's line: only producers touch it.
+pub(super) const RING_SEEN: usize = RING_TAIL + 8;
 /// First entry of the region table.
 pub(super) const TABLE: usize = 4096;
 /// Bytes of a table entry.
@@ -36,8 +38,10 @@ pub(super) const RING: usize = TABLE + SLOTS * ENTRY;
 pub(super) const RING_SLOT: usize = 32;
 /// Notices that fit into a rank's ring; a power of two.
 pub(super) const RING_CAPACITY: usize = 4096;
+/// First claim word of the notice ring.
+pub(super) const RING_CLAIMS: usize = RING + RING_CAPACITY * RING_SLOT;
 /// First byte of the heap.
-pub(super) const HEAP: usize = (RING + RING_CAPACITY * RING_SLOT).next_multiple_of(PAGE);
+pub(super) const HEAP: usize = (RING_CLAIMS + RING_CAPACITY * 8).next_multiple_of(PAGE);
 
 /// `u64`, [`MAGIC_VALUE`].
 pub(super) const MAGIC: usize = 0;
@@ -55,6 +59,8 @@ pub(super) const NO_HEAVY_BARRIER: usize = 40;
 pub(super) const CHANGES: usize = CACHE_LINE;
 /// `u64`, 1 + the rank that was lost first, or 0.
 pub(super) const FIRST_LOST: usize = CACHE_LINE + 8;
+/// `u64`, not 0 once any rank's process was reaped.
+pub(super) const ENDED: usize = CACHE_LINE + 16;
 /// `u64`, number of arrivals at phases of symmetric allocations; only a hint whom to wake.
 pub(super) const ARRIVALS: usize = 2 * CACHE_LINE;
 /// First card.
@@ -81,7 +87,7 @@ const SIDE: usize = SIDE_DROPPED + SYMMETRIC_SLOTS / 8;
 pub(super) const CARD: usize = CARD_SIDES[1] + SIDE;
 
 /// What [`MAGIC`] holds: name and version of this layout.
-pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x02\0");
+pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x03\0");
 
 /// Length of a segment with a heap of `heap` bytes.
 pub(super) fn segment_bytes(heap: usize) -> Option<usize> {

@@ -1,48 +1,191 @@
 //! Notices of a rank: a bounded ring with many producers and one consumer, in the consumer's segment.
 //!
-//! Position `p` of the endless sequence of notices has slot `p % CAPACITY` in lap `p / CAPACITY`. A slot's state word
-//! packs (lap, claiming rank, stage):
+//! Position `p` of the endless sequence of notices has slot `p % CAPACITY` in lap `p / CAPACITY`. The *tail* packs the
+//! next free position and who took the one before it; a producer takes a position by compare-and-swap on the tail. From then on
+//! the slot is its own, and plain stores do: the payload, then the state word, which packs (lap, rank, stage). The
+//! consumer waits for the state at its *head* to be READY, or VOID if there is no notice after all, in that position's lap, so
+//! nobody need clear slots.
 //!
-//! ```text
-//! (lap, 0, FREE) --producer: CAS--> (lap, rank, CLAIMED) --CAS--> (lap, rank, READY) --consumer--> (lap + 1, 0, FREE)
-//!                                        |---- the rank has ended: consumer, CAS -------------------^
-//!                                        '-CAS--> (lap, rank, VOID) --consumer, no notice-----------^
-//! ```
-//! A producer that dies between claim and publication therefore blocks nobody for good. Only a claim of a rank that has
-//! *ended*, of which no code runs, is skipped: a rank that is merely lost, or has left, may have a thread that still
-//! writes its payload into the slot, and will hand it over. (Threads of a living process always do.) The tail says where to
-//! start looking for a free slot; it is only a hint that anybody moves on, checked against the head before use. Since
-//! a producer only ever moves to higher positions, notices of one producer arrive in posting order.
+//! That costs a notice the least: the tail's line stays with the producers and the head's with the consumer, who reads it only
+//! when the ring looks full (*seen* is what a producer read last); of the slot's line there is one transfer, which the
+//! compare-and-swap, being before the put's bytes, does not wait for.
+//!
+//! # Death
+//! A producer that dies with a claim blocks nobody for good: the claim of a rank that has *ended*, of which no code runs, is
+//! skipped. (A rank that is merely lost, or has left, may have a thread that still writes into the slot, and will hand it over.
+//! Threads of a living process always do.) Whose claim it is stands in the tail until the next position is taken; whoever takes
+//! that writes it, before, into the position's *claim* word. Only if some rank has ended does the consumer look at either.
+//!
+//! Positions wrap at 2³⁹.
 
 use super::{layout, mapping::Mapping};
 use core::sync::atomic::{
     AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    Ordering::{self, AcqRel, Acquire, Relaxed, Release},
 };
 use rdma_fabric::{FabricError, Notice, Rank, RegionKey};
+use std::sync::Arc;
 
-const CAPACITY: u64 = layout::RING_CAPACITY as u64;
+/// A shared word; the tests implement it for loom's.
+pub(super) trait Word {
+    fn load(&self, order: Ordering) -> u64;
+    fn store(&self, value: u64, order: Ordering);
+    /// Make it `new` if it holds `current`; what it holds otherwise.
+    fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64>;
+}
+
+impl Word for AtomicU64 {
+    #[inline(always)]
+    fn load(&self, order: Ordering) -> u64 {
+        AtomicU64::load(self, order)
+    }
+    #[inline(always)]
+    fn store(&self, value: u64, order: Ordering) {
+        AtomicU64::store(self, value, order);
+    }
+    #[inline(always)]
+    fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64> {
+        self.compare_exchange(current, new, success, failure).map(drop)
+    }
+}
+
+/// The words of a ring.
+pub(super) trait Ring {
+    type Word: Word;
+    /// Number of slots, a power of two.
+    const CAPACITY: u64;
+    /// Position of the oldest notice; written by the owner.
+    fn head(&self) -> &Self::Word;
+    /// The next position to be taken, and by whom the last was.
+    fn tail(&self) -> &Self::Word;
+    /// What a producer found at the head last.
+    fn seen(&self) -> &Self::Word;
+    /// Who claimed slot `index`, once somebody has claimed the next.
+    fn claim(&self, index: usize) -> &Self::Word;
+    /// Word `field` of slot `index`: 0 is the state, 1 to 3 the payload.
+    fn slot(&self, index: usize, field: usize) -> &Self::Word;
+}
+
+impl Ring for Mapping {
+    type Word = AtomicU64;
+    const CAPACITY: u64 = layout::RING_CAPACITY as u64;
+
+    #[inline]
+    fn head(&self) -> &AtomicU64 {
+        self.word(layout::RING_HEAD)
+    }
+    #[inline]
+    fn tail(&self) -> &AtomicU64 {
+        self.word(layout::RING_TAIL)
+    }
+    #[inline]
+    fn seen(&self) -> &AtomicU64 {
+        self.word(layout::RING_SEEN)
+    }
+    #[inline]
+    fn claim(&self, index: usize) -> &AtomicU64 {
+        self.word(layout::RING_CLAIMS + index * 8)
+    }
+    #[inline]
+    fn slot(&self, index: usize, field: usize) -> &AtomicU64 {
+        self.word(layout::RING + index * layout::RING_SLOT + 8 * field)
+    }
+}
+
+impl<R: Ring> Ring for Arc<R> {
+    type Word = R::Word;
+    const CAPACITY: u64 = R::CAPACITY;
+
+    #[inline]
+    fn head(&self) -> &R::Word {
+        (**self).head()
+    }
+    #[inline]
+    fn tail(&self) -> &R::Word {
+        (**self).tail()
+    }
+    #[inline]
+    fn seen(&self) -> &R::Word {
+        (**self).seen()
+    }
+    #[inline]
+    fn claim(&self, index: usize) -> &R::Word {
+        (**self).claim(index)
+    }
+    #[inline]
+    fn slot(&self, index: usize, field: usize) -> &R::Word {
+        (**self).slot(index, field)
+    }
+}
+
+/// Bits of the tail that name a rank, plus one.
+const RANK_BITS: u32 = 25;
+/// Positions are below this, and wrap.
+const POSITIONS: u64 = 1 << (u64::BITS - RANK_BITS);
+
+/// Never written: only in lap 0.
 const FREE: u64 = 0;
+/// In a claim word.
 const CLAIMED: u64 = 1;
 const READY: u64 = 2;
 const VOID: u64 = 3;
 
-/// The state word: lap (32 bits), rank (30 bits), stage (2 bits).
-fn pack(position: u64, rank: u32, stage: u64) -> u64 {
-    (position / CAPACITY) << 32 | u64::from(rank) << 2 | stage
+/// The state and the claim word: lap (32 bits), rank (30 bits), stage (2 bits).
+fn pack<R: Ring>(position: u64, rank: u32, stage: u64) -> u64 {
+    lap_of::<R>(position) << 32 | u64::from(rank) << 2 | stage
 }
 
-fn lap(state: u64) -> u32 {
-    (state >> 32) as u32
+fn lap_of<R: Ring>(position: u64) -> u64 {
+    position % POSITIONS / R::CAPACITY
 }
 
 fn rank(state: u64) -> u32 {
     (state as u32) >> 2
 }
 
-fn slot(segment: &Mapping, position: u64, field: usize) -> &AtomicU64 {
-    let index = (position % CAPACITY) as usize;
-    segment.word(layout::RING + index * layout::RING_SLOT + 8 * field)
+/// How many positions `later` is after `earlier`.
+fn distance(later: u64, earlier: u64) -> u64 {
+    later.wrapping_sub(earlier) % POSITIONS
+}
+
+/// What a state or claim word says, seen from a position that the slot is to serve.
+#[derive(Debug, PartialEq)]
+enum Said {
+    /// Nothing about this lap.
+    Nothing,
+    /// Said for it.
+    Now { rank: u32, stage: u64 },
+    /// Said for a later one.
+    Later,
+}
+
+fn read<R: Ring>(word: u64, position: u64) -> Said {
+    let stage = word & 3;
+    let laps = POSITIONS / R::CAPACITY;
+    match lap_of::<R>(position).wrapping_sub(word >> 32) % laps {
+        _ if stage == FREE => Said::Nothing,
+        0 => Said::Now { rank: rank(word), stage },
+        behind if behind < laps / 2 => Said::Nothing,
+        _ => Said::Later,
+    }
+}
+
+fn slot<R: Ring>(ring: &R, position: u64, field: usize) -> &R::Word {
+    ring.slot((position % R::CAPACITY) as usize, field)
+}
+
+fn claim_word<R: Ring>(ring: &R, position: u64) -> &R::Word {
+    ring.claim((position % R::CAPACITY) as usize)
+}
+
+fn pack_tail(position: u64, rank: u32) -> u64 {
+    position << RANK_BITS | (u64::from(rank) + 1)
+}
+
+/// The next position, and the rank that took the one before, if any was.
+fn unpack_tail(tail: u64) -> (u64, Option<u32>) {
+    let rank = (tail % (1 << RANK_BITS)) as u32;
+    (tail >> RANK_BITS, rank.checked_sub(1))
 }
 
 /// A slot that a producer has claimed and must publish. Forgetting it blocks the ring until the rank has ended.
@@ -53,122 +196,167 @@ pub(super) struct Claim {
     rank: u32,
 }
 
-/// Claim a slot of `segment`'s ring for `me`; `None` if it is full.
-pub(super) fn claim(segment: &Mapping, me: Rank) -> Option<Claim> {
-    let tail = segment.word(layout::RING_TAIL);
-    let mut position = start(segment);
+/// The ring's words contradict each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Damaged;
+
+impl Damaged {
+    /// Of the ring of `rank`.
+    pub(super) fn error(self, rank: Rank) -> FabricError {
+        FabricError::Corrupt { rank, what: "the notice ring" }
+    }
+}
+
+/// Claim a slot of `ring` for `me`; `None` if it is full.
+///
+/// # Errors
+/// [`Damaged`] if head and tail are further apart than the ring is long.
+#[inline]
+pub(super) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damaged> {
+    let rank = me.number();
+    // Acquire: pairs with the release below, which the next release passes on to `consume`.
+    let mut tail = ring.tail().load(Acquire);
     loop {
-        let state = slot(segment, position, 0);
-        // Acquire: pairs with the release in `consume`, so that the payload may be overwritten.
-        let now = state.load(Acquire);
-        let free = pack(position, 0, FREE);
-        if now == free {
-            let claimed = pack(position, me.number(), CLAIMED);
-            if state.compare_exchange(free, claimed, AcqRel, Relaxed).is_ok() {
-                tail.fetch_max(position + 1, Relaxed);
-                return Some(Claim { position, rank: me.number() });
-            }
-        } else if lap(free).wrapping_sub(lap(now)) as i32 > 0 {
-            // Not consumed since the last lap. The head may have moved since the start was chosen.
-            return None;
+        let (position, last) = unpack_tail(tail);
+        // Acquire: pairs with the release in `look_at_head`, which passes on that the slot's payload was read.
+        if distance(position, ring.seen().load(Acquire)) >= R::CAPACITY && !look_at_head(ring, position)? {
+            return Ok(None);
         }
-        // Somebody else has this position.
-        position += 1;
-        tail.fetch_max(position, Relaxed);
-        if position > segment.word(layout::RING_HEAD).load(Acquire).saturating_add(CAPACITY) {
-            return None;
+        if let Some(last) = last {
+            keep_name(ring, position.wrapping_sub(1) % POSITIONS, last);
+        }
+        // Release: pairs with the acquire in `consume`: the name of who took the position before is kept.
+        match ring.tail().replace(tail, pack_tail((position + 1) % POSITIONS, rank), AcqRel, Acquire) {
+            Ok(()) => return Ok(Some(Claim { position, rank })),
+            Err(now) => tail = now,
         }
     }
 }
 
-/// The tail, or the head if the tail can't be right.
-fn start(segment: &Mapping) -> u64 {
-    let head = segment.word(layout::RING_HEAD).load(Acquire).min(u64::MAX >> 1);
-    let tail = segment.word(layout::RING_TAIL).load(Relaxed);
-    if (head..=head + CAPACITY).contains(&tail) { tail } else { head }
+/// Whether there is room for `position`, by the head itself.
+#[cold]
+fn look_at_head<R: Ring>(ring: &R, position: u64) -> Result<bool, Damaged> {
+    // Acquire: pairs with the release in `consume`, so that the payload may be overwritten.
+    let head = ring.head().load(Acquire) % POSITIONS;
+    // Release: pairs with the acquire in `claim`.
+    ring.seen().store(head, Release);
+    match distance(position, head) {
+        ahead if ahead < R::CAPACITY => Ok(true),
+        ahead if ahead == R::CAPACITY => Ok(false),
+        // By now the tail may be a lap further on, but then so is the head.
+        _ if unpack_tail(ring.tail().load(Acquire)).0 != position => Ok(true),
+        _ => Err(Damaged),
+    }
+}
+
+/// Write down that `rank` took `position`. Whether it has handed it over is not looked at: the slot's line is where the
+/// consumer looks, and fetching it from there takes longer than all the rest.
+#[inline]
+fn keep_name<R: Ring>(ring: &R, position: u64, rank: u32) {
+    let word = claim_word(ring, position);
+    let now = word.load(Relaxed);
+    if read::<R>(now, position) == Said::Nothing {
+        // Fails if somebody else was faster; the name is the same.
+        let _ = word.replace(now, pack::<R>(position, rank, CLAIMED), Relaxed, Relaxed);
+    }
 }
 
 /// Whether [`claim`] is worth a try.
-pub(super) fn has_room(segment: &Mapping) -> bool {
-    let position = start(segment);
-    lap(pack(position, 0, FREE)).wrapping_sub(lap(slot(segment, position, 0).load(Acquire))) as i32 <= 0
+pub(super) fn has_room<R: Ring>(ring: &R) -> bool {
+    distance(unpack_tail(ring.tail().load(Relaxed)).0, ring.head().load(Relaxed)) != R::CAPACITY
 }
 
-/// Fill in and hand over a claimed slot. Whether it was still ours.
-pub(super) fn publish(segment: &Mapping, claim: Claim, data: u64, region: RegionKey, end: u64) -> bool {
+/// Fill in and hand over a claimed slot.
+#[inline]
+pub(super) fn publish<R: Ring>(ring: &R, claim: Claim, data: u64, region: RegionKey, end: u64) {
     let position = claim.position;
-    slot(segment, position, 1).store(data, Relaxed);
-    slot(segment, position, 2).store(region.to_bits(), Relaxed);
-    slot(segment, position, 3).store(end, Relaxed);
+    slot(ring, position, 1).store(data, Relaxed);
+    slot(ring, position, 2).store(region.to_bits(), Relaxed);
+    slot(ring, position, 3).store(end, Relaxed);
     // The put's bytes and the payload come before.
-    hand_over(segment, &claim, READY)
+    hand_over(ring, claim, READY);
 }
 
 /// Give a claimed slot up without a notice.
-pub(super) fn withdraw(segment: &Mapping, claim: Claim) {
-    hand_over(segment, &claim, VOID);
+pub(super) fn withdraw<R: Ring>(ring: &R, claim: Claim) {
+    hand_over(ring, claim, VOID);
 }
 
-fn hand_over(segment: &Mapping, claim: &Claim, stage: u64) -> bool {
-    let &Claim { position, rank } = claim;
-    // Release: pairs with the acquire in `consume`.
-    slot(segment, position, 0)
-        .compare_exchange(pack(position, rank, CLAIMED), pack(position, rank, stage), Release, Relaxed)
-        .is_ok()
-}
-
-/// Whether [`consume`] would find nothing.
 #[inline]
-pub(super) fn is_empty(segment: &Mapping) -> bool {
-    let head = segment.word(layout::RING_HEAD).load(Relaxed);
-    slot(segment, head, 0).load(Relaxed) == pack(head, 0, FREE)
+fn hand_over<R: Ring>(ring: &R, Claim { position, rank }: Claim, stage: u64) {
+    // Release: pairs with the acquire in `consume`.
+    slot(ring, position, 0).store(pack::<R>(position, rank, stage), Release);
+}
+
+/// Whether [`consume`] would find nothing, unless a rank has ended.
+#[inline]
+pub(super) fn is_empty<R: Ring>(ring: &R) -> bool {
+    let head = ring.head().load(Relaxed);
+    read::<R>(slot(ring, head, 0).load(Relaxed), head) == Said::Nothing
 }
 
 /// The oldest notice, if one is ready. One consumer at a time. `has_ended` tells which producers will never
-/// write again.
+/// write again; `anybody_ended` whether there are any.
 ///
 /// # Errors
-/// [`FabricError::Corrupt`] if the slot holds what no producer writes.
-pub(super) fn consume(
-    segment: &Mapping,
+/// [`FabricError::Corrupt`] if a slot, its claim or the tail holds what no producer writes.
+#[inline(always)]
+pub(super) fn consume<R: Ring>(
+    ring: &R,
     me: Rank,
     ranks: usize,
+    anybody_ended: impl Fn() -> bool,
     has_ended: impl Fn(Rank) -> bool,
 ) -> Result<Option<Notice>, FabricError> {
-    let head_word = segment.word(layout::RING_HEAD);
     loop {
-        let head = head_word.load(Relaxed);
-        let state = slot(segment, head, 0);
-        // Acquire: pairs with the release in `publish`.
-        let now = state.load(Acquire);
-        let from = rank(now);
-        let stage = now & 3;
-        if now == pack(head, 0, FREE) {
-            return Ok(None);
-        }
-        if lap(now) != lap(pack(head, 0, FREE)) || from as usize >= ranks || stage == FREE {
-            return Err(FabricError::Corrupt { rank: me, what: "a slot of the notice ring" });
-        }
-        let notice = Notice {
-            from: Rank::new(from),
-            data: slot(segment, head, 1).load(Relaxed),
-            region: RegionKey::from_bits(slot(segment, head, 2).load(Relaxed)),
-            end: slot(segment, head, 3).load(Relaxed),
+        let head = ring.head().load(Relaxed) % POSITIONS;
+        // Acquire: pairs with the release in `hand_over`.
+        let notice = match read::<R>(slot(ring, head, 0).load(Acquire), head) {
+            Said::Now { rank, stage: READY } if (rank as usize) < ranks => Some(Notice {
+                from: Rank::new(rank),
+                data: slot(ring, head, 1).load(Relaxed),
+                region: RegionKey::from_bits(slot(ring, head, 2).load(Relaxed)),
+                end: slot(ring, head, 3).load(Relaxed),
+            }),
+            Said::Now { stage: VOID, .. } => None,
+            Said::Nothing if !anybody_ended() => return Ok(None),
+            Said::Nothing => match claimant(ring, head, me)? {
+                Some(rank) if (rank as usize) < ranks && has_ended(Rank::new(rank)) => {
+                    // It may have gone on before it ended.
+                    if read::<R>(slot(ring, head, 0).load(Acquire), head) != Said::Nothing {
+                        continue;
+                    }
+                    None
+                }
+                _ => return Ok(None),
+            },
+            _ => return Err(Damaged.error(me)),
         };
-        if stage == CLAIMED && !has_ended(notice.from) {
-            return Ok(None);
-        }
-        // Release: pairs with the acquire in `claim`. By CAS, because the card of a rank may say wrongly that
-        // it has ended.
-        if state.compare_exchange(now, pack(head.wrapping_add(CAPACITY), 0, FREE), Release, Relaxed).is_err() {
-            continue;
-        }
-        head_word.store(head.wrapping_add(1), Release);
-        if stage == READY {
-            return Ok(Some(notice));
+        // Release: pairs with the acquire in `look_at_head`.
+        ring.head().store((head + 1) % POSITIONS, Release);
+        if notice.is_some() {
+            return Ok(notice);
         }
     }
 }
 
+/// Who has claimed position `head`, if anybody has, and has not handed it over.
+#[cold]
+fn claimant<R: Ring>(ring: &R, head: u64, me: Rank) -> Result<Option<u32>, FabricError> {
+    // Acquire: pairs with the release in `claim`.
+    let (next, last) = unpack_tail(ring.tail().load(Acquire));
+    match distance(next, head) {
+        0 => Ok(None),
+        1 => Ok(last),
+        ahead if ahead <= R::CAPACITY => match read::<R>(claim_word(ring, head).load(Relaxed), head) {
+            Said::Now { rank, stage: CLAIMED } => Ok(Some(rank)),
+            _ => Err(Damaged.error(me)),
+        },
+        _ => Err(Damaged.error(me)),
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod model;
 #[cfg(test)]
 mod tests;

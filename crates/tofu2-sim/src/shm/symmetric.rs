@@ -235,7 +235,7 @@ async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
     // Acquire: pairs with the release in `arrive`.
     let arrived = move |rank| control.card(rank, layout::CARD_PHASE).load(Acquire) >= phase;
     let mut next = 0;
-    waiting::until_found(endpoint, Deps::All, Watch::Nothing, move || {
+    let look = move || {
         while next < endpoint.job().plan.ranks {
             if !arrived(next) {
                 let left = control.state(next) == State::Left && !arrived(next);
@@ -244,6 +244,6 @@ async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
             next += 1;
         }
         Ok(Some(()))
-    })
-    .await
+    };
+    waiting::until_found(endpoint, Deps::All, Watch::Nothing, waiting::Calling(look)).await
 }

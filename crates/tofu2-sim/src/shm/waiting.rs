@@ -8,51 +8,120 @@ use super::{
 };
 use core::{
     future::{Future, poll_fn},
+    pin::Pin,
     task::{Context, Poll},
     time::Duration,
 };
 use rdma_fabric::{Deps, FabricError};
 use std::time::Instant;
 
+/// What a wait looks for.
+///
+/// Not a closure, which the compiler may leave out of line: what it finds, and every error, would go through memory.
+pub(super) trait Look {
+    type Found;
+
+    /// What is there now.
+    fn look(&mut self) -> Result<Option<Self::Found>, FabricError>;
+}
+
+/// A look that is rare or long enough to be a closure.
+pub(super) struct Calling<F>(pub(super) F);
+
+impl<T, F: FnMut() -> Result<Option<T>, FabricError>> Look for Calling<F> {
+    type Found = T;
+
+    fn look(&mut self) -> Result<Option<T>, FabricError> {
+        (self.0)()
+    }
+}
+
 /// Wait until `look` finds something, or `deps` says that it never will. `watch` is where that is written.
 ///
 /// When the last dependency has left, two more looks follow before that is an error, with a poll of the whole
 /// program between them: what it wrote before leaving counts, and so does what a joined task of this rank does at once.
-pub(super) fn until_found<T>(
-    endpoint: &Endpoint,
-    deps: Deps<'_>,
+#[inline(always)]
+pub(super) fn until_found<'a, 'd, L: Look>(
+    endpoint: &'a Endpoint,
+    deps: Deps<'d>,
     watch: Watch,
-    mut look: impl FnMut() -> Result<Option<T>, FabricError>,
-) -> impl Future<Output = Result<T, FabricError>> {
-    let mut wait = Wait::new(endpoint);
-    // Changes of ranks' states when the outlook was last good.
-    let mut seen = None;
-    let mut fruitless = 0;
-    poll_fn(move |cx| {
+    look: L,
+) -> UntilFound<'a, 'd, L> {
+    UntilFound { look, deps, watch, wait: Wait::new(endpoint), seen: None, fruitless: 0 }
+}
+
+/// See [`until_found`]. The first look is in line with the program, what comes after is not.
+#[must_use = "futures do nothing unless they are polled"]
+pub(super) struct UntilFound<'a, 'd, L> {
+    look: L,
+    deps: Deps<'d>,
+    watch: Watch,
+    wait: Wait<'a>,
+    /// Changes of ranks' states when the outlook was last good.
+    seen: Option<u64>,
+    /// Looks since everybody was seen to have left.
+    fruitless: u32,
+}
+
+// Nothing in it is pinned.
+impl<L> Unpin for UntilFound<'_, '_, L> {}
+
+impl<L: Look> Future for UntilFound<'_, '_, L> {
+    type Output = Result<L::Found, FabricError>;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.look.look() {
+            Ok(Some(found)) => Poll::Ready(Ok(found)),
+            Ok(None) => self.poll_again(cx),
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+impl<L: Look> UntilFound<'_, '_, L> {
+    /// After a fruitless look.
+    #[inline(never)]
+    fn poll_again(&mut self, cx: &Context<'_>) -> Poll<Result<L::Found, FabricError>> {
         loop {
-            if let Some(found) = look()? {
-                return Poll::Ready(Ok(found));
-            }
-            let job = endpoint.job();
-            let changes = job.control.changes();
-            if seen != Some(changes) {
-                match job.outlook(endpoint.me(), &deps) {
-                    Ok(()) => seen = Some(changes),
-                    Err(FabricError::PeersLeft) if fruitless < 2 => {
-                        fruitless += 1;
-                        wait.begin_again();
-                    }
-                    Err(error) => {
-                        // What a rank wrote before it was lost counts.
-                        return Poll::Ready(look()?.ok_or(error));
-                    }
+            match self.expect_more(cx) {
+                Ok(Next::Return) => return Poll::Pending,
+                Ok(Next::Look) => {}
+                Err(error) => {
+                    // What a rank wrote before it was lost counts.
+                    return Poll::Ready(self.look.look().and_then(|found| found.ok_or(error)));
                 }
             }
-            if wait.is_arranged(cx, watch, None, None) {
-                return Poll::Pending;
+            if let Some(found) = self.look.look().transpose() {
+                return Poll::Ready(found);
             }
         }
-    })
+    }
+}
+
+/// What to do after a fruitless look.
+enum Next {
+    Return,
+    Look,
+}
+
+impl<L> UntilFound<'_, '_, L> {
+    /// Whether something may still be found; arrange another poll then.
+    fn expect_more(&mut self, cx: &Context<'_>) -> Result<Next, FabricError> {
+        let endpoint = self.wait.endpoint;
+        let changes = endpoint.job().control.changes();
+        if self.seen != Some(changes) {
+            match endpoint.job().outlook(endpoint.me(), &self.deps) {
+                Ok(()) => self.seen = Some(changes),
+                Err(FabricError::PeersLeft) if self.fruitless < 2 => {
+                    self.fruitless += 1;
+                    self.wait.begin_again();
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(if self.wait.is_arranged(cx, self.watch, None, None) { Next::Return } else { Next::Look })
+    }
 }
 
 /// The longest time between two looks at what nobody rings a bell for.

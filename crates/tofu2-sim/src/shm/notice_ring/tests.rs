@@ -6,17 +6,23 @@ use std::{collections::VecDeque, sync::Arc};
 
 const ME: Rank = Rank::new(0);
 const KEY: RegionKey = RegionKey { index: 7, generation: 3 };
+const CAPACITY: u64 = <Mapping as Ring>::CAPACITY;
+
+fn pack(position: u64, rank: u32, stage: u64) -> u64 {
+    super::pack::<Mapping>(position, rank, stage)
+}
 
 fn segment() -> Arc<Mapping> {
     Mapping::in_process(layout::HEAP, layout::HEAP).unwrap()
 }
 
 fn send(ring: &Mapping, from: u32, data: u64) -> bool {
-    claim(ring, Rank::new(from)).is_some_and(|claim| publish(ring, claim, data, KEY, data + 8))
+    let claim = claim(ring, Rank::new(from)).unwrap();
+    claim.map(|claim| publish(ring, claim, data, KEY, data + 8)).is_some()
 }
 
 fn take(ring: &Mapping) -> Option<Notice> {
-    consume(ring, ME, 4, |_| false).unwrap()
+    consume(ring, ME, 4, || false, |_| false).unwrap()
 }
 
 proptest! {
@@ -25,15 +31,18 @@ proptest! {
     #[test]
     fn behaves_like_a_bounded_queue(
         steps in prop::collection::vec((0u32..4, 1usize..3000, 0usize..3000), 1..12),
-        lap in prop::sample::select(vec![0u64, 1, u64::from(u32::MAX) - 1]),
+        lap in prop::sample::select(vec![0u64, 1, POSITIONS / CAPACITY - 1]),
     ) {
         let ring = segment();
-        // Start in some lap, up to where the packed lap wraps.
-        for index in 0..CAPACITY {
-            slot(&ring, index, 0).store(pack(lap * CAPACITY + index, 0, FREE), Relaxed);
+        // Start in some lap, up to where positions wrap.
+        if lap > 0 {
+            for index in 0..CAPACITY {
+                slot(&ring, index, 0).store(pack((lap - 1) * CAPACITY + index, 3, READY), Relaxed);
+            }
+            ring.word(layout::RING_HEAD).store(lap * CAPACITY, Relaxed);
+            ring.word(layout::RING_SEEN).store(lap * CAPACITY, Relaxed);
+            ring.word(layout::RING_TAIL).store(pack_tail(lap * CAPACITY, 3), Relaxed);
         }
-        ring.word(layout::RING_HEAD).store(lap * CAPACITY, Relaxed);
-        ring.word(layout::RING_TAIL).store(lap * CAPACITY, Relaxed);
         let (mut model, mut next) = (VecDeque::new(), 0);
         for (from, sends, takes) in steps {
             for _ in 0..sends {
@@ -85,24 +94,36 @@ fn concurrent_producers_keep_their_order_and_lose_nothing() {
 
 #[test]
 fn a_claim_of_an_ended_rank_is_skipped() {
-    let ring = segment();
-    let dead = claim(&ring, Rank::new(2)).unwrap();
-    assert!(send(&ring, 1, 11));
-    assert_eq!(take(&ring), None, "the claim may still be published");
-    let notice = consume(&ring, ME, 4, |rank| rank == Rank::new(2)).unwrap();
-    assert_eq!(notice.map(|notice| notice.data), Some(11));
-    assert!(!publish(&ring, dead, 22, KEY, 0), "too late");
-    assert_eq!(take(&ring), None);
-    assert!(send(&ring, 1, 12));
-    assert_eq!(take(&ring).map(|notice| notice.data), Some(12));
+    let dead = Rank::new(2);
+    let dies = |ring: &Mapping| assert!(claim(ring, Rank::new(2)).unwrap().is_some());
+    for behind in [1, 2] {
+        let ring = segment();
+        let consume =
+            |ended: Option<Rank>| consume(&ring, ME, 4, || ended.is_some(), |rank| ended == Some(rank)).unwrap();
+        assert!(send(&ring, 2, 10));
+        dies(&ring);
+        assert_eq!(consume(None).map(|notice| notice.data), Some(10));
+        assert_eq!(consume(None), None, "the claim may still be published");
+        assert_eq!(consume(Some(Rank::new(3))), None, "that is somebody else");
+        // Its own next one, from another thread, or another rank's.
+        assert!(send(&ring, behind, 11));
+        assert_eq!(consume(None), None);
+        assert_eq!(consume(Some(dead)).map(|notice| notice.data), Some(11));
+        // The last of all, with nobody behind it.
+        dies(&ring);
+        assert_eq!(consume(Some(dead)), None);
+        assert!(send(&ring, 1, 12));
+        assert_eq!(consume(None).map(|notice| notice.data), Some(12));
+    }
 }
 
 #[test]
 fn a_withdrawn_claim_is_no_notice() {
     let ring = segment();
-    let claimed = claim(&ring, Rank::new(2)).unwrap();
-    assert!(is_empty(&segment()) && !is_empty(&ring));
+    let claimed = claim(&ring, Rank::new(2)).unwrap().unwrap();
+    assert!(is_empty(&ring));
     withdraw(&ring, claimed);
+    assert!(!is_empty(&ring));
     assert_eq!(take(&ring), None);
     assert!(is_empty(&ring));
     assert!(send(&ring, 3, 5));
@@ -110,25 +131,26 @@ fn a_withdrawn_claim_is_no_notice() {
 }
 
 #[test]
-fn garbage_is_an_error_or_ignored() {
+fn garbage_is_an_error() {
+    let corrupt = Err(FabricError::Corrupt { rank: ME, what: "the notice ring" });
     let ring = segment();
-    for tail in [5, CAPACITY + 1, u64::MAX, 1 << 63] {
-        ring.word(layout::RING_TAIL).store(tail, Relaxed);
-        let sent = send(&ring, 1, 1);
-        assert!(sent, "tail {tail}");
-        ring.word(layout::RING_TAIL).store(0, Relaxed);
-        if tail == 5 {
-            // A hint that skips slots leaves a hole, which is free: the consumer waits there.
-            assert_eq!(take(&ring), None);
-            slot(&ring, 5, 0).store(pack(5, 0, FREE), Relaxed);
-        } else {
-            assert_eq!(take(&ring).map(|notice| notice.data), Some(1));
-        }
+    for bad in [u64::MAX, pack_tail(CAPACITY + 1, 1), pack_tail(POSITIONS - 1, 3)] {
+        ring.word(layout::RING_TAIL).store(bad, Relaxed);
+        ring.word(layout::RING_SEEN).store(0, Relaxed);
+        assert_eq!(claim(&ring, Rank::new(1)).unwrap_err(), Damaged, "tail {bad:#x}");
+        assert!(has_room(&ring), "a claim will tell");
+        assert_eq!(consume(&ring, ME, 4, || true, |_| true), corrupt, "tail {bad:#x}");
+        assert_eq!(take(&ring), None);
     }
-    let head = ring.word(layout::RING_HEAD).load(Relaxed);
-    for bad in [pack(head, 4, READY), pack(head + CAPACITY, 1, READY), pack(head, 1, FREE)] {
-        slot(&ring, head, 0).store(bad, Relaxed);
-        let corrupt = FabricError::Corrupt { rank: ME, what: "a slot of the notice ring" };
-        assert_eq!(consume(&ring, ME, 4, |_| false), Err(corrupt), "{bad:#x}");
+    ring.word(layout::RING_TAIL).store(0, Relaxed);
+    for head in [1, CAPACITY + 1, POSITIONS / 2] {
+        ring.word(layout::RING_HEAD).store(head, Relaxed);
+        ring.word(layout::RING_SEEN).store(head, Relaxed);
+        assert_eq!(claim(&ring, Rank::new(1)).unwrap_err(), Damaged, "head {head}");
+    }
+    for bad in [pack(5, 4, READY), pack(5 + CAPACITY, 1, READY)] {
+        ring.word(layout::RING_HEAD).store(5, Relaxed);
+        slot(&ring, 5, 0).store(bad, Relaxed);
+        assert_eq!(consume(&ring, ME, 4, || false, |_| false), corrupt, "{bad:#x}");
     }
 }
