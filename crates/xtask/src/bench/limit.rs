@@ -27,16 +27,16 @@ const LINES: usize = 512;
 pub(super) const BURST_WORDS: usize = 64;
 /// Bytes of a window.
 pub(super) const WINDOW: usize = 16 << 20;
-/// Two windows of two ranks.
-const BYTES: usize = LINES * LINE + 4 * WINDOW;
+/// Two windows of two ranks, for each way of copying.
+const BYTES: usize = LINES * LINE + 8 * WINDOW;
 
 /// How bytes are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// By the C library.
-    Memcpy,
+    Memcpy = 0,
     /// By the processor's string move; elsewhere than on x86-64 as [`How::Memcpy`].
-    Movsb,
+    Movsb = 1,
 }
 
 impl How {
@@ -108,23 +108,26 @@ impl Bare {
         unsafe { self.at(first * LINE).cast().as_ref() }
     }
 
-    fn window(&self, rank: usize, window: Window, len: usize) -> *mut u8 {
+    /// Each way of copying has windows of its own, so that none finds in the cache what another has just used.
+    fn window(&self, rank: usize, window: Window, how: How, len: usize) -> *mut u8 {
         assert!(rank < 2 && len <= WINDOW);
-        self.at(LINES * LINE + (2 * rank + window as usize) * WINDOW).as_ptr()
+        self.at(LINES * LINE + (4 * how as usize + 2 * rank + window as usize) * WINDOW).as_ptr()
     }
 
     /// Touch every page of a rank's windows, so that no copy meets a page for the first time.
     pub(super) fn touch(&self, rank: usize) {
-        for window in [Window::Target, Window::Own] {
-            // SAFETY: the window's bytes; ranks touch their own ones, before they meet.
-            unsafe { self.window(rank, window, WINDOW).write_bytes(1, WINDOW) };
+        for how in How::ALL {
+            for window in [Window::Target, Window::Own] {
+                // SAFETY: the window's bytes; ranks touch their own ones, before they meet.
+                unsafe { self.window(rank, window, how, WINDOW).write_bytes(1, WINDOW) };
+            }
         }
     }
 
     /// Put `from` into `peer`'s target `n` times.
     pub(super) fn put_from(&self, peer: usize, from: &[u64], how: How, n: u64) {
         let len = size_of_val(from);
-        let to = self.window(peer, Window::Target, len);
+        let to = self.window(peer, Window::Target, how, len);
         for _ in 0..n {
             // SAFETY: `len` bytes each; only this rank touches the peer's target in this shape.
             unsafe { copy(to, from.as_ptr().cast(), len, how) };
@@ -134,7 +137,7 @@ impl Bare {
     /// Get `into` from `peer`'s target `n` times.
     pub(super) fn get_into(&self, peer: usize, into: &mut [u64], how: How, n: u64) {
         let len = size_of_val(into);
-        let from = self.window(peer, Window::Target, len);
+        let from = self.window(peer, Window::Target, how, len);
         for _ in 0..n {
             // SAFETY: `len` bytes each; nobody writes a target in this shape.
             unsafe { copy(into.as_mut_ptr().cast(), from, len, how) };
@@ -143,7 +146,7 @@ impl Bare {
 
     /// Put `len` bytes of the own window into `peer`'s target `n` times.
     pub(super) fn put_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
-        let (to, from) = (self.window(peer, Window::Target, len), self.window(me, Window::Own, len));
+        let (to, from) = (self.window(peer, Window::Target, how, len), self.window(me, Window::Own, how, len));
         for _ in 0..n {
             // SAFETY: `len` bytes each of two windows; only this rank touches them in this shape.
             unsafe { copy(to, from, len, how) };
@@ -152,7 +155,7 @@ impl Bare {
 
     /// Get `len` bytes of `peer`'s target into the own window `n` times.
     pub(super) fn get_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
-        let (to, from) = (self.window(me, Window::Own, len), self.window(peer, Window::Target, len));
+        let (to, from) = (self.window(me, Window::Own, how, len), self.window(peer, Window::Target, how, len));
         for _ in 0..n {
             // SAFETY: `len` bytes each of two windows; nobody writes a target, nobody else touches the own window.
             unsafe { copy(to, from, len, how) };
@@ -163,12 +166,12 @@ impl Bare {
     pub(super) fn read_target(&self, me: usize, into: &mut [u64], how: How) {
         let len = size_of_val(into);
         // SAFETY: `len` bytes each; the writer waits for this rank's flag before it writes again.
-        unsafe { copy(into.as_mut_ptr().cast(), self.window(me, Window::Target, len), len, how) };
+        unsafe { copy(into.as_mut_ptr().cast(), self.window(me, Window::Target, how, len), len, how) };
     }
 
-    /// Sum the first `words` of the own target in place, after its writer's flag.
-    pub(super) fn sum_target(&self, me: usize, words: usize) -> u64 {
-        let start = self.window(me, Window::Target, words * 8).cast::<u64>();
+    /// Sum the first `words` of the own target that `how` copies to in place, after its writer's flag.
+    pub(super) fn sum_target(&self, me: usize, words: usize, how: How) -> u64 {
+        let start = self.window(me, Window::Target, how, words * 8).cast::<u64>();
         // SAFETY: page-aligned and `words` long; the writer waits for this rank's flag before it writes again, and
         // the slice ends before that flag.
         let words = unsafe { core::slice::from_raw_parts(start, words) };
@@ -299,5 +302,69 @@ impl FutexMutex<'_> {
             // Fails only for addresses that are no futex.
             let _ = futex::wake(self.0, futex::Flags::empty(), 1);
         }
+    }
+}
+
+/// A mutex between up to 16 processes that is handed over in order of arrival: a queue lock whose waiters park.
+#[derive(Debug)]
+pub(super) struct FutexQueue<'a> {
+    bare: &'a Bare,
+    me: usize,
+}
+
+impl<'a> FutexQueue<'a> {
+    pub(super) fn new(bare: &'a Bare, me: usize) -> Self {
+        FutexQueue { bare, me }
+    }
+
+    /// 1 + the rank that came last, or 0.
+    fn tail(&self) -> &'a AtomicU64 {
+        self.bare.word(super::lines::CROWD_TAIL)
+    }
+
+    /// 1 + the rank behind `rank`, or 0.
+    fn next(&self, rank: usize) -> &'a AtomicU64 {
+        self.bare.word(super::lines::CROWD_NODES + rank)
+    }
+
+    /// 1 while `rank` must wait.
+    fn waits(&self, rank: usize) -> &'a AtomicU32 {
+        self.bare.half(super::lines::CROWD_NODES + rank)
+    }
+
+    pub(super) fn lock(&self) {
+        let me = self.me as u64 + 1;
+        self.next(self.me).store(0, Relaxed);
+        self.waits(self.me).store(1, Relaxed);
+        // Release: the node above is visible to who comes next. Acquire: so is the predecessor's to this rank.
+        let before = self.tail().swap(me, AcqRel);
+        if before != 0 {
+            // Release: pairs with the acquire in `unlock`.
+            self.next(before as usize - 1).store(me, Release);
+            // Acquire: pairs with the release in `unlock`.
+            while self.waits(self.me).load(Acquire) == 1 {
+                // Woken, changed or interrupted: look again.
+                let _ = futex::wait(self.waits(self.me), futex::Flags::empty(), 1, None);
+            }
+        }
+    }
+
+    pub(super) fn unlock(&self) {
+        let me = self.me as u64 + 1;
+        let mut next = self.next(self.me).load(Acquire);
+        if next == 0 {
+            if self.tail().compare_exchange(me, 0, AcqRel, Relaxed).is_ok() {
+                return;
+            }
+            // It has come and is about to link itself.
+            while next == 0 {
+                std::thread::yield_now();
+                next = self.next(self.me).load(Acquire);
+            }
+        }
+        let waits = self.waits(next as usize - 1);
+        waits.store(0, Release);
+        // Fails only for addresses that are no futex.
+        let _ = futex::wake(waits, futex::Flags::empty(), 1);
     }
 }

@@ -46,3 +46,7 @@ pub(super) const DIRTY: usize = 64;
 pub(super) const DIRTY_WORDS: usize = 64;
 /// A burst's words.
 pub(super) const BURST: usize = 128;
+/// Last of the queue of a crowd.
+pub(super) const CROWD_TAIL: usize = 140;
+/// Nodes of that queue, one for each of up to 16 ranks; both words.
+pub(super) const CROWD_NODES: usize = 144;

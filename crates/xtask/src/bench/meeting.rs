@@ -4,8 +4,8 @@ use super::{limit::Bare, lines};
 use core::{
     fmt,
     sync::atomic::{
-        AtomicU64,
-        Ordering::{AcqRel, Acquire, Release},
+        AtomicBool, AtomicU32, AtomicU64,
+        Ordering::{AcqRel, Acquire, Relaxed, Release},
     },
     time::Duration,
 };
@@ -23,28 +23,43 @@ impl fmt::Display for Abandoned {
 
 impl std::error::Error for Abandoned {}
 
-/// Looks before the first yield: some 50 µs, several times what a rank on its own core keeps another waiting.
-const SPINS: u32 = 20_000;
+/// Looks between two thoughts of giving up or yielding.
+const LOOKS: u32 = 1000;
+/// So many thousand looks pass before the first yield where every rank has a core: a millisecond or so. A yield may hand the
+/// core to a stranger, and what is waited for is a matter of microseconds.
+const PATIENCE: u32 = 1000;
+/// Set where ranks share a core: yield at once.
+static SHARED_CORE: AtomicBool = AtomicBool::new(false);
+
+/// Tell this process that its rank shares its core with the one it waits for.
+pub(super) fn share_core() {
+    SHARED_CORE.store(true, Relaxed);
+}
+
 /// How long a sleeper sleeps without looking whether somebody gave up.
 const NAP: Duration = Duration::from_millis(100);
 
 /// Spin until `word` is at least `value`.
 #[inline(always)]
 pub(super) fn until(word: &AtomicU64, value: u64, abandoned: &AtomicU64) -> Result<(), Abandoned> {
-    let mut spins = 0;
+    let (mut looks, mut thoughts) = (0, 0);
     // Acquire: pairs with the release of whoever stores the value.
     while word.load(Acquire) < value {
-        spins += 1;
-        if spins >= SPINS {
-            yield_now(abandoned)?;
+        looks += 1;
+        if looks == LOOKS {
+            looks = 0;
+            think(&mut thoughts, abandoned)?;
         }
     }
     Ok(())
 }
 
 #[cold]
-fn yield_now(abandoned: &AtomicU64) -> Result<(), Abandoned> {
-    std::thread::yield_now();
+fn think(thoughts: &mut u32, abandoned: &AtomicU64) -> Result<(), Abandoned> {
+    *thoughts += 1;
+    if *thoughts > PATIENCE || SHARED_CORE.load(Relaxed) {
+        std::thread::yield_now();
+    }
     if abandoned.load(Acquire) == 0 { Ok(()) } else { Err(Abandoned) }
 }
 
@@ -124,14 +139,14 @@ impl<'a> Meeting<'a> {
     }
 }
 
-fn sleep(word: &core::sync::atomic::AtomicU32, seen: u32, abandoned: &AtomicU64) -> Result<(), Abandoned> {
+fn sleep(word: &AtomicU32, seen: u32, abandoned: &AtomicU64) -> Result<(), Abandoned> {
     let nap = futex::Timespec { tv_sec: 0, tv_nsec: NAP.subsec_nanos().into() };
     // Woken, changed, interrupted or timed out: look again.
     let _ = futex::wait(word, futex::Flags::empty(), seen, Some(&nap));
     if abandoned.load(Acquire) == 0 { Ok(()) } else { Err(Abandoned) }
 }
 
-fn wake_all(word: &core::sync::atomic::AtomicU32) {
+fn wake_all(word: &AtomicU32) {
     // Fails only for addresses that are no futex.
     let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
 }

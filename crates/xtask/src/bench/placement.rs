@@ -9,7 +9,9 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use std::{fs::File, io, os::unix::fs::FileExt, time::Instant};
 
-/// Below so many nanoseconds one way a raw flag is *near*.
+/// Below so many nanoseconds one way of a raw flag, the ranks' cores are *siblings*.
+const SIBLING_NS: f64 = 40.0;
+/// Below so many they are *near*.
 const NEAR_NS: f64 = 110.0;
 /// Round trips of the ping-pong that count, after some that don't.
 const ROUND_TRIPS: u64 = 100;
@@ -19,7 +21,9 @@ const WARM_UP: u64 = 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Class {
-    /// A raw flag takes less than 110 ns one way.
+    /// A raw flag takes less than 40 ns one way: two threads of one core, which share its units and its caches.
+    Sibling,
+    /// It takes less than 110 ns.
     Near,
     /// It takes longer.
     Far,
@@ -30,6 +34,7 @@ pub(super) enum Class {
 impl Class {
     pub(super) fn name(self) -> &'static str {
         match self {
+            Class::Sibling => "sibling",
             Class::Near => "near",
             Class::Far => "far",
             Class::Any => "any",
@@ -38,7 +43,11 @@ impl Class {
 
     /// The class that a ping-pong of so many nanoseconds one way stands for.
     pub(super) fn of(ping_pong_ns: f64) -> Self {
-        if ping_pong_ns < NEAR_NS { Class::Near } else { Class::Far }
+        match ping_pong_ns {
+            ns if ns < SIBLING_NS => Class::Sibling,
+            ns if ns < NEAR_NS => Class::Near,
+            _ => Class::Far,
+        }
     }
 }
 
@@ -113,7 +122,9 @@ mod tests {
     }
 
     #[test]
-    fn the_classes_meet_at_110_ns() {
+    fn the_classes_meet_at_40_and_110_ns() {
+        assert_eq!(Class::of(39.9), Class::Sibling);
+        assert_eq!(Class::of(40.0), Class::Near);
         assert_eq!(Class::of(109.9), Class::Near);
         assert_eq!(Class::of(110.0), Class::Far);
     }

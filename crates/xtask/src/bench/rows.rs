@@ -80,7 +80,8 @@ fn merged(rounds: Vec<Vec<Measured>>) -> Vec<Measured> {
 }
 
 fn of_case(measured: &Measured) -> Vec<Row> {
-    let classes: Vec<Row> = [Class::Near, Class::Far].into_iter().filter_map(|class| row(measured, class)).collect();
+    let classes = [Class::Sibling, Class::Near, Class::Far].into_iter();
+    let classes: Vec<Row> = classes.filter_map(|class| row(measured, class)).collect();
     if classes.is_empty() { row(measured, Class::Any).into_iter().collect() } else { classes }
 }
 

@@ -10,6 +10,7 @@ use super::{
         sampling::{Named, Takes, Took, form},
     },
     Case,
+    buffer::Buffer,
     pair::{OWN_AT, PEER, Pair, TARGET_AT},
 };
 use core::{
@@ -78,7 +79,6 @@ async fn put<F: Fabric>(pair: &mut Pair<'_, F>, case: &Case, registered: bool, b
     let other = 1 - me;
     let to = fabric.remote_span::<u64>(pair.region.at(Rank::new(other as u32), TARGET_AT as u64), bytes / 8)?;
     let from = RegionAccess::<F>::span::<u64>(&pair.region, fabric, OWN_AT, bytes / 8)?;
-    // One buffer for all forms, so that they differ in nothing else.
     let buffer = RefCell::new(if registered { Vec::new() } else { vec![1u64; bytes / 8] });
     let mut forms = Vec::new();
     if registered {
@@ -99,18 +99,18 @@ async fn put<F: Fabric>(pair: &mut Pair<'_, F>, case: &Case, registered: bool, b
             Ok(Took::Wall)
         }));
     }
-    let (sampler, buffer) = (&mut pair.sampler, &buffer);
     for how in How::ALL {
+        let mut buffer = Buffer::new(if registered { 0 } else { bytes / 8 });
         forms.push(form(how.name(), async move |times| {
             if registered {
                 bare.put_window(me, other, bytes, how, times);
             } else {
-                bare.put_from(other, &buffer.borrow(), how, times);
+                bare.put_from(other, buffer.words(), how, times);
             }
             Ok(Took::Wall)
         }));
     }
-    sampler.measure(case, bytes, forms).await
+    pair.sampler.measure(case, bytes, forms).await
 }
 
 async fn get<F: Fabric>(pair: &mut Pair<'_, F>, case: &Case, registered: bool, bytes: usize) -> ProgramResult<()> {
@@ -139,18 +139,18 @@ async fn get<F: Fabric>(pair: &mut Pair<'_, F>, case: &Case, registered: bool, b
             Ok(Took::Wall)
         }));
     }
-    let (sampler, buffer) = (&mut pair.sampler, &buffer);
     for how in How::ALL {
+        let mut buffer = Buffer::new(if registered { 0 } else { bytes / 8 });
         forms.push(form(how.name(), async move |times| {
             if registered {
                 bare.get_window(me, other, bytes, how, times);
             } else {
-                bare.get_into(other, &mut buffer.borrow_mut(), how, times);
+                bare.get_into(other, buffer.words(), how, times);
             }
             Ok(Took::Wall)
         }));
     }
-    sampler.measure(case, bytes, forms).await
+    pair.sampler.measure(case, bytes, forms).await
 }
 
 /// A rank's buffer changes, goes over, is read, and the reader says so.
@@ -187,21 +187,22 @@ async fn rewritten<F: Fabric>(pair: &mut Pair<'_, F>, bytes: usize) -> ProgramRe
         buffer.replace(own);
         Ok(Took::Wall)
     })];
-    let (buffer, bare_turn) = (&buffer, &bare_turn);
+    let bare_turn = &bare_turn;
     for how in How::ALL {
+        let mut buffer = Buffer::new(words);
         forms.push(form(how.name(), async move |times| {
-            let mut own = buffer.borrow_mut();
+            let own = buffer.words();
             for _ in 0..times {
                 let turn = bare_turn.get() + 1;
                 bare_turn.set(turn);
                 if me == 0 {
                     own.fill(turn);
-                    bare.put_from(1, &own, how, 1);
+                    bare.put_from(1, own, how, 1);
                     there.store(turn, Release);
                     until(back, turn, abandoned)?;
                 } else {
                     until(there, turn, abandoned)?;
-                    bare.read_target(me, &mut own, how);
+                    bare.read_target(me, own, how);
                     black_box(&own);
                     back.store(turn, Release);
                 }

@@ -1,15 +1,15 @@
 //! Many ranks on few cores: who hands a lock on in good time?
 //!
-//! All ranks want one exclusive lock all the time, for a fixed time; a figure is that time by the number of acquisitions of all
-//! ranks together. A mutex may be barged into, which a queue lock never may, so the share of the rank that got least
-//! stands beside nothing here: it is a figure of throughput only.
+//! All ranks want one exclusive lock all the time, for a fixed time; a figure is that time by the number of acquisitions
+//! of all ranks together. The mutex may be barged into, so that a rank that runs takes it again and again; a queue
+//! hands it to a rank that first has to be given a core. The queue that parks shows what that costs at least.
 
 use super::{
     super::{
         goal::Goal,
-        limit::{Bare, FutexMutex},
+        limit::{Bare, FutexMutex, FutexQueue},
         lines,
-        meeting::Meeting,
+        meeting::{Meeting, share_core},
         placement::{PingPong, pin},
         sampling::{Form, Measured, Sample, Takes},
     },
@@ -29,7 +29,9 @@ pub(in super::super) const RANKS: usize = 16;
 const EXCLUSIVE: Case =
     Case::new("crowd-exclusive", "16 ranks on 2 cores, exclusive lock + unlock", Takes::Both).goal(Goal::Ratio(1.5));
 
-pub(super) const CASES: &[Case] = &[EXCLUSIVE];
+const QUEUE: Case = Case::new("machine-crowd-queue", "16 ranks on 2 cores, bare queue lock that parks", Takes::Both);
+
+pub(super) const CASES: &[Case] = &[EXCLUSIVE, QUEUE];
 
 rdma_fabric::program! {
     /// Measure all cases of many ranks; rank 0 has the results.
@@ -47,33 +49,52 @@ rdma_fabric::program! {
 async fn measure<F: Fabric>(fabric: &F, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {
     let me = fabric.rank().index();
     pin(plan.cores[me % plan.cores.len()])?;
+    if plan.cores.len() < 2 {
+        share_core();
+    }
     let mut world = Group::world(fabric).await?;
     let lock = RpLock::symmetric(fabric, Rank::new(0)).await?;
     world.barrier().await?;
     let mut crowd = Crowd { bare, me, meeting: Meeting::new(bare, me, fabric.ranks()), ping_pong: PingPong::default() };
-    if let Some(number) = all().position(|case| case.name == EXCLUSIVE.name) {
-        bare.word(lines::PROGRESS).store(number as u64 + 1, Release);
-    }
     let (samples, length) = if plan.quick { (3, Duration::from_millis(10)) } else { (15, Duration::from_millis(60)) };
-    let mutex = FutexMutex(bare.half(lines::MUTEX));
-    let mut forms = [("fabric", Vec::new()), ("futex mutex", Vec::new())];
-    for _ in 0..samples {
-        let over_fabric = crowd.sample(length, async || Ok(lock.write().await?.release().await?)).await?;
-        let bare = crowd.sample(length, async || {
-            mutex.lock();
-            mutex.unlock();
-            Ok(())
-        });
-        let bare = bare.await?;
-        forms[0].1.push(over_fabric);
-        forms[1].1.push(bare);
+    let mut done = Vec::new();
+    if plan.wants(&EXCLUSIVE) {
+        let mutex = FutexMutex(bare.half(lines::MUTEX));
+        let (mut over_fabric, mut by_mutex) = (Vec::new(), Vec::new());
+        crowd.announce(&EXCLUSIVE);
+        for _ in 0..samples {
+            let sample = crowd.sample(length, async || Ok(lock.write().await?.release().await?));
+            over_fabric.push(sample.await?);
+            let sample = crowd.sample(length, async || {
+                mutex.lock();
+                mutex.unlock();
+                Ok(())
+            });
+            by_mutex.push(sample.await?);
+        }
+        done.push(measured(&EXCLUSIVE, vec![("fabric", over_fabric), ("futex mutex", by_mutex)]));
+    }
+    if plan.wants(&QUEUE) {
+        let queue = FutexQueue::new(bare, me);
+        let mut by_queue = Vec::new();
+        crowd.announce(&QUEUE);
+        for _ in 0..samples {
+            let sample = crowd.sample(length, async || {
+                queue.lock();
+                queue.unlock();
+                Ok(())
+            });
+            by_queue.push(sample.await?);
+        }
+        done.push(measured(&QUEUE, vec![("bare", by_queue)]));
     }
     world.barrier().await?;
-    if me > 0 {
-        return Ok(Vec::new());
-    }
+    Ok(if me == 0 { done } else { Vec::new() })
+}
+
+fn measured(case: &Case, forms: Vec<(&str, Vec<Sample>)>) -> Measured {
     let forms = forms.into_iter().map(|(name, samples)| Form { name: name.to_owned(), samples }).collect();
-    Ok(vec![Measured { name: EXCLUSIVE.name.to_owned(), bytes: 0, forms }])
+    Measured { name: case.name.to_owned(), bytes: 0, forms }
 }
 
 struct Crowd<'a> {
@@ -84,6 +105,13 @@ struct Crowd<'a> {
 }
 
 impl Crowd<'_> {
+    /// Tell people which case is under way.
+    fn announce(&self, case: &Case) {
+        if let Some(number) = all().position(|known| known.name == case.name) {
+            self.bare.word(lines::PROGRESS).store(number as u64 + 1, Release);
+        }
+    }
+
     /// All ranks `enter` again and again for `length`.
     async fn sample(
         &mut self,

@@ -8,10 +8,11 @@ use super::{
         sampling::{Takes, Took, form},
     },
     Case,
+    buffer::Buffer,
     pair::Pair,
 };
 use core::{
-    cell::{Cell, RefCell},
+    cell::Cell,
     hint::black_box,
     sync::atomic::Ordering::{Acquire, Release},
 };
@@ -77,19 +78,19 @@ pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<
     }
     if let Some(case) = pair.wants(&IN_PLACE) {
         for bytes in pair.sizes() {
-            let buffer = RefCell::new(vec![1u64; bytes / 8]);
+            let mut buffer = Buffer::new(bytes / 8);
             let forms = vec![form("bare", async |times| {
-                let mut own = buffer.borrow_mut();
+                let own = buffer.words();
                 for _ in 0..times {
                     let turn = next();
                     if me == 0 {
                         own.fill(turn);
-                        bare.put_from(1, &own, How::Memcpy, 1);
+                        bare.put_from(1, own, How::Memcpy, 1);
                         there.store(turn, Release);
                         until(back, turn, abandoned)?;
                     } else {
                         until(there, turn, abandoned)?;
-                        black_box(bare.sum_target(me, bytes / 8));
+                        black_box(bare.sum_target(me, bytes / 8, How::Memcpy));
                         back.store(turn, Release);
                     }
                 }

@@ -1,6 +1,7 @@
 //! What is measured: the cases, by name.
 
 mod bandwidth;
+mod buffer;
 mod crowd;
 mod locks;
 mod machine;

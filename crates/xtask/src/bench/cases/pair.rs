@@ -3,7 +3,7 @@
 use super::{
     super::{
         limit::{Bare, WINDOW},
-        placement,
+        meeting, placement,
         sampling::{Measured, Sampler},
     },
     Case, Plan, all, bandwidth, locks, machine, notices, words,
@@ -61,6 +61,9 @@ rdma_fabric::program! {
 async fn measure<F: Fabric>(fabric: &F, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {
     let me = fabric.rank().index();
     placement::pin(plan.cores[me % plan.cores.len()])?;
+    if plan.cores.len() < 2 {
+        meeting::share_core();
+    }
     bare.touch(me);
     let mut world = Group::world(fabric).await?;
     let region = fabric.alloc_symmetric(REGION_BYTES).await?;

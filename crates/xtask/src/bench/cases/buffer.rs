@@ -1,0 +1,40 @@
+//! A private buffer of the bare forms.
+
+use core::ops::Range;
+
+/// Bytes between two pages.
+const PAGE: usize = 4096;
+
+/// Words from the start of a page on. Where a copy's destination lies a few bytes behind its source, modulo the page, string
+/// moves of some processors take five times as long; a limit must not depend on what the allocator happened to give.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    memory: Vec<u64>,
+    words: Range<usize>,
+}
+
+impl Buffer {
+    pub(super) fn new(words: usize) -> Self {
+        let memory = vec![1; words + PAGE / 8];
+        let start = memory.as_ptr().align_offset(PAGE);
+        Buffer { words: start..start + words, memory }
+    }
+
+    pub(super) fn words(&mut self) -> &mut [u64] {
+        &mut self.memory[self.words.clone()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_start_at_a_page() {
+        for words in [1, 8192, 100_000] {
+            let mut buffer = Buffer::new(words);
+            assert_eq!(buffer.words().len(), words);
+            assert_eq!(buffer.words().as_ptr().addr() % PAGE, 0);
+        }
+    }
+}
