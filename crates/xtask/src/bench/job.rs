@@ -71,6 +71,7 @@ pub(super) struct Job {
     pub(super) provider: Provider,
     pub(super) cases: Vec<String>,
     pub(super) quick: bool,
+    pub(super) sample_ms: Option<u32>,
     pub(super) cores: Vec<usize>,
 }
 
@@ -82,6 +83,7 @@ pub(super) fn run(job: &Job, progress: &Progress) -> Result<Vec<Measured>, Box<d
     let plan = Plan {
         cases: job.cases.clone(),
         quick: job.quick,
+        sample_ms: job.sample_ms,
         cores: job.cores.clone(),
         memory: path_of(&memory),
         results: path_of(&results),

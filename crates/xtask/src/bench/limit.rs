@@ -280,7 +280,7 @@ pub(super) fn flags(
     Ok(())
 }
 
-/// A mutex between processes: 0 free, 1 taken, 2 taken and somebody may wait.
+/// A mutex between processes: 0 free, 1 taken, 2 taken and somebody may wait. If its holder dies, the launcher ends the others.
 #[derive(Debug)]
 pub(super) struct FutexMutex<'a>(pub(super) &'a AtomicU32);
 

@@ -43,7 +43,7 @@ pub(crate) struct Options {
     /// Measure only these cases; a name that ends with `*` stands for all that begin so.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     only: Vec<String>,
-    /// Some ten seconds that show that the harness works; the figures say little.
+    /// A few seconds that show that the harness works; the figures say little.
     #[arg(long)]
     quick: bool,
     /// What the ranks run on.
@@ -52,6 +52,9 @@ pub(crate) struct Options {
     /// Jobs in a row; their samples are put together. More of them see more of the machine's moods.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
+    /// What a sample should take, in ms (default 0.25): long ones for a profiler.
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    sample: Option<u32>,
     /// Cores to bind ranks 0 and 1 to (default: the first two that are allowed).
     #[arg(long, value_name = "CORE,CORE", value_delimiter = ',')]
     cores: Vec<usize>,
@@ -127,7 +130,8 @@ fn measure(options: &Options, chosen: &[&'static Case]) -> Result<Report, Box<dy
             let of_job = chosen.iter().filter(|case| cases::is_crowded(case) == (ranks == Ranks::Crowd));
             let cases: Vec<String> = of_job.map(|case| case.name.to_owned()).collect();
             if !cases.is_empty() {
-                let job = Job { ranks, provider: options.fabric, cases, quick: options.quick, cores: cores.clone() };
+                let (quick, sample_ms, cores) = (options.quick, options.sample, cores.clone());
+                let job = Job { ranks, provider: options.fabric, cases, quick, sample_ms, cores };
                 measured.push(job::run(&job, &progress)?);
             }
         }

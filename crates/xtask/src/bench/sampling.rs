@@ -69,6 +69,13 @@ impl Effort {
         Effort { sample: Duration::from_micros(50), clean: 7, tries: 14, time: Duration::from_millis(40) };
 }
 
+impl Effort {
+    /// With longer or shorter samples; as many of them, if they are clean.
+    pub(super) fn with_sample(self, sample: Duration) -> Self {
+        Effort { sample, time: self.time.max(sample * self.clean as u32 * 2), ..self }
+    }
+}
+
 /// Who takes part in a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
@@ -161,7 +168,7 @@ impl<'a> Sampler<'a> {
 
     /// How often a shape must be repeated for a sample, by the fastest of three.
     async fn calibrate(&mut self, takes: Takes, shape: &mut dyn Shape) -> ProgramResult<u64> {
-        const MOST: u64 = 1 << 22;
+        const MOST: u64 = 1 << 40;
         let mut times = 1;
         loop {
             let mut best = Duration::MAX;

@@ -39,8 +39,9 @@ rdma_fabric::program! {
         let bare = Bare::open(&plan.memory)?;
         let outcome = measure(&fabric, &bare, &plan).await;
         if outcome.is_err() {
-            // Release: whoever waits outside the fabric for this rank stops.
+            // Release: whoever waits outside the fabric for this rank stops, and so does who enters again and again.
             bare.word(lines::ABANDONED).store(1, Release);
+            bare.word(lines::STOP).store(1, Release);
         }
         outcome
     }

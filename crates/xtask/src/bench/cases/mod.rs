@@ -16,6 +16,7 @@ use super::{
     goal::Goal,
     sampling::{Effort, Takes},
 };
+use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -66,6 +67,8 @@ pub(super) struct Plan {
     /// Names of cases.
     pub(super) cases: Vec<String>,
     pub(super) quick: bool,
+    /// What a sample should take, if not the usual time.
+    pub(super) sample_ms: Option<u32>,
     /// Rank r runs on core r modulo their number.
     pub(super) cores: Vec<usize>,
     /// The bare memory.
@@ -80,6 +83,10 @@ impl Plan {
     }
 
     pub(super) fn effort(&self) -> Effort {
-        if self.quick { Effort::QUICK } else { Effort::FULL }
+        let usual = if self.quick { Effort::QUICK } else { Effort::FULL };
+        match self.sample_ms {
+            None => usual,
+            Some(ms) => usual.with_sample(Duration::from_millis(ms.into())),
+        }
     }
 }
