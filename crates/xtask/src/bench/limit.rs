@@ -5,7 +5,7 @@
 //! them come the *windows*, plain bytes that are copied. Which rank may touch which window is fixed by the shapes
 //! below, and between two shapes all ranks meet.
 
-use super::meeting::{Abandoned, until};
+use super::meeting::{Abandoned, spin_until};
 use core::{
     hint::black_box,
     ptr::NonNull,
@@ -257,8 +257,8 @@ pub(super) fn queue_lock(tail: &AtomicU64, next: &AtomicU64, n: u64) {
 }
 
 /// One way and back `n` times: rank 0 raises `there`, rank 1 answers on `back`. `turn` counts over all calls. Both may be
-/// one word.
-pub(super) fn flags(
+/// one word. With a pause between two looks if `PAUSE`.
+pub(super) fn flags<const PAUSE: bool>(
     me: usize,
     there: &AtomicU64,
     back: &AtomicU64,
@@ -269,11 +269,11 @@ pub(super) fn flags(
     for _ in 0..n {
         *turn += 2;
         if me == 0 {
-            // Release: pairs with the acquire in `until` on the other side; so does the other store.
+            // Release: pairs with the acquire in `spin_until` on the other side; so does the other store.
             there.store(*turn - 1, Release);
-            until(back, *turn, abandoned)?;
+            spin_until::<PAUSE>(back, *turn, abandoned)?;
         } else {
-            until(there, *turn - 1, abandoned)?;
+            spin_until::<PAUSE>(there, *turn - 1, abandoned)?;
             back.store(*turn, Release);
         }
     }

@@ -42,9 +42,22 @@ const NAP: Duration = Duration::from_millis(100);
 /// Spin until `word` is at least `value`.
 #[inline(always)]
 pub(super) fn until(word: &AtomicU64, value: u64, abandoned: &AtomicU64) -> Result<(), Abandoned> {
+    spin_until::<false>(word, value, abandoned)
+}
+
+/// The same, with a pause between two looks if `PAUSE`.
+#[inline(always)]
+pub(super) fn spin_until<const PAUSE: bool>(
+    word: &AtomicU64,
+    value: u64,
+    abandoned: &AtomicU64,
+) -> Result<(), Abandoned> {
     let (mut looks, mut thoughts) = (0, 0);
     // Acquire: pairs with the release of whoever stores the value.
     while word.load(Acquire) < value {
+        if PAUSE {
+            core::hint::spin_loop();
+        }
         looks += 1;
         if looks == LOOKS {
             looks = 0;

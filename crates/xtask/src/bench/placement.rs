@@ -103,9 +103,9 @@ impl PingPong {
     pub(super) fn measure(&mut self, bare: &Bare, me: usize) -> Result<f64, Abandoned> {
         let (there, back) = (bare.word(lines::PING_PONG), bare.word(lines::PING_PONG + 1));
         let abandoned = bare.word(lines::ABANDONED);
-        limit::flags(me, there, back, &mut self.turn, WARM_UP, abandoned)?;
+        limit::flags::<false>(me, there, back, &mut self.turn, WARM_UP, abandoned)?;
         let begun = Instant::now();
-        limit::flags(me, there, back, &mut self.turn, ROUND_TRIPS, abandoned)?;
+        limit::flags::<false>(me, there, back, &mut self.turn, ROUND_TRIPS, abandoned)?;
         Ok(begun.elapsed().as_secs_f64() * 1e9 / (2 * ROUND_TRIPS) as f64)
     }
 }

@@ -19,29 +19,42 @@ use core::{
 use rdma_fabric::{Fabric, ProgramResult};
 
 const FLAG: Case = Case::new("machine-flag", "raw flag one way, a line each way", Takes::Both).operations(2);
+const PAUSING: Case =
+    Case::new("machine-flag-pausing", "the same, with a pause between two looks", Takes::Both).operations(2);
 const ONE_LINE: Case = Case::new("machine-flag-one-line", "raw flag one way, one line", Takes::Both).operations(2);
 const DIRTY_LOAD: Case = Case::new("machine-load-dirty", "load a word last written by the peer", Takes::Both)
     .operations(lines::DIRTY_WORDS as u64);
 const IN_PLACE: Case =
     Case::new("machine-rewritten", "rewrite, memcpy + flag, target reads in place, answers", Takes::Both);
 
-pub(super) const CASES: &[Case] = &[FLAG, ONE_LINE, DIRTY_LOAD, IN_PLACE];
+pub(super) const CASES: &[Case] = &[FLAG, PAUSING, ONE_LINE, DIRTY_LOAD, IN_PLACE];
 
 pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
     let (bare, me) = (pair.sampler.bare, pair.sampler.me);
     let abandoned = pair.sampler.meeting.abandoned();
-    for (case, there, back) in
-        [(&FLAG, lines::MACHINE_FLAG, lines::MACHINE_FLAG + 1), (&ONE_LINE, lines::ONE_LINE_FLAG, lines::ONE_LINE_FLAG)]
-    {
-        if let Some(case) = pair.wants(case) {
-            let (there, back) = (bare.word(there), bare.word(back));
-            let mut turn = 0;
-            let forms = vec![form("bare", async |times| {
-                limit::flags(me, there, back, &mut turn, times, abandoned)?;
-                Ok(Took::Wall)
-            })];
-            pair.sampler.measure(case, 8, forms).await?;
-        }
+    let (there, back) = (bare.word(lines::MACHINE_FLAG), bare.word(lines::MACHINE_FLAG + 1));
+    let one = bare.word(lines::ONE_LINE_FLAG);
+    let (mut turn, mut turn_of_one) = (0, 0);
+    if let Some(case) = pair.wants(&FLAG) {
+        let forms = vec![form("bare", async |times| {
+            limit::flags::<false>(me, there, back, &mut turn, times, abandoned)?;
+            Ok(Took::Wall)
+        })];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    if let Some(case) = pair.wants(&PAUSING) {
+        let forms = vec![form("bare", async |times| {
+            limit::flags::<true>(me, there, back, &mut turn, times, abandoned)?;
+            Ok(Took::Wall)
+        })];
+        pair.sampler.measure(case, 8, forms).await?;
+    }
+    if let Some(case) = pair.wants(&ONE_LINE) {
+        let forms = vec![form("bare", async |times| {
+            limit::flags::<false>(me, one, one, &mut turn_of_one, times, abandoned)?;
+            Ok(Took::Wall)
+        })];
+        pair.sampler.measure(case, 8, forms).await?;
     }
     let (there, back) = (bare.word(lines::ALTERNATE[2]), bare.word(lines::ALTERNATE[2] + 1));
     let turn = Cell::new(0u64);

@@ -42,7 +42,7 @@ pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<
                 Ok(Took::Wall)
             }),
             form("two-line flag", async |times| {
-                limit::flags(me, there, back, &mut bare_turn, times, abandoned)?;
+                limit::flags::<false>(me, there, back, &mut bare_turn, times, abandoned)?;
                 Ok(Took::Wall)
             }),
         ];
@@ -67,7 +67,7 @@ pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<
                 Ok(Took::Wall)
             }),
             form("two-line flag", async |times| {
-                limit::flags(me, there, back, &mut bare_turn, times, abandoned)?;
+                limit::flags::<false>(me, there, back, &mut bare_turn, times, abandoned)?;
                 Ok(Took::Wall)
             }),
         ];
