@@ -150,10 +150,18 @@ fn measure(options: &Options, chosen: &[&'static Case]) -> Result<Report, Box<dy
     Ok(Report { schema: report::SCHEMA, machine, run, rows: rows::rows(measured) })
 }
 
-/// This command as it is typed.
+/// This command as it is typed, without `--json`, which has no influence.
 fn command() -> String {
-    let args = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned());
-    ["cargo".to_owned(), "xtask".to_owned()].into_iter().chain(args).collect::<Vec<_>>().join(" ")
+    let mut args = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned());
+    let mut words = vec!["cargo".to_owned(), "xtask".to_owned()];
+    while let Some(arg) = args.next() {
+        if arg == "--json" {
+            args.next();
+        } else if !arg.starts_with("--json=") {
+            words.push(arg);
+        }
+    }
+    words.join(" ")
 }
 
 /// The cases that `only` names; all if it names none.

@@ -32,7 +32,7 @@ pub(super) struct Row {
     pub(super) ratio: Option<f64>,
     /// What is asked.
     pub(super) goal: Option<Goal>,
-    /// Whether the median keeps to it. Absent where nothing is asked, or no limit was measured.
+    /// Whether the median keeps to it. Absent where nothing is asked, no limit was measured, or too few samples were clean.
     pub(super) met: Option<bool>,
 }
 
@@ -95,6 +95,8 @@ fn row(measured: &Measured, class: Class) -> Option<Row> {
         Some(Limit { form: form.name.clone(), figure })
     });
     let limit = limits.min_by(|a, b| a.figure.median_ns.total_cmp(&b.figure.median_ns));
+    // Unclean samples prove nothing, except where ranks share cores by intention.
+    let judged = class != Class::Any || cases::is_crowded(case);
     let beside = limit.as_ref().map(|limit| limit.figure.median_ns);
     Some(Row {
         name: measured.name.clone(),
@@ -104,7 +106,7 @@ fn row(measured: &Measured, class: Class) -> Option<Row> {
         ping_pong_ns: median(own.iter().map(|sample| sample.ping_pong).collect())?,
         ratio: beside.filter(|&ns| ns > 0.0).map(|ns| figure.median_ns / ns),
         goal: case.goal,
-        met: case.goal.and_then(|goal| goal.met(figure.median_ns, beside)),
+        met: case.goal.filter(|_| judged).and_then(|goal| goal.met(figure.median_ns, beside)),
         figure,
         limit,
     })
@@ -168,7 +170,7 @@ mod tests {
         let rows = rows(vec![vec![measured("put", &[("fabric", own)])]]);
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].class, rows[0].figure.samples, rows[0].figure.min_ns), (Class::Any, 7, 1.0));
-        assert_eq!((rows[0].limit.clone(), rows[0].ratio), (None, None));
+        assert_eq!((rows[0].limit.clone(), rows[0].ratio, rows[0].met), (None, None, None), "not judged");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Rows for people: on a terminal, and as Markdown.
 
-use super::{report::Report, rows::Row};
+use super::{placement::Class, report::Report, rows::Row};
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle, presets::ASCII_MARKDOWN};
 use std::fmt::Write;
 
@@ -69,6 +69,7 @@ fn verdict(row: &Row) -> &'static str {
         (None, _) => "no goal",
         (Some(_), Some(true)) => "met",
         (Some(_), Some(false)) => "MISSED",
+        (Some(_), None) if row.class == Class::Any => "unclean",
         (Some(_), None) => "no limit",
     }
 }
