@@ -4,6 +4,7 @@
 //! them; a new one is added as one line at the end of this file.
 
 mod atomics;
+mod existing;
 mod groups;
 mod handles;
 mod memory;
@@ -66,6 +67,12 @@ macro_rules! conformance {
             groups::broadcast_from_everywhere([1, 2, 3, 4, 5]);
             groups::allgather_in_member_order([1, 2, 3, 4, 5]);
             groups::splits_number_by_order([1, 2, 3, 4, 5]);
+            existing::peers_reach_it([2, 3]);
+            existing::own_registered_memory_is_source_and_sink([1, 3]);
+            existing::atomics_are_done_or_refused([3]);
+            existing::puts_and_notices_wake_the_owner([2]);
+            existing::taking_waits_for_who_is_inside([3]);
+            existing::dropping_deregisters([2]);
             time::never_goes_back([2]);
             time::deadlines([2]);
         }

@@ -1,7 +1,7 @@
 //! `onesided info`.
 
 use crate::arguments::Info;
-use rdma_fabric::{Caps, PutOrder};
+use rdma_fabric::{Caps, Existing, PutOrder};
 use repro::platforms;
 use serde::Serialize;
 use std::{
@@ -44,7 +44,10 @@ struct SharedMemory {
     notice_bits: u32,
     session_queues: bool,
     strong_progress: bool,
-    register_existing: bool,
+    /// Between threads.
+    register_existing: &'static str,
+    /// Between processes: what the probe says here.
+    register_existing_of_processes: &'static str,
     blocking_wait: bool,
     max_transfer_bytes: u64,
 }
@@ -102,10 +105,20 @@ fn shared_memory() -> Result<SharedMemory, Box<dyn Error>> {
         notice_bits: caps.notice_bits,
         session_queues: caps.session_queues,
         strong_progress: caps.strong_progress,
-        register_existing: caps.register_existing,
+        register_existing: way(caps.register_existing),
+        register_existing_of_processes: way(tofu2_sim::shm::existing_of_processes()),
         blocking_wait: caps.blocking_wait,
         max_transfer_bytes: caps.max_transfer,
     })
+}
+
+fn way(existing: Existing) -> &'static str {
+    match existing {
+        Existing::None => "no",
+        Existing::Staged => "staged",
+        Existing::CrossCopy => "cross-memory copy",
+        Existing::Direct => "direct",
+    }
 }
 
 fn modelled() -> Vec<Platform> {
@@ -153,7 +166,8 @@ fn readable(report: &Report) -> Result<String, std::fmt::Error> {
             ("notice data", format!("{} bit", shm.notice_bits)),
             ("session queues", yes(shm.session_queues).into()),
             ("strong progress", yes(shm.strong_progress).into()),
-            ("registers existing memory", yes(shm.register_existing).into()),
+            ("existing memory, threads", shm.register_existing.into()),
+            ("existing memory, processes", shm.register_existing_of_processes.into()),
             ("blocking wait", yes(shm.blocking_wait).into()),
             ("longest transfer", format!("{} B", shm.max_transfer_bytes)),
         ],

@@ -11,6 +11,21 @@ pub enum PutOrder {
     AllTargets,
 }
 
+/// How memory that a program already has is reached once it is [registered](crate::Fabric::register).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Existing {
+    /// Not at all: registering is [`crate::FabricError::Unsupported`].
+    None,
+    /// Its bytes are copied into memory of the fabric when it is registered, and back when it is taken. Everything that
+    /// is possible with allocated memory is possible with it.
+    Staged,
+    /// The operating system copies between the processes, one call for each put and get. Atomics are
+    /// [`crate::FabricError::NoAtomics`]; words are written and read as whole only as far as the system's copy does so.
+    CrossCopy,
+    /// Peers reach the buffer itself, like any region.
+    Direct,
+}
+
 /// Capabilities: a protocol may skip a flush only where these allow it, and must not otherwise.
 ///
 /// Values, never cargo features: ask [`crate::Fabric::caps`] at run time.
@@ -28,8 +43,9 @@ pub struct Caps {
     pub session_queues: bool,
     /// Whether operations complete at a target that computes without calling the fabric.
     pub strong_progress: bool,
-    /// Whether memory that already exists can be registered.
-    pub register_existing: bool,
+    /// The best way in which memory that already exists can be registered; [`crate::Registered::way`] tells which it
+    /// was.
+    pub register_existing: Existing,
     /// Whether [`crate::OpHandle::wait`] may block the calling thread.
     pub blocking_wait: bool,
     /// The longest single transfer in bytes; longer ones are split by the provider.
@@ -45,7 +61,7 @@ impl Caps {
             notice_bits: 8,
             session_queues: false,
             strong_progress: false,
-            register_existing: false,
+            register_existing: Existing::None,
             blocking_wait: false,
             max_transfer: 16_777_215,
         }

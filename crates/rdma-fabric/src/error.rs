@@ -84,6 +84,35 @@ pub enum FabricError {
         /// Bytes per cell.
         cell: usize,
     },
+    /// The memory was registered for transfers only, and is reached by copies of the operating system.
+    #[error("no atomics at byte {offset} of {region:?} of {rank}: its memory is reached by cross-memory copies")]
+    NoAtomics {
+        /// The owner.
+        rank: Rank,
+        /// The region.
+        region: RegionKey,
+        /// The offset, in bytes.
+        offset: u64,
+    },
+    /// The system can't copy between this process and a peer's registered memory.
+    #[error("{moved} of {len} bytes at byte {offset} of {region:?} of {rank} were copied, then {call} failed: {}",
+        std::io::Error::from_raw_os_error(*.errno))]
+    CrossCopy {
+        /// The owner.
+        rank: Rank,
+        /// The region.
+        region: RegionKey,
+        /// First byte.
+        offset: u64,
+        /// Bytes asked for.
+        len: u64,
+        /// Bytes copied before.
+        moved: u64,
+        /// The call.
+        call: &'static str,
+        /// Its error number.
+        errno: i32,
+    },
     /// Source and destination have different lengths.
     #[error("{have} elements given where {want} are wanted")]
     LengthMismatch {

@@ -5,12 +5,17 @@
 
 use crate::{
     Amo, AtomicWord, Caps, Deps, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice, OpHandle,
-    Operation, PutOptions, PutSource, Rank, Refused, Region, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
+    Operation, OwnedMemory, PutOptions, PutSource, Rank, Refused, Region, RegisterError, Registered, RemoteAddr,
+    RemoteSpan, RemoteWord, Result, Time, Uses,
     join::{Either, race},
     op::{self, Performing},
 };
 use bytemuck::Pod;
-use core::{fmt, future::Future, time::Duration};
+use core::{
+    fmt,
+    future::{Future, ready},
+    time::Duration,
+};
 
 /// One rank's access to the job: identity, memory, operations, waiting, time.
 ///
@@ -67,6 +72,25 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     /// # Errors
     /// As [`Fabric::alloc`], and [`FabricError::Mismatch`] when sizes differ.
     fn alloc_symmetric(&self, bytes: usize) -> impl Future<Output = Result<Self::Region>>;
+
+    /// Register memory that was allocated elsewhere: what a provider implements of [`Fabric::register`].
+    ///
+    /// # Errors
+    /// As [`Fabric::register`], with the memory.
+    fn adopt(&self, memory: OwnedMemory, uses: Uses) -> Result<Self::Region, (FabricError, OwnedMemory)> {
+        let _ = uses;
+        Err((FabricError::Unsupported { feature: "registering memory that exists" }, memory))
+    }
+
+    /// Deregister what [`Fabric::adopt`] registered, wait until no operation is inside, and give it back: what a
+    /// provider implements of [`crate::Registered::take`].
+    ///
+    /// # Errors
+    /// As [`crate::Registered::take`].
+    fn release(&self, region: Self::Region) -> impl Future<Output = Result<OwnedMemory>> {
+        drop(region);
+        ready(Err(FabricError::Unsupported { feature: "giving memory back that was allocated" }))
+    }
 
     /// Resolve `len` bytes at `addr`, aligned to `align`, for accesses of `width` bytes.
     ///
@@ -220,6 +244,30 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
                 Either::Second(()) => None,
             }
         }
+    }
+
+    /// Register memory that this rank has: it is handed over, peers reach it by key like any region, and
+    /// [`Registered::take`] gives it back. A boxed slice becomes a vector by `into_vec`, which moves no bytes.
+    ///
+    /// Local: peers learn the key by other means. [`Caps::register_existing`] tells how it is reached; where that is
+    /// [`crate::Existing::CrossCopy`], atomics on it are refused.
+    ///
+    /// # Errors
+    /// [`RegisterError`] with the memory: [`FabricError::Unsupported`], [`FabricError::OutOfMemory`],
+    /// [`FabricError::TooManyRegions`], [`FabricError::System`].
+    fn register<T: Pod + Send + Sync>(&self, memory: Vec<T>) -> Result<Registered<Self, T>, RegisterError<T>> {
+        Registered::new(self, memory, Uses::Transfers)
+    }
+
+    /// [`Fabric::register`] for memory that peers use with atomics: staged where it can't have them itself.
+    ///
+    /// # Errors
+    /// As [`Fabric::register`].
+    fn register_for_atomics<T: Pod + Send + Sync>(
+        &self,
+        memory: Vec<T>,
+    ) -> Result<Registered<Self, T>, RegisterError<T>> {
+        Registered::new(self, memory, Uses::Atomics)
     }
 
     /// Resolve a word of some rank's memory.

@@ -9,7 +9,8 @@
 //! * A [`Rank`] is a member of the job; a [`Node`] a machine; a [`Group`] an ordered set of ranks with
 //!   barrier, broadcast and allgather.
 //! * Memory is [allocated](Fabric::alloc) from the fabric as a [`Region`]; peers address it by
-//!   ([`Rank`], [`RegionKey`], offset) and *resolve* that once into a [`RemoteWord`] or [`RemoteSpan`].
+//!   ([`Rank`], [`RegionKey`], offset) and *resolve* that once into a [`RemoteWord`] or [`RemoteSpan`]. Memory that a
+//!   program already has is [registered](Fabric::register) by handing it over.
 //! * An [operation](Operation) is *posted* and yields a [handle](OpHandle); when that is done, the operation
 //!   is *complete*; a put is *visible* at its target after a [flush](Fabric::flush).
 //! * A rank waits only for its own memory or queues: [`Fabric::wait_until`], [`Fabric::next_notice`].
@@ -23,6 +24,7 @@
 
 mod caps;
 mod error;
+mod existing;
 mod fabric;
 mod group;
 mod handle;
@@ -38,8 +40,9 @@ mod wait;
 mod word;
 
 pub use bytemuck::{self, Pod, Zeroable};
-pub use caps::{Caps, PutOrder};
+pub use caps::{Caps, Existing, PutOrder};
 pub use error::{FabricError, Refused, Result};
+pub use existing::{OwnedMemory, RegisterError, Registered, Uses};
 pub use fabric::Fabric;
 pub use group::Group;
 pub use handle::{Completed, OpHandle};

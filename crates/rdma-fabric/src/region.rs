@@ -5,7 +5,7 @@
 //! [`RemoteAddr`]. A region of a *symmetric* allocation has the same key on every rank, so that no
 //! table of keys is needed.
 
-use crate::{Rank, fabric::Fabric, pointer::LocalSpan, pointer::LocalWord};
+use crate::{Existing, Rank, fabric::Fabric, pointer::LocalSpan, pointer::LocalWord};
 use bytemuck::{Pod, Zeroable};
 use core::fmt;
 
@@ -56,7 +56,8 @@ pub struct RemoteAddr {
 /// Memory that this rank registered. Dropping it deregisters it: later operations on it fail with
 /// [`crate::FabricError::StaleRegion`] at whoever posts them.
 ///
-/// A region is zeroed when it is allocated and aligned to at least 64 bytes.
+/// A region is zeroed when it is allocated and aligned to at least 64 bytes. [Registered](Fabric::register) memory is
+/// as it was, and where it was.
 pub trait Region: fmt::Debug {
     /// The key peers use.
     fn key(&self) -> RegionKey;
@@ -68,6 +69,11 @@ pub trait Region: fmt::Debug {
     /// allocation was symmetric.
     fn at(&self, rank: Rank, offset: u64) -> RemoteAddr {
         RemoteAddr { rank, region: self.key(), offset }
+    }
+
+    /// How peers reach it if it is memory that [existed before](Fabric::register); `None` if it was allocated.
+    fn existing(&self) -> Option<Existing> {
+        None
     }
 
     /// Whether the region has no bytes at all.

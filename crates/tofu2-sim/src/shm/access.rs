@@ -32,6 +32,10 @@ use portable as chosen;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use x86_64 as chosen;
 
+/// Bytes that memory must be made of, and aligned to, to be accessed where it is.
+pub(super) const CELL: usize =
+    if cfg!(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))) { 8 } else { 1 };
+
 pub(super) use chosen::{copy_between, copy_in, copy_out, load4, load8, rmw4, rmw8, store4, store8, zero};
 
 #[cfg(test)]

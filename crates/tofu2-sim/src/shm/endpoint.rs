@@ -2,27 +2,32 @@
 
 use super::{
     control::State,
+    detour,
     doorbell::Watch,
     executor::Wish,
+    existing,
     immediate::Immediate,
+    inside::{self, Id, Inside},
     job::Job,
-    mapping::{Mapping, Piece},
+    mapping::Mapping,
     notice_ring,
-    own::{Own, Pages, Region},
+    own::{Own, Pages, Region, Taken},
     place::Place,
-    regions, symmetric,
+    regions::{self, Kind, Resolved},
+    symmetric,
     waiting::{self, Look},
     wakers::Wakers,
 };
 use core::{
     fmt,
     future::{Future, ready},
-    sync::atomic::{Ordering::SeqCst, fence},
+    sync::atomic::{AtomicU64, Ordering::SeqCst, fence},
     time::Duration,
 };
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Completed, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice,
-    Pod, PutOptions, PutOrder, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
+    OwnedMemory, Pod, PutOptions, PutOrder, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
+    Uses,
     op::{SinkView, SourceView},
 };
 use std::{
@@ -105,22 +110,53 @@ impl Endpoint {
         Wish { segment: &self.0.segment, watch, first, crowded: job.crowded, longest: job.longest_park(), until: None }
     }
 
+    /// Announce an operation of this rank inside a region, until the answer is dropped.
+    pub(super) fn announce(&self, id: Id) -> Inside<'_, AtomicU64> {
+        inside::announce(self.0.segment.announcements(), id, std::thread::yield_now)
+    }
+
+    /// Take an extent of the own segment, `fill` it given its offset, and register it. If all memory is taken that is not in
+    /// limbo, this waits for the end of that.
+    pub(super) fn take_extent(&self, bytes: usize, kind: Kind, fill: impl Fn(&Mapping, usize)) -> Result<Taken> {
+        let attempt = || {
+            let mut own = self.own();
+            own.settle(self.job(), &self.0.segment);
+            let taken = own.alloc(&self.0.segment, self.me(), bytes, kind, |offset| fill(&self.0.segment, offset));
+            (taken, own.limbo_until())
+        };
+        loop {
+            match attempt() {
+                (Err(FabricError::OutOfMemory { .. }), Some(until)) => {
+                    std::thread::sleep(until.saturating_duration_since(Instant::now()));
+                }
+                (taken, _) => return taken,
+            }
+        }
+    }
+
     /// Copy an operation's source to its target, without ringing.
     #[inline(always)]
-    fn transfer(to: &Place, from: SourceView<'_, Place>, align: usize) -> Result<()> {
+    fn transfer(&self, to: &Place, from: SourceView<'_, Place>, align: usize) -> Result<()> {
         match from {
-            SourceView::Bytes(bytes) => to.piece.copy_in(bytes).ok_or_else(|| to.refusal(bytes.len(), align)),
-            SourceView::Registered(own) => to.piece.copy_from(&own.piece).ok_or_else(|| refusal_of(own, to, align)),
+            SourceView::Bytes(bytes) if bytes.len() <= SHORT => match to.piece.copy_in(bytes) {
+                Some(()) => Ok(()),
+                None => detour::put(self, to, SourceView::Bytes(bytes), align),
+            },
+            from => detour::put(self, to, from, align),
         }
     }
 
     /// Copy from an operation's target to its sink.
     #[inline(always)]
-    fn fetch(from: &Place, to: SinkView<'_, Place>, align: usize) -> Result<()> {
+    fn fetch(&self, from: &Place, to: SinkView<'_, Place>, align: usize) -> Result<()> {
         match to {
-            SinkView::Bytes(bytes) => from.piece.copy_out(bytes).ok_or_else(|| from.refusal(bytes.len(), align)),
+            SinkView::Bytes(bytes) if bytes.len() <= SHORT => match from.piece.copy_out(bytes) {
+                Some(()) => Ok(()),
+                None => detour::get(self, from, SinkView::Bytes(bytes), align),
+            },
+            SinkView::Bytes(bytes) => detour::get(self, from, SinkView::Bytes(bytes), align),
             SinkView::Registered(own) => {
-                own.piece.copy_from(&from.piece).ok_or_else(|| refusal_of(from, own, align))?;
+                detour::get(self, from, SinkView::Registered(own), align)?;
                 own.piece.ring();
                 Ok(())
             }
@@ -128,13 +164,29 @@ impl Endpoint {
     }
 
     #[inline(always)]
-    fn modify<W: AtomicWord>(place: &Place, amo: Amo<W>) -> Result<W> {
-        let old = if W::BYTES == 4 {
-            place.piece.rmw4(bits(amo, |value| value.to_bits() as u32)).map(u64::from)
-        } else {
-            place.piece.rmw8(bits(amo, W::to_bits))
-        };
-        old.map(W::from_bits).ok_or_else(|| place.refusal(W::BYTES, W::BYTES))
+    fn modify<W: AtomicWord>(&self, place: &Place, amo: Amo<W>) -> Result<W> {
+        let (bits4, bits8) = (bits(amo, |value| value.to_bits() as u32), bits(amo, W::to_bits));
+        let old = if W::BYTES == 4 { place.piece.rmw4(bits4).map(u64::from) } else { place.piece.rmw8(bits8) };
+        match old {
+            Some(old) => Ok(W::from_bits(old)),
+            None => detour::modify(self, place, (bits4, bits8)),
+        }
+    }
+
+    #[inline(always)]
+    fn load_word<W: AtomicWord>(&self, place: &Place) -> Result<W> {
+        match place.piece.load(W::BYTES) {
+            Some(bits) => Ok(W::from_bits(bits)),
+            None => detour::load(self, place, W::BYTES).map(W::from_bits),
+        }
+    }
+
+    #[inline(always)]
+    fn store_word<W: AtomicWord>(&self, place: &Place, value: W) -> Result<()> {
+        match place.piece.store(W::BYTES, value.to_bits()) {
+            Some(()) => Ok(()),
+            None => detour::store(self, place, W::BYTES, value.to_bits()),
+        }
     }
 
     /// A put that leaves a notice: room first, then the bytes, then the notice.
@@ -155,7 +207,7 @@ impl Endpoint {
             Ok(claim) => claim.ok_or(Refused::Full(()))?,
             Err(damaged) => return Err(Refused::Failed(damaged.error(to.addr().rank), ())),
         };
-        if let Err(error) = Self::transfer(to, from, align) {
+        if let Err(error) = self.transfer(to, from, align) {
             notice_ring::withdraw(target, claim);
             // Notices of others may be ready behind it.
             target.ring_for_notice();
@@ -186,24 +238,19 @@ impl Endpoint {
     }
 }
 
+/// The longest copy that is not announced, in bytes: those take few instructions.
+const SHORT: usize = 64;
+
 /// Why a put from `from` to `to` is impossible, as far as that can be told before.
 fn objection(to: &Place, from: &SourceView<'_, Place>, align: usize) -> Option<FabricError> {
-    let unfit = |piece: &Piece| piece.is_lost() || piece.is_stale();
+    let len = match from {
+        SourceView::Bytes(bytes) => bytes.len(),
+        SourceView::Registered(own) => own.len(),
+    };
     match from {
-        SourceView::Bytes(bytes) => {
-            (unfit(&to.piece) || bytes.len() != to.len()).then(|| to.refusal(bytes.len(), align))
-        }
-        SourceView::Registered(own) => {
-            (unfit(&to.piece) || unfit(&own.piece) || own.len() != to.len()).then(|| refusal_of(own, to, align))
-        }
+        SourceView::Registered(own) if to.is_fit() && !own.is_fit() => Some(own.refusal(len, align)),
+        _ => (!to.is_fit() || len != to.len()).then(|| to.refusal(len, align)),
     }
-}
-
-/// Which side of a copy between registered memories was refused, and why.
-#[cold]
-fn refusal_of(from: &Place, to: &Place, align: usize) -> FabricError {
-    let fit = |piece: &Piece| !(piece.is_lost() || piece.is_stale());
-    if fit(&to.piece) && !fit(&from.piece) { from.refusal(from.len(), align) } else { to.refusal(from.len(), align) }
 }
 
 impl Fabric for Endpoint {
@@ -234,13 +281,32 @@ impl Fabric for Endpoint {
         caps.notice_bits = 64;
         caps.strong_progress = true;
         caps.blocking_wait = true;
+        caps.register_existing = self.job().existing();
         caps.max_transfer = u64::MAX;
         caps
     }
 
+    /// If only memory that was freed within the last 20 ms is left, this blocks until those are over.
     fn alloc(&self, bytes: usize) -> Result<Region> {
-        let taken = self.own().alloc(&self.0.segment, self.me(), bytes)?;
+        let taken = self.take_extent(bytes, Kind::Heap, |_, _| ())?;
         Ok(Region::local(self.clone(), bytes, taken))
+    }
+
+    fn adopt(&self, memory: OwnedMemory, uses: Uses) -> Result<Region, (FabricError, OwnedMemory)> {
+        existing::adopt(self, memory, uses).map(|held| Region::existing(self.clone(), held))
+    }
+
+    async fn release(&self, mut region: Region) -> Result<OwnedMemory> {
+        if !region.close() {
+            return Err(FabricError::Unsupported { feature: "giving memory back that was allocated" });
+        }
+        let mut memory = None;
+        waiting::until_ready(self, || {
+            memory = region.try_take();
+            Ok(memory.is_some())
+        })
+        .await?;
+        memory.ok_or(FabricError::Unsupported { feature: "taking memory twice" })
     }
 
     fn alloc_symmetric(&self, bytes: usize) -> impl Future<Output = Result<Region>> {
@@ -253,27 +319,30 @@ impl Fabric for Endpoint {
         if self.job().is_lost(addr.rank) {
             return Err(FabricError::PeerLost { rank: addr.rank });
         }
-        Ok(Place::new(regions::resolve(target, addr, len, align)?, addr))
+        let outside = match regions::resolve(target, addr, len, align)? {
+            Resolved::Heap(piece) => return Ok(Place::new(piece, addr)),
+            Resolved::Staged(piece) => existing::Outside::Staged(piece),
+            Resolved::Adopted { region_len } => existing::resolve(self.job(), self.me(), addr, len, align, region_len)?,
+        };
+        let stand_in = target.stand_in(regions::generation_at(addr.region.index as usize));
+        Ok(Place::outside_of(stand_in, addr, outside))
     }
 
     #[inline]
     fn load<W: AtomicWord>(&self, word: &LocalWord<Self, W>) -> Result<W> {
-        let place = word.loc();
-        place.piece.load(W::BYTES).map(W::from_bits).ok_or_else(|| place.refusal(W::BYTES, W::BYTES))
+        self.load_word(word.loc())
     }
 
     #[inline]
     fn store<W: AtomicWord>(&self, word: &LocalWord<Self, W>, value: W) -> Result<()> {
-        let place = word.loc();
-        place.piece.store(W::BYTES, value.to_bits()).ok_or_else(|| place.refusal(W::BYTES, W::BYTES))
+        self.store_word(word.loc(), value)
     }
 
     #[inline]
     fn read<T: Pod>(&self, span: &LocalSpan<Self, T>, into: &mut [T]) -> Result<()> {
         check_lengths(into.len(), span.len())?;
-        let place = span.loc();
         let bytes = rdma_fabric::bytemuck::cast_slice_mut(into);
-        place.piece.copy_out(bytes).ok_or_else(|| place.refusal(size_of_val(bytes), align_of::<T>()))
+        self.fetch(span.loc(), SinkView::Bytes(bytes), align_of::<T>())
     }
 
     #[inline]
@@ -281,7 +350,7 @@ impl Fabric for Endpoint {
         check_lengths(from.len(), span.len())?;
         let place = span.loc();
         let bytes = rdma_fabric::bytemuck::cast_slice(from);
-        place.piece.copy_in(bytes).ok_or_else(|| place.refusal(size_of_val(bytes), align_of::<T>()))?;
+        self.transfer(place, SourceView::Bytes(bytes), align_of::<T>())?;
         place.piece.ring();
         Ok(())
     }
@@ -300,7 +369,7 @@ impl Fabric for Endpoint {
                 Err(refused) => Err(refused.map(|()| from)),
             };
         }
-        match Self::transfer(place, from.view(), align_of::<T>()) {
+        match self.transfer(place, from.view(), align_of::<T>()) {
             Ok(()) => {
                 place.piece.ring();
                 Ok(Completed::new(from))
@@ -315,7 +384,7 @@ impl Fabric for Endpoint {
         from: &RemoteSpan<Self, T>,
         mut to: D,
     ) -> Result<Completed<D>, Refused<D>> {
-        match Self::fetch(from.loc(), to.view(), align_of::<T>()) {
+        match self.fetch(from.loc(), to.view(), align_of::<T>()) {
             Ok(()) => Ok(Completed::new(to)),
             Err(error) => Err(Refused::Failed(error, to)),
         }
@@ -323,7 +392,7 @@ impl Fabric for Endpoint {
 
     #[inline(always)]
     fn try_atomic<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, amo: Amo<W>) -> Result<Completed<W>, Refused<()>> {
-        match Self::modify(word.loc(), amo) {
+        match self.modify(word.loc(), amo) {
             Ok(old) => Ok(Completed::new(old)),
             Err(error) => Err(Refused::Failed(error, ())),
         }
@@ -417,7 +486,7 @@ impl Fabric for Endpoint {
         Immediate::new(move || {
             check_lengths(from.elements(), to.len())?;
             let place = to.loc();
-            Self::transfer(place, from.view(), align_of::<T>())?;
+            self.transfer(place, from.view(), align_of::<T>())?;
             place.piece.ring();
             Ok(from)
         })
@@ -432,7 +501,7 @@ impl Fabric for Endpoint {
     ) -> impl Future<Output = Result<D>> {
         Immediate::new(move || {
             check_lengths(to.elements(), from.len())?;
-            Self::fetch(from.loc(), to.view(), align_of::<T>())?;
+            self.fetch(from.loc(), to.view(), align_of::<T>())?;
             Ok(to)
         })
     }
@@ -440,7 +509,7 @@ impl Fabric for Endpoint {
     /// As the provided method.
     #[inline(always)]
     fn atomic<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, amo: Amo<W>) -> impl Future<Output = Result<W>> {
-        Immediate::new(move || Self::modify(word.loc(), amo))
+        Immediate::new(move || self.modify(word.loc(), amo))
     }
 
     // The kind of an atomic is known here; kept in a future it would have to be looked at again.
@@ -448,13 +517,13 @@ impl Fabric for Endpoint {
     /// As the provided method.
     #[inline(always)]
     fn fetch_add<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, add: W) -> impl Future<Output = Result<W>> {
-        Immediate::new(move || Self::modify(word.loc(), Amo::Add(add)))
+        Immediate::new(move || self.modify(word.loc(), Amo::Add(add)))
     }
 
     /// As the provided method.
     #[inline(always)]
     fn swap<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, new: W) -> impl Future<Output = Result<W>> {
-        Immediate::new(move || Self::modify(word.loc(), Amo::Swap(new)))
+        Immediate::new(move || self.modify(word.loc(), Amo::Swap(new)))
     }
 
     /// As the provided method.
@@ -465,37 +534,31 @@ impl Fabric for Endpoint {
         expected: W,
         new: W,
     ) -> impl Future<Output = Result<W>> {
-        Immediate::new(move || Self::modify(word.loc(), Amo::CompareSwap { expected, new }))
+        Immediate::new(move || self.modify(word.loc(), Amo::CompareSwap { expected, new }))
     }
 
     /// As the provided method.
     #[inline(always)]
     fn fetch_or<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, bits: W) -> impl Future<Output = Result<W>> {
-        Immediate::new(move || Self::modify(word.loc(), Amo::Or(bits)))
+        Immediate::new(move || self.modify(word.loc(), Amo::Or(bits)))
     }
 
     /// As the provided method.
     #[inline(always)]
     fn fetch_and<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, bits: W) -> impl Future<Output = Result<W>> {
-        Immediate::new(move || Self::modify(word.loc(), Amo::And(bits)))
+        Immediate::new(move || self.modify(word.loc(), Amo::And(bits)))
     }
 
     /// As the provided method.
     #[inline(always)]
     fn put_word<W: AtomicWord>(&self, to: &RemoteWord<Self, W>, value: W) -> impl Future<Output = Result<()>> {
-        Immediate::new(move || {
-            let place = to.loc();
-            place.piece.store(W::BYTES, value.to_bits()).ok_or_else(|| place.refusal(W::BYTES, W::BYTES))
-        })
+        Immediate::new(move || self.store_word(to.loc(), value))
     }
 
     /// As the provided method.
     #[inline(always)]
     fn get_word<W: AtomicWord>(&self, from: &RemoteWord<Self, W>) -> impl Future<Output = Result<W>> {
-        Immediate::new(move || {
-            let place = from.loc();
-            place.piece.load(W::BYTES).map(W::from_bits).ok_or_else(|| place.refusal(W::BYTES, W::BYTES))
-        })
+        Immediate::new(move || self.load_word(from.loc()))
     }
 }
 

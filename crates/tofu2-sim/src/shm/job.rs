@@ -2,7 +2,10 @@
 
 use super::{
     control::{Control, Plan, State},
-    doorbell, executor, layout,
+    doorbell, executor,
+    existing::Adopted,
+    inside::{self, Id},
+    layout,
     mapping::Mapping,
 };
 use core::{
@@ -10,8 +13,17 @@ use core::{
     sync::atomic::fence,
     time::Duration,
 };
-use rdma_fabric::{Deps, FabricError, Rank};
-use std::{sync::Arc, time::Instant};
+use rdma_fabric::{Deps, Existing, FabricError, Rank};
+#[cfg(target_os = "linux")]
+use rdma_fabric::{RegionKey, RemoteAddr};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+#[cfg(target_os = "linux")]
+use super::processes::peer_memory::{CrossPlace, PeerMemories};
 
 /// The mapped segments and the control block.
 #[derive(Debug)]
@@ -24,6 +36,11 @@ pub(super) struct Job {
     start: Instant,
     /// More ranks than CPUs.
     pub(super) crowded: bool,
+    /// Buffers that existed before and that this process registered, by rank and place in the region table.
+    adopted: Mutex<HashMap<(Rank, u32), Arc<Adopted>>>,
+    /// How the ranks' processes reach each other's own memory; `None` where ranks are threads, and in a launcher.
+    #[cfg(target_os = "linux")]
+    peers: Option<PeerMemories>,
 }
 
 impl Job {
@@ -42,7 +59,65 @@ impl Job {
         if !doorbell::register_process() {
             control.word(layout::NO_HEAVY_BARRIER).store(1, Relaxed);
         }
-        Job { control, plan, segments, start, crowded: plan.ranks > executor::cpus() }
+        Job {
+            control,
+            plan,
+            segments,
+            start,
+            crowded: plan.ranks > executor::cpus(),
+            adopted: Mutex::default(),
+            #[cfg(target_os = "linux")]
+            peers: None,
+        }
+    }
+
+    /// The same job, whose ranks are processes.
+    #[cfg(target_os = "linux")]
+    pub(super) fn of_processes(self, peers: PeerMemories) -> Self {
+        Job { peers: Some(peers), ..self }
+    }
+
+    /// The best way to reach memory that existed before it was registered.
+    pub(super) fn existing(&self) -> Existing {
+        #[cfg(target_os = "linux")]
+        if let Some(peers) = &self.peers {
+            return if peers.is_possible() { Existing::CrossCopy } else { Existing::Staged };
+        }
+        Existing::Direct
+    }
+
+    /// Buffers that this process registered; by rank and place in the region table.
+    pub(super) fn adopted(&self) -> MutexGuard<'_, HashMap<(Rank, u32), Arc<Adopted>>> {
+        self.adopted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tell the other processes where in this one the memory is that is about to be registered as `key`.
+    #[cfg(target_os = "linux")]
+    pub(super) fn offer(&self, me: Rank, key: RegionKey, address: u64, len: usize) -> Result<(), FabricError> {
+        let unsupported = FabricError::Unsupported { feature: "cross-memory copies" };
+        self.peers.as_ref().ok_or(unsupported)?.offer(me, key, address, len)
+    }
+
+    /// Resolve bytes of another process's own memory.
+    #[cfg(target_os = "linux")]
+    pub(super) fn cross(
+        &self,
+        addr: RemoteAddr,
+        len: usize,
+        align: usize,
+        region_len: usize,
+    ) -> Result<CrossPlace, FabricError> {
+        let unsupported = FabricError::Unsupported { feature: "cross-memory copies" };
+        let peers = self.peers.as_ref().ok_or(unsupported)?;
+        peers.resolve(self.segment(addr.rank)?, addr, len, align, region_len)
+    }
+
+    /// Whether an operation of any rank is announced inside the region; those of ranks that have ended don't count.
+    pub(super) fn is_inside(&self, id: Id) -> bool {
+        let inside = |(rank, segment): (usize, &Arc<Mapping>)| {
+            inside::names(segment.announcements(), id) && !self.control.has_ended(rank)
+        };
+        self.segments.iter().enumerate().any(inside)
     }
 
     pub(super) fn segment(&self, rank: Rank) -> Result<&Arc<Mapping>, FabricError> {

@@ -24,6 +24,8 @@ pub(super) const RING_HEAD: usize = 1024;
 pub(super) const RING_TAIL: usize = 2048;
 /// `u64`, what a producer found at the head last. On the tail's line: only producers touch it.
 pub(super) const RING_SEEN: usize = RING_TAIL + 8;
+/// `u64` each, what operations of the rank that are under way are inside of; written by the rank.
+pub(super) const INSIDE: usize = 3 * CACHE_LINE;
 /// First entry of the region table.
 pub(super) const TABLE: usize = 4096;
 /// Bytes of a table entry.
@@ -79,6 +81,8 @@ pub(super) const CARD_SIDES: [usize; 2] = [CACHE_LINE, CACHE_LINE + SIDE];
 pub(super) const SIDE_BYTES: usize = 0;
 /// `u64` in a side: 1 if all is well with the rank.
 pub(super) const SIDE_VERDICT: usize = 8;
+/// `u64` in a side: 1 if the rank has freed regions whose time in limbo is not over.
+pub(super) const SIDE_LIMBO: usize = 16;
 /// Bit set in a side: symmetric slots that the rank has dropped.
 pub(super) const SIDE_DROPPED: usize = CACHE_LINE;
 /// Bytes of a side.

@@ -7,6 +7,7 @@
 use super::{
     access,
     doorbell::{self, Watch},
+    inside::ANNOUNCEMENTS,
     layout,
 };
 use core::{
@@ -139,6 +140,52 @@ impl Mapping {
         }
     }
 
+    /// Copy into bytes of the heap; nothing if they are not inside.
+    pub(super) fn fill(&self, offset: usize, bytes: &[u8]) {
+        if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.heap_len()) {
+            // SAFETY: inside the heap, by the check.
+            unsafe { access::copy_in(self.base.as_ptr().add(self.heap_at + offset), bytes.as_ptr(), bytes.len()) };
+        }
+    }
+
+    /// Copy bytes of the heap out; nothing if they are not inside.
+    pub(super) fn empty(&self, offset: usize, bytes: &mut [u8]) {
+        if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.heap_len()) {
+            // SAFETY: inside the heap, by the check.
+            unsafe { access::copy_out(bytes.as_mut_ptr(), self.base.as_ptr().add(self.heap_at + offset), bytes.len()) };
+        }
+    }
+
+    /// Where the segment's rank announces what it is inside of.
+    pub(super) fn announcements(&self) -> &[AtomicU64; ANNOUNCEMENTS] {
+        assert!(layout::INSIDE + 8 * ANNOUNCEMENTS <= self.heap_at);
+        // SAFETY: inside the mapping, by the assertion, and aligned; protocol words are accessed as atomics only.
+        unsafe { &*self.base.as_ptr().add(layout::INSIDE).cast() }
+    }
+
+    /// What stands for memory outside the segment that is registered in the entry with its generation at `at`: it can be
+    /// rung for, and every access is refused.
+    pub(super) fn stand_in(self: &Arc<Self>, at: usize) -> Piece {
+        let word = NonNull::from(self.word(at));
+        Piece { start: word.cast(), len: 8, base: self.base, word, generation: NEVER, mapping: self.clone() }
+    }
+
+    /// A piece of memory outside the segment, valid as long as the protocol word at `generation_at` holds `generation`.
+    ///
+    /// # Safety
+    /// Whenever a method of the piece that moves bytes is called, the memory is there and is accessed through
+    /// [`access`] by everybody.
+    pub(super) unsafe fn outside(
+        self: &Arc<Self>,
+        start: NonNull<u8>,
+        len: usize,
+        generation_at: usize,
+        generation: u32,
+    ) -> Piece {
+        let word = NonNull::from(self.word(generation_at));
+        Piece { start, len, base: self.base, word, generation: generation.into(), mapping: self.clone() }
+    }
+
     /// The piece of `len` bytes at `offset` of the heap, valid as long as the protocol word at `generation_at` holds
     /// `generation`. `None` if it is not inside.
     pub(super) fn piece(
@@ -209,6 +256,9 @@ impl Drop for Mapping {
     }
 }
 
+/// The generation of no region.
+const NEVER: u64 = u64::MAX;
+
 /// `ENOMEM` wherever this crate runs.
 const OUT_OF_MEMORY: i32 = 12;
 
@@ -218,7 +268,7 @@ const OUT_OF_MEMORY: i32 = 12;
 /// moved, or length or alignment are not those asked for: one comparison against zero in all.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
-    /// `len` bytes of the heap of `mapping`.
+    /// `len` bytes of the heap of `mapping`, or those that [`Mapping::outside`] was told of.
     start: NonNull<u8>,
     len: usize,
     /// First byte of `mapping`, a segment.
@@ -382,13 +432,13 @@ impl Piece {
         let bell = unsafe { bell_at(self.base) };
         doorbell::ring(&bell, |bits| {
             let start = self.offset() as u64;
-            Watch::covers(bits, start, start + self.len as u64)
+            Watch::covers(bits, start, start.saturating_add(self.len as u64))
         });
     }
 
-    /// Offset of the first byte in the segment.
+    /// Offset of the first byte in the segment; without meaning outside of it.
     pub(super) fn offset(&self) -> usize {
-        self.start.addr().get() - self.base.addr().get()
+        self.start.addr().get().wrapping_sub(self.base.addr().get())
     }
 
     /// Whether the piece starts at a multiple of `align` bytes.

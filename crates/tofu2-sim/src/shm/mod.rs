@@ -20,14 +20,18 @@
 
 mod access;
 mod control;
+mod detour;
 mod doorbell;
 mod endpoint;
 mod executor;
+mod existing;
 mod heap;
 mod immediate;
+mod inside;
 mod job;
 mod launcher;
 mod layout;
+mod limbo;
 mod mapping;
 mod notice_ring;
 mod own;
@@ -42,6 +46,7 @@ mod wakers;
 
 pub use endpoint::Endpoint;
 pub use executor::block_on;
+pub use existing::existing_of_processes;
 pub use launcher::{JOB_VARIABLE, Launcher};
 pub use own::Region;
 pub use place::Place;

@@ -2,12 +2,16 @@
 
 use super::{
     endpoint::Endpoint,
+    existing::{Dismantled, Held},
     heap::{Extent, Heap},
+    inside::Id,
+    job::Job,
+    limbo::Limbo,
     mapping::Mapping,
-    regions,
+    regions::{self, Kind},
     symmetric::Symmetric,
 };
-use rdma_fabric::{FabricError, Rank, RegionKey};
+use rdma_fabric::{Existing, FabricError, OwnedMemory, Rank, RegionKey};
 use std::fmt;
 
 /// Allocator state of one rank, under the endpoint's lock.
@@ -19,7 +23,18 @@ pub(super) struct Own {
     /// Local table entries from here on were never used.
     next: usize,
     pub(super) symmetric: Symmetric,
+    /// Extents that were freed, but may not be used again yet.
+    limbo: Limbo<Extent>,
+    /// Memory that existed before and was dropped while operations were inside, with its owner.
+    leaving: Vec<(Rank, Held)>,
     pages: Pages,
+}
+
+impl Drop for Own {
+    /// Who is inside now may stay longer than this rank's memory.
+    fn drop(&mut self) {
+        self.leaving.drain(..).for_each(|(_, held)| held.leak());
+    }
 }
 
 /// Where the segment's pages come from.
@@ -39,35 +54,92 @@ impl Own {
             free: Vec::new(),
             next: regions::LOCAL.start,
             symmetric: Symmetric::default(),
+            limbo: Limbo::default(),
+            leaving: Vec::new(),
             pages,
         }
     }
 
-    /// Take and register a local extent of `bytes` bytes.
-    pub(super) fn alloc(&mut self, segment: &Mapping, me: Rank, bytes: usize) -> Result<Taken, FabricError> {
-        let too_many = FabricError::TooManyRegions { rank: me, limit: regions::LOCAL.len() };
-        if self.free.is_empty() && self.next == regions::LOCAL.end {
-            return Err(too_many);
+    /// Use again what nobody is inside of any more.
+    pub(super) fn settle(&mut self, job: &Job, segment: &Mapping) {
+        let heap = &mut self.heap;
+        self.limbo.settle(job, |extent| heap.give_back_local(extent));
+        if self.leaving.iter().any(|(me, held)| held.is_quiet(job, *me)) {
+            let (quiet, leaving) =
+                std::mem::take(&mut self.leaving).into_iter().partition(|(me, held)| held.is_quiet(job, *me));
+            self.leaving = leaving;
+            let quiet: Vec<(Rank, Held)> = quiet;
+            quiet.into_iter().for_each(|(_, held)| drop(self.dismantle(segment, held)));
         }
-        let extent = self.heap.take_local(bytes).map_err(|available| out_of_memory(segment, me, bytes, available))?;
+    }
+
+    /// When extents that are not free yet will be.
+    pub(super) fn limbo_until(&self) -> Option<std::time::Instant> {
+        self.limbo.until()
+    }
+
+    /// A free local table entry.
+    pub(super) fn take_index(&mut self, me: Rank) -> Result<usize, FabricError> {
+        if let Some(index) = self.free.pop() {
+            return Ok(index);
+        }
+        if self.next == regions::LOCAL.end {
+            return Err(FabricError::TooManyRegions { rank: me, limit: regions::LOCAL.len() });
+        }
+        self.next += 1;
+        Ok(self.next - 1)
+    }
+
+    pub(super) fn give_index(&mut self, index: usize) {
+        self.free.push(index);
+    }
+
+    /// Take a local extent of `bytes` bytes, `fill` it given its offset, and register it.
+    pub(super) fn alloc(
+        &mut self,
+        segment: &Mapping,
+        me: Rank,
+        bytes: usize,
+        kind: Kind,
+        fill: impl FnOnce(usize),
+    ) -> Result<Taken, FabricError> {
+        let index = self.take_index(me)?;
+        let extent = match self.heap.take_local(bytes) {
+            Ok(extent) => extent,
+            Err(available) => {
+                self.give_index(index);
+                return Err(out_of_memory(segment, me, bytes, available));
+            }
+        };
         if let Err(error) = self.prepare(segment, me, bytes, extent) {
+            self.give_index(index);
             self.heap.give_back_local(extent);
             return Err(error);
         }
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.next += 1;
-            self.next - 1
-        });
-        Ok(Taken { key: regions::register(segment, index, extent.offset, bytes), extent })
+        fill(extent.offset);
+        Ok(Taken { key: regions::register(segment, index, extent.offset, bytes, kind), extent })
     }
 
     /// The opposite of [`Own::alloc`].
-    pub(super) fn free(&mut self, segment: &Mapping, taken: &Taken) {
+    pub(super) fn free(&mut self, segment: &Mapping, me: Rank, taken: &Taken) {
         let index = taken.key.index as usize;
         if regions::deregister(segment, index) {
-            self.free.push(index);
+            self.give_index(index);
         }
-        self.heap.give_back_local(taken.extent);
+        self.limbo.keep(Id::new(me, taken.key), taken.extent);
+    }
+
+    /// Take apart what nobody is inside of.
+    pub(super) fn dismantle(&mut self, segment: &Mapping, held: Held) -> Option<OwnedMemory> {
+        let Dismantled { memory, index, extent } = held.dismantle(segment);
+        if let Some(index) = index {
+            self.give_index(index);
+        }
+        if let Some(extent) = extent {
+            // Every operation on it was announced.
+            self.heap.give_back_local(extent);
+        }
+        memory
     }
 
     /// Give an extent its pages and clear it.
@@ -114,24 +186,58 @@ impl Pages {
 
 /// Memory that a rank registered; deregistered when dropped.
 ///
-/// An operation that a peer posted just before may still be under way then, and may reach the region that gets
-/// this place next: deregister after a barrier with those who use it.
+/// An operation that a peer posted just before may still be under way then. If it copies more than 64 bytes, or addresses
+/// memory that existed before, the place is not used again until it is over. If it is short, the place is not used again
+/// for 20 ms; an operation whose thread is stopped longer than that between its check and its access may reach the region
+/// that gets the place next: where that matters, deregister after a barrier with those who use it.
 pub struct Region {
     endpoint: Endpoint,
     key: RegionKey,
     /// Length in bytes, as asked for.
     len: usize,
-    /// `None` for symmetric regions, whose place is freed by agreement.
-    taken: Option<Taken>,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Local(Taken),
+    /// Its place is freed by agreement.
+    Symmetric,
+    /// `None` once it was taken apart.
+    Existing(Option<Held>),
 }
 
 impl Region {
     pub(super) fn local(endpoint: Endpoint, len: usize, taken: Taken) -> Self {
-        Region { endpoint, key: taken.key, len, taken: Some(taken) }
+        Region { endpoint, key: taken.key, len, what: What::Local(taken) }
     }
 
     pub(super) fn symmetric(endpoint: Endpoint, len: usize, key: RegionKey) -> Self {
-        Region { endpoint, key, len, taken: None }
+        Region { endpoint, key, len, what: What::Symmetric }
+    }
+
+    pub(super) fn existing(endpoint: Endpoint, held: Held) -> Self {
+        Region { endpoint, key: held.key(), len: held.len(), what: What::Existing(Some(held)) }
+    }
+
+    /// Let no new operation into memory that existed before. Whether it is such memory.
+    pub(super) fn close(&mut self) -> bool {
+        let (job, segment, me) = (self.endpoint.job(), self.endpoint.segment(), self.endpoint.me());
+        match &mut self.what {
+            What::Existing(Some(held)) => {
+                held.close(job, segment, me);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The memory that existed before, as soon as it is closed and nobody is inside.
+    pub(super) fn try_take(&mut self) -> Option<OwnedMemory> {
+        let What::Existing(existing) = &mut self.what else { return None };
+        let (job, me) = (self.endpoint.job(), self.endpoint.me());
+        let held = existing.take_if(|held| held.is_quiet(job, me))?;
+        self.endpoint.own().dismantle(self.endpoint.segment(), held)
     }
 }
 
@@ -143,22 +249,39 @@ impl rdma_fabric::Region for Region {
     fn len(&self) -> usize {
         self.len
     }
+
+    fn existing(&self) -> Option<Existing> {
+        match &self.what {
+            What::Existing(Some(held)) => Some(held.way()),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Debug for Region {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = if self.taken.is_some() { "local" } else { "symmetric" };
+        let kind = match &self.what {
+            What::Local(_) => "local",
+            What::Symmetric => "symmetric",
+            What::Existing(_) => "existing",
+        };
         write!(f, "Region({:?} of {}, {} bytes, {kind})", self.key, self.endpoint.me(), self.len)
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
+        // Frees the memory at once if nobody is inside; outside the lock.
+        if self.close() && self.try_take().is_some() {
+            return;
+        }
+        let me = self.endpoint.me();
         let mut own = self.endpoint.own();
         let segment = self.endpoint.segment();
-        match &self.taken {
-            Some(taken) => own.free(segment, taken),
-            None => own.symmetric.drop_part(segment, self.key),
+        match &mut self.what {
+            What::Local(taken) => own.free(segment, me, taken),
+            What::Symmetric => own.symmetric.drop_part(segment, me, self.key),
+            What::Existing(held) => own.leaving.extend(held.take().map(|held| (me, held))),
         }
     }
 }
@@ -177,7 +300,7 @@ mod tests {
         let refusing = memory_file::create("onesided-test", layout::HEAP, layout::HEAP).unwrap();
         let mut own = Own::new(HEAP, Pages::File(refusing));
         for _ in 0..2 {
-            let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE).unwrap_err();
+            let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, Kind::Heap, |_| ()).unwrap_err();
             assert!(matches!(error, FabricError::System { call: "fallocate", .. }), "{error}");
             let grow = own.heap.promise_symmetric(64);
             let extent = own.heap.take_symmetric(64, grow).unwrap();
@@ -185,7 +308,7 @@ mod tests {
             own.heap.give_back_symmetric(extent);
         }
         own.pages = Pages::File(whole);
-        let taken = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE).unwrap();
+        let taken = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, Kind::Heap, |_| ()).unwrap();
         assert_eq!(taken.extent.len, 3 * layout::PAGE);
     }
 }

@@ -1,6 +1,6 @@
 //! The region table of a segment: what peers may reach, and under which key.
 //!
-//! An entry is (generation, offset, length). The generation is odd while a region is registered and grows by one
+//! An entry is (generation, offset, length, kind). The generation is odd while a region is registered and grows by one
 //! whenever that changes. The owner writes entries; peers copy one, check that the generation did not move
 //! meanwhile and that the range lies in the heap, and only then use it: garbage in a table gives errors, never a
 //! wild access. Symmetric regions have the first entries, local ones the rest, so that keys of symmetric regions agree.
@@ -20,7 +20,7 @@ pub(super) const SYMMETRIC: Range<usize> = 0..layout::SYMMETRIC_SLOTS;
 pub(super) const LOCAL: Range<usize> = layout::SYMMETRIC_SLOTS..layout::SLOTS;
 
 /// Where the generation of entry `index` stands.
-fn generation_at(index: usize) -> usize {
+pub(super) fn generation_at(index: usize) -> usize {
     layout::TABLE + index * layout::ENTRY
 }
 
@@ -28,16 +28,42 @@ fn field(mapping: &Mapping, index: usize, field: usize) -> &AtomicU64 {
     mapping.word(generation_at(index) + 8 * field)
 }
 
-/// Register heap bytes `offset..offset + len` of the own segment in the free entry `index`.
-pub(super) fn register(own: &Mapping, index: usize, offset: usize, len: usize) -> RegionKey {
+/// What an entry registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(super) enum Kind {
+    /// Bytes of the heap.
+    Heap = 0,
+    /// Bytes of the heap that stand for memory which existed before.
+    Staged = 1,
+    /// Memory which existed before, outside the heap; the entry tells its length only.
+    Adopted = 2,
+}
+
+/// The key that the next registration in the free entry `index` will have.
+pub(super) fn next_key(own: &Mapping, index: usize) -> RegionKey {
     let generation = field(own, index, 0).load(Relaxed) | 1;
+    RegionKey { index: index as u32, generation: generation as u32 }
+}
+
+/// Whether a key is the one its entry is registered under.
+pub(super) fn is_current(target: &Mapping, key: RegionKey) -> bool {
+    let index = key.index as usize;
+    // Acquire: pairs with the release in `register` and `deregister`.
+    index < layout::SLOTS && field(target, index, 0).load(Acquire) == u64::from(key.generation)
+}
+
+/// Register heap bytes `offset..offset + len` of the own segment in the free entry `index`.
+pub(super) fn register(own: &Mapping, index: usize, offset: usize, len: usize, kind: Kind) -> RegionKey {
+    let key = next_key(own, index);
     // Release: pairs with the fence in `entry`. Who reads a field below also sees that the last registration ended.
     fence(Release);
     field(own, index, 1).store(offset as u64, Relaxed);
     field(own, index, 2).store(len as u64, Relaxed);
+    field(own, index, 3).store(kind as u64, Relaxed);
     // Release: pairs with the acquire in `resolve` and in `Piece::moved`.
-    field(own, index, 0).store(generation, Release);
-    RegionKey { index: index as u32, generation: generation as u32 }
+    field(own, index, 0).store(key.generation.into(), Release);
+    key
 }
 
 /// End the registration in `index`. Whether the entry may be used again: not after 2³¹ times.
@@ -48,14 +74,30 @@ pub(super) fn deregister(own: &Mapping, index: usize) -> bool {
     generation < u64::from(u32::MAX)
 }
 
+/// Where the bytes of a region are.
+#[derive(Clone, Debug)]
+pub(super) enum Resolved {
+    Heap(Piece),
+    Staged(Piece),
+    /// Outside the heap. The range is inside the region's length, which is this.
+    Adopted {
+        region_len: usize,
+    },
+}
+
 /// The bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to `align`.
 ///
 /// # Errors
 /// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Corrupt`], [`FabricError::OutOfBounds`],
 /// [`FabricError::Misaligned`].
-pub(super) fn resolve(target: &Arc<Mapping>, addr: RemoteAddr, len: usize, align: usize) -> Result<Piece, FabricError> {
+pub(super) fn resolve(
+    target: &Arc<Mapping>,
+    addr: RemoteAddr,
+    len: usize,
+    align: usize,
+) -> Result<Resolved, FabricError> {
     let RemoteAddr { rank, region, .. } = addr;
-    let (region_offset, region_len) = entry(target, rank, region)?;
+    let (region_offset, region_len, kind) = entry(target, rank, region)?;
     let out_of_bounds = || FabricError::OutOfBounds {
         rank,
         region,
@@ -65,6 +107,9 @@ pub(super) fn resolve(target: &Arc<Mapping>, addr: RemoteAddr, len: usize, align
     };
     let offset = usize::try_from(addr.offset).map_err(|_| out_of_bounds())?;
     offset.checked_add(len).filter(|&end| end <= region_len).ok_or_else(out_of_bounds)?;
+    if kind == Kind::Adopted {
+        return Ok(Resolved::Adopted { region_len });
+    }
     let corrupt = FabricError::Corrupt { rank, what: "an entry of the region table" };
     let at = region_offset.checked_add(offset).ok_or_else(|| corrupt.clone())?;
     let piece = target
@@ -73,11 +118,12 @@ pub(super) fn resolve(target: &Arc<Mapping>, addr: RemoteAddr, len: usize, align
     if !piece.is_aligned(align) {
         return Err(FabricError::Misaligned { rank, region, offset: addr.offset, align });
     }
-    Ok(piece)
+    Ok(if kind == Kind::Staged { Resolved::Staged(piece) } else { Resolved::Heap(piece) })
 }
 
-/// Offset in the heap and length of a registered region, copied once and in the heap.
-fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usize), FabricError> {
+/// Offset in the heap, length and kind of a registered region, copied once; in the heap unless the kind is
+/// [`Kind::Adopted`].
+fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usize, Kind), FabricError> {
     let index = region.index as usize;
     if index >= layout::SLOTS || region.generation.is_multiple_of(2) {
         return Err(FabricError::NoSuchRegion { rank, region });
@@ -85,6 +131,12 @@ fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usiz
     // Acquire: pairs with the release in `register`.
     let now = field(target, index, 0).load(Acquire);
     let (offset, len) = (field(target, index, 1).load(Relaxed), field(target, index, 2).load(Relaxed));
+    let kind = match field(target, index, 3).load(Relaxed) {
+        0 => Some(Kind::Heap),
+        1 => Some(Kind::Staged),
+        2 => Some(Kind::Adopted),
+        _ => None,
+    };
     // Acquire: pairs with the fence in `register`.
     fence(Acquire);
     let after = field(target, index, 0).load(Relaxed);
@@ -95,13 +147,13 @@ fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usiz
     if now > wanted || after != now {
         return Err(FabricError::StaleRegion { rank, region });
     }
-    let inside = |(offset, len): (usize, usize)| {
-        offset % GRAIN == 0 && offset.checked_add(len).is_some_and(|end| end <= target.heap_len())
+    let inside = |&(offset, len, kind): &(usize, usize, Kind)| {
+        let end = offset.checked_add(len);
+        kind == Kind::Adopted || (offset % GRAIN == 0 && end.is_some_and(|end| end <= target.heap_len()))
     };
-    usize::try_from(offset)
-        .ok()
-        .zip(usize::try_from(len).ok())
-        .filter(|&range| inside(range))
+    let number = |field: u64| usize::try_from(field).ok();
+    (|| Some((number(offset)?, number(len)?, kind?)))()
+        .filter(inside)
         .ok_or(FabricError::Corrupt { rank, what: "an entry of the region table" })
 }
 
@@ -120,12 +172,12 @@ mod tests {
     #[test]
     fn keys_of_other_generations_are_refused() {
         let own = segment();
-        let first = register(&own, 1500, 128, 256);
+        let first = register(&own, 1500, 128, 256, Kind::Heap);
         assert!(resolve(&own, addr(first, 0), 256, 64).is_ok());
         assert!(deregister(&own, 1500));
         let stale = FabricError::StaleRegion { rank: Rank::new(3), region: first };
         assert_eq!(resolve(&own, addr(first, 0), 8, 8).unwrap_err(), stale);
-        let second = register(&own, 1500, 0, 64);
+        let second = register(&own, 1500, 0, 64, Kind::Heap);
         assert_eq!(second.generation, first.generation + 2);
         assert_eq!(resolve(&own, addr(first, 0), 8, 8).unwrap_err(), stale);
         for generation in [0, second.generation + 1, second.generation + 2] {
@@ -141,8 +193,8 @@ mod tests {
     #[test]
     fn pieces_know_when_their_region_is_gone() {
         let own = segment();
-        let key = register(&own, 0, 0, 64);
-        let piece = resolve(&own, addr(key, 8), 8, 8).unwrap();
+        let key = register(&own, 0, 0, 64, Kind::Heap);
+        let Resolved::Heap(piece) = resolve(&own, addr(key, 8), 8, 8).unwrap() else { panic!() };
         assert_eq!(piece.load(8), Some(0));
         assert_eq!(piece.load(4), None, "wrong length");
         assert_eq!(piece.store(8, 7), Some(()));
@@ -156,9 +208,10 @@ mod tests {
     fn garbage_in_a_table_is_an_error() {
         let own = segment();
         for (offset, len) in [(0, 4097), (4096, 64), (u64::MAX, 64), (64, u64::MAX), (8, 8), (u64::MAX - 63, 64)] {
-            let key = register(&own, 9, 0, 0);
+            let key = register(&own, 9, 0, 0, Kind::Heap);
             field(&own, 9, 1).store(offset, Relaxed);
             field(&own, 9, 2).store(len, Relaxed);
+            field(&own, 9, 3).store(offset % 2, Relaxed);
             let corrupt = FabricError::Corrupt { rank: Rank::new(3), what: "an entry of the region table" };
             assert_eq!(resolve(&own, addr(key, 0), 0, 1).unwrap_err(), corrupt, "{offset} {len}");
         }
@@ -167,7 +220,7 @@ mod tests {
     #[test]
     fn bounds_and_alignment_are_checked() {
         let own = segment();
-        let key = register(&own, 5, 64, 100);
+        let key = register(&own, 5, 64, 100, Kind::Heap);
         for (offset, len) in [(0, 101), (100, 1), (u64::MAX, 1), (1, usize::MAX)] {
             assert!(matches!(
                 resolve(&own, addr(key, offset), len, 1),

@@ -17,7 +17,10 @@ use super::{
     doorbell::Watch,
     endpoint::Endpoint,
     heap::Extent,
+    inside::Id,
+    job::Job,
     layout,
+    limbo::Limbo,
     mapping::Mapping,
     own::{Own, Region, out_of_memory},
     regions, waiting,
@@ -28,15 +31,17 @@ use std::collections::{BTreeMap, VecDeque};
 
 const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
 
-/// One rank's view; everything but `dropped`, `tickets` and `under_way` is the same on all ranks.
+/// One rank's view; everything but `dropped`, `limbo`, `tickets` and `under_way` is the same on all ranks.
 #[derive(Debug, Default)]
 pub(super) struct Symmetric {
     /// Places of the table entries in use.
     live: BTreeMap<usize, Extent>,
     /// Entries that may not be used again.
     retired: Vec<usize>,
-    /// Entries in use whose part this rank has dropped.
+    /// Entries in use whose part this rank has dropped, and nobody is inside of any more.
     dropped: [u64; WORDS],
+    /// Entries in use whose part this rank has dropped, before they get to `dropped`.
+    limbo: Limbo<usize>,
     /// Phases arrived at.
     phase: u64,
     /// What was begun and not completed.
@@ -48,6 +53,8 @@ pub(super) struct Symmetric {
 
 #[derive(Debug)]
 enum Stage {
+    /// Waits for the end of the last freed region's limbo, to propose again.
+    Settling { bytes: usize },
     /// Arrived at phase 1.
     Proposed { bytes: usize },
     /// Arrived at phase 2.
@@ -56,12 +63,18 @@ enum Stage {
 
 impl Symmetric {
     /// End this rank's registration under `key`.
-    pub(super) fn drop_part(&mut self, segment: &Mapping, key: RegionKey) {
+    pub(super) fn drop_part(&mut self, segment: &Mapping, me: Rank, key: RegionKey) {
         let index = key.index as usize;
         if !regions::deregister(segment, index) {
             self.retired.push(index);
         }
-        self.dropped[index / 64] |= 1 << (index % 64);
+        self.limbo.keep(Id::new(me, key), index);
+    }
+
+    /// Let go of what nobody is inside of any more.
+    fn settle(&mut self, job: &Job) {
+        let dropped = &mut self.dropped;
+        self.limbo.settle(job, |index| dropped[index / 64] |= 1 << (index % 64));
     }
 
     fn free_slot(&self) -> Option<usize> {
@@ -115,10 +128,13 @@ fn propose(endpoint: &Endpoint, bytes: usize) {
     let me = endpoint.me().index();
     let control = &endpoint.job().control;
     let own = &mut *endpoint.own();
+    own.settle(endpoint.job(), endpoint.segment());
+    own.symmetric.settle(endpoint.job());
     let room = own.heap.promise_symmetric(bytes);
     let say = |field, value| control.card(me, side(own.symmetric.phase + 1) + field).store(value, Relaxed);
     say(layout::SIDE_BYTES, bytes as u64);
     say(layout::SIDE_VERDICT, room.into());
+    say(layout::SIDE_LIMBO, is_in_limbo(own).into());
     for (word, dropped) in own.symmetric.dropped.iter().enumerate() {
         say(layout::SIDE_DROPPED + 8 * word, *dropped);
     }
@@ -129,6 +145,7 @@ fn propose(endpoint: &Endpoint, bytes: usize) {
 /// Drive what is under way to its end. The outer result is about the job, the inner one about the allocation.
 async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, FabricError> {
     loop {
+        settle(endpoint).await?;
         all_arrived(endpoint).await?;
         let own = &mut *endpoint.own();
         match own.symmetric.under_way.take() {
@@ -137,6 +154,8 @@ async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, Fa
                     return Ok(Err(error));
                 }
             }
+            // `settle` has proposed again.
+            Some(settling @ Stage::Settling { .. }) => own.symmetric.under_way = Some(settling),
             Some(Stage::Placed { bytes, extent, key, failure }) => {
                 return Ok(conclude(endpoint, own, bytes, (extent, key), failure)
                     .map(|()| Region::symmetric(endpoint.clone(), bytes, key)));
@@ -144,6 +163,22 @@ async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, Fa
             None => return Ok(Err(FabricError::Corrupt { rank: endpoint.me(), what: "a symmetric allocation" })),
         }
     }
+}
+
+/// Whether something that the rank gave up will soon be free.
+fn is_in_limbo(own: &Own) -> bool {
+    own.symmetric.limbo.until().is_some() || own.limbo_until().is_some()
+}
+
+/// Propose again after the freed regions' limbo, if that is what all ranks do.
+async fn settle(endpoint: &Endpoint) -> Result<(), FabricError> {
+    let bytes = match endpoint.own().symmetric.under_way {
+        Some(Stage::Settling { bytes }) => bytes,
+        _ => return Ok(()),
+    };
+    waiting::until_ready(endpoint, || Ok(!is_in_limbo(&endpoint.own()))).await?;
+    propose(endpoint, bytes);
+    Ok(())
 }
 
 /// The end of phase 1, the start of phase 2. Errors are the same on all ranks.
@@ -174,18 +209,33 @@ fn place(endpoint: &Endpoint, own: &mut Own, bytes: usize) -> Result<(), FabricE
             ours: card(other, layout::SIDE_BYTES),
         });
     }
-    let extent =
-        own.heap.take_symmetric(bytes, grow).map_err(|available| out_of_memory(segment, me, bytes, available))?;
-    let Some(index) = own.symmetric.free_slot() else {
-        own.heap.give_back_symmetric(extent);
-        return Err(FabricError::TooManyRegions { rank: me, limit: regions::SYMMETRIC.len() });
+    // What somebody has dropped may be free in a moment. The same cards tell all ranks the same.
+    let more_later = ranks.clone().any(|rank| card(rank, layout::SIDE_LIMBO) == 1);
+    let taken = own
+        .heap
+        .take_symmetric(bytes, grow)
+        .map_err(|available| out_of_memory(segment, me, bytes, available))
+        .and_then(|extent| match own.symmetric.free_slot() {
+            Some(index) => Ok((extent, index)),
+            None => {
+                own.heap.give_back_symmetric(extent);
+                Err(FabricError::TooManyRegions { rank: me, limit: regions::SYMMETRIC.len() })
+            }
+        });
+    let (extent, index) = match taken {
+        Ok(taken) => taken,
+        Err(_) if more_later => {
+            own.symmetric.under_way = Some(Stage::Settling { bytes });
+            return Ok(());
+        }
+        Err(error) => return Err(error),
     };
     own.symmetric.live.insert(index, extent);
     let failure = own.prepare(segment, me, bytes, extent).err();
     job.control.card(me.index(), side(phase + 1) + layout::SIDE_VERDICT).store(failure.is_none().into(), Relaxed);
     // Bytes without pages must not be reached.
     let reachable = if failure.is_none() { bytes } else { 0 };
-    let key = regions::register(segment, index, extent.offset, reachable);
+    let key = regions::register(segment, index, extent.offset, reachable, regions::Kind::Heap);
     own.symmetric.under_way = Some(Stage::Placed { bytes, extent, key, failure });
     arrive(endpoint, own);
     Ok(())

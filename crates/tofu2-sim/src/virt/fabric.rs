@@ -11,11 +11,17 @@ use super::{
 };
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use rdma_fabric::{
-    Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice,
-    PutOptions, PutOrder, PutSource, Rank, Refused, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
+    Amo, AtomicWord, Caps, Deps, Existing, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice,
+    OwnedMemory, PutOptions, PutOrder, PutSource, Rank, Refused, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result,
+    Time, Uses,
     op::{SinkView, SourceView},
 };
-use std::{fmt, future::Future, rc::Rc, time::Duration};
+use std::{
+    fmt,
+    future::{Future, ready},
+    rc::Rc,
+    time::Duration,
+};
 
 /// One rank of a simulated job.
 ///
@@ -84,7 +90,7 @@ impl Fabric for VirtFabric {
         caps.notice_bits = core.timing.notice_bits;
         caps.session_queues = false;
         caps.strong_progress = true;
-        caps.register_existing = false;
+        caps.register_existing = Existing::Direct;
         caps.blocking_wait = false;
         caps.max_transfer = core.timing.max_transfer;
         caps
@@ -112,6 +118,40 @@ impl Fabric for VirtFabric {
             };
             self.registered(key, bytes)
         }
+    }
+
+    /// The network reaches it like any region. Nothing is charged for it.
+    fn adopt(&self, memory: OwnedMemory, _: Uses) -> Result<Region, (FabricError, OwnedMemory)> {
+        let region = match self.alloc(memory.len()) {
+            Ok(region) => region,
+            Err(error) => return Err((error, memory)),
+        };
+        let mut core = self.world.core();
+        let whole = RemoteAddr { rank: self.rank(), region: rdma_fabric::Region::key(&region), offset: 0 };
+        match core.memory.locate(whole, memory.len(), 1) {
+            Ok(whole) => core.memory.copy_in(&whole, memory.bytes()),
+            Err(error) => {
+                drop(core);
+                return Err((error, memory));
+            }
+        }
+        drop(core);
+        Ok(region.of_existing(memory))
+    }
+
+    /// Operations that arrive later find the region gone.
+    fn release(&self, mut region: Region) -> impl Future<Output = Result<OwnedMemory>> {
+        let whole = RemoteAddr { rank: self.rank(), region: rdma_fabric::Region::key(&region), offset: 0 };
+        let taken =
+            region.take_existing().ok_or(FabricError::Unsupported { feature: "giving memory back that was allocated" });
+        let taken = taken.and_then(|mut memory| {
+            let core = self.world.core();
+            let whole = core.memory.locate(whole, memory.len(), 1)?;
+            core.memory.copy_out(&whole, memory.bytes_mut());
+            Ok(memory)
+        });
+        drop(region);
+        ready(taken)
     }
 
     fn locate(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Loc> {

@@ -1,7 +1,7 @@
 //! Memory that a rank registered.
 
 use super::world::World;
-use rdma_fabric::RegionKey;
+use rdma_fabric::{Existing, OwnedMemory, RegionKey};
 use std::{fmt, rc::Rc};
 
 /// Registered memory of one rank. Dropping it deregisters it.
@@ -10,11 +10,23 @@ pub struct Region {
     rank: u32,
     key: RegionKey,
     len: usize,
+    /// What the region's bytes go back to, if it existed before.
+    existing: Option<OwnedMemory>,
 }
 
 impl Region {
     pub(super) fn new(world: Rc<World>, rank: u32, key: RegionKey, len: usize) -> Self {
-        Region { world, rank, key, len }
+        Region { world, rank, key, len, existing: None }
+    }
+
+    /// The same region, on behalf of `memory`.
+    pub(super) fn of_existing(mut self, memory: OwnedMemory) -> Self {
+        self.existing = Some(memory);
+        self
+    }
+
+    pub(super) fn take_existing(&mut self) -> Option<OwnedMemory> {
+        self.existing.take()
     }
 }
 
@@ -25,6 +37,10 @@ impl rdma_fabric::Region for Region {
 
     fn len(&self) -> usize {
         self.len
+    }
+
+    fn existing(&self) -> Option<Existing> {
+        self.existing.as_ref().map(|_| Existing::Direct)
     }
 }
 

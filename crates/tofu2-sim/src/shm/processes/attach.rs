@@ -7,6 +7,7 @@ use super::{
     inherit,
     job_variable::{JobVariable, malformed},
     memory_file,
+    peer_memory::PeerMemories,
     start::monotonic_ns,
 };
 use core::{
@@ -43,6 +44,13 @@ fn attach(variable: &JobVariable) -> Result<Endpoint, FabricError> {
     // All of them first: a file that is wrong must not leave others open across an exec.
     let control = take(variable.control, control_bytes)?;
     let files = variable.segments.iter().map(|&fd| take(fd, bytes)).collect::<Result<Vec<_>, _>>()?;
+    let socket = |fd: RawFd| {
+        // SAFETY: the launcher opened it for this process, which the memory files above prove; the variable names every
+        // file once, and is used once.
+        unsafe { inherit::adopt_socket(fd) }.map_err(|problem| malformed(format!("names file {fd}, which {problem}")))
+    };
+    let outbox = socket(variable.outbox)?;
+    let inboxes = variable.inboxes.iter().map(|&fd| socket(fd)).collect::<Result<Vec<_>, _>>()?;
     let control = Mapping::of_file(&control, control_bytes, control_bytes)?;
     let (control, plan) = Control::open(control, ranks, segment_bytes)?;
     let segments =
@@ -50,7 +58,8 @@ fn attach(variable: &JobVariable) -> Result<Endpoint, FabricError> {
     let age = Duration::from_nanos(monotonic_ns().saturating_sub(plan.start_ns));
     let start = Instant::now().checked_sub(age).unwrap_or_else(Instant::now);
     let own = files.into_iter().nth(variable.rank as usize).ok_or_else(|| malformed("names no own segment"))?;
-    let job = Arc::new(Job::new(control, plan, segments, start));
+    let peers = PeerMemories::new(outbox, inboxes);
+    let job = Arc::new(Job::new(control, plan, segments, start).of_processes(peers));
     let endpoint = Endpoint::new(job.clone(), Rank::new(variable.rank), Pages::File(own))?;
     job.attached();
     Ok(endpoint)

@@ -10,8 +10,10 @@ mod forward;
 mod inherit;
 mod job_variable;
 pub(super) mod memory_file;
+pub(super) mod peer_memory;
 mod relay;
 mod signals;
+mod split;
 mod start;
 mod supervise;
 

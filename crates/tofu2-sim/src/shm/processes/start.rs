@@ -18,6 +18,7 @@ use super::{
 use crate::JobError;
 use rdma_fabric::FabricError;
 use rustix::{
+    net::{AddressFamily, SocketFlags, SocketType, socketpair},
     process::{Pid, PidfdFlags, pidfd_open},
     time::{ClockId, clock_gettime},
 };
@@ -50,16 +51,18 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     .checked()?;
     // Before any child exists, so that no signal leaves one behind.
     let signals = Signals::catch()?;
-    let (job, files) = create(plan)?;
+    let Created { job, files, outboxes } = create(plan)?;
     let mut supervisor = Supervisor::new(job, signals, launcher.grace);
     let numbers: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
-    for rank in 0..plan.ranks {
+    for (rank, outbox) in outboxes.into_iter().enumerate() {
         let variable = JobVariable {
             rank: rank as u32,
             ranks: plan.ranks,
             segment_bytes: plan.heap_bytes,
             control: numbers[0],
-            segments: numbers[1..].to_vec(),
+            segments: numbers[1..=plan.ranks].to_vec(),
+            outbox: outbox.as_raw_fd(),
+            inboxes: numbers[1 + plan.ranks..].to_vec(),
         };
         let mut command = Command::new(program);
         command.args(args).env(JOB_VARIABLE, variable.to_string()).stderr(Stdio::piped());
@@ -69,7 +72,7 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
         if rank > 0 {
             command.stdin(Stdio::null());
         }
-        inherit::pass_on(&mut command, files.clone());
+        inherit::pass_on(&mut command, files.clone(), outbox);
         let child = command.spawn().map_err(|error| FabricError::Setting {
             name: "command",
             problem: format!("{} can't be run as rank {rank}: {error}", program.display()),
@@ -98,8 +101,16 @@ fn process(rank: usize, mut child: std::process::Child) -> Result<RankProcess, F
     }
 }
 
-/// The job's memory: the control block's file, then those of the segments in rank order.
-fn create(plan: Plan) -> Result<(Arc<Job>, Arc<[OwnedFd]>), FabricError> {
+/// A job and the files its ranks inherit.
+struct Created {
+    job: Arc<Job>,
+    /// For all: the control block's, those of the segments and the inboxes, both in rank order.
+    files: Arc<[OwnedFd]>,
+    /// For one rank each.
+    outboxes: Vec<OwnedFd>,
+}
+
+fn create(plan: Plan) -> Result<Created, FabricError> {
     let (control_bytes, segment_bytes) = (plan.control_bytes(), plan.segment_bytes());
     let control = memory_file::create(&format!("{FILE_PREFIX}control"), control_bytes, control_bytes)?;
     let block = Control::create(Mapping::of_file(&control, control_bytes, control_bytes)?, &plan);
@@ -110,5 +121,13 @@ fn create(plan: Plan) -> Result<(Arc<Job>, Arc<[OwnedFd]>), FabricError> {
         segments.push(Mapping::of_file(&file, segment_bytes, layout::HEAP)?);
         files.push(file);
     }
-    Ok((Arc::new(Job::new(block, plan, segments.into(), Instant::now())), files.into()))
+    let mut outboxes = Vec::new();
+    for _ in 0..plan.ranks {
+        let (outbox, inbox) = socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
+            .map_err(refused("socketpair"))?;
+        outboxes.push(outbox);
+        files.push(inbox);
+    }
+    let job = Arc::new(Job::new(block, plan, segments.into(), Instant::now()));
+    Ok(Created { job, files: files.into(), outboxes })
 }

@@ -1,0 +1,172 @@
+//! Who is inside which region: what deregistration waits for.
+//!
+//! A copy that takes long, and every operation on memory that existed before it was registered, is *announced* by the rank
+//! that executes it, in its own segment, while it is under way:
+//!
+//! ```text
+//! operation                                owner
+//! I1  announce the region (RMW)            D1  move the region's generation
+//! I2  full barrier                         D2  full barrier
+//! I3  look at the generation               D3  look at all ranks' announcements
+//! I4  copy                                     until none names the region
+//! I5  withdraw (release)
+//! ```
+//! This is a store-buffer race: if I3 misses D1, then D3 sees I1 and the owner waits for I5. A rank that died inside is not
+//! waited for once its process was reaped, because its announcements are its own.
+//!
+//! Short copies and atomics on allocated memory announce nothing: that would double their cost. For them there is
+//! [`super::limbo`].
+//!
+//! Inside one process a [`Gate`] does the same with one word: it needs no barrier, and no other process can disturb it,
+//! so that references to memory may depend on it.
+
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+    fence,
+};
+use rdma_fabric::{Rank, RegionKey};
+
+/// Operations of one rank that can be announced at once; more wait for their turn.
+pub(super) const ANNOUNCEMENTS: usize = 16;
+
+/// A region as it is announced: never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Id(u64);
+
+impl Id {
+    /// Rank (25 bits, from 1), place in the table (12 bits), the generation's low 27 bits: enough to tell
+    /// a region from those that had its place while an operation was under way.
+    pub(super) fn new(rank: Rank, key: RegionKey) -> Self {
+        const { assert!(super::layout::SLOTS <= 1 << 12) };
+        Id((u64::from(rank.number()) + 1) << 39
+            | u64::from(key.index & 0xfff) << 27
+            | u64::from(key.generation & ((1 << 27) - 1)))
+    }
+
+    pub(super) fn to_bits(self) -> u64 {
+        self.0
+    }
+}
+
+/// A word of the protocol; the tests implement it for loom's.
+pub(super) trait Word {
+    /// Put `new` there if the word is `old`: a full barrier if it was. Whether it was.
+    fn replace(&self, old: u64, new: u64) -> bool;
+    /// Acquire.
+    fn look(&self) -> u64;
+    /// Release.
+    fn set(&self, new: u64);
+    /// Add, with acquire and release; the value before.
+    fn add(&self, more: u64) -> u64;
+    /// Subtract, with release.
+    fn subtract(&self, less: u64);
+}
+
+impl Word for AtomicU64 {
+    #[inline]
+    fn replace(&self, old: u64, new: u64) -> bool {
+        let replaced = self.compare_exchange(old, new, SeqCst, Relaxed).is_ok();
+        // I2. Free on x86-64 after the exchange.
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        fence(SeqCst);
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        core::sync::atomic::compiler_fence(SeqCst);
+        replaced
+    }
+    fn look(&self) -> u64 {
+        self.load(Acquire)
+    }
+    fn set(&self, new: u64) {
+        self.store(new, Release);
+    }
+    fn add(&self, more: u64) -> u64 {
+        self.fetch_add(more, AcqRel)
+    }
+    fn subtract(&self, less: u64) {
+        self.fetch_sub(less, Release);
+    }
+}
+
+/// An operation that is under way; withdrawn when dropped.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct Inside<'a, W: Word>(&'a W);
+
+impl<W: Word> Drop for Inside<'_, W> {
+    /// I5.
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `names`.
+        self.0.set(0);
+    }
+}
+
+/// I1 and I2 in one of the own rank's `words`. `rest` is called while all are taken.
+#[inline]
+pub(super) fn announce<W: Word>(words: &[W], id: Id, mut rest: impl FnMut()) -> Inside<'_, W> {
+    loop {
+        for word in words {
+            if word.look() == 0 && word.replace(0, id.to_bits()) {
+                return Inside(word);
+            }
+        }
+        rest();
+    }
+}
+
+/// D2: between moving the generation and [`names`].
+pub(super) fn barrier() {
+    fence(SeqCst);
+}
+
+/// D3: whether one of a rank's `words` names the region.
+pub(super) fn names<W: Word>(words: &[W], id: Id) -> bool {
+    // Acquire, pairs with the release in `Inside::drop`: what was copied before is visible, and over.
+    words.iter().any(|word| word.look() == id.to_bits())
+}
+
+/// Set in a gate's word once it is closed; the rest counts who is inside.
+const CLOSED: u64 = 1 << 63;
+
+/// Counts operations of this process inside some memory until it is closed.
+#[derive(Debug, Default)]
+pub(super) struct Gate<W: Word = AtomicU64>(W);
+
+impl<W: Word> Gate<W> {
+    #[cfg(test)]
+    pub(super) fn over(word: W) -> Self {
+        Gate(word)
+    }
+
+    /// Be inside until the answer is dropped; `None` if the gate is closed.
+    #[inline]
+    pub(super) fn enter(&self) -> Option<Entered<'_, W>> {
+        let entered = Entered(&self.0);
+        // Dropping `entered` takes the count back.
+        (self.0.add(1) & CLOSED == 0).then_some(entered)
+    }
+
+    /// Let nobody in any more. Once.
+    pub(super) fn close(&self) {
+        self.0.add(CLOSED);
+    }
+
+    /// Whether the gate is closed and everybody is out for good.
+    pub(super) fn is_deserted(&self) -> bool {
+        // Acquire: pairs with the release of whoever went out last, through all read-modify-writes between.
+        self.0.look() == CLOSED
+    }
+}
+
+/// Somebody is inside a [`Gate`].
+#[derive(Debug)]
+pub(super) struct Entered<'a, W: Word>(&'a W);
+
+impl<W: Word> Drop for Entered<'_, W> {
+    fn drop(&mut self) {
+        self.0.subtract(1);
+    }
+}
+
+#[cfg(test)]
+mod tests;

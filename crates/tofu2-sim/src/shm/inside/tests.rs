@@ -1,0 +1,208 @@
+//! Deregistration against operations that are under way: exhaustively with loom, and the identities.
+
+use super::*;
+
+#[test]
+fn identities_differ_and_are_never_nothing() {
+    let mut seen = std::collections::HashSet::from([0]);
+    for rank in [0, 1, (1 << 24) - 1] {
+        for index in [0, 1, 4095] {
+            for generation in [1, 3, (1 << 27) - 1] {
+                assert!(seen.insert(Id::new(Rank::new(rank), RegionKey { index, generation }).to_bits()));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_word_is_free_again_and_waited_for_while_all_are_taken() {
+    let words = [const { AtomicU64::new(0) }; 2];
+    let id = |index| Id::new(Rank::new(0), RegionKey { index, generation: 1 });
+    let first = announce(&words, id(1), || panic!("there is room"));
+    let second = announce(&words, id(2), || panic!("there is room"));
+    assert!(names(&words, id(1)) && names(&words, id(2)) && !names(&words, id(3)));
+    let mut first = Some(first);
+    let third = announce(&words, id(3), || first = None);
+    assert!(!names(&words, id(1)) && names(&words, id(3)));
+    drop((second, third));
+    assert!(!names(&words, id(2)) && !names(&words, id(3)));
+}
+
+#[test]
+fn a_closed_gate_lets_nobody_in() {
+    let gate = Gate::<AtomicU64>::default();
+    let (one, two) = (gate.enter(), gate.enter());
+    assert!(one.is_some() && two.is_some());
+    gate.close();
+    assert!(gate.enter().is_none() && !gate.is_deserted());
+    drop(one);
+    assert!(!gate.is_deserted());
+    drop(two);
+    assert!(gate.is_deserted() && gate.enter().is_none() && gate.is_deserted());
+}
+
+/// The same protocol over loom's words: an operation writes a cell, its owner takes the cell back.
+mod model {
+    use super::super::{Gate, Id, Inside, Word, announce, names};
+    use loom::{
+        cell::UnsafeCell,
+        sync::{
+            Arc,
+            atomic::{
+                AtomicU64,
+                Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+                fence,
+            },
+        },
+        thread,
+    };
+    use rdma_fabric::{Rank, RegionKey};
+
+    /// What is wrong with the protocol.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Mutation {
+        None,
+        /// The operation has no barrier between announcing and looking.
+        NoBarrier,
+        /// It looks before it announces.
+        LookFirst,
+        /// It withdraws before it copies.
+        WithdrawFirst,
+        /// It withdraws without release.
+        RelaxedWithdrawal,
+        /// The owner looks at the announcements before it moves the generation.
+        OwnerLooksFirst,
+    }
+
+    struct Announcement {
+        word: AtomicU64,
+        mutation: Mutation,
+    }
+
+    impl Word for Announcement {
+        fn replace(&self, old: u64, new: u64) -> bool {
+            let replaced = self.word.compare_exchange(old, new, AcqRel, Relaxed).is_ok();
+            if self.mutation != Mutation::NoBarrier {
+                fence(SeqCst);
+            }
+            replaced
+        }
+        fn look(&self) -> u64 {
+            self.word.load(Acquire)
+        }
+        fn set(&self, new: u64) {
+            self.word.store(new, if self.mutation == Mutation::RelaxedWithdrawal { Relaxed } else { Release });
+        }
+        fn add(&self, more: u64) -> u64 {
+            self.word.fetch_add(more, AcqRel)
+        }
+        fn subtract(&self, less: u64) {
+            self.word.fetch_sub(less, Release);
+        }
+    }
+
+    fn check(mutation: Mutation) {
+        loom::model(move || {
+            let id = Id::new(Rank::new(1), RegionKey { index: 9, generation: 1 });
+            let word = Announcement { word: AtomicU64::new(0), mutation };
+            let shared = Arc::new(([word], AtomicU64::new(1), UnsafeCell::new(0u64)));
+            let theirs = shared.clone();
+            let operation = thread::spawn(move || {
+                let (words, generation, cell) = &*theirs;
+                let mut live = generation.load(Acquire) == 1;
+                let mut inside: Option<Inside<'_, _>> = Some(announce(words, id, thread::yield_now));
+                if mutation != Mutation::LookFirst {
+                    live = generation.load(Acquire) == 1;
+                }
+                if mutation == Mutation::WithdrawFirst {
+                    inside = None;
+                }
+                if live {
+                    // SAFETY: loom checks that nobody else is here.
+                    cell.with_mut(|cell| unsafe { *cell = 7 });
+                }
+                drop(inside);
+                live
+            });
+            let (words, generation, cell) = &*shared;
+            let early = mutation == Mutation::OwnerLooksFirst && !names(words, id);
+            generation.store(2, Release);
+            fence(SeqCst);
+            while !early && names(words, id) {
+                thread::yield_now();
+            }
+            // SAFETY: as above.
+            let taken = cell.with_mut(|cell| unsafe { *cell });
+            let happened = operation.join().unwrap();
+            assert_eq!(taken == 7, happened);
+        });
+    }
+
+    #[test]
+    fn nothing_lands_after_deregistration() {
+        check(Mutation::None);
+    }
+
+    macro_rules! found {
+        ($($name:ident: $mutation:ident;)*) => {$(
+            #[test]
+            #[should_panic]
+            fn $name() {
+                check(Mutation::$mutation);
+            }
+        )*};
+    }
+    found! {
+        loom_finds_the_missing_barrier: NoBarrier;
+        loom_finds_the_early_look: LookFirst;
+        loom_finds_the_early_withdrawal: WithdrawFirst;
+        loom_finds_the_relaxed_withdrawal: RelaxedWithdrawal;
+        loom_finds_the_owners_early_look: OwnerLooksFirst;
+    }
+
+    fn check_gate(mutation: Mutation) {
+        loom::model(move || {
+            let gate = Gate::over(Announcement { word: AtomicU64::new(0), mutation });
+            let shared = Arc::new((gate, UnsafeCell::new(0u64)));
+            let operations: Vec<_> = [1u64, 2]
+                .into_iter()
+                .map(|by| {
+                    let theirs = shared.clone();
+                    thread::spawn(move || {
+                        let (gate, cell) = &*theirs;
+                        let Some(inside) = gate.enter() else { return 0 };
+                        if mutation == Mutation::WithdrawFirst {
+                            drop(inside);
+                            // SAFETY: loom checks that nobody writes here.
+                            cell.with(|cell| unsafe { *cell });
+                        } else {
+                            // SAFETY: as above.
+                            cell.with(|cell| unsafe { *cell });
+                            drop(inside);
+                        }
+                        by
+                    })
+                })
+                .collect();
+            let (gate, cell) = &*shared;
+            gate.close();
+            while !gate.is_deserted() {
+                thread::yield_now();
+            }
+            // SAFETY: loom checks that nobody else is here.
+            cell.with_mut(|cell| unsafe { *cell = 1 });
+            assert!(operations.into_iter().map(|operation| operation.join().unwrap()).sum::<u64>() <= 3);
+        });
+    }
+
+    #[test]
+    fn nobody_is_inside_a_deserted_gate() {
+        check_gate(Mutation::None);
+    }
+
+    #[test]
+    #[should_panic]
+    fn loom_finds_who_leaves_the_gate_too_early() {
+        check_gate(Mutation::WithdrawFirst);
+    }
+}

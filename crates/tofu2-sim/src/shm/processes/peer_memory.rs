@@ -1,0 +1,382 @@
+//! Reaching memory of other processes of the job that is in no segment.
+//!
+//! Each rank opens its own memory image, `/proc/self/mem`, when it first registers memory that exists, and hands that
+//! file to its peers. An open file refers to the memory image it was opened for, for ever: when the rank has died, copies
+//! move nothing, and no later process with the same number can be reached. Nor is permission to trace asked
+//! of anybody: the file *is* the permission, which only ranks of the job get, and only if memory is registered.
+//!
+//! `process_vm_readv`, the alternative, names its target by number; the launcher would have to keep every
+//! rank that died as a zombie, and under Yama each rank would have to let its siblings trace it. It is slower for short copies and up
+//! to 1.8 times faster for long ones, where staged memory is faster still (`docs/existing-memory.md`).
+//!
+//! # The hand-over
+//! The launcher makes a pair of sockets for each rank: one end, the *outbox*, is inherited by that rank alone, the other, its
+//! *inbox*, by all. A rank sends one message: the file, and where in its memory the private table is that says where its
+//! registered buffers are. Peers look at the message without taking it. So addresses come from memory that only their
+//! owner writes, and never from shared memory.
+
+use super::super::{mapping::Mapping, mapping::Piece, regions};
+use super::{
+    memory_file::refused,
+    split::{LONGEST_CALL, Stopped, in_parts},
+};
+use core::{
+    mem::MaybeUninit,
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{Relaxed, Release, SeqCst},
+        fence,
+    },
+};
+use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
+use rustix::{
+    fs::{self, Mode, OFlags},
+    io::{Errno, pread, pwrite, retry_on_intr},
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+        recvmsg, sendmsg,
+    },
+};
+use std::{
+    io::{IoSlice, IoSliceMut},
+    os::fd::{AsFd, OwnedFd},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+/// What one process knows about its own and its peers' memory images.
+#[derive(Debug)]
+pub(in super::super) struct PeerMemories {
+    /// Where the own message goes.
+    outbox: OwnedFd,
+    /// Where those of all ranks are, in rank order.
+    inboxes: Box<[OwnedFd]>,
+    /// The own image, once asked for; why not otherwise.
+    own: OnceLock<Result<OwnMemory>>,
+    /// Whether the own message was sent.
+    sent: Mutex<bool>,
+    /// By rank, once asked for.
+    peers: Box<[OnceLock<Arc<PeerMemory>>]>,
+}
+
+/// Whether a process here could let peers copy: the probe, without a job.
+pub(in super::super) fn is_possible() -> bool {
+    static POSSIBLE: OnceLock<bool> = OnceLock::new();
+    *POSSIBLE.get_or_init(|| OwnMemory::open().is_ok())
+}
+
+/// The own image and the table that peers read through it.
+#[derive(Debug)]
+struct OwnMemory {
+    image: OwnedFd,
+    /// By place in the region table. Never freed: peers may read it as long as the process lives.
+    table: &'static [Descriptor],
+}
+
+/// Where a registered buffer is: generation (0: nowhere), address and length in bytes.
+type Descriptor = [AtomicU64; 3];
+const DESCRIPTOR: usize = size_of::<Descriptor>();
+
+/// Another process's memory image.
+#[derive(Debug)]
+struct PeerMemory {
+    image: OwnedFd,
+    /// Address of its table.
+    table: u64,
+}
+
+/// What a message starts with: name and version.
+const MAGIC: u64 = u64::from_le_bytes(*b"1s-mem\x01\0");
+
+impl PeerMemories {
+    pub(super) fn new(outbox: OwnedFd, inboxes: Vec<OwnedFd>) -> Self {
+        let peers = inboxes.iter().map(|_| OnceLock::new()).collect();
+        PeerMemories { outbox, inboxes: inboxes.into(), own: OnceLock::new(), sent: Mutex::new(false), peers }
+    }
+
+    /// Whether this process can let its peers copy: the probe.
+    pub(in super::super) fn is_possible(&self) -> bool {
+        self.own().is_ok()
+    }
+
+    fn own(&self) -> Result<&OwnMemory> {
+        self.own.get_or_init(OwnMemory::open).as_ref().map_err(Clone::clone)
+    }
+
+    /// Tell peers where the memory is that `me` is about to register as `key`.
+    pub(in super::super) fn offer(&self, me: Rank, key: RegionKey, address: u64, len: usize) -> Result<()> {
+        let own = self.own()?;
+        let [generation, at, bytes] = &own.table[key.index as usize];
+        // Peers that read this meanwhile find another generation, or that the region table's has moved.
+        generation.store(0, Relaxed);
+        fence(Release);
+        at.store(address, Relaxed);
+        bytes.store(len as u64, Relaxed);
+        generation.store(key.generation.into(), Release);
+        // Before the region table says so, and before a system call of somebody else's looks.
+        fence(SeqCst);
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*sent {
+            own.send(me, &self.outbox)?;
+            *sent = true;
+        }
+        Ok(())
+    }
+
+    /// Resolve bytes that `addr.rank` registered where they are. `region_len` is what its region table says.
+    pub(in super::super) fn resolve(
+        &self,
+        target: &Arc<Mapping>,
+        addr: RemoteAddr,
+        len: usize,
+        align: usize,
+        region_len: usize,
+    ) -> Result<CrossPlace> {
+        let RemoteAddr { rank, region, offset } = addr;
+        let corrupt = FabricError::Corrupt { rank, what: "the table of its registered memory" };
+        let stale = FabricError::StaleRegion { rank, region };
+        let peer = self.peer(rank)?;
+        let generation_at = regions::generation_at(region.index as usize);
+        let life = target.piece(0, 0, generation_at, region.generation.into()).ok_or_else(|| corrupt.clone())?;
+        let mut bytes = [0; DESCRIPTOR];
+        peer.read_own(rank, peer.table + (region.index as usize * DESCRIPTOR) as u64, &mut bytes)?;
+        let number = |index: usize| u64::from_ne_bytes(core::array::from_fn(|byte| bytes[8 * index + byte]));
+        // The owner writes a descriptor only after it has moved the generation.
+        fence(SeqCst);
+        if life.is_stale() {
+            return Err(stale);
+        }
+        let (generation, address, bytes) = (number(0), number(1), number(2));
+        let end = address.checked_add(bytes);
+        if generation != u64::from(region.generation) || bytes != region_len as u64 || end.is_none() {
+            return Err(corrupt);
+        }
+        // Inside the region, which the caller has checked against its length.
+        let address = address.checked_add(offset).filter(|at| at.checked_add(len as u64) <= end).ok_or(corrupt)?;
+        if !address.is_multiple_of(align as u64) {
+            return Err(FabricError::Misaligned { rank, region, offset, align });
+        }
+        Ok(CrossPlace { peer, life, address, len })
+    }
+
+    fn peer(&self, rank: Rank) -> Result<Arc<PeerMemory>> {
+        let there = self.peers.get(rank.index()).zip(self.inboxes.get(rank.index()));
+        let (peer, inbox) = there.ok_or(FabricError::NoSuchRank { rank, ranks: self.peers.len() })?;
+        if let Some(peer) = peer.get() {
+            return Ok(peer.clone());
+        }
+        let received = Arc::new(PeerMemory::receive(rank, inbox)?);
+        Ok(peer.get_or_init(|| received).clone())
+    }
+}
+
+impl OwnMemory {
+    /// The probe: open the own image, read and write through it.
+    fn open() -> Result<Self> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let image = fs::open("/proc/self/mem", flags, Mode::empty()).map_err(refused("open(/proc/self/mem)"))?;
+        let table: Box<[Descriptor]> = (0..super::super::layout::SLOTS).map(|_| Descriptor::default()).collect();
+        let own = OwnMemory { image, table: Box::leak(table) };
+        let word = &own.table[0][0];
+        let at = core::ptr::from_ref(word).addr() as u64;
+        word.store(0x1234, SeqCst);
+        let mut seen = [0; 8];
+        let there = retry_on_intr(|| pread(&own.image, &mut seen, at)).map_err(refused("pread(/proc/self/mem)"))?;
+        let written = retry_on_intr(|| pwrite(&own.image, &0x5678u64.to_ne_bytes(), at))
+            .map_err(refused("pwrite(/proc/self/mem)"))?;
+        let well = (there, u64::from_ne_bytes(seen), written, word.swap(0, SeqCst)) == (8, 0x1234, 8, 0x5678);
+        if well { Ok(own) } else { Err(FabricError::Unsupported { feature: "cross-memory copies" }) }
+    }
+
+    fn send(&self, me: Rank, outbox: impl AsFd) -> Result<()> {
+        let table = self.table.as_ptr().addr() as u64;
+        let text = [MAGIC, me.number().into(), table].map(u64::to_ne_bytes).concat();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let files = [self.image.as_fd()];
+        let fits = control.push(SendAncillaryMessage::ScmRights(&files));
+        debug_assert!(fits);
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        retry_on_intr(|| sendmsg(&outbox, &[IoSlice::new(&text)], &mut control, flags))
+            .map(drop)
+            .map_err(refused("sendmsg"))
+    }
+}
+
+impl PeerMemory {
+    /// Look at the message of `rank`, which stays for others.
+    fn receive(rank: Rank, inbox: impl AsFd) -> Result<Self> {
+        let corrupt = FabricError::Corrupt { rank, what: "the message about its memory" };
+        let mut text = [0; 24];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let message = retry_on_intr(|| recvmsg(&inbox, &mut [IoSliceMut::new(&mut text)], &mut control, flags));
+        let message = message.map_err(|errno| match errno {
+            // Sent before the region was registered, unless that is garbage.
+            Errno::AGAIN => corrupt.clone(),
+            errno => refused("recvmsg")(errno),
+        })?;
+        let image = control.drain().find_map(|part| match part {
+            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+            _ => None,
+        });
+        let number = |index: usize| u64::from_ne_bytes(core::array::from_fn(|byte| text[8 * index + byte]));
+        if message.bytes != text.len() || (number(0), number(1)) != (MAGIC, rank.number().into()) {
+            return Err(corrupt);
+        }
+        // Without its file the message is whole only if this process may have no more files.
+        let image = image.ok_or(refused("recvmsg")(Errno::MFILE))?;
+        let table = number(2);
+        let bytes = (super::super::layout::SLOTS * DESCRIPTOR) as u64;
+        table.checked_add(bytes).ok_or(corrupt)?;
+        Ok(PeerMemory { image, table })
+    }
+
+    /// Read the peer's own tables.
+    fn read_own(&self, rank: Rank, at: u64, bytes: &mut [u8]) -> Result<()> {
+        in_parts(bytes.len(), LONGEST_CALL, |done, part| {
+            retry_on_intr(|| pread(&self.image, &mut bytes[done..done + part], at + done as u64))
+        })
+        .map_err(|stopped| match stopped.error {
+            None => FabricError::PeerLost { rank },
+            Some(errno) => refused("pread(/proc/self/mem)")(errno),
+        })
+    }
+}
+
+/// Bytes of another process's memory.
+#[derive(Clone, Debug)]
+pub(in super::super) struct CrossPlace {
+    peer: Arc<PeerMemory>,
+    /// No bytes of the owner's segment, but its region's generation.
+    life: Piece,
+    /// `len` bytes from here on were registered. Their end does not overflow.
+    address: u64,
+    len: usize,
+}
+
+impl CrossPlace {
+    pub(in super::super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(in super::super) fn life(&self) -> &Piece {
+        &self.life
+    }
+
+    /// The `len` bytes from `offset` on.
+    pub(in super::super) fn part(&self, offset: usize, len: usize) -> Option<Self> {
+        offset.checked_add(len).filter(|&end| end <= self.len)?;
+        Some(CrossPlace { address: self.address + offset as u64, len, ..self.clone() })
+    }
+
+    /// Fill the place, which `addr` names, from `bytes`, which are as long. The caller is inside.
+    pub(in super::super) fn write(&self, bytes: &[u8], addr: RemoteAddr) -> Result<()> {
+        let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
+            retry_on_intr(|| pwrite(&self.peer.image, &bytes[done..done + part], self.address + done as u64))
+        });
+        copied.map_err(|stopped| self.failure("pwrite", stopped, addr))
+    }
+
+    /// Fill `bytes`, which are as long, from the place.
+    pub(in super::super) fn read(&self, bytes: &mut [u8], addr: RemoteAddr) -> Result<()> {
+        let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
+            retry_on_intr(|| pread(&self.peer.image, &mut bytes[done..done + part], self.address + done as u64))
+        });
+        copied.map_err(|stopped| self.failure("pread", stopped, addr))
+    }
+
+    #[cold]
+    fn failure(&self, call: &'static str, stopped: Stopped<Errno>, addr: RemoteAddr) -> FabricError {
+        let RemoteAddr { rank, region, offset } = addr;
+        match stopped.error {
+            // The image is gone, and with it the process.
+            None => FabricError::PeerLost { rank },
+            Some(errno) => FabricError::CrossCopy {
+                rank,
+                region,
+                offset,
+                len: self.len as u64,
+                moved: stopped.moved as u64,
+                call,
+                errno: errno.raw_os_error(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::layout;
+    use super::*;
+    use std::os::unix::net::UnixDatagram;
+
+    /// The rank's own sockets and segment, as a peer in the same process has them.
+    fn one_rank() -> (PeerMemories, Arc<Mapping>) {
+        let (outbox, inbox) = UnixDatagram::pair().unwrap();
+        (
+            PeerMemories::new(outbox.into(), vec![inbox.into()]),
+            Mapping::in_process(layout::HEAP + 64, layout::HEAP).unwrap(),
+        )
+    }
+
+    fn addr(region: RegionKey, offset: u64) -> RemoteAddr {
+        RemoteAddr { rank: Rank::new(0), region, offset }
+    }
+
+    #[test]
+    fn bytes_go_both_ways_and_stop_at_the_end() {
+        let (peers, segment) = one_rank();
+        let memory: Box<[AtomicU64]> = (0..600).map(AtomicU64::new).collect();
+        let key = regions::next_key(&segment, 2000);
+        let len = 8 * memory.len();
+        assert!(peers.peer(Rank::new(0)).is_err(), "nothing sent yet");
+        peers.offer(Rank::new(0), key, memory.as_ptr().addr() as u64, len).unwrap();
+        regions::register(&segment, 2000, 0, len, regions::Kind::Adopted);
+        for _ in 0..2 {
+            let place = peers.resolve(&segment, addr(key, 16), 8, 8, len).unwrap();
+            let mut seen = [0; 8];
+            place.read(&mut seen, addr(key, 16)).unwrap();
+            assert_eq!(u64::from_ne_bytes(seen), 2);
+        }
+        let place = peers.resolve(&segment, addr(key, 8), len - 8, 8, len).unwrap().part(8, 16).unwrap();
+        place.write(&[7; 16], addr(key, 16)).unwrap();
+        let seen: Vec<u64> = memory.iter().take(5).map(|word| word.load(SeqCst)).collect();
+        assert_eq!(seen, [0, 1, 0x0707_0707_0707_0707, 0x0707_0707_0707_0707, 4]);
+        assert!(place.part(8, 9).is_none());
+        let misaligned = peers.resolve(&segment, addr(key, 3), 4, 4, len).unwrap_err();
+        assert!(matches!(misaligned, FabricError::Misaligned { offset: 3, align: 4, .. }), "{misaligned}");
+        for (offset, bytes, region_len) in [(0, len, len + 8), (8, len, len), (u64::MAX, 2, len)] {
+            let error = peers.resolve(&segment, addr(key, offset), bytes, 1, region_len).unwrap_err();
+            assert!(matches!(error, FabricError::Corrupt { .. }), "{error}");
+        }
+        regions::deregister(&segment, 2000);
+        let stale = FabricError::StaleRegion { rank: Rank::new(0), region: key };
+        assert_eq!(peers.resolve(&segment, addr(key, 0), 8, 8, len).unwrap_err(), stale);
+        drop(memory);
+    }
+
+    #[test]
+    fn an_address_without_memory_is_an_error() {
+        let (peers, segment) = one_rank();
+        let key = regions::next_key(&segment, 2000);
+        peers.offer(Rank::new(0), key, 4096, 8192).unwrap();
+        regions::register(&segment, 2000, 0, 8192, regions::Kind::Adopted);
+        let place = peers.resolve(&segment, addr(key, 0), 8192, 8, 8192).unwrap();
+        let error = place.write(&[1; 8192], addr(key, 0)).unwrap_err();
+        assert!(matches!(error, FabricError::CrossCopy { moved: 0, len: 8192, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_dead_image_moves_nothing() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let image = fs::open(format!("/proc/{}/mem", child.id()), OFlags::RDWR, Mode::empty());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Where other processes' images can't be opened, this can't be tried.
+        let Ok(image) = image else { return eprintln!("skipped: no permission to open a child's memory") };
+        let peer = PeerMemory { image, table: 0x1000 };
+        let error = peer.read_own(Rank::new(3), 0x1000, &mut [0; 8]).unwrap_err();
+        assert_eq!(error, FabricError::PeerLost { rank: Rank::new(3) });
+    }
+}
