@@ -131,6 +131,9 @@ mod ranks {
                     std::thread::sleep(Duration::from_secs(60));
                 },
                 "memory" => memory(&fabric).await?,
+                "inside" => return existing::killed_inside(&fabric).await,
+                "dead-owner" => return existing::dead_owner(&fabric).await,
+                "stopped" => existing::stopped_inside(&fabric).await?,
                 _ => return Err(format!("no scenario {scenario}").into()),
             }
             Ok(0)
@@ -185,6 +188,120 @@ mod ranks {
         assert!(spread < 5_000_000_000_000, "clocks differ: {times:?}");
         println!("done {me}");
         Ok(())
+    }
+
+    /// Memory that existed before it was registered, and ranks that end or stand still inside.
+    mod existing {
+        use super::*;
+        use rdma_fabric::{Existing, Registered};
+        use rustix::process::{Pid, Signal, getpid, kill_process};
+
+        /// Bytes of a copy that takes some milliseconds.
+        const BYTES: usize = 16 << 20;
+        const OWNER: Rank = Rank::new(0);
+
+        /// Everybody's process id, the owner's memory, and its key.
+        async fn begin<F: Fabric>(fabric: &F) -> ProgramResult<(Vec<Pid>, Option<Registered<F, u8>>, RegionKey)> {
+            let mut world = Group::world(fabric).await?;
+            let pids = world.allgather(getpid().as_raw_nonzero().get()).await?;
+            let mine = (fabric.rank() == OWNER).then(|| fabric.register(vec![1u8; BYTES])).transpose()?;
+            let key = mine.as_ref().map_or(RegionKey { index: 0, generation: 0 }, |mine| mine.key());
+            let key = world.broadcast(0, key).await?;
+            Ok((pids.into_iter().filter_map(Pid::from_raw).collect(), mine, key))
+        }
+
+        /// Put until that fails, or for ever.
+        async fn put_on<F: Fabric>(fabric: &F, key: RegionKey, mut each: impl FnMut(u8)) -> FabricError {
+            let mut bytes = vec![0u8; BYTES];
+            for round in 2.. {
+                let whole = match fabric.remote_span::<u8>(RemoteAddr { rank: OWNER, region: key, offset: 0 }, BYTES) {
+                    Ok(whole) => whole,
+                    Err(error) => return error,
+                };
+                bytes.fill(round);
+                bytes = match fabric.put(&whole, bytes).await {
+                    Ok(bytes) => bytes,
+                    Err(error) => return error,
+                };
+                each(round);
+                if round == u8::MAX {
+                    break;
+                }
+            }
+            FabricError::PeersLeft
+        }
+
+        /// A rank that was killed inside is not waited for, and its last copy stopped with it.
+        pub(super) async fn killed_inside<F: Fabric>(fabric: &F) -> ProgramResult<u8> {
+            let (pids, mine, key) = begin(fabric).await?;
+            let Some(mine) = mine else {
+                let error = put_on(fabric, key, |_| ()).await;
+                return Err(format!("not killed: {error}").into());
+            };
+            let bytes = mine.all()?.slice(0..1)?;
+            let mut first = [1u8];
+            while first == [1] {
+                fabric.read(&bytes, &mut first)?;
+            }
+            kill_process(pids[1], Signal::KILL)?;
+            let taken = mine.take().await?;
+            let before = taken.clone();
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(taken == before, "written after it was taken");
+            println!("taken");
+            Ok(0)
+        }
+
+        /// A dead rank's memory is an error, at resolving and in the midst of copies.
+        pub(super) async fn dead_owner<F: Fabric>(fabric: &F) -> ProgramResult<u8> {
+            let (_, mine, key) = begin(fabric).await?;
+            if let Some(mine) = mine {
+                let bytes = mine.all()?.slice(0..1)?;
+                let mut first = [1u8];
+                while first == [1] {
+                    fabric.read(&bytes, &mut first)?;
+                }
+                kill_process(getpid(), Signal::KILL)?;
+            }
+            let error = put_on(fabric, key, |_| ()).await;
+            assert_eq!(error, FabricError::PeerLost { rank: OWNER });
+            println!("saw {error}");
+            Ok(0)
+        }
+
+        /// The memory is not given back while a living rank stands still inside.
+        pub(super) async fn stopped_inside<F: Fabric>(fabric: &F) -> ProgramResult<()> {
+            let (pids, mine, key) = begin(fabric).await?;
+            let staged = fabric.caps().register_existing == Existing::Staged;
+            let Some(mine) = mine else {
+                let mut last = 0;
+                let error = put_on(fabric, key, |round| last = round).await;
+                assert!(matches!(error, FabricError::StaleRegion { .. }), "{error}");
+                let last = if last == 0 { 1 } else { last };
+                Group::world(fabric).await?.allgather(last).await?;
+                return Ok(());
+            };
+            let bytes = mine.all()?.slice(0..1)?;
+            let mut first = [1u8];
+            while first == [1] {
+                fabric.read(&bytes, &mut first)?;
+            }
+            kill_process(pids[1], Signal::STOP)?;
+            let goes_on = std::thread::spawn({
+                let pid = pids[1];
+                move || {
+                    std::thread::sleep(Duration::from_millis(100));
+                    kill_process(pid, Signal::CONT)
+                }
+            });
+            let taken = mine.take().await?;
+            goes_on.join().expect("no panic")?;
+            let last = Group::world(fabric).await?.allgather(0u8).await?[1];
+            let wrong = taken.iter().position(|byte| *byte != last);
+            assert_eq!(wrong, None, "{last} was put last (staged: {staged})");
+            println!("whole");
+            Ok(())
+        }
     }
 
     /// Registering takes and gives back memory; limits are errors.
@@ -311,6 +428,17 @@ mod cases {
         assert_eq!(ended.code, Some(0), "{}", ended.err);
     }
 
+    fn existing_memory_outlives_its_users() {
+        let ended = end(launch("2", "inside"));
+        assert_eq!((ended.code, ended.out.matches("taken").count()), (Some(137), 1), "{}", ended.err);
+        let ended = end(launch("2", "dead-owner"));
+        assert_eq!((ended.code, ended.out.matches("was lost").count()), (Some(137), 1), "{}", ended.err);
+        for _ in 0..3 {
+            let ended = end(launch("2", "stopped"));
+            assert_eq!((ended.code, ended.out.matches("whole").count()), (Some(0), 1), "{}", ended.err);
+        }
+    }
+
     fn stderr_lines_carry_their_rank() {
         let ended = end(launch("2", "stderr"));
         assert_eq!(ended.code, Some(0));
@@ -406,11 +534,11 @@ mod cases {
         assert!(ended.out.contains("no job"));
         let wrong = [
             "",
-            "1",
+            "2",
             "nonsense",
-            "1 rank=0 ranks=1 segment_bytes=65536 control=33 segments=34",
-            "1 rank=0 ranks=1 segment_bytes=65536 control=0 segments=1",
-            "1 rank=1 ranks=1 segment_bytes=65536 control=33 segments=34",
+            "2 rank=0 ranks=1 segment_bytes=65536 control=33 segments=34 outbox=35 inboxes=36",
+            "2 rank=0 ranks=1 segment_bytes=65536 control=0 segments=1 outbox=35 inboxes=36",
+            "2 rank=1 ranks=1 segment_bytes=65536 control=33 segments=34 outbox=35 inboxes=36",
         ];
         for variable in wrong {
             let ended = end(start(&["rank", "work"], Some(variable)));
@@ -423,6 +551,7 @@ mod cases {
         ("all_work_together", all_work_together),
         ("more_ranks_than_cpus", more_ranks_than_cpus),
         ("memory_is_reserved_and_freed", memory_is_reserved_and_freed),
+        ("existing_memory_outlives_its_users", existing_memory_outlives_its_users),
         ("stderr_lines_carry_their_rank", stderr_lines_carry_their_rank),
         ("stdin_goes_to_rank_0", stdin_goes_to_rank_0),
         ("the_exit_code_is_that_of_the_first_failure", the_exit_code_is_that_of_the_first_failure),
