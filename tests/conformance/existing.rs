@@ -185,7 +185,9 @@ program! {
             let mut last = 0u64;
             if let Some(mine) = mine {
                 fabric.sleep(Duration::from_micros(300 * u64::from(round))).await;
-                taken = Some(mine.take().await?);
+                let memory = mine.take().await?;
+                // What is written from now on would be written too late.
+                taken = Some((memory.clone(), memory));
             } else {
                 let outcome = loop {
                     let outcome = match fabric.remote_span::<u64>(at(key, 0), LEN) {
@@ -204,7 +206,8 @@ program! {
                 ensure_eq!(outcome, stale, "X4: an operation after the end");
             }
             let counts = world.allgather(last).await?;
-            if let Some(taken) = taken {
+            if let Some((taken, later)) = taken {
+                ensure!(taken == later, "X4: written after it was taken");
                 let wrong = taken.iter().position(|word| *word != counts[1]);
                 ensure_eq!(wrong, None, "X4: {} puts were done, and word 0 is {}", counts[1], taken[0]);
             }

@@ -295,10 +295,13 @@ mod ranks {
                 }
             });
             let taken = mine.take().await?;
+            // What is written from now on would be written too late.
+            let at_once = taken.clone();
             goes_on.join().expect("no panic")?;
             let last = Group::world(fabric).await?.allgather(0u8).await?[1];
-            let wrong = taken.iter().position(|byte| *byte != last);
+            let wrong = at_once.iter().position(|byte| *byte != last);
             assert_eq!(wrong, None, "{last} was put last (staged: {staged})");
+            assert!(taken == at_once, "written after it was taken");
             println!("whole");
             Ok(())
         }
