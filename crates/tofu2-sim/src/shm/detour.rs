@@ -3,9 +3,16 @@
 //! The short path knows nothing of them: a place outside its segment holds a piece that refuses every access, and what is
 //! refused there comes here.
 
-use super::{endpoint::Endpoint, existing::Reached, inside::Id, mapping::Piece, place::Place};
+use super::{
+    endpoint::{Endpoint, bits},
+    existing::Reached,
+    inside::Id,
+    mapping::Piece,
+    place::Place,
+};
 use rdma_fabric::{
     Amo, AtomicWord, FabricError, Location, RemoteAddr, Result,
+    bytemuck::{bytes_of, bytes_of_mut},
     op::{SinkView, SourceView},
 };
 
@@ -139,14 +146,11 @@ mod cross {
 
 use cross::{cross_in, cross_out, cross_part};
 
-/// Read-modify-write, and ring. `bits4` and `bits8` are the operation at either width.
+/// Read-modify-write, and ring.
 #[cold]
 #[inline(never)]
-pub(super) fn modify<W: AtomicWord>(
-    endpoint: &Endpoint,
-    place: &Place,
-    (bits4, bits8): (Amo<u32>, Amo<u64>),
-) -> Result<W> {
+pub(super) fn modify<W: AtomicWord>(endpoint: &Endpoint, place: &Place, amo: Amo<W>) -> Result<W> {
+    let (bits4, bits8) = (bits(amo, |value| value.to_bits() as u32), bits(amo, W::to_bits));
     let refusal = || place.refusal(W::BYTES, W::BYTES);
     let outside = place.outside().filter(|_| place.is_fit()).ok_or_else(refusal)?;
     if !outside.has_atomics() {
@@ -162,29 +166,26 @@ pub(super) fn modify<W: AtomicWord>(
     Ok(W::from_bits(old))
 }
 
-/// The bits of a word (acquire), zero-extended. `width` is 4 or 8.
+/// A word (acquire).
 #[cold]
 #[inline(never)]
-pub(super) fn load(endpoint: &Endpoint, place: &Place, width: usize) -> Result<u64> {
+pub(super) fn load<W: AtomicWord>(endpoint: &Endpoint, place: &Place) -> Result<W> {
     if place.outside().is_none() {
-        return Err(place.refusal(width, width));
+        return Err(place.refusal(W::BYTES, W::BYTES));
     }
-    let (mut four, mut eight) = ([0; 4], [0; 8]);
-    let bytes = if width == 4 { &mut four[..] } else { &mut eight[..] };
-    get(endpoint, place, SinkView::Bytes(bytes), width)?;
-    Ok(if width == 4 { u32::from_ne_bytes(four).into() } else { u64::from_ne_bytes(eight) })
+    let mut word = W::zeroed();
+    get(endpoint, place, SinkView::Bytes(bytes_of_mut(&mut word)), W::BYTES)?;
+    Ok(word)
 }
 
-/// Store a word's low bits (release), and ring. `width` is 4 or 8.
+/// Store a word (release), and ring.
 #[cold]
 #[inline(never)]
-pub(super) fn store(endpoint: &Endpoint, place: &Place, width: usize, bits: u64) -> Result<()> {
+pub(super) fn store<W: AtomicWord>(endpoint: &Endpoint, place: &Place, value: W) -> Result<()> {
     if place.outside().is_none() {
-        return Err(place.refusal(width, width));
+        return Err(place.refusal(W::BYTES, W::BYTES));
     }
-    let (four, eight) = ((bits as u32).to_ne_bytes(), bits.to_ne_bytes());
-    let bytes = if width == 4 { &four[..] } else { &eight[..] };
-    put(endpoint, place, SourceView::Bytes(bytes), width)?;
+    put(endpoint, place, SourceView::Bytes(bytes_of(&value)), W::BYTES)?;
     place.piece.ring();
     Ok(())
 }

@@ -134,42 +134,68 @@ impl Endpoint {
         }
     }
 
-    /// Copy an operation's source to its target, without ringing.
+    /// Copy a short source to its target and ring. Whether that was possible on the short path.
+    ///
+    /// What is not is done by a function of its own that is given everything by value: so the compiler keeps short operations
+    /// in registers.
     #[inline(always)]
-    fn transfer(&self, to: &Place, from: SourceView<'_, Place>, align: usize) -> Result<()> {
+    fn put_shortly(to: &Place, from: SourceView<'_, Place>) -> bool {
         match from {
-            SourceView::Bytes(bytes) if bytes.len() <= SHORT => match to.piece.copy_in(bytes) {
-                Some(()) => Ok(()),
-                None => detour::put(self, to, SourceView::Bytes(bytes), align),
-            },
-            from => detour::put(self, to, from, align),
+            SourceView::Bytes(bytes) if bytes.len() <= SHORT && to.piece.copy_in(bytes).is_some() => {
+                to.piece.ring();
+                true
+            }
+            _ => false,
         }
     }
 
-    /// Copy from an operation's target to its sink.
-    #[inline(always)]
-    fn fetch(&self, from: &Place, to: SinkView<'_, Place>, align: usize) -> Result<()> {
-        match to {
-            SinkView::Bytes(bytes) if bytes.len() <= SHORT => match from.piece.copy_out(bytes) {
-                Some(()) => Ok(()),
-                None => detour::get(self, from, SinkView::Bytes(bytes), align),
-            },
-            SinkView::Bytes(bytes) => detour::get(self, from, SinkView::Bytes(bytes), align),
-            SinkView::Registered(own) => {
-                detour::get(self, from, SinkView::Registered(own), align)?;
-                own.piece.ring();
-                Ok(())
+    /// Any put without a notice.
+    #[cold]
+    #[inline(never)]
+    fn put_slowly<T: Pod, S: PutSource<Self, T>>(&self, to: &Place, from: S) -> Result<S, (FabricError, S)> {
+        match detour::put(self, to, from.view(), align_of::<T>()) {
+            Ok(()) => {
+                to.piece.ring();
+                Ok(from)
             }
+            Err(error) => Err((error, from)),
+        }
+    }
+
+    /// Copy from a target to a short sink. Whether that was possible on the short path.
+    #[inline(always)]
+    fn get_shortly(from: &Place, to: SinkView<'_, Place>) -> bool {
+        match to {
+            SinkView::Bytes(bytes) if bytes.len() <= SHORT => from.piece.copy_out(bytes).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Any get.
+    #[cold]
+    #[inline(never)]
+    fn get_slowly<T: Pod, D: GetSink<Self, T>>(&self, from: &Place, mut to: D) -> Result<D, (FabricError, D)> {
+        match detour::get(self, from, to.view(), align_of::<T>()) {
+            Ok(()) => {
+                if let SinkView::Registered(own) = to.view() {
+                    own.piece.ring();
+                }
+                Ok(to)
+            }
+            Err(error) => Err((error, to)),
         }
     }
 
     #[inline(always)]
     fn modify<W: AtomicWord>(&self, place: &Place, amo: Amo<W>) -> Result<W> {
-        let (bits4, bits8) = (bits(amo, |value| value.to_bits() as u32), bits(amo, W::to_bits));
-        let old = if W::BYTES == 4 { place.piece.rmw4(bits4).map(u64::from) } else { place.piece.rmw8(bits8) };
+        let old = if W::BYTES == 4 {
+            place.piece.rmw4(bits(amo, |value| value.to_bits() as u32)).map(u64::from)
+        } else {
+            place.piece.rmw8(bits(amo, W::to_bits))
+        };
         match old {
             Some(old) => Ok(W::from_bits(old)),
-            None => detour::modify(self, place, (bits4, bits8)),
+            None => detour::modify(self, place, amo),
         }
     }
 
@@ -177,7 +203,7 @@ impl Endpoint {
     fn load_word<W: AtomicWord>(&self, place: &Place) -> Result<W> {
         match place.piece.load(W::BYTES) {
             Some(bits) => Ok(W::from_bits(bits)),
-            None => detour::load(self, place, W::BYTES).map(W::from_bits),
+            None => detour::load(self, place),
         }
     }
 
@@ -185,7 +211,7 @@ impl Endpoint {
     fn store_word<W: AtomicWord>(&self, place: &Place, value: W) -> Result<()> {
         match place.piece.store(W::BYTES, value.to_bits()) {
             Some(()) => Ok(()),
-            None => detour::store(self, place, W::BYTES, value.to_bits()),
+            None => detour::store(self, place, value),
         }
     }
 
@@ -207,7 +233,11 @@ impl Endpoint {
             Ok(claim) => claim.ok_or(Refused::Full(()))?,
             Err(damaged) => return Err(Refused::Failed(damaged.error(to.addr().rank), ())),
         };
-        if let Err(error) = self.transfer(to, from, align) {
+        let copied = match from {
+            SourceView::Bytes(bytes) if bytes.len() <= SHORT && to.piece.copy_in(bytes).is_some() => Ok(()),
+            from => detour::put(self, to, from, align),
+        };
+        if let Err(error) = copied {
             notice_ring::withdraw(target, claim);
             // Notices of others may be ready behind it.
             target.ring_for_notice();
@@ -342,7 +372,10 @@ impl Fabric for Endpoint {
     fn read<T: Pod>(&self, span: &LocalSpan<Self, T>, into: &mut [T]) -> Result<()> {
         check_lengths(into.len(), span.len())?;
         let bytes = rdma_fabric::bytemuck::cast_slice_mut(into);
-        self.fetch(span.loc(), SinkView::Bytes(bytes), align_of::<T>())
+        if Self::get_shortly(span.loc(), SinkView::Bytes(bytes)) {
+            return Ok(());
+        }
+        detour::get(self, span.loc(), SinkView::Bytes(bytes), align_of::<T>())
     }
 
     #[inline]
@@ -350,7 +383,10 @@ impl Fabric for Endpoint {
         check_lengths(from.len(), span.len())?;
         let place = span.loc();
         let bytes = rdma_fabric::bytemuck::cast_slice(from);
-        self.transfer(place, SourceView::Bytes(bytes), align_of::<T>())?;
+        if Self::put_shortly(place, SourceView::Bytes(bytes)) {
+            return Ok(());
+        }
+        detour::put(self, place, SourceView::Bytes(bytes), align_of::<T>())?;
         place.piece.ring();
         Ok(())
     }
@@ -369,12 +405,12 @@ impl Fabric for Endpoint {
                 Err(refused) => Err(refused.map(|()| from)),
             };
         }
-        match self.transfer(place, from.view(), align_of::<T>()) {
-            Ok(()) => {
-                place.piece.ring();
-                Ok(Completed::new(from))
-            }
-            Err(error) => Err(Refused::Failed(error, from)),
+        if Self::put_shortly(place, from.view()) {
+            return Ok(Completed::new(from));
+        }
+        match self.put_slowly(place, from) {
+            Ok(from) => Ok(Completed::new(from)),
+            Err((error, from)) => Err(Refused::Failed(error, from)),
         }
     }
 
@@ -384,9 +420,12 @@ impl Fabric for Endpoint {
         from: &RemoteSpan<Self, T>,
         mut to: D,
     ) -> Result<Completed<D>, Refused<D>> {
-        match self.fetch(from.loc(), to.view(), align_of::<T>()) {
-            Ok(()) => Ok(Completed::new(to)),
-            Err(error) => Err(Refused::Failed(error, to)),
+        if Self::get_shortly(from.loc(), to.view()) {
+            return Ok(Completed::new(to));
+        }
+        match self.get_slowly(from.loc(), to) {
+            Ok(to) => Ok(Completed::new(to)),
+            Err((error, to)) => Err(Refused::Failed(error, to)),
         }
     }
 
@@ -485,10 +524,10 @@ impl Fabric for Endpoint {
     fn put<T: Pod, S: PutSource<Self, T>>(&self, to: &RemoteSpan<Self, T>, from: S) -> impl Future<Output = Result<S>> {
         Immediate::new(move || {
             check_lengths(from.elements(), to.len())?;
-            let place = to.loc();
-            self.transfer(place, from.view(), align_of::<T>())?;
-            place.piece.ring();
-            Ok(from)
+            if Self::put_shortly(to.loc(), from.view()) {
+                return Ok(from);
+            }
+            self.put_slowly(to.loc(), from).map_err(|(error, _)| error)
         })
     }
 
@@ -501,8 +540,10 @@ impl Fabric for Endpoint {
     ) -> impl Future<Output = Result<D>> {
         Immediate::new(move || {
             check_lengths(to.elements(), from.len())?;
-            self.fetch(from.loc(), to.view(), align_of::<T>())?;
-            Ok(to)
+            if Self::get_shortly(from.loc(), to.view()) {
+                return Ok(to);
+            }
+            self.get_slowly(from.loc(), to).map_err(|(error, _)| error)
         })
     }
 
@@ -597,7 +638,7 @@ fn check_lengths(have: usize, want: usize) -> Result<()> {
 
 /// The same operation on other bits.
 #[inline(always)]
-fn bits<W, V>(amo: Amo<W>, f: impl Fn(W) -> V) -> Amo<V> {
+pub(super) fn bits<W, V>(amo: Amo<W>, f: impl Fn(W) -> V) -> Amo<V> {
     match amo {
         Amo::Add(v) => Amo::Add(f(v)),
         Amo::Swap(v) => Amo::Swap(f(v)),
