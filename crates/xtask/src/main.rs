@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod bench;
+#[cfg(target_os = "linux")]
+mod long_transfers;
 mod targets;
 
 use clap::{Parser, Subcommand};
@@ -24,6 +26,9 @@ enum Task {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     BenchRank(bench::RankOptions),
+    /// Move more bytes at once than every limit, on every provider. Takes some 11 GiB of memory, or skips what it can't.
+    #[cfg(target_os = "linux")]
+    LongTransfers(long_transfers::Options),
     /// Type-check the library crates for every target they support.
     Targets(targets::Options),
 }
@@ -34,6 +39,8 @@ fn main() -> ExitCode {
         Task::Bench(options) => bench::run(&options),
         #[cfg(target_os = "linux")]
         Task::BenchRank(options) => bench::run_rank(&options),
+        #[cfg(target_os = "linux")]
+        Task::LongTransfers(options) => long_transfers::run(&options),
         Task::Targets(options) => targets::run(&options),
     };
     match outcome {

@@ -458,9 +458,7 @@ impl Core {
             self.memory.copy_out(&target, &mut bytes[..target.len as usize]);
             op.a = u64::from_ne_bytes(bytes);
         } else {
-            let cargo = op.cargo.get_or_insert_default();
-            cargo.bytes = vec![0; target.len as usize];
-            self.memory.copy_out(&target, &mut cargo.bytes);
+            op.cargo.get_or_insert_default().bytes = self.memory.copied(&target);
         }
         let (node, engine) = (self.node_of(target.rank), u32::from(self.slab.get(slot).engine));
         let start = self.senders.take(&self.timing, node, engine, self.now, target.len);

@@ -2,7 +2,7 @@
 
 use super::{
     handle::Handle,
-    memory::Loc,
+    memory::{Loc, SPARSE, is_zero},
     op::{Cargo, Op, Verb},
     rank_state::Status,
     region::Region,
@@ -366,12 +366,9 @@ impl VirtFabric {
             op.a = word;
         } else {
             let bytes = match payload {
-                Payload::Bytes(from) => from.to_vec(),
-                Payload::Registered(loc) => {
-                    let mut bytes = vec![0; len];
-                    core.memory.copy_out(&loc, &mut bytes);
-                    bytes
-                }
+                Payload::Bytes(from) if len > SPARSE && is_zero(from) => vec![0; len],
+                Payload::Bytes(from) => owned(from)?,
+                Payload::Registered(loc) => core.memory.copied(&loc),
             };
             cargo.get_or_insert_default().bytes = bytes;
         }
@@ -427,6 +424,15 @@ impl super::core::Core {
         }
         Some(notice)
     }
+}
+
+/// A copy, if there is memory for it.
+fn owned(bytes: &[u8]) -> Result<Vec<u8>> {
+    const OUT_OF_MEMORY: i32 = 12;
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len()).map_err(|_| FabricError::System { call: "alloc", errno: OUT_OF_MEMORY })?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
 }
 
 /// Gives a get's sink its bytes.

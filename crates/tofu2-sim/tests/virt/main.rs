@@ -4,6 +4,8 @@ mod collectives;
 mod determinism;
 mod endings;
 mod latency;
+#[cfg(target_pointer_width = "64")]
+mod long;
 mod model;
 mod notices;
 mod queues;

@@ -18,6 +18,14 @@ use symmetric::Symmetric;
 /// Set in the index of a symmetric region's key.
 const SYMMETRIC: u32 = 1 << 31;
 
+/// More zeros than this, in bytes, are looked for, so that long sparse transfers take no memory.
+pub(super) const SPARSE: usize = 64 << 10;
+
+/// Whether all bytes are zero.
+pub(super) fn is_zero(bytes: &[u8]) -> bool {
+    bytes.chunks(4096).all(|chunk| chunk.iter().fold(0, |all, byte| all | byte) == 0)
+}
+
 #[derive(Debug)]
 pub(super) struct Memory {
     ranks: u32,
@@ -197,9 +205,20 @@ impl Memory {
         }
     }
 
-    /// Copies into a live place; `from` is as long as it.
+    /// The bytes of a live place. Those that were never written take no memory here either.
+    pub(super) fn copied(&self, loc: &Loc) -> Vec<u8> {
+        // Zeroed by the system, not touched.
+        let mut bytes = vec![0; loc.len as usize];
+        if self.words(loc).is_some() {
+            self.copy_out(loc, &mut bytes);
+        }
+        bytes
+    }
+
+    /// Copies into a live place; `from` is as long as it. Many zeros over bytes that were never written change nothing.
     pub(super) fn copy_in(&mut self, loc: &Loc, from: &[u8]) {
-        if !from.is_empty() {
+        let nothing = from.is_empty() || (from.len() > SPARSE && self.words(loc).is_none() && is_zero(from));
+        if !nothing {
             let (words, first) = self.words_mut(loc);
             let start = first * 8 + loc.offset as usize;
             cast_slice_mut::<u64, u8>(words)[start..start + from.len()].copy_from_slice(from);
