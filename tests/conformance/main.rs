@@ -4,6 +4,7 @@
 //! them; a new one is added as one line at the end of this file.
 
 mod atomics;
+mod detach;
 mod existing;
 mod groups;
 mod handles;
@@ -75,6 +76,8 @@ macro_rules! conformance {
             existing::dropping_deregisters([2]);
             time::never_goes_back([2]);
             time::deadlines([2]);
+            detach::is_run_to_its_end([2, 5]);
+            detach::may_detach_in_turn([3]);
         }
     };
 }

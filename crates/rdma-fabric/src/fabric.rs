@@ -228,6 +228,17 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     /// table says for it (nothing if it doesn't know the name); on wall clock it is free.
     fn charge(&self, layer: &'static str) -> impl Future<Output = ()>;
 
+    // ----- dropped futures -------------------------------------------------------------------
+
+    /// Run `rest` to its end as part of this rank, though nobody awaits it: what a future that is being dropped still
+    /// owes others. The rank has not ended before `rest` has.
+    ///
+    /// `rest` may post operations, await their handles and flush. It must not wait for words, notices, room in a
+    /// target's notice queue or time: what it awaits must come by itself. A provider whose operations are over when
+    /// they are posted polls it once, here; one that is not over then is reported on standard error and dropped (and
+    /// fails a debug assertion). Called for a rank that has ended already, it drops `rest`.
+    fn detach(&self, rest: impl Future<Output = ()> + 'static);
+
     // ----- provided --------------------------------------------------------------------------
 
     /// Wait for `duration`.

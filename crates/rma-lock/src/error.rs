@@ -12,12 +12,10 @@ pub enum LockError {
     /// The deadline came first. The lock is not held and nothing is left to undo.
     #[error("the deadline came before the lock")]
     TimedOut,
-    /// A guard of this lock was dropped without release; the lock is still taken on its behalf.
-    #[error("a guard of this lock was dropped without release")]
-    GuardLeaked,
-    /// A future of this lock was dropped half-way; what it had done at the home is unknown.
-    #[error("an operation of this lock was dropped half-way")]
-    Interrupted,
+    /// An earlier operation of this rank on this lock failed between two steps of the protocol; what it left in the lock's words is
+    /// unknown. Guards still held can be released.
+    #[error("an earlier operation of this lock failed half-way: {0}")]
+    Broken(Box<LockError>),
     /// More acquisitions of one rank wait than its lock has queue nodes.
     #[error("all {nodes} queue nodes of {rank} are in use")]
     TooManyWaiting {
@@ -38,3 +36,18 @@ pub enum LockError {
 
 /// Result of a lock call.
 pub type Result<T, E = LockError> = core::result::Result<T, E>;
+
+/// How a step of the protocol ends when it does not go on.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// In an orderly way: nothing is left to undo.
+    GaveUp(LockError),
+    /// Between two steps: what is in the lock's words is unknown.
+    Broken(LockError),
+}
+
+impl From<FabricError> for Trouble {
+    fn from(error: FabricError) -> Self {
+        Trouble::Broken(error.into())
+    }
+}

@@ -1,65 +1,95 @@
 //! Proof of holding a lock.
 
-use crate::{Result, RpLock};
+use crate::{
+    Result, RpLock,
+    rp::{Writing, reader, shortcut, writer},
+};
+use core::{future::Future, mem};
 use rdma_fabric::Fabric;
 
-macro_rules! guard {
-    ($(#[$doc:meta])* $name:ident, $field:ident, $leave:ident) => {
-        $(#[$doc])*
-        #[derive(Debug)]
-        #[must_use = "a guard that is dropped without release leaves the lock taken"]
-        pub struct $name<'a, F: Fabric> {
-            lock: &'a RpLock<F>,
-            /// What the release needs to know; taken by it, so that a drop can tell whether there was one.
-            held: Option<$field>,
-        }
-
-        impl<'a, F: Fabric> $name<'a, F> {
-            pub(crate) fn new(lock: &'a RpLock<F>, held: $field) -> Self {
-                $name { lock, held: Some(held) }
-            }
-
-            /// The lock that is held.
-            pub fn lock(&self) -> &'a RpLock<F> {
-                self.lock
-            }
-
-            /// Make every put of this rank visible, then let go of the lock.
-            ///
-            /// # Errors
-            /// [`crate::LockError::Fabric`]. The lock is then in an unknown state, and further calls
-            /// on it fail.
-            pub async fn release(mut self) -> Result<()> {
-                match self.held.take() {
-                    Some(held) => self.lock.$leave(held).await,
-                    None => Ok(()),
-                }
-            }
-        }
-
-        impl<F: Fabric> Drop for $name<'_, F> {
-            fn drop(&mut self) {
-                if self.held.is_some() {
-                    self.lock.report_leak();
-                }
-            }
-        }
-    };
-}
-
-guard! {
-    /// Shared access: no writer is inside. Returned by [`RpLock::read`].
-    ReadGuard, Reading, release_read
-}
-guard! {
-    /// Exclusive access: nobody else is inside. Returned by [`RpLock::write`].
-    WriteGuard, Writing, release_write
-}
-
-/// Held by a reader: nothing to remember, a reader's leave is anonymous.
+/// Shared access: no writer is inside. Returned by [`RpLock::read`].
+///
+/// Dropping it releases the lock in the background, as [`ReadGuard::release`] does, and tells nobody about errors.
+#[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
-pub(crate) struct Reading;
+pub struct ReadGuard<'a, F: Fabric> {
+    lock: &'a RpLock<F>,
+}
 
-/// Held by a writer: its queue node.
+/// Exclusive access: nobody else is inside. Returned by [`RpLock::write`].
+///
+/// Dropping it releases the lock in the background, as [`WriteGuard::release`] does, and tells nobody about errors.
+#[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
-pub(crate) struct Writing(pub(crate) crate::rp::NodeId);
+pub struct WriteGuard<'a, F: Fabric> {
+    lock: &'a RpLock<F>,
+    held: Writing,
+}
+
+impl<'a, F: Fabric> ReadGuard<'a, F> {
+    #[inline]
+    pub(crate) fn new(lock: &'a RpLock<F>) -> Self {
+        ReadGuard { lock }
+    }
+
+    /// The lock that is held.
+    pub fn lock(&self) -> &'a RpLock<F> {
+        self.lock
+    }
+
+    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// background.
+    ///
+    /// # Errors
+    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
+    /// met, after which further calls on this lock answer [`crate::LockError::Broken`].
+    #[inline]
+    pub fn release(self) -> impl Future<Output = Result<()>> {
+        // Dropped unpolled, the future drops the guard.
+        shortcut(reader::Leave(self), |(guard, exit)| RpLock::uncount_me_later(guard, exit))
+    }
+}
+
+impl<F: Fabric> Drop for ReadGuard<'_, F> {
+    fn drop(&mut self) {
+        self.lock.release_read_unawaited();
+    }
+}
+
+impl<'a, F: Fabric> WriteGuard<'a, F> {
+    #[inline]
+    pub(crate) fn new(lock: &'a RpLock<F>, held: Writing) -> Self {
+        WriteGuard { lock, held }
+    }
+
+    /// The lock that is held.
+    pub fn lock(&self) -> &'a RpLock<F> {
+        self.lock
+    }
+
+    /// As [`ReadGuard::release`].
+    ///
+    /// # Errors
+    /// As [`ReadGuard::release`].
+    #[inline]
+    pub fn release(self) -> impl Future<Output = Result<()>> {
+        shortcut(writer::Leave(self), |(guard, exit)| RpLock::leave_later(guard, exit))
+    }
+
+    pub(crate) fn held(&self) -> Writing {
+        self.held
+    }
+
+    /// What is held; the guard does nothing more.
+    pub(crate) fn disarm(self) -> Writing {
+        let held = self.held;
+        mem::forget(self);
+        held
+    }
+}
+
+impl<F: Fabric> Drop for WriteGuard<'_, F> {
+    fn drop(&mut self) {
+        self.lock.release_write_unawaited(self.held);
+    }
+}

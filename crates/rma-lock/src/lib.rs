@@ -29,9 +29,9 @@
 //! * Data: puts that a holder posted, to any target, are visible before the lock passes on: a release
 //!   flushes first, unless the provider orders puts before atomics by itself.
 //! * Readers are preferred: they cannot starve; writers can, under a steady stream of readers.
-//! * A release is an explicit, asynchronous act. A guard that is dropped without it leaves the lock
-//!   taken; that is reported by every later acquisition through the same [`RpLock`] ([`LockError::GuardLeaked`]). Guards still
-//!   held can be released.
+//! * Any future may be dropped at any moment: an acquisition ends not holding the lock, a release ends having released it. A
+//!   guard that is dropped is released in the background; [`ReadGuard::release`] and [`WriteGuard::release`] tell when that is done,
+//!   and whether it could be.
 //! * A rank that is lost ends everybody's wait with [`rdma_fabric::FabricError::PeerLost`].
 
 #![forbid(unsafe_code)]

@@ -3,19 +3,26 @@
 //! A node is two words of the waiter's own memory. `wake` says how the wait stands; `next` names the waiter to be
 //! woken afterwards (of the stack or queue the node is in).
 //!
-//! A node is free when its wake word is idle and its next word is not [`NodeId::PASSED`]: as long as that mark stands,
-//! a successor is still on its way to it.
+//! A node in no queue is blocked in its next turn and has no next, ready for R2 or W1 without a store. Who takes a node out of
+//! its queue begins its next turn ([`super::settle`], `retire`), for itself or for an owner who gave up. A writer that nobody had to wake and that leaves
+//! the queue as its last takes the same turn again: nobody knows it of its node.
+//!
+//! [`NodeId::PASSED`] in the next word means that a successor is still on its way to it; the node is not taken before.
 
 use super::{
-    RpLock,
+    Core,
     layout::{self, NODES, Part},
+    owed::Quit,
 };
-use crate::{LockError, Result};
+use crate::{LockError, Result, error::Trouble};
 use core::{
     fmt,
-    sync::atomic::{AtomicU16, AtomicU32, Ordering},
+    sync::atomic::{
+        AtomicU8, AtomicU16,
+        Ordering::{Acquire, Relaxed, Release},
+    },
 };
-use rdma_fabric::{Deps, Fabric, LocalWord, Rank, RemoteWord};
+use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, Rank, RemoteWord, Time};
 use std::sync::OnceLock;
 
 /// Names a node in a lock word: `turn:16 | rank + 1:32 | slot:16`. Zero names none.
@@ -26,6 +33,7 @@ impl NodeId {
     /// Left in a next word by a writer that is gone: whoever links itself here is first in the queue.
     pub(super) const PASSED: u64 = u64::MAX;
 
+    #[inline(always)]
     fn new(rank: Rank, slot: usize, turn: u16) -> Self {
         NodeId((turn as u64) << 48 | (rank.number() as u64 + 1) << 16 | slot as u64)
     }
@@ -43,6 +51,7 @@ impl NodeId {
         Ok(Some(id))
     }
 
+    #[inline(always)]
     pub(super) fn bits(self) -> u64 {
         self.0
     }
@@ -51,8 +60,14 @@ impl NodeId {
         Rank::new((self.0 >> 16) as u32 - 1)
     }
 
+    #[inline(always)]
     pub(super) fn slot(self) -> usize {
         (self.0 & 0xffff) as usize
+    }
+
+    /// The same node the next time it is used.
+    pub(super) fn next_turn(self) -> NodeId {
+        NodeId(self.0.wrapping_add(1 << 48))
     }
 
     fn turn(self) -> u16 {
@@ -69,14 +84,12 @@ impl fmt::Debug for NodeId {
 /// How a wait stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wait {
-    /// The node is in no queue.
-    Idle = 0,
-    /// Its rank waits.
-    Blocked = 1,
+    /// The node's rank waits, or may begin to.
+    Blocked = 0,
     /// It was woken.
-    Granted = 2,
+    Granted = 1,
     /// Its rank gave up; whoever would wake it acts for it.
-    Abandoned = 3,
+    Abandoned = 2,
 }
 
 /// A wake word: `turn:16 | epoch:16 | unused:24 | wait:8`. A wake names turn and epoch, so that one that comes too
@@ -86,113 +99,201 @@ pub(super) fn wake_word(wait: Wait, epoch: u16, node: NodeId) -> u64 {
 }
 
 /// Which of this rank's nodes are in use by this rank.
+///
+/// The first belongs to the [thread](super::Published::is_owner) that used the lock first, which therefore takes it without a
+/// read-modify-write; any thread may give it back.
 pub(super) struct Nodes<F: Fabric> {
-    /// Bit i: node i is taken.
-    taken: AtomicU32,
-    /// How often each node was taken: the next turn.
-    turns: [AtomicU16; NODES],
+    slots: [Slot; NODES],
     /// Wake and next of each node, resolved when one is first used: most readers never use any.
     words: OnceLock<Box<[LocalWord<F, u64>]>>,
 }
 
+struct Slot {
+    /// [`FRESH`], [`WORN`] or [`TAKEN`].
+    state: AtomicU8,
+    /// The node's turn when it was last taken. Changed by who has taken it.
+    turn: AtomicU16,
+}
+
+/// Nobody uses the node, and its words are ready for the same turn.
+const FRESH: u8 = 0;
+/// Nobody of this rank uses the node. Its words tell whether it is out of its queue, in its next turn.
+const WORN: u8 = 1;
+/// Somebody of this rank uses the node.
+const TAKEN: u8 = 2;
+
 impl<F: Fabric> Nodes<F> {
     pub(super) fn new() -> Self {
-        Nodes { taken: AtomicU32::new(0), turns: [const { AtomicU16::new(0) }; NODES], words: OnceLock::new() }
+        let slot = || Slot { state: AtomicU8::new(FRESH), turn: AtomicU16::new(0) };
+        Nodes { slots: [(); NODES].map(|()| slot()), words: OnceLock::new() }
     }
 }
 
-/// A node in use by this rank. Dropping it gives the node back; the words say when it can be used again.
+/// A node in use by this rank. Dropping it gives the node back, worn.
 pub(super) struct Own<'a> {
-    taken: &'a AtomicU32,
+    slot: &'a Slot,
     pub(super) id: NodeId,
 }
 
 impl Own<'_> {
-    /// Keep the node taken beyond this value's life; [`RpLock::adopt`] takes it up again.
+    /// Keep the node taken beyond this value's life; [`Core::adopt`] takes it up again.
+    #[inline(always)]
     pub(super) fn keep(self) -> NodeId {
         let id = self.id;
         core::mem::forget(self);
         id
     }
+
+    /// Give it back as it was: nobody woke it or linked to it.
+    #[inline(always)]
+    pub(super) fn give_back_fresh(self) {
+        // Release: pairs with the acquire of who takes it.
+        self.slot.state.store(FRESH, Release);
+        core::mem::forget(self);
+    }
 }
 
 impl Drop for Own<'_> {
     fn drop(&mut self) {
-        self.taken.fetch_and(!(1 << self.id.slot()), Ordering::Release);
+        // Release: pairs with the acquire of who takes it.
+        self.slot.state.store(WORN, Release);
     }
 }
 
-impl<F: Fabric> RpLock<F> {
-    /// Take a free node and make it ready to wait on: blocked, no next (R2, W1). Must precede the
-    /// atomic that puts the node into a queue; own-memory stores are releases.
-    pub(super) async fn take_node(&self) -> Result<Own<'_>> {
-        let own = self.take_any().await?;
-        self.fabric.store(self.own(own.id.slot(), Part::Next)?, 0)?;
-        let blocked = wake_word(Wait::Blocked, self.epoch, own.id);
-        self.fabric.store(self.own(own.id.slot(), Part::Wake)?, blocked)?;
+impl<F: Fabric> Core<F> {
+    /// Take a node that is ready to wait on: blocked, no next (R2, W1).
+    #[inline(always)]
+    pub(super) fn take_fresh_node(&self) -> Option<Own<'_>> {
+        let slot = &self.nodes.slots[0];
+        // Acquire: pairs with the release of who gave it back.
+        if self.published.is_owner() && slot.state.load(Acquire) == FRESH {
+            slot.state.store(TAKEN, Relaxed);
+            return Some(self.own_node(0));
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn own_node(&self, slot: usize) -> Own<'_> {
+        let turn = self.nodes.slots[slot].turn.load(Relaxed);
+        Own { slot: &self.nodes.slots[slot], id: NodeId::new(self.me, slot, turn) }
+    }
+
+    /// The same, whatever must be done for it. Until it is done nothing is owed.
+    ///
+    /// If the only node left waits for a successor on its way, so does this.
+    #[cold]
+    pub(super) async fn take_node(&self, deadline: Time, quit: &Quit) -> Result<Own<'_>, Trouble> {
+        let Some(own) = self.take_any().map_err(LockError::from).map_err(Trouble::GaveUp)? else {
+            let error = LockError::TooManyWaiting { rank: self.me, nodes: NODES };
+            return Err(Trouble::GaveUp(error));
+        };
+        let next = self.own(own.id.slot(), Part::Next)?;
+        if self.fabric.load(next)? == NodeId::PASSED {
+            let linked = self.fabric.wait_until(next, Deps::All, |bits| bits != NodeId::PASSED || quit.is_set());
+            let linked = if deadline == Time::MAX {
+                linked.await
+            } else {
+                match self.fabric.before(deadline, linked).await {
+                    Some(linked) => linked,
+                    None => return Err(Trouble::GaveUp(LockError::TimedOut)),
+                }
+            };
+            match linked {
+                Ok(NodeId::PASSED) => return Err(Trouble::GaveUp(Quit::REASON)),
+                Ok(_) => {}
+                Err(error) => return Err(Trouble::GaveUp(error.into())),
+            }
+        }
+        Ok(self.next_turn(own)?)
+    }
+
+    /// A fresh node; else one that can begin its next turn; else one whose next turn awaits a successor.
+    fn take_any(&self) -> Result<Option<Own<'_>>, FabricError> {
+        let (mut ready, mut passed) = (None, None);
+        for (slot, Slot { state, .. }) in self.nodes.slots.iter().enumerate() {
+            // Acquire: pairs with the release of who gave it back.
+            let before = if slot > 0 {
+                state.swap(TAKEN, Acquire)
+            } else if self.published.is_owner() {
+                let before = state.load(Acquire);
+                state.store(TAKEN, Relaxed);
+                before
+            } else {
+                continue;
+            };
+            if before == TAKEN {
+                continue;
+            }
+            let own = self.own_node(slot);
+            if before == FRESH {
+                return Ok(Some(own));
+            }
+            // Somebody may still have to act on it.
+            if self.fabric.load(self.own(slot, Part::Wake)?)?
+                != wake_word(Wait::Blocked, self.epoch, own.id.next_turn())
+            {
+                continue;
+            }
+            match self.fabric.load(self.own(slot, Part::Next)?)? {
+                NodeId::PASSED => passed = Some(own),
+                _ => {
+                    ready = Some(own);
+                    break;
+                }
+            }
+        }
+        Ok(ready.or(passed))
+    }
+
+    /// Begin the next turn of a worn node, which its wake word has begun.
+    fn next_turn<'a>(&self, mut own: Own<'a>) -> Result<Own<'a>, FabricError> {
+        let id = own.id.next_turn();
+        let slot = id.slot();
+        if self.fabric.load(self.own(slot, Part::Wake)?)? == wake_word(Wait::Blocked, self.epoch, id) {
+            // The last user's successor, or reader below.
+            if self.fabric.load(self.own(slot, Part::Next)?)? != 0 {
+                self.fabric.store(self.own(slot, Part::Next)?, 0)?;
+            }
+            own.slot.turn.store(id.turn(), Relaxed);
+            own.id = id;
+        }
         Ok(own)
     }
 
-    async fn take_any(&self) -> Result<Own<'_>> {
-        let rank = self.fabric.rank();
-        let mut passed = None;
-        for slot in 0..NODES {
-            let bit = 1 << slot;
-            if self.nodes.taken.fetch_or(bit, Ordering::Acquire) & bit != 0 {
-                continue;
-            }
-            let own = Own { taken: &self.nodes.taken, id: NodeId::new(rank, slot, 0) };
-            // Only after these loads is the node mine alone: somebody may still have to act on it.
-            if self.fabric.load(self.own(slot, Part::Wake)?)? & 0xff != Wait::Idle as u64 {
-                continue;
-            }
-            if self.fabric.load(self.own(slot, Part::Next)?)? == NodeId::PASSED {
-                passed = Some(own);
-                continue;
-            }
-            return Ok(self.next_turn(own));
-        }
-        let Some(own) = passed else { return Err(LockError::TooManyWaiting { rank, nodes: NODES }) };
-        let next = self.own(own.id.slot(), Part::Next)?;
-        self.fabric.wait_until(next, Deps::All, |bits| bits != NodeId::PASSED).await?;
-        Ok(self.next_turn(own))
-    }
-
-    fn next_turn<'a>(&self, mut own: Own<'a>) -> Own<'a> {
-        let turn = self.nodes.turns[own.id.slot()].fetch_add(1, Ordering::Relaxed);
-        own.id = NodeId::new(own.id.rank(), own.id.slot(), turn);
-        own
-    }
-
     /// Take up a node that was [kept](Own::keep).
+    #[inline(always)]
     pub(super) fn adopt(&self, id: NodeId) -> Own<'_> {
-        Own { taken: &self.nodes.taken, id }
+        Own { slot: &self.nodes.slots[id.slot()], id }
     }
 
     /// A word of one of my nodes.
-    pub(super) fn own(&self, slot: usize, part: Part) -> Result<&LocalWord<F, u64>> {
+    #[inline(always)]
+    pub(super) fn own(&self, slot: usize, part: Part) -> Result<&LocalWord<F, u64>, FabricError> {
         let words = match self.nodes.words.get() {
             Some(words) => words,
-            None => {
-                let word =
-                    |slot, part| self.fabric.local_word(layout::node(self.fabric.rank(), self.key(), slot, part));
-                let mut words = Vec::with_capacity(2 * NODES);
-                for slot in 0..NODES {
-                    words.extend([word(slot, Part::Wake)?, word(slot, Part::Next)?]);
-                }
-                self.nodes.words.get_or_init(|| words.into())
-            }
+            None => self.resolve_own()?,
         };
         Ok(&words[2 * slot + usize::from(matches!(part, Part::Next))])
     }
 
-    /// A word of anybody's node.
-    pub(super) fn node(&self, id: NodeId, part: Part) -> Result<RemoteWord<F, u64>> {
-        Ok(self.fabric.remote_word(layout::node(id.rank(), self.key(), id.slot(), part))?)
+    #[cold]
+    fn resolve_own(&self) -> Result<&[LocalWord<F, u64>], FabricError> {
+        let word = |slot, part| self.fabric.local_word(layout::node(self.me, self.key(), slot, part));
+        let mut words = Vec::with_capacity(2 * NODES);
+        for slot in 0..NODES {
+            words.extend([word(slot, Part::Wake)?, word(slot, Part::Next)?]);
+        }
+        Ok(self.nodes.words.get_or_init(|| words.into()))
     }
 
-    pub(super) fn decode(&self, word: &'static str, bits: u64) -> Result<Option<NodeId>> {
-        NodeId::decode(word, bits, self.fabric.ranks())
+    /// A word of anybody's node.
+    pub(super) fn node(&self, id: NodeId, part: Part) -> Result<RemoteWord<F, u64>, FabricError> {
+        self.fabric.remote_word(layout::node(id.rank(), self.key(), id.slot(), part))
+    }
+
+    pub(super) fn decode(&self, word: &'static str, bits: u64) -> Result<Option<NodeId>, Trouble> {
+        NodeId::decode(word, bits, self.fabric.ranks()).map_err(Trouble::Broken)
     }
 }
 
@@ -206,7 +307,7 @@ mod tests {
         assert_eq!(NodeId::decode("tail", id.bits(), 663_552).unwrap(), Some(id));
         assert_eq!((id.rank(), id.slot(), id.turn()), (Rank::new(663_551), 2, 0xfffe));
         assert_eq!(NodeId::decode("tail", 0, 4).unwrap(), None);
-        for bits in [NodeId::PASSED, 1, 5 << 16, id.bits(), 1 << 16 | 3] {
+        for bits in [NodeId::PASSED, 1, 5 << 16, id.bits(), 1 << 16 | NODES as u64] {
             assert!(NodeId::decode("tail", bits, 4).is_err(), "{bits:#x}");
         }
     }

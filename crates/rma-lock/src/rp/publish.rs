@@ -1,76 +1,129 @@
-//! What a rank publishes about itself, in a word of its own segment.
+//! What a rank publishes about itself, in words of its own segment.
 //!
-//! `count` at the home is anonymous: it can't tell whose readers it counts. So each rank says in a word that
-//! others can read, but only it writes, how many acquisitions it has on the way in, inside and on the way out, and
-//! how far its writer is. Recovery after a rank's death rebuilds the lock from these words.
+//! `count` at the home is anonymous: it can't tell whose readers it counts. So each rank says in words that
+//! others can read, but only it writes, how many readers it has on the way in, inside and on the way out, and
+//! how far the writer of each of its queue nodes is. Recovery after a rank's death rebuilds the lock from these words.
 //!
-//! The word is written *before* the step it announces and again after the step's result is known.
+//! They are written *before* the step they announce and again after the step's result is known: [`Published::step`].
+//!
+//! # Lanes
+//! A read-modify-write costs as much as the step itself, and publishing needs four of them. Therefore there are two words, whose sum
+//! counts: the thread that uses the lock first has one to itself, and changes it by a load and a store; all other
+//! threads share the other one and a mutex. What one thread adds, another one may subtract: each lane wraps, the sum is right.
 
-use super::layout;
+use super::{NodeId, layout};
 use core::{
-    fmt,
-    sync::atomic::{AtomicU64, Ordering},
+    fmt, ptr,
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 use rdma_fabric::{Fabric, LocalWord, Region, Result};
+use std::sync::{Mutex, PoisonError};
 
-/// How far this rank's writer is; the low 4 bits of the word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Writer {
-    None = 0,
-    Arriving = 1,
-    Inside = 2,
-    Leaving = 3,
-}
+/// Places of the reader counters, 16 bits each.
+const ARRIVING: u64 = 1 << 16;
+const INSIDE: u64 = 1 << 32;
+const LEAVING: u64 = 1 << 48;
 
-/// Places of the reader counters: 8 bits each. The writer's node slot is in bits 4 to 7, the epoch in 48 to 63.
-#[derive(Clone, Copy)]
-pub(super) enum Readers {
-    Arriving = 8,
-    Inside = 16,
-    Leaving = 24,
+/// A change of the published state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step(u64);
+
+impl Step {
+    /// A reader is about to be counted.
+    pub(super) const READER_ARRIVES: Step = Step(ARRIVING);
+    pub(super) const READER_ENTERS: Step = Step(INSIDE - ARRIVING);
+    pub(super) const READER_LEAVES: Step = Step(LEAVING.wrapping_sub(INSIDE));
+    /// It is not counted any more.
+    pub(super) const READER_IS_GONE: Step = Step(LEAVING.wrapping_neg());
+    /// It gave up; who finds its node uncounts it.
+    pub(super) const READER_GIVES_UP: Step = Step(ARRIVING.wrapping_neg());
+
+    /// The writer on `node` goes on: from nothing to arriving, inside, leaving. Two bits for each slot.
+    #[inline(always)]
+    pub(super) fn writer_goes_on(node: NodeId) -> Step {
+        Step(1 << (2 * node.slot()))
+    }
+
+    /// The opposite, `times` times.
+    #[inline(always)]
+    pub(super) fn writer_goes_back(node: NodeId, times: u64) -> Step {
+        Step((times << (2 * node.slot())).wrapping_neg())
+    }
+
+    #[inline(always)]
+    pub(super) fn undone(self) -> Step {
+        Step(self.0.wrapping_neg())
+    }
 }
 
 pub(super) struct Published<F: Fabric> {
-    word: LocalWord<F, u64>,
-    /// The word's value: only this rank writes it, so it need not be read back.
-    value: AtomicU64,
+    /// The owner's lane, and the one of the others.
+    words: [LocalWord<F, u64>; 2],
+    /// The [thread](here) that used the lock first; 0 before that.
+    owner: AtomicUsize,
+    /// The value of the owner's lane. Changed by the owner only.
+    own: AtomicU64,
+    /// The value of the others' lane.
+    others: Mutex<u64>,
 }
 
 impl<F: Fabric> fmt::Debug for Published<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let v = self.value.load(Ordering::Relaxed);
-        let readers = |place: Readers| v >> place as u64 & 0xff;
+        let others = *self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let sum = self.own.load(Relaxed).wrapping_add(others);
+        let readers = |place: u64| (sum / place) & 0xffff;
         write!(
             f,
-            "readers {} arriving, {} inside, {} leaving; writer state {}",
-            readers(Readers::Arriving),
-            readers(Readers::Inside),
-            readers(Readers::Leaving),
-            v & 0xf
+            "readers {} arriving, {} inside, {} leaving; writers by node {:#b}",
+            readers(ARRIVING),
+            readers(INSIDE),
+            readers(LEAVING),
+            sum & 0xff
         )
     }
 }
 
+/// Names the calling thread among those that live: the address of something it has to itself.
+#[inline(always)]
+fn here() -> usize {
+    thread_local!(static PLACE: u8 = const { 0 });
+    PLACE.with(|place| ptr::from_ref(place).addr())
+}
+
 impl<F: Fabric> Published<F> {
     pub(super) fn new(fabric: &F, region: &F::Region) -> Result<Self> {
-        let word = fabric.local_word(layout::published(fabric.rank(), region.key()))?;
-        let value = 1 << 48;
-        fabric.store(&word, value)?;
-        Ok(Published { word, value: AtomicU64::new(value) })
+        let word = |lane| fabric.local_word(layout::published(fabric.rank(), region.key(), lane));
+        Ok(Published {
+            words: [word(0)?, word(1)?],
+            owner: AtomicUsize::new(0),
+            own: AtomicU64::new(0),
+            others: Mutex::new(0),
+        })
     }
 
-    /// One reader moves from one counter to another; `None` is outside.
-    pub(super) fn reader(&self, fabric: &F, from: Option<Readers>, to: Option<Readers>) -> Result<()> {
-        let unit = |place: Option<Readers>| place.map_or(0, |place| 1u64 << place as u64);
-        let add = unit(to).wrapping_sub(unit(from));
-        let value = self.value.fetch_add(add, Ordering::Relaxed).wrapping_add(add);
-        fabric.store(&self.word, value)
+    /// Whether the calling thread has the first lane.
+    #[inline(always)]
+    pub(super) fn is_owner(&self) -> bool {
+        let (here, owner) = (here(), self.owner.load(Relaxed));
+        here == owner || owner == 0 && self.owner.compare_exchange(0, here, Relaxed, Relaxed).is_ok()
     }
 
-    /// The writer goes on to `state` with the node in `slot`.
-    pub(super) fn writer(&self, fabric: &F, state: Writer, slot: usize) -> Result<()> {
-        let with = |v: u64| (v & !0xff) | state as u64 | (slot as u64) << 4;
-        let old = self.value.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |v| Some(with(v)));
-        fabric.store(&self.word, with(old.unwrap_or_else(|same| same)))
+    /// Publish a change.
+    #[inline(always)]
+    pub(super) fn step(&self, fabric: &F, step: Step) -> Result<()> {
+        if !self.is_owner() {
+            return self.step_of_others(fabric, step);
+        }
+        // No other thread comes between, nor any other task of this one.
+        let value = self.own.load(Relaxed).wrapping_add(step.0);
+        self.own.store(value, Relaxed);
+        fabric.store(&self.words[0], value)
+    }
+
+    #[cold]
+    fn step_of_others(&self, fabric: &F, step: Step) -> Result<()> {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        *others = others.wrapping_add(step.0);
+        fabric.store(&self.words[1], *others)
     }
 }

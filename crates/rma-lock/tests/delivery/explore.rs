@@ -39,6 +39,8 @@ impl Case<'_> {
         let net = Rc::new(RefCell::new(Net::new(self.ranks, self.cells_per_rank)));
         let fabrics: Vec<_> = (0..self.ranks as u32).map(|r| NetFabric::new(net.clone(), Rank::new(r))).collect();
         let mut tasks: Vec<Option<Task>> = (self.start)(&fabrics).into_iter().map(Some).collect();
+        let detached = net.borrow().detached.clone();
+        let mut ended = vec![false; self.ranks];
         let mut actions = Vec::new();
         let mut cx = Context::from_waker(Waker::noop());
         loop {
@@ -48,15 +50,20 @@ impl Case<'_> {
             }
             let chosen = if actions.len() == 1 { 0 } else { choose.choose(&net.borrow(), &actions) };
             net.borrow_mut().act(actions[chosen]);
-            if let Action::Step(rank) = actions[chosen]
-                && let Some(task) = &mut tasks[rank]
+            let Action::Step(rank) = actions[chosen] else { continue };
+            if let Some(task) = &mut tasks[rank]
                 && let Poll::Ready(()) = task.as_mut().poll(&mut cx)
             {
                 tasks[rank] = None;
+            }
+            // A rank has left when what it detached is over.
+            let over = detached.poll(Rank::new(rank as u32), &mut cx);
+            if !ended[rank] && tasks[rank].is_none() && over {
+                ended[rank] = true;
                 net.borrow_mut().leave(rank);
             }
         }
-        let waiting: Vec<_> = (0..self.ranks).filter(|rank| tasks[*rank].is_some()).collect();
+        let waiting: Vec<_> = (0..self.ranks).filter(|rank| !ended[*rank]).collect();
         assert!(waiting.is_empty(), "deadlock: nothing is on its way and ranks {waiting:?} wait");
         (self.end)(&net.borrow());
     }

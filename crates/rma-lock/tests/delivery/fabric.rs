@@ -1,12 +1,12 @@
 //! The fabric contract over a [`Net`].
 
 use crate::{
-    memory::CELL,
+    memory::{CELL, Place},
     net::{Cells, Net, Op, Slot},
 };
 use rdma_fabric::{
-    Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice, OpHandle,
-    Pod, PutOptions, PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
+    Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Node, Notice, OpHandle, Pod,
+    PutOptions, PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
     bytemuck,
     op::{SinkView, SourceView},
 };
@@ -33,37 +33,8 @@ impl fmt::Debug for NetFabric {
     }
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    addr: RemoteAddr,
-    cell: usize,
-    len: usize,
-}
-
-impl Place {
-    fn cells(&self) -> Cells {
-        Cells { rank: self.addr.rank, first: self.cell, count: self.len / CELL }
-    }
-}
-
-impl Location for Place {
-    fn rank(&self) -> Rank {
-        self.addr.rank
-    }
-    fn addr(&self) -> RemoteAddr {
-        self.addr
-    }
-    fn len(&self) -> usize {
-        self.len
-    }
-    fn part(&self, offset: usize, len: usize) -> Option<Self> {
-        let inside = offset.checked_add(len).is_some_and(|end| end <= self.len);
-        (inside && offset.is_multiple_of(CELL) && len.is_multiple_of(CELL)).then(|| Place {
-            addr: RemoteAddr { offset: self.addr.offset + offset as u64, ..self.addr },
-            cell: self.cell + offset / CELL,
-            len,
-        })
-    }
+fn cells(place: &Place) -> Cells {
+    Cells { rank: place.addr.rank, first: place.cell, count: place.len / CELL }
 }
 
 /// Own cells. They stay registered until the job ends: ranks end in any order here.
@@ -219,7 +190,7 @@ impl Fabric for NetFabric {
         if let Err(error) = Self::same_length(from.elements(), to.len()) {
             return Err(Refused::Failed(error, from));
         }
-        let Cells { rank, first, count } = to.loc().cells();
+        let Cells { rank, first, count } = cells(to.loc());
         for i in 0..count {
             let bits = match from.view() {
                 SourceView::Bytes(bytes) => bytemuck::pod_read_unaligned(&bytes[i * CELL..][..CELL]),
@@ -238,7 +209,7 @@ impl Fabric for NetFabric {
         if let Err(error) = Self::same_length(to.elements(), from.len()) {
             return Err(Refused::Failed(error, to));
         }
-        let slot = self.net.borrow_mut().post(self.me, Op::Get, from.loc().cells());
+        let slot = self.net.borrow_mut().post(self.me, Op::Get, cells(from.loc()));
         let (net, me) = (self.net.clone(), self.me);
         Ok(self.handle(slot, move |words| {
             match to.view() {
@@ -266,7 +237,7 @@ impl Fabric for NetFabric {
             Amo::And(v) => Amo::And(v.to_bits()),
             Amo::Xor(v) => Amo::Xor(v.to_bits()),
         };
-        let slot = self.net.borrow_mut().post(self.me, Op::Atomic(amo), word.loc().cells());
+        let slot = self.net.borrow_mut().post(self.me, Op::Atomic(amo), cells(word.loc()));
         Ok(self.handle(slot, |words| W::from_bits(words[0])))
     }
 
@@ -344,4 +315,10 @@ impl Fabric for NetFabric {
     async fn compute(&self, _duration: Duration) {}
 
     async fn charge(&self, _layer: &'static str) {}
+
+    fn detach(&self, rest: impl Future<Output = ()> + 'static) {
+        let detached = self.net.borrow().detached.clone();
+        detached.add(self.me, rest);
+        self.net.borrow_mut().wake(self.me);
+    }
 }

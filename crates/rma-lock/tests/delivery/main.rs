@@ -4,6 +4,8 @@
 //! in any order, and each rank's CPU comes to its next step whenever the explorer likes. Memory is sequentially
 //! consistent. Small cases are explored to the last state, larger ones at random.
 
+#[path = "../loom/fabric/detached.rs"]
+mod detached;
 mod explore;
 mod fabric;
 #[allow(dead_code, reason = "regions are never given back here")]

@@ -1,6 +1,6 @@
 //! The network's state: memory, what is on its way, and who may go on.
 
-use crate::memory::Regions;
+use crate::{detached::Detached, memory::Regions};
 use rdma_fabric::{Amo, Rank};
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
@@ -70,6 +70,7 @@ pub(crate) struct Net {
     heard: Vec<u64>,
     /// Sum over all cells, so that it need not be taken again for each state.
     memory_hash: u64,
+    pub(crate) detached: Rc<Detached>,
 }
 
 /// A good enough mixing of two words.
@@ -93,6 +94,7 @@ impl Net {
             now: vec![0; ranks],
             heard: vec![0; ranks],
             memory_hash: 0,
+            detached: Rc::new(Detached::new(ranks)),
         }
     }
 
@@ -104,6 +106,11 @@ impl Net {
     pub(crate) fn tell(&mut self, rank: Rank, value: u64) {
         let heard = &mut self.heard[rank.index()];
         *heard = mix(*heard, value);
+    }
+
+    /// A rank can go on.
+    pub(crate) fn wake(&mut self, rank: Rank) {
+        self.ready[rank.index()] = true;
     }
 
     pub(crate) fn now(&self, rank: Rank) -> u64 {

@@ -179,11 +179,15 @@ impl Driver {
     }
 
     fn step(&mut self, rank: usize) {
-        let Some(program) = &mut self.programs[rank] else { return };
-        if let Poll::Ready(outcome) = program.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        let mut cx = Context::from_waker(Waker::noop());
+        if let Some(program) = &mut self.programs[rank]
+            && let Poll::Ready(outcome) = program.as_mut().poll(&mut cx)
+        {
             outcome.expect("no call fails");
             self.programs[rank] = None;
         }
+        let detached = self.net.borrow().detached.clone();
+        detached.poll(Rank::new(rank as u32), &mut cx);
     }
 
     fn act(&mut self, action: Action) {

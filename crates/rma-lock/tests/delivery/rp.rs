@@ -207,7 +207,7 @@ fn random_orders_of_many_ranks() {
 fn mutations_are_caught() {
     let cases: [(Step, &[Role], usize); 12] = [
         (Step::NoSecondLook, &[Read, Write], 1),
-        (Step::LateInitialisation, &[Read, Write], 1),
+        (Step::LateInitialisation, &[Write, Write], 2),
         (Step::HeadNotFlushed, &[Read, Write], 1),
         (Step::ComparisonIgnored, &[Read, Write], 1),
         (Step::DataNotFlushed, &[Read, Write], 1),

@@ -45,6 +45,10 @@ pub(crate) trait Mutation: fmt::Debug + 'static {
     fn late(&self, _addr: RemoteAddr, _bits: u64) -> bool {
         false
     }
+    /// Whether what a dropped future owes is done.
+    fn detaches(&self) -> bool {
+        true
+    }
     /// A word is being put.
     fn sees_put(&self, _addr: RemoteAddr, _bits: u64) {}
 }
@@ -324,5 +328,11 @@ impl<F: Fabric, M: Mutation> Fabric for Mutant<F, M> {
 
     fn charge(&self, layer: &'static str) -> impl Future<Output = ()> {
         self.inner.charge(layer)
+    }
+
+    fn detach(&self, rest: impl Future<Output = ()> + 'static) {
+        if self.mutation.detaches() {
+            self.inner.detach(rest);
+        }
     }
 }

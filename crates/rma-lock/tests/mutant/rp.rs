@@ -11,10 +11,14 @@ const READERS: u64 = 8;
 const TAIL: u64 = 16;
 const HEAD: u64 = 24;
 /// Queue nodes: wake and next alternate.
-const NODES: std::ops::Range<u64> = 80..128;
+const NODES: [std::ops::Range<u64>; 2] = [48..64, 80..128];
 
-/// What a rank publishes; its low half is zero when it does nothing.
-const PUBLISHED: u64 = 64;
+/// What a rank publishes: two words, whose sum is zero when it does nothing. (Here one thread uses all.)
+const PUBLISHED: std::ops::Range<u64> = 64..80;
+
+fn in_node(offset: u64) -> bool {
+    NODES.iter().any(|nodes| nodes.contains(&offset))
+}
 
 /// Panics if any of these words of the lock, as rank, cell, value, says that somebody holds or waits. The lock's home is rank 0
 /// and its words start at cell 0.
@@ -23,8 +27,8 @@ pub(crate) fn assert_idle(words: impl IntoIterator<Item = (usize, usize, u64)>) 
         let offset = cell as u64 * 8;
         let left = match offset {
             COUNT | READERS | TAIL => rank == 0,
-            PUBLISHED => value as u32 != 0,
-            _ if !NODES.contains(&offset) => false,
+            _ if PUBLISHED.contains(&offset) => value != 0,
+            _ if !in_node(offset) => false,
             _ if offset.is_multiple_of(16) => value & 0xff != 0,
             _ => value == u64::MAX,
         };
@@ -34,8 +38,7 @@ pub(crate) fn assert_idle(words: impl IntoIterator<Item = (usize, usize, u64)>) 
 
 const INTERESTED: u64 = 1;
 const ACTIVE: u64 = 2;
-const BLOCKED: u64 = 1;
-const GRANTED: u64 = 2;
+const GRANTED: u64 = 1;
 
 /// One step of the lock done wrong.
 #[allow(dead_code, reason = "not every checker needs all of them")]
@@ -45,7 +48,7 @@ pub(crate) enum Step {
     Right,
     /// R4 always finds the writer still there.
     NoSecondLook,
-    /// R2, W1 after R3, W2.
+    /// Part of R2, W1 after R3, W2: the node's next is cleared when its rank may have got one.
     LateInitialisation,
     /// W3, X5 without flush.
     HeadNotFlushed,
@@ -67,6 +70,8 @@ pub(crate) enum Step {
     NoMark,
     /// A waker takes one who gave up for woken, and does not act for him.
     AbandonedTakenForWoken,
+    /// What a dropped future owes is not done: its reader stays counted, its node blocked.
+    DroppedAndForgotten,
 }
 
 /// A [`Step`] at one rank.
@@ -88,11 +93,11 @@ impl Rp {
     }
 
     fn wake_word(addr: RemoteAddr) -> bool {
-        addr.region.index == 0 && NODES.contains(&addr.offset) && addr.offset.is_multiple_of(16)
+        addr.region.index == 0 && in_node(addr.offset) && addr.offset.is_multiple_of(16)
     }
 
     fn next_word(addr: RemoteAddr) -> bool {
-        addr.region.index == 0 && NODES.contains(&addr.offset) && addr.offset % 16 == 8
+        addr.region.index == 0 && in_node(addr.offset) && addr.offset % 16 == 8
     }
 }
 
@@ -103,6 +108,10 @@ impl Mutation for Rp {
             Step::DataNotFlushed => target.is_some(),
             _ => true,
         }
+    }
+
+    fn detaches(&self) -> bool {
+        self.step != Step::DroppedAndForgotten
     }
 
     fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {
@@ -139,7 +148,7 @@ impl Mutation for Rp {
     }
 
     fn late(&self, addr: RemoteAddr, bits: u64) -> bool {
-        self.step == Step::LateInitialisation && Rp::wake_word(addr) && bits & 0xff == BLOCKED
+        self.step == Step::LateInitialisation && Rp::next_word(addr) && bits == 0
     }
 
     fn sees_put(&self, addr: RemoteAddr, bits: u64) {

@@ -2,7 +2,7 @@
 
 use super::{
     control::State,
-    detour,
+    detached, detour,
     doorbell::Watch,
     executor::Wish,
     existing,
@@ -358,12 +358,12 @@ impl Fabric for Endpoint {
         Ok(Place::outside_of(stand_in, addr, outside))
     }
 
-    #[inline]
+    #[inline(always)]
     fn load<W: AtomicWord>(&self, word: &LocalWord<Self, W>) -> Result<W> {
         self.load_word(word.loc())
     }
 
-    #[inline]
+    #[inline(always)]
     fn store<W: AtomicWord>(&self, word: &LocalWord<Self, W>, value: W) -> Result<()> {
         self.store_word(word.loc(), value)
     }
@@ -514,6 +514,11 @@ impl Fabric for Endpoint {
     #[inline]
     fn charge(&self, _: &'static str) -> impl Future<Output = ()> {
         ready(())
+    }
+
+    #[inline]
+    fn detach(&self, rest: impl Future<Output = ()> + 'static) {
+        detached::run(self.me(), rest);
     }
 
     // The provided methods in a form that the compiler can see through: only a put with a notice can be refused for want

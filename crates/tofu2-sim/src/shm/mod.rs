@@ -20,6 +20,7 @@
 
 mod access;
 mod control;
+mod detached;
 mod detour;
 mod doorbell;
 mod endpoint;

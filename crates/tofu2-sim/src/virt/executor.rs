@@ -3,12 +3,15 @@
 //! A task is a boxed future; an event names the rank to resume. Tasks are polled with one waker for the whole run, which only says
 //! that the task being polled wants another turn; that costs it the platform's `yield` time, so that a program
 //! that polls in a loop lets virtual time pass. Wakers of combinators are kept aside and woken whenever the rank is resumed.
+//!
+//! What a rank has detached is polled after its task, each time and also when the task is over: only then has the rank ended.
 
 use super::{fabric::VirtFabric, prefetch::prefetch, world::World};
 use crate::JobError;
 use rdma_fabric::{ProgramResult, Rank, Time};
 use std::{
     any::Any,
+    collections::BTreeMap,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
@@ -25,6 +28,8 @@ pub(super) struct Executor<'a, 'p, Fut, T> {
     pub(super) outs: Vec<Option<T>>,
     pub(super) finish_times: Vec<Time>,
     failure: Option<JobError>,
+    /// Ranks whose task is over and that have detached futures left; whether all went well.
+    ending: BTreeMap<u32, bool>,
     /// The rank whose task was last located ahead of its turn.
     soon: u32,
     left: usize,
@@ -45,6 +50,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
             outs: (0..ranks).map(|_| None).collect(),
             finish_times: vec![Time::ZERO; ranks as usize],
             failure: None,
+            ending: BTreeMap::new(),
             soon: 0,
             left: ranks as usize,
             polls: 0,
@@ -124,18 +130,21 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
 
     #[inline]
     fn poll(&mut self, rank: u32) {
-        let Some(task) = &mut self.tasks[rank as usize] else { return };
+        let Some(task) = &mut self.tasks[rank as usize] else {
+            self.world.take_again();
+            self.poll_detached(rank);
+            return self.take_turn(rank);
+        };
         self.polls += 1;
         self.world.take_again();
         let mut cx = Context::from_waker(self.world.waker());
         let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut cx)));
         match polled {
             Ok(Poll::Pending) => {
-                if self.world.take_again() {
-                    let mut core = self.world.core();
-                    let turn = core.now_of(rank).saturating_add(core.timing.yield_);
-                    core.wake_at(rank, turn);
+                if self.world.detached.any() {
+                    self.poll_detached(rank);
                 }
+                self.take_turn(rank);
             }
             Ok(Poll::Ready(Ok(out))) => {
                 self.outs[rank as usize] = Some(out);
@@ -154,6 +163,55 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         }
     }
 
+    /// Gives what was just polled another turn if it asked for one.
+    #[inline]
+    fn take_turn(&mut self, rank: u32) {
+        if self.world.take_again() {
+            let mut core = self.world.core();
+            let turn = core.now_of(rank).saturating_add(core.timing.yield_);
+            core.wake_at(rank, turn);
+        }
+    }
+
+    /// Polls what a rank has detached, and what that detaches.
+    #[cold]
+    fn poll_detached(&mut self, rank: u32) {
+        let mut cx = Context::from_waker(self.world.waker());
+        let (mut kept, mut panicked) = (Vec::new(), false);
+        loop {
+            let batch = self.world.detached.take(rank);
+            if batch.is_empty() {
+                break;
+            }
+            for mut rest in batch {
+                let polled = catch_unwind(AssertUnwindSafe(|| match rest.as_mut().poll(&mut cx) {
+                    Poll::Pending => Some(rest),
+                    Poll::Ready(()) => None,
+                }));
+                match polled {
+                    Ok(rest) => kept.extend(rest),
+                    Err(panic) => {
+                        let message = message_of(&*panic);
+                        self.failure.get_or_insert(JobError::RankPanicked { rank: Rank::new(rank), message });
+                        panicked = true;
+                    }
+                }
+            }
+        }
+        self.world.detached.keep(rank, kept);
+        if panicked && self.tasks[rank as usize].is_some() {
+            return self.end(rank, false);
+        }
+        if !self.world.detached.has(rank)
+            && let Some(well) = self.ending.remove(&rank)
+        {
+            self.leave(rank, well && !panicked);
+        } else if panicked {
+            self.ending.insert(rank, false);
+        }
+    }
+
+    /// A rank's task is over. The rank has ended when what it has detached is over too.
     fn end(&mut self, rank: u32, well: bool) {
         // Dropping the task deregisters its memory; a panic in there changes nothing any more.
         let task = self.tasks[rank as usize].take();
@@ -162,10 +220,20 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
             let message = message_of(&**panic);
             self.failure.get_or_insert(JobError::RankPanicked { rank: Rank::new(rank), message });
         }
+        let well = well && dropped.is_ok();
+        if self.world.detached.has(rank) {
+            self.ending.insert(rank, well);
+            self.poll_detached(rank);
+        } else {
+            self.leave(rank, well);
+        }
+    }
+
+    fn leave(&mut self, rank: u32, well: bool) {
         self.left -= 1;
         let mut core = self.world.core();
         self.finish_times[rank as usize] = Time::from_picos(core.now_of(rank));
-        core.end_of(rank, well && dropped.is_ok());
+        core.end_of(rank, well);
     }
 
     /// No event is pending and some ranks wait.
@@ -173,9 +241,18 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         if let Some(failure) = self.failure.take() {
             return failure;
         }
-        let first = self.tasks.iter().position(Option::is_some).unwrap_or(0);
+        let first = self.tasks.iter().position(Option::is_some);
+        let first = first.or(self.ending.keys().next().map(|rank| *rank as usize)).unwrap_or(0);
         let at = Time::from_picos(self.world.core().now);
         JobError::Deadlock { at, waiting: self.left, first: Rank::new(first as u32) }
+    }
+}
+
+impl<Fut, T> Drop for Executor<'_, '_, Fut, T> {
+    fn drop(&mut self) {
+        // Detached futures hold the world that holds them, and dropping a task may detach more.
+        self.world.detached.close();
+        self.tasks.clear();
     }
 }
 

@@ -322,6 +322,15 @@ impl Fabric for VirtFabric {
         let picos = self.world.core().timing.software(layer);
         self.spend(picos)
     }
+
+    fn detach(&self, rest: impl Future<Output = ()> + 'static) {
+        let mut core = self.world.core();
+        if core.status_of(self.rank) == Some(Status::Running) {
+            core.wake(self.rank);
+            drop(core);
+            self.world.detached.add(self.rank, Box::pin(rest));
+        }
+    }
 }
 
 /// Where a put's bytes are.

@@ -30,6 +30,7 @@
 
 mod chance;
 mod core;
+mod detached;
 mod event;
 mod executor;
 mod fabric;

@@ -1,6 +1,6 @@
 //! The simulated machine as ranks and handles hold it.
 
-use super::core::Core;
+use super::{core::Core, detached::Detached};
 use rdma_fabric::{Deps, FabricError, Rank};
 use std::{
     cell::{RefCell, RefMut},
@@ -23,6 +23,7 @@ pub(super) struct World {
     /// The waker that tasks are polled with: tells that the task wants to be polled again.
     waker: Waker,
     again: Arc<Again>,
+    pub(super) detached: Detached,
 }
 
 impl std::fmt::Debug for World {
@@ -47,7 +48,12 @@ impl Wake for Again {
 impl World {
     pub(super) fn new(core: Core) -> Rc<Self> {
         let again = Arc::new(Again::default());
-        Rc::new(World { core: RefCell::new(core), waker: Waker::from(Arc::clone(&again)), again })
+        Rc::new(World {
+            core: RefCell::new(core),
+            waker: Waker::from(Arc::clone(&again)),
+            again,
+            detached: Detached::default(),
+        })
     }
 
     /// The state. Never held while code of a program, a waker or a buffer type may run.

@@ -1,6 +1,6 @@
 //! A job under loom: cells, delivery of puts, parking; and the threads that are its ranks.
 
-use super::{LoomFabric, memory::Regions};
+use super::{LoomFabric, detached::Detached, memory::Regions};
 use loom::{
     sync::atomic::{
         AtomicU64,
@@ -14,7 +14,8 @@ use std::{
     collections::VecDeque,
     future::Future,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard},
+    rc::Rc,
+    sync::{Mutex, MutexGuard},
     task::{Context, Poll, Waker},
 };
 
@@ -39,11 +40,13 @@ pub(crate) struct Config {
     pub(crate) caps: Caps,
     /// The mutation "relaxed spin": `wait_until` without its acquire.
     pub(crate) relaxed_wait: bool,
+    /// Whether the result of an operation takes another poll, so that the future may be dropped in between.
+    pub(crate) late_results: bool,
 }
 
 impl Config {
     pub(crate) fn new(ranks: usize, delivery: Delivery) -> Self {
-        Config { ranks, cells_per_rank: 32, delivery, caps: Caps::weakest(), relaxed_wait: false }
+        Config { ranks, cells_per_rank: 32, delivery, caps: Caps::weakest(), relaxed_wait: false, late_results: false }
     }
 }
 
@@ -70,6 +73,8 @@ struct RankState {
     closing: bool,
     /// Writes of protected data that no flush has covered yet.
     data_in_flight: bool,
+    /// Something of it wants to be polled without waiting for anybody.
+    again: bool,
 }
 
 /// Stands for the `delivered` counter among the cells a rank waits on.
@@ -86,6 +91,7 @@ pub(crate) struct Job {
     clocks: Vec<AtomicU64>,
     regions: Mutex<Regions>,
     states: Mutex<Vec<RankState>>,
+    pub(crate) detached: Detached,
 }
 
 /// The newest value of a cell, in execution order: a comparison that changes nothing. A plain load may
@@ -107,6 +113,7 @@ impl Job {
             clocks: cells(config.ranks),
             regions: Mutex::new(Regions::new(config.ranks, config.cells_per_rank)),
             states: Mutex::new((0..config.ranks).map(|_| RankState::default()).collect()),
+            detached: Detached::new(config.ranks),
         }
     }
 
@@ -295,9 +302,37 @@ impl Job {
 
     // ----- ranks -----------------------------------------------------------------------------
 
+    /// Poll, park, poll again, until the program and all that it detached are over. Whoever ends a wait unparks the rank,
+    /// so no waker is needed.
+    fn block_on<O>(&self, me: Rank, future: impl Future<Output = O>) -> O {
+        let mut future = pin!(future);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut out = None;
+        loop {
+            if out.is_none()
+                && let Poll::Ready(done) = future.as_mut().poll(&mut cx)
+            {
+                out = Some(done);
+            }
+            if self.detached.poll(me, &mut cx)
+                && let Some(out) = out.take()
+            {
+                return out;
+            }
+            if !std::mem::take(&mut self.states()[me.index()].again) {
+                thread::park();
+            }
+        }
+    }
+
+    /// The rank wants to be polled again at once.
+    pub(crate) fn poll_again(&self, me: Rank) {
+        self.states()[me.index()].again = true;
+    }
+
     fn run_rank<O>(&self, me: Rank, program: impl Future<Output = O>) -> O {
         self.states()[me.index()].thread = Some(thread::current());
-        let out = block_on(program);
+        let out = self.block_on(me, program);
         self.drain(me, None);
         let state = &mut self.states()[me.index()];
         // Later rings must not reach a thread that has ended, or waits for others to end.
@@ -310,29 +345,17 @@ impl Job {
     }
 }
 
-/// Poll, park, poll again. Whoever ends a wait unparks the rank, so no waker is needed.
-fn block_on<O>(future: impl Future<Output = O>) -> O {
-    let mut future = pin!(future);
-    let mut cx = Context::from_waker(Waker::noop());
-    loop {
-        match future.as_mut().poll(&mut cx) {
-            Poll::Ready(out) => return out,
-            Poll::Pending => thread::park(),
-        }
-    }
-}
-
 /// Run `program` as every rank, rank 0 on the calling thread, and return the job when all have ended and
 /// every put has been delivered. What the ranks return, their registered memory above all, lives until then.
 /// Call it inside a loom model.
-pub(crate) fn run<P, R>(config: Config, program: P) -> Arc<Job>
+pub(crate) fn run<P, R>(config: Config, program: P) -> Rc<Job>
 where
     P: Fn(LoomFabric) -> R + 'static,
     R: Future,
     R::Output: 'static,
 {
-    let job = Arc::new(Job::new(config));
-    let program = Arc::new(program);
+    let job = Rc::new(Job::new(config));
+    let program = Rc::new(program);
     let (mut threads, mut nics) = (Vec::new(), Vec::new());
     if config.delivery == Delivery::Nic {
         for rank in (0..config.ranks as u32).map(Rank::new) {

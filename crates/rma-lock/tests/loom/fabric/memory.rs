@@ -1,15 +1,44 @@
-//! Who has which cells: the region tables of all ranks.
+//! Places, and who has which cells: the region tables of all ranks.
 //!
 //! Nothing here is visible to loom; cells exist from the start, so that no rank's access can come before
 //! their creation.
 
-use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
+use rdma_fabric::{FabricError, Location, Rank, RegionKey, RemoteAddr, Result};
 
 /// Bytes of a cell, the only width this fabric has.
 pub(crate) const CELL: usize = 8;
 /// Indices from here on are local regions; below, symmetric ones.
 const LOCAL: u32 = 1 << 16;
 const GENERATION: u32 = 1;
+
+/// Some cells of one rank.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) addr: RemoteAddr,
+    pub(crate) cell: usize,
+    /// Bytes, a multiple of the cell.
+    pub(crate) len: usize,
+}
+
+impl Location for Place {
+    fn rank(&self) -> Rank {
+        self.addr.rank
+    }
+    fn addr(&self) -> RemoteAddr {
+        self.addr
+    }
+    fn len(&self) -> usize {
+        self.len
+    }
+    fn part(&self, offset: usize, len: usize) -> Option<Self> {
+        let inside = offset.checked_add(len).is_some_and(|end| end <= self.len);
+        (inside && offset.is_multiple_of(CELL) && len.is_multiple_of(CELL)).then(|| Place {
+            addr: RemoteAddr { offset: self.addr.offset + offset as u64, ..self.addr },
+            cell: self.cell + offset / CELL,
+            len,
+        })
+    }
+}
 
 /// Cells `start..start + cells` of one rank.
 #[derive(Clone, Copy, Debug)]

@@ -20,61 +20,34 @@
 //! Cells are 8 bytes; other widths are [`FabricError::CellWidth`]. Notices are not offered: the locks need none.
 
 mod data;
+mod detached;
+mod handle;
 mod job;
 mod memory;
 
 pub(crate) use data::DataCell;
+pub(crate) use handle::LoomHandle;
 pub(crate) use job::{Config, Delivery, Job, run};
 
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use memory::CELL;
+use memory::{CELL, Place};
 use rdma_fabric::{
-    Amo, AtomicWord, Caps, Completed, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice,
-    Pod, PutOptions, PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
-    bytemuck,
+    Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Node, Notice, Pod, PutOptions,
+    PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, bytemuck,
     op::{SinkView, SourceView},
 };
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, future::Future, rc::Rc, time::Duration};
 
 /// One rank's handle of a job under loom.
 #[derive(Clone)]
 pub(crate) struct LoomFabric {
-    job: Arc<Job>,
+    job: Rc<Job>,
     me: Rank,
 }
 
 impl fmt::Debug for LoomFabric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "LoomFabric({})", self.me)
-    }
-}
-
-/// Some cells of one rank.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    addr: RemoteAddr,
-    cell: usize,
-    /// Bytes, a multiple of the cell.
-    len: usize,
-}
-
-impl Location for Place {
-    fn rank(&self) -> Rank {
-        self.addr.rank
-    }
-    fn addr(&self) -> RemoteAddr {
-        self.addr
-    }
-    fn len(&self) -> usize {
-        self.len
-    }
-    fn part(&self, offset: usize, len: usize) -> Option<Self> {
-        let inside = offset.checked_add(len).is_some_and(|end| end <= self.len);
-        (inside && offset.is_multiple_of(CELL) && len.is_multiple_of(CELL)).then(|| Place {
-            addr: RemoteAddr { offset: self.addr.offset + offset as u64, ..self.addr },
-            cell: self.cell + offset / CELL,
-            len,
-        })
     }
 }
 
@@ -102,13 +75,21 @@ impl Drop for LoomRegion {
 }
 
 impl LoomFabric {
-    pub(crate) fn new(job: Arc<Job>, me: Rank) -> Self {
+    pub(crate) fn new(job: Rc<Job>, me: Rank) -> Self {
         LoomFabric { job, me }
+    }
+
+    pub(crate) fn me(&self) -> Rank {
+        self.me
     }
 
     /// The job, for what only a test may see.
     pub(crate) fn job(&self) -> &Job {
         &self.job
+    }
+
+    fn handle<T>(&self, result: Result<T>) -> LoomHandle<T> {
+        LoomHandle::new(self, result)
     }
 
     fn live(&self, place: &Place) -> Result<()> {
@@ -172,7 +153,7 @@ impl LoomFabric {
 impl Fabric for LoomFabric {
     type Loc = Place;
     type Region = LoomRegion;
-    type Handle<T: Unpin + 'static> = Completed<T>;
+    type Handle<T: Unpin + 'static> = LoomHandle<T>;
 
     fn rank(&self) -> Rank {
         self.me
@@ -239,12 +220,12 @@ impl Fabric for LoomFabric {
         to: &RemoteSpan<Self, T>,
         from: S,
         options: PutOptions,
-    ) -> Result<Completed<S>, Refused<S>> {
+    ) -> Result<LoomHandle<S>, Refused<S>> {
         if options.notice.is_some() {
             return Err(Refused::Failed(FabricError::Unsupported { feature: "notices" }, from));
         }
         match self.put_cells(to.loc(), from.view()) {
-            Ok(()) => Ok(Completed::new(from)),
+            Ok(()) => Ok(self.handle(Ok(from))),
             Err(error) => Err(Refused::Failed(error, from)),
         }
     }
@@ -253,14 +234,14 @@ impl Fabric for LoomFabric {
         &self,
         from: &RemoteSpan<Self, T>,
         mut to: D,
-    ) -> Result<Completed<D>, Refused<D>> {
+    ) -> Result<LoomHandle<D>, Refused<D>> {
         match self.get_cells(from.loc(), to.view()) {
-            Ok(()) => Ok(Completed::new(to)),
+            Ok(()) => Ok(self.handle(Ok(to))),
             Err(error) => Err(Refused::Failed(error, to)),
         }
     }
 
-    fn try_atomic<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, amo: Amo<W>) -> Result<Completed<W>, Refused<()>> {
+    fn try_atomic<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, amo: Amo<W>) -> Result<LoomHandle<W>, Refused<()>> {
         let place = word.loc();
         self.live(place).map_err(|error| Refused::Failed(error, ()))?;
         let cell = self.job.cell(place.addr.rank, place.cell);
@@ -279,11 +260,11 @@ impl Fabric for LoomFabric {
             }
         };
         self.job.ring(place.addr.rank, place.cell);
-        Ok(Completed::new(W::from_bits(old)))
+        Ok(self.handle(Ok(W::from_bits(old))))
     }
 
-    fn try_nop(&self) -> Result<Completed<()>, Refused<()>> {
-        Ok(Completed::new(()))
+    fn try_nop(&self) -> Result<LoomHandle<()>, Refused<()>> {
+        Ok(self.handle(Ok(())))
     }
 
     async fn room(&self, _target: Option<Rank>) -> Result<()> {
@@ -331,4 +312,8 @@ impl Fabric for LoomFabric {
     async fn compute(&self, _duration: Duration) {}
 
     async fn charge(&self, _layer: &'static str) {}
+
+    fn detach(&self, rest: impl Future<Output = ()> + 'static) {
+        self.job.detached.add(self.me, rest);
+    }
 }

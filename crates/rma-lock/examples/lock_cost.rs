@@ -1,0 +1,103 @@
+//! What a pair of lock and unlock costs over shared memory: `cargo run --release -p rma-lock --example lock_cost`.
+//!
+//! First a remote idle lock, its home asleep outside the fabric; the least of several runs of a million pairs. Then sixteen
+//! ranks that all want it exclusively, beside as many threads and a mutex of the standard library.
+
+use rdma_fabric::{Group, Rank};
+use rma_lock::RpLock;
+use std::{
+    hint::black_box,
+    sync::{Arc, Barrier, Mutex},
+    time::{Duration, Instant},
+};
+use tofu2_sim::shm::Threads;
+
+const HOME: Rank = Rank::new(1);
+const PAIRS: u32 = 1_000_000;
+const RUNS: usize = 15;
+const CROWD: usize = 16;
+const CROWD_PAIRS: u32 = 20_000;
+
+/// What is repeated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Pair {
+    Shared,
+    Exclusive,
+    /// Without `release`.
+    Dropped,
+}
+
+rdma_fabric::program! {
+    /// Rank 0 repeats; nanoseconds per pair.
+    async fn alone<F>(fabric: F, pair: Pair, asleep: Arc<Barrier>) -> f64 {
+        let mut world = Group::world(&fabric).await?;
+        let lock = RpLock::symmetric(&fabric, HOME).await?;
+        world.barrier().await?;
+        let begun = Instant::now();
+        if fabric.rank() != HOME {
+            for _ in 0..PAIRS {
+                match pair {
+                    Pair::Shared => lock.read().await?.release().await?,
+                    Pair::Exclusive => lock.write().await?.release().await?,
+                    Pair::Dropped => drop(lock.read().await?),
+                }
+            }
+        }
+        let each = begun.elapsed().as_nanos() as f64 / f64::from(PAIRS);
+        asleep.wait();
+        world.barrier().await?;
+        Ok(each)
+    }
+}
+
+rdma_fabric::program! {
+    /// All ranks lock exclusively; the time from the barrier before to the barrier after.
+    async fn crowd<F>(fabric: F) -> Duration {
+        let mut world = Group::world(&fabric).await?;
+        let lock = RpLock::symmetric(&fabric, HOME).await?;
+        world.barrier().await?;
+        let begun = Instant::now();
+        for _ in 0..CROWD_PAIRS {
+            lock.write().await?.release().await?;
+        }
+        world.barrier().await?;
+        Ok(begun.elapsed())
+    }
+}
+
+fn mutex_crowd() -> Duration {
+    let (mutex, together) = (Mutex::new(0u64), Barrier::new(CROWD));
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..CROWD)
+            .map(|_| {
+                scope.spawn(|| {
+                    together.wait();
+                    let begun = Instant::now();
+                    for _ in 0..CROWD_PAIRS {
+                        *black_box(&mutex).lock().expect("nobody panics") += 1;
+                    }
+                    together.wait();
+                    begun.elapsed()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("nobody panics")).max().unwrap_or_default()
+    })
+}
+
+fn main() -> Result<(), tofu2_sim::JobError> {
+    for pair in [Pair::Shared, Pair::Exclusive, Pair::Dropped] {
+        let mut least = f64::INFINITY;
+        for _ in 0..RUNS {
+            let asleep = Arc::new(Barrier::new(2));
+            least = least.min(Threads::new(2).run(&alone { pair, asleep })?[0]);
+        }
+        println!("{pair:?} pair, alone: {least:.2} ns, least of {RUNS} runs of {PAIRS}");
+    }
+    let each = |time: Duration| time.as_nanos() as f64 / (CROWD as f64 * f64::from(CROWD_PAIRS));
+    for _ in 0..3 {
+        let lock = Threads::new(CROWD).run(&crowd {})?.into_iter().max().unwrap_or_default();
+        println!("{CROWD} ranks, exclusive: {:.0} ns a pair; mutex {:.0} ns", each(lock), each(mutex_crowd()));
+    }
+    Ok(())
+}
