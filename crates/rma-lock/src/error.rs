@@ -3,12 +3,14 @@
 use rdma_fabric::{FabricError, Rank};
 
 /// A lock call that did not do what it was asked to.
+///
+/// Two words: a larger one would cost every call that goes well.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
     /// The fabric failed underneath.
     #[error(transparent)]
-    Fabric(#[from] FabricError),
+    Fabric(Box<FabricError>),
     /// The deadline came first. The lock is not held and nothing is left to undo.
     #[error("the deadline came before the lock")]
     TimedOut,
@@ -22,16 +24,38 @@ pub enum LockError {
         /// The rank.
         rank: Rank,
         /// Its queue nodes per lock.
-        nodes: usize,
+        nodes: u32,
     },
     /// A lock word holds what no rank that keeps to the protocol writes.
-    #[error("{word} of the lock holds {value:#x}")]
-    Corrupt {
-        /// Which word.
-        word: &'static str,
-        /// Its value.
-        value: u64,
-    },
+    #[error(transparent)]
+    Corrupt(Box<CorruptWord>),
+}
+
+const _: () = assert!(size_of::<LockError>() <= 16);
+
+/// A lock word and what it holds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{word} of the lock holds {value:#x}")]
+#[non_exhaustive]
+pub struct CorruptWord {
+    /// Which word.
+    pub word: &'static str,
+    /// Its value.
+    pub value: u64,
+}
+
+impl LockError {
+    #[cold]
+    pub(crate) fn corrupt(word: &'static str, value: u64) -> Self {
+        LockError::Corrupt(Box::new(CorruptWord { word, value }))
+    }
+}
+
+impl From<FabricError> for LockError {
+    #[cold]
+    fn from(error: FabricError) -> Self {
+        LockError::Fabric(Box::new(error))
+    }
 }
 
 /// Result of a lock call.

@@ -40,6 +40,6 @@ mod error;
 mod guard;
 mod rp;
 
-pub use error::{LockError, Result};
+pub use error::{CorruptWord, LockError, Result};
 pub use guard::{ReadGuard, WriteGuard};
 pub use rp::RpLock;

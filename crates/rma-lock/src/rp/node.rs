@@ -46,9 +46,15 @@ impl NodeId {
         let id = NodeId(bits);
         let owner = (bits >> 16) as u32;
         if owner == 0 || owner as usize > ranks || id.slot() >= NODES {
-            return Err(LockError::Corrupt { word, value: bits });
+            return Err(LockError::corrupt(word, bits));
         }
         Ok(Some(id))
+    }
+
+    /// From [`NodeId::bits`].
+    #[inline(always)]
+    pub(super) fn of_bits(bits: u64) -> Self {
+        NodeId(bits)
     }
 
     #[inline(always)]
@@ -185,7 +191,7 @@ impl<F: Fabric> Core<F> {
     #[cold]
     pub(super) async fn take_node(&self, deadline: Time, quit: &Quit) -> Result<Own<'_>, Trouble> {
         let Some(own) = self.take_any().map_err(LockError::from).map_err(Trouble::GaveUp)? else {
-            let error = LockError::TooManyWaiting { rank: self.me, nodes: NODES };
+            let error = LockError::TooManyWaiting { rank: self.me, nodes: NODES as u32 };
             return Err(Trouble::GaveUp(error));
         };
         let next = self.own(own.id.slot(), Part::Next)?;

@@ -312,7 +312,7 @@ impl<F: Fabric> Core<F> {
         let [head] = self.fabric.get(&self.head, [0]).await?;
         match self.decode("head", head)? {
             Some(writer) => Ok(Some(writer)),
-            None => Err(Trouble::Broken(LockError::Corrupt { word: "head", value: 0 })),
+            None => Err(Trouble::Broken(LockError::corrupt("head", 0))),
         }
     }
 }

@@ -100,7 +100,7 @@ impl<F: Fabric> Core<F> {
         match self.fabric.compare_swap(&word.as_remote(), blocked, abandoned).await? {
             old if old == blocked => Err(Trouble::GaveUp(reason)),
             old if old == granted => Ok(()),
-            value => Err(Trouble::Broken(LockError::Corrupt { word: "wake", value })),
+            value => Err(Trouble::Broken(LockError::corrupt("wake", value))),
         }
     }
 

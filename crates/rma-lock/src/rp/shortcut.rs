@@ -6,6 +6,7 @@
 
 use core::{
     future::Future,
+    mem::{self, ManuallyDrop},
     pin::Pin,
     task::{Context, Poll},
 };
@@ -23,12 +24,31 @@ pub(crate) trait Try {
 pub(crate) struct Shortcut<Fast, Slow, Rest> {
     /// `None` after the first poll.
     begin: Option<(Fast, Slow)>,
-    /// `None` before it, and when it is over.
-    rest: Option<Pin<Box<Rest>>>,
+    rest: Later<Rest>,
 }
 
 // Nothing but the box's content is ever pinned.
 impl<Fast, Slow, Rest> Unpin for Shortcut<Fast, Slow, Rest> {}
+
+/// What is awaited; `None` before the first poll, and when it is over. Dropping that is a comparison.
+struct Later<Rest>(ManuallyDrop<Option<Pin<Box<Rest>>>>);
+
+impl<Rest> Later<Rest> {
+    #[cold]
+    #[inline(never)]
+    fn discard(&mut self) {
+        drop(ManuallyDrop::into_inner(mem::replace(&mut self.0, ManuallyDrop::new(None))));
+    }
+}
+
+impl<Rest> Drop for Later<Rest> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            self.discard();
+        }
+    }
+}
 
 /// Try `fast`; if it hands something on, await `slow` of that.
 #[inline(always)]
@@ -38,7 +58,7 @@ where
     Slow: FnOnce(Fast::Stage) -> Rest,
     Rest: Future<Output = Fast::Out>,
 {
-    Shortcut { begin: Some((fast, slow)), rest: None }
+    Shortcut { begin: Some((fast, slow)), rest: Later(ManuallyDrop::new(None)) }
 }
 
 impl<Fast, Slow, Rest> Future for Shortcut<Fast, Slow, Rest>
@@ -54,25 +74,31 @@ where
         if let Some((fast, slow)) = self.begin.take() {
             match fast.now() {
                 Ok(out) => return Poll::Ready(out),
-                Err(stage) => self.rest = Some(begin(slow, stage)),
+                Err(stage) => begin(&mut self.rest, slow, stage),
             }
         }
-        go_on(&mut self.rest, cx)
+        match go_on(&mut self.rest, cx) {
+            Some(out) => Poll::Ready(*out),
+            None => Poll::Pending,
+        }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn begin<Stage, Rest>(slow: impl FnOnce(Stage) -> Rest, stage: Stage) -> Pin<Box<Rest>> {
-    Box::pin(slow(stage))
+fn begin<Stage, Rest>(rest: &mut Later<Rest>, slow: impl FnOnce(Stage) -> Rest, stage: Stage) {
+    *rest.0 = Some(Box::pin(slow(stage)));
 }
 
+/// Boxed, so that only this path has its result in memory.
 #[cold]
 #[inline(never)]
-fn go_on<Rest: Future>(rest: &mut Option<Pin<Box<Rest>>>, cx: &mut Context<'_>) -> Poll<Rest::Output> {
-    let out = rest.as_mut().expect("polled after the end").as_mut().poll(cx);
-    if out.is_ready() {
-        *rest = None;
+fn go_on<Rest: Future>(rest: &mut Later<Rest>, cx: &mut Context<'_>) -> Option<Box<Rest::Output>> {
+    match rest.0.as_mut().expect("polled after the end").as_mut().poll(cx) {
+        Poll::Ready(out) => {
+            rest.discard();
+            Some(Box::new(out))
+        }
+        Poll::Pending => None,
     }
-    out
 }

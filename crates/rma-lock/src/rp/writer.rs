@@ -10,7 +10,7 @@ use super::{
     shortcut::{Try, shortcut},
 };
 use crate::{Result, WriteGuard, error::Trouble};
-use core::{future::Future, mem};
+use core::{fmt, future::Future, mem};
 use rdma_fabric::{Amo, Fabric, FabricError, PutOptions, Time};
 use std::sync::Arc;
 
@@ -18,11 +18,34 @@ const SHOW_INTEREST: Amo<u64> = Amo::Add(WRITER_INTERESTED);
 const ENTER: Amo<u64> = Amo::CompareSwap { expected: WRITER_INTERESTED, new: WRITER_ACTIVE };
 const LEAVE: Amo<u64> = Amo::Add(WRITER_ACTIVE.wrapping_neg());
 
-/// What a writer inside must remember: its queue node, and whether somebody woke it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Writing {
-    node: NodeId,
-    woken: bool,
+/// What a writer inside must remember: its queue node, and whether somebody woke it. One word, to be cheap to move.
+#[derive(Clone, Copy)]
+pub(crate) struct Writing(u64);
+
+impl Writing {
+    /// In the slot's bits, of which few are used.
+    const WOKEN: u64 = 1 << 15;
+
+    #[inline(always)]
+    fn new(node: NodeId, woken: bool) -> Self {
+        Writing(node.bits() | if woken { Writing::WOKEN } else { 0 })
+    }
+
+    #[inline(always)]
+    fn node(self) -> NodeId {
+        NodeId::of_bits(self.0 & !Writing::WOKEN)
+    }
+
+    #[inline(always)]
+    fn woken(self) -> bool {
+        self.0 & Writing::WOKEN != 0
+    }
+}
+
+impl fmt::Debug for Writing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}{}", self.node(), if self.woken() { ", woken" } else { "" })
+    }
 }
 
 /// Where an acquisition stands that is not over yet.
@@ -251,7 +274,7 @@ impl<F: Fabric> Core<F> {
             Err(None) => return Err(not_inside(own.keep(), Entry::Alone)),
             Err(Some(posting)) => return Err(not_inside(own.keep(), Entry::Enter(*posting))),
         }
-        Ok(Writing { node: own.keep(), woken: false })
+        Ok(Writing::new(own.keep(), false))
     }
 
     /// A node whose W2, `first`, was posted, now if that has not happened. Until then dropping this owes nothing, and then it
@@ -326,7 +349,7 @@ impl<F: Fabric> Core<F> {
 
     async fn now_inside(&self, own: Own<'_>, woken: bool, quit: &Quit) -> Result<Writing, Trouble> {
         self.publish(Step::writer_goes_on(own.id))?;
-        let held = Writing { node: own.keep(), woken };
+        let held = Writing::new(own.keep(), woken);
         if quit.is_set() {
             self.release_writer(held).await?;
             return Err(Trouble::GaveUp(Quit::REASON));
@@ -366,7 +389,8 @@ impl<F: Fabric> Core<F> {
 
     /// X2–X4 as far as nothing has to be waited for.
     #[inline(always)]
-    pub(crate) fn leave(&self, Writing { node, woken }: Writing) -> Result<(), NotOut<F>> {
+    pub(crate) fn leave(&self, held: Writing) -> Result<(), NotOut<F>> {
+        let node = held.node();
         if !self.is_fast() {
             return Err(None);
         }
@@ -384,7 +408,8 @@ impl<F: Fabric> Core<F> {
             return Err(not_out(Exit::Queue));
         }
         match self.atomic_now(&self.tail, Amo::CompareSwap { expected: node.bits(), new: 0 }) {
-            Ok(tail) if tail == node.bits() && !woken && self.publish(Step::writer_goes_back(node, 3)).is_ok() => {}
+            Ok(tail)
+                if tail == node.bits() && !held.woken() && self.publish(Step::writer_goes_back(node, 3)).is_ok() => {}
             Ok(tail) => return Err(not_out(Exit::Tail(Posting::Over(Ok(tail))))),
             Err(None) => return Err(not_out(Exit::Queue)),
             Err(Some(posting)) => return Err(not_out(Exit::Tail(*posting))),
@@ -395,7 +420,7 @@ impl<F: Fabric> Core<F> {
 
     /// X2, posted.
     async fn post_leave(&self, held: Writing) -> Result<Exit<F>, FabricError> {
-        let posted = self.post(Step::writer_goes_on(held.node), &self.count, LEAVE).await?;
+        let posted = self.post(Step::writer_goes_on(held.node()), &self.count, LEAVE).await?;
         Ok(Exit::Active(Posting::InFlight(posted)))
     }
 
@@ -405,7 +430,8 @@ impl<F: Fabric> Core<F> {
         self.leave_from(held, exit).await
     }
 
-    async fn leave_from(&self, Writing { node, .. }: Writing, exit: Exit<F>) -> Result<(), Trouble> {
+    async fn leave_from(&self, held: Writing, exit: Exit<F>) -> Result<(), Trouble> {
+        let node = held.node();
         let own = self.adopt(node);
         let (mut reader, mut tail) = (None, None);
         match exit {

@@ -29,6 +29,9 @@ const NODES_TO_SPARE: u32 = 3;
 enum Call {
     Read,
     Write,
+    /// With a future that is dropped where the others give up.
+    ReadOrDrop,
+    WriteOrDrop,
     TryRead,
     TryWrite,
 }
@@ -61,10 +64,10 @@ impl Table {
         let written = self.any(Hold::Exclusive);
         let free = !written && !self.any(Hold::Shared) && self.writers.is_empty();
         self.holds[rank] = match call {
-            Call::Read | Call::TryRead if !written => Hold::Shared,
-            Call::Read => Hold::WaitsShared,
-            Call::Write | Call::TryWrite if free => Hold::Exclusive,
-            Call::Write => {
+            Call::Read | Call::ReadOrDrop | Call::TryRead if !written => Hold::Shared,
+            Call::Read | Call::ReadOrDrop => Hold::WaitsShared,
+            Call::Write | Call::WriteOrDrop | Call::TryWrite if free => Hold::Exclusive,
+            Call::Write | Call::WriteOrDrop => {
                 self.writers.push_back(rank);
                 Hold::WaitsExclusive
             }
@@ -126,10 +129,11 @@ async fn serve(fabric: NetFabric, desk: Rc<Desk>) -> Result<(), LockError> {
         // All waits have a deadline, which comes only if the driver says so.
         let deadline = fabric.now().plus_picos(1);
         match call {
-            Call::Read | Call::TryRead => {
+            Call::Read | Call::ReadOrDrop | Call::TryRead => {
                 desk.hold.set(Hold::WaitsShared);
                 let guard = match call {
                     Call::Read => in_time(lock.read_before(deadline).await)?,
+                    Call::ReadOrDrop => fabric.before(deadline, lock.read()).await.transpose()?,
                     _ => lock.try_read().await?,
                 };
                 if let Some(guard) = guard {
@@ -138,10 +142,11 @@ async fn serve(fabric: NetFabric, desk: Rc<Desk>) -> Result<(), LockError> {
                     guard.release().await?;
                 }
             }
-            Call::Write | Call::TryWrite => {
+            Call::Write | Call::WriteOrDrop | Call::TryWrite => {
                 desk.hold.set(Hold::WaitsExclusive);
                 let guard = match call {
                     Call::Write => in_time(lock.write_before(deadline).await)?,
+                    Call::WriteOrDrop => fabric.before(deadline, lock.write()).await.transpose()?,
                     _ => lock.try_write().await?,
                 };
                 if let Some(guard) = guard {
@@ -222,7 +227,14 @@ struct Wish {
 }
 
 fn wish() -> impl Strategy<Value = Wish> {
-    let call = prop_oneof![Just(Call::Read), Just(Call::Write), Just(Call::TryRead), Just(Call::TryWrite)];
+    let call = prop_oneof![
+        Just(Call::Read),
+        Just(Call::Write),
+        Just(Call::ReadOrDrop),
+        Just(Call::WriteOrDrop),
+        Just(Call::TryRead),
+        Just(Call::TryWrite)
+    ];
     (0..RANKS, call, prop::bool::weighted(0.3)).prop_map(|(rank, call, gives_up)| Wish { rank, call, gives_up })
 }
 

@@ -22,8 +22,14 @@ enum Role {
     TryWrite,
     ReadBefore,
     WriteBefore,
+    /// Drops the acquisition at any moment.
+    ReadDropped,
+    WriteDropped,
+    /// Drops the release at any moment.
+    ReadReleaseDropped,
+    WriteReleaseDropped,
 }
-use Role::{Read, ReadBefore, TryRead, TryWrite, Write, WriteBefore};
+use Role::*;
 
 const HOME: Rank = Rank::new(0);
 const DEADLINE: Time = Time::from_picos(1);
@@ -60,10 +66,11 @@ async fn rounds<F: Fabric>(
     let word = fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 0))?;
     for _ in 0..n {
         match role {
-            Write | TryWrite | WriteBefore => {
+            Write | TryWrite | WriteBefore | WriteDropped | WriteReleaseDropped => {
                 let guard = match role {
-                    Write => Some(lock.write().await?),
+                    Write | WriteReleaseDropped => Some(lock.write().await?),
                     TryWrite => lock.try_write().await?,
+                    WriteDropped => fabric.before(DEADLINE, lock.write()).await.transpose()?,
                     _ => in_time(lock.write_before(DEADLINE).await)?,
                 };
                 let Some(guard) = guard else { continue };
@@ -74,12 +81,16 @@ async fn rounds<F: Fabric>(
                 section.writes.set(before + 1);
                 fabric.put_word(&word, before + 1).await?;
                 section.writers.set(0);
-                guard.release().await?;
+                match role {
+                    WriteReleaseDropped => drop(fabric.before(DEADLINE, guard.release()).await.transpose()?),
+                    _ => guard.release().await?,
+                }
             }
-            Read | TryRead | ReadBefore => {
+            Read | TryRead | ReadBefore | ReadDropped | ReadReleaseDropped => {
                 let guard = match role {
-                    Read => Some(lock.read().await?),
+                    Read | ReadReleaseDropped => Some(lock.read().await?),
                     TryRead => lock.try_read().await?,
+                    ReadDropped => fabric.before(DEADLINE, lock.read()).await.transpose()?,
                     _ => in_time(lock.read_before(DEADLINE).await)?,
                 };
                 let Some(guard) = guard else { continue };
@@ -89,7 +100,10 @@ async fn rounds<F: Fabric>(
                 seen.observe(section.writes.get());
                 assert_eq!(fabric.get_word(&word).await?, section.writes.get(), "visibility: a reader missed a write");
                 section.readers.set(section.readers.get() - 1);
-                guard.release().await?;
+                match role {
+                    ReadReleaseDropped => drop(fabric.before(DEADLINE, guard.release()).await.transpose()?),
+                    _ => guard.release().await?,
+                }
             }
         }
     }
@@ -167,6 +181,27 @@ fn two_ranks_giving_up() {
 }
 
 #[test]
+fn two_ranks_dropping() {
+    for (roles, at_least) in [
+        ([ReadDropped, Write], 1),
+        ([WriteDropped, Read], 1),
+        ([WriteDropped, Write], 1),
+        ([WriteDropped, WriteDropped], 1),
+        ([ReadReleaseDropped, Write], 1),
+        ([WriteReleaseDropped, Read], 1),
+        ([WriteReleaseDropped, WriteDropped], 1),
+    ] {
+        exhaust(&roles, 1, at_least);
+    }
+}
+
+#[test]
+fn three_ranks_dropping() {
+    exhaust(&[WriteDropped, Read, Write], 1, 1);
+    exhaust(&[ReadDropped, Read, Write], 1, 1);
+}
+
+#[test]
 fn three_ranks() {
     exhaust(&[Read, Write, Write], 1, 14_343);
     exhaust(&[Write, Write, Write], 1, 11_069);
@@ -184,7 +219,7 @@ fn three_ranks_giving_up() {
 #[test]
 fn random_orders_of_many_ranks() {
     const RUNS: u64 = 5_000;
-    let cases: [(&[Role], usize); 8] = [
+    let cases: [(&[Role], usize); 10] = [
         (&[Read, Read, Write, Write], 2),
         (&[Read, Write, Write, Write], 2),
         (&[Read, Read, Read, Write], 2),
@@ -193,6 +228,8 @@ fn random_orders_of_many_ranks() {
         (&[Read, Read, WriteBefore, WriteBefore], 3),
         (&[ReadBefore, ReadBefore, ReadBefore, WriteBefore, WriteBefore, WriteBefore], 3),
         (&[ReadBefore, TryRead, WriteBefore, TryWrite, Read, Write], 3),
+        (&[ReadDropped, ReadReleaseDropped, WriteReleaseDropped, WriteDropped, Write], 3),
+        (&[ReadDropped, WriteDropped, ReadBefore, WriteBefore, Read, Write], 3),
     ];
     for (roles, n) in cases {
         let start = Instant::now();
@@ -205,7 +242,7 @@ fn random_orders_of_many_ranks() {
 /// Each step done wrong is found by exhausting a small case, or in random runs of a larger one.
 #[test]
 fn mutations_are_caught() {
-    let cases: [(Step, &[Role], usize); 12] = [
+    let cases: [(Step, &[Role], usize); 15] = [
         (Step::NoSecondLook, &[Read, Write], 1),
         (Step::LateInitialisation, &[Write, Write], 2),
         (Step::HeadNotFlushed, &[Read, Write], 1),
@@ -217,6 +254,9 @@ fn mutations_are_caught() {
         (Step::MarkIgnored, &[Write, Write], 1),
         (Step::NoMark, &[Write, Write], 1),
         (Step::AbandonedTakenForWoken, &[WriteBefore, Write], 1),
+        (Step::AbandonedTakenForWoken, &[ReadDropped, Write], 1),
+        (Step::DroppedAndForgotten, &[ReadDropped, Write], 1),
+        (Step::DroppedAndForgotten, &[WriteDropped, Write], 1),
         // What one reader and two writers show in two rounds and not in one.
         (Step::RememberedNext, &[Read, Write, Write], 2),
     ];

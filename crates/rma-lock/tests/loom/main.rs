@@ -3,6 +3,7 @@
 //! The fabric is a separate type that implements the same trait; the protocols know nothing of it.
 
 mod check;
+mod dropping;
 mod fabric;
 mod mcs;
 #[path = "../mutant/mod.rs"]

@@ -10,11 +10,14 @@ use crate::{
 use rdma_fabric::{Fabric, Rank, Region, RemoteWord, Time};
 use rma_lock::{LockError, RpLock};
 use std::{
+    future::{Future, poll_fn},
+    pin::pin,
     rc::Rc,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
+    task::Poll,
 };
 
 /// What a rank does, once.
@@ -30,8 +33,33 @@ pub(crate) enum Role {
     WriteBefore,
     /// Moves everybody's clock.
     Clock,
+    /// Drops the acquisition if it is not over after so many polls.
+    ReadFor(u8),
+    WriteFor(u8),
+    TryReadFor(u8),
+    TryWriteFor(u8),
+    /// Drops the release likewise; after none, the guard.
+    ReadReleaseFor(u8),
+    WriteReleaseFor(u8),
 }
-use Role::{Clock, Read, ReadBefore, TryRead, TryWrite, Write, WriteBefore};
+use Role::*;
+
+/// Poll a future up to so many times and then drop it.
+async fn polled<T>(times: u8, future: impl Future<Output = T>) -> Option<T> {
+    let (mut future, mut left) = (pin!(future), times);
+    poll_fn(move |cx| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        match future.as_mut().poll(cx) {
+            Poll::Ready(out) => Poll::Ready(Some(out)),
+            Poll::Pending if left == 0 => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
 
 pub(crate) const HOME: Rank = Rank::new(0);
 const DEADLINE: Time = Time::from_picos(1);
@@ -60,29 +88,39 @@ async fn use_lock<F: Fabric>(
             }
             return Ok(true);
         }
-        Write | TryWrite | WriteBefore => {
+        Write | TryWrite | WriteBefore | WriteFor(_) | TryWriteFor(_) | WriteReleaseFor(_) => {
             let guard = match role {
-                Write => Some(lock.write().await?),
+                Write | WriteReleaseFor(_) => Some(lock.write().await?),
                 TryWrite => lock.try_write().await?,
+                WriteFor(polls) => polled(polls, lock.write()).await.transpose()?,
+                TryWriteFor(polls) => polled(polls, lock.try_write()).await.transpose()?.flatten(),
                 _ => in_time(lock.write_before(DEADLINE).await)?,
             };
             let Some(guard) = guard else { return Ok(false) };
             let version = data.enter_write(seen_by_loom);
             fabric.put_word(word, version).await?;
             data.leave_write();
-            guard.release().await?;
+            match role {
+                WriteReleaseFor(polls) => return Ok(polled(polls, guard.release()).await.transpose()?.is_some()),
+                _ => guard.release().await?,
+            }
         }
-        Read | TryRead | ReadBefore => {
+        Read | TryRead | ReadBefore | ReadFor(_) | TryReadFor(_) | ReadReleaseFor(_) => {
             let guard = match role {
-                Read => Some(lock.read().await?),
+                Read | ReadReleaseFor(_) => Some(lock.read().await?),
                 TryRead => lock.try_read().await?,
+                ReadFor(polls) => polled(polls, lock.read()).await.transpose()?,
+                TryReadFor(polls) => polled(polls, lock.try_read()).await.transpose()?.flatten(),
                 _ => in_time(lock.read_before(DEADLINE).await)?,
             };
             let Some(guard) = guard else { return Ok(false) };
             let version = data.enter_read();
             assert_eq!(fabric.get_word(word).await?, version, "visibility: a reader missed a released write");
             data.leave_read();
-            guard.release().await?;
+            match role {
+                ReadReleaseFor(polls) => return Ok(polled(polls, guard.release()).await.transpose()?.is_some()),
+                _ => guard.release().await?,
+            }
         }
     }
     Ok(true)
@@ -111,21 +149,37 @@ pub(crate) async fn rounds<F: Fabric>(
 
 /// What happened in some execution, to see that a check is about what it claims to be about.
 #[derive(Debug, Default)]
-struct Seen {
+pub(crate) struct Seen {
     most_readers: AtomicUsize,
     refused: AtomicUsize,
+    /// Of rank 0.
+    pub(crate) refused_first: AtomicUsize,
     had: AtomicUsize,
 }
 
 fn model(roles: &'static [Role], n: usize, delivery: Delivery, seen: Arc<Seen>) -> impl Fn() + Send + Sync + 'static {
-    let config = Config::new(roles.len(), delivery);
+    model_of(Config::new(roles.len(), delivery), roles.to_vec(), n, seen)
+}
+
+pub(crate) fn model_of(
+    config: Config,
+    roles: Vec<Role>,
+    n: usize,
+    seen: Arc<Seen>,
+) -> impl Fn() + Send + Sync + 'static {
+    let roles = Arc::new(roles);
     move || {
+        let roles = roles.clone();
         let data = Rc::new(DataCell::new());
         let (shared, seen_by_rank) = (data.clone(), seen.clone());
         let job = run(config, move |fabric| {
             let (data, role, seen) = (shared.clone(), roles[fabric.rank().index()], seen_by_rank.clone());
+            let first = fabric.rank() == HOME;
             async move {
                 let kept = rounds(fabric.clone(), fabric, data, role, n).await.expect("no error is possible");
+                if first && !kept.2 {
+                    seen.refused_first.fetch_add(1, Relaxed);
+                }
                 if kept.2 { &seen.had } else { &seen.refused }.fetch_add(1, Relaxed);
                 kept
             }
