@@ -37,7 +37,7 @@ rdma_fabric::program! {
         for round in 0..ROUNDS {
             let me = fabric.rank().number();
             let patience = patience * ((me + round) % 5);
-            if (me + round) % 3 == 0 {
+            if (me + round).is_multiple_of(3) {
                 match race(lock.read(), fabric.sleep(patience)).await {
                     // Half of the guards are left to themselves.
                     Either::First(Ok(guard)) if round % 2 == 0 => guard.release().await?,

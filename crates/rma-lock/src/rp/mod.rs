@@ -26,7 +26,7 @@
 //!
 //! # Fast and slow
 //! Where operations are over when they are posted, an acquisition or release that meets nobody is a few lines without a wait
-//! ([`Core::enter`], [`Core::leave`]). As soon as one has to wait, for a result or to be woken, it goes on in a
+//! (`Core::count_me` and `uncount_me`, `start` and `leave`). As soon as one has to wait, for a result or to be woken, it goes on in a
 //! boxed future that owns what it needs, so that dropping it can leave it to the fabric ([`owed`]).
 
 mod layout;

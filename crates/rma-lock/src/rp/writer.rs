@@ -155,7 +155,7 @@ impl<F: Fabric> RpLock<F> {
     /// have woken this rank hands the lock on. Dropping the future does the same.
     ///
     /// # Errors
-    /// As [`RpLock::write`], and [`LockError::TimedOut`].
+    /// As [`RpLock::write`], and [`crate::LockError::TimedOut`].
     #[inline]
     pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WriteGuard<'_, F>>> {
         shortcut(Enter(self), move |entry| async move {

@@ -183,22 +183,26 @@ fn two_ranks_giving_up() {
 #[test]
 fn two_ranks_dropping() {
     for (roles, at_least) in [
-        ([ReadDropped, Write], 1),
-        ([WriteDropped, Read], 1),
-        ([WriteDropped, Write], 1),
-        ([WriteDropped, WriteDropped], 1),
-        ([ReadReleaseDropped, Write], 1),
-        ([WriteReleaseDropped, Read], 1),
-        ([WriteReleaseDropped, WriteDropped], 1),
+        ([ReadDropped, Write], 1_187),
+        ([WriteDropped, Read], 1_945),
+        ([WriteDropped, Write], 1_597),
+        ([WriteDropped, WriteDropped], 9_905),
+        ([ReadReleaseDropped, Write], 616),
+        ([WriteReleaseDropped, Read], 1_003),
+        ([WriteReleaseDropped, WriteDropped], 5_853),
     ] {
         exhaust(&roles, 1, at_least);
     }
 }
 
 #[test]
-fn three_ranks_dropping() {
-    exhaust(&[WriteDropped, Read, Write], 1, 1);
-    exhaust(&[ReadDropped, Read, Write], 1, 1);
+fn three_ranks_dropping_a_writer() {
+    exhaust(&[WriteDropped, Read, Write], 1, 96_790);
+}
+
+#[test]
+fn three_ranks_dropping_a_reader() {
+    exhaust(&[ReadDropped, Read, Write], 1, 159_457);
 }
 
 #[test]
