@@ -7,7 +7,7 @@ use rdma_fabric::{
 use rma_lock::{LockError, RpLock};
 use std::time::Duration;
 use tofu2_sim::{
-    shm::Threads,
+    shm::{Endpoint, Threads},
     virt::{Job, Platform},
 };
 
@@ -98,4 +98,19 @@ fn in_virtual_time() {
 fn between_threads() {
     let program = impatient { patience: Duration::from_micros(40), stay: Duration::from_micros(50) };
     some_of_each(&Threads::new(6).run(&program).unwrap());
+}
+
+/// Compiled, not run: over shared memory all futures may move between the threads of a runtime, and be spawned with a lock of their own.
+#[allow(dead_code, reason = "the compiler is the test")]
+fn futures_over_shared_memory_are_send(lock: RpLock<Endpoint>) {
+    fn send(_: &impl Send) {}
+    send(&lock.read());
+    send(&lock.write());
+    send(&lock.try_read());
+    send(&lock.try_write());
+    fn spawn(_: impl Future<Output = Result<(), LockError>> + Send + 'static) {}
+    spawn(async move {
+        lock.read().await?.release().await?;
+        lock.write().await?.release().await
+    });
 }
