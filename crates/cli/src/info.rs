@@ -30,9 +30,9 @@ struct Report {
 #[derive(Debug, Serialize)]
 struct Machine {
     cores: Option<usize>,
-    page_bytes: usize,
+    page_bytes: Option<usize>,
     cache_line_bytes: Option<usize>,
-    kernel: String,
+    kernel: Option<String>,
     architecture: &'static str,
 }
 
@@ -83,14 +83,28 @@ pub(crate) fn info(options: &Info) -> Result<ExitCode, Box<dyn Error>> {
 
 fn machine() -> Machine {
     let line = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index0/coherency_line_size");
-    let system = rustix::system::uname();
+    let (page_bytes, kernel) = system();
     Machine {
         cores: std::thread::available_parallelism().map(usize::from).ok(),
-        page_bytes: rustix::param::page_size(),
+        page_bytes,
         cache_line_bytes: line.ok().and_then(|text| text.trim().parse().ok()),
-        kernel: format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy()),
+        kernel,
         architecture: std::env::consts::ARCH,
     }
+}
+
+/// Bytes of a page, and the kernel's name and release.
+#[cfg(unix)]
+fn system() -> (Option<usize>, Option<String>) {
+    let system = rustix::system::uname();
+    let kernel = format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy());
+    (Some(rustix::param::page_size()), Some(kernel))
+}
+
+/// Not told.
+#[cfg(not(unix))]
+fn system() -> (Option<usize>, Option<String>) {
+    (None, None)
 }
 
 fn shared_memory() -> Result<SharedMemory, Box<dyn Error>> {
@@ -139,6 +153,7 @@ fn modelled() -> Vec<Platform> {
 fn readable(report: &Report) -> Result<String, std::fmt::Error> {
     let mut text = String::new();
     let known = |number: Option<usize>| number.map_or("unknown".into(), |n| n.to_string());
+    let bytes = |number: Option<usize>| number.map_or("unknown".into(), |n| format!("{n} B"));
     let yes = |is: bool| if is { "yes" } else { "no" };
     let machine = &report.machine;
     let shm = &report.shared_memory;
@@ -153,9 +168,9 @@ fn readable(report: &Report) -> Result<String, std::fmt::Error> {
         "This machine",
         &[
             ("cores", known(machine.cores)),
-            ("page", format!("{} B", machine.page_bytes)),
-            ("cache line", machine.cache_line_bytes.map_or("unknown".into(), |bytes| format!("{bytes} B"))),
-            ("kernel", format!("{}, {}", machine.kernel, machine.architecture)),
+            ("page", bytes(machine.page_bytes)),
+            ("cache line", bytes(machine.cache_line_bytes)),
+            ("kernel", format!("{}, {}", machine.kernel.as_deref().unwrap_or("unknown"), machine.architecture)),
         ],
     )?;
     section(
@@ -188,11 +203,12 @@ fn readable(report: &Report) -> Result<String, std::fmt::Error> {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn the_machine_has_pages_and_a_kernel() {
         let machine = machine();
-        assert!(machine.page_bytes.is_power_of_two() && machine.page_bytes >= 4096);
-        assert!(machine.kernel.len() > 3);
+        assert!(machine.page_bytes.is_some_and(|bytes| bytes.is_power_of_two() && bytes >= 4096));
+        assert!(machine.kernel.is_some_and(|kernel| kernel.len() > 3));
     }
 
     #[test]

@@ -1,12 +1,20 @@
 //! What a simulation costs the machine it runs on.
 
-use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 /// CPU time this process has used, in seconds. Wall time would tell about the neighbours.
+#[cfg(unix)]
 pub(crate) fn cpu_seconds() -> f64 {
+    use rustix::time::{ClockId, clock_gettime};
     let t = clock_gettime(ClockId::ProcessCPUTime);
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
+}
+
+/// Time since the first call, in seconds: the next best where CPU time is not to be had in a portable way.
+#[cfg(not(unix))]
+pub(crate) fn cpu_seconds() -> f64 {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
 }
 
 /// The most memory this process ever had resident, in bytes; `None` where the system does not tell.
@@ -24,7 +32,7 @@ pub struct Cost {
     pub ranks: u64,
     /// Events processed.
     pub events: u64,
-    /// CPU seconds of this machine.
+    /// CPU seconds of this machine; elapsed seconds where the system is no Unix.
     pub cpu_seconds: f64,
     /// Simulator memory per rank, in bytes, as the simulator counts it.
     pub bytes_per_rank: u64,

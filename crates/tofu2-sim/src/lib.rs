@@ -6,7 +6,6 @@
 //!   model of the machine.
 
 mod job_error;
-#[cfg(unix)]
 pub mod shm;
 pub mod virt;
 

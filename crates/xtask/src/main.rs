@@ -4,7 +4,9 @@
 mod bench;
 #[cfg(target_os = "linux")]
 mod long_transfers;
+mod miri;
 mod targets;
+mod unsafe_table;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -29,8 +31,12 @@ enum Task {
     /// Move more bytes at once than every limit, on every provider. Takes some 11 GiB of memory, or skips what it can't.
     #[cfg(target_os = "linux")]
     LongTransfers(long_transfers::Options),
+    /// Run the tests of thread ranks under Miri.
+    Miri(miri::Options),
     /// Type-check the library crates for every target they support.
     Targets(targets::Options),
+    /// Write docs/unsafe.md: every use of unsafe, and why it is sound.
+    UnsafeTable(unsafe_table::Options),
 }
 
 fn main() -> ExitCode {
@@ -41,7 +47,9 @@ fn main() -> ExitCode {
         Task::BenchRank(options) => bench::run_rank(&options),
         #[cfg(target_os = "linux")]
         Task::LongTransfers(options) => long_transfers::run(&options),
+        Task::Miri(options) => miri::run(&options),
         Task::Targets(options) => targets::run(&options),
+        Task::UnsafeTable(options) => unsafe_table::run(&options),
     };
     match outcome {
         Ok(code) => code,

@@ -15,6 +15,13 @@
 //! | copies | a copy of exactly 4 or 8 aligned bytes is one load (acquire) or store (release); a longer one has no order inside, and is ordered before later stores, read-modify-writes and fences of this CPU |
 //!
 //! Overlapping source and destination leave unspecified bytes in the destination, nothing worse.
+//!
+//! # Safety
+//! Callers give addresses inside a live mapping's heap; `mapping` is the only one, and checks them. In return no access
+//! here is a data race in Rust's sense: shared bytes are touched by assembly, which the compiler takes as it is, or by
+//! atomics of one width. The two forms never meet on one byte: which is used is fixed when the crate is compiled.
+
+#![allow(unsafe_code)]
 
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 mod aarch64;

@@ -21,7 +21,7 @@ use super::{
 use core::{
     fmt,
     future::{Future, ready},
-    sync::atomic::{AtomicU64, Ordering::SeqCst, fence},
+    sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst, fence},
     time::Duration,
 };
 use rdma_fabric::{
@@ -54,6 +54,8 @@ struct Inner {
     own: Mutex<Own>,
     /// Held by who takes notices.
     consumer: Mutex<()>,
+    /// Which of the segment's announcements are in use, a bit each.
+    inside: AtomicU32,
     /// Tasks of foreign executors that wait.
     wakers: Wakers,
 }
@@ -80,7 +82,15 @@ impl Endpoint {
         let own = Mutex::new(Own::new(segment.heap_len(), pages));
         job.publish(rank, State::Running);
         let wakers = Wakers::new(rank.to_string(), segment.clone());
-        Ok(Endpoint(Arc::new(Inner { rank, job, segment, own, consumer: Mutex::new(()), wakers })))
+        Ok(Endpoint(Arc::new(Inner {
+            rank,
+            job,
+            segment,
+            own,
+            consumer: Mutex::new(()),
+            inside: AtomicU32::new(0),
+            wakers,
+        })))
     }
 
     pub(super) fn me(&self) -> Rank {
@@ -112,7 +122,7 @@ impl Endpoint {
 
     /// Announce an operation of this rank inside a region, until the answer is dropped.
     pub(super) fn announce(&self, id: Id) -> Inside<'_, AtomicU64> {
-        inside::announce(self.0.segment.announcements(), id, std::thread::yield_now)
+        inside::announce(self.0.segment.announcements(), &self.0.inside, id, std::thread::yield_now)
     }
 
     /// Take an extent of the own segment, `fill` it given its offset, and register it. If all memory is taken that is not in

@@ -8,6 +8,12 @@
 //!
 //! No address is ever read from shared memory: for direct access it stands in a table of the process
 //! ([`Job::adopted`](super::job::Job::adopted)), for cross copies in a private table of the owner, read through the memory image.
+//!
+//! # Safety
+//! A buffer that was handed over is accessed through [`access`] and nothing else until it is taken, which waits until nobody is
+//! inside its gate.
+
+#![allow(unsafe_code)]
 
 use super::{
     access,

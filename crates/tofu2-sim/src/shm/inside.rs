@@ -21,7 +21,7 @@
 //! so that references to memory may depend on it.
 
 use core::sync::atomic::{
-    AtomicU64,
+    AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
     fence,
 };
@@ -91,26 +91,44 @@ impl Word for AtomicU64 {
 /// An operation that is under way; withdrawn when dropped.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Inside<'a, W: Word>(&'a W);
+pub(super) struct Inside<'a, W: Word> {
+    word: &'a W,
+    taken: &'a AtomicU32,
+    /// The word's in `taken`.
+    bit: u32,
+}
 
 impl<W: Word> Drop for Inside<'_, W> {
     /// I5.
     fn drop(&mut self) {
         // Release: pairs with the acquire in `names`.
-        self.0.set(0);
+        self.word.set(0);
+        // Release: pairs with the acquire in `announce`.
+        self.taken.fetch_and(!self.bit, Release);
     }
 }
 
-/// I1 and I2 in one of the own rank's `words`. `rest` is called while all are taken.
+/// I1 and I2 in one of the own rank's `words`, at most 32. `rest` is called while all are taken. Which are is told by the rank's
+/// private `taken`, a bit each, and not by the words: peers can write those too.
 #[inline]
-pub(super) fn announce<W: Word>(words: &[W], id: Id, mut rest: impl FnMut()) -> Inside<'_, W> {
+pub(super) fn announce<'a, W: Word>(
+    words: &'a [W],
+    taken: &'a AtomicU32,
+    id: Id,
+    mut rest: impl FnMut(),
+) -> Inside<'a, W> {
     loop {
-        for word in words {
-            if word.look() == 0 && word.replace(0, id.to_bits()) {
-                return Inside(word);
-            }
+        let free = (!taken.load(Relaxed)).trailing_zeros();
+        let Some(word) = words.get(free as usize) else {
+            rest();
+            continue;
+        };
+        let bit = 1 << free;
+        // Acquire: pairs with the release in `Inside::drop`.
+        if taken.fetch_or(bit, Acquire) & bit == 0 {
+            while !word.replace(word.look(), id.to_bits()) {}
+            return Inside { word, taken, bit };
         }
-        rest();
     }
 }
 

@@ -105,8 +105,8 @@ impl Endpoint {
     /// process.
     ///
     /// # Errors
-    /// [`FabricError::Setting`] if the variable is malformed, names files that are not those of a job, or was used before:
-    /// a damaged job never turns into many jobs of one rank. [`FabricError::Corrupt`], [`FabricError::System`].
+    /// [`FabricError::Setting`] if the variable is malformed, names files that are not those of a job, or was used before,
+    /// and if this process has run a [`Launcher`] before: a damaged job never turns into many jobs of one rank. [`FabricError::Corrupt`], [`FabricError::System`].
     pub fn from_env() -> Result<Option<Endpoint>, FabricError> {
         #[cfg(target_os = "linux")]
         return super::processes::from_env();

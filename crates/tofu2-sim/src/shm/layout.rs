@@ -7,14 +7,25 @@
 //! *Protocol words* (all but the heap) are atomics and nothing else; the heap is reached through
 //! [`super::access`] and nothing else. So no byte is ever accessed in two ways.
 
-/// Bytes that ranks on different CPUs write without disturbing each other.
-pub(super) const CACHE_LINE: usize = 64;
-/// Granule of mappings and of page reservation, in bytes. A multiple of it is a multiple of every page size up to 64 KiB.
+/// Bytes that CPUs pass between them as one, a power of two: what different ranks write stands at least so far apart.
+/// 128 where lines are fetched in pairs (x86-64) or are so long on some machines (aarch64, POWER), 256 on s390x, else 64:
+/// as `crossbeam_utils::CachePadded`, but never less than a region's promised alignment of 64 bytes.
+pub(super) const CACHE_LINE: usize = if cfg!(target_arch = "s390x") {
+    256
+} else if cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "powerpc64")) {
+    128
+} else {
+    64
+};
+/// Granule of mappings and of page reservation, in bytes. A multiple of it is a multiple of every page size up to 64
+/// KiB, which is more than any supported system has; where memory files are used, the system is asked
+/// ([`check_page`]).
 pub(super) const PAGE: usize = 65_536;
 
 /// `u64`, not 0 once the segment's rank is lost. Same line as the bell: a poster looks at both.
 pub(super) const LOST: usize = 0;
-/// `u32`, the doorbell.
+/// `u32`, the doorbell; the only word that is not 8 bytes long, reached as [`super::mapping::Mapping::bell`] only. In the
+/// control block nothing stands there.
 pub(super) const BELL: usize = 8;
 /// `u64`, what a parked rank waits for.
 pub(super) const WATCH: usize = 16;
@@ -48,7 +59,7 @@ pub(super) const HEAP: usize = (RING_CLAIMS + RING_CAPACITY * 8).next_multiple_o
 /// `u64`, [`MAGIC_VALUE`].
 pub(super) const MAGIC: usize = 0;
 /// `u64`, number of ranks.
-pub(super) const RANKS: usize = 8;
+pub(super) const RANKS: usize = 48;
 /// `u64`, length of the heap of each segment, in bytes.
 pub(super) const HEAP_BYTES: usize = 16;
 /// `u64`, ranks per node.
@@ -79,7 +90,7 @@ pub(super) const CARD_ENDED: usize = 16;
 pub(super) const CARD_SIDES: [usize; 2] = [CACHE_LINE, CACHE_LINE + SIDE];
 /// `u64` in a side: bytes asked for.
 pub(super) const SIDE_BYTES: usize = 0;
-/// `u64` in a side: 1 if all is well with the rank.
+/// `u64` in a side: in phase 1 up to where the rank promises room, in phase 2 whether all is well with it (1).
 pub(super) const SIDE_VERDICT: usize = 8;
 /// `u64` in a side: 1 if the rank has freed regions whose time in limbo is not over.
 pub(super) const SIDE_LIMBO: usize = 16;
@@ -90,8 +101,26 @@ const SIDE: usize = SIDE_DROPPED + SYMMETRIC_SLOTS / 8;
 /// Bytes of a card.
 pub(super) const CARD: usize = CARD_SIDES[1] + SIDE;
 
-/// What [`MAGIC`] holds: name and version of this layout.
-pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x03\0");
+/// What [`MAGIC`] holds: name, version and line length of this layout.
+pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x03\0") | (CACHE_LINE.ilog2() as u64) << 56;
+
+/// Whether [`PAGE`] suits a system with pages of `bytes` bytes.
+///
+/// # Errors
+/// [`rdma_fabric::FabricError::Unsupported`].
+#[cfg(target_os = "linux")]
+pub(super) fn check_page(bytes: usize) -> Result<(), rdma_fabric::FabricError> {
+    if bytes != 0 && PAGE.is_multiple_of(bytes) {
+        Ok(())
+    } else {
+        Err(rdma_fabric::FabricError::Unsupported { feature: "ranks as processes with pages longer than 64 KiB" })
+    }
+}
+
+// Words of one line stay in it, and nothing overlaps.
+const _: () = assert!(WATCH + 8 <= CACHE_LINE && RANKS + 8 <= CACHE_LINE && CARD_ENDED + 8 <= CACHE_LINE);
+const _: () = assert!(RING_TAIL + CACHE_LINE <= TABLE && SIDE_VERDICT + 8 <= CACHE_LINE);
+const _: () = assert!(RING_CAPACITY.is_power_of_two() && PAGE.is_multiple_of(CACHE_LINE));
 
 /// Length of a segment with a heap of `heap` bytes.
 pub(super) fn segment_bytes(heap: usize) -> Option<usize> {
@@ -101,4 +130,19 @@ pub(super) fn segment_bytes(heap: usize) -> Option<usize> {
 /// Length of the control block of `ranks` ranks.
 pub(super) fn control_bytes(ranks: usize) -> Option<usize> {
     ranks.checked_mul(CARD)?.checked_add(CARDS)?.checked_next_multiple_of(PAGE)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_do_not_fit_are_refused() {
+        for bytes in [4096, 8192, 16_384, 65_536] {
+            assert_eq!(check_page(bytes), Ok(()));
+        }
+        for bytes in [0, 3000, 131_072] {
+            assert!(matches!(check_page(bytes), Err(rdma_fabric::FabricError::Unsupported { .. })), "{bytes}");
+        }
+    }
 }

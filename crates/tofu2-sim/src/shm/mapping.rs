@@ -3,6 +3,15 @@
 //! A [`Mapping`] starts with protocol words, which are atomics, and goes on with the heap, which is reached only
 //! through [`super::access`]. It never moves or shrinks while it exists, and nothing outside this module sees its
 //! addresses.
+//!
+//! # Safety
+//! `base..base + len` is one mapped allocation, aligned to a cache line, until the last owner of the [`Mapping`] is gone; a
+//! file's is sealed at that length. The heap starts at `heap_at`, behind the header; it and `len` are multiples of 8, so
+//! that no cell straddles an end. `Mapping::new` checks all that. A [`Piece`] is made by [`Mapping::piece`] and
+//! [`Piece::part`] only, which check that it lies in the heap, and holds the mapping. Offsets that come from shared memory
+//! are checked there, so nothing a peer writes leads outside.
+
+#![allow(unsafe_code)]
 
 use super::{
     access,
@@ -67,27 +76,37 @@ impl Mapping {
         let layout = Layout::from_size_align(padded, 16).map_err(|_| refused())?;
         // SAFETY: the layout's size is not 0.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(refused)?;
-        let pad = start.as_ptr().align_offset(layout::CACHE_LINE);
-        // SAFETY: the pad is below a cache line, for which there is room.
+        let address = start.addr().get();
+        let pad = address.wrapping_neg() & (layout::CACHE_LINE - 1);
+        // SAFETY: the pad is below a cache line, a power of two, for which there is room.
         let base = unsafe { start.add(pad) };
-        let parked = Mutex::new(0);
-        Ok(Arc::new(Mapping { base, len, heap_at, parked, backing: Backing::Heap { start, layout } }))
+        Ok(Mapping::new(base, len, heap_at, Backing::Heap { start, layout }))
     }
 
-    /// The first `len` bytes of a sealed memory file, which must be at least so long.
+    /// The `len` bytes of a sealed memory file.
     #[cfg(target_os = "linux")]
-    pub(super) fn of_file(
-        fd: &impl std::os::fd::AsRawFd,
-        len: usize,
-        heap_at: usize,
-    ) -> Result<Arc<Self>, FabricError> {
+    pub(super) fn of_file(fd: &std::os::fd::OwnedFd, len: usize, heap_at: usize) -> Result<Arc<Self>, FabricError> {
+        use std::os::fd::AsRawFd;
+        // Otherwise a peer could make an access fail by truncating it.
+        super::processes::memory_file::examine(fd, len)
+            .map_err(|what| FabricError::Setting { name: "memory file", problem: what.to_owned() })?;
         let map = memmap2::MmapOptions::new()
             .len(len)
             .map_raw(fd.as_raw_fd())
             .map_err(|error| FabricError::System { call: "mmap", errno: error.raw_os_error().unwrap_or(0) })?;
         let base = NonNull::new(map.as_mut_ptr()).ok_or(FabricError::System { call: "mmap", errno: 0 })?;
-        let parked = Mutex::new(0);
-        Ok(Arc::new(Mapping { base, len, heap_at, parked, backing: Backing::File { _map: map } }))
+        Ok(Mapping::new(base, len, heap_at, Backing::File { _map: map }))
+    }
+
+    /// What the module's documentation calls a mapping.
+    ///
+    /// # Panics
+    /// If it is none: lengths come from [`layout`].
+    fn new(base: NonNull<u8>, len: usize, heap_at: usize, backing: Backing) -> Arc<Self> {
+        assert!(base.addr().get().is_multiple_of(layout::CACHE_LINE), "a mapping's alignment");
+        assert!(len.is_multiple_of(8) && heap_at.is_multiple_of(8) && heap_at <= len, "a mapping's lengths");
+        assert!(heap_at >= layout::CACHE_LINE, "a mapping's header");
+        Arc::new(Mapping { base, len, heap_at, parked: Mutex::new(0), backing })
     }
 
     /// The 8-byte protocol word at `at`.
@@ -96,8 +115,9 @@ impl Mapping {
     /// If there is none: offsets come from [`layout`] and validated indices only.
     #[inline]
     pub(super) fn word(&self, at: usize) -> &AtomicU64 {
-        assert!(at.is_multiple_of(8) && at + 8 <= self.heap_at);
-        // SAFETY: inside the mapping and aligned, by the assertion; protocol words are accessed as atomics only.
+        assert!(at.is_multiple_of(8) && at < self.heap_at && at != layout::BELL);
+        // SAFETY: inside the mapping and aligned, by the assertion, since `heap_at` is a multiple of 8 too; protocol words
+        // are accessed as atomics only, and this one as 8 bytes only.
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) }
     }
 
@@ -236,7 +256,8 @@ impl Drop for Parking {
 /// `base` is the first byte of a mapping that outlives `'a`.
 #[inline(always)]
 unsafe fn bell_at<'a>(base: NonNull<u8>) -> doorbell::Words<'a> {
-    // SAFETY: protocol words, aligned because the base is, accessed as atomics of these widths only.
+    // SAFETY: protocol words, aligned because the base is, accessed as atomics of these widths only: `word` refuses
+    // the bell.
     unsafe {
         doorbell::Words {
             bell: AtomicU32::from_ptr(base.as_ptr().add(layout::BELL).cast()),
@@ -259,8 +280,8 @@ impl Drop for Mapping {
 /// The generation of no region.
 const NEVER: u64 = u64::MAX;
 
-/// `ENOMEM` wherever this crate runs.
-const OUT_OF_MEMORY: i32 = 12;
+/// What the system calls it when there is no memory: `ENOMEM`, or `ERROR_NOT_ENOUGH_MEMORY`.
+const OUT_OF_MEMORY: i32 = if cfg!(windows) { 8 } else { 12 };
 
 /// Some bytes of a segment's heap, together with what tells whether they may still be used.
 ///
@@ -321,7 +342,7 @@ impl Piece {
 
     #[inline(always)]
     fn moved(&self) -> u64 {
-        // SAFETY: a protocol word of the mapping. Acquire: pairs with the release in `Table::register`.
+        // SAFETY: a protocol word of the mapping. Acquire: pairs with the release in `regions::register`.
         unsafe { self.word.as_ref() }.load(Acquire) ^ self.generation
     }
 

@@ -26,6 +26,8 @@ mod doorbell;
 mod endpoint;
 mod executor;
 mod existing;
+#[cfg(test)]
+mod garbage;
 mod heap;
 mod immediate;
 mod inside;

@@ -286,10 +286,25 @@ impl Drop for Region {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
     use super::*;
     use crate::shm::{layout, processes::memory_file};
+
+    /// A file whose every page the system refuses for want of memory; says so if there is none to be had.
+    fn no_huge_pages() -> Option<std::os::fd::OwnedFd> {
+        use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+        let made = memfd_create("onesided-test", MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB)
+            .and_then(|file| ftruncate(&file, 1 << 30).map(|()| file))
+            .ok();
+        let free = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let none = free.lines().any(|line| line.replace(' ', "") == "HugePages_Free:0");
+        let file = made.filter(|_| none);
+        if file.is_none() {
+            println!("skipped: no file without memory here");
+        }
+        file
+    }
 
     #[test]
     fn an_extent_whose_pages_were_refused_asks_for_them_again() {
@@ -302,10 +317,22 @@ mod tests {
         for _ in 0..2 {
             let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, Kind::Heap, |_| ()).unwrap_err();
             assert!(matches!(error, FabricError::System { call: "fallocate", .. }), "{error}");
-            let grow = own.heap.promise_symmetric(64);
-            let extent = own.heap.take_symmetric(64, grow).unwrap();
+            let limit = own.heap.promise_symmetric(64);
+            let extent = own.heap.take_symmetric(64, limit).unwrap();
             assert!(own.prepare(&segment, Rank::new(0), 64, extent).is_err());
             own.heap.give_back_symmetric(extent);
+        }
+        // A file of huge pages, of which there are none left.
+        if let Some(empty) = no_huge_pages() {
+            own.pages = Pages::File(empty);
+            let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, Kind::Heap, |_| ()).unwrap_err();
+            let none = FabricError::OutOfMemory {
+                rank: Rank::new(0),
+                requested: 3 * layout::PAGE,
+                available: 0,
+                segment: HEAP,
+            };
+            assert_eq!(error, none);
         }
         own.pages = Pages::File(whole);
         let taken = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, Kind::Heap, |_| ()).unwrap();

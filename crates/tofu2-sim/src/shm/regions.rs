@@ -70,7 +70,8 @@ pub(super) fn register(own: &Mapping, index: usize, offset: usize, len: usize, k
 pub(super) fn deregister(own: &Mapping, index: usize) -> bool {
     let generation = field(own, index, 0).load(Relaxed) | 1;
     // Release: whoever sees it sees what was done to the region before.
-    field(own, index, 0).store(generation + 1, Release);
+    field(own, index, 0).store(generation.wrapping_add(1), Release);
+    // Of a damaged entry it may be anything; that is never used again either.
     generation < u64::from(u32::MAX)
 }
 
@@ -204,6 +205,38 @@ mod tests {
         assert!(piece.is_stale() && !piece.is_lost());
     }
 
+    /// Whoever resolves meanwhile gets the region whole or an error: offset and length are of one registration.
+    #[test]
+    fn a_region_is_resolved_whole_while_it_changes() {
+        const ROUNDS: u32 = if cfg!(miri) { 30 } else { 20_000 };
+        let own = Mapping::in_process(layout::HEAP + 64 * GRAIN, layout::HEAP).unwrap();
+        // Registration number i starts at grain i % 32 and is one more grain long.
+        let at = |round: u32| (round as usize % 32 * GRAIN, (round as usize % 32 + 1) * GRAIN);
+        std::thread::scope(|scope| {
+            let theirs = own.clone();
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    let key = register(&theirs, 7, at(round).0, at(round).1, Kind::Heap);
+                    assert_eq!(key.generation, 2 * round + 1);
+                    deregister(&theirs, 7);
+                }
+            });
+            let mut seen = 0;
+            loop {
+                let now = field(&own, 7, 0).load(Relaxed);
+                if now == 2 * u64::from(ROUNDS) {
+                    break;
+                }
+                let key = RegionKey { index: 7, generation: now as u32 | 1 };
+                if let Ok((offset, len, _)) = entry(&own, Rank::new(3), key) {
+                    assert_eq!((offset, len), at(key.generation / 2));
+                    seen += 1;
+                }
+            }
+            println!("{seen} seen");
+        });
+    }
+
     #[test]
     fn garbage_in_a_table_is_an_error() {
         let own = segment();
@@ -220,7 +253,7 @@ mod tests {
     #[test]
     fn bounds_and_alignment_are_checked() {
         let own = segment();
-        let key = register(&own, 5, 64, 100, Kind::Heap);
+        let key = register(&own, 5, GRAIN, 100, Kind::Heap);
         for (offset, len) in [(0, 101), (100, 1), (u64::MAX, 1), (1, usize::MAX)] {
             assert!(matches!(
                 resolve(&own, addr(key, offset), len, 1),

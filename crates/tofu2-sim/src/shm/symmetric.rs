@@ -1,7 +1,7 @@
 //! Symmetric allocation: all ranks agree on one key and one offset, in two phases.
 //!
-//! 1. Everybody writes into his card of the control block how many bytes he wants, whether his segment can grow by so
-//!    much, and which symmetric regions he has dropped, and arrives. When all have arrived, all know the same: regions
+//! 1. Everybody writes into his card of the control block how many bytes he wants, up to where his segment can grow
+//!    for it, and which symmetric regions he has dropped, and arrives. When all have arrived, all know the same: regions
 //!    that everybody dropped are freed; if sizes agree, the same place and table entry follow on all ranks.
 //! 2. Everybody reserves and registers his part, writes how that went, and arrives again. When all have arrived, the
 //!    region can be reached everywhere, or all give it back.
@@ -130,10 +130,10 @@ fn propose(endpoint: &Endpoint, bytes: usize) {
     let own = &mut *endpoint.own();
     own.settle(endpoint.job(), endpoint.segment());
     own.symmetric.settle(endpoint.job());
-    let room = own.heap.promise_symmetric(bytes);
+    let promised = own.heap.promise_symmetric(bytes);
     let say = |field, value| control.card(me, side(own.symmetric.phase + 1) + field).store(value, Relaxed);
     say(layout::SIDE_BYTES, bytes as u64);
-    say(layout::SIDE_VERDICT, room.into());
+    say(layout::SIDE_VERDICT, promised as u64);
     say(layout::SIDE_LIMBO, is_in_limbo(own).into());
     for (word, dropped) in own.symmetric.dropped.iter().enumerate() {
         say(layout::SIDE_DROPPED + 8 * word, *dropped);
@@ -189,7 +189,8 @@ fn place(endpoint: &Endpoint, own: &mut Own, bytes: usize) -> Result<(), FabricE
     let ranks = 0..job.plan.ranks;
     for word in 0..WORDS {
         let at = layout::SIDE_DROPPED + 8 * word;
-        let freed = ranks.clone().fold(u64::MAX, |all, rank| all & card(rank, at));
+        // Not what this rank does not know of: peers can write its card too.
+        let freed = ranks.clone().fold(own.symmetric.dropped[word], |all, rank| all & card(rank, at));
         for index in (0..64).filter(|bit| freed >> bit & 1 == 1).map(|bit| word * 64 + bit) {
             if let Some(extent) = own.symmetric.live.remove(&index) {
                 own.heap.give_back_symmetric(extent);
@@ -197,7 +198,8 @@ fn place(endpoint: &Endpoint, own: &mut Own, bytes: usize) -> Result<(), FabricE
         }
         own.symmetric.dropped[word] &= !freed;
     }
-    let grow = ranks.clone().all(|rank| card(rank, layout::SIDE_VERDICT) == 1);
+    let limit = ranks.clone().map(|rank| card(rank, layout::SIDE_VERDICT)).min().unwrap_or(0);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let other = ranks.clone().find(|&rank| card(rank, layout::SIDE_BYTES) != bytes as u64);
     if let Some(other) = other {
         own.heap.break_promise();
@@ -213,7 +215,7 @@ fn place(endpoint: &Endpoint, own: &mut Own, bytes: usize) -> Result<(), FabricE
     let more_later = ranks.clone().any(|rank| card(rank, layout::SIDE_LIMBO) == 1);
     let taken = own
         .heap
-        .take_symmetric(bytes, grow)
+        .take_symmetric(bytes, limit)
         .map_err(|available| out_of_memory(segment, me, bytes, available))
         .and_then(|extent| match own.symmetric.free_slot() {
             Some(index) => Ok((extent, index)),
@@ -268,7 +270,7 @@ fn arrive(endpoint: &Endpoint, own: &mut Own) {
     own.symmetric.phase += 1;
     // Release: pairs with the acquire in `all_arrived`.
     job.control.card(endpoint.me().index(), layout::CARD_PHASE).store(own.symmetric.phase, Release);
-    let arrivals = job.control.word(layout::ARRIVALS).fetch_add(1, AcqRel) + 1;
+    let arrivals = job.control.word(layout::ARRIVALS).fetch_add(1, AcqRel).wrapping_add(1);
     // Not by this rank's phase: a peer may see the card above and arrive at the next phase before this rank counts.
     if arrivals.is_multiple_of(job.plan.ranks as u64) {
         job.wake_all();

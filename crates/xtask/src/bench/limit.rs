@@ -5,6 +5,8 @@
 //! them come the *windows*, plain bytes that are copied. Which rank may touch which window is fixed by the shapes
 //! below, and between two shapes all ranks meet.
 
+#![allow(unsafe_code)]
+
 use super::meeting::{Abandoned, spin_until};
 use core::{
     hint::black_box,

@@ -3,6 +3,11 @@
 //!
 //! A copy has no order of its own; each copy into shared memory ends up before later `stlr` and `stlxr` of the
 //! same CPU because those release. [`copy_out`] ends with `dmb ishld`, so that what is read after it is read after it.
+//!
+//! # Safety
+//! Each instruction touches only bytes that the caller vouches for, and no block is `nomem`, `readonly` or `pure`: the
+//! compiler keeps all of them, in their order. Between the halves of an exclusive pair there is no other access, and
+//! the status register differs from the pair's others (outputs are early-clobbered), as the architecture demands.
 
 use super::short::{Private, SHORT, Side, short};
 use core::arch::{aarch64::uint8x16_t, asm};
@@ -103,6 +108,8 @@ struct Shared;
 
 macro_rules! shared_moves {
     ($($load:ident $store:ident: $t:ty, $class:ident, $ldr:literal, $str:literal, $reg:literal);*) => {$(
+        /// # Safety
+        /// As [`Side`] says.
         #[inline(always)]
         unsafe fn $load(p: *const u8) -> $t {
             let value: $t;
@@ -113,6 +120,8 @@ macro_rules! shared_moves {
             }
             value
         }
+        /// # Safety
+        /// As [`Side`] says.
         #[inline(always)]
         unsafe fn $store(p: *mut u8, value: $t) {
             // SAFETY: writes the width's bytes, which the caller vouches for.

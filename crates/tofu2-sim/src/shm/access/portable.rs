@@ -1,7 +1,9 @@
 //! Everywhere else, and under Miri: cells of 8 bytes, each an `AtomicU64`. Parts of a cell are written by
 //! compare-and-swap, so accesses of all widths to the same bytes are coherent and none is a mixed-size race.
 //!
-//! Pointers into shared memory lie in an allocation that starts and ends on a cell boundary.
+//! # Safety
+//! Pointers into shared memory lie in an allocation that starts and ends on a cell boundary, so that the cell around
+//! any of its bytes is inside; all access to it is through cells.
 
 use core::sync::atomic::{
     AtomicU64,

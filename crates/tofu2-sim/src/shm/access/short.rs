@@ -1,4 +1,8 @@
 //! Copies of at most 64 bytes by a few plain moves, shared by the assembly forms.
+//!
+//! # Safety
+//! Every move of a copy of `len` bytes covers `offset..offset + width` with `offset + width <= len`. What is shared is
+//! moved by the side's own instructions, never by accesses the compiler may invent, repeat or drop.
 
 /// One side of a copy: moves of 1 to 16 bytes, at any alignment.
 pub(super) trait Side {
@@ -96,11 +100,15 @@ pub(super) struct Private<Wide>(core::marker::PhantomData<Wide>);
 
 macro_rules! private_moves {
     ($($load:ident $store:ident: $t:ty),*) => {$(
+        /// # Safety
+        /// As [`Side`] says.
         #[inline(always)]
         unsafe fn $load(p: *const u8) -> $t {
             // SAFETY: the caller's promise; no alignment is assumed.
             unsafe { p.cast::<$t>().read_unaligned() }
         }
+        /// # Safety
+        /// As [`Side`] says.
         #[inline(always)]
         unsafe fn $store(p: *mut u8, value: $t) {
             // SAFETY: the caller's promise; no alignment is assumed.

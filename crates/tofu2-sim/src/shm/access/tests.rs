@@ -134,11 +134,11 @@ macro_rules! access_tests {
             fn atomics_of_two_threads_lose_nothing() {
                 const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
                 let words = Memory::words([0; 3]);
-                let base = words.base().expose_provenance();
+                let shared = &words;
                 std::thread::scope(|scope| {
                     for _ in 0..2 {
                         scope.spawn(move || {
-                            let p = core::ptr::with_exposed_provenance_mut::<u8>(base);
+                            let p = shared.base();
                             for i in 0..ROUNDS {
                                 // SAFETY: words of the array, which outlives the scope; all access is by this module.
                                 unsafe {
@@ -151,7 +151,7 @@ macro_rules! access_tests {
                         });
                     }
                 });
-                let p = core::ptr::with_exposed_provenance::<u8>(base);
+                let p = shared.base();
                 // SAFETY: as above.
                 unsafe {
                     assert_eq!($form::load8(p), 2 * ROUNDS);
@@ -159,21 +159,63 @@ macro_rules! access_tests {
                 }
             }
 
+            /// Copies of many lengths, at any alignment, while another thread writes: each byte is an old or a new one.
+            #[test]
+            fn racing_copies_see_old_or_new_bytes() {
+                const ROUNDS: usize = if cfg!(miri) { 3 } else { 300 };
+                for len in [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 33, 63, 64, 65, 100, 127, 130, 257, 3000] {
+                    if cfg!(miri) && len > 130 {
+                        continue;
+                    }
+                    for align in [0, 3, 4] {
+                        let words = Memory(vec![0u64; (len + 16) / 8 + 1].into_iter().map(AtomicU64::new).collect());
+                        let shared = &words;
+                        std::thread::scope(|scope| {
+                            scope.spawn(move || {
+                                for round in 0..ROUNDS {
+                                    let source = vec![if round % 2 == 0 { 0xa5 } else { 0x5a }; len];
+                                    // SAFETY: inside the words, which outlive the scope.
+                                    unsafe { $form::copy_in(shared.base().add(align), source.as_ptr(), len) };
+                                }
+                            });
+                            let copy = Memory::new(len + 24);
+                            for round in 0..ROUNDS {
+                                let mut got = vec![1u8; len];
+                                // SAFETY: as above; `got` and `copy` are long enough.
+                                unsafe {
+                                    let from = shared.base().add(align);
+                                    if round % 2 == 0 {
+                                        $form::copy_out(got.as_mut_ptr(), from, len);
+                                    } else {
+                                        $form::copy_between(copy.base().add(1), from, len);
+                                        $form::copy_out(got.as_mut_ptr(), copy.base().add(1), len);
+                                    }
+                                }
+                                assert!(
+                                    got.iter().all(|byte| [0, 0xa5, 0x5a].contains(byte)),
+                                    "len {len}, align {align}"
+                                );
+                            }
+                        });
+                    }
+                }
+            }
+
             #[test]
             fn words_are_never_torn() {
                 const ROUNDS: u64 = if cfg!(miri) { 50 } else { 50_000 };
                 let words = Memory::words([0]);
-                let base = words.base().expose_provenance();
+                let shared = &words;
                 std::thread::scope(|scope| {
                     scope.spawn(move || {
-                        let p = core::ptr::with_exposed_provenance_mut::<u8>(base);
+                        let p = shared.base();
                         for i in 0..ROUNDS {
                             let value = if i % 2 == 0 { 0 } else { u64::MAX };
                             // SAFETY: the array outlives the scope.
                             unsafe { $form::copy_in(p, value.to_ne_bytes().as_ptr(), 8) };
                         }
                     });
-                    let p = core::ptr::with_exposed_provenance::<u8>(base);
+                    let p = shared.base();
                     for _ in 0..ROUNDS {
                         let mut value = [0u8; 8];
                         // SAFETY: the array outlives the scope.

@@ -1,6 +1,10 @@
 //! x86-64: `mov` is acquire as a load and release as a store, locked instructions are full barriers (Intel SDM
 //! volume 3, section 9.2; AMD APM volume 2, section 7.2). Stores after a string move are not seen before it
 //! (SDM section 9.2.4).
+//!
+//! # Safety
+//! Each instruction touches only bytes that the caller vouches for, has no other operands than those declared, and no
+//! block is `nomem`, `readonly` or `pure`: the compiler keeps all of them, in their order.
 
 use super::short::{Private, SHORT, Side, short};
 use core::arch::{asm, x86_64::__m128i};
@@ -88,6 +92,8 @@ struct Shared;
 
 macro_rules! shared_moves {
     ($($load:ident $store:ident: $t:ty, $class:ident, $fmt:literal, $mov:literal, $ptr:literal);*) => {$(
+        /// # Safety
+        /// As [`Side`] says.
         #[inline(always)]
         unsafe fn $load(p: *const u8) -> $t {
             let value: $t;
@@ -98,6 +104,8 @@ macro_rules! shared_moves {
             }
             value
         }
+        /// # Safety
+        /// As [`Side`] says.
         #[inline(always)]
         unsafe fn $store(p: *mut u8, value: $t) {
             // SAFETY: writes the width's bytes, which the caller vouches for.

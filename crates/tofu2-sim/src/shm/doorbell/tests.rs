@@ -58,6 +58,7 @@ fn no_wake_up_is_lost() {
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
+#[cfg(not(miri))]
 /// The same protocol over loom's words. Loom has no process-wide barrier; a fence on both sides is what it amounts to.
 mod model {
     use super::super::{Bell, PARKED, Watch, park, prepare, ring};
@@ -71,18 +72,44 @@ mod model {
         },
     };
 
+    /// What is done wrong on purpose.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mutation {
+        None,
+        /// Neither side has a barrier.
+        NoBarriers,
+        /// The waiter has none.
+        NoHeavyBarrier,
+        /// The poster is not covered by the waiter's, as if its process had not registered.
+        NoLightBarrier,
+        /// The watch is set after the bit.
+        LateWatch,
+    }
+
+    /// Where the memory waited on stands, as the watch has it.
+    const WATCHED: u64 = 64;
+
     struct Model {
         word: AtomicU32,
         watch: AtomicU64,
         lot: Mutex<()>,
         parked: Condvar,
-        /// Whether the barriers are real; without them loom must find the lost wake-up.
-        barriers: bool,
+        mutation: Mutation,
+    }
+
+    impl Model {
+        fn new(mutation: Mutation, stale: u32) -> Self {
+            // The watch is of an earlier wait.
+            let (word, watch) = (AtomicU32::new(stale), AtomicU64::new(8));
+            Model { word, watch, lot: Mutex::new(()), parked: Condvar::new(), mutation }
+        }
     }
 
     impl Bell for Model {
         fn set_watch(&self, bits: u64) {
-            self.watch.store(bits, Relaxed);
+            if self.mutation != Mutation::LateWatch {
+                self.watch.store(bits, Relaxed);
+            }
         }
         fn watch(&self) -> u64 {
             self.watch.load(Relaxed)
@@ -97,12 +124,17 @@ mod model {
             self.word.compare_exchange(seen, seen.wrapping_add(1), SeqCst, Relaxed).is_ok()
         }
         fn light_barrier(&self) {
-            if self.barriers {
+            if ![Mutation::NoBarriers, Mutation::NoLightBarrier].contains(&self.mutation) {
                 fence(SeqCst);
             }
         }
         fn heavy_barrier(&self) {
-            self.light_barrier();
+            if ![Mutation::NoBarriers, Mutation::NoHeavyBarrier].contains(&self.mutation) {
+                fence(SeqCst);
+            }
+            if self.mutation == Mutation::LateWatch {
+                self.watch.store(WATCHED, Relaxed);
+            }
         }
         /// Without a bound: a lost wake-up is a deadlock.
         fn park(&self, expected: u32, _: Duration) {
@@ -118,21 +150,14 @@ mod model {
     }
 
     /// `stale` is the bell's word at the start: 1 as an earlier wait leaves it.
-    fn explore(barriers: bool, posters: u32, stale: u32) -> usize {
+    fn explore(mutation: Mutation, posters: u32, stale: u32) -> usize {
         let executions = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let count = executions.clone();
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
         builder.check(move || {
             count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let bell = Arc::new(Model {
-                word: AtomicU32::new(stale),
-                // Of an earlier wait.
-                watch: AtomicU64::new(8),
-                lot: Mutex::new(()),
-                parked: Condvar::new(),
-                barriers,
-            });
+            let bell = Arc::new(Model::new(mutation, stale));
             let memory = Arc::new(AtomicU32::new(0));
             let threads: Vec<_> = (0..posters)
                 .map(|_| {
@@ -143,12 +168,12 @@ mod model {
                         } else {
                             memory.fetch_add(1, Release);
                         }
-                        ring(&*bell, |bits| bits == 64);
+                        ring(&*bell, |bits| bits == WATCHED);
                     })
                 })
                 .collect();
             while memory.load(Acquire) != posters {
-                let ticket = prepare(&*bell, Watch::Word(64));
+                let ticket = prepare(&*bell, Watch::Word(WATCHED as usize));
                 if memory.load(Acquire) != posters {
                     park(&*bell, ticket, Duration::MAX);
                 }
@@ -160,21 +185,63 @@ mod model {
 
     #[test]
     fn one_poster_one_waiter() {
-        let executions = explore(true, 1, 0) + explore(true, 1, 1);
+        let executions = explore(Mutation::None, 1, 0) + explore(Mutation::None, 1, 1);
         println!("{executions} executions");
         assert!(executions >= 10);
     }
 
     #[test]
     fn two_posters_one_waiter() {
-        let executions = explore(true, 2, 1);
+        let executions = explore(Mutation::None, 2, 1);
         println!("{executions} executions");
         assert!(executions >= 100);
     }
 
+    macro_rules! loses_a_wake_up {
+        ($($name:ident: $mutation:ident),*) => {$(
+            #[test]
+            #[should_panic(expected = "deadlock")]
+            fn $name() {
+                explore(Mutation::$mutation, 1, 0);
+            }
+        )*};
+    }
+    loses_a_wake_up!(
+        without_barriers: NoBarriers,
+        without_the_heavy_barrier: NoHeavyBarrier,
+        without_the_light_barrier: NoLightBarrier,
+        with_the_watch_set_late: LateWatch
+    );
+
+    /// One round of a waiter who may leave out W3, and who would sleep if the word is as he remembers it after all is over.
+    fn one_round(second_look: bool) {
+        loom::model(move || {
+            let bell = Arc::new(Model::new(Mutation::None, 0));
+            let memory = Arc::new(AtomicU32::new(0));
+            let (theirs, written) = (bell.clone(), memory.clone());
+            let waiter = loom::thread::spawn(move || {
+                let ticket = prepare(&*theirs, Watch::Word(WATCHED as usize));
+                (!second_look || written.load(Acquire) == 0).then_some(ticket.0)
+            });
+            let (theirs, written) = (bell.clone(), memory.clone());
+            let poster = loom::thread::spawn(move || {
+                written.store(1, Release);
+                ring(&*theirs, |bits| bits == WATCHED);
+            });
+            let parked = waiter.join().unwrap();
+            poster.join().unwrap();
+            assert_ne!(parked, Some(bell.look()), "asleep for good");
+        });
+    }
+
     #[test]
-    #[should_panic(expected = "deadlock")]
-    fn without_barriers_a_wake_up_is_lost() {
-        explore(false, 1, 0);
+    fn the_second_look_is_needed_and_enough() {
+        one_round(true);
+    }
+
+    #[test]
+    #[should_panic(expected = "asleep for good")]
+    fn without_a_second_look() {
+        one_round(false);
     }
 }

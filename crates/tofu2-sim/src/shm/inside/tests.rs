@@ -1,5 +1,7 @@
 //! Deregistration against operations that are under way: exhaustively with loom, and the identities.
 
+#![allow(unsafe_code)]
+
 use super::*;
 
 #[test]
@@ -17,12 +19,15 @@ fn identities_differ_and_are_never_nothing() {
 #[test]
 fn a_word_is_free_again_and_waited_for_while_all_are_taken() {
     let words = [const { AtomicU64::new(0) }; 2];
+    let taken = AtomicU32::new(0);
+    // Left by a vandal.
+    words[0].set(u64::MAX);
     let id = |index| Id::new(Rank::new(0), RegionKey { index, generation: 1 });
-    let first = announce(&words, id(1), || panic!("there is room"));
-    let second = announce(&words, id(2), || panic!("there is room"));
+    let first = announce(&words, &taken, id(1), || panic!("there is room"));
+    let second = announce(&words, &taken, id(2), || panic!("there is room"));
     assert!(names(&words, id(1)) && names(&words, id(2)) && !names(&words, id(3)));
     let mut first = Some(first);
-    let third = announce(&words, id(3), || first = None);
+    let third = announce(&words, &taken, id(3), || first = None);
     assert!(!names(&words, id(1)) && names(&words, id(3)));
     drop((second, third));
     assert!(!names(&words, id(2)) && !names(&words, id(3)));
@@ -109,8 +114,10 @@ mod model {
             let theirs = shared.clone();
             let operation = thread::spawn(move || {
                 let (words, generation, cell) = &*theirs;
+                // Private to the rank, and to this thread here.
+                let taken = core::sync::atomic::AtomicU32::new(0);
                 let mut live = generation.load(Acquire) == 1;
-                let mut inside: Option<Inside<'_, _>> = Some(announce(words, id, thread::yield_now));
+                let mut inside: Option<Inside<'_, _>> = Some(announce(words, &taken, id, thread::yield_now));
                 if mutation != Mutation::LookFirst {
                     live = generation.load(Acquire) == 1;
                 }

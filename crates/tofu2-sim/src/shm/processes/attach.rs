@@ -33,11 +33,15 @@ pub(in super::super) fn from_env() -> Result<Option<Endpoint>, FabricError> {
 }
 
 fn attach(variable: &JobVariable) -> Result<Endpoint, FabricError> {
+    let nobody = inherit::NoOwnFiles::new()
+        .ok_or_else(|| malformed("was inherited by a process that has launched a job of its own"))?;
+    layout::check_page(rustix::param::page_size())?;
     let JobVariable { ranks, segment_bytes, .. } = *variable;
     let control_bytes = layout::control_bytes(ranks).ok_or_else(|| malformed("has too many ranks"))?;
     let bytes = layout::segment_bytes(segment_bytes).ok_or_else(|| malformed("has too long segments"))?;
     let take = |fd: RawFd, len: usize| -> Result<OwnedFd, FabricError> {
-        let file = inherit::adopt(fd).map_err(|problem| malformed(format!("names file {fd}, which {problem}")))?;
+        let file =
+            inherit::adopt(fd, &nobody).map_err(|problem| malformed(format!("names file {fd}, which {problem}")))?;
         memory_file::examine(&file, len).map_err(|problem| malformed(format!("names file {fd}, which {problem}")))?;
         Ok(file)
     };
@@ -45,9 +49,7 @@ fn attach(variable: &JobVariable) -> Result<Endpoint, FabricError> {
     let control = take(variable.control, control_bytes)?;
     let files = variable.segments.iter().map(|&fd| take(fd, bytes)).collect::<Result<Vec<_>, _>>()?;
     let socket = |fd: RawFd| {
-        // SAFETY: the launcher opened it for this process, which the memory files above prove; the variable names every
-        // file once, and is used once.
-        unsafe { inherit::adopt_socket(fd) }.map_err(|problem| malformed(format!("names file {fd}, which {problem}")))
+        inherit::adopt_socket(fd, &control).map_err(|problem| malformed(format!("names file {fd}, which {problem}")))
     };
     let outbox = socket(variable.outbox)?;
     let inboxes = variable.inboxes.iter().map(|&fd| socket(fd)).collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,10 @@
 //! Open files from launcher to rank: the two sides of an exec.
+//!
+//! # Safety
+//! Two promises to the standard library: what runs between fork and exec only makes system calls, and an inherited
+//! descriptor gets one owner.
+
+#![allow(unsafe_code)]
 
 use rustix::{
     fs,
@@ -9,8 +15,29 @@ use std::{
     os::fd::{FromRawFd, OwnedFd, RawFd},
     os::unix::process::CommandExt,
     process::Command,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+
+/// Whether this process has made memory files of its own. Then a number in the job's variable may be one of theirs.
+static OWN_FILES: Mutex<bool> = Mutex::new(false);
+
+/// To be called before this process makes memory files of a job.
+pub(super) fn will_own_files() {
+    *OWN_FILES.lock().unwrap_or_else(PoisonError::into_inner) = true;
+}
+
+/// Nobody makes memory files of a job as long as this lives, nor did before.
+#[derive(Debug)]
+pub(super) struct NoOwnFiles {
+    _lock: MutexGuard<'static, bool>,
+}
+
+impl NoOwnFiles {
+    pub(super) fn new() -> Option<Self> {
+        let own = OWN_FILES.lock().unwrap_or_else(PoisonError::into_inner);
+        (!*own).then_some(NoOwnFiles { _lock: own })
+    }
+}
 
 /// What the names of all our memory files start with.
 pub(super) const FILE_PREFIX: &str = "onesided-";
@@ -33,25 +60,23 @@ fn prepare(launcher: Pid, files: &[OwnedFd], own: &OwnedFd) -> Result<(), Errno>
 
 /// Take over the inherited memory file `fd`, closed on exec from now on. At most once per number; what is wrong with it
 /// otherwise.
-pub(super) fn adopt(fd: RawFd) -> Result<OwnedFd, &'static str> {
+pub(super) fn adopt(fd: RawFd, _: &NoOwnFiles) -> Result<OwnedFd, &'static str> {
     let ours = target_of(fd)?.starts_with(&format!("/memfd:{FILE_PREFIX}"));
     if !ours {
         return Err("is no memory file of a launcher");
     }
-    // SAFETY: open, by the link. This process opens no files of that name before it has adopted all it inherited
-    // (`attach` runs once, a launcher's files are its own), so nothing in it owns this one.
+    // SAFETY: open, by the link, and of a name that only launchers give. This process has made no such file, so it
+    // inherited this one; `from_env` adopts once, and no number twice, so nothing in the process owns it.
     unsafe { take_over(fd) }
 }
 
-/// The same for a socket.
-///
-/// # Safety
-/// Nothing in this process owns file `fd`.
-pub(super) unsafe fn adopt_socket(fd: RawFd) -> Result<OwnedFd, &'static str> {
+/// The same for a socket that the same variable names as the file `adopted` before. At most once per number.
+pub(super) fn adopt_socket(fd: RawFd, _adopted: &OwnedFd) -> Result<OwnedFd, &'static str> {
     if !target_of(fd)?.starts_with("socket:") {
         return Err("is no socket");
     }
-    // SAFETY: open, by the link; owned by nothing, by the caller's promise.
+    // SAFETY: open, by the link. The adopted file proves that a launcher wrote the variable for this process, so it opened
+    // the socket for it too; `from_env` adopts once, and no number twice, so nothing in the process owns it.
     unsafe { take_over(fd) }
 }
 

@@ -5,6 +5,7 @@ use rdma_fabric::FabricError;
 use rustix::{
     fs::{self, FallocateFlags, MemfdFlags, SealFlags},
     io::{Errno, retry_on_intr},
+    process::{Resource, getrlimit},
 };
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -19,11 +20,16 @@ pub(super) fn refused(call: &'static str) -> impl Fn(Errno) -> FabricError {
 /// A sparse file of `len` zero bytes whose size nobody can change, with pages for the first `reserved` (not 0) bytes.
 /// Closed on exec.
 pub(in super::super) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd, FabricError> {
+    layout::check_page(rustix::param::page_size())?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels before 6.3 don't know the flag against execution.
     let file = fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
         .or_else(|_| fs::memfd_create(name, flags))
         .map_err(refused("memfd_create"))?;
+    // Beyond its limit a process gets a signal that ends it, and not this error.
+    if getrlimit(Resource::Fsize).current.is_some_and(|most| most < len as u64) {
+        return Err(refused("ftruncate")(Errno::FBIG));
+    }
     retry_on_intr(|| fs::ftruncate(&file, len as u64)).map_err(refused("ftruncate"))?;
     fs::fcntl_add_seals(&file, SEALS).map_err(refused("fcntl(F_ADD_SEALS)"))?;
     retry_on_intr(|| fs::fallocate(&file, FallocateFlags::empty(), 0, reserved as u64))
@@ -32,7 +38,7 @@ pub(in super::super) fn create(name: &str, len: usize, reserved: usize) -> Resul
 }
 
 /// Whether `file` is a sealed memory file of `len` bytes; what is wrong with it otherwise.
-pub(super) fn examine(file: impl AsFd, len: usize) -> Result<(), &'static str> {
+pub(in super::super) fn examine(file: impl AsFd, len: usize) -> Result<(), &'static str> {
     let stat = fs::fstat(&file).map_err(|_| "is not open")?;
     if u64::try_from(stat.st_size) != Ok(len as u64) {
         return Err("has another size");
@@ -57,7 +63,7 @@ pub(in super::super) fn reserve(file: impl AsFd, offset: usize, len: usize) -> R
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
 

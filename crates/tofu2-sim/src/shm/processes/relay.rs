@@ -82,7 +82,7 @@ impl AsFd for Relay {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};

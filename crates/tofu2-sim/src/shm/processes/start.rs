@@ -18,6 +18,7 @@ use super::{
 use crate::JobError;
 use rdma_fabric::FabricError;
 use rustix::{
+    io::Errno,
     net::{AddressFamily, SocketFlags, SocketType, socketpair},
     process::{Pid, PidfdFlags, pidfd_open},
     time::{ClockId, clock_gettime},
@@ -73,9 +74,13 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
             command.stdin(Stdio::null());
         }
         inherit::pass_on(&mut command, files.clone(), outbox);
-        let child = command.spawn().map_err(|error| FabricError::Setting {
-            name: "command",
-            problem: format!("{} can't be run as rank {rank}: {error}", program.display()),
+        let child = command.spawn().map_err(|error| match Errno::from_io_error(&error) {
+            // Not the command's fault.
+            Some(errno @ (Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE)) => refused("spawn")(errno),
+            _ => FabricError::Setting {
+                name: "command",
+                problem: format!("{} can't be run as rank {rank}: {error}", program.display()),
+            },
         })?;
         supervisor.add(process(rank, child)?);
     }
@@ -111,6 +116,7 @@ struct Created {
 }
 
 fn create(plan: Plan) -> Result<Created, FabricError> {
+    inherit::will_own_files();
     let (control_bytes, segment_bytes) = (plan.control_bytes(), plan.segment_bytes());
     let control = memory_file::create(&format!("{FILE_PREFIX}control"), control_bytes, control_bytes)?;
     let block = Control::create(Mapping::of_file(&control, control_bytes, control_bytes)?, &plan);

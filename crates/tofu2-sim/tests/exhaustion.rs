@@ -1,0 +1,206 @@
+//! When something runs out (registered memory, table entries, descriptors, address space, file size), the answer is an
+//! error that names it, and nothing is left behind. The test runs itself again as a process whose limits it lowers.
+
+#[cfg(not(target_os = "linux"))]
+fn main() {}
+
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.first().map(String::as_str) {
+        Some("as-child") => children::main(&args[1]),
+        _ => cases::main(&args),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod children {
+    use rdma_fabric::FabricError;
+    use rustix::{
+        io::Errno,
+        process::{Resource, Rlimit, WaitOptions, getrlimit, setrlimit, wait},
+    };
+    use std::process::ExitCode;
+    use tofu2_sim::{
+        JobError,
+        shm::{Launcher, Threads},
+    };
+
+    rdma_fabric::program! {
+        async fn nothing<F>(fabric: F) -> usize {
+            Ok(fabric.ranks())
+        }
+    }
+
+    pub(super) fn main(scenario: &str) -> ExitCode {
+        match scenario {
+            "descriptors" => descriptors(),
+            "address-space" => address_space(),
+            "file-size" => file_size(),
+            other => panic!("no scenario {other}"),
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn lower(resource: Resource, to: u64) {
+        setrlimit(resource, Rlimit { current: Some(to), ..getrlimit(resource) }).expect("a lower limit");
+    }
+
+    fn open_files() -> usize {
+        std::fs::read_dir("/proc/self/fd").expect("procfs").count()
+    }
+
+    /// Address space in use, in bytes.
+    fn address_space_used() -> u64 {
+        let text = std::fs::read_to_string("/proc/self/statm").expect("procfs");
+        let pages: u64 = text.split(' ').next().and_then(|pages| pages.parse().ok()).expect("a number");
+        pages * rustix::param::page_size() as u64
+    }
+
+    fn no_children() {
+        assert!(matches!(wait(WaitOptions::NOHANG), Err(Errno::CHILD)), "a process is left");
+    }
+
+    /// The call that was refused, and the reason.
+    fn refused<T: std::fmt::Debug>(outcome: Result<T, JobError>) -> (&'static str, Errno) {
+        match outcome {
+            Err(JobError::Fabric(FabricError::System { call, errno })) => (call, Errno::from_raw_os_error(errno)),
+            other => panic!("not refused by the system: {other:?}"),
+        }
+    }
+
+    /// With one more descriptor each time, until there are enough: each step of starting a job meets the limit once.
+    fn descriptors() {
+        let launcher = Launcher::new(3).segment_bytes(1 << 16).command("true", [""; 0]);
+        // Opens what stays open.
+        assert_eq!(launcher.run().expect("a job"), 0);
+        let most = getrlimit(Resource::Nofile);
+        let before = open_files();
+        let mut calls = Vec::new();
+        for spare in 0.. {
+            // Counting takes one itself.
+            let limit = (before - 1 + spare) as u64;
+            setrlimit(Resource::Nofile, Rlimit { current: Some(limit), ..most }).expect("a limit");
+            let outcome = launcher.run();
+            setrlimit(Resource::Nofile, most).expect("the old limit");
+            assert_eq!(open_files(), before, "files left open, {spare} to spare: {outcome:?}");
+            no_children();
+            if let Ok(code) = outcome {
+                // From some number on the launcher has enough and the programs it starts have not.
+                if code == 0 {
+                    break;
+                }
+                continue;
+            }
+            let (call, errno) = refused(outcome);
+            assert_eq!(errno, Errno::MFILE, "{call}");
+            calls.push(call);
+            assert!(spare < 100, "never enough");
+        }
+        calls.dedup();
+        println!("refused in turn: {calls:?}");
+        assert!(calls.contains(&"memfd_create") && calls.contains(&"spawn") && calls.len() >= 3, "{calls:?}");
+    }
+
+    fn address_space() {
+        let before = open_files();
+        lower(Resource::As, address_space_used() + (256 << 20));
+        assert_eq!(
+            refused(Launcher::new(2).segment_bytes(1 << 30).command("true", [""; 0]).run()),
+            ("mmap", Errno::NOMEM)
+        );
+        assert_eq!(open_files(), before);
+        no_children();
+        assert_eq!(refused(Threads::new(2).segment_bytes(1 << 30).run(&nothing {})), ("alloc", Errno::NOMEM));
+        // Segments fit, stacks don't.
+        let ranks = 400;
+        assert_eq!(refused(Threads::new(ranks).segment_bytes(4096).run(&nothing {})), ("pthread_create", Errno::AGAIN));
+        assert_eq!(Threads::new(2).segment_bytes(4096).run(&nothing {}).expect("enough again"), [2, 2]);
+    }
+
+    fn file_size() {
+        let before = open_files();
+        lower(Resource::Fsize, 1 << 20);
+        // The system would end the process by a signal.
+        assert_eq!(refused(Launcher::new(2).command("true", [""; 0]).run()), ("ftruncate", Errno::FBIG));
+        assert_eq!(open_files(), before);
+        no_children();
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod cases {
+    use rdma_fabric::{FabricError, Group};
+    use std::process::{Command, ExitCode};
+    use tofu2_sim::shm::Threads;
+
+    fn in_child(scenario: &str) {
+        let mut command = Command::new(std::env::current_exe().expect("own path"));
+        let output = command.args(["as-child", scenario]).env("RUST_BACKTRACE", "0").output().expect("to run myself");
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        print!("{out}");
+        assert!(output.status.success(), "{}\n{err}", output.status);
+    }
+
+    rdma_fabric::program! {
+        /// Symmetric regions until there are no entries left, then until there is no memory left; what was dropped
+        /// everywhere can be had again at once.
+        async fn symmetric<F>(fabric: F) -> () {
+            let mut world = Group::world(&fabric).await?;
+            let mut regions = Vec::new();
+            let error = loop {
+                match fabric.alloc_symmetric(8).await {
+                    Ok(region) => regions.push(region),
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(error, FabricError::TooManyRegions { rank: fabric.rank(), limit: 1024 });
+            assert!(regions.len() >= 1000, "{}", regions.len());
+            regions.truncate(1);
+            regions.push(fabric.alloc_symmetric(8).await?);
+            drop(regions);
+            world.barrier().await?;
+            let error = fabric.alloc_symmetric(2 << 20).await.map(drop).unwrap_err();
+            assert!(matches!(error, FabricError::OutOfMemory { requested, segment, .. } if requested == 2 << 20 && segment == 1 << 20));
+            let one = fabric.alloc_symmetric(1 << 19).await?;
+            let error = fabric.alloc_symmetric(1 << 19).await.map(drop).unwrap_err();
+            assert!(matches!(error, FabricError::OutOfMemory { .. }), "{error}");
+            world.barrier().await?;
+            drop(one);
+            world.barrier().await?;
+            drop(fabric.alloc_symmetric(1 << 19).await?);
+            world.barrier().await?;
+            Ok(())
+        }
+    }
+
+    fn symmetric_entries_and_memory() {
+        Threads::new(2).segment_bytes(1 << 20).run(&symmetric {}).unwrap();
+    }
+
+    const CASES: [(&str, fn()); 4] = [
+        ("symmetric_entries_and_memory", symmetric_entries_and_memory),
+        ("descriptors", || in_child("descriptors")),
+        ("address_space", || in_child("address-space")),
+        ("file_size", || in_child("file-size")),
+    ];
+
+    /// As much of the usual harness as `cargo test` users expect: names as filters, `--list`.
+    pub(super) fn main(args: &[String]) -> ExitCode {
+        let filters: Vec<_> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+        let chosen =
+            CASES.iter().filter(|(name, _)| filters.is_empty() || filters.iter().any(|filter| name.contains(*filter)));
+        let mut failed = 0;
+        for (name, case) in chosen {
+            if args.iter().any(|arg| arg == "--list") {
+                println!("{name}: test");
+                continue;
+            }
+            let start = std::time::Instant::now();
+            let result = std::panic::catch_unwind(case);
+            println!("test {name} ... {} ({:.2?})", if result.is_ok() { "ok" } else { "FAILED" }, start.elapsed());
+            failed += u32::from(result.is_err());
+        }
+        if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(101) }
+    }
+}
