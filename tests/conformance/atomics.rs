@@ -1,6 +1,6 @@
-//! Atomics: sentence O6.
+//! Atomics.
 
-use crate::verdict::{ensure, ensure_eq};
+use super::verdict::{ensure, ensure_eq};
 use rdma_fabric::{Amo, AtomicWord, Fabric, Group, Rank, Region, RegionAccess, Result, op, program};
 
 /// Every operation on one word, against the arithmetic of [`Amo::apply`]; neighbours keep their values.

@@ -1,6 +1,6 @@
 //! Dropped futures: sentences D1–D3.
 
-use crate::verdict::ensure_eq;
+use super::verdict::ensure_eq;
 use rdma_fabric::{Deps, Group, Rank, Region, RegionAccess, program};
 
 const HOME: Rank = Rank::new(0);

@@ -1,7 +1,7 @@
-//! Groups: sentences G1, G2.
+//! Groups.
 
-use crate::verdict::{ensure, ensure_eq};
-use rdma_fabric::{Group, Rank, Region, RegionAccess, program};
+use super::verdict::{ensure, ensure_eq};
+use rdma_fabric::{FabricError, Group, Rank, Region, RegionAccess, program};
 
 program! {
     pub async fn barriers_separate<F>(fabric: F) -> () {
@@ -37,8 +37,6 @@ program! {
         }
         let byte = world.broadcast(world.len() - 1, world.me() as u8).await?;
         ensure_eq!(byte as usize, world.len() - 1, "G2: broadcast of a byte");
-        let nobody = world.len();
-        ensure!(world.broadcast(nobody, 1u8).await.is_err(), "G2: a root that is no member");
         world.barrier().await?;
         Ok(())
     }
@@ -72,7 +70,6 @@ program! {
         for (number, rank) in members.iter().enumerate() {
             ensure_eq!(half.rank(number)?, Rank::new(*rank), "G2: rank of member {number}");
         }
-        ensure!(half.rank(members.len()).is_err(), "G2: a member too many");
         // The halves work at the same time as each other, and as the whole does after them.
         let root = half.broadcast(0, me as u64).await?;
         ensure_eq!(root, members[0] as u64, "G2: broadcast in the half");
@@ -85,6 +82,51 @@ program! {
             ensure_eq!(some.allgather(me as u32).await?, want, "G2: order without an order");
             some.barrier().await?;
         }
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn barriers_publish_what_was_flushed<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let (n, me) = (world.len(), world.me());
+        let region = fabric.alloc_symmetric(8 * n).await?;
+        for round in 1..=10u64 {
+            for rank in 0..n as u32 {
+                let there = fabric.remote_word::<u64>(region.at(Rank::new(rank), 8 * me as u64))?;
+                fabric.put_word(&there, round).await?;
+            }
+            fabric.flush_all().await?;
+            world.barrier().await?;
+            let mut mine = vec![0u64; n];
+            fabric.read(&region.span(&fabric, 0, n)?, &mut mine)?;
+            ensure_eq!(mine, vec![round; n], "G1: flushed before barrier {round}");
+            let theirs = fabric.remote_span::<u64>(region.at(Rank::new(((me + 1) % n) as u32), 0), n)?;
+            ensure_eq!(fabric.get(&theirs, vec![0u64; n]).await?, vec![round; n], "G1: at another rank");
+            world.barrier().await?;
+        }
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn misuse_is_told<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let n = world.len();
+        for nobody in [n, usize::MAX] {
+            let end = world.broadcast(nobody, 1u8).await.err();
+            ensure!(matches!(end, Some(FabricError::NoSuchRank { .. })), "G3: root {nobody} of {n} members: {end:?}");
+            let end = world.rank(nobody).err();
+            ensure!(matches!(end, Some(FabricError::NoSuchRank { .. })), "G3: member {nobody} of {n}: {end:?}");
+        }
+        // The group goes on, on one member as on all.
+        if fabric.rank() == Rank::new(0) {
+            ensure!(world.broadcast(n, 1u8).await.is_err(), "G3: on one member only");
+        }
+        ensure_eq!(world.broadcast(n - 1, world.me()).await?, n - 1, "G3: after misuse");
+        let some = world.split(None, 0).await?;
+        ensure!(some.is_none(), "G3: who joins no group has none");
         world.barrier().await?;
         Ok(())
     }

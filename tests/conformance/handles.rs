@@ -1,6 +1,6 @@
-//! Handles: sentence O3.
+//! Handles.
 
-use crate::verdict::{ensure, ensure_eq};
+use super::verdict::{ensure, ensure_eq};
 use rdma_fabric::{Amo, FabricError, Group, OpHandle, Rank, Region, op::Atomic, program};
 use std::time::Duration;
 

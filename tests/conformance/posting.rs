@@ -1,6 +1,6 @@
-//! Posting: sentences O1, O2, O4, O10.
+//! Posting.
 
-use crate::verdict::{ensure, ensure_eq};
+use super::verdict::{ensure, ensure_eq};
 use rdma_fabric::{
     Amo, FabricError, Group, Rank, Refused, Region, RegionAccess,
     join::join_all,
@@ -12,7 +12,7 @@ program! {
     pub async fn a_refused_operation_comes_back<F>(fabric: F) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(64).await?;
-        let peer = Rank::new(1 - fabric.rank().number());
+        let peer = Rank::new(fabric.rank().number() ^ 1);
         let span = fabric.remote_span::<u32>(region.at(peer, 0), 4)?;
         let mismatch = FabricError::LengthMismatch { have: 3, want: 4 };
         match fabric.try_post(Put { to: &span, from: vec![1u32, 2, 3], options: Default::default() }) {
@@ -49,7 +49,7 @@ program! {
     pub async fn a_dropped_handle_does_not_cancel<F>(fabric: F) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(1024).await?;
-        let peer = Rank::new(1 - fabric.rank().number());
+        let peer = Rank::new(fabric.rank().number() ^ 1);
         let word = fabric.remote_word::<u64>(region.at(peer, 0))?;
         let span = fabric.remote_span::<u8>(region.at(peer, 512), 500)?;
         let into = region.span::<u8>(&fabric, 8, 500)?;
@@ -74,12 +74,12 @@ program! {
 
 program! {
     pub async fn many_operations_at_once<F>(fabric: F) -> () {
-        const EACH: usize = 300;
+        const EACH: usize = 100;
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8 * EACH + 8).await?;
         let target = Rank::new(((fabric.rank().index() + 1) % fabric.ranks()) as u32);
         let counter = fabric.remote_word::<u64>(region.at(target, 8 * EACH as u64))?;
-        // More than any queue holds: posting waits for room.
+        // More than some queues hold: posting waits for room.
         let all = (0..EACH).map(|i| {
             let (fabric, counter) = (&fabric, &counter);
             let region = &region;
@@ -99,6 +99,38 @@ program! {
         fabric.read(&region.span(&fabric, 0, EACH)?, &mut own)?;
         ensure!(own.iter().enumerate().all(|(i, v)| *v == i as u64 + 1), "O2, O5: {own:?}");
         world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn memory_in_flight_stays_alive<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(8 * 64).await?;
+        let peer = Rank::new(fabric.rank().number() ^ 1);
+        let far = fabric.remote_span::<u64>(region.at(peer, 0), 64)?;
+        for round in 1..=10u64 {
+            let own = fabric.alloc(8 * 64)?;
+            let part = own.span::<u64>(&fabric, 0, 64)?;
+            fabric.write(&part, &[round; 64])?;
+            // Complete before its memory goes; what it took is what was there.
+            fabric.post(Put { to: &far, from: part.clone(), options: Default::default() }).await?.await?;
+            fabric.flush(peer).await?;
+            // Into memory that goes meanwhile: lost, or an error of the handle, and nothing else.
+            let get = fabric.post(Get { from: &far, to: part }).await?;
+            drop(own);
+            let reused = fabric.alloc(8 * 64)?;
+            let outcome = get.await.err();
+            ensure!(matches!(outcome, None | Some(FabricError::StaleRegion { .. })), "O4: a sink that went: {outcome:?}");
+            world.barrier().await?;
+            let mut seen = [1u64; 64];
+            fabric.read(&reused.span(&fabric, 0, 64)?, &mut seen)?;
+            // A get that was over when it was posted had written there before.
+            ensure!(seen == [0; 64], "O4: a transfer reached memory that was registered after it");
+            fabric.read(&region.span(&fabric, 0, 64)?, &mut seen)?;
+            ensure!(seen == [round; 64], "O4: round {round} brought {seen:?}");
+            world.barrier().await?;
+        }
         Ok(())
     }
 }

@@ -1,78 +1,216 @@
-//! The providers that are held to the contract.
+//! What a provider offers the suite: running a program on so many ranks and saying what became of each.
 
-use rdma_fabric::{Fabric, Program};
-use std::{ffi::OsString, sync::OnceLock, time::Duration};
-use tofu2_sim::{
-    shm::{self, Endpoint, Launcher},
-    virt::{Job, Platform},
+use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
 };
 
-/// Runs a case and panics with what it says if it fails. `test` is the name of the test that calls.
+/// How a rank is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// Its program returns an error.
+    Fail,
+    /// Its program panics.
+    Panic,
+    /// `SIGKILL` ends its process.
+    Kill,
+}
+
+/// What a rank that is lost on purpose says, if it can say anything.
+pub(crate) const ON_PURPOSE: &str = "lost on purpose";
+
+impl Loss {
+    /// Be lost.
+    pub(crate) fn happen<T>(self) -> ProgramResult<T> {
+        match self {
+            Loss::Fail => Err(ON_PURPOSE.into()),
+            // Without the hook, which would print it.
+            Loss::Panic => std::panic::resume_unwind(Box::new(ON_PURPOSE)),
+            #[cfg(target_os = "linux")]
+            Loss::Kill => {
+                let me = rustix::process::getpid();
+                rustix::process::kill_process(me, rustix::process::Signal::KILL)?;
+                Err("SIGKILL did not end this process".into())
+            }
+            #[cfg(not(target_os = "linux"))]
+            Loss::Kill => Err("ranks are no processes here".into()),
+        }
+    }
+}
+
+/// What became of a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Its program returned `Ok`, and this.
+    Ended(String),
+    /// Its program returned an error.
+    Failed(String),
+    /// Its program panicked.
+    Panicked,
+    /// It said nothing: it was killed, or never ended.
+    Silent,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Ended(_) => write!(f, "ended well"),
+            Outcome::Failed(error) => write!(f, "failed: {error}"),
+            Outcome::Panicked => write!(f, "panicked"),
+            Outcome::Silent => write!(f, "was killed, or never ended"),
+        }
+    }
+}
+
+/// What became of a job.
+#[derive(Clone, Debug)]
+pub(crate) struct Report {
+    /// By rank.
+    pub(crate) outcomes: Vec<Outcome>,
+    /// What the provider says of the whole job.
+    pub(crate) verdict: Result<(), String>,
+}
+
+impl Report {
+    /// The ranks in `which` that did not end well, a line each.
+    fn complaints(&self, which: impl Fn(usize) -> bool) -> String {
+        let ranks = self.outcomes.iter().enumerate().filter(|(rank, _)| which(*rank));
+        let bad = ranks.filter(|(_, outcome)| !matches!(outcome, Outcome::Ended(_)));
+        bad.map(|(rank, outcome)| format!("\n  rank {rank} {outcome}")).collect()
+    }
+}
+
+/// What a case's ranks produce: nothing, or a text.
+pub(crate) trait Told: Send + 'static {
+    fn tell(self) -> String;
+}
+
+impl Told for () {
+    fn tell(self) -> String {
+        String::new()
+    }
+}
+
+impl Told for String {
+    fn tell(self) -> String {
+        self
+    }
+}
+
+/// A program that the suite can run anywhere.
+pub(crate) trait Case: Program<Out: Told> + Clone + fmt::Debug + Send + 'static {}
+
+impl<P: Program<Out: Told> + Clone + fmt::Debug + Send + 'static> Case for P {}
+
+/// Runs cases over one fabric. Panics with what a case says if it fails.
 pub(crate) trait Provider {
-    fn check<P: Program>(ranks: usize, test: &str, program: &P);
-}
+    /// How ranks can be lost here.
+    const LOSSES: &'static [Loss] = &[Loss::Fail, Loss::Panic];
 
-/// Ranks as threads over shared memory.
-pub(crate) struct Threads;
-
-impl Provider for Threads {
-    fn check<P: Program>(ranks: usize, test: &str, program: &P) {
-        if let Err(error) = shm::Threads::new(ranks).run(program) {
-            panic!("{test}, {ranks} ranks: {error}");
-        }
+    /// Runs of one case that differ.
+    fn turns() -> u64 {
+        1
     }
-}
 
-/// Ranks as processes over shared memory: the test binary, executed again for the same test, finds that it is a
-/// rank.
-pub(crate) struct Processes;
+    /// Run `program` once. `test` is the name of the test that calls, `turn` is below [`Provider::turns`]. `None` if it
+    /// is another process's business.
+    fn run<P: Case>(ranks: usize, test: &str, turn: u64, program: &P) -> Option<Report>;
 
-impl Provider for Processes {
-    fn check<P: Program>(ranks: usize, test: &str, program: &P) {
-        // Attached to once: a test asks for each number of ranks it runs with.
-        static ENDPOINT: OnceLock<Option<Endpoint>> = OnceLock::new();
-        let endpoint = ENDPOINT.get_or_init(|| Endpoint::from_env().unwrap_or_else(|error| panic!("{test}: {error}")));
-        if let Some(endpoint) = endpoint {
-            if endpoint.ranks() == ranks
-                && let Err(error) = shm::run_rank(endpoint.clone(), program)
-            {
-                eprintln!("{test}, {ranks} ranks: {error}");
-                std::process::exit(1);
+    /// Numbers of ranks to run a case with that is good for `listed` and for any even number above the first of them.
+    fn sizes(listed: &[usize]) -> Vec<usize> {
+        listed.to_vec()
+    }
+
+    /// All ranks must end well.
+    fn check<P: Case>(sizes: &[usize], test: &str, program: &P) {
+        for ranks in Self::sizes(sizes) {
+            for turn in 0..Self::turns() {
+                let Some(report) = Self::run(ranks, test, turn, program) else { continue };
+                let complaints = report.complaints(|_| true);
+                if !complaints.is_empty() || report.verdict.is_err() {
+                    let verdict = report.verdict.err().unwrap_or_default();
+                    panic!("{test}, {ranks} ranks, turn {turn}: {verdict}{complaints}");
+                }
             }
-            return;
-        }
-        let binary = std::env::current_exe().expect("the running test has a path");
-        let args = ["--exact", test, "--quiet", "--nocapture", "--test-threads=1"];
-        // The ranks' reports on their one test are of no interest; their failures go to standard error.
-        match Launcher::new(ranks).discard_stdout(true).command(binary, args.map(OsString::from)).run() {
-            Ok(0) => {}
-            Ok(code) => panic!("{test}, {ranks} ranks: exit code {code}"),
-            Err(error) => panic!("{test}, {ranks} ranks: {error}"),
         }
     }
-}
 
-/// Virtual time, undisturbed.
-pub(crate) struct Virtual;
-
-impl Provider for Virtual {
-    fn check<P: Program>(ranks: usize, test: &str, program: &P) {
-        if let Err(error) = Job::new(&Platform::fx100(), ranks).run(program) {
-            panic!("{test}, {ranks} ranks: {error}");
-        }
-    }
-}
-
-/// Virtual time with random latencies and ties, from several seeds.
-pub(crate) struct Jittered;
-
-impl Provider for Jittered {
-    fn check<P: Program>(ranks: usize, test: &str, program: &P) {
-        for seed in 0..8 {
-            let job = Job::new(&Platform::fx100(), ranks).seed(seed).jitter(Duration::from_micros(3));
-            if let Err(error) = job.shuffle_ties(true).ranks_per_node(2).run(program) {
-                panic!("{test}, {ranks} ranks, seed {seed}: {error}");
+    /// The last rank must be lost, in every way there is; all others must end well, and the job must not.
+    fn check_losing<P: Case>(sizes: &[usize], test: &str, program: impl Fn(Loss) -> P) {
+        for ranks in Self::sizes(sizes) {
+            for (&loss, turn) in Self::LOSSES.iter().flat_map(|loss| (0..Self::turns()).map(move |turn| (loss, turn))) {
+                let what = format!("{test}, {ranks} ranks, turn {turn}, {loss:?}");
+                let Some(report) = Self::run(ranks, test, turn, &program(loss)) else { continue };
+                let victim = &report.outcomes[ranks - 1];
+                let as_told = match loss {
+                    Loss::Fail => Outcome::Failed(ON_PURPOSE.to_owned()),
+                    Loss::Panic => Outcome::Panicked,
+                    Loss::Kill => Outcome::Silent,
+                };
+                let complaints = report.complaints(|rank| rank != ranks - 1);
+                assert!(complaints.is_empty(), "{what}:{complaints}");
+                assert_eq!(*victim, as_told, "{what}: what became of rank {}", ranks - 1);
+                assert!(report.verdict.is_err(), "{what}: a rank was lost and the job ended well");
             }
+        }
+    }
+}
+
+/// A program whose ranks' outcomes are kept, for providers that run them in this process.
+#[derive(Clone, Debug)]
+pub(crate) struct Observed<P> {
+    program: P,
+    outcomes: Arc<Mutex<Vec<Outcome>>>,
+}
+
+impl<P> Observed<P> {
+    pub(crate) fn new(program: P, ranks: usize) -> Self {
+        Observed { program, outcomes: Arc::new(Mutex::new(vec![Outcome::Silent; ranks])) }
+    }
+
+    /// What is known of the ranks now.
+    pub(crate) fn report(&self, verdict: Result<(), String>) -> Report {
+        let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Report { outcomes, verdict }
+    }
+
+    fn note(&self, rank: Rank, outcome: Outcome) {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)[rank.index()] = outcome;
+    }
+}
+
+impl<P: Case> Program for Observed<P> {
+    type Out = ();
+
+    async fn run<F: Fabric>(&self, fabric: F) -> ProgramResult<()> {
+        let rank = fabric.rank();
+        let unwinding = Unwinding { noted: self, rank };
+        let outcome = self.program.run(fabric).await;
+        std::mem::forget(unwinding);
+        match outcome {
+            Ok(out) => {
+                self.note(rank, Outcome::Ended(out.tell()));
+                Ok(())
+            }
+            Err(error) => {
+                self.note(rank, Outcome::Failed(error.to_string()));
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Notes a panic. One without, when a rank that waits is dropped, says nothing.
+struct Unwinding<'a, P: Case> {
+    noted: &'a Observed<P>,
+    rank: Rank,
+}
+
+impl<P: Case> Drop for Unwinding<'_, P> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.noted.note(self.rank, Outcome::Panicked);
         }
     }
 }

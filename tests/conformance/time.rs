@@ -1,6 +1,6 @@
-//! Time: sentences T1–T3.
+//! Time.
 
-use crate::verdict::{ensure, ensure_eq};
+use super::verdict::{ensure, ensure_eq};
 use rdma_fabric::{Deps, Group, Rank, Region, RegionAccess, program};
 use std::time::Duration;
 
@@ -55,6 +55,25 @@ program! {
             fabric.put_word(&fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?, 1).await?;
         }
         world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn computing<F>(fabric: F) -> () {
+        const LONG: Duration = Duration::from_secs(3600);
+        let mut world = Group::world(&fabric).await?;
+        let (real, before) = (std::time::Instant::now(), fabric.now());
+        fabric.compute(LONG).await;
+        let virtual_time = fabric.now() >= before + LONG;
+        ensure!(virtual_time || fabric.now() < before + LONG / 60, "T3: neither that long nor free");
+        fabric.charge("a layer nobody knows").await;
+        ensure!(real.elapsed() < LONG / 60, "T3: computing took real time");
+        // All ranks computed at the same time: an hour has passed and not one for each of them.
+        world.barrier().await?;
+        ensure!(fabric.now() < before + LONG + LONG / 2, "T3: another rank's computing was charged to this one");
+        let all = world.allgather(u64::from(virtual_time)).await?;
+        ensure!(all.iter().all(|theirs| *theirs == all[0]), "T3: ranks live in different kinds of time");
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
-//! Waiting: sentences W1–W5.
+//! Waiting.
 
-use crate::verdict::{ensure, ensure_eq};
+use super::verdict::{ensure, ensure_eq};
 use rdma_fabric::{
     Deps, FabricError, Group, Rank, Region, RegionAccess,
     join::{Either, join, race},
@@ -13,11 +13,11 @@ program! {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
         let word = region.word::<u64>(&fabric, 0)?;
-        let peer = Rank::new(1 - fabric.rank().number());
+        let peer = Rank::new(fabric.rank().number() ^ 1);
         let theirs = fabric.remote_word::<u64>(region.at(peer, 0))?;
         for round in 0..30u64 {
             let base = 10 * round;
-            if fabric.rank() == Rank::new(0) {
+            if fabric.rank().index().is_multiple_of(2) {
                 // Let the other one fall asleep, now and then.
                 if round % 3 == 0 {
                     fabric.sleep(Duration::from_micros(200)).await;
@@ -53,9 +53,9 @@ program! {
     pub async fn two_waits_of_one_rank<F>(fabric: F) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(16).await?;
-        let peer = Rank::new(1 - fabric.rank().number());
+        let peer = Rank::new(fabric.rank().number() ^ 1);
         let (a, b) = (region.word::<u64>(&fabric, 0)?, region.word::<u32>(&fabric, 8)?);
-        if fabric.rank() == Rank::new(0) {
+        if fabric.rank().index().is_multiple_of(2) {
             // The second wait's word is written first.
             let waits = join(fabric.wait_until(&a, Deps::All, |v| v == 7), fabric.wait_until(&b, Deps::All, |v| v == 8));
             let (first, second) = waits.await;
@@ -75,9 +75,9 @@ program! {
     pub async fn a_dropped_wait_leaves_nothing<F>(fabric: F) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(16).await?;
-        let peer = Rank::new(1 - fabric.rank().number());
+        let peer = Rank::new(fabric.rank().number() ^ 1);
         let (a, b) = (region.word::<u64>(&fabric, 0)?, region.word::<u64>(&fabric, 8)?);
-        if fabric.rank() == Rank::new(0) {
+        if fabric.rank().index().is_multiple_of(2) {
             for round in 1..=20u64 {
                 let never = fabric.wait_until(&a, Deps::All, |v| v == u64::MAX);
                 match race(never, fabric.wait_until(&b, Deps::All, |v| v >= round)).await {
@@ -126,10 +126,34 @@ program! {
             let others = [Rank::new(1), Rank::new(2)];
             for deps in [Deps::One(others[0]), Deps::Ranks(&others), Deps::All] {
                 let end = fabric.wait_until(&word, deps, |v| v == 1).await;
-                ensure_eq!(end, Err(FabricError::PeersLeft), "W3: waiting for {deps:?}");
+                ensure_eq!(end, Err(FabricError::PeersLeft), "W6: waiting for {deps:?}");
             }
             let end = fabric.next_notice(Deps::All).await;
-            ensure_eq!(end, Err(FabricError::PeersLeft), "W3: waiting for a notice");
+            ensure_eq!(end, Err(FabricError::PeersLeft), "W6: waiting for a notice");
+        }
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn nobody_depends_on_himself<F>(fabric: F) -> () {
+        let region = fabric.alloc_symmetric(8).await?;
+        let word = region.word::<u64>(&fabric, 0)?;
+        // Alone from the start, or when the others have left.
+        if fabric.rank() == Rank::new(0) {
+            let end = fabric.wait_until(&word, Deps::All, |v| v == 1).await;
+            ensure_eq!(end, Err(FabricError::PeersLeft), "W7: a rank that only waits for itself");
+            let end = fabric.wait_until(&word, Deps::Ranks(&[]), |v| v == 1).await;
+            ensure_eq!(end, Err(FabricError::PeersLeft), "W7: a wait that depends on nobody");
+            // It may end its own wait all the same.
+            let own = async {
+                fabric.sleep(Duration::from_micros(5)).await;
+                fabric.store(&word, 1)
+            };
+            let me = [fabric.rank()];
+            let (waited, stored) = join(fabric.wait_until(&word, Deps::Ranks(&me), |v| v == 1), own).await;
+            stored?;
+            ensure_eq!(waited, Ok(1), "W7: a wait that names its own rank");
         }
         Ok(())
     }

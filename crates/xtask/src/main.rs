@@ -2,9 +2,13 @@
 
 #[cfg(target_os = "linux")]
 mod bench;
+mod death;
+mod kill;
 #[cfg(target_os = "linux")]
 mod long_transfers;
+mod matrix;
 mod miri;
+mod suite;
 mod targets;
 mod unsafe_table;
 
@@ -33,6 +37,12 @@ enum Task {
     LongTransfers(long_transfers::Options),
     /// Run the tests of thread ranks under Miri.
     Miri(miri::Options),
+    /// Measure how soon the others know that a rank was killed.
+    Death(death::Options),
+    /// Kill ranks and launchers at random moments of the conformance cases.
+    Kill(kill::Options),
+    /// Write the capability matrix of the contract's page anew.
+    Matrix,
     /// Type-check the library crates for every target they support.
     Targets(targets::Options),
     /// Write docs/unsafe.md: every use of unsafe, and why it is sound.
@@ -48,6 +58,9 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Task::LongTransfers(options) => long_transfers::run(&options),
         Task::Miri(options) => miri::run(&options),
+        Task::Death(options) => death::run(&options),
+        Task::Kill(options) => kill::run(&options),
+        Task::Matrix => matrix::run(),
         Task::Targets(options) => targets::run(&options),
         Task::UnsafeTable(options) => unsafe_table::run(&options),
     };

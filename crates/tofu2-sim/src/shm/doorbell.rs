@@ -122,6 +122,13 @@ pub(super) fn ring(bell: &impl Bell, hits: impl FnOnce(u64) -> bool) {
     }
 }
 
+/// Wake everybody for a rank that has died. It may have counted a ring, which clears bit 0, and then not lived to
+/// wake anybody; so the system is asked in any case.
+pub(super) fn rouse(bell: &impl Bell) {
+    ring(bell, |_| true);
+    bell.wake_all();
+}
+
 #[cold]
 fn wake(bell: &impl Bell, seen: u32, hits: impl FnOnce(u64) -> bool) {
     // A lost race means that another poster rings, which wakes everybody this ring would wake.

@@ -168,10 +168,11 @@ impl Job {
         if lost {
             self.publish(rank, State::Lost);
         }
-        // Even if nothing has changed: the rank may have ended between changing its state and telling, or with a claim
-        // in some notice ring.
+        // Even if nothing has changed: the rank may have ended between changing its state and telling, between writing
+        // and waking, or with a claim in some notice ring.
         self.control.complete_advance(index);
-        self.wake_all();
+        fence(SeqCst);
+        self.segments.iter().for_each(|segment| segment.rouse());
     }
 
     /// Give up for lost whoever ended before it attached; to be called by a rank that is running now.
@@ -234,5 +235,72 @@ impl Job {
             None if all_left => Err(FabricError::PeersLeft),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    const DEAD: Rank = Rank::new(1);
+
+    fn job() -> Arc<Job> {
+        let plan = Plan { ranks: 3, ranks_per_node: 3, heap_bytes: layout::PAGE, start_ns: 0 };
+        let job = Job::of_threads(plan).unwrap();
+        (0..3).for_each(|rank| job.publish(Rank::new(rank), State::Running));
+        job
+    }
+
+    /// What the others must find after the reaper has come.
+    fn assert_told(job: &Job, changes: u64) {
+        assert!(job.is_lost(DEAD));
+        assert_eq!(job.control.state(1), State::Lost);
+        assert!(job.control.has_ended(1));
+        assert!(job.control.changes() > changes, "nobody would look again");
+        assert_eq!(job.control.first_lost(), Some(1));
+        assert_eq!(job.outlook(Rank::new(0), &Deps::All), Err(FabricError::PeerLost { rank: DEAD }));
+    }
+
+    /// A rank that publishes its own loss may be killed after each of the stores that takes.
+    #[test]
+    fn a_loss_half_told_is_told_by_the_reaper() {
+        let steps: [&dyn Fn(&Job); 4] = [
+            &|_| (),
+            &|job| job.segments[1].word(layout::LOST).store(1, SeqCst),
+            &|job| _ = job.control.card(1, layout::CARD_STATE).fetch_max(State::Lost as u64, SeqCst),
+            &|job| _ = job.control.word(layout::FIRST_LOST).compare_exchange(0, 2, SeqCst, Relaxed),
+        ];
+        for done in 1..=steps.len() {
+            let job = job();
+            let changes = job.control.changes();
+            steps[..done].iter().for_each(|step| step(&job));
+            job.ended(DEAD, false);
+            assert_told(&job, changes);
+        }
+    }
+
+    /// A rank that says it has left may be killed before anybody was told, or right afterwards.
+    #[test]
+    fn who_is_killed_while_leaving_is_lost() {
+        for told in [false, true] {
+            let job = job();
+            let changes = job.control.changes();
+            if told {
+                job.publish(DEAD, State::Left);
+            } else {
+                job.control.card(1, layout::CARD_STATE).fetch_max(State::Left as u64, SeqCst);
+            }
+            job.ended(DEAD, false);
+            assert_told(&job, changes);
+        }
+    }
+
+    #[test]
+    fn who_ends_well_after_leaving_is_not_lost() {
+        let job = job();
+        job.publish(DEAD, State::Left);
+        job.ended(DEAD, true);
+        assert!(!job.is_lost(DEAD));
+        assert_eq!(job.outlook(Rank::new(0), &Deps::One(DEAD)), Err(FabricError::PeersLeft));
     }
 }

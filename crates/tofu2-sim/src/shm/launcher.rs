@@ -22,6 +22,7 @@ pub struct Launcher {
     pub(super) ranks_per_node: Option<usize>,
     pub(super) grace: Duration,
     pub(super) discard_stdout: bool,
+    pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) command: Option<(OsString, Vec<OsString>)>,
 }
 
@@ -34,6 +35,7 @@ impl Launcher {
             ranks_per_node: None,
             grace: Duration::from_secs(10),
             discard_stdout: false,
+            environment: Vec::new(),
             command: None,
         }
     }
@@ -63,6 +65,13 @@ impl Launcher {
     #[must_use]
     pub fn discard_stdout(mut self, discard: bool) -> Self {
         self.discard_stdout = discard;
+        self
+    }
+
+    /// An environment variable for the ranks, besides those of the calling process.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.into(), value.into()));
         self
     }
 

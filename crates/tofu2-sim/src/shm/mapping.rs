@@ -141,6 +141,12 @@ impl Mapping {
         doorbell::ring(&self.bell(), |_| true);
     }
 
+    /// Wake the segment's rank, whatever a rank that has died left undone when it rang.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    pub(super) fn rouse(&self) {
+        doorbell::rouse(&self.bell());
+    }
+
     /// Wake the segment's rank if it is parked and waits for notices.
     pub(super) fn ring_for_notice(&self) {
         let wanted = [Watch::Notice.to_bits(), Watch::Any.to_bits()];

@@ -103,7 +103,7 @@ impl Core {
         let members = match &deps {
             Deps::All => {
                 let others = self.ranks.len() as u32 - 1;
-                let alone = others > 0 && self.departed == others && self.ranks[me as usize].outstanding == 0;
+                let alone = self.departed == others && self.ranks[me as usize].outstanding == 0;
                 return alone.then_some(FabricError::PeersLeft);
             }
             Deps::One(rank) => std::slice::from_ref(rank),
@@ -123,7 +123,9 @@ impl Core {
                 self.depend(me, id, dependency);
                 None
             }
-            None => (anybody && self.ranks[me as usize].outstanding == 0).then_some(FabricError::PeersLeft),
+            // Who depends on nobody is as one whom all have left; who names himself may still end his wait.
+            None => ((anybody || members.is_empty()) && self.ranks[me as usize].outstanding == 0)
+                .then_some(FabricError::PeersLeft),
         }
     }
 

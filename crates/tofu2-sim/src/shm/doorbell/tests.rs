@@ -58,10 +58,33 @@ fn no_wake_up_is_lost() {
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
+/// A poster that is killed between counting its ring and waking.
+#[test]
+fn who_dies_while_ringing_leaves_nobody_asleep() {
+    let shared = Arc::new((AtomicU32::new(0), AtomicU64::new(0)));
+    let theirs = shared.clone();
+    let waiter = std::thread::spawn(move || {
+        let bell = &Words { bell: &theirs.0, watch: &theirs.1 };
+        let ticket = prepare(bell, Watch::Word(640));
+        let start = Instant::now();
+        park(bell, ticket, Duration::from_secs(20));
+        start.elapsed()
+    });
+    let bell = &Words { bell: &shared.0, watch: &shared.1 };
+    while bell.look() & PARKED == 0 {
+        std::thread::yield_now();
+    }
+    // Asleep by then, or about to find the word changed.
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(bell.count_ring(bell.look()));
+    rouse(bell);
+    assert!(waiter.join().unwrap() < Duration::from_secs(10));
+}
+
 #[cfg(not(miri))]
 /// The same protocol over loom's words. Loom has no process-wide barrier; a fence on both sides is what it amounts to.
 mod model {
-    use super::super::{Bell, PARKED, Watch, park, prepare, ring};
+    use super::super::{Bell, PARKED, Watch, park, prepare, ring, rouse};
     use core::time::Duration;
     use loom::sync::{
         Arc, Condvar, Mutex,
@@ -181,6 +204,51 @@ mod model {
             threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
         executions.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// A poster dies at each step of its ring; then `reap` is called for it.
+    fn die_ringing(reap: fn(&Model)) {
+        for steps in 1..=2 {
+            loom::model(move || {
+                let bell = Arc::new(Model {
+                    word: AtomicU32::new(0),
+                    watch: AtomicU64::new(8),
+                    lot: Mutex::new(()),
+                    parked: Condvar::new(),
+                    mutation: Mutation::None,
+                });
+                let memory = Arc::new(AtomicU32::new(0));
+                let (theirs, written) = (bell.clone(), memory.clone());
+                let dies = loom::thread::spawn(move || {
+                    written.store(1, Release);
+                    theirs.light_barrier();
+                    let seen = theirs.look();
+                    if steps == 2 && seen & PARKED != 0 {
+                        let _ = theirs.count_ring(seen);
+                    }
+                    // Dead. What the reaper does comes after.
+                    reap(&theirs);
+                });
+                while memory.load(Acquire) != 1 {
+                    let ticket = prepare(&*bell, Watch::Word(64));
+                    if memory.load(Acquire) != 1 {
+                        park(&*bell, ticket, Duration::MAX);
+                    }
+                }
+                dies.join().unwrap();
+            });
+        }
+    }
+
+    #[test]
+    fn the_reaper_wakes_whom_a_dead_poster_did_not() {
+        die_ringing(rouse);
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn ringing_again_is_not_enough() {
+        die_ringing(|bell| ring(bell, |_| true));
     }
 
     #[test]

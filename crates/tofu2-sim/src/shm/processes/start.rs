@@ -66,7 +66,8 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
             inboxes: numbers[1 + plan.ranks..].to_vec(),
         };
         let mut command = Command::new(program);
-        command.args(args).env(JOB_VARIABLE, variable.to_string()).stderr(Stdio::piped());
+        let environment = launcher.environment.iter().map(|(name, value)| (name, value));
+        command.args(args).envs(environment).env(JOB_VARIABLE, variable.to_string()).stderr(Stdio::piped());
         if launcher.discard_stdout {
             command.stdout(Stdio::null());
         }

@@ -1,0 +1,375 @@
+//! What the others see when a rank is lost. In each case that is the last one.
+
+use super::{
+    provider::Loss,
+    verdict::{ensure, ensure_eq},
+};
+use rdma_fabric::{
+    Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank, Refused, Region, RegionAccess, Result, op::Put,
+    program,
+};
+use rma_lock::{LockError, RpLock};
+use std::time::Duration;
+
+/// Longer than any loss may go unnoticed, ten times over.
+const HANG: Duration = Duration::from_secs(20);
+
+/// What `wait` ends with; an error if it does not.
+async fn ended<F: Fabric, T>(fabric: &F, what: &str, wait: impl Future<Output = T>) -> ProgramResult<T> {
+    fabric.before(fabric.now() + HANG, wait).await.ok_or_else(|| format!("{what}: hangs").into())
+}
+
+fn victim<F: Fabric>(fabric: &F) -> Rank {
+    Rank::new(fabric.ranks() as u32 - 1)
+}
+
+fn lost<T>(rank: Rank) -> Result<T> {
+    Err(FabricError::PeerLost { rank })
+}
+
+/// Wait until the last rank is known to be lost.
+async fn notice_the_loss<F: Fabric>(fabric: &F) -> ProgramResult<()> {
+    let region = fabric.alloc(8)?;
+    let word = region.word::<u64>(fabric, 0)?;
+    let rank = victim(fabric);
+    let end = ended(fabric, "W3", fabric.wait_until(&word, Deps::One(rank), |v| v == 1)).await?;
+    ensure_eq!(end, lost(rank), "W3: waiting for the loss");
+    Ok(())
+}
+
+/// The group of all but the last rank, to meet in when that is lost. Collective over all.
+async fn others<F: Fabric>(world: &mut Group<F>) -> Result<Option<Group<F>>> {
+    let stays = world.me() + 1 < world.len();
+    world.split(stays.then_some(0), 0).await
+}
+
+/// Meet, so that nobody leaves, and takes his memory along, while others still use it.
+async fn meet<F: Fabric>(others: Option<Group<F>>) -> ProgramResult<()> {
+    let mut others = others.ok_or("the lost rank is here")?;
+    let fabric = others.fabric().clone();
+    let end = ended(&fabric, "W3: a barrier of the others", others.barrier()).await?;
+    ensure_eq!(end, Ok(()), "W3, G1: a barrier of the others");
+    Ok(())
+}
+
+/// Whether `end` is that of an operation on the last rank. One that fails or panics takes its memory along first.
+fn is_gone<F: Fabric, T>(fabric: &F, loss: Loss, end: &Result<T>) -> bool {
+    match end {
+        Err(FabricError::PeerLost { rank }) => *rank == victim(fabric),
+        Err(FabricError::StaleRegion { rank, .. }) => *rank == victim(fabric) && loss != Loss::Kill,
+        _ => false,
+    }
+}
+
+/// How the last rank knows that the others have come to where its loss is to meet them.
+struct Stage<F: Fabric> {
+    fabric: F,
+    /// At the last rank: how many have come.
+    region: F::Region,
+}
+
+impl<F: Fabric> Stage<F> {
+    /// Collective.
+    async fn new(fabric: &F) -> Result<Self> {
+        Ok(Stage { fabric: fabric.clone(), region: fabric.alloc_symmetric(8).await? })
+    }
+
+    /// This rank is where the loss may meet it.
+    async fn ready(&self) -> Result<()> {
+        let word = self.fabric.remote_word::<u64>(self.region.at(victim(&self.fabric), 0))?;
+        self.fabric.fetch_add(&word, 1).await.map(drop)
+    }
+
+    /// Be lost when the others are ready, have everything that was meant for them, and had time to wait, or not.
+    async fn be_lost(&self, loss: Loss) -> ProgramResult<()> {
+        let fabric = &self.fabric;
+        let others = fabric.ranks() as u64 - 1;
+        let word = self.region.word::<u64>(fabric, 0)?;
+        fabric.wait_until(&word, Deps::All, |ready| ready == others).await?;
+        fabric.flush_all().await?;
+        fabric.sleep(Duration::from_micros(700)).await;
+        loss.happen()
+    }
+}
+
+program! {
+    pub async fn waits_end<F>(fabric: F, loss: Loss) -> () {
+        let stage = Stage::new(&fabric).await?;
+        let region = fabric.alloc_symmetric(8).await?;
+        let (me, last) = (fabric.rank(), victim(&fabric));
+        if me == last {
+            return stage.be_lost(loss).await;
+        }
+        stage.ready().await?;
+        let word = region.word::<u64>(&fabric, 0)?;
+        let some = [me, last];
+        let all = [Deps::One(last), Deps::Ranks(&some), Deps::All];
+        let first = me.index() % 3;
+        // A different one is under way on every rank when it happens; the others begin afterwards.
+        for turn in 0..6 {
+            let deps = all[(first + turn) % 3];
+            let end = if (turn + me.index() / 3) % 2 == 0 {
+                ended(&fabric, "W3: a wait", fabric.wait_until(&word, deps, |v| v == 1)).await?.map(drop)
+            } else {
+                ended(&fabric, "W3: a notice", fabric.next_notice(deps)).await?.map(drop)
+            };
+            ensure_eq!(end, lost(last), "W3: turn {turn}, waiting for {deps:?}");
+        }
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn waits_for_others_go_on<F>(fabric: F, loss: Loss) -> () {
+        let stage = Stage::new(&fabric).await?;
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(8).await?;
+        let (me, last) = (fabric.rank(), victim(&fabric));
+        let others = others(&mut world).await?;
+        if me == last {
+            return stage.be_lost(loss).await;
+        }
+        stage.ready().await?;
+        let word = region.word::<u64>(&fabric, 0)?;
+        if me == Rank::new(0) {
+            notice_the_loss(&fabric).await?;
+            fabric.sleep(Duration::from_millis(2)).await;
+            for rank in 1..last.number() {
+                fabric.put_word(&fabric.remote_word::<u64>(region.at(Rank::new(rank), 0))?, 3).await?;
+                fabric.flush(Rank::new(rank)).await?;
+            }
+        } else {
+            let end = ended(&fabric, "W3", fabric.wait_until(&word, Deps::One(Rank::new(0)), |v| v == 3)).await?;
+            ensure_eq!(end, Ok(3), "W3: a wait for another rank");
+        }
+        meet(others).await
+    }
+}
+
+program! {
+    pub async fn a_satisfied_wait_still_ends_well<F>(fabric: F, loss: Loss) -> () {
+        let stage = Stage::new(&fabric).await?;
+        let region = fabric.alloc_symmetric(16).await?;
+        let (me, last) = (fabric.rank(), victim(&fabric));
+        let word = region.word::<u64>(&fabric, 0)?;
+        if me == last {
+            for rank in 0..last.number() {
+                fabric.put_word(&fabric.remote_word::<u64>(region.at(Rank::new(rank), 0))?, 7).await?;
+            }
+            return stage.be_lost(loss).await;
+        }
+        stage.ready().await?;
+        // What it made visible counts, even if the wait begins after its loss.
+        if me.index() % 2 == 1 {
+            notice_the_loss(&fabric).await?;
+        }
+        for deps in [Deps::One(last), Deps::All] {
+            let end = ended(&fabric, "W4", fabric.wait_until(&word, deps, |v| v == 7)).await?;
+            ensure_eq!(end, Ok(7), "W4, E3: with {deps:?}");
+        }
+        notice_the_loss(&fabric).await?;
+        ensure_eq!(fabric.wait_until(&word, Deps::All, |v| v == 7).await, Ok(7), "W4: after the loss");
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn notices_still_arrive<F>(fabric: F, loss: Loss) -> () {
+        let stage = Stage::new(&fabric).await?;
+        // Fewer than any queue holds: nobody takes them before the loss.
+        const EACH: u64 = 8;
+        let region = fabric.alloc_symmetric(8).await?;
+        let (me, last) = (fabric.rank(), victim(&fabric));
+        if me == last {
+            for rank in 0..last.number() {
+                let to = fabric.remote_span::<u64>(region.at(Rank::new(rank), 0), 1)?;
+                for i in 0..EACH {
+                    fabric.put_notify(&to, [i], i).await?;
+                }
+            }
+            return stage.be_lost(loss).await;
+        }
+        stage.ready().await?;
+        notice_the_loss(&fabric).await?;
+        for i in 0..EACH {
+            let notice = ended(&fabric, "E3", fabric.next_notice(Deps::One(last))).await?;
+            ensure_eq!(notice.map(|notice| notice.data), Ok(i), "E3: notices of a rank that is lost");
+        }
+        let end = ended(&fabric, "W3", fabric.next_notice(Deps::One(last))).await?;
+        ensure_eq!(end, lost(last), "W3: no more will come");
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn operations_fail<F>(fabric: F, loss: Loss) -> () {
+        let stage = Stage::new(&fabric).await?;
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(64).await?;
+        let (me, last) = (fabric.rank(), victim(&fabric));
+        let others = others(&mut world).await?;
+        let word = fabric.remote_word::<u64>(region.at(last, 0))?;
+        let span = fabric.remote_span::<u32>(region.at(last, 8), 4)?;
+        if me == last {
+            return stage.be_lost(loss).await;
+        }
+        stage.ready().await?;
+        notice_the_loss(&fabric).await?;
+        let mut all = vec![
+            fabric.fetch_add(&word, 1).await.map(drop),
+            fabric.compare_swap(&word, 0, 1).await.map(drop),
+            fabric.get_word(&word).await.map(drop),
+            fabric.put_word(&word, 1).await,
+            fabric.put(&span, [1u32; 4]).await.map(drop),
+            fabric.put(&span.slice(0..2)?, vec![1u32; 2]).await.map(drop),
+            fabric.put_notify(&span, [1u32; 4], 3).await.map(drop),
+            fabric.get(&span, vec![0u32; 4]).await.map(drop),
+            fabric.remote_word::<u64>(region.at(last, 0)).map(drop),
+            fabric.remote_span::<u8>(region.at(last, 0), 1).map(drop),
+            fabric.flush(last).await,
+            ended(&fabric, "E2: room", fabric.room(Some(last))).await?,
+        ];
+        match fabric.try_post(Put { to: &span, from: [5u32; 4], options: PutOptions::default() }) {
+            Ok(handle) => all.push(handle.await.map(drop)),
+            Err(Refused::Failed(error, put)) => {
+                ensure_eq!(put.from, [5; 4], "O1: the put comes back");
+                all.push(Err(error));
+            }
+            Err(Refused::Full(_)) => return Err("E2: full".into()),
+        }
+        for (i, end) in all.into_iter().enumerate() {
+            ensure_eq!(end, lost(last), "E2: use {i} of a lost rank");
+        }
+        // Everybody else can be reached as before.
+        for rank in 0..last.number() {
+            fabric.fetch_add(&fabric.remote_word::<u64>(region.at(Rank::new(rank), 0))?, 1).await?;
+            fabric.put_word(&fabric.remote_word::<u64>(region.at(Rank::new(rank), 8))?, 1).await?;
+            fabric.flush(Rank::new(rank)).await?;
+        }
+        fabric.flush_all().await?;
+        meet(others).await
+    }
+}
+
+program! {
+    pub async fn posting_into_a_full_queue<F>(fabric: F, loss: Loss) -> () {
+        let stage = Stage::new(&fabric).await?;
+        let region = fabric.alloc_symmetric(8).await?;
+        let (me, last) = (fabric.rank(), victim(&fabric));
+        let to = fabric.remote_span::<u64>(region.at(last, 0), 1)?;
+        if me == last {
+            return stage.be_lost(loss).await;
+        }
+        stage.ready().await?;
+        let mut posted = 0u64;
+        let post = async {
+            loop {
+                match fabric.put_notify(&to, [posted], 1).await {
+                    Ok(_) => posted += 1,
+                    Err(error) => return error,
+                }
+            }
+        };
+        let end = ended(&fabric, "E2: room in a lost rank's queue", post).await?;
+        ensure!(is_gone(&fabric, loss, &Err::<(), _>(end.clone())), "E2: after {posted} notices: {end}");
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn barriers_end<F>(fabric: F, loss: Loss) -> () {
+        let stage = Stage::new(&fabric).await?;
+        let mut world = Group::world(&fabric).await?;
+        let (me, last) = (fabric.rank(), victim(&fabric));
+        let others = others(&mut world).await?;
+        for _ in 0..3 {
+            world.barrier().await?;
+        }
+        if me == last {
+            return stage.be_lost(loss).await;
+        }
+        stage.ready().await?;
+        for turn in 0..2 {
+            let end = ended(&fabric, "G1: a barrier without a lost rank", world.barrier()).await?;
+            ensure!(is_gone(&fabric, loss, &end), "W3, G1: barrier {turn}: {end:?}");
+        }
+        meet(others).await
+    }
+}
+
+program! {
+    pub async fn broadcasts_and_allgathers_end<F>(fabric: F, loss: Loss) -> () {
+        let stage = Stage::new(&fabric).await?;
+        let mut world = Group::world(&fabric).await?;
+        let (me, last) = (fabric.rank(), victim(&fabric));
+        let others = others(&mut world).await?;
+        world.allgather(me.number()).await?;
+        world.broadcast(last.index(), 1u8).await?;
+        if me == last {
+            return stage.be_lost(loss).await;
+        }
+        stage.ready().await?;
+        let end = ended(&fabric, "G2: a broadcast", world.broadcast(last.index(), 1u64)).await?;
+        ensure!(is_gone(&fabric, loss, &end), "W3, G2: a broadcast by a lost rank: {end:?}");
+        let end = ended(&fabric, "G2: a broadcast", world.broadcast(0, 1u64)).await?;
+        ensure!(is_gone(&fabric, loss, &end), "W3, G2: a broadcast to a lost rank: {end:?}");
+        let end = ended(&fabric, "G2: an allgather", world.allgather(1u64)).await?;
+        ensure!(is_gone(&fabric, loss, &end), "W3, G2: an allgather: {end:?}");
+        let end = ended(&fabric, "G2: a split", world.split(Some(1), 0)).await?;
+        ensure!(is_gone(&fabric, loss, &end), "W3, G2: a split: {end:?}");
+        meet(others).await
+    }
+}
+
+program! {
+    pub async fn symmetric_allocation_ends<F>(fabric: F, loss: Loss) -> () {
+        let stage = Stage::new(&fabric).await?;
+        let kept = fabric.alloc_symmetric(64).await?;
+        let (me, last) = (fabric.rank(), victim(&fabric));
+        if me == last {
+            return stage.be_lost(loss).await;
+        }
+        stage.ready().await?;
+        // A provider that reaches all parts without asking their owners need not notice.
+        for turn in 0..2 {
+            match ended(&fabric, "M2: a symmetric allocation", fabric.alloc_symmetric(64)).await? {
+                Ok(region) => drop(region),
+                Err(error) => ensure_eq!(Err(error), lost::<()>(last), "W3, M2: allocation {turn}"),
+            }
+        }
+        // What there was before is still good.
+        let own = kept.word::<u64>(&fabric, 0)?;
+        fabric.store(&own, 1)?;
+        ensure_eq!(fabric.load(&own)?, 1, "M2: own memory after a loss");
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn a_lock_and_its_holder<F>(fabric: F, loss: Loss) -> () {
+        let stage = Stage::new(&fabric).await?;
+        let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
+        let mut world = Group::world(&fabric).await?;
+        let (me, last) = (fabric.rank(), victim(&fabric));
+        let others = others(&mut world).await?;
+        let held = if me == last { Some(lock.write().await?) } else { None };
+        world.barrier().await?;
+        if let Some(held) = held {
+            // Not released, as by a rank that dies.
+            std::mem::forget(held);
+            return stage.be_lost(loss).await;
+        }
+        stage.ready().await?;
+        let end = if me.index() % 2 == 0 {
+            ended(&fabric, "W3: a writer behind a lost one", lock.write()).await?.map(drop)
+        } else {
+            ended(&fabric, "W3: a reader behind a lost writer", lock.read()).await?.map(drop)
+        };
+        let end = match end {
+            Err(LockError::Fabric(error)) => Err(*error),
+            other => return Err(format!("W3: a lock whose holder was lost: {other:?}").into()),
+        };
+        ensure!(is_gone::<F, ()>(&fabric, loss, &end), "W3: a lock whose holder was lost: {end:?}");
+        meet(others).await
+    }
+}

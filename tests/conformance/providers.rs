@@ -1,0 +1,48 @@
+//! Real shared memory and virtual time, as the suite runs them. Ranks as processes: [`crate::launched`].
+
+use crate::suite::provider::{Case, Observed, Provider, Report};
+use std::time::Duration;
+use tofu2_sim::{
+    shm,
+    virt::{Job, Platform},
+};
+
+/// Ranks as threads over shared memory.
+pub(crate) struct Threads;
+
+impl Provider for Threads {
+    fn run<P: Case>(ranks: usize, _: &str, _: u64, program: &P) -> Option<Report> {
+        let program = Observed::new(program.clone(), ranks);
+        let ended = shm::Threads::new(ranks).run(&program);
+        Some(program.report(ended.map(drop).map_err(|error| error.to_string())))
+    }
+}
+
+/// Virtual time, undisturbed.
+pub(crate) struct Virtual;
+
+impl Provider for Virtual {
+    fn run<P: Case>(ranks: usize, _: &str, _: u64, program: &P) -> Option<Report> {
+        Some(simulate(&Job::new(&Platform::fx100(), ranks), ranks, program))
+    }
+}
+
+/// Virtual time with random latencies and ties, the turn being the seed.
+pub(crate) struct Jittered;
+
+impl Provider for Jittered {
+    fn turns() -> u64 {
+        8
+    }
+
+    fn run<P: Case>(ranks: usize, _: &str, turn: u64, program: &P) -> Option<Report> {
+        let job = Job::new(&Platform::fx100(), ranks).seed(turn).jitter(Duration::from_micros(3));
+        Some(simulate(&job.shuffle_ties(true).ranks_per_node(2), ranks, program))
+    }
+}
+
+fn simulate<P: Case>(job: &Job<'_>, ranks: usize, program: &P) -> Report {
+    let program = Observed::new(program.clone(), ranks);
+    let ended = job.run(&program);
+    program.report(ended.map(drop).map_err(|error| error.to_string()))
+}
