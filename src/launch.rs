@@ -1,10 +1,12 @@
 //! Starting a program's ranks.
 
+use crate::observing::{self, LaunchError};
+use observe::{Gathering, Observation, Wanted};
 use rdma_fabric::{FabricError, Program, ProgramResult};
-use std::{ffi::OsString, process::ExitCode, str::FromStr};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode, str::FromStr};
 use tofu2_sim::{
     JobError,
-    shm::{Endpoint, Launcher, Threads, run_rank, run_rank_with},
+    shm::{Bind, Endpoint, Launcher, Threads, run_rank_with},
     virt::{Job, Platform},
 };
 
@@ -22,7 +24,7 @@ pub fn launch<P: Program>(program: P) -> ExitCode {
 }
 
 /// Start ranks that are written for shared memory alone and bring their own runtime: [`Launch::from_args`] and
-/// [`Launch::run_shared`].
+/// [`Launch::run_shared`]. They can't be observed (`--stats`, `--trace`).
 ///
 /// ```no_run
 /// fn main() -> std::process::ExitCode {
@@ -78,12 +80,19 @@ impl FromStr for Provider {
 /// |---|---|---|---|
 /// | `--ranks N` | `ONESIDED_RANKS` | number of ranks | 1 |
 /// | `--fabric NAME` | `ONESIDED_FABRIC` | `shm`, `threads` or `virt` | `shm` |
+/// | `--stats` | `ONESIDED_STATS=1` | print counters of operations and waits at the end, on standard error | off |
+/// | `--trace FILE` | `ONESIDED_TRACE` | write a trace that Perfetto reads | off |
+/// | `--bind NAME` | `ONESIDED_BIND` | CPUs of each rank: `none` (any), `core` (one) or `numa` (those of a node); see [`Bind`] | `none` |
 /// | `--ranks-per-node N` | | virt: ranks on each simulated machine | 1 |
 /// | `--platform NAME` | | virt: `fx100` or `fx10` | `fx100` |
 /// | `--seed N` | | virt: shuffle events of one moment by this seed; 0 keeps their order | 0 |
 ///
 /// An option wins over the environment. A process that [`Launch`] or `onesided run` started as a rank ignores all
 /// of them and is that rank.
+///
+/// `--stats` and `--trace` run the program over a fabric that wraps the real one ([`observe::Observed`]); without them
+/// nothing is wrapped, and nothing paid. Ranks of [`Launch::run_shared`] have the real one always and are not observed,
+/// which is said on standard error.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// Number of ranks.
@@ -96,11 +105,23 @@ pub struct Launch {
     pub platform: Platform,
     /// Seed of a simulated run: shuffles events of one moment unless it is 0.
     pub seed: u64,
+    /// Which CPUs each rank may use. Virtual time has only one thread and ignores it.
+    pub bind: Bind,
+    /// Counters and traces.
+    pub observe: Wanted,
 }
 
 impl Default for Launch {
     fn default() -> Self {
-        Launch { ranks: 1, provider: Provider::Shm, ranks_per_node: 1, platform: Platform::fx100(), seed: 0 }
+        Launch {
+            ranks: 1,
+            provider: Provider::Shm,
+            ranks_per_node: 1,
+            platform: Platform::fx100(),
+            seed: 0,
+            bind: Bind::None,
+            observe: Wanted::default(),
+        }
     }
 }
 
@@ -124,6 +145,11 @@ impl Launch {
         if let Some(seed) = option(&mut args, "--seed", None)? {
             launch.seed = seed;
         }
+        if let Some(bind) = option(&mut args, "--bind", Some("ONESIDED_BIND"))? {
+            launch.bind = bind;
+        }
+        launch.observe.stats = args.contains("--stats") || flag_variable("ONESIDED_STATS");
+        launch.observe.trace = option::<PathBuf>(&mut args, "--trace", Some("ONESIDED_TRACE"))?;
         match option::<String>(&mut args, "--platform", None)?.as_deref() {
             None | Some("fx100") => {}
             Some("fx10") => launch.platform = Platform::fx10(),
@@ -159,15 +185,19 @@ impl Launch {
     fn try_run_shared<T: Send>(
         &self,
         rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync,
-    ) -> Result<ExitCode, JobError> {
+    ) -> Result<ExitCode, LaunchError> {
         if let Some(endpoint) = Endpoint::from_env()? {
+            observing::say_unobserved(&endpoint);
             run_rank_with(endpoint, rank)?;
             return Ok(ExitCode::SUCCESS);
         }
         match self.provider {
             Provider::Shm => self.start_processes(),
             Provider::Threads => {
-                Threads::new(self.ranks).run_with(rank)?;
+                if self.observe.detail().is_some() {
+                    eprintln!("{}", observing::UNOBSERVED);
+                }
+                Threads::new(self.ranks).bind(self.bind).run_with(rank)?;
                 Ok(ExitCode::SUCCESS)
             }
             Provider::Virt => Err(FabricError::Unsupported { feature: "a runtime of the program's own" }.into()),
@@ -175,47 +205,67 @@ impl Launch {
     }
 
     /// This binary again, as all ranks.
-    fn start_processes(&self) -> Result<ExitCode, JobError> {
+    fn start_processes(&self) -> Result<ExitCode, LaunchError> {
         let program = std::env::current_exe()
             .map_err(|error| FabricError::System { call: "current_exe", errno: error.raw_os_error().unwrap_or(0) })?;
-        let code = Launcher::new(self.ranks).command(program, std::env::args_os().skip(1)).run()?;
+        let launcher = Launcher::new(self.ranks).bind(self.bind).command(program, std::env::args_os().skip(1));
+        let (ended, told) = self.observe.of_processes(self.ranks, |variable| match variable {
+            Some((name, value)) => launcher.env(name, value).run(),
+            None => launcher.run(),
+        })?;
+        let code = observing::both(ended, told)?;
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
     }
 
-    fn try_run<P: Program>(&self, program: &P) -> Result<ExitCode, JobError> {
+    fn try_run<P: Program>(&self, program: &P) -> Result<ExitCode, LaunchError> {
         if let Some(endpoint) = Endpoint::from_env()? {
-            run_rank(endpoint, program)?;
-            return Ok(ExitCode::SUCCESS);
+            return observing::run_rank(endpoint, program).map(|()| ExitCode::SUCCESS);
         }
-        match self.provider {
-            Provider::Shm => self.start_processes(),
-            Provider::Threads => {
-                Threads::new(self.ranks).run(program)?;
-                Ok(ExitCode::SUCCESS)
-            }
-            Provider::Virt => {
-                let job = Job::new(&self.platform, self.ranks)
-                    .ranks_per_node(self.ranks_per_node)
-                    .seed(self.seed)
-                    .shuffle_ties(self.seed != 0);
-                let stats = job.run(program)?.stats;
-                eprintln!(
-                    "virtual time {}, {} events, trace {:016x}, seed {}",
-                    stats.end, stats.events, stats.trace_hash, self.seed
-                );
-                Ok(ExitCode::SUCCESS)
+        if self.provider == Provider::Shm {
+            return self.start_processes();
+        }
+        match self.observe.detail() {
+            None => self.run_here(program)?,
+            Some(detail) => {
+                let (prepared, gathering) = (self.observe.prepare()?, Gathering::new(detail, self.ranks));
+                let ended = self.run_here(&gathering.watch(program));
+                let told = prepared.report(&Observation::new(self.ranks, gathering.records()));
+                observing::both(ended, told)?;
             }
         }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// All ranks in this process.
+    fn run_here<P: Program>(&self, program: &P) -> Result<(), JobError> {
+        if self.provider == Provider::Threads {
+            return Threads::new(self.ranks).bind(self.bind).run(program).map(drop);
+        }
+        let job = Job::new(&self.platform, self.ranks)
+            .ranks_per_node(self.ranks_per_node)
+            .seed(self.seed)
+            .shuffle_ties(self.seed != 0);
+        let stats = job.run(program)?.stats;
+        eprintln!(
+            "virtual time {}, {} events, trace {:016x}, seed {}",
+            stats.end, stats.events, stats.trace_hash, self.seed
+        );
+        Ok(())
     }
 }
 
-fn report(error: &JobError) -> ExitCode {
+fn report(error: &LaunchError) -> ExitCode {
     eprintln!("error: {error}");
     ExitCode::FAILURE
 }
 
 fn setting(name: &'static str, problem: String) -> FabricError {
     FabricError::Setting { name, problem }
+}
+
+/// Whether an environment variable says yes: anything but nothing and `0`.
+fn flag_variable(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
 /// An option's value, or else that of its environment variable.

@@ -49,8 +49,11 @@
 #![forbid(unsafe_code)]
 
 mod launch;
+mod observing;
 
 pub use launch::{Launch, Provider, UnknownProvider, launch, launch_shared};
+#[doc(inline)]
+pub use observe;
 pub use rdma_fabric::{self as fabric, *};
 #[doc(inline)]
 pub use rma_lock as lock;

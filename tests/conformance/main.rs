@@ -22,10 +22,12 @@ mod providers;
 
 #[cfg(target_os = "linux")]
 use launched::Processes;
-use providers::{Jittered, Threads, Virtual};
+use providers::{Jittered, ObservedThreads, ObservedVirtual, Threads, Virtual};
 
 conformance!(threads, Threads);
 #[cfg(target_os = "linux")]
 conformance!(processes, Processes);
 conformance!(virt, Virtual);
 conformance!(virt_jittered, Jittered);
+conformance!(observed_threads, ObservedThreads);
+conformance!(observed_virt, ObservedVirtual);

@@ -1,6 +1,7 @@
 //! Real shared memory and virtual time, as the suite runs them. Ranks as processes: [`crate::launched`].
 
 use crate::suite::provider::{Case, Observed, Provider, Report};
+use onesided::observe::{Detail, Gathering};
 use std::time::Duration;
 use tofu2_sim::{
     shm,
@@ -24,6 +25,32 @@ pub(crate) struct Virtual;
 impl Provider for Virtual {
     fn run<P: Case>(ranks: usize, _: &str, _: u64, program: &P) -> Option<Report> {
         Some(simulate(&Job::new(&Platform::fx100(), ranks), ranks, program))
+    }
+}
+
+/// Ranks as threads whose fabric is wrapped to be observed: it keeps the contract that it passes on.
+pub(crate) struct ObservedThreads;
+
+impl Provider for ObservedThreads {
+    fn run<P: Case>(ranks: usize, test: &str, _: u64, program: &P) -> Option<Report> {
+        let program = Observed::new(program.clone(), ranks);
+        let gathering = Gathering::new(Detail::Trace, ranks);
+        let ended = shm::Threads::new(ranks).run(&gathering.watch(&program));
+        assert_eq!(gathering.records().len(), ranks, "{test}");
+        Some(program.report(ended.map(drop).map_err(|error| error.to_string())))
+    }
+}
+
+/// Virtual time, observed.
+pub(crate) struct ObservedVirtual;
+
+impl Provider for ObservedVirtual {
+    fn run<P: Case>(ranks: usize, test: &str, _: u64, program: &P) -> Option<Report> {
+        let program = Observed::new(program.clone(), ranks);
+        let gathering = Gathering::new(Detail::Trace, ranks);
+        let ended = Job::new(&Platform::fx100(), ranks).run(&gathering.watch(&program));
+        assert_eq!(gathering.records().len(), ranks, "{test}");
+        Some(program.report(ended.map(drop).map_err(|error| error.to_string())))
     }
 }
 

@@ -4,6 +4,7 @@ use crate::size;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use repro::{figures::Paper, lock_paper::Shapes};
 use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf};
+use tofu2_sim::shm::Bind;
 
 /// One-sided communication: start ranks, reproduce published figures.
 #[derive(Debug, Parser)]
@@ -84,6 +85,23 @@ pub(crate) struct Run {
     /// Ranks that call themselves one node, in rank order. Default: all of them.
     #[arg(long, value_name = "N")]
     pub(crate) ranks_per_node: Option<NonZeroUsize>,
+    /// Bind each rank to one CPU (core), or to those of a NUMA node (numa); `onesided info --ranks N` shows which.
+    #[arg(long, value_name = "none|core|numa", default_value = "none")]
+    pub(crate) bind: Bind,
+    /// Count operations, bytes and waits by rank and peer; a table on standard error at the end.
+    ///
+    /// Programs started by `onesided::launch` are counted. They run over a wrapped fabric then; without this and --trace
+    /// they run over the bare one.
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Write the counters as a JSON object; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write a trace for Perfetto (ui.perfetto.dev) or Chrome's viewer: operations and waits of each rank as slices.
+    ///
+    /// Each rank keeps its latest 100,000; how many earlier ones were dropped is told.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// The program and its arguments.
     #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
     pub(crate) program: Vec<OsString>,
@@ -91,6 +109,9 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
+    /// Show where `onesided run --bind` would put so many ranks. Default: as many as there are CPUs.
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) ranks: Option<NonZeroUsize>,
     /// As a JSON object.
     #[arg(long)]
     pub(crate) json: bool,

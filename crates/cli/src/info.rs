@@ -1,6 +1,6 @@
 //! `onesided info`.
 
-use crate::arguments::Info;
+use crate::{arguments::Info, placement};
 use rdma_fabric::{Caps, Existing, PutOrder};
 use repro::platforms;
 use serde::Serialize;
@@ -22,6 +22,9 @@ rdma_fabric::program! {
 #[derive(Debug, Serialize)]
 struct Report {
     machine: Machine,
+    /// Missing where the system does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    placement: Option<placement::Report>,
     shared_memory: SharedMemory,
     platforms: Vec<Platform>,
 }
@@ -73,7 +76,8 @@ struct Constant {
 
 /// Print it.
 pub(crate) fn info(options: &Info) -> Result<ExitCode, Box<dyn Error>> {
-    let report = Report { machine: machine(), shared_memory: shared_memory()?, platforms: modelled() };
+    let placement = placement::report(options.ranks.map(usize::from));
+    let report = Report { machine: machine(), placement, shared_memory: shared_memory()?, platforms: modelled() };
     let text = if options.json { serde_json::to_string_pretty(&report)? + "\n" } else { readable(&report)? };
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -173,6 +177,10 @@ fn readable(report: &Report) -> Result<String, std::fmt::Error> {
             ("kernel", format!("{}, {}", machine.kernel.as_deref().unwrap_or("unknown"), machine.architecture)),
         ],
     )?;
+    if let Some(placement) = &report.placement {
+        let lines = placement.lines();
+        section("Placement", &lines.iter().map(|(name, value)| (name.as_str(), value.clone())).collect::<Vec<_>>())?;
+    }
     section(
         "Shared-memory provider",
         &[
@@ -214,7 +222,8 @@ mod tests {
     #[test]
     fn both_forms_name_every_constant_and_capability() {
         let shared_memory = shared_memory().expect("threads can be ranks");
-        let report = Report { machine: machine(), shared_memory, platforms: modelled() };
+        let report =
+            Report { machine: machine(), placement: placement::report(None), shared_memory, platforms: modelled() };
         let (text, json) = (readable(&report).expect("text"), serde_json::to_string(&report).expect("plain data"));
         for constant in report.platforms.iter().flat_map(|platform| &platform.constants) {
             assert!(text.contains(constant.name) && json.contains(constant.name), "{}", constant.name);

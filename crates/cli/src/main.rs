@@ -4,6 +4,7 @@
 
 mod arguments;
 mod info;
+mod placement;
 mod reproduce;
 mod size;
 mod start;

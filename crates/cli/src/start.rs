@@ -1,6 +1,7 @@
 //! `onesided run`.
 
 use crate::arguments::Run;
+use observe::Wanted;
 use std::{error::Error, process::ExitCode};
 use tofu2_sim::shm::Launcher;
 
@@ -8,14 +9,25 @@ use tofu2_sim::shm::Launcher;
 pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
     let mut program = options.program.into_iter();
     let executable = program.next().ok_or("no program given")?;
-    let mut launcher = Launcher::new(options.ranks.get());
+    let mut launcher = Launcher::new(options.ranks.get()).bind(options.bind);
     if let Some(bytes) = options.segment_bytes {
         launcher = launcher.segment_bytes(bytes);
     }
     if let Some(ranks) = options.ranks_per_node {
         launcher = launcher.ranks_per_node(ranks.get());
     }
-    let code = launcher.command(executable, program).run()?;
+    launcher = launcher.command(executable, program);
+    let wanted = Wanted { stats: options.stats, json: options.json, trace: options.trace };
+    let (ended, told) = wanted.of_processes(options.ranks.get(), |variable| match variable {
+        Some((name, value)) => launcher.env(name, value).run(),
+        None => launcher.run(),
+    })?;
+    let code = ended?;
+    if let Err(error) = told {
+        eprintln!("error: {error}");
+        // The job's own failure says more.
+        return Ok(ExitCode::from(u8::try_from(code.max(1)).unwrap_or(1)));
+    }
     // What does not fit an exit code is still a failure.
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }

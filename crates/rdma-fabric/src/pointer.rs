@@ -70,6 +70,12 @@ macro_rules! pointer {
             pub fn addr(&self) -> RemoteAddr {
                 self.loc.addr()
             }
+
+            /// The same place for another fabric with the same locations: a wrapper of this one, or what it wraps.
+            #[inline]
+            pub fn through<G: Fabric<Loc = F::Loc>>(&self) -> $name<G, $elem> {
+                $name { loc: self.loc.clone(), $($field: self.$field,)* element: PhantomData }
+            }
         }
     };
 }

@@ -1,6 +1,6 @@
 //! The job's control block: who runs, who left, who was lost, and how symmetric allocations stand.
 
-use super::{layout, mapping::Mapping};
+use super::{executor, layout, mapping::Mapping};
 use core::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
@@ -80,6 +80,7 @@ impl Control {
             (layout::HEAP_BYTES, plan.heap_bytes as u64),
             (layout::RANKS_PER_NODE, plan.ranks_per_node as u64),
             (layout::START, plan.start_ns),
+            (layout::CROWDED, u64::from(plan.ranks > executor::cpus())),
         ];
         for (at, value) in words {
             memory.word(at).store(value, Relaxed);

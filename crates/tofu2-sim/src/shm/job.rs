@@ -2,7 +2,7 @@
 
 use super::{
     control::{Control, Plan, State},
-    doorbell, executor,
+    doorbell,
     existing::Adopted,
     inside::{self, Id},
     layout,
@@ -59,12 +59,13 @@ impl Job {
         if !doorbell::register_process() {
             control.word(layout::NO_HEAVY_BARRIER).store(1, Relaxed);
         }
+        let crowded = control.word(layout::CROWDED).load(Relaxed) != 0;
         Job {
             control,
             plan,
             segments,
             start,
-            crowded: plan.ranks > executor::cpus(),
+            crowded,
             adopted: Mutex::default(),
             #[cfg(target_os = "linux")]
             peers: None,
@@ -241,6 +242,7 @@ impl Job {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use crate::shm::executor;
 
     const DEAD: Rank = Rank::new(1);
 
@@ -302,5 +304,19 @@ mod tests {
         job.ended(DEAD, true);
         assert!(!job.is_lost(DEAD));
         assert_eq!(job.outlook(Rank::new(0), &Deps::One(DEAD)), Err(FabricError::PeersLeft));
+    }
+
+    #[test]
+    fn who_started_the_job_says_whether_it_is_crowded() {
+        let cpus = executor::cpus();
+        for (ranks, crowded) in [(1, false), (cpus, false), (cpus + 1, true)] {
+            let plan = Plan { ranks, ranks_per_node: ranks, heap_bytes: 1 << 16, start_ns: 0 };
+            let job = Job::of_threads(plan).unwrap();
+            assert_eq!(job.crowded, crowded, "{ranks} ranks on {cpus} CPUs");
+            // What a rank finds that is bound, and so sees fewer CPUs: not its own count decides.
+            job.control.word(layout::CROWDED).store(u64::from(!crowded), Relaxed);
+            let found = Job::new(job.control.clone(), plan, Box::default(), Instant::now());
+            assert_eq!(found.crowded, !crowded);
+        }
     }
 }

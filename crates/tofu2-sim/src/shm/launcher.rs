@@ -1,6 +1,6 @@
 //! Jobs whose ranks are processes, as users see them.
 
-use super::{endpoint::Endpoint, threads::DEFAULT_SEGMENT_BYTES};
+use super::{endpoint::Endpoint, placement::Bind, threads::DEFAULT_SEGMENT_BYTES};
 use crate::JobError;
 use core::time::Duration;
 use rdma_fabric::FabricError;
@@ -24,6 +24,7 @@ pub struct Launcher {
     pub(super) discard_stdout: bool,
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) command: Option<(OsString, Vec<OsString>)>,
+    pub(super) bind: Bind,
 }
 
 impl Launcher {
@@ -37,6 +38,7 @@ impl Launcher {
             discard_stdout: false,
             environment: Vec::new(),
             command: None,
+            bind: Bind::None,
         }
     }
 
@@ -86,6 +88,13 @@ impl Launcher {
         self
     }
 
+    /// Which CPUs each rank may use, of those that the calling thread may. Its threads and children inherit them.
+    #[must_use]
+    pub fn bind(mut self, bind: Bind) -> Self {
+        self.bind = bind;
+        self
+    }
+
     /// Run the job to its end; its exit code: 0 if all ranks ended with 0, else that of the rank that failed first, 128 +
     /// signal if a signal ended it.
     ///
@@ -100,7 +109,7 @@ impl Launcher {
     /// # Errors
     /// [`JobError::Fabric`] if the job could not be started: [`FabricError::Setting`] for what was asked for,
     /// [`FabricError::System`] for what the operating system refuses, [`FabricError::Unsupported`] where there is no
-    /// Linux. No process is left then.
+    /// Linux, or for [`Bind::Numa`] where the system tells no nodes. No process is left then.
     pub fn run(&self) -> Result<i32, JobError> {
         #[cfg(target_os = "linux")]
         return super::processes::run(self);

@@ -68,6 +68,8 @@ pub(super) const RANKS_PER_NODE: usize = 24;
 pub(super) const START: usize = 32;
 /// `u64`, not 0 if some process of the job can't be reached by a process-wide barrier.
 pub(super) const NO_HEAVY_BARRIER: usize = 40;
+/// `u64`, not 0 if the job has more ranks than CPUs. Who started it says so: a bound rank sees only its own CPUs.
+pub(super) const CROWDED: usize = 56;
 /// `u64`, number of changes of any rank's state.
 pub(super) const CHANGES: usize = CACHE_LINE;
 /// `u64`, 1 + the rank that was lost first, or 0.
@@ -102,7 +104,7 @@ const SIDE: usize = SIDE_DROPPED + SYMMETRIC_SLOTS / 8;
 pub(super) const CARD: usize = CARD_SIDES[1] + SIDE;
 
 /// What [`MAGIC`] holds: name, version and line length of this layout.
-pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x03\0") | (CACHE_LINE.ilog2() as u64) << 56;
+pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x04\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
 /// Whether [`PAGE`] suits a system with pages of `bytes` bytes.
 ///
@@ -118,7 +120,7 @@ pub(super) fn check_page(bytes: usize) -> Result<(), rdma_fabric::FabricError> {
 }
 
 // Words of one line stay in it, and nothing overlaps.
-const _: () = assert!(WATCH + 8 <= CACHE_LINE && RANKS + 8 <= CACHE_LINE && CARD_ENDED + 8 <= CACHE_LINE);
+const _: () = assert!(WATCH + 8 <= CACHE_LINE && CROWDED + 8 <= CACHE_LINE && CARD_ENDED + 8 <= CACHE_LINE);
 const _: () = assert!(RING_TAIL + CACHE_LINE <= TABLE && SIDE_VERDICT + 8 <= CACHE_LINE);
 const _: () = assert!(RING_CAPACITY.is_power_of_two() && PAGE.is_multiple_of(CACHE_LINE));
 

@@ -39,6 +39,7 @@ mod mapping;
 mod notice_ring;
 mod own;
 mod place;
+mod placement;
 #[cfg(target_os = "linux")]
 mod processes;
 mod regions;
@@ -53,4 +54,5 @@ pub use existing::existing_of_processes;
 pub use launcher::{JOB_VARIABLE, Launcher};
 pub use own::Region;
 pub use place::Place;
+pub use placement::{Bind, Cache, Cpu, Placement, UnknownBind};
 pub use threads::{DEFAULT_SEGMENT_BYTES, Threads, run_rank, run_rank_with};

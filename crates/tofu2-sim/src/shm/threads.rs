@@ -6,6 +6,7 @@ use super::{
     executor::block_on,
     job::Job,
     own::Pages,
+    placement::{self, Bind, affinity},
 };
 use crate::JobError;
 use rdma_fabric::{FabricError, Program, ProgramResult, Rank};
@@ -37,12 +38,13 @@ pub struct Threads {
     ranks: usize,
     segment_bytes: usize,
     ranks_per_node: Option<usize>,
+    bind: Bind,
 }
 
 impl Threads {
     /// `ranks` ranks with [`DEFAULT_SEGMENT_BYTES`] each, all on node 0.
     pub fn new(ranks: usize) -> Self {
-        Threads { ranks, segment_bytes: DEFAULT_SEGMENT_BYTES, ranks_per_node: None }
+        Threads { ranks, segment_bytes: DEFAULT_SEGMENT_BYTES, ranks_per_node: None, bind: Bind::None }
     }
 
     /// Bytes that each rank can register.
@@ -56,6 +58,13 @@ impl Threads {
     #[must_use]
     pub fn ranks_per_node(mut self, ranks: usize) -> Self {
         self.ranks_per_node = Some(ranks);
+        self
+    }
+
+    /// Which CPUs each rank's thread may use, of those that the calling thread may.
+    #[must_use]
+    pub fn bind(mut self, bind: Bind) -> Self {
+        self.bind = bind;
         self
     }
 
@@ -81,7 +90,9 @@ impl Threads {
             heap_bytes: self.segment_bytes,
             start_ns: 0,
         };
-        let job = Job::of_threads(plan.checked()?)?;
+        let plan = plan.checked()?;
+        let bound = placement::of_job(self.bind, self.ranks)?;
+        let job = Job::of_threads(plan)?;
         let ranks = || (0..self.ranks as u32).map(Rank::new);
         // All or none: a rank without a thread would be waited for.
         let endpoints = ranks()
@@ -100,7 +111,12 @@ impl Threads {
                 // So that a closure dropped for want of a thread publishes nothing.
                 let kept = endpoint.clone();
                 let builder = thread::Builder::new().name(rank.to_string());
-                match builder.spawn_scoped(scope, move || run_rank_with(endpoint, body)) {
+                let cpus = bound.get(rank.index());
+                let run = move |endpoint| {
+                    cpus.map_or(Ok(()), |cpus| affinity::bind_this_thread(cpus))?;
+                    body(endpoint)
+                };
+                match builder.spawn_scoped(scope, move || run_rank_with(endpoint, run)) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
                         kept.job().publish(rank, State::Lost);

@@ -6,10 +6,12 @@
 
 #![allow(unsafe_code)]
 
+use super::super::placement::affinity;
 use rustix::{
     fs,
     io::{Errno, FdFlags, fcntl_setfd},
     process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal},
+    thread::sched_setaffinity,
 };
 use std::{
     os::fd::{FromRawFd, OwnedFd, RawFd},
@@ -42,18 +44,22 @@ impl NoOwnFiles {
 /// What the names of all our memory files start with.
 pub(super) const FILE_PREFIX: &str = "onesided-";
 
-/// Let `command`'s process have `files` and its `own` one under the same numbers, and be killed when this thread ends.
-pub(super) fn pass_on(command: &mut Command, files: Arc<[OwnedFd]>, own: OwnedFd) {
+/// Let `command`'s process have `files` and its `own` one under the same numbers, run on `cpus` only, and be killed when
+/// this thread ends.
+pub(super) fn pass_on(command: &mut Command, files: Arc<[OwnedFd]>, own: OwnedFd, cpus: Option<affinity::Set>) {
     let launcher = getpid();
     // SAFETY: between fork and exec the closure only makes system calls; it neither allocates nor locks.
-    unsafe { command.pre_exec(move || prepare(launcher, &files, &own).map_err(Into::into)) };
+    unsafe { command.pre_exec(move || prepare(launcher, &files, &own, cpus.as_ref()).map_err(Into::into)) };
 }
 
-fn prepare(launcher: Pid, files: &[OwnedFd], own: &OwnedFd) -> Result<(), Errno> {
+fn prepare(launcher: Pid, files: &[OwnedFd], own: &OwnedFd, cpus: Option<&affinity::Set>) -> Result<(), Errno> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(launcher) {
         // It died before the line above: nobody will send the signal.
         return Err(Errno::SRCH);
+    }
+    if let Some(cpus) = cpus {
+        sched_setaffinity(None, cpus)?;
     }
     files.iter().chain([own]).try_for_each(|file| fcntl_setfd(file, FdFlags::empty()))
 }

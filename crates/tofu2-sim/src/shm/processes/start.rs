@@ -6,6 +6,7 @@ use super::super::{
     launcher::{JOB_VARIABLE, Launcher},
     layout,
     mapping::Mapping,
+    placement::{self, affinity},
 };
 use super::{
     inherit::{self, FILE_PREFIX},
@@ -50,6 +51,7 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
         start_ns: monotonic_ns(),
     }
     .checked()?;
+    let bound = placement::of_job(launcher.bind, plan.ranks)?;
     // Before any child exists, so that no signal leaves one behind.
     let signals = Signals::catch()?;
     let Created { job, files, outboxes } = create(plan)?;
@@ -74,13 +76,19 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
         if rank > 0 {
             command.stdin(Stdio::null());
         }
-        inherit::pass_on(&mut command, files.clone(), outbox);
+        let cpus = bound.get(rank);
+        inherit::pass_on(&mut command, files.clone(), outbox, cpus.map(|cpus| affinity::set_of(cpus)));
         let child = command.spawn().map_err(|error| match Errno::from_io_error(&error) {
             // Not the command's fault.
             Some(errno @ (Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE)) => refused("spawn")(errno),
             _ => FabricError::Setting {
                 name: "command",
-                problem: format!("{} can't be run as rank {rank}: {error}", program.display()),
+                problem: match cpus {
+                    None => format!("{} can't be run as rank {rank}: {error}", program.display()),
+                    Some(cpus) => {
+                        format!("{} can't be run as rank {rank} on CPUs {cpus:?}: {error}", program.display())
+                    }
+                },
             },
         })?;
         supervisor.add(process(rank, child)?);

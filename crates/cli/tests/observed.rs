@@ -1,0 +1,344 @@
+//! Observed and bound jobs, as people start them. This program plays two parts: with `program NAME` it is a rank, or
+//! starts ranks; without, it is the test, which runs itself under the command and by itself.
+
+#[cfg(not(target_os = "linux"))]
+fn main() {}
+
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some("program") => programs::main(&arguments[1]),
+        _ => cases::main(&arguments),
+    }
+}
+
+/// What the ranks run.
+#[cfg(target_os = "linux")]
+mod programs {
+    use onesided::{Amo, Deps, Group, Rank, Region, RegionAccess, op::Nop};
+    use std::process::ExitCode;
+
+    pub(super) fn main(name: &str) -> ExitCode {
+        match name {
+            "known" => onesided::launch(known {}),
+            "dying" => onesided::launch(dying {}),
+            "failing" => onesided::launch(failing {}),
+            "where" => onesided::launch(place {}),
+            "shared" => onesided::launch_shared(|_| Ok(())),
+            _ => ExitCode::from(64),
+        }
+    }
+
+    onesided::program! {
+        /// Two ranks do a known number of everything to each other.
+        async fn known<F>(fabric: F) -> () {
+            let mut world = Group::world(&fabric).await?;
+            let window = fabric.alloc_symmetric(64).await?;
+            let other = Rank::new(1 - fabric.rank().number());
+            let pair = fabric.remote_span::<u64>(window.at(other, 0), 2)?;
+            let word = fabric.remote_word::<u64>(window.at(other, 32))?;
+            for _ in 0..3 {
+                fabric.put(&pair, [1, 2]).await?;
+            }
+            for _ in 0..2 {
+                fabric.get_word(&word).await?;
+            }
+            let amos = [Amo::Add(1), Amo::Add(1), Amo::Add(1), Amo::Add(1), Amo::Swap(3), Amo::Or(1), Amo::And(1), Amo::Xor(1)];
+            let swaps = [Amo::CompareSwap { expected: 0, new: 1 }, Amo::CompareSwap { expected: 7, new: 1 }];
+            for amo in amos.into_iter().chain(swaps) {
+                fabric.atomic(&word, amo).await?;
+            }
+            fabric.post(Nop).await?.await?;
+            fabric.flush(other).await?;
+            fabric.flush(other).await?;
+            fabric.flush_all().await?;
+            let single = fabric.remote_span::<u64>(window.at(other, 48), 1)?;
+            for number in 0..5 {
+                fabric.put_notify(&single, vec![number], number).await?;
+            }
+            for number in 0..5 {
+                assert_eq!(fabric.next_notice(Deps::One(other)).await?.data, number);
+            }
+            // One flush, one put of 8 bytes, one wait for a word.
+            Ok(world.barrier().await?)
+        }
+    }
+
+    onesided::program! {
+        /// Rank 1 dies in the midst of it.
+        async fn dying<F>(fabric: F) -> () {
+            let window = fabric.alloc_symmetric(8).await?;
+            if fabric.rank() == Rank::new(1) {
+                std::process::abort();
+            }
+            fabric.wait_until(&window.word::<u64>(&fabric, 0)?, Deps::All, |value| value == 1).await?;
+            Ok(())
+        }
+    }
+
+    onesided::program! {
+        /// Both ranks fail after one atomic on themselves.
+        async fn failing<F>(fabric: F) -> () {
+            let window = fabric.alloc(8)?;
+            fabric.fetch_add(&fabric.remote_word::<u64>(window.at(fabric.rank(), 0))?, 1).await?;
+            Err("as it should".into())
+        }
+    }
+
+    onesided::program! {
+        /// Each rank tells where it may run.
+        async fn place<F>(fabric: F) -> () {
+            let status = std::fs::read_to_string("/proc/thread-self/status")?;
+            let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
+            println!("{} {}", fabric.rank().number(), line.trim());
+            Ok(())
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod cases {
+    use serde_json::{Value, json};
+    use std::{
+        path::Path,
+        process::{Command, ExitCode, Output, Stdio},
+        time::{Duration, Instant},
+    };
+
+    /// Far more than ten times what the slowest job takes.
+    const HANG: Duration = Duration::from_secs(20);
+
+    pub(super) fn main(filters: &[String]) -> ExitCode {
+        let cases: [(&str, fn()); 8] = [
+            ("counts_are_exact", counts_are_exact),
+            ("a_table_is_printed_for_people", a_table_is_printed_for_people),
+            ("traces_hold_every_operation", traces_hold_every_operation),
+            ("virtual_time_is_not_changed", virtual_time_is_not_changed),
+            ("the_dead_are_missing_and_nothing_is_left", the_dead_are_missing_and_nothing_is_left),
+            ("who_fails_is_counted", who_fails_is_counted),
+            ("what_cannot_be_observed_is_told", what_cannot_be_observed_is_told),
+            ("ranks_run_where_they_are_bound", ranks_run_where_they_are_bound),
+        ];
+        let filters: Vec<&String> = filters.iter().filter(|filter| !filter.starts_with('-')).collect();
+        for (name, case) in cases {
+            if filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str())) {
+                case();
+                println!("test {name} ... ok");
+            }
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn own() -> String {
+        std::env::current_exe().expect("own path").to_str().expect("a plain path").to_owned()
+    }
+
+    /// `onesided run <options> -n 2 -- <this program> program <name>`.
+    fn run(options: &[&str], name: &str, directory: &Path) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onesided"));
+        command.arg("run").args(options).args(["-n", "2", "--", &own(), "program", name]);
+        end(command.env("TMPDIR", directory))
+    }
+
+    /// This program launches its ranks itself.
+    fn launched(name: &str, options: &[&str]) -> Output {
+        end(Command::new(own()).args(["program", name, "--ranks", "2"]).args(options))
+    }
+
+    /// What it left behind, which is less than a pipe holds.
+    fn end(command: &mut Command) -> Output {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary was built");
+        let started = Instant::now();
+        while child.try_wait().expect("a child").is_none() {
+            if started.elapsed() > HANG {
+                child.kill().expect("to end it");
+                panic!("hangs: {:?}", child.wait_with_output());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        child.wait_with_output().expect("a child")
+    }
+
+    fn text(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    /// A fresh place for temporary files.
+    fn directory() -> tempfile::TempDir {
+        tempfile::tempdir().expect("a temporary directory")
+    }
+
+    fn is_empty(directory: &Path) -> bool {
+        std::fs::read_dir(directory).expect("a directory").next().is_none()
+    }
+
+    fn counts_are_exact() {
+        let directory = directory();
+        let output = run(&["--json", "-"], "known", directory.path());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let counts: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+        assert_eq!((&counts["ranks"], &counts["missing"]), (&json!(2), &json!([])));
+        for rank in [0, 1] {
+            let mine = &counts["by_rank"][rank];
+            let peers = mine["peers"].as_array().expect("an array");
+            assert_eq!((peers.len(), &peers[0]["peer"]), (1, &json!(1 - rank)), "{mine}");
+            let expected = json!({
+                "puts": 9, "put_bytes": 3 * 16 + 5 * 8 + 8, "gets": 2, "get_bytes": 16,
+                "atomics": { "add": 4, "swap": 1, "compare_swap": 2, "or": 1, "and": 1, "xor": 1 },
+                "notices_sent": 5, "notices_taken": 5, "flushes": 3, "full": 0,
+            });
+            for (name, value) in expected.as_object().expect("an object") {
+                assert_eq!(&peers[0][name], value, "{name} of rank {rank}");
+            }
+            // And the flush of all.
+            assert_eq!(
+                (&mine["total"]["flushes"], &mine["nops"], &mine["word_waits"]),
+                (&json!(4), &json!(1), &json!(1))
+            );
+        }
+        assert!(is_empty(directory.path()), "the records are removed");
+    }
+
+    fn a_table_is_printed_for_people() {
+        let output = run(&["--stats"], "known", directory().path());
+        let (out, table) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success() && out.is_empty(), "{out}{table}");
+        let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+        let all = rows.iter().find(|row| row.first() == Some(&"all")).unwrap_or_else(|| panic!("no sum in {table}"));
+        assert_eq!(all[1..5], ["18", "192", "4", "32"], "{table}");
+        let plain = run(&[], "known", directory().path());
+        assert!(plain.status.success() && plain.stderr.is_empty() && plain.stdout.is_empty());
+    }
+
+    fn slices(trace: &Value, rank: u32, name: &str) -> usize {
+        let events = trace["traceEvents"].as_array().expect("an array");
+        events.iter().filter(|event| event["ph"] == "X" && event["pid"] == rank && event["name"] == name).count()
+    }
+
+    fn traces_hold_every_operation() {
+        let directory = directory();
+        let file = directory.path().join("trace.json");
+        let path = file.to_str().expect("a plain path");
+        let temporary = self::directory();
+        let starts: [&dyn Fn() -> Output; 4] = [
+            &|| run(&["--trace", path], "known", temporary.path()),
+            &|| launched("known", &["--trace", path]),
+            &|| launched("known", &["--trace", path, "--fabric", "threads"]),
+            &|| launched("known", &["--trace", path, "--fabric", "virt"]),
+        ];
+        for (start, name) in starts.iter().zip(["run", "processes", "threads", "virt"]) {
+            let output = start();
+            let said = text(&output.stderr);
+            assert!(output.status.success() && said.contains("trace: "), "{name}: {said}");
+            let written = std::fs::read(&file).expect("the trace");
+            std::fs::remove_file(&file).expect("it can be removed");
+            let trace: Value = serde_json::from_slice(&written).expect("JSON");
+            for rank in [0, 1] {
+                let kinds = [
+                    "put",
+                    "put with notice",
+                    "get",
+                    "fetch-add",
+                    "compare-swap",
+                    "notice",
+                    "flush",
+                    "nop",
+                    "wait for word",
+                ];
+                let counted = kinds.map(|kind| slices(&trace, rank, kind));
+                assert_eq!(counted, [4, 5, 2, 4, 2, 5, 4, 1, 1], "{name}, rank {rank}");
+            }
+            let events = trace["traceEvents"].as_array().expect("an array");
+            let of_phase = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
+            assert_eq!((of_phase("s"), of_phase("f")), (10, 10), "{name}: an arrow for each notice");
+            let get = events.iter().find(|event| event["name"] == "get").expect("a get");
+            assert_eq!((&get["args"]["bytes"], &get["args"]["offset"]), (&json!(8), &json!(32)), "{name}: {get}");
+            assert!(get["ts"].is_f64() && get["dur"].is_f64() && get["args"]["peer"].is_u64(), "{name}: {get}");
+            assert_eq!(trace["otherData"], json!({ "ranks": 2, "missing": [], "dropped": 0 }), "{name}");
+        }
+        assert!(is_empty(temporary.path()), "the records are removed");
+    }
+
+    fn virtual_time_is_not_changed() {
+        let told = |options: &[&str]| {
+            let output = launched("known", &[&["--fabric", "virt"], options].concat());
+            let said = text(&output.stderr);
+            said.lines().find(|line| line.starts_with("virtual time")).expect("the hash of the run").to_owned()
+        };
+        assert_eq!(told(&[]), told(&["--stats"]));
+    }
+
+    fn the_dead_are_missing_and_nothing_is_left() {
+        let directory = directory();
+        let output = run(&["--stats", "--json", "-"], "dying", directory.path());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(128 + 6), "{said}");
+        assert!(said.contains("no record of rank 1: killed"), "{said}");
+        let counts: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+        assert_eq!(counts["missing"], json!([1]));
+        assert_eq!((&counts["by_rank"][0]["rank"], &counts["by_rank"][0]["word_waits"]), (&json!(0), &json!(1)));
+        assert!(is_empty(directory.path()), "the records are removed");
+    }
+
+    fn who_fails_is_counted() {
+        let output = run(&["--json", "-"], "failing", directory().path());
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        let counts: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+        assert_eq!((&counts["missing"], &counts["total"]["atomics"]["add"]), (&json!([]), &json!(2)));
+    }
+
+    fn what_cannot_be_observed_is_told() {
+        let output = run(&["--stats"], "shared", directory().path());
+        let said = text(&output.stderr);
+        assert!(
+            output.status.success() && said.contains("not observed") && said.contains("no rank left a record"),
+            "{said}"
+        );
+        let output = launched("shared", &["--stats", "--fabric", "threads"]);
+        let said = text(&output.stderr);
+        assert!(output.status.success() && said.contains("not observed"), "{said}");
+        let output = run(&["--trace", "/nonexistent/trace.json"], "known", directory().path());
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains("/nonexistent/trace.json"), "{said}");
+    }
+
+    /// What `place` printed, by rank.
+    fn places(output: &Output) -> Vec<String> {
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let out = text(&output.stdout);
+        let mut lines: Vec<&str> = out.lines().collect();
+        lines.sort_unstable();
+        lines.iter().map(|line| line.split_once(' ').expect("rank and CPUs").1.to_owned()).collect()
+    }
+
+    fn ranks_run_where_they_are_bound() {
+        let info = Command::new(env!("CARGO_BIN_EXE_onesided")).args(["info", "--json", "--ranks", "2"]).output();
+        let info: Value = serde_json::from_slice(&info.expect("the binary was built").stdout).expect("JSON");
+        let placement = &info["placement"];
+        let announced: Vec<String> =
+            placement["bind_core"].as_array().expect("an array").iter().map(Value::to_string).collect();
+        assert_eq!(announced.len(), 2, "{placement}");
+        assert_eq!(places(&run(&["--bind", "core"], "where", directory().path())), announced);
+        assert_eq!(places(&launched("where", &["--bind", "core"])), announced);
+        assert_eq!(places(&launched("where", &["--bind", "core", "--fabric", "threads"])), announced);
+
+        let unbound = places(&run(&[], "where", directory().path()));
+        let numa = run(&["--bind", "numa"], "where", directory().path());
+        match placement["bind_numa"].as_array() {
+            Some(ranks) => {
+                let nodes = placement["cpus"].as_array().expect("an array").iter().map(|cpu| cpu["numa"].as_u64());
+                let nodes: std::collections::BTreeSet<_> = nodes.collect();
+                let places = places(&numa);
+                assert_eq!(places.len(), ranks.len());
+                // All CPUs are in one node on most machines.
+                assert!(nodes.len() > 1 || places == unbound, "{places:?} and not {unbound:?}");
+            }
+            None => {
+                println!("skipped: the system tells no NUMA nodes, so ranks can't be bound to them");
+                assert!(text(&numa.stderr).contains("NUMA"), "{}", text(&numa.stderr));
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Counters of one rank, and their sums.
+
+use rdma_fabric::Amo;
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, ops::AddAssign};
+
+/// Atomics by what they do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Atomics {
+    /// Fetch-and-add.
+    pub add: u64,
+    /// Fetch-and-store.
+    pub swap: u64,
+    /// Compare-and-swap.
+    pub compare_swap: u64,
+    /// Or.
+    pub or: u64,
+    /// And.
+    pub and: u64,
+    /// Exclusive or.
+    pub xor: u64,
+}
+
+impl Atomics {
+    /// The counter of operations like `amo`.
+    pub(crate) fn of<W>(&mut self, amo: &Amo<W>) -> &mut u64 {
+        match amo {
+            Amo::Add(_) => &mut self.add,
+            Amo::Swap(_) => &mut self.swap,
+            Amo::CompareSwap { .. } => &mut self.compare_swap,
+            Amo::Or(_) => &mut self.or,
+            Amo::And(_) => &mut self.and,
+            Amo::Xor(_) => &mut self.xor,
+        }
+    }
+
+    /// Names and counts.
+    pub fn by_kind(&self) -> [(&'static str, u64); 6] {
+        let Atomics { add, swap, compare_swap, or, and, xor } = *self;
+        [("add", add), ("swap", swap), ("cas", compare_swap), ("or", or), ("and", and), ("xor", xor)]
+    }
+
+    /// All of them.
+    pub fn sum(&self) -> u64 {
+        self.by_kind().iter().map(|(_, count)| count).sum()
+    }
+}
+
+impl AddAssign for Atomics {
+    fn add_assign(&mut self, other: Self) {
+        self.add += other.add;
+        self.swap += other.swap;
+        self.compare_swap += other.compare_swap;
+        self.or += other.or;
+        self.and += other.and;
+        self.xor += other.xor;
+    }
+}
+
+/// Futures of the fabric that were not done when they were first polled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    /// How many.
+    pub count: u64,
+    /// How long together, in nanoseconds. Waits of joined futures overlap.
+    pub total_ns: u64,
+    /// The longest, in nanoseconds.
+    pub longest_ns: u64,
+}
+
+impl Waits {
+    pub(crate) fn note(&mut self, ns: u64) {
+        *self += Waits { count: 1, total_ns: ns, longest_ns: ns };
+    }
+}
+
+impl AddAssign for Waits {
+    fn add_assign(&mut self, other: Self) {
+        self.count += other.count;
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+    }
+}
+
+/// What a wait was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitKind {
+    /// A word of own memory.
+    Word,
+    /// A notice.
+    Notice,
+    /// Room in an own queue or a target's notice queue.
+    Room,
+    /// A flush.
+    Flush,
+    /// A posted operation.
+    Operation,
+    /// Symmetric allocation, or the end of operations inside a region.
+    Registration,
+}
+
+impl WaitKind {
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            WaitKind::Word => "word",
+            WaitKind::Notice => "notice",
+            WaitKind::Room => "room",
+            WaitKind::Flush => "flush",
+            WaitKind::Operation => "operation",
+            WaitKind::Registration => "registration",
+        }
+    }
+}
+
+/// What one rank did, to one peer or altogether.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Puts posted.
+    pub puts: u64,
+    /// Their bytes.
+    pub put_bytes: u64,
+    /// Gets posted.
+    pub gets: u64,
+    /// Their bytes.
+    pub get_bytes: u64,
+    /// Atomics posted.
+    pub atomics: Atomics,
+    /// Puts with a notice; they are in `puts`, too.
+    pub notices_sent: u64,
+    /// Notices of the peer that were taken.
+    pub notices_taken: u64,
+    /// Flushes of the peer.
+    pub flushes: u64,
+    /// Postings that found no room, and came back.
+    pub full: u64,
+    /// Waits for the peer: those whose only dependency it was, that a notice of its ended, and for its operations.
+    pub waits: Waits,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.puts += other.puts;
+        self.put_bytes += other.put_bytes;
+        self.gets += other.gets;
+        self.get_bytes += other.get_bytes;
+        self.atomics += other.atomics;
+        self.notices_sent += other.notices_sent;
+        self.notices_taken += other.notices_taken;
+        self.flushes += other.flushes;
+        self.full += other.full;
+        self.waits += other.waits;
+    }
+}
+
+/// [`Counts`] with one peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PeerCounts {
+    /// The peer; it may be the rank itself.
+    pub peer: u32,
+    /// What was done to it.
+    #[serde(flatten)]
+    pub counts: Counts,
+}
+
+/// Counters of one rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankCounts {
+    /// By peer; those without any contact are not there.
+    pub peers: BTreeMap<u32, Counts>,
+    /// What concerns no single peer: flushes of all, waits for several.
+    pub nobody: Counts,
+    /// Operations that do nothing.
+    pub nops: u64,
+    /// Waits for words that began, whether or not they had to wait.
+    pub word_waits: u64,
+    /// All waits, by what they were for.
+    pub waits: BTreeMap<WaitKind, Waits>,
+}
+
+impl RankCounts {
+    /// The counters with `peer`.
+    pub(crate) fn with(&mut self, peer: Option<u32>) -> &mut Counts {
+        match peer {
+            Some(peer) => self.peers.entry(peer).or_default(),
+            None => &mut self.nobody,
+        }
+    }
+
+    /// All peers together.
+    pub fn total(&self) -> Counts {
+        let mut total = self.nobody;
+        self.peers.values().for_each(|&counts| total += counts);
+        total
+    }
+
+    /// One line for each peer, in rank order.
+    pub fn by_peer(&self) -> impl Iterator<Item = PeerCounts> + Clone + '_ {
+        self.peers.iter().map(|(&peer, &counts)| PeerCounts { peer, counts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_add_and_keep_the_longest_wait() {
+        let mut rank = RankCounts::default();
+        rank.with(Some(3)).puts = 2;
+        rank.with(Some(3)).waits.note(500);
+        rank.with(Some(1)).puts = 5;
+        rank.with(Some(1)).waits.note(900);
+        rank.with(None).flushes = 1;
+        *rank.with(Some(1)).atomics.of(&Amo::Xor(1u64)) += 4;
+        let total = rank.total();
+        assert_eq!((total.puts, total.flushes, total.atomics.sum(), total.atomics.xor), (7, 1, 4, 4));
+        assert_eq!(total.waits, Waits { count: 2, total_ns: 1400, longest_ns: 900 });
+        assert_eq!(rank.by_peer().map(|line| line.peer).collect::<Vec<_>>(), [1, 3]);
+    }
+
+    #[test]
+    fn every_atomic_has_a_counter_of_its_own() {
+        let mut atomics = Atomics::default();
+        let all = [Amo::Add(1u64), Amo::Swap(1), Amo::CompareSwap { expected: 0, new: 1 }];
+        all.iter().chain(&[Amo::Or(1), Amo::And(1), Amo::Xor(1)]).for_each(|amo| *atomics.of(amo) += 1);
+        assert!(atomics.by_kind().iter().all(|&(_, count)| count == 1), "{atomics:?}");
+    }
+}

@@ -1,0 +1,41 @@
+//! What can go wrong with what was observed.
+
+use std::{io, path::PathBuf};
+
+/// Observing failed. The observed job is not affected.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ObserveError {
+    /// A file or directory can't be used.
+    #[error("{} can't be {done}: {error}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What was tried.
+        done: &'static str,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A rank's record is not what a rank writes.
+    #[error("{} is no record of a rank: {error}", path.display())]
+    Record {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong.
+        error: serde_json::Error,
+    },
+    /// The variable that tells ranks where their records go is malformed.
+    #[error("setting {name}: {value:?} is not `stats:DIRECTORY` or `trace:DIRECTORY`")]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// Its content.
+        value: String,
+    },
+}
+
+/// For `map_err`.
+pub(crate) fn file(path: &std::path::Path, done: &'static str) -> impl FnOnce(io::Error) -> ObserveError + use<> {
+    let path = path.to_owned();
+    move |error| ObserveError::File { path, done, error }
+}

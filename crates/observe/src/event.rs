@@ -1,0 +1,192 @@
+//! What happened, in the order it ended.
+
+use crate::counts::WaitKind;
+use rdma_fabric::RemoteAddr;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// What an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A put.
+    Put,
+    /// A put with a notice.
+    PutNotify,
+    /// A get.
+    Get,
+    /// Atomics.
+    Add,
+    /// Fetch-and-store.
+    Swap,
+    /// Compare-and-swap.
+    CompareSwap,
+    /// Or.
+    Or,
+    /// And.
+    And,
+    /// Exclusive or.
+    Xor,
+    /// An operation that does nothing.
+    Nop,
+    /// A notice was taken, waited for or not.
+    Notice,
+    /// A flush.
+    Flush,
+    /// A wait for a word of own memory.
+    WaitWord,
+    /// A wait for a notice that took none.
+    WaitNotice,
+    /// A wait for room in a queue.
+    WaitRoom,
+    /// Symmetric allocation, or the end of operations inside a region.
+    Registration,
+    /// The program slept.
+    Sleep,
+    /// The program computed, in virtual time.
+    Compute,
+}
+
+impl Kind {
+    /// Its name in a viewer.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Put => "put",
+            Kind::PutNotify => "put with notice",
+            Kind::Get => "get",
+            Kind::Add => "fetch-add",
+            Kind::Swap => "swap",
+            Kind::CompareSwap => "compare-swap",
+            Kind::Or => "fetch-or",
+            Kind::And => "fetch-and",
+            Kind::Xor => "fetch-xor",
+            Kind::Nop => "nop",
+            Kind::Notice => "notice",
+            Kind::Flush => "flush",
+            Kind::WaitWord => "wait for word",
+            Kind::WaitNotice => "wait for notice",
+            Kind::WaitRoom => "wait for room",
+            Kind::Registration => "registration",
+            Kind::Sleep => "sleep",
+            Kind::Compute => "compute",
+        }
+    }
+
+    /// Its category in a viewer: `operation`, `wait` or `program`.
+    pub fn category(self) -> &'static str {
+        match self {
+            Kind::Notice | Kind::Flush | Kind::WaitWord | Kind::WaitNotice | Kind::WaitRoom | Kind::Registration => {
+                "wait"
+            }
+            Kind::Sleep | Kind::Compute => "program",
+            _ => "operation",
+        }
+    }
+
+    /// What a wait of this kind looks like.
+    pub(crate) fn of_wait(kind: WaitKind) -> Option<Kind> {
+        Some(match kind {
+            WaitKind::Word => Kind::WaitWord,
+            WaitKind::Notice => Kind::WaitNotice,
+            WaitKind::Room => Kind::WaitRoom,
+            WaitKind::Flush => Kind::Flush,
+            WaitKind::Registration => Kind::Registration,
+            // The operation is an event itself.
+            WaitKind::Operation => return None,
+        })
+    }
+}
+
+/// One operation or wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// What it was.
+    pub kind: Kind,
+    /// The other rank, if there was one.
+    pub peer: Option<u32>,
+    /// When it was posted or began, in picoseconds of the job's time.
+    pub begin_ps: u64,
+    /// When the program learnt that it was over.
+    pub end_ps: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// The region, as [`rdma_fabric::RegionKey::to_bits`].
+    pub region: Option<u64>,
+    /// The first byte in it.
+    pub offset: Option<u64>,
+    /// Of a notice, at both of its ends: which one it is between these two ranks, from 0.
+    pub notice: Option<u64>,
+}
+
+impl Event {
+    /// An event without details.
+    pub(crate) fn new(kind: Kind, peer: Option<u32>, begin_ps: u64) -> Self {
+        Event { kind, peer, begin_ps, end_ps: begin_ps, bytes: 0, region: None, offset: None, notice: None }
+    }
+
+    /// The same, about `bytes` bytes at `addr`.
+    pub(crate) fn at(self, addr: RemoteAddr, bytes: usize) -> Self {
+        Event { bytes: bytes as u64, region: Some(addr.region.to_bits()), offset: Some(addr.offset), ..self }
+    }
+}
+
+/// The latest events of a rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Events {
+    /// Never longer than `limit`.
+    latest: VecDeque<Event>,
+    limit: usize,
+    /// Earlier ones that were forgotten.
+    dropped: u64,
+}
+
+impl Events {
+    pub(crate) fn new(limit: usize) -> Self {
+        Events { latest: VecDeque::new(), limit, dropped: 0 }
+    }
+
+    pub(crate) fn push(&mut self, event: Event) {
+        if self.latest.len() >= self.limit {
+            self.dropped += 1;
+            if self.latest.pop_front().is_none() {
+                return;
+            }
+        }
+        self.latest.push_back(event);
+    }
+
+    /// In the order they ended.
+    pub fn iter(&self) -> impl Iterator<Item = &Event> {
+        self.latest.iter()
+    }
+
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.latest.len()
+    }
+
+    /// Whether none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.latest.is_empty()
+    }
+
+    /// How many earlier ones were forgotten.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_are_kept_and_the_rest_is_counted() {
+        for (limit, kept) in [(0, vec![]), (1, vec![9]), (4, vec![6, 7, 8, 9]), (20, (0..10).collect())] {
+            let mut events = Events::new(limit);
+            (0..10).for_each(|at| events.push(Event::new(Kind::Put, None, at)));
+            assert_eq!(events.iter().map(|event| event.begin_ps).collect::<Vec<_>>(), kept);
+            assert_eq!(events.dropped(), 10 - kept.len() as u64);
+        }
+    }
+}

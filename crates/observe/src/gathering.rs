@@ -1,0 +1,79 @@
+//! The observed ranks of this process.
+
+use crate::{
+    observed::Observed,
+    recorder::{RankRecord, Recorder},
+};
+use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The most events that a rank keeps.
+const EVENTS_OF_A_RANK: usize = 100_000;
+/// The most that all ranks of a process keep together, at 96 bytes each; but at least [`EVENTS_AT_LEAST`] a rank.
+const EVENTS_OF_A_PROCESS: usize = 4_000_000;
+const EVENTS_AT_LEAST: usize = 16;
+
+/// How much is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Counters.
+    Stats,
+    /// Counters and events.
+    Trace,
+}
+
+/// Keeps the records of the ranks that run in this process.
+#[derive(Debug)]
+pub struct Gathering {
+    /// Events that each rank keeps, if a trace is wanted.
+    events: Option<usize>,
+    recorders: Mutex<Vec<Recorder>>,
+}
+
+impl Gathering {
+    /// For `ranks_here` ranks in this process: of events, each keeps the latest 100,000, or fewer if they would be
+    /// more than 4,000,000 together.
+    pub fn new(detail: Detail, ranks_here: usize) -> Self {
+        let events = (EVENTS_OF_A_PROCESS / ranks_here.max(1)).clamp(EVENTS_AT_LEAST, EVENTS_OF_A_RANK);
+        Gathering { events: (detail == Detail::Trace).then_some(events), recorders: Mutex::default() }
+    }
+
+    /// `program`, each of whose ranks is observed.
+    pub fn watch<'a, P: Program>(&'a self, program: &'a P) -> Watched<'a, P> {
+        Watched { program, gathering: self }
+    }
+
+    /// Begin the record of `rank`.
+    pub fn begin(&self, rank: Rank) -> Recorder {
+        let recorder = Recorder::new(rank, self.events);
+        self.lock().push(recorder.clone());
+        recorder
+    }
+
+    /// What all ranks that began did until now, in rank order; whether they ended well doesn't matter.
+    pub fn records(&self) -> Vec<RankRecord> {
+        let mut records: Vec<_> = self.lock().iter().map(Recorder::record).collect();
+        records.sort_by_key(|record| record.rank);
+        records
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Recorder>> {
+        self.recorders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A program whose ranks are observed; see [`Gathering::watch`].
+#[derive(Debug)]
+pub struct Watched<'a, P> {
+    program: &'a P,
+    gathering: &'a Gathering,
+}
+
+impl<P: Program> Program for Watched<'_, P> {
+    type Out = P::Out;
+
+    async fn run<F: Fabric>(&self, fabric: F) -> ProgramResult<P::Out> {
+        let recorder = self.gathering.begin(fabric.rank());
+        self.program.run(Observed::new(fabric, recorder)).await
+    }
+}

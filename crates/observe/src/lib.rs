@@ -1,0 +1,47 @@
+//! What a job's operations and waits were: counters, and traces for a timeline viewer.
+//!
+//! The problem: a program is slow or stands still, and somebody wants to know which rank waited for whom, without
+//! changing the program and without every other program paying for it. Here observing is a fabric that wraps
+//! another one ([`Observed`]), so a program is compiled twice, with it and without; the one without it has no
+//! instruction more.
+//!
+//! # Parts
+//! * [`Gathering`] wraps the programs of the ranks of this process and keeps their [`RankRecord`]s. Memory is bounded:
+//!   counters grow with the peers a rank has spoken to, and of its [events](Event) only the latest are kept.
+//! * [`Parts`] is how records of ranks that are processes reach their launcher: files in a directory that is
+//!   removed at the job's end. A rank that was killed leaves none, and everything below says so.
+//! * [`Observation`] is the whole: a table, JSON, or a trace that Perfetto and Chrome's viewer read.
+//!
+//! # What is counted
+//! An operation counts when it has been posted, whatever becomes of it; a notice when it is taken; a flush when it
+//! begins. A *wait* is a future of the fabric that was not done when it was first polled; it lasts until it is done or
+//! dropped. Collectives of [`rdma_fabric::Group`] and locks are made of these and count as what they are made of.
+//! Waits that the program makes outside the fabric (a runtime's timers, blocking calls) are not seen.
+//! Time is the fabric's own, so virtual time is observed as well; a simulated run is not changed by it.
+
+#![forbid(unsafe_code)]
+
+mod counts;
+mod error;
+mod event;
+mod gathering;
+mod handle;
+mod observation;
+mod observed;
+mod parts;
+mod recorder;
+mod table;
+mod trace;
+mod waiting;
+mod wanted;
+
+pub use counts::{Atomics, Counts, PeerCounts, RankCounts, WaitKind, Waits};
+pub use error::ObserveError;
+pub use event::{Event, Events, Kind};
+pub use gathering::{Detail, Gathering, Watched};
+pub use handle::ObservedHandle;
+pub use observation::Observation;
+pub use observed::Observed;
+pub use parts::{PARTS_VARIABLE, Part, Parts};
+pub use recorder::{RankRecord, Recorder};
+pub use wanted::{Prepared, Wanted};

@@ -1,0 +1,56 @@
+//! Where one rank's counters and events are kept.
+
+use crate::{
+    counts::{RankCounts, WaitKind},
+    event::{Event, Events},
+};
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What one rank did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankRecord {
+    /// Which rank.
+    pub rank: u32,
+    /// Its counters.
+    pub counts: RankCounts,
+    /// Its latest events, if a trace is wanted.
+    pub events: Option<Events>,
+}
+
+impl RankRecord {
+    /// A wait from `begin_ps` to `end_ps`.
+    pub(crate) fn waited(&mut self, kind: WaitKind, peer: Option<u32>, begin_ps: u64, end_ps: u64) {
+        let ns = end_ps.saturating_sub(begin_ps) / 1000;
+        self.counts.with(peer).waits.note(ns);
+        self.counts.waits.entry(kind).or_default().note(ns);
+    }
+
+    pub(crate) fn happened(&mut self, event: Event) {
+        if let Some(events) = &mut self.events {
+            events.push(event);
+        }
+    }
+}
+
+/// One rank's record while it is being written. Clones write the same one.
+#[derive(Clone, Debug)]
+pub struct Recorder(Arc<Mutex<RankRecord>>);
+
+impl Recorder {
+    /// An empty record; with the latest `events` events if not `None`.
+    pub fn new(rank: rdma_fabric::Rank, events: Option<usize>) -> Self {
+        let record = RankRecord { rank: rank.number(), counts: RankCounts::default(), events: events.map(Events::new) };
+        Recorder(Arc::new(Mutex::new(record)))
+    }
+
+    /// The record as it is now.
+    pub fn record(&self) -> RankRecord {
+        self.lock().clone()
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, RankRecord> {
+        // Nothing panics while it is held, and counters are consistent one by one.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

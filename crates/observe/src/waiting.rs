@@ -1,0 +1,57 @@
+//! One wait, from its first poll until it is done or dropped.
+
+use crate::{
+    counts::WaitKind,
+    event::{Event, Kind},
+    observed::Observed,
+};
+use rdma_fabric::Fabric;
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+};
+
+/// Notes the wait when it is dropped.
+pub(crate) struct Waiting<'a, F: Fabric> {
+    fabric: &'a Observed<F>,
+    kind: WaitKind,
+    /// What to write into the trace, but for its end.
+    pub(crate) event: Option<Event>,
+    /// For whom, as far as that is known.
+    pub(crate) peer: Option<u32>,
+    begin_ps: u64,
+    /// Whether a poll found it not done.
+    blocked: bool,
+}
+
+impl<'a, F: Fabric> Waiting<'a, F> {
+    pub(crate) fn begin(fabric: &'a Observed<F>, kind: WaitKind, peer: Option<u32>) -> Self {
+        let begin_ps = fabric.inner.now().as_picos();
+        let event = Kind::of_wait(kind).map(|kind| Event::new(kind, peer, begin_ps));
+        Waiting { fabric, kind, event, peer, begin_ps, blocked: false }
+    }
+
+    /// Run `future`, and see whether it has to wait.
+    pub(crate) async fn until<T>(&mut self, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            let poll = future.as_mut().poll(cx);
+            self.blocked |= poll.is_pending();
+            poll
+        })
+        .await
+    }
+}
+
+impl<F: Fabric> Drop for Waiting<'_, F> {
+    fn drop(&mut self) {
+        let end_ps = self.fabric.inner.now().as_picos();
+        let mut record = self.fabric.recorder.lock();
+        if self.blocked {
+            record.waited(self.kind, self.peer, self.begin_ps, end_ps);
+        }
+        if let Some(event) = self.event {
+            record.happened(Event { peer: self.peer, end_ps, ..event });
+        }
+    }
+}
