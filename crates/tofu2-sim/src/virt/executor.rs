@@ -177,12 +177,13 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
     #[cold]
     fn poll_detached(&mut self, rank: u32) {
         let mut cx = Context::from_waker(self.world.waker());
-        let (mut kept, mut panicked) = (Vec::new(), false);
+        let (mut kept, mut panicked, mut had) = (Vec::new(), false, false);
         loop {
             let batch = self.world.detached.take(rank);
             if batch.is_empty() {
                 break;
             }
+            had = true;
             for mut rest in batch {
                 let polled = catch_unwind(AssertUnwindSafe(|| match rest.as_mut().poll(&mut cx) {
                     Poll::Pending => Some(rest),
@@ -197,6 +198,10 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
                     }
                 }
             }
+        }
+        if had && kept.is_empty() {
+            // A wait may have gone on only for what is over now.
+            self.world.waker().wake_by_ref();
         }
         self.world.detached.keep(rank, kept);
         if panicked && self.tasks[rank as usize].is_some() {
