@@ -1,6 +1,7 @@
 //! A lock against a timer on tokio's current-thread runtime: `cargo run --example tokio_current_thread -- --ranks 2`.
 //!
-//! Rank 0 keeps the lock for a while; the others give up waiting now and then, do something else, and try again.
+//! Rank 0 keeps the lock for a while; the others give up waiting twice, and then wait. (Who gives up keeps one of the rank's few
+//! queue nodes until the lock has come to it, so one should not give up without end.)
 
 use onesided::{Fabric, Group, ProgramResult, Rank, lock::RpLock, sim::shm::Endpoint};
 use std::time::Duration;
@@ -20,7 +21,7 @@ async fn rank(fabric: Endpoint) -> ProgramResult<()> {
             let guard = loop {
                 tokio::select! {
                     guard = lock.write() => break guard?,
-                    () = tokio::time::sleep(Duration::from_millis(10)) => given_up += 1,
+                    () = tokio::time::sleep(Duration::from_millis(10)), if given_up < 2 => given_up += 1,
                 }
             };
             println!("{} got the lock after giving up {given_up} times", fabric.rank());
