@@ -13,6 +13,7 @@
 //!   program already has is [registered](Fabric::register) by handing it over.
 //! * An [operation](Operation) is *posted* and yields a [handle](OpHandle); when that is done, the operation
 //!   is *complete*; a put is *visible* at its target after a [flush](Fabric::flush).
+//! * A [control queue](control_queue) holds commands that the network runs by itself, when peers' arrivals release them.
 //! * A rank waits only for its own memory or queues: [`Fabric::wait_until`], [`Fabric::next_notice`].
 //! * A [`Program`] is what every rank runs. A provider's launcher starts it; this crate has none.
 //!
@@ -23,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod caps;
+pub mod control_queue;
 mod error;
 mod existing;
 mod fabric;
@@ -41,6 +43,7 @@ mod word;
 
 pub use bytemuck::{self, Pod, Zeroable};
 pub use caps::{Caps, Existing, PutOrder};
+pub use control_queue::{ControlQueue, SessionFabric};
 pub use error::{FabricError, Refused, Result};
 pub use existing::{OwnedMemory, RegisterError, Registered, Uses};
 pub use fabric::Fabric;
