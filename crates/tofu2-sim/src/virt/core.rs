@@ -12,6 +12,7 @@ use super::{
     queue::EventQueue,
     rank_state::{RankState, Status},
     stats::OpCounts,
+    timeline::Timeline,
     topology::Map,
     trace::Trace,
     watch::What,
@@ -55,6 +56,7 @@ pub(super) struct Core {
     pub(super) next_ticket: u64,
     pub(super) counts: OpCounts,
     pub(super) counts_by_rank: Option<Vec<OpCounts>>,
+    pub(super) timeline: Option<Box<Timeline>>,
     /// With jitter or shuffling only: when the last notice of a pair arrives, since notices keep their order. Never iterated.
     last_notice: HashMap<(u32, u32), u64>,
 }
@@ -72,12 +74,24 @@ pub(super) struct Parts {
     pub(super) receive_engines: u32,
     pub(super) router: Option<Router>,
     pub(super) count_ops: bool,
+    pub(super) timeline: Option<Box<Timeline>>,
 }
 
 impl Core {
     pub(super) fn new(parts: Parts) -> Self {
-        let Parts { queue, chance, timing, map, ranks, ranks_per_node, nodes, receive_engines, router, count_ops } =
-            parts;
+        let Parts {
+            queue,
+            chance,
+            timing,
+            map,
+            ranks,
+            ranks_per_node,
+            nodes,
+            receive_engines,
+            router,
+            count_ops,
+            timeline,
+        } = parts;
         Core {
             now: 0,
             events: 0,
@@ -102,6 +116,7 @@ impl Core {
             next_ticket: 0,
             counts: OpCounts::default(),
             counts_by_rank: count_ops.then(|| vec![OpCounts::default(); ranks as usize]),
+            timeline,
             last_notice: HashMap::new(),
             timing,
             map,
@@ -183,6 +198,7 @@ impl Core {
         self.count(&op, from != to);
         if op.verb == Verb::Nop {
             let (slot, generation) = self.slab.insert(op);
+            self.seen_posted(slot, sender, start, sent);
             self.queue.push(Event::new(sent, Kind::Complete, slot));
             return (slot, generation, sent);
         }
@@ -196,6 +212,7 @@ impl Core {
             let mut packet = Packet::new(0, to, op.engine, atomic);
             let (slot, generation) = self.slab.insert(op);
             packet.op = slot;
+            self.seen_posted(slot, sender, start, sent.saturating_add(payload));
             self.inject(from, sender as u8, packet, sent.saturating_add(extra), bytes);
             return (slot, generation, sent.saturating_add(payload));
         }
@@ -206,6 +223,7 @@ impl Core {
             *last = arrival;
         }
         let (slot, generation) = self.slab.insert(op);
+        self.seen_posted(slot, sender, start, sent.saturating_add(payload));
         self.queue.push(Event::new(arrival, Kind::Arrive, slot));
         (slot, generation, sent.saturating_add(payload))
     }
@@ -346,6 +364,7 @@ impl Core {
     /// A request is through its target's receive engine.
     #[inline]
     fn arrive(&mut self, slot: u32) {
+        self.seen_arrived(slot);
         let op = self.slab.get_mut(slot);
         match op.verb {
             Verb::Put => self.arrive_put(slot),
@@ -359,6 +378,7 @@ impl Core {
 
     fn served(&mut self, node: u32) {
         let slot = self.units.finish(node);
+        self.seen_served(slot, self.timing.service[0]);
         let op = self.slab.get_mut(slot);
         let (target, engine) = (op.target, op.engine);
         if self.memory.is_live(&target) {
@@ -402,6 +422,7 @@ impl Core {
 
     fn arrive_put(&mut self, slot: u32) {
         let known_at = self.answer_time(slot);
+        self.seen_over(slot);
         let op = self.slab.get_mut(slot);
         let (poster, target, inline, cargo) = (op.poster, op.target, op.a, op.cargo.take());
         self.slab.free(slot);
@@ -470,6 +491,7 @@ impl Core {
     /// A result has reached its poster.
     #[inline]
     fn complete(&mut self, slot: u32) {
+        self.seen_over(slot);
         let op = self.slab.get_mut(slot);
         let (poster, awaited, detached) = (op.poster, op.awaited, op.detached);
         op.done = true;

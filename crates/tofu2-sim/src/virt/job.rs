@@ -8,6 +8,7 @@ use super::{
     platform::{Platform, Timing},
     queue::{EventQueue, QueueKind},
     stats::{OpCounts, Stats},
+    timeline::Timeline,
     topology::{Map, Torus},
     world::World,
 };
@@ -38,6 +39,7 @@ pub struct Job<'a> {
     shuffle_ties: bool,
     queue: QueueKind,
     count_ops: bool,
+    timeline: Option<usize>,
     progress: RefCell<Option<(u64, Box<Progress<'a>>)>>,
 }
 
@@ -54,7 +56,7 @@ impl fmt::Debug for Job<'_> {
 }
 
 /// What a run has left behind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Run<T> {
     /// What the ranks produced, by rank.
@@ -65,6 +67,8 @@ pub struct Run<T> {
     pub finish_times: Vec<Time>,
     /// Each rank's operations, if [`Job::count_ops`] asked for them.
     pub ops_by_rank: Option<Vec<OpCounts>>,
+    /// What happened when, if [`Job::timeline`] asked for it.
+    pub timeline: Option<Timeline>,
 }
 
 impl<'a> Job<'a> {
@@ -84,6 +88,7 @@ impl<'a> Job<'a> {
             shuffle_ties: false,
             queue: QueueKind::default(),
             count_ops: false,
+            timeline: None,
             progress: RefCell::new(None),
         }
     }
@@ -167,6 +172,13 @@ impl<'a> Job<'a> {
         self
     }
 
+    /// Record what happens, until there are `limit` entries; about 60 bytes each. The run is the same.
+    #[must_use]
+    pub fn timeline(mut self, limit: usize) -> Self {
+        self.timeline = Some(limit);
+        self
+    }
+
     /// Call `tell` with the number of events and the virtual time, every so many events.
     #[must_use]
     pub fn progress(self, every: u64, tell: impl FnMut(u64, Time) + 'a) -> Self {
@@ -241,6 +253,7 @@ impl<'a> Job<'a> {
             receive_engines: self.receive_engines,
             router,
             count_ops: self.count_ops,
+            timeline: self.timeline.map(|limit| Box::new(Timeline::new(limit, self.ranks_per_node))),
         }));
         let mut progress = self.progress.borrow_mut();
         let progress = progress.as_mut().map(|(every, tell)| (*every, &mut **tell));
@@ -277,8 +290,9 @@ where
         bytes_per_rank: task + size_of_val(&core.ranks[0]) + shared.div_ceil(ranks as usize),
     };
     let ops_by_rank = core.counts_by_rank.take();
+    let timeline = core.timeline.take().map(|timeline| *timeline);
     drop(core);
     // All ranks have ended well, so each has left its output.
     let outs = std::mem::take(&mut executor.outs).into_iter().flatten().collect();
-    Ok(Run { outs, stats, finish_times: std::mem::take(&mut executor.finish_times), ops_by_rank })
+    Ok(Run { outs, stats, finish_times: std::mem::take(&mut executor.finish_times), ops_by_rank, timeline })
 }

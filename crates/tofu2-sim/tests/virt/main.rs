@@ -12,3 +12,4 @@ mod queues;
 mod router;
 mod saturation;
 mod start;
+mod timeline;
