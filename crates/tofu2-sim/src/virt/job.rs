@@ -39,7 +39,7 @@ pub struct Job<'a> {
     shuffle_ties: bool,
     queue: QueueKind,
     count_ops: bool,
-    timeline: Option<usize>,
+    timeline: Option<(usize, Time)>,
     progress: RefCell<Option<(u64, Box<Progress<'a>>)>>,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Debug for Job<'_> {
 }
 
 /// What a run has left behind.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Run<T> {
     /// What the ranks produced, by rank.
@@ -172,10 +172,10 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Record what happens, until there are `limit` entries; about 60 bytes each. The run is the same.
+    /// Record what happens from `from` on, until there are `limit` entries; about 60 bytes each. The run is the same.
     #[must_use]
-    pub fn timeline(mut self, limit: usize) -> Self {
-        self.timeline = Some(limit);
+    pub fn timeline(mut self, limit: usize, from: Time) -> Self {
+        self.timeline = Some((limit, from));
         self
     }
 
@@ -253,7 +253,9 @@ impl<'a> Job<'a> {
             receive_engines: self.receive_engines,
             router,
             count_ops: self.count_ops,
-            timeline: self.timeline.map(|limit| Box::new(Timeline::new(limit, self.ranks_per_node))),
+            timeline: self
+                .timeline
+                .map(|(limit, from)| Box::new(Timeline::new(limit, from.as_picos(), self.ranks_per_node))),
         }));
         let mut progress = self.progress.borrow_mut();
         let progress = progress.as_mut().map(|(every, tell)| (*every, &mut **tell));

@@ -1,6 +1,6 @@
 //! Timelines.
 
-use rdma_fabric::{Deps, Group, Rank, Region, RegionAccess, program};
+use rdma_fabric::{Deps, Group, Rank, Region, RegionAccess, Time, program};
 use serde_json::Value;
 use tofu2_sim::virt::{Job, Platform};
 
@@ -23,8 +23,8 @@ program! {
     }
 }
 
-fn events(limit: usize) -> (Vec<Value>, Value, u64) {
-    let job = Job::new(&Platform::fx100(), 2).timeline(limit);
+fn events(limit: usize, from: Time) -> (Vec<Value>, Value, u64) {
+    let job = Job::new(&Platform::fx100(), 2).timeline(limit, from);
     let run = job.run(&there_and_back {}).expect("a run");
     let mut text = Vec::new();
     run.timeline.expect("a timeline").write(&mut text).expect("written");
@@ -34,7 +34,7 @@ fn events(limit: usize) -> (Vec<Value>, Value, u64) {
 
 #[test]
 fn a_put_is_seen_at_every_station() {
-    let (events, about, _) = events(10_000);
+    let (events, about, _) = events(10_000, Time::ZERO);
     assert_eq!(about["dropped"], 0);
     let puts: Vec<_> = events.iter().filter(|event| event["args"]["command"] == 1 && event["ph"] == "X").collect();
     // Posted for 150 ns, sent for 150 ns, 260 ns on the wire, received for 150 ns: as the module says.
@@ -51,10 +51,20 @@ fn a_put_is_seen_at_every_station() {
 fn recording_changes_nothing() {
     let plain = Job::new(&Platform::fx100(), 2).run(&there_and_back {}).expect("a run");
     assert!(plain.timeline.is_none());
-    let (_, about, hash) = events(10_000);
+    let (_, about, hash) = events(10_000, Time::ZERO);
     assert_eq!((hash, about["dropped"].as_u64()), (plain.stats.trace_hash, Some(0)));
-    let (few, about, hash) = events(5);
+    let (few, about, hash) = events(5, Time::ZERO);
     assert_eq!(hash, plain.stats.trace_hash);
     assert!(about["dropped"].as_u64().unwrap() > 0);
     assert_eq!(few.iter().filter(|event| event["ph"] == "X").count(), 5);
+}
+
+#[test]
+fn what_was_over_before_is_left_out() {
+    let late = Time::from_picos(700_000);
+    let (events, about, _) = events(10_000, late);
+    assert_eq!(about["dropped"], 0);
+    let slices: Vec<_> = events.iter().filter(|event| event["ph"] == "X").collect();
+    let ends = |event: &&Value| event["ts"].as_f64().unwrap() + event["dur"].as_f64().unwrap();
+    assert!(!slices.is_empty() && slices.iter().all(|event| ends(event) > 0.6999), "{slices:#?}");
 }

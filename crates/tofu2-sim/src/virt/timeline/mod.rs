@@ -31,7 +31,7 @@ pub(super) enum Place {
 pub(super) type Flight = u64;
 
 /// A stretch of time on one track.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slice {
     node: u32,
     place: Place,
@@ -57,7 +57,7 @@ pub(super) enum What {
 }
 
 /// Where a control queue's pointers stood.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sample {
     node: u32,
     engine: u8,
@@ -69,7 +69,7 @@ struct Sample {
 }
 
 /// One moment on a track.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Moment {
     node: u32,
     place: Place,
@@ -78,11 +78,13 @@ struct Moment {
 }
 
 /// The record of a run, from its beginning until it was full.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     slices: Vec<Slice>,
     samples: Vec<Sample>,
     moments: Vec<Moment>,
+    /// What ended before is not kept; picoseconds.
+    from: u64,
     /// Entries that are kept in all.
     limit: usize,
     /// Entries that came after the limit.
@@ -95,9 +97,9 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// A record of the first `limit` entries.
-    pub(super) fn new(limit: usize, ranks_per_node: u32) -> Self {
-        Timeline { limit, ranks_per_node, ..Timeline::default() }
+    /// A record of the first `limit` entries from `from` on.
+    pub(super) fn new(limit: usize, from: u64, ranks_per_node: u32) -> Self {
+        Timeline { limit, from, ranks_per_node, ..Timeline::default() }
     }
 
     /// Slices, samples and marks that are kept.
@@ -123,10 +125,11 @@ impl Timeline {
         viewer::write(self, out)
     }
 
-    fn has_room(&mut self) -> bool {
-        let room = self.len() < self.limit;
-        self.dropped += u64::from(!room);
-        room
+    /// Whether an entry that ends at `time` is kept.
+    fn keeps(&mut self, time: u64) -> bool {
+        let (early, room) = (time < self.from, self.len() < self.limit);
+        self.dropped += u64::from(!early && !room);
+        !early && room
     }
 
     /// A command takes off: a name for it.
@@ -137,14 +140,14 @@ impl Timeline {
 
     /// `what` took from `begin` to `end`.
     pub(super) fn slice(&mut self, node: u32, place: Place, begin: u64, end: u64, what: What, flight: Option<Flight>) {
-        if self.has_room() {
+        if self.keeps(end) {
             self.slices.push(Slice { node, place, begin, end: end.max(begin), what, flight });
         }
     }
 
     /// `what` happened at `time`.
     pub(super) fn mark(&mut self, node: u32, place: Place, time: u64, what: What) {
-        if self.has_room() {
+        if self.keeps(time) {
             self.moments.push(Moment { node, place, time, what });
         }
     }
@@ -157,7 +160,7 @@ impl Timeline {
         time: u64,
         [read, write, scheduled]: [u64; 3],
     ) {
-        if self.has_room() {
+        if self.keeps(time) {
             self.samples.push(Sample { node, engine, number, time, read, write, scheduled });
         }
     }

@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_command_is_one_line_from_posting_to_visibility() {
-        let mut timeline = Timeline::new(100, 1);
+        let mut timeline = Timeline::new(100, 0, 1);
         let flight = timeline.take_off();
         timeline.slice(0, Place::Cpu(0), 0, 150, PUT, Some(flight));
         timeline.slice(0, Place::Send(2), 150, 300, PUT, Some(flight));
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn slices_of_one_track_never_overlap() {
-        let mut timeline = Timeline::new(100, 1);
+        let mut timeline = Timeline::new(100, 0, 1);
         for (begin, end) in [(5, 9), (0, 10), (10, 12), (9, 11)] {
             timeline.slice(3, Place::Receive(1), begin, end, PUT, None);
         }
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn pointers_are_counters_and_what_there_was_no_room_for_is_told() {
-        let mut timeline = Timeline::new(2, 4);
+        let mut timeline = Timeline::new(2, 0, 4);
         for slot in 0..5 {
             timeline.pointers(1, (0, 3), slot, [slot, 9, slot + 1]);
         }
