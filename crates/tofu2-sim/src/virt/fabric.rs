@@ -88,7 +88,7 @@ impl Fabric for VirtFabric {
         caps.put_order = PutOrder::None;
         caps.coherent_atomics = true;
         caps.notice_bits = core.timing.notice_bits;
-        caps.session_queues = false;
+        caps.session_queues = core.timing.queues.session > 0;
         caps.strong_progress = true;
         caps.register_existing = Existing::Direct;
         caps.blocking_wait = false;
