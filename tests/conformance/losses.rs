@@ -1,11 +1,15 @@
 //! What the others see when a rank is lost. In each case that is the last one.
 
 use super::{
+    desk::Desk,
     provider::Loss,
     verdict::{ensure, ensure_eq},
 };
 use rdma_fabric::{
-    Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank, Refused, Region, RegionAccess, Result, op::Put,
+    ControlQueue, Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank, Refused, Region, RegionAccess,
+    Result,
+    control_queue::{Command, Inline, Posting, QueueError, QueueMode, QueueSpec},
+    op::Put,
     program,
 };
 use rma_lock::{LockError, RpLock};
@@ -370,6 +374,48 @@ program! {
             other => return Err(format!("W3: a lock whose holder was lost: {other:?}").into()),
         };
         ensure!(is_gone::<F, ()>(&fabric, loss, &end), "W3: a lock whose holder was lost: {end:?}");
+        meet(others).await
+    }
+}
+
+program! {
+    pub async fn control_queues<F>(fabric: F, loss: Loss) -> () {
+        let spec = QueueSpec::new(QueueMode::Session);
+        let Some(mut desk) = Desk::open(fabric.clone(), spec, 64).await? else {
+            // Without queues there is nothing to see but the loss.
+            let mut world = Group::world(&fabric).await?;
+            let others = others(&mut world).await?;
+            if fabric.rank() == victim(&fabric) {
+                return loss.happen();
+            }
+            notice_the_loss(&fabric).await?;
+            return meet(others).await;
+        };
+        let others = others(&mut desk.world).await?;
+        let gone = victim(&fabric);
+        if fabric.rank() == gone {
+            return loss.happen();
+        }
+        let end = ended(&fabric, "Q10: waiting for a notice", desk.queue.next_notice(Deps::One(gone))).await?;
+        ensure_eq!(end, lost(gone), "Q10: a wait for a notice of the lost rank");
+        let end = ended(&fabric, "Q10: waiting for a completion", desk.queue.next_completion(Deps::One(gone))).await?;
+        ensure_eq!(end, lost(gone), "Q10: a wait for a completion that the lost rank would release");
+        let to = desk.ids[gone.index()];
+        let put = Posting::new(Command::PutInline { to, bytes: Inline::word(1), at: desk.at }).sps(1).local(1);
+        let end = match desk.sender.try_post(put) {
+            Ok(()) => {
+                let notice = ended(&fabric, "Q10: the notice of a put", desk.sender.next_notice(Deps::Ranks(&[]))).await?;
+                notice?.status.err()
+            }
+            Err(Refused::Failed(FabricError::Queue(error), ())) => Some(error),
+            other => return Err(format!("Q10: a put to the lost rank: {other:?}").into()),
+        };
+        let told = match end {
+            Some(QueueError::PeerLost { queue }) => queue == to,
+            Some(QueueError::NotOpen { queue }) => queue == to && loss != Loss::Kill,
+            _ => false,
+        };
+        ensure!(told, "Q10: a put to the lost rank ended with {end:?}");
         meet(others).await
     }
 }

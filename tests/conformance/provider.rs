@@ -1,6 +1,6 @@
 //! What a provider offers the suite: running a program on so many ranks and saying what became of each.
 
-use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
+use rdma_fabric::{FullFabric, Program, ProgramResult, Rank};
 use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
@@ -183,7 +183,7 @@ impl<P> Observed<P> {
 impl<P: Case> Program for Observed<P> {
     type Out = ();
 
-    async fn run<F: Fabric>(&self, fabric: F) -> ProgramResult<()> {
+    async fn run<F: FullFabric>(&self, fabric: F) -> ProgramResult<()> {
         let rank = fabric.rank();
         let unwinding = Unwinding { noted: self, rank };
         let outcome = self.program.run(fabric).await;

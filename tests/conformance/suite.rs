@@ -2,6 +2,8 @@
 
 #[path = "atomics.rs"]
 pub(crate) mod atomics;
+#[path = "desk.rs"]
+pub(crate) mod desk;
 #[path = "detach.rs"]
 pub(crate) mod detach;
 #[path = "existing.rs"]
@@ -20,8 +22,12 @@ pub(crate) mod notices;
 pub(crate) mod posting;
 #[path = "provider.rs"]
 pub(crate) mod provider;
+#[path = "queues.rs"]
+pub(crate) mod queues;
 #[path = "room.rs"]
 pub(crate) mod room;
+#[path = "sessions.rs"]
+pub(crate) mod sessions;
 #[path = "time.rs"]
 pub(crate) mod time;
 #[path = "transfers.rs"]
@@ -92,6 +98,23 @@ macro_rules! every_case {
                 existing::dropping_deregisters("X6", [2]);
                 detach::is_run_to_its_end("D1 D2", [2, 5]);
                 detach::may_detach_in_turn("D1 D3", [3]);
+                queues::opening("Q1", [1]);
+                queues::completions_in_posting_order("Q2 Q3", [1, 2]);
+                queues::every_command_and_its_notices("Q2 Q3", [2]);
+                queues::a_full_ring("Q4", [1]);
+                queues::steering_tags("Q5 Q6", [1]);
+                queues::delayed_starts("Q7", [1]);
+                queues::a_flag_after_its_data("Q8", [2]);
+                queues::too_many_notices("Q9", [2]);
+                sessions::the_unit_is_the_slot("S1", [1]);
+                sessions::which_commands_advance("S2 S3", [1]);
+                sessions::early_credit_is_kept("S4 S5", [1]);
+                sessions::credit_wraps_or_is_an_error("S6", [1]);
+                sessions::a_put_to_oneself("S7", [1]);
+                sessions::arrivals_are_forwarded("S8", [2, 3, 6]);
+                sessions::a_ring_runs_by_itself("S8", [1, 2, 4]);
+                sessions::other_queues_ignore_credit("S9", [1]);
+                sessions::closing_tells_what_never_started("S10", [1]);
             }
             losing {
                 losses::waits_end("W3 E1", [3]);
@@ -104,6 +127,7 @@ macro_rules! every_case {
                 losses::broadcasts_and_allgathers_end("W3 G2", [2, 4, 5]);
                 losses::symmetric_allocation_ends("W3 M2", [2, 4]);
                 losses::a_lock_and_its_holder("W3", [3]);
+                losses::control_queues("Q10 W3", [2, 3]);
             }
         }
     };

@@ -1,5 +1,6 @@
 //! Counters of one rank, and their sums.
 
+use crate::event::Kind;
 use rdma_fabric::Amo;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, ops::AddAssign};
@@ -32,6 +33,19 @@ impl Atomics {
             Amo::And(_) => &mut self.and,
             Amo::Xor(_) => &mut self.xor,
         }
+    }
+
+    /// The counter of operations of this kind; `None` if they are no atomics.
+    pub(crate) fn of_kind(&mut self, kind: Kind) -> Option<&mut u64> {
+        Some(match kind {
+            Kind::Add => &mut self.add,
+            Kind::Swap => &mut self.swap,
+            Kind::CompareSwap => &mut self.compare_swap,
+            Kind::Or => &mut self.or,
+            Kind::And => &mut self.and,
+            Kind::Xor => &mut self.xor,
+            _ => return None,
+        })
     }
 
     /// Names and counts.

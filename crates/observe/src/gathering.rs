@@ -4,7 +4,7 @@ use crate::{
     observed::Observed,
     recorder::{RankRecord, Recorder},
 };
-use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
+use rdma_fabric::{FullFabric, Program, ProgramResult, Rank};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most events that a rank keeps.
@@ -72,7 +72,7 @@ pub struct Watched<'a, P> {
 impl<P: Program> Program for Watched<'_, P> {
     type Out = P::Out;
 
-    async fn run<F: Fabric>(&self, fabric: F) -> ProgramResult<P::Out> {
+    async fn run<F: FullFabric>(&self, fabric: F) -> ProgramResult<P::Out> {
         let recorder = self.gathering.begin(fabric.rank());
         self.program.run(Observed::new(fabric, recorder)).await
     }

@@ -56,7 +56,7 @@ impl<F: Fabric> fmt::Debug for Observed<F> {
 }
 
 /// The one rank a wait depends on, if it is one.
-fn only(deps: &Deps<'_>) -> Option<u32> {
+pub(crate) fn only(deps: &Deps<'_>) -> Option<u32> {
     match *deps {
         Deps::One(rank) | Deps::Ranks(&[rank]) => Some(rank.number()),
         Deps::All | Deps::Ranks(_) => None,

@@ -43,7 +43,7 @@ mod word;
 
 pub use bytemuck::{self, Pod, Zeroable};
 pub use caps::{Caps, Existing, PutOrder};
-pub use control_queue::{ControlQueue, SessionFabric};
+pub use control_queue::{ControlQueue, FullFabric, SessionFabric};
 pub use error::{FabricError, Refused, Result};
 pub use existing::{OwnedMemory, RegisterError, Registered, Uses};
 pub use fabric::Fabric;

@@ -1,12 +1,14 @@
 //! A program: what every rank runs, over whatever fabric it is given.
 
-use crate::Fabric;
+use crate::FullFabric;
 use core::future::Future;
 
 /// What a program's rank ends with. Any error type converts with `?`.
 pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Code that all ranks of a job run.
+///
+/// It is given whatever a provider can offer; [`crate::Caps`] and [`crate::SessionFabric::queue_limits`] tell at run time what that is.
 ///
 /// A type and not a closure, because one closure can't be generic over the fabric; [`program!`](crate::program) writes
 /// the type from an `async fn`. A program has no hidden state, clock or random source outside the fabric, so that a
@@ -18,13 +20,13 @@ pub trait Program: Sync {
     /// What a rank produces.
     type Out: Send + 'static;
 
-    /// Be one rank.
-    fn run<F: Fabric>(&self, fabric: F) -> impl Future<Output = ProgramResult<Self::Out>>;
+    /// Be one rank. Implementations may ask for less, as `F: Fabric`.
+    fn run<F: FullFabric>(&self, fabric: F) -> impl Future<Output = ProgramResult<Self::Out>>;
 }
 
 impl<P: Program> Program for &P {
     type Out = P::Out;
-    fn run<F: Fabric>(&self, fabric: F) -> impl Future<Output = ProgramResult<Self::Out>> {
+    fn run<F: FullFabric>(&self, fabric: F) -> impl Future<Output = ProgramResult<Self::Out>> {
         (**self).run(fabric)
     }
 }
@@ -63,7 +65,7 @@ macro_rules! program {
 
         impl $crate::Program for $name {
             type Out = $out;
-            async fn run<$fabric_type: $crate::Fabric>(
+            async fn run<$fabric_type: $crate::FullFabric>(
                 &self,
                 $fabric: $same,
             ) -> $crate::ProgramResult<Self::Out> {

@@ -32,12 +32,14 @@
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.1 (pointers and SPS); the public
 //! uTofu headers (names, flags, notice records); behaviour of Fujitsu's uTofu simulator (units, wrap, credit).
 
+mod absent;
 mod command;
 mod error;
 mod id;
 mod notice;
 mod spec;
 
+pub use absent::NoQueue;
 pub use command::{Armw, Blocks, Command, Inline, Posting, Width};
 pub use error::QueueError;
 pub use id::{QueueId, Stadd};
@@ -48,6 +50,9 @@ use crate::{Deps, Fabric, FabricError, Refused, Result};
 use core::{fmt, future::Future};
 
 /// A fabric with control queues, normal ones and such in session mode.
+///
+/// Whether there are any is asked at run time: a provider without implements this with [`NoQueue`], limits of no engines,
+/// and [`FabricError::Unsupported`]. So a program may use them where they are and do without elsewhere.
 pub trait SessionFabric: Fabric {
     /// An open control queue of this rank.
     type Queue: ControlQueue<Fabric = Self>;
@@ -59,7 +64,7 @@ pub trait SessionFabric: Fabric {
     ///
     /// # Errors
     /// [`QueueError::InUse`], [`QueueError::NoneFree`], [`QueueError::Limit`] (depths that are no power of two, or above
-    /// the limit, count as such), [`FabricError::OutOfMemory`].
+    /// the limit, count as such), [`FabricError::OutOfMemory`]; [`FabricError::Unsupported`] where there are no queues.
     fn open_queue(&self, spec: QueueSpec) -> Result<Self::Queue>;
 }
 
@@ -153,6 +158,12 @@ pub trait ControlQueue: fmt::Debug + 'static {
     /// A command's first error that was not reported otherwise; the queue is closed all the same.
     fn close(self) -> Result<u64>;
 }
+
+/// What a program is launched on: a fabric with everything that the contracts know, be it that it says at run time what it
+/// has not. Protocols ask for less: [`Fabric`] or [`SessionFabric`].
+pub trait FullFabric: SessionFabric {}
+
+impl<F: SessionFabric> FullFabric for F {}
 
 impl From<QueueError> for FabricError {
     fn from(error: QueueError) -> Self {

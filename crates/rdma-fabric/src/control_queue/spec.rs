@@ -95,6 +95,10 @@ pub struct QueueLimits {
 }
 
 impl QueueLimits {
+    /// Of a provider without control queues.
+    pub const NONE: QueueLimits =
+        QueueLimits { contexts: 0, most_depth: 0, longest: 0, fixed_tags: 0, ..QueueLimits::new(0, 0) };
+
     /// A provider's: so many engines with so many queues each.
     #[must_use]
     pub const fn new(engines: u8, queues_per_engine: u8) -> Self {

@@ -663,3 +663,15 @@ pub(super) fn bits<W, V>(amo: Amo<W>, f: impl Fn(W) -> V) -> Amo<V> {
         Amo::Xor(v) => Amo::Xor(f(v)),
     }
 }
+
+impl rdma_fabric::SessionFabric for Endpoint {
+    type Queue = rdma_fabric::control_queue::NoQueue<Self>;
+
+    fn queue_limits(&self) -> rdma_fabric::control_queue::QueueLimits {
+        rdma_fabric::control_queue::QueueLimits::NONE
+    }
+
+    fn open_queue(&self, _: rdma_fabric::control_queue::QueueSpec) -> Result<Self::Queue> {
+        Err(FabricError::Unsupported { feature: "control queues" })
+    }
+}

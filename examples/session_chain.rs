@@ -1,0 +1,70 @@
+//! A pipelined broadcast along a chain of ranks that the network runs by itself:
+//! `cargo run --release --example session_chain -- --ranks 6`, on virtual time with `--fabric virt`.
+//!
+//! Every rank between fills its session queue once: a put of each block to the next rank, none of which may start. Each block that
+//! arrives advances the session offset by the slot of its own forwarding. No rank between calls the fabric until the
+//! whole message has passed through it; the last one counts notices.
+
+use onesided::{
+    ControlQueue, Deps, Group, RegionAccess,
+    control_queue::{Blocks, Command, Posting, QueueId, QueueMode, QueueSpec, Stadd},
+};
+use std::time::Duration;
+
+/// The tag under which everybody registers the message, so that addresses need not be exchanged.
+const MESSAGE: u8 = 0;
+
+onesided::program! {
+    /// Rank 0's message of `blocks` blocks of `block` bytes goes to all.
+    async fn session_chain<F>(fabric: F, blocks: u32, block: u32) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let (me, last) = (world.me(), world.len() - 1);
+        let bytes = blocks as usize * block as usize;
+        let message = fabric.alloc_symmetric(bytes).await?;
+        let words = message.span::<u64>(&fabric, 0, bytes / 8)?;
+        fabric.write(&words, &vec![if me == 0 { 42 } else { 0 }; bytes / 8])?;
+
+        // The root's queue runs at once, the others' when they are told to.
+        let mode = if me == 0 { QueueMode::Normal } else { QueueMode::Session };
+        let queue = fabric.open_queue(QueueSpec::new(mode))?;
+        let at = queue.register_fixed(&message, MESSAGE)?;
+        let ids = world.allgather(queue.id().to_bits()).await?;
+        let next = |me: usize| QueueId::from_bits(ids[me + 1]).ok_or("a queue id that is none");
+
+        if me < last {
+            let pieces = Blocks { count: blocks, stride: u64::from(block) };
+            let forward = Command::Put { to: next(me)?, from: at, at: Stadd::fixed(MESSAGE), len: block, blocks: pieces };
+            let posting = Posting::new(forward).strong_order();
+            let posting = if me + 1 == last { posting.remote(0) } else { posting.sps(1) };
+            if me == 0 {
+                world.barrier().await?; // Everybody's queue is filled.
+                let start = fabric.now();
+                queue.post(posting, Deps::All).await?;
+                world.barrier().await?; // The last one has everything.
+                let took = fabric.now() - start;
+                println!("{bytes} bytes in {blocks} blocks over {last} hops: {took:?}");
+                return Ok(());
+            }
+            queue.post(posting, Deps::All).await?;
+        }
+        world.barrier().await?;
+        if me == last && last > 0 {
+            for _ in 0..blocks {
+                queue.next_notice(Deps::All).await?.status?;
+            }
+        } else {
+            fabric.compute(Duration::from_micros(100)).await;
+        }
+        world.barrier().await?;
+        let mut got = vec![0u64; bytes / 8];
+        fabric.read(&words, &mut got)?;
+        if got.iter().any(|word| *word != 42) {
+            return Err("the message has not arrived whole".into());
+        }
+        Ok(())
+    }
+}
+
+fn main() -> std::process::ExitCode {
+    onesided::launch(session_chain { blocks: 64, block: 16_384 })
+}
