@@ -2,11 +2,12 @@
 
 use super::{
     chance::Chance,
+    control_queue::{Cut, FLIGHT, Queues},
     event::{Event, Kind},
     memory::{Loc, Memory},
     network::{Delivered, Packet, Pump, Router},
     nic::{AtomicUnits, Next, Receivers, SendEngines},
-    op::{Cargo, Op, Slab, Verb},
+    op::{Cargo, NONE, Op, Slab, Verb},
     platform::Timing,
     prefetch::prefetch,
     queue::EventQueue,
@@ -38,7 +39,9 @@ pub(super) struct Core {
     pub(super) memory_limit: u64,
     pub(super) memory: Memory,
     pub(super) slab: Slab,
-    senders: SendEngines,
+    pub(super) senders: SendEngines,
+    /// Control queues that ranks have opened.
+    pub(super) queues: Queues,
     units: AtomicUnits,
     /// The hop-by-hop network, if the job has one.
     fabric: Option<(Router, Receivers)>,
@@ -105,6 +108,7 @@ impl Core {
             memory: Memory::new(ranks),
             slab: Slab::new(),
             senders: SendEngines::new(nodes, timing.engines),
+            queues: Queues::default(),
             units: AtomicUnits::new(nodes, receive_engines),
             fabric: router.map(|router| (router, Receivers::new(nodes, timing.engines))),
             delivered: Vec::new(),
@@ -157,7 +161,8 @@ impl Core {
     /// Whether the rank's TOQ is full.
     #[inline]
     pub(super) fn is_full(&self, rank: u32) -> bool {
-        self.ranks[rank as usize].outstanding >= self.timing.transmit_queue
+        let state = &self.ranks[rank as usize];
+        state.outstanding >= self.timing.transmit_queue && state.operations() >= self.timing.transmit_queue
     }
 
     /// Checks that a resolved place can still be used.
@@ -213,7 +218,8 @@ impl Core {
             let (slot, generation) = self.slab.insert(op);
             packet.op = slot;
             self.seen_posted(slot, sender, start, sent.saturating_add(payload));
-            self.inject(from, sender as u8, packet, sent.saturating_add(extra), bytes);
+            let cut = Cut::usual(&self.timing);
+            self.inject(from, sender as u8, packet, sent.saturating_add(extra), bytes, cut);
             return (slot, generation, sent.saturating_add(payload));
         }
         let mut arrival = sent.saturating_add(wire + payload + self.timing.receive).saturating_add(extra);
@@ -228,17 +234,22 @@ impl Core {
         (slot, generation, sent.saturating_add(payload))
     }
 
+    /// Whether messages go through routers.
+    pub(super) fn has_router(&self) -> bool {
+        self.fabric.is_some()
+    }
+
     /// Hands a message to the router, cut into packets.
-    fn inject(&mut self, from: u32, sender: u8, mut packet: Packet, sent: u64, bytes: u64) {
+    pub(super) fn inject(&mut self, from: u32, sender: u8, mut packet: Packet, sent: u64, bytes: u64, cut: Cut) {
         let entry = if packet.to == from { 0 } else { self.timing.wire - self.timing.hop };
-        let size = self.timing.packet_payload;
         packet.born = sent;
         let mut offset = 0;
         loop {
-            let payload = (bytes - offset).min(size);
+            let payload = (bytes - offset).min(cut.size);
             packet.payload = payload as u16;
             packet.last = offset + payload == bytes;
-            packet.ready_at = sent.saturating_add(entry + self.timing.payload_before(offset));
+            packet.ready_at = sent
+                .saturating_add(entry + self.timing.payload_before(offset) + cut.extra_before(&self.timing, offset));
             self.with_router(|router, pump| router.inject(pump, from, sender, packet));
             offset += payload;
             if packet.last {
@@ -283,6 +294,8 @@ impl Core {
         let subject = event.subject();
         let who = match event.kind() {
             Kind::Arrive | Kind::Complete => self.slab.get(subject).poster,
+            Kind::Start => self.queues.rank_of(subject),
+            Kind::Reach | Kind::Answer => self.queues.poster(subject),
             _ => subject,
         };
         self.trace.fold(event.time, event.kind() as u8, who);
@@ -295,6 +308,9 @@ impl Core {
             }
             Kind::Served => self.served(subject),
             Kind::Complete => self.complete(subject),
+            Kind::Start => self.start(subject),
+            Kind::Reach => self.reach(subject),
+            Kind::Answer => self.answer(subject),
             Kind::Head => {
                 self.with_router(|router, pump| router.head_ready(pump, subject, event.detail()));
                 self.deliver();
@@ -329,6 +345,10 @@ impl Core {
         }
         let mut delivered = core::mem::take(&mut self.delivered);
         for Delivered { op: slot, last } in delivered.drain(..) {
+            if slot & FLIGHT != 0 {
+                self.packet_of_flight(slot & !FLIGHT, last);
+                continue;
+            }
             let op = self.slab.get_mut(slot);
             let at = self.now.saturating_add(self.timing.receive);
             if op.verb.is_atomic() {
@@ -346,7 +366,7 @@ impl Core {
     }
 
     #[inline]
-    fn queue_atomic(&mut self, slot: u32) {
+    pub(super) fn queue_atomic(&mut self, slot: u32) {
         let node = self.node_of(self.slab.get(slot).target.rank);
         let next = self.units.queue(&self.timing, &mut self.slab, node, slot, self.now);
         self.follow(node, next);
@@ -380,26 +400,40 @@ impl Core {
         let slot = self.units.finish(node);
         self.seen_served(slot, self.timing.service[0]);
         let op = self.slab.get_mut(slot);
-        let (target, engine) = (op.target, op.engine);
+        let (target, engine, flight) = (op.target, op.engine, op.flight);
+        let mut old_value = None;
         if self.memory.is_live(&target) {
             let old = self.memory.load(&target);
             let new = op.applied(old);
             op.a = old;
+            old_value = Some(old);
             if new != old {
                 self.memory.store(&target, new);
             }
             self.touched(&target);
-        } else {
+        } else if flight == NONE {
             let error = self.unusable(&target);
             self.fail(slot, error);
         }
-        let poster = self.slab.get(slot).poster;
-        prefetch(&self.ranks[poster as usize]);
-        self.soon = Some(poster);
-        let answer = self.answer_time(slot);
-        self.queue.push(Event::new(answer, Kind::Complete, slot));
+        if flight == NONE {
+            let poster = self.slab.get(slot).poster;
+            prefetch(&self.ranks[poster as usize]);
+            self.soon = Some(poster);
+            let answer = self.answer_time(slot);
+            self.queue.push(Event::new(answer, Kind::Complete, slot));
+        } else {
+            self.slab.free(slot);
+        }
         let next = self.units.start(&self.timing, &self.slab, node, self.now);
         self.follow(node, next);
+        self.free_receiver(node, engine);
+        if flight != NONE {
+            self.atomic_served(flight, old_value);
+        }
+    }
+
+    /// An atomic that the node's receive engine has held is over there.
+    pub(super) fn free_receiver(&mut self, node: u32, engine: u8) {
         if let Some((_, receivers)) = &mut self.fabric {
             receivers.release_atomic(node, engine);
             self.with_router(|router, pump| router.receiver_free(pump, node));
@@ -523,7 +557,7 @@ impl Core {
 
     /// One operation of the rank is over.
     #[inline]
-    fn release(&mut self, rank: u32) {
+    pub(super) fn release(&mut self, rank: u32) {
         let state = &mut self.ranks[rank as usize];
         state.outstanding -= 1;
         let (idle, watching, status) = (state.outstanding == 0, state.watching > 0, state.status);
@@ -557,6 +591,7 @@ impl Core {
 
     /// A rank's program is over and its memory deregistered.
     pub(super) fn end_of(&mut self, rank: u32, well: bool) {
+        self.close_queues_of(rank);
         let state = &mut self.ranks[rank as usize];
         state.status = if well { Status::Finished } else { Status::Lost };
         let idle = state.outstanding == 0;

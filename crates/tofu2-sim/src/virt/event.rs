@@ -18,6 +18,12 @@ pub(super) enum Kind {
     Head,
     /// A link or a receive engine is free again. Subject: node; detail: output.
     Output,
+    /// A send engine starts on the next command of a control queue. Subject: queue.
+    Start,
+    /// A command of a control queue is through its target's receive engine. Subject: flight.
+    Reach,
+    /// The answer to a command of a control queue has reached its poster. Subject: flight.
+    Answer,
 }
 
 /// A moment and what happens then. The order of equal times is the order of scheduling.

@@ -22,6 +22,9 @@ use std::{
 /// Told every so many events: their number and the time.
 pub(super) type Progress<'a> = dyn FnMut(u64, Time) + 'a;
 
+/// Deadlocks without an event between them that ranks may try to go on from.
+const PATIENCE: u32 = 64;
+
 pub(super) struct Executor<'a, 'p, Fut, T> {
     world: Rc<World>,
     tasks: Vec<Option<Pin<Box<Fut>>>>,
@@ -34,6 +37,8 @@ pub(super) struct Executor<'a, 'p, Fut, T> {
     soon: u32,
     left: usize,
     pub(super) polls: u64,
+    /// Number of events at the last deadlock, and how many there were at that number.
+    deadlocks: (u64, u32),
     progress: Option<(u64, &'a mut Progress<'p>)>,
 }
 
@@ -54,6 +59,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
             soon: 0,
             left: ranks as usize,
             polls: 0,
+            deadlocks: (0, 0),
             progress,
             world,
         }
@@ -90,6 +96,9 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
                 report_at = events.saturating_add((*every).max(1));
             }
             if !more {
+                if self.ends_queue_waits(events) {
+                    continue;
+                }
                 return Err(self.stuck());
             }
         }
@@ -239,6 +248,13 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         let mut core = self.world.core();
         self.finish_times[rank as usize] = Time::from_picos(core.now_of(rank));
         core.end_of(rank, well);
+    }
+
+    /// No event is pending. Waits for control queues end with an error, which ranks may live with; true if there were some, and
+    /// not again and again without any event since.
+    fn ends_queue_waits(&mut self, events: u64) -> bool {
+        self.deadlocks = if self.deadlocks.0 == events { (events, self.deadlocks.1 + 1) } else { (events, 1) };
+        self.deadlocks.1 <= PATIENCE && self.world.core().end_queue_waits(self.left)
     }
 
     /// No event is pending and some ranks wait.

@@ -88,7 +88,7 @@ impl Fabric for VirtFabric {
         caps.put_order = PutOrder::None;
         caps.coherent_atomics = true;
         caps.notice_bits = core.timing.notice_bits;
-        caps.session_queues = false;
+        caps.session_queues = core.timing.queues.session > 0;
         caps.strong_progress = true;
         caps.register_existing = Existing::Direct;
         caps.blocking_wait = false;
@@ -457,16 +457,4 @@ fn fill<T: Pod, D: GetSink<VirtFabric, T>>(to: &mut D, word: u64, bytes: &[u8]) 
 
 fn same_length(have: usize, want: usize) -> Result<()> {
     if have == want { Ok(()) } else { Err(FabricError::LengthMismatch { have, want }) }
-}
-
-impl rdma_fabric::SessionFabric for VirtFabric {
-    type Queue = rdma_fabric::control_queue::NoQueue<Self>;
-
-    fn queue_limits(&self) -> rdma_fabric::control_queue::QueueLimits {
-        rdma_fabric::control_queue::QueueLimits::NONE
-    }
-
-    fn open_queue(&self, _: rdma_fabric::control_queue::QueueSpec) -> Result<Self::Queue> {
-        Err(FabricError::Unsupported { feature: "control queues" })
-    }
 }

@@ -281,7 +281,7 @@ where
     let mut executor = Executor::new(std::rc::Rc::clone(&world), ranks, make, progress);
     executor.run()?;
     let mut core = world.core();
-    let shared = core.queue.peak_bytes() + core.slab.peak_bytes() + core.memory.peak_bytes();
+    let shared = core.queue.peak_bytes() + core.slab.peak_bytes() + core.memory.peak_bytes() + core.queues.peak_bytes();
     let task = size_of::<Fut>() + size_of::<usize>() + size_of::<Option<T>>() + size_of::<Time>();
     let stats = Stats {
         events: core.events,
@@ -289,6 +289,7 @@ where
         end: executor.finish_times.iter().copied().max().unwrap_or_default(),
         trace_hash: core.trace.value(),
         ops: core.counts,
+        commands: core.queues.counts(),
         bytes_per_rank: task + size_of_val(&core.ranks[0]) + shared.div_ceil(ranks as usize),
     };
     let ops_by_rank = core.counts_by_rank.take();

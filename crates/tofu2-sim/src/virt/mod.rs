@@ -29,6 +29,7 @@
 //! pending and some rank still waits, the job ends with [`crate::JobError::Deadlock`].
 
 mod chance;
+mod control_queue;
 mod core;
 mod detached;
 mod event;
@@ -55,6 +56,7 @@ mod waits;
 mod watch;
 mod world;
 
+pub use control_queue::{CommandCounts, Queue};
 pub use fabric::VirtFabric;
 pub use handle::Handle;
 pub use job::{Job, Run};

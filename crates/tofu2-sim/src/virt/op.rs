@@ -34,6 +34,8 @@ pub(super) struct Op {
     /// Next slot of the list this one is in: the free list or an engine's queue.
     pub(super) next: u32,
     pub(super) poster: u32,
+    /// The flight of a control queue's command that the atomic unit serves; [`NONE`] if it is an operation.
+    pub(super) flight: u32,
     /// Wire latency of the leg back, in picoseconds.
     pub(super) back: u64,
     pub(super) target: Loc,
@@ -74,6 +76,7 @@ impl Op {
             generation: 0,
             next: NONE,
             poster,
+            flight: NONE,
             back: 0,
             target,
             a: 0,

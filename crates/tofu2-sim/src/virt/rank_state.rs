@@ -19,7 +19,7 @@ pub(super) struct RankState {
     pub(super) cpu_until: u64,
     /// Bytes of memory registered.
     pub(super) registered: u64,
-    /// Operations posted and not complete: the filling of its TOQ.
+    /// Operations posted and not complete, and commands of control queues under way.
     pub(super) outstanding: u32,
     /// Number of symmetric allocations so far.
     pub(super) symmetric: u32,
@@ -46,6 +46,10 @@ pub(super) struct Extra {
     /// Tickets of those who wait for room in the own TOQ.
     pub(super) room_line: VecDeque<u64>,
     pub(super) receive_queue: ReceiveQueue,
+    /// Open control queues.
+    pub(super) queues: Vec<u32>,
+    /// Commands of control queues under way; counted in `outstanding` too.
+    pub(super) commands: u32,
     /// Wakers of combinators that want to be told which of their parts to poll.
     pub(super) wakers: Vec<Waker>,
 }
@@ -63,6 +67,11 @@ impl RankState {
             departed: false,
             extra: None,
         }
+    }
+
+    /// Operations posted and not complete, without commands of control queues.
+    pub(super) fn operations(&self) -> u32 {
+        self.outstanding - self.extra.as_deref().map_or(0, |extra| extra.commands)
     }
 
     /// The rare state, made now if need be.

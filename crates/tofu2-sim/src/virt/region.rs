@@ -19,6 +19,14 @@ impl Region {
         Region { world, rank, key, len, existing: None }
     }
 
+    pub(super) fn world(&self) -> &Rc<World> {
+        &self.world
+    }
+
+    pub(super) fn rank(&self) -> u32 {
+        self.rank
+    }
+
     /// The same region, on behalf of `memory`.
     pub(super) fn of_existing(mut self, memory: OwnedMemory) -> Self {
         self.existing = Some(memory);

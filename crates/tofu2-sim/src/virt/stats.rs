@@ -1,5 +1,6 @@
 //! What a run was like.
 
+use super::control_queue::CommandCounts;
 use rdma_fabric::Time;
 
 /// Operations posted. The atomics of a rank on its own node's memory count like any others.
@@ -38,6 +39,8 @@ pub struct Stats {
     pub trace_hash: u64,
     /// All ranks' operations.
     pub ops: OpCounts,
+    /// All control queues' commands.
+    pub commands: CommandCounts,
     /// Estimated peak memory per rank in bytes: the task, the rank's fixed state, and its share of operation slots, pending events
     /// and registered memory that was written. Payloads in flight and the programs' own allocations are not in it.
     pub bytes_per_rank: usize,

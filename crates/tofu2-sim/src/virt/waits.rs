@@ -14,17 +14,25 @@ use std::{
 };
 
 /// A registered wait, ended when dropped.
-struct Registered<'a> {
+pub(super) struct Registered<'a> {
     fabric: &'a VirtFabric,
     what: What,
     id: Option<u32>,
 }
 
-impl Registered<'_> {
+impl<'a> Registered<'a> {
+    /// Not registered yet.
+    pub(super) fn new(fabric: &'a VirtFabric, what: What) -> Self {
+        Registered { fabric, what, id: None }
+    }
+
     /// Registers the wait, unless it can't go on.
-    fn go_on(&mut self, core: &mut Core, deps: Deps<'_>) -> Result<()> {
+    pub(super) fn go_on(&mut self, core: &mut Core, deps: Deps<'_>) -> Result<()> {
         let me = self.fabric.rank;
         let id = *self.id.get_or_insert_with(|| core.watch(me, self.what));
+        if let Some(deadlock) = core.deadlock_of(me, id) {
+            return Err(deadlock);
+        }
         match core.hopeless(me, id, deps) {
             None => Ok(()),
             // What this rank still owes may end it. It gets another turn when that is over.
@@ -48,7 +56,7 @@ pub(super) async fn until<W: AtomicWord>(
     deps: Deps<'_>,
     mut until: impl FnMut(W) -> bool,
 ) -> Result<W> {
-    let mut wait = Registered { fabric, what: What::Word(*word), id: None };
+    let mut wait = Registered::new(fabric, What::Word(*word));
     poll_fn(|cx| {
         let value = {
             let core = fabric.world.core();
@@ -66,7 +74,7 @@ pub(super) async fn until<W: AtomicWord>(
 }
 
 pub(super) async fn notice(fabric: &VirtFabric, deps: Deps<'_>) -> Result<Notice> {
-    let mut wait = Registered { fabric, what: What::Notice, id: None };
+    let mut wait = Registered::new(fabric, What::Notice);
     poll_fn(|cx| {
         let mut core = fabric.world.core();
         if let Some(notice) = core.take_notice(fabric.rank) {

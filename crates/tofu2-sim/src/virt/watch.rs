@@ -1,6 +1,6 @@
 //! Waiting for own memory or notices, and for whom.
 
-use super::memory::Loc;
+use super::{control_queue::Side, memory::Loc};
 
 /// What a waiting future of a rank waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,6 +8,8 @@ pub(super) enum What {
     /// A write to these bytes of the rank's own memory.
     Word(Loc),
     Notice,
+    /// Something of an own control queue.
+    Queue(u32, Side),
 }
 
 /// A registered wait.
@@ -17,4 +19,6 @@ pub(super) struct Watch {
     pub(super) what: What,
     /// A rank of the wait's dependencies that has not left; it wakes the waiter when it does.
     pub(super) dependency: Option<u32>,
+    /// Nothing can happen any more: how many ranks wait.
+    pub(super) deadlock: Option<u32>,
 }

@@ -15,7 +15,7 @@ pub struct Loc {
 const _: () = assert!(size_of::<Loc>() <= 32);
 
 impl Loc {
-    pub(super) fn new(rank: u32, key: RegionKey, offset: u64, len: u64) -> Self {
+    pub(in super::super) fn new(rank: u32, key: RegionKey, offset: u64, len: u64) -> Self {
         Loc { rank, index: key.index, generation: key.generation, offset, len }
     }
 

@@ -215,6 +215,20 @@ impl Memory {
         bytes
     }
 
+    /// Appends the bytes of a live place to `into`.
+    pub(super) fn append_to(&self, loc: &Loc, into: &mut Vec<u8>) {
+        let len = loc.len as usize;
+        match self.words(loc) {
+            // Zeroed by the system, not touched.
+            None if into.is_empty() && len > SPARSE => *into = vec![0; len],
+            None => into.resize(into.len() + len, 0),
+            Some((words, first)) => {
+                let start = first * 8 + loc.offset as usize;
+                into.extend_from_slice(&cast_slice::<u64, u8>(words)[start..start + len]);
+            }
+        }
+    }
+
     /// Copies into a live place; `from` is as long as it. Many zeros over bytes that were never written change nothing.
     pub(super) fn copy_in(&mut self, loc: &Loc, from: &[u8]) {
         let nothing = from.is_empty() || (from.len() > SPARSE && self.words(loc).is_none() && is_zero(from));

@@ -17,10 +17,16 @@ impl SendEngines {
     /// Takes a command with `bytes` of payload, cut into transfers of at most the machine's limit; returns when the engine starts on it.
     #[inline]
     pub(in super::super) fn take(&mut self, timing: &Timing, node: u32, engine: u32, now: u64, bytes: u64) -> u64 {
+        let further = if bytes > timing.max_transfer { (bytes - 1) / timing.max_transfer * timing.gap } else { 0 };
+        self.occupy(node, engine, now, further + timing.gap.max(timing.payload(bytes)))
+    }
+
+    /// Takes a command that occupies the engine for so long; returns when the engine starts on it.
+    #[inline]
+    pub(in super::super) fn occupy(&mut self, node: u32, engine: u32, now: u64, picos: u64) -> u64 {
         let free_at = &mut self.free_at[node as usize * self.engines as usize + engine as usize];
         let start = now.max(*free_at);
-        let further = if bytes > timing.max_transfer { (bytes - 1) / timing.max_transfer * timing.gap } else { 0 };
-        *free_at = start.saturating_add(further + timing.gap.max(timing.payload(bytes)));
+        *free_at = start.saturating_add(picos);
         start
     }
 }

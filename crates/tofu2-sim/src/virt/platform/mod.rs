@@ -12,8 +12,10 @@
 
 mod fx10;
 mod fx100;
+mod queues;
 mod timing;
 
+pub(super) use queues::QueueTable;
 pub(super) use timing::Timing;
 
 use rdma_fabric::FabricError;
@@ -66,12 +68,12 @@ pub(super) const SOFTWARE: &str = "software.";
 impl Platform {
     /// PRIMEHPC FX100: Tofu interconnect 2, atomics in the network interface.
     pub fn fx100() -> Self {
-        Platform { name: "FX100".into(), constants: fx100::constants() }
+        Platform { name: "FX100".into(), constants: [fx100::constants(), queues::tofu2()].concat() }
     }
 
     /// PRIMEHPC FX10 (and the K computer): Tofu interconnect 1, atomics by a software service.
     pub fn fx10() -> Self {
-        Platform { name: "FX10".into(), constants: fx10::constants() }
+        Platform { name: "FX10".into(), constants: [fx10::constants(), queues::tofu1()].concat() }
     }
 
     /// The machine's name; "what if" machines have their changes appended.
@@ -178,7 +180,7 @@ mod tests {
 
     #[test]
     fn no_prediction_is_a_source() {
-        for platform in [Platform::fx100(), Platform::fx10()] {
+        for platform in [Platform::fx100(), Platform::fx10(), Platform::fx100().with_tofud_queues()] {
             for constant in platform.constants() {
                 for source in constant.from {
                     assert!(!HELD_OUT.contains(source), "{} of {} is set by {source}", constant.name, platform.name());
@@ -193,7 +195,7 @@ mod tests {
     fn both_tables_are_complete_and_agree_in_their_names() {
         let names = |p: &Platform| p.constants.iter().map(|c| c.name).collect::<Vec<_>>();
         let (a, b) = (Platform::fx100(), Platform::fx10());
-        assert_eq!(names(&a).iter().filter(|n| !n.starts_with(SOFTWARE)).count(), 21);
+        assert_eq!(names(&a).iter().filter(|n| !n.starts_with(SOFTWARE)).count(), 29);
         assert!(names(&b).iter().all(|n| names(&a).contains(n)));
         Timing::new(&a, 4).unwrap();
         Timing::new(&b, 4).unwrap();

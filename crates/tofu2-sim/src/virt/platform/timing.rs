@@ -9,7 +9,7 @@
 //!
 //! So an unloaded fetch-add takes 2 x 450 + 269.5 ns inside a node of FX100 and 520 ns more to a neighbour.
 
-use super::{Platform, SOFTWARE};
+use super::{Platform, QueueTable, SOFTWARE};
 use rdma_fabric::FabricError;
 
 #[derive(Clone, Debug)]
@@ -39,6 +39,7 @@ pub(in super::super) struct Timing {
     pub(in super::super) notice_bits: u32,
     pub(in super::super) yield_: u64,
     pub(in super::super) node_memory: u64,
+    pub(in super::super) queues: QueueTable,
     /// Layers by name; few, so a list.
     software: Vec<(&'static str, u64)>,
 }
@@ -91,6 +92,7 @@ impl Timing {
             notice_bits: at_least_one("notice_bits")?.min(64),
             yield_: u64::from(at_least_one("yield")?),
             node_memory: platform.need("node_memory")?,
+            queues: QueueTable::new(platform)?,
             software: software.collect(),
         })
     }

@@ -1,6 +1,6 @@
 //! The points of a run that a timeline shows.
 
-use super::{Flight, Place, Timeline, What};
+use super::{Place, What};
 use crate::virt::{
     core::Core,
     op::{Op, Verb},
@@ -73,12 +73,5 @@ impl Core {
         if let Some(timeline) = &mut self.timeline {
             timeline.slice(node, Place::Cpu(rank), begin, end, What::Compute, None);
         }
-    }
-}
-
-impl Timeline {
-    /// The command in a slot of the slab.
-    pub(in super::super) fn flight_of(&self, slot: u32) -> Option<Flight> {
-        self.flying.get(&slot).copied()
     }
 }

@@ -7,6 +7,7 @@
 //! Without one, a run tests a pointer for null at each point that could be recorded.
 
 mod hooks;
+mod queues;
 mod viewer;
 
 use super::op::Verb;
@@ -94,6 +95,8 @@ pub struct Timeline {
     ranks_per_node: u32,
     /// By slot of the slab. Never iterated.
     flying: HashMap<u32, Flight>,
+    /// By control queue and slot. Never iterated.
+    queued: HashMap<(u32, u64), Flight>,
 }
 
 impl Timeline {

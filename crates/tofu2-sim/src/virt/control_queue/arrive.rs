@@ -1,0 +1,231 @@
+//! The receive side: what commands do at their target.
+
+use super::{
+    super::{
+        core::Core,
+        memory::Loc,
+        op::{Op, Verb},
+        rank_state::Status,
+    },
+    Cut,
+    life::Point,
+    toq::Advance,
+};
+use rdma_fabric::control_queue::{MrqNotice, QueueError, QueueId, Stadd};
+
+impl Core {
+    /// A `Reach` event has come: a command is through its target's receive engine.
+    #[inline]
+    pub(in super::super) fn reach(&mut self, slot: u32) {
+        let flight = self.queues.flights.get(slot);
+        self.queues.life.pass(Point::Arrived, self.now, flight.queue, flight.slot, 1);
+        self.seen_reached(slot);
+        if !self.queues.holds(slot) {
+            self.take_effect(slot);
+        }
+    }
+
+    /// A command does at its target what it is to do.
+    pub(super) fn take_effect(&mut self, slot: u32) {
+        let (to, verb) = (self.queues.flights.get(slot).to, self.queues.flights.get(slot).verb);
+        let target = match self.target(to) {
+            Ok(target) => target,
+            Err(error) => return self.refuse(slot, error),
+        };
+        match verb {
+            Verb::Put => self.put_arrives(slot, target),
+            Verb::Get => self.get_arrives(slot, target),
+            _ => self.atomic_arrives(slot, target),
+        }
+    }
+
+    /// The queue that a command addresses.
+    fn target(&self, to: QueueId) -> Result<u32, QueueError> {
+        let rank = to.rank().number();
+        match self.queues.find(to, self.node_of(rank)) {
+            Some(queue) if self.queues.get(queue).has_stopped() => Err(QueueError::Stopped { queue: to }),
+            Some(queue) => Ok(queue),
+            None if self.status_of(rank) == Some(Status::Lost) => Err(QueueError::PeerLost { queue: to }),
+            None => Err(QueueError::NotOpen { queue: to }),
+        }
+    }
+
+    /// Nothing is done at the target, and the poster will know.
+    fn refuse(&mut self, slot: u32, error: QueueError) {
+        let flight = self.queues.flights.get_mut(slot);
+        flight.status = Err(error);
+        let (queue, to, atomic) = (flight.queue, flight.to, flight.verb.is_atomic());
+        if atomic {
+            let engine = self.receive_engine(self.queues.flights.get(slot));
+            self.free_receiver(self.node_of(to.rank().number()), engine);
+            self.answer_later(slot, 0);
+            return self.atomic_over(queue, to);
+        }
+        self.answer_later(slot, 0);
+    }
+
+    fn put_arrives(&mut self, slot: u32, target: u32) {
+        let flight = self.queues.flights.get(slot);
+        let (at, len, sps) = (flight.at, flight.len, flight.sps);
+        let place = match self.written(target, at, len.into()) {
+            Ok(place) => place,
+            Err(error) => return self.refuse(slot, error),
+        };
+        if len <= 8 {
+            self.memory.copy_in(&place, &flight.a.to_ne_bytes()[..len as usize]);
+        } else {
+            self.memory.copy_in(&place, &flight.bytes);
+        }
+        self.touched(&place);
+        self.visible(slot);
+        self.leave_remote_notice(slot, target, at + u64::from(len));
+        if sps > 0 {
+            self.advance(slot, target, sps);
+        }
+        let flight = self.queues.flights.get(slot);
+        if flight.wants.local_notice || flight.status.is_err() {
+            return self.answer_later(slot, 0);
+        }
+        self.flight_ends(slot);
+    }
+
+    /// Advances the session offset of a put's target, after bytes and notice.
+    fn advance(&mut self, slot: u32, target: u32, sps: u8) {
+        let flight = self.queues.flights.get(slot);
+        let (poster, from, position, poster_checks) = (flight.queue, flight.from, flight.slot, flight.wants.checked);
+        let state = self.queues.get_mut(target);
+        if state.has_stopped() {
+            return;
+        }
+        match state.toq.advance(sps) {
+            Advance::Ignored => {
+                if poster_checks {
+                    let error = QueueError::CreditIgnored { queue: from, sps };
+                    self.queues.flights.get_mut(slot).status = Err(error);
+                }
+                return;
+            }
+            Advance::Wrapped { would_be } if state.checked => {
+                let (queue, read, depth) = (state.id, state.toq.pointers().read, state.toq.depth());
+                return self.stop(target, QueueError::CreditOverrun { queue, read, scheduled: would_be, depth });
+            }
+            Advance::Moved | Advance::Wrapped { .. } => {}
+        }
+        self.queues.life.pass(Point::Released, self.now, poster, position, 1);
+        self.seen_advanced(target, sps);
+        self.kick(target);
+    }
+
+    fn get_arrives(&mut self, slot: u32, target: u32) {
+        let flight = self.queues.flights.get(slot);
+        let (at, len, to) = (flight.at, flight.len, flight.to);
+        let cut = Cut::new(&self.timing, flight.mtu, flight.gap);
+        let engine = u32::from(self.receive_engine(flight));
+        let place = match self.place(target, at, len.into()) {
+            Ok((place, _)) => place,
+            Err(error) => return self.refuse(slot, error),
+        };
+        if len <= 8 {
+            let mut word = [0; 8];
+            self.memory.copy_out(&place, &mut word[..len as usize]);
+            self.queues.flights.get_mut(slot).a = u64::from_ne_bytes(word);
+        } else {
+            let mut bytes = self.queues.flights.buffer();
+            self.memory.append_to(&place, &mut bytes);
+            self.queues.flights.get_mut(slot).bytes = bytes;
+        }
+        self.visible(slot);
+        self.leave_remote_notice(slot, target, at + u64::from(len));
+        let payload = cut.payload(&self.timing, len.into());
+        let node = self.node_of(to.rank().number());
+        let start = self.senders.occupy(node, engine, self.now, self.timing.gap.max(payload));
+        self.answer_later(slot, start.saturating_sub(self.now) + payload);
+    }
+
+    fn atomic_arrives(&mut self, slot: u32, target: u32) {
+        let flight = self.queues.flights.get(slot);
+        let (rank, at, width, to) = (flight.rank, flight.at, flight.len as u8, flight.to);
+        let (verb, a, b) = (flight.verb, flight.a, flight.b);
+        let engine = self.receive_engine(flight);
+        let place = if at.offset() % u64::from(width) == 0 {
+            self.written(target, at, width.into())
+        } else {
+            Err(QueueError::Misaligned { queue: to, stadd: at, width })
+        };
+        let place = match place {
+            Ok(place) => place,
+            Err(error) => return self.refuse(slot, error),
+        };
+        let mut op = Op::new(verb, rank, place);
+        (op.a, op.b, op.at, op.engine, op.flight) = (a, b, self.now, engine, slot);
+        let (op, _) = self.slab.insert(op);
+        self.queue_atomic(op);
+    }
+
+    /// The atomic unit has served a command; `None` if its memory was gone by then.
+    pub(in super::super) fn atomic_served(&mut self, slot: u32, old: Option<u64>) {
+        let flight = self.queues.flights.get_mut(slot);
+        let (queue, to, at) = (flight.queue, flight.to, flight.at);
+        match old {
+            Some(old) => {
+                flight.a = old;
+                self.visible(slot);
+                if let Ok(target) = self.target(to) {
+                    self.leave_remote_notice(slot, target, at);
+                }
+            }
+            None => flight.status = Err(QueueError::Stale { queue: to, stadd: at }),
+        }
+        self.answer_later(slot, 0);
+        self.atomic_over(queue, to);
+    }
+
+    /// A command's effect on the target's memory has happened.
+    #[inline]
+    fn visible(&mut self, slot: u32) {
+        let flight = self.queues.flights.get(slot);
+        self.queues.life.pass(Point::Visible, self.now, flight.queue, flight.slot, 1);
+    }
+
+    fn leave_remote_notice(&mut self, slot: u32, target: u32, remote: Stadd) {
+        let flight = self.queues.flights.get(slot);
+        if flight.wants.remote_notice {
+            let (kind, peer, edata) = (flight.remote_kind(), flight.from, flight.edata);
+            let zero = Stadd::from_bits(0);
+            self.notify(target, MrqNotice { kind, peer, edata, value: 0, local: zero, remote, status: Ok(()) });
+        }
+    }
+
+    // ----- memory as queues address it ---------------------------------------------------------
+
+    /// The memory behind an address of an open queue, and whether it is read-only.
+    #[inline]
+    fn place(&self, queue: u32, at: Stadd, len: u64) -> Result<(Loc, bool), QueueError> {
+        let state = self.queues.get(queue);
+        let there = self.queues.spaces[state.space as usize].find(at);
+        let there = there.ok_or(QueueError::NoSuchTag { queue: state.id, stadd: at })?;
+        if at.offset().saturating_add(len) > there.len {
+            return Err(QueueError::OutOfBounds { queue: state.id, stadd: at, len, registered: there.len });
+        }
+        let place = Loc::new(state.rank, there.key, at.offset(), len);
+        if !self.memory.is_live(&place) {
+            return Err(QueueError::Stale { queue: state.id, stadd: at });
+        }
+        Ok((place, there.read_only))
+    }
+
+    /// Memory that a peer writes.
+    #[inline]
+    fn written(&self, queue: u32, at: Stadd, len: u64) -> Result<Loc, QueueError> {
+        match self.place(queue, at, len)? {
+            (_, true) => Err(QueueError::ReadOnly { queue: self.queues.get(queue).id, stadd: at }),
+            (place, false) => Ok(place),
+        }
+    }
+
+    /// Own memory of a queue.
+    #[inline]
+    pub(super) fn own_memory(&self, queue: u32, at: Stadd, len: u32) -> Result<Loc, QueueError> {
+        self.place(queue, at, len.into()).map(|(place, _)| place)
+    }
+}

@@ -1,0 +1,169 @@
+//! Commands that the send engine has taken and that are not over.
+
+use super::super::op::Verb;
+use rdma_fabric::control_queue::{MrqKind, QueueError, QueueId, Stadd};
+
+const NONE: u32 = u32::MAX;
+
+/// Set in [`super::super::network::Packet::op`] of packets of queues: the rest is the flight.
+pub(in super::super) const FLIGHT: u32 = 1 << 31;
+
+/// Longer buffers are not kept for reuse.
+const KEEP: usize = 4096;
+
+/// A command under way.
+#[derive(Debug)]
+pub(super) struct Flight {
+    /// Next free one.
+    next: u32,
+    /// The rank that posted it.
+    pub(super) rank: u32,
+    /// The queue it was posted to, which stays as long as the flight lasts.
+    pub(super) queue: u32,
+    pub(super) from: QueueId,
+    pub(super) to: QueueId,
+    /// Position in the queue.
+    pub(super) slot: u64,
+    /// The target's memory.
+    pub(super) at: Stadd,
+    /// Own memory, of a get.
+    pub(super) own: Stadd,
+    pub(super) len: u32,
+    pub(super) verb: Verb,
+    pub(super) wants: Wants,
+    pub(super) edata: u8,
+    pub(super) sps: u8,
+    /// Largest packet and idle time between packets.
+    pub(super) mtu: u16,
+    pub(super) gap: u8,
+    /// Strong order: how many atomics of the queue to this target come first.
+    pub(super) after: u32,
+    /// Wire latency of the leg back, in picoseconds.
+    pub(super) back: u64,
+    /// Operands; the bytes of a put of at most 8; the result.
+    pub(super) a: u64,
+    pub(super) b: u64,
+    /// Of longer transfers.
+    pub(super) bytes: Vec<u8>,
+    pub(super) status: Result<(), QueueError>,
+}
+
+/// What a command asked for besides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wants {
+    pub(super) local_notice: bool,
+    pub(super) remote_notice: bool,
+    pub(super) strong_order: bool,
+    /// The poster's checking mode.
+    pub(super) checked: bool,
+}
+
+impl Flight {
+    pub(super) fn new(rank: u32, queue: u32, from: QueueId, to: QueueId, verb: Verb, at: Stadd) -> Self {
+        let wants = Wants { local_notice: false, remote_notice: false, strong_order: false, checked: false };
+        Flight {
+            next: NONE,
+            rank,
+            queue,
+            from,
+            to,
+            slot: 0,
+            at,
+            own: Stadd::fixed(0),
+            len: 0,
+            verb,
+            wants,
+            edata: 0,
+            sps: 0,
+            mtu: 0,
+            gap: 0,
+            after: 0,
+            back: 0,
+            a: 0,
+            b: 0,
+            bytes: Vec::new(),
+            status: Ok(()),
+        }
+    }
+
+    /// The notice at the poster.
+    pub(super) fn local_kind(&self) -> MrqKind {
+        match self.verb {
+            Verb::Put => MrqKind::LocalPut,
+            Verb::Get => MrqKind::LocalGet,
+            _ => MrqKind::LocalArmw,
+        }
+    }
+
+    /// The notice at the target.
+    pub(super) fn remote_kind(&self) -> MrqKind {
+        match self.verb {
+            Verb::Put => MrqKind::RemotePut,
+            Verb::Get => MrqKind::RemoteGet,
+            _ => MrqKind::RemoteArmw,
+        }
+    }
+}
+
+/// All flights, in slots that are used again.
+#[derive(Debug)]
+pub(super) struct Flights {
+    slots: Vec<Flight>,
+    free: u32,
+    /// Buffers for the bytes of those to come.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Default for Flights {
+    fn default() -> Self {
+        Flights { slots: Vec::new(), free: NONE, spare: Vec::new() }
+    }
+}
+
+impl Flights {
+    #[inline]
+    pub(super) fn insert(&mut self, flight: Flight) -> u32 {
+        let slot = self.free;
+        if slot == NONE {
+            self.slots.push(flight);
+            return self.slots.len() as u32 - 1;
+        }
+        let place = &mut self.slots[slot as usize];
+        self.free = place.next;
+        *place = flight;
+        slot
+    }
+
+    #[inline]
+    pub(super) fn free(&mut self, slot: u32) {
+        let flight = &mut self.slots[slot as usize];
+        flight.next = self.free;
+        self.free = slot;
+        let mut bytes = std::mem::take(&mut flight.bytes);
+        if (1..=KEEP).contains(&bytes.capacity()) {
+            bytes.clear();
+            self.spare.push(bytes);
+        }
+    }
+
+    /// An empty buffer.
+    #[inline]
+    pub(super) fn buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, slot: u32) -> &Flight {
+        &self.slots[slot as usize]
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Flight {
+        &mut self.slots[slot as usize]
+    }
+
+    /// Most bytes in use at once, buffers not counted.
+    pub(super) fn peak_bytes(&self) -> usize {
+        self.slots.len() * size_of::<Flight>()
+    }
+}

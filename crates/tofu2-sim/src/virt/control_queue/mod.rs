@@ -1,0 +1,171 @@
+//! Control queues of the simulated nodes.
+//!
+//! # What is modelled
+//! * *Ring* ([`toq`]). A posting costs the CPU the platform's `post` time; its descriptor is in the TOQ then. A slot is free
+//!   again when the engine has fetched its command. A delayed start waits for the next posting, credit doesn't start it.
+//! * *Send engine* ([`send`]). Each queue asks its TNI's engine for one command at a time, so that queues of a TNI take turns,
+//!   and turns with the operations that ranks post through the fabric. The engine reads own memory when it starts on a
+//!   command, and its time is known then: latency, and payload at the platform's rate.
+//! * *Receive engine* ([`arrive`]). With the last packet of a put: bytes, notice, advance, in this order and at one moment. What an
+//!   advance releases asks the send engine at once. Atomics go to the node's one atomic unit.
+//! * *Answers* ([`answer`]). Results, acknowledgements that somebody asked for, and errors come back after the same leg as those of
+//!   fabric operations.
+//! * *Order*. One queue's commands to one target arrive in their order unless jitter is on; then only strongly ordered ones do. A
+//!   strongly ordered one waits at the target for earlier atomics in service.
+//!
+//! The TCQ is as long as it has to be. A get's completion there means that the request was sent.
+
+mod answer;
+mod arrive;
+mod deadlock;
+mod flight;
+mod handle;
+mod life;
+mod open;
+mod order;
+mod place;
+mod post;
+mod report;
+mod send;
+mod shaping;
+mod state;
+mod tags;
+mod toq;
+mod waits;
+
+pub(super) use flight::FLIGHT;
+pub use handle::Queue;
+pub use life::CommandCounts;
+pub(super) use report::Side;
+pub(super) use shaping::Cut;
+
+use super::{op::Verb, platform::QueueTable};
+use flight::Flights;
+use life::Life;
+use place::NodeQueues;
+use rdma_fabric::control_queue::{Pointers, QueueError, QueueId};
+use state::QueueState;
+use tags::Space;
+
+/// All control queues of the machine. Nothing of it exists before the first is opened.
+#[derive(Debug, Default)]
+pub(super) struct Queues {
+    slots: Vec<Slot>,
+    /// Slots without a queue.
+    free: Vec<u32>,
+    /// By node; made when the first queue of the node is opened.
+    nodes: Vec<Option<Box<NodeQueues>>>,
+    spaces: Vec<Space>,
+    free_spaces: Vec<u32>,
+    flights: Flights,
+    life: Life,
+    /// Most bytes of tables and states so far.
+    peak: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    /// Moves when the queue is closed.
+    generation: u32,
+    state: Option<Box<QueueState>>,
+}
+
+impl Queues {
+    #[inline]
+    fn get(&self, queue: u32) -> &QueueState {
+        self.slots[queue as usize].state.as_deref().expect("a queue's slot is kept while anything refers to it")
+    }
+
+    #[inline]
+    fn get_mut(&mut self, queue: u32) -> &mut QueueState {
+        self.slots[queue as usize].state.as_deref_mut().expect("a queue's slot is kept while anything refers to it")
+    }
+
+    /// The open queue of this id.
+    #[inline]
+    fn find(&self, id: QueueId, node: u32) -> Option<u32> {
+        let mut queue = self.nodes.get(node as usize)?.as_deref()?.first(id)?;
+        while queue != place::NONE {
+            let state = self.get(queue);
+            if state.id == id {
+                return Some(queue);
+            }
+            queue = state.next_context;
+        }
+        None
+    }
+
+    /// CQs of a node that are free.
+    fn free_on(&self, node: u32, table: &QueueTable) -> u32 {
+        let all = u32::from(table.engines) * u32::from(table.numbers);
+        self.nodes.get(node as usize).and_then(|node| node.as_deref()).map_or(all, NodeQueues::free)
+    }
+
+    fn space_of(&mut self, queue: u32) -> &mut Space {
+        let space = self.get(queue).space;
+        &mut self.spaces[space as usize]
+    }
+
+    pub(super) fn pointers(&self, queue: u32) -> Pointers {
+        self.get(queue).toq.pointers()
+    }
+
+    fn take_trouble(&mut self, queue: u32) -> Option<QueueError> {
+        self.get_mut(queue).take_trouble()
+    }
+
+    fn join_line(&mut self, queue: u32, ticket: u64) {
+        self.get_mut(queue).line.push_back(ticket);
+    }
+
+    fn leave_line(&mut self, queue: u32, ticket: u64) {
+        self.get_mut(queue).line.retain(|other| *other != ticket);
+    }
+
+    /// The name of a queue that is open, or was when what refers to it began.
+    pub(super) fn id_of(&self, queue: u32) -> QueueId {
+        self.get(queue).id
+    }
+
+    /// Of a flight: its queue and slot, its target, what it does and to how many bytes.
+    pub(super) fn seen_flight(&self, flight: u32) -> (u32, u64, QueueId, Verb, u64) {
+        let flight = self.flights.get(flight);
+        (flight.queue, flight.slot, flight.to, flight.verb, flight.len.into())
+    }
+
+    /// How far commands got.
+    pub(super) fn counts(&self) -> CommandCounts {
+        self.life.counts()
+    }
+
+    /// The queue whose engine is due.
+    #[inline]
+    pub(super) fn rank_of(&self, queue: u32) -> u32 {
+        self.get(queue).rank
+    }
+
+    /// Who posted a flight.
+    #[inline]
+    pub(super) fn poster(&self, flight: u32) -> u32 {
+        self.flights.get(flight).rank
+    }
+
+    /// Most bytes so far, without the memory of rings and buffers.
+    pub(super) fn peak_bytes(&self) -> usize {
+        self.peak.max(self.bytes()) + self.flights.peak_bytes()
+    }
+
+    fn bytes(&self) -> usize {
+        let open = self.slots.len() - self.free.len();
+        let nodes = self.nodes.iter().flatten().map(|node| node.bytes()).sum::<usize>();
+        let spaces = self.spaces.iter().map(|space| size_of::<Space>() + space.bytes()).sum::<usize>();
+        let rings =
+            self.slots.iter().filter_map(|slot| slot.state.as_deref()).map(QueueState::ring_bytes).sum::<usize>();
+        self.slots.len() * size_of::<Slot>()
+            + open * size_of::<QueueState>()
+            + self.nodes.len() * size_of::<Option<Box<NodeQueues>>>()
+            + nodes
+            + spaces
+            + rings
+    }
+}

@@ -1,0 +1,160 @@
+//! Opening and closing queues.
+
+use super::{
+    super::core::Core,
+    Queues, Slot,
+    place::{self, NodeQueues},
+    state::QueueState,
+    tags::Space,
+};
+use rdma_fabric::{
+    FabricError, Result,
+    control_queue::{QueueError, QueueId, QueueLimits, QueueMode, QueueSpec},
+};
+
+/// Ranks above this have no queue ids.
+const MOST_RANKS: u32 = 1 << 24;
+
+impl Core {
+    pub(super) fn queue_limits(&self, rank: u32) -> QueueLimits {
+        let table = &self.timing.queues;
+        table.limits(self.queues.free_on(self.node_of(rank), table))
+    }
+
+    /// Opens a queue; its slot, the slot's generation, its id.
+    pub(super) fn open_queue(&mut self, rank: u32, spec: &QueueSpec) -> Result<(u32, u32, QueueId)> {
+        if rank >= MOST_RANKS {
+            return Err(FabricError::Unsupported { feature: "control queues of ranks above 16777215" });
+        }
+        let node = self.node_of(rank);
+        let table = &self.timing.queues;
+        let nodes = &mut self.queues.nodes;
+        if nodes.len() <= node as usize {
+            nodes.resize_with(node as usize + 1, || None);
+        }
+        let here = nodes[node as usize].get_or_insert_with(|| Box::new(NodeQueues::new(table)));
+        let id = here.choose(rank, spec, table)?;
+        check_spec(id, spec, table.depth)?;
+        let sibling = self.ranks[rank as usize].extra().queues.first().copied();
+        let space = match sibling.filter(|_| self.timing.queues.shared_tags) {
+            Some(sibling) => self.queues.get(sibling).space,
+            None => self.queues.new_space(),
+        };
+        self.queues.spaces[space as usize].users += 1;
+        let (slot, generation) = self.queues.insert(QueueState::new(id, rank, node, space, spec));
+        let next = match &mut self.queues.nodes[node as usize] {
+            Some(here) => here.open(id, spec.mode, slot),
+            None => place::NONE,
+        };
+        self.queues.get_mut(slot).next_context = next;
+        self.ranks[rank as usize].extra().queues.push(slot);
+        Ok((slot, generation, id))
+    }
+
+    /// Closes a queue, of which nobody takes anything any more; how many of its commands were never started.
+    pub(super) fn close_queue(&mut self, queue: u32) -> u64 {
+        self.queues.note_peak();
+        let state = self.queues.get_mut(queue);
+        let (id, rank, node, space, next) = (state.id, state.rank, state.node, state.space, state.next_context);
+        state.closed = true;
+        let left = state.toq.clear();
+        (state.tcq, state.mrq) = Default::default();
+        // Mend the list of those that share the CQ.
+        let here = self.queues.nodes[node as usize].as_deref_mut();
+        let mut at = here.and_then(|here| if here.close(id, queue, next) { None } else { here.first(id) });
+        while let Some(before) = at {
+            let state = self.queues.get_mut(before);
+            if state.next_context == queue {
+                state.next_context = next;
+                break;
+            }
+            at = Some(state.next_context).filter(|next| *next != place::NONE);
+        }
+        let there = &mut self.queues.spaces[space as usize];
+        there.users -= 1;
+        if there.users == 0 {
+            *there = Space::default();
+            self.queues.free_spaces.push(space);
+        }
+        if let Some(extra) = self.ranks[rank as usize].existing() {
+            extra.queues.retain(|other| *other != queue);
+        }
+        let slot = &mut self.queues.slots[queue as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        self.queues.retire(queue);
+        left
+    }
+
+    /// A rank has ended: what it has left open is closed.
+    pub(in super::super) fn close_queues_of(&mut self, rank: u32) {
+        let open = self.ranks[rank as usize].existing().map(|extra| std::mem::take(&mut extra.queues));
+        for queue in open.unwrap_or_default() {
+            self.close_queue(queue);
+        }
+    }
+}
+
+impl Queues {
+    fn new_space(&mut self) -> u32 {
+        if let Some(space) = self.free_spaces.pop() {
+            return space;
+        }
+        self.spaces.push(Space::default());
+        self.spaces.len() as u32 - 1
+    }
+
+    fn insert(&mut self, state: QueueState) -> (u32, u32) {
+        let state = Some(Box::new(state));
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize].state = state;
+            return (slot, self.slots[slot as usize].generation);
+        }
+        self.slots.push(Slot { generation: 0, state });
+        (self.slots.len() as u32 - 1, 0)
+    }
+
+    /// Whether a handle's queue is still open.
+    #[inline]
+    pub(super) fn is_open(&self, queue: u32, generation: u32) -> bool {
+        self.slots[queue as usize].generation == generation
+    }
+
+    /// Frees the slot of a closed queue that nothing refers to any more.
+    #[inline]
+    pub(super) fn retire(&mut self, queue: u32) {
+        let state = self.get(queue);
+        if state.closed && !state.due && state.flights == 0 {
+            self.slots[queue as usize].state = None;
+            self.free.push(queue);
+        }
+    }
+
+    fn note_peak(&mut self) {
+        // There were never more queues at once than there are slots. Counting is linear: once for many that are closed together.
+        if self.free.is_empty() {
+            self.peak = self.peak.max(self.bytes());
+        }
+    }
+}
+
+/// Numbers of a queue that are out of range.
+fn check_spec(queue: QueueId, spec: &QueueSpec, most: u32) -> Result<()> {
+    let limit = |what, value: u32, limit: u32| {
+        Err(FabricError::Queue(QueueError::Limit { queue, what, value: value.into(), limit: limit.into() }))
+    };
+    if !spec.depth.is_power_of_two() || spec.depth < 2 || spec.depth > most {
+        return limit("the depth of the TOQ, a power of two and at least 2,", spec.depth, most);
+    }
+    if !spec.mrq_depth.is_power_of_two() || spec.mrq_depth > most {
+        return limit("the depth of the MRQ, a power of two,", spec.mrq_depth, most);
+    }
+    match spec.mode {
+        QueueMode::Session if spec.initial_offset >= spec.depth => {
+            limit("the initial session offset", spec.initial_offset, spec.depth - 1)
+        }
+        QueueMode::Normal | QueueMode::Exclusive if spec.initial_offset > 0 => {
+            limit("the initial session offset of a queue without one", spec.initial_offset, 0)
+        }
+        _ => Ok(()),
+    }
+}

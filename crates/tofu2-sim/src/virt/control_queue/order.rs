@@ -1,0 +1,114 @@
+//! Strong order: which commands of a queue have to wait for which others at their target.
+//!
+//! The network keeps the order of one queue's commands to one target, so what can pass is what follows an atomic, which takes its
+//! effect only when the atomic unit has served it; and with jitter on, anything but an atomic another. A pair of queue and target
+//! counts the atomics sent and served; a strongly ordered command remembers how many were sent before it and waits at
+//! the target until so many are served.
+
+use super::super::core::Core;
+use super::{Queues, flight::Flight};
+use rdma_fabric::control_queue::QueueId;
+use std::collections::VecDeque;
+
+/// What a queue keeps of one target.
+#[derive(Debug)]
+pub(super) struct Pair {
+    target: QueueId,
+    /// With chance only: when the last command, and the last atomic, arrives, in picoseconds.
+    last: u64,
+    last_atomic: u64,
+    /// Atomics sent, and taken effect or failed. Both wrap.
+    sent: u32,
+    served: u32,
+    /// Flights that have arrived and wait, in order.
+    held: VecDeque<u32>,
+}
+
+impl Pair {
+    /// Whether atomics before a command that remembers `after` are still to be served.
+    fn is_behind(&self, after: u32) -> bool {
+        self.served.wrapping_sub(after) > u32::MAX / 2
+    }
+}
+
+impl Queues {
+    fn pair(&mut self, queue: u32, target: QueueId) -> &mut Pair {
+        let pairs = &mut self.get_mut(queue).pairs;
+        let at = match pairs.binary_search_by_key(&target, |pair| pair.target) {
+            Ok(at) => at,
+            Err(at) => {
+                let new = Pair { target, last: 0, last_atomic: 0, sent: 0, served: 0, held: VecDeque::new() };
+                pairs.insert(at, new);
+                at
+            }
+        };
+        &mut pairs[at]
+    }
+
+    /// Gives a command that is being sent its place among the atomics.
+    #[inline]
+    pub(super) fn line_up(&mut self, flight: &mut Flight) {
+        let atomic = flight.verb.is_atomic();
+        if atomic || !self.get(flight.queue).pairs.is_empty() {
+            let pair = self.pair(flight.queue, flight.to);
+            flight.after = pair.sent;
+            pair.sent = pair.sent.wrapping_add(u32::from(atomic));
+        }
+    }
+
+    /// When a flight that would arrive at `arrival` does so, if anything is left to chance. Called in the order of sending.
+    pub(super) fn arrives_in_order(&mut self, slot: u32, arrival: u64) -> u64 {
+        let flight = self.flights.get(slot);
+        let (queue, to, strong, atomic) = (flight.queue, flight.to, flight.wants.strong_order, flight.verb.is_atomic());
+        let pair = self.pair(queue, to);
+        let mut arrival = arrival;
+        if strong {
+            arrival = arrival.max(pair.last.saturating_add(1));
+        }
+        if atomic {
+            arrival = arrival.max(pair.last_atomic.saturating_add(1));
+            pair.last_atomic = arrival;
+        }
+        pair.last = pair.last.max(arrival);
+        arrival
+    }
+
+    /// Whether a flight that has arrived must wait at the target; it is kept then.
+    #[inline]
+    pub(super) fn holds(&mut self, slot: u32) -> bool {
+        let flight = self.flights.get(slot);
+        let (queue, to, after) = (flight.queue, flight.to, flight.after);
+        let (strong, atomic) = (flight.wants.strong_order, flight.verb.is_atomic());
+        if !(strong || atomic) || self.get(queue).pairs.is_empty() {
+            return false;
+        }
+        let pair = self.pair(queue, to);
+        // Atomics are served in their order anyway.
+        let waits = !pair.held.is_empty() || strong && !atomic && pair.is_behind(after);
+        if waits {
+            pair.held.push_back(slot);
+        }
+        waits
+    }
+
+    /// The next flight that need not wait any more.
+    fn let_go(&mut self, queue: u32, target: QueueId) -> Option<u32> {
+        let head = *self.pair(queue, target).held.front()?;
+        let after = self.flights.get(head).after;
+        let pair = self.pair(queue, target);
+        if pair.is_behind(after) { None } else { pair.held.pop_front() }
+    }
+}
+
+impl Core {
+    /// An atomic of the queue to this target has taken effect or failed: those that wait behind it go on.
+    pub(super) fn atomic_over(&mut self, queue: u32, target: QueueId) {
+        let pair = self.queues.pair(queue, target);
+        pair.served = pair.served.wrapping_add(1);
+        if !pair.held.is_empty() {
+            while let Some(slot) = self.queues.let_go(queue, target) {
+                self.take_effect(slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Steering tags: what an address means on a queue.
+
+use rdma_fabric::{RegionKey, control_queue::Stadd};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A tag that was given back is not given out again while fewer than so many others are, so that late addresses fail.
+const QUARANTINE: usize = 64;
+
+/// One address space: of a queue, or of all queues of a rank if the machine has them share it.
+#[derive(Debug, Default)]
+pub(super) struct Space {
+    /// Queues that use it.
+    pub(super) users: u32,
+    /// Sorted by tag.
+    fixed: Vec<(u8, Registration)>,
+    /// By tag, from [`Stadd::FIRST_AUTOMATIC`] on.
+    automatic: Vec<Option<Registration>>,
+    /// Automatic tags that are free again, the one that has been so for longest first.
+    free: VecDeque<u32>,
+    /// The automatic tag of a region, by index and generation of its key.
+    known: BTreeMap<(u32, u32), u32>,
+}
+
+/// Memory behind a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Registration {
+    pub(super) key: RegionKey,
+    /// Bytes.
+    pub(super) len: u64,
+    /// Writes of peers fail.
+    pub(super) read_only: bool,
+}
+
+impl Space {
+    /// Registers under an automatic tag, at most `limit` of which there are; the tag the region has, if it has one.
+    pub(super) fn register(&mut self, key: RegionKey, len: u64, limit: u32) -> Option<Stadd> {
+        if let Some(&tag) = self.known.get(&(key.index, key.generation)) {
+            return Some(Stadd::new(tag, 0));
+        }
+        let fresh = self.automatic.len();
+        let place = match self.free.front() {
+            Some(_) if self.free.len() > QUARANTINE || fresh >= limit as usize => self.free.pop_front()? as usize,
+            _ if fresh < limit as usize => {
+                self.automatic.push(None);
+                fresh
+            }
+            _ => return None,
+        };
+        self.automatic[place] = Some(Registration { key, len, read_only: false });
+        let tag = Stadd::FIRST_AUTOMATIC + place as u32;
+        self.known.insert((key.index, key.generation), tag);
+        Some(Stadd::new(tag, 0))
+    }
+
+    /// Registers under a fixed tag; `None` if that is in use.
+    pub(super) fn register_fixed(&mut self, key: RegionKey, len: u64, tag: u8) -> Option<Stadd> {
+        match self.fixed.binary_search_by_key(&tag, |(tag, _)| *tag) {
+            Ok(_) => None,
+            Err(at) => {
+                self.fixed.insert(at, (tag, Registration { key, len, read_only: false }));
+                Some(Stadd::fixed(tag))
+            }
+        }
+    }
+
+    #[inline]
+    fn automatic(tag: u32) -> Option<usize> {
+        tag.checked_sub(Stadd::FIRST_AUTOMATIC).map(|at| at as usize)
+    }
+
+    /// What an address's tag means.
+    #[inline]
+    pub(super) fn find(&self, at: Stadd) -> Option<Registration> {
+        match Self::automatic(at.tag()) {
+            Some(place) => self.automatic.get(place).copied().flatten(),
+            None => {
+                let tag = u8::try_from(at.tag()).ok()?;
+                let place = self.fixed.binary_search_by_key(&tag, |(tag, _)| *tag).ok()?;
+                Some(self.fixed[place].1)
+            }
+        }
+    }
+
+    fn find_mut(&mut self, at: Stadd) -> Option<&mut Registration> {
+        match Self::automatic(at.tag()) {
+            Some(place) => self.automatic.get_mut(place)?.as_mut(),
+            None => {
+                let tag = u8::try_from(at.tag()).ok()?;
+                let place = self.fixed.binary_search_by_key(&tag, |(tag, _)| *tag).ok()?;
+                Some(&mut self.fixed[place].1)
+            }
+        }
+    }
+
+    /// Whether writes of peers fail from now on; false if there is no such tag.
+    pub(super) fn set_read_only(&mut self, at: Stadd, read_only: bool) -> bool {
+        self.find_mut(at).map(|there| there.read_only = read_only).is_some()
+    }
+
+    /// Ends a registration; false if there is none.
+    pub(super) fn deregister(&mut self, at: Stadd) -> bool {
+        let Some(place) = Self::automatic(at.tag()) else {
+            let there = u8::try_from(at.tag()).ok().and_then(|tag| self.fixed.binary_search_by_key(&tag, |f| f.0).ok());
+            return there.map(|place| self.fixed.remove(place)).is_some();
+        };
+        let Some(there) = self.automatic.get_mut(place).and_then(Option::take) else { return false };
+        self.known.remove(&(there.key.index, there.key.generation));
+        self.free.push_back(place as u32);
+        true
+    }
+
+    /// Bytes of storage.
+    pub(super) fn bytes(&self) -> usize {
+        self.fixed.capacity() * size_of::<(u8, Registration)>()
+            + self.automatic.capacity() * size_of::<Option<Registration>>()
+            + self.free.capacity() * size_of::<u32>()
+            + self.known.len() * size_of::<((u32, u32), u32)>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(index: u32) -> RegionKey {
+        RegionKey { index, generation: 0 }
+    }
+
+    #[test]
+    fn the_same_region_has_the_same_address_until_it_is_deregistered() {
+        let mut space = Space::default();
+        let first = space.register(key(1), 64, 4).unwrap();
+        assert_eq!(space.register(key(1), 64, 4), Some(first));
+        let other = space.register(key(2), 64, 4).unwrap();
+        assert_ne!(first, other);
+        assert!(space.deregister(first + 5) && !space.deregister(first));
+        assert_eq!(space.find(first), None);
+        assert_ne!(space.register(key(1), 64, 4), Some(first), "not while late addresses may be about");
+    }
+
+    #[test]
+    fn tags_run_out_and_come_back() {
+        let mut space = Space::default();
+        let all: Vec<_> = (0..3).map(|index| space.register(key(index), 8, 3).unwrap()).collect();
+        assert_eq!(space.register(key(9), 8, 3), None);
+        assert!(space.deregister(all[1]));
+        assert_eq!(space.register(key(9), 8, 3), Some(all[1]));
+    }
+
+    #[test]
+    fn fixed_tags_are_what_they_are_called() {
+        let mut space = Space::default();
+        assert_eq!(space.register_fixed(key(1), 8, 200), Some(Stadd::fixed(200)));
+        assert_eq!(space.register_fixed(key(2), 8, 200), None);
+        assert_eq!(space.register_fixed(key(2), 8, 3), Some(Stadd::fixed(3)));
+        assert_eq!(space.find(Stadd::fixed(200) + 4).map(|r| r.key), Some(key(1)));
+        assert!(space.set_read_only(Stadd::fixed(3), true) && space.find(Stadd::fixed(3)).unwrap().read_only);
+        assert!(!space.set_read_only(Stadd::new(300, 0), true) && space.find(Stadd::new(0xfff, 0)).is_none());
+        assert!(space.deregister(Stadd::fixed(3)) && !space.deregister(Stadd::fixed(3)));
+    }
+}
