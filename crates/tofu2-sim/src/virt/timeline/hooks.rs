@@ -25,19 +25,32 @@ impl Core {
         let op = self.slab.get(slot);
         let (rank, what) = (op.poster, what(op));
         let (node, posted) = (self.node_of(rank), self.ranks[rank as usize].cpu_until);
+        let busy = self.engine_busy(start, sent);
         let Some(timeline) = &mut self.timeline else { return };
         let flight = timeline.take_off();
         timeline.flying.insert(slot, flight);
         let written = posted.saturating_sub(self.timing.post);
         timeline.slice(node, Place::Cpu(rank), written, posted, what, Some(flight));
-        timeline.slice(node, Place::Send(sender as u8), start, sent, what, Some(flight));
+        timeline.slice(node, Place::Send(sender as u8), start, start + busy, what, Some(flight));
+    }
+
+    /// How long a command that is taken at `start` and out at `sent` keeps its engine from the next one. The rest is latency.
+    pub(super) fn engine_busy(&self, start: u64, sent: u64) -> u64 {
+        sent.saturating_sub(start + self.timing.send).max(self.timing.gap)
+    }
+
+    /// How long a put's data come in, or a request.
+    pub(super) fn receiver_busy(&self, verb: Verb, bytes: u64) -> u64 {
+        let payload = if verb == Verb::Put { self.timing.payload(bytes) } else { 0 };
+        payload.max(self.timing.receive)
     }
 
     /// A command or its data are through the target's receive engine now.
     #[inline]
     pub(in super::super) fn seen_arrived(&mut self, slot: u32) {
         if self.timeline.is_some() {
-            self.show_at(slot, |op| Place::Receive(op.engine), self.timing.receive);
+            let (verb, bytes) = (self.slab.get(slot).verb, self.slab.get(slot).target.len);
+            self.show_at(slot, |op| Place::Receive(op.engine), self.receiver_busy(verb, bytes));
         }
     }
 

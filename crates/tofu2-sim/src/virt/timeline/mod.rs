@@ -4,6 +4,9 @@
 //! and Chrome's viewer open. Each node is a process of the viewer; its tracks are its ranks' CPUs, the control queues, the
 //! send and receive side of each TNI, and the atomic unit. Recording changes nothing about a run: the same trace hash.
 //!
+//! A slice on an engine lasts as long as the engine is busy with the command; latency is the way between slices, along the
+//! arrow that joins them.
+//!
 //! Without one, a run tests a pointer for null at each point that could be recorded.
 
 mod hooks;

@@ -59,14 +59,15 @@ impl Core {
     fn show_started(&mut self, queue: u32, slot: u64, command: &Command, sent: u64) {
         let id = self.queues.id_of(queue);
         let (node, now) = (self.node_of(id.rank().number()), self.now);
+        let end = now + self.engine_busy(now, sent);
         let Some(timeline) = &mut self.timeline else { return };
         // Of a strided command, the first block alone was posted.
         let known = timeline.queued.get(&(queue, slot)).copied();
         let flight = known.unwrap_or_else(|| timeline.take_off());
         timeline.queued.insert((queue, slot), flight);
         let what = what(command, id);
-        timeline.slice(node, Place::Queue(id.engine(), id.number()), now, sent, what, Some(flight));
-        timeline.slice(node, Place::Send(id.engine()), now, sent, what, None);
+        timeline.slice(node, Place::Queue(id.engine(), id.number()), now, end, what, Some(flight));
+        timeline.slice(node, Place::Send(id.engine()), now, end, what, None);
         self.show_pointers(queue, now);
         if *command == Command::Nop
             && let Some(timeline) = &mut self.timeline
@@ -88,7 +89,7 @@ impl Core {
         let (queue, slot, to, verb, bytes) = self.queues.seen_flight(flight);
         let poster = self.queues.id_of(queue).rank().number();
         let (target, engine) = (to.rank().number(), to.engine());
-        let (node, begin) = (self.node_of(target), self.now.saturating_sub(self.timing.receive));
+        let (node, begin) = (self.node_of(target), self.now.saturating_sub(self.receiver_busy(verb, bytes)));
         let Some(timeline) = &mut self.timeline else { return };
         let flight = timeline.queued.remove(&(queue, slot));
         let what = What::Command { verb, bytes, poster, target };
