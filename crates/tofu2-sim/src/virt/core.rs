@@ -4,6 +4,7 @@ use super::{
     chance::Chance,
     control_queue::{Cut, FLIGHT, Queues},
     event::{Event, Kind},
+    faults::Trouble,
     memory::{Loc, Memory},
     network::{Delivered, Packet, Pump, Router},
     nic::{AtomicUnits, Next, Receivers, SendEngines},
@@ -60,6 +61,8 @@ pub(super) struct Core {
     pub(super) counts: OpCounts,
     pub(super) counts_by_rank: Option<Vec<OpCounts>>,
     pub(super) timeline: Option<Box<Timeline>>,
+    /// What goes wrong, if anything is to.
+    pub(super) trouble: Option<Box<Trouble>>,
     /// With jitter or shuffling only: when the last notice of a pair arrives, since notices keep their order. Never iterated.
     last_notice: HashMap<(u32, u32), u64>,
 }
@@ -78,6 +81,8 @@ pub(super) struct Parts {
     pub(super) router: Option<Router>,
     pub(super) count_ops: bool,
     pub(super) timeline: Option<Box<Timeline>>,
+    /// What goes wrong, if anything is to.
+    pub(super) trouble: Option<Box<Trouble>>,
 }
 
 impl Core {
@@ -94,7 +99,12 @@ impl Core {
             router,
             count_ops,
             timeline,
+            trouble,
         } = parts;
+        let mut queue = queue;
+        for (index, time) in trouble.iter().flat_map(|trouble| trouble.times()).enumerate() {
+            queue.push(Event::new(time, Kind::Fault, index as u32));
+        }
         Core {
             now: 0,
             events: 0,
@@ -121,6 +131,7 @@ impl Core {
             counts: OpCounts::default(),
             counts_by_rank: count_ops.then(|| vec![OpCounts::default(); ranks as usize]),
             timeline,
+            trouble,
             last_notice: HashMap::new(),
             timing,
             map,
@@ -219,10 +230,12 @@ impl Core {
             packet.op = slot;
             self.seen_posted(slot, sender, start, sent.saturating_add(payload));
             let cut = Cut::usual(&self.timing);
-            self.inject(from, sender as u8, packet, sent.saturating_add(extra), bytes, cut);
+            let enters = self.over_links(from, to, sent.saturating_add(extra));
+            self.inject(from, sender as u8, packet, enters, bytes, cut);
             return (slot, generation, sent.saturating_add(payload));
         }
-        let mut arrival = sent.saturating_add(wire + payload + self.timing.receive).saturating_add(extra);
+        let arrival = sent.saturating_add(wire + payload + self.timing.receive).saturating_add(extra);
+        let mut arrival = self.over_links(from, to, arrival);
         if self.chance.is_active() && op.cargo.as_ref().is_some_and(|cargo| cargo.notice.is_some()) {
             let last = self.last_notice.entry((rank, op.target.rank)).or_default();
             arrival = arrival.max(last.saturating_add(1));
@@ -230,6 +243,10 @@ impl Core {
         }
         let (slot, generation) = self.slab.insert(op);
         self.seen_posted(slot, sender, start, sent.saturating_add(payload));
+        let (target, verb) = (self.slab.get(slot).target.rank, self.slab.get(slot).verb);
+        if let Some(early) = self.half_seen(target, verb, bytes, arrival) {
+            self.queue.push(Event::new(early, Kind::Half, slot));
+        }
         self.queue.push(Event::new(arrival, Kind::Arrive, slot));
         (slot, generation, sent.saturating_add(payload))
     }
@@ -308,6 +325,9 @@ impl Core {
             }
             Kind::Served => self.served(subject),
             Kind::Complete => self.complete(subject),
+            Kind::Fault => self.strike(subject),
+            Kind::Credit => self.late_advance(subject),
+            Kind::Half => self.half(subject, event.detail()),
             Kind::Start => self.start(subject),
             Kind::Reach => self.reach(subject),
             Kind::Answer => self.answer(subject),
@@ -480,6 +500,23 @@ impl Core {
             }
         }
         self.release(poster);
+    }
+
+    /// A `Half` event has come: the first half of a put's bytes are seen.
+    fn half(&mut self, slot: u32, of_flight: u16) {
+        if of_flight != 0 {
+            return self.half_of_flight(slot);
+        }
+        let op = self.slab.get(slot);
+        let mut first = op.target;
+        first.len /= 2;
+        if let Some(cargo) = &op.cargo
+            && self.memory.is_live(&op.target)
+            && cargo.bytes.len() >= first.len as usize
+        {
+            self.memory.copy_in(&first, &cargo.bytes[..first.len as usize]);
+            self.touched(&first);
+        }
     }
 
     fn leave_notice(&mut self, target: u32, notice: Option<Notice>) {

@@ -4,6 +4,7 @@ use super::{
     chance::Chance,
     core::{Core, Parts},
     executor::{Executor, Progress},
+    faults::{FaultReport, Faults, Trouble},
     network::{Arbiter, NetworkModel, Router},
     platform::{Platform, Timing},
     queue::{EventQueue, QueueKind},
@@ -40,6 +41,7 @@ pub struct Job<'a> {
     queue: QueueKind,
     count_ops: bool,
     timeline: Option<(usize, Time)>,
+    faults: Option<Faults>,
     progress: RefCell<Option<(u64, Box<Progress<'a>>)>>,
 }
 
@@ -69,6 +71,8 @@ pub struct Run<T> {
     pub ops_by_rank: Option<Vec<OpCounts>>,
     /// What happened when, if [`Job::timeline`] asked for it.
     pub timeline: Option<Timeline>,
+    /// What became of the faults, if [`Job::faults`] gave some.
+    pub faults: Option<FaultReport>,
 }
 
 impl<'a> Job<'a> {
@@ -89,6 +93,7 @@ impl<'a> Job<'a> {
             queue: QueueKind::default(),
             count_ops: false,
             timeline: None,
+            faults: None,
             progress: RefCell::new(None),
         }
     }
@@ -179,6 +184,13 @@ impl<'a> Job<'a> {
         self
     }
 
+    /// Let these things go wrong. [`Job::run_through`] tells how ranks end that survive.
+    #[must_use]
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.faults = Some(faults);
+        self
+    }
+
     /// Call `tell` with the number of events and the virtual time, every so many events.
     #[must_use]
     pub fn progress(self, every: u64, tell: impl FnMut(u64, Time) + 'a) -> Self {
@@ -234,6 +246,18 @@ impl<'a> Job<'a> {
     /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] for the first rank that failed (the others are run to their end, so
     /// that they can react), [`JobError::Deadlock`] when nothing can happen any more, [`JobError::Fabric`] for a setting.
     pub fn run<P: Program>(&self, program: &P) -> Result<Run<P::Out>, JobError> {
+        match self.run_through(program)? {
+            (_, Some(failure)) => Err(failure),
+            (run, None) => Ok(run.whole()),
+        }
+    }
+
+    /// The same for a job that loses ranks on purpose: what is left of it, each rank's output if it ended well, and the
+    /// first failure if there was one.
+    ///
+    /// # Errors
+    /// [`JobError::Deadlock`], [`JobError::Fabric`].
+    pub fn run_through<P: Program>(&self, program: &P) -> Result<(Run<Option<P::Out>>, Option<JobError>), JobError> {
         let Plan { timing, ranks, torus } = self.plan()?;
         let map = Map::new(&torus);
         let nodes = torus.nodes();
@@ -256,6 +280,7 @@ impl<'a> Job<'a> {
             timeline: self
                 .timeline
                 .map(|(limit, from)| Box::new(Timeline::new(limit, from.as_picos(), self.ranks_per_node))),
+            trouble: self.faults.as_ref().map(|faults| Box::new(Trouble::new(faults))),
         }));
         let mut progress = self.progress.borrow_mut();
         let progress = progress.as_mut().map(|(every, tell)| (*every, &mut **tell));
@@ -274,12 +299,12 @@ fn execute<Fut, T>(
     ranks: u32,
     make: impl Fn(super::VirtFabric) -> Fut,
     progress: Option<(u64, &mut Progress<'_>)>,
-) -> Result<Run<T>, JobError>
+) -> Result<(Run<Option<T>>, Option<JobError>), JobError>
 where
     Fut: Future<Output = rdma_fabric::ProgramResult<T>>,
 {
     let mut executor = Executor::new(std::rc::Rc::clone(&world), ranks, make, progress);
-    executor.run()?;
+    let failure = executor.run()?;
     let mut core = world.core();
     let shared = core.queue.peak_bytes() + core.slab.peak_bytes() + core.memory.peak_bytes() + core.queues.peak_bytes();
     let task = size_of::<Fut>() + size_of::<usize>() + size_of::<Option<T>>() + size_of::<Time>();
@@ -294,8 +319,16 @@ where
     };
     let ops_by_rank = core.counts_by_rank.take();
     let timeline = core.timeline.take().map(|timeline| *timeline);
+    let faults = core.trouble.take().map(|trouble| trouble.report());
     drop(core);
-    // All ranks have ended well, so each has left its output.
-    let outs = std::mem::take(&mut executor.outs).into_iter().flatten().collect();
-    Ok(Run { outs, stats, finish_times: std::mem::take(&mut executor.finish_times), ops_by_rank, timeline })
+    let (outs, finish_times) = (std::mem::take(&mut executor.outs), std::mem::take(&mut executor.finish_times));
+    Ok((Run { outs, stats, finish_times, ops_by_rank, timeline, faults }, failure))
+}
+
+impl<T> Run<Option<T>> {
+    /// The run of a job whose ranks have all ended well, so that each has left its output.
+    fn whole(self) -> Run<T> {
+        let Run { outs, stats, finish_times, ops_by_rank, timeline, faults } = self;
+        Run { outs: outs.into_iter().flatten().collect(), stats, finish_times, ops_by_rank, timeline, faults }
+    }
 }

@@ -35,6 +35,7 @@ mod detached;
 mod event;
 mod executor;
 mod fabric;
+mod faults;
 mod flush;
 mod handle;
 mod job;
@@ -58,6 +59,7 @@ mod world;
 
 pub use control_queue::{CommandCounts, Queue};
 pub use fabric::VirtFabric;
+pub use faults::{BadFault, Fault, FaultKind, FaultReport, Faults, Odds};
 pub use handle::Handle;
 pub use job::{Job, Run};
 pub use memory::Loc;

@@ -26,7 +26,9 @@ impl Core {
             let Some((order, written_at)) = state.toq.runnable() else { return };
             let (rank, node, engine) = (state.rank, state.node, u32::from(state.id.engine()));
             let picos = self.occupies(queue, &order);
-            let start = self.senders.occupy(node, engine, self.now.max(written_at), picos);
+            let number = self.queues.get(queue).id.number();
+            let from = self.unless_stalled(rank, engine as u8, number, self.now.max(written_at));
+            let start = self.senders.occupy(node, engine, from, picos);
             self.queues.get_mut(queue).due = true;
             self.command_begins(rank);
             if start > self.now {
@@ -223,10 +225,16 @@ impl Core {
             let bytes = if flight.verb == Verb::Put { u64::from(flight.len) } else { 0 };
             let sender = flight.from.engine();
             packet.op = self.queues.flights.insert(flight) | FLIGHT;
-            return self.inject(from, sender, packet, sent.saturating_add(extra), bytes, cut);
+            let enters = self.over_links(from, to, sent.saturating_add(extra));
+            return self.inject(from, sender, packet, enters, bytes, cut);
         }
+        let (rank, verb, len) = (flight.to.rank().number(), flight.verb, flight.len);
         let slot = self.queues.flights.insert(flight);
         let arrival = sent.saturating_add(wire + payload + self.timing.receive).saturating_add(extra);
+        let arrival = self.over_links(from, to, arrival);
+        if let Some(early) = self.half_seen(rank, verb, len.into(), arrival) {
+            self.queue.push(Event::detailed(early, Kind::Half, slot, 1));
+        }
         self.on_its_way(slot, arrival);
     }
 
