@@ -151,7 +151,7 @@ fn who_was_rung_for_before_it_was_kept_is_told() {
         let arming = scope.spawn(|| wakers.arm(&task, Watch::Notice, HOUR, None));
         // W1 is done when the bell is odd.
         let begun = Instant::now();
-        while rank.segment.bell().bell.load(Acquire) % 2 == 0 {
+        while rank.segment.bell().bell.load(Acquire).is_multiple_of(2) {
             assert!(begun.elapsed() < GUARD, "no W1");
             thread::yield_now();
         }
