@@ -7,8 +7,8 @@
 //!   Z is not known.)
 //! * *Virtual torus*: three logical axes, of X with A, Y with B, Z with C, each wound so that neighbours are one hop apart, ends
 //!   included. An axis with a partner of two goes up on one side and comes back on the other. B is three long: one of its columns is
-//!   the way back, the other two are taken in turn on the way out; this closes if B is a ring, whatever Y is, or if Y is even. An axis
-//!   without partner closes if it is a ring itself or at most two long.
+//!   the way back, the other two are taken in turn on the way out; this closes since B is a ring, whatever Y is. Open stay only an odd
+//!   number of nodes of which neither axis is a ring, and a mesh axis of more than two without partner.
 //!
 //! [`Fold::seams`] tells for each shape whether the ends meet.
 
@@ -111,25 +111,29 @@ impl Fold {
 
 /// Winds one logical axis through a pair of axes: every step one hop, and the step from the end to the beginning too if that is possible.
 fn winding(outer: Extent, inner: Extent) -> Vec<(u8, u8)> {
-    let up_and_down = sweep(outer.length, 0..inner.length);
-    let closes = |places: &[(u8, u8)]| match (places.first(), places.last()) {
-        (Some(&(a, b)), Some(&(c, d))) => outer.steps(a.into(), c.into()).0 + inner.steps(b.into(), d.into()).0 <= 1,
-        _ => false,
+    let adjacent =
+        |(a, b): (u8, u8), (c, d): (u8, u8)| outer.steps(a.into(), c.into()).0 + inner.steps(b.into(), d.into()).0 <= 1;
+    let is_ring = |places: &Vec<(u8, u8)>| {
+        let next = places.iter().cycle().skip(1);
+        places.iter().zip(next).all(|(&place, &next)| adjacent(place, next))
     };
-    if closes(&up_and_down) || inner.length < 3 {
-        return up_and_down;
-    }
-    // Out through all columns but the first, and back through that.
-    let mut comb: Vec<(u8, u8)> = vec![(0, 0)];
-    comb.extend(sweep(inner.length - 1, 0..outer.length).into_iter().map(|(column, row)| (row, column + 1)));
-    comb.extend((1..outer.length).rev().map(|row| (row as u8, 0)));
-    let unbroken = comb.windows(2).all(|step| closes(&[step[0], step[1]]));
-    if unbroken && closes(&comb) { comb } else { up_and_down }
+    let up_and_down = sweep(outer.length, inner.length);
+    let across = comb(inner.length, outer.length).into_iter().map(|(inner, outer)| (outer, inner)).collect();
+    let along = comb(outer.length, inner.length);
+    [up_and_down.clone(), across, along].into_iter().find(is_ring).unwrap_or(up_and_down)
+}
+
+/// Out over all of a rectangle but its first column, and back along that. The first coordinate counts columns.
+fn comb(columns: u32, rows: u32) -> Vec<(u8, u8)> {
+    let out = sweep(columns - 1, rows).into_iter().map(|(column, row)| (column + 1, row));
+    let back = (1..rows).rev().map(|row| (0, row as u8));
+    std::iter::once((0, 0)).chain(out).chain(back).collect()
 }
 
 /// All of a rectangle, the first coordinate fastest, up and down in turn.
-fn sweep(length: u32, rows: std::ops::Range<u32>) -> Vec<(u8, u8)> {
-    rows.flat_map(|row| (0..length).map(move |step| (if row % 2 == 0 { step } else { length - 1 - step }, row)))
+fn sweep(length: u32, rows: u32) -> Vec<(u8, u8)> {
+    (0..rows)
+        .flat_map(|row| (0..length).map(move |step| (if row % 2 == 0 { step } else { length - 1 - step }, row)))
         .map(|(a, b)| (a as u8, b as u8))
         .collect()
 }
