@@ -117,11 +117,15 @@ fn between_groups_first_is_not_tofus_order() {
 fn a_map_of_the_k_computer_is_small_and_soon_made() {
     let shape = System::K.shape();
     for folding in [Folding::RowMajor, Folding::Snake, Folding::VirtualTorus] {
-        let begin = std::time::Instant::now();
-        let topology = Topology::Tofu(Fold::new(shape, folding), Choice::new(&shape, Paths::Spread).unwrap());
-        let map = Map::new(&topology);
-        let took = begin.elapsed();
-        assert!(took.as_millis() < 500, "{folding:?} took {took:?}");
+        let make = || {
+            let begin = std::time::Instant::now();
+            let choice = Choice::new(&shape, Paths::Spread).unwrap();
+            (Map::new(&Topology::Tofu(Fold::new(shape, folding), choice)), begin.elapsed())
+        };
+        let (map, first) = make();
+        // The quickest of a few: the machine may be busy.
+        let took = (0..4).map(|_| make().1).fold(first, std::time::Duration::min);
+        assert!(took.as_millis() < 250, "{folding:?} took {took:?}");
         assert!(map.bytes() <= 16 * shape.nodes() as usize + 4096, "{folding:?} takes {} bytes", map.bytes());
         // Every place once.
         let nodes: BTreeSet<u32> = (0..shape.nodes()).map(|place| map.over(place, Port::A as u8).0).collect();
