@@ -1,8 +1,11 @@
 //! The virtual-time provider, seen from outside.
 
 mod collectives;
+mod contention;
 mod determinism;
 mod endings;
+mod faults;
+mod folding;
 mod latency;
 #[cfg(target_pointer_width = "64")]
 mod long;
@@ -13,3 +16,4 @@ mod router;
 mod saturation;
 mod start;
 mod timeline;
+mod topology;

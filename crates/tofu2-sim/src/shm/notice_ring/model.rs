@@ -91,8 +91,8 @@ fn take(ring: &Tiny, has_ended: impl Fn(Rank) -> bool + Copy) -> Option<(u32, u6
     Some((notice.from.number(), notice.data))
 }
 
-/// How many executions there were.
-fn explore(test: impl Fn() + Sync + Send + 'static) -> usize {
+/// How many executions there were. Loom explores its main thread badly, so that one only starts the consumer, and waits for it.
+fn explore(test: impl Fn() + Copy + Sync + Send + 'static) -> usize {
     let executions = Shared::new(AtomicUsize::new(0));
     let count = executions.clone();
     let mut builder = loom::model::Builder::new();
@@ -100,7 +100,7 @@ fn explore(test: impl Fn() + Sync + Send + 'static) -> usize {
     builder.max_branches = 1_000;
     builder.check(move || {
         count.fetch_add(1, SeqCst);
-        test();
+        thread::spawn(test).join().unwrap();
     });
     let executions = executions.load(SeqCst);
     println!("{executions} executions");
@@ -135,7 +135,7 @@ fn one_after_the_other(mutation: Mutation) -> usize {
 
 #[test]
 fn a_producer_laps_the_ring() {
-    assert!(one_after_the_other(Mutation::None) >= 10);
+    assert!(one_after_the_other(Mutation::None) >= 100);
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn two_producers_share_the_ring() {
         let of = |rank| got.iter().filter(|(from, _)| *from == rank).map(|(_, data)| *data).collect::<Vec<_>>();
         assert_eq!((of(1), of(2)), (vec![1, 2], vec![3]));
     });
-    assert!(executions >= 100);
+    assert!(executions >= 1000);
 }
 
 /// Rank 1 dies with a claim; rank 2 sends behind it, or before.
@@ -275,5 +275,5 @@ fn a_withdrawn_claim_leaves_no_notice_and_no_hole() {
         assert_eq!(take(&ring, |_| false), None);
         assert!(is_empty(&*ring));
     });
-    assert!(executions >= 100);
+    assert!(executions >= 1000);
 }

@@ -6,6 +6,7 @@ use super::{
         event::{Event, Kind},
         network::Packet,
         op::Verb,
+        topology::PathId,
     },
     Cut,
     flight::{FLIGHT, Flight, Wants},
@@ -198,6 +199,7 @@ impl Core {
             checked,
         };
         (flight.edata, flight.mtu, flight.gap) = (posting.edata, posting.mtu, posting.gap);
+        flight.path = posting.path.and_then(|path| PathId::new(path).ok());
         flight.sps = if posting.command.advances() { posting.sps } else { 0 };
         Ok(flight)
     }
@@ -213,14 +215,15 @@ impl Core {
             return self.queue.push(Event::new(at, Kind::Answer, slot));
         }
         let to = self.node_of(flight.to.rank().number());
-        let wire = if from == to { 0 } else { self.timing.wire(self.map.hops(from, to)) };
-        flight.back = wire;
+        let trip = self.map.trip(from, to, (flight.rank, flight.to.rank().number()), flight.path);
+        let wire = self.timing.wire(trip.there);
+        flight.back = self.timing.wire(trip.back);
         self.queues.line_up(&mut flight);
         let extra = self.chance.extra();
         if self.has_router() {
             let atomic = flight.verb.is_atomic();
             let engine = self.receive_engine(&flight);
-            let mut packet = Packet::new(0, to, engine, atomic);
+            let mut packet = Packet::new(0, to, engine, atomic, trip.path);
             let cut = Cut::new(&self.timing, flight.mtu, flight.gap);
             let bytes = if flight.verb == Verb::Put { u64::from(flight.len) } else { 0 };
             let sender = flight.from.engine();

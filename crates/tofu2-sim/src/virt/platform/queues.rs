@@ -33,30 +33,22 @@ pub(super) fn tofu1() -> Vec<Constant> {
     constants
 }
 
-/// TofuD, Fugaku: the differences in number from Tofu2.
-fn tofud() -> Vec<Constant> {
-    vec![
-        set("engines", 6, Count, &[], "TofuD: TNIs for one-sided commands"),
-        set("queues_per_engine", 11, Count, &[], "TofuD: CQs of a TNI that programs reach, 12 less the system's"),
+/// TofuD, Fugaku.
+pub(super) fn tofud() -> Vec<Constant> {
+    let known = [
         set("queue_contexts", 8, Count, &[], "TofuD, its system library: normal queues that share a CQ"),
         set("session_queues", 3, Count, &[], "TofuD, its system library's default: session queues of a TNI"),
         set("exclusive_queues", 7, Count, &[], "TofuD, its system library's default: exclusive queues of a TNI"),
         set("fixed_tags", 256, Count, &[], "TofuD: reserved steering tags"),
-    ]
-}
-
-impl Platform {
-    /// The same machine with as many engines and control queues as TofuD has. Not TofuD: all times stay.
-    #[must_use]
-    pub fn with_tofud_queues(mut self) -> Self {
-        for theirs in tofud() {
-            if let Some(ours) = self.constants.iter_mut().find(|ours| ours.name == theirs.name) {
-                *ours = theirs;
-            }
+    ];
+    let mut constants = tofu2();
+    for constant in &mut constants {
+        match known.iter().find(|known| known.name == constant.name) {
+            Some(known) => *constant = known.clone(),
+            None => constant.note = "assumed as on FX100".into(),
         }
-        self.name = format!("{} with the queues of TofuD", self.name).into();
-        self
     }
+    constants
 }
 
 /// The table as the event path uses it.

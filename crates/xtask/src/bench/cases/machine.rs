@@ -5,7 +5,7 @@ use super::{
         limit::{self, How},
         lines,
         meeting::until,
-        sampling::{Takes, Took, form},
+        sampling::{Takes, Took, form, run},
     },
     Case,
     buffer::Buffer,
@@ -35,60 +35,43 @@ pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<
     let (there, back) = (bare.word(lines::MACHINE_FLAG), bare.word(lines::MACHINE_FLAG + 1));
     let one = bare.word(lines::ONE_LINE_FLAG);
     let (mut turn, mut turn_of_one) = (0, 0);
-    if let Some(case) = pair.wants(&FLAG) {
-        let forms = vec![form("bare", async |times| {
-            limit::flags::<false>(me, there, back, &mut turn, times, abandoned)?;
-            Ok(Took::Wall)
-        })];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
-    if let Some(case) = pair.wants(&PAUSING) {
-        let forms = vec![form("bare", async |times| {
-            limit::flags::<true>(me, there, back, &mut turn, times, abandoned)?;
-            Ok(Took::Wall)
-        })];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
-    if let Some(case) = pair.wants(&ONE_LINE) {
-        let forms = vec![form("bare", async |times| {
-            limit::flags::<false>(me, one, one, &mut turn_of_one, times, abandoned)?;
-            Ok(Took::Wall)
-        })];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
+    let forms = vec![run!("bare", times => limit::flags::<false>(me, there, back, &mut turn, times, abandoned)?)];
+    pair.measure(&FLAG, 8, forms).await?;
+    let forms = vec![run!("bare", times => limit::flags::<true>(me, there, back, &mut turn, times, abandoned)?)];
+    pair.measure(&PAUSING, 8, forms).await?;
+    let forms = vec![run!("bare", times => limit::flags::<false>(me, one, one, &mut turn_of_one, times, abandoned)?)];
+    pair.measure(&ONE_LINE, 8, forms).await?;
     let (there, back) = (bare.word(lines::ALTERNATE[2]), bare.word(lines::ALTERNATE[2] + 1));
     let turn = Cell::new(0u64);
     let next = || {
         turn.set(turn.get() + 1);
         turn.get()
     };
-    if let Some(case) = pair.wants(&DIRTY_LOAD) {
-        let forms = vec![form("bare", async |times| {
-            let mut took = core::time::Duration::ZERO;
-            for _ in 0..times {
-                let turn = next();
-                if me == 1 {
-                    for i in 0..lines::DIRTY_WORDS {
-                        bare.word(lines::DIRTY + i).store(0, Release);
-                    }
-                    there.store(turn, Release);
-                    until(back, turn, abandoned)?;
-                } else {
-                    until(there, turn, abandoned)?;
-                    let begun = std::time::Instant::now();
-                    let mut i = 0;
-                    for _ in 0..lines::DIRTY_WORDS {
-                        i = (i + 29 + bare.word(lines::DIRTY + i).load(Acquire) as usize) % lines::DIRTY_WORDS;
-                    }
-                    black_box(i);
-                    took += begun.elapsed();
-                    back.store(turn, Release);
+    let forms = vec![form("bare", async |times| {
+        let mut took = core::time::Duration::ZERO;
+        for _ in 0..times {
+            let turn = next();
+            if me == 1 {
+                for i in 0..lines::DIRTY_WORDS {
+                    bare.word(lines::DIRTY + i).store(0, Release);
                 }
+                there.store(turn, Release);
+                until(back, turn, abandoned)?;
+            } else {
+                until(there, turn, abandoned)?;
+                let begun = std::time::Instant::now();
+                let mut i = 0;
+                for _ in 0..lines::DIRTY_WORDS {
+                    i = (i + 29 + bare.word(lines::DIRTY + i).load(Acquire) as usize) % lines::DIRTY_WORDS;
+                }
+                black_box(i);
+                took += begun.elapsed();
+                back.store(turn, Release);
             }
-            Ok(Took::Part(took))
-        })];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
+        }
+        Ok(Took::Part(took))
+    })];
+    pair.measure(&DIRTY_LOAD, 8, forms).await?;
     if let Some(case) = pair.wants(&IN_PLACE) {
         for bytes in pair.sizes() {
             let mut buffer = Buffer::new(bytes / 8);
