@@ -458,15 +458,3 @@ fn fill<T: Pod, D: GetSink<VirtFabric, T>>(to: &mut D, word: u64, bytes: &[u8]) 
 fn same_length(have: usize, want: usize) -> Result<()> {
     if have == want { Ok(()) } else { Err(FabricError::LengthMismatch { have, want }) }
 }
-
-impl rdma_fabric::SessionFabric for VirtFabric {
-    type Queue = rdma_fabric::control_queue::NoQueue<Self>;
-
-    fn queue_limits(&self) -> rdma_fabric::control_queue::QueueLimits {
-        rdma_fabric::control_queue::QueueLimits::NONE
-    }
-
-    fn open_queue(&self, _: rdma_fabric::control_queue::QueueSpec) -> Result<Self::Queue> {
-        Err(FabricError::Unsupported { feature: "control queues" })
-    }
-}

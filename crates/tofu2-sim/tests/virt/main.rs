@@ -1,6 +1,7 @@
 //! The virtual-time provider, seen from outside.
 
 mod collectives;
+mod control_queues;
 mod determinism;
 mod endings;
 mod latency;

@@ -6,9 +6,7 @@ use super::{
 };
 use rdma_fabric::{
     ControlQueue, Deps, FabricError, Refused, Region as _, Result, SessionFabric,
-    control_queue::{
-        Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueLimits, QueueSpec, Stadd,
-    },
+    control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueLimits, QueueSpec, Stadd},
 };
 use std::{cell::RefMut, fmt, future::Future, rc::Rc};
 
@@ -136,7 +134,7 @@ impl ControlQueue for Queue {
     }
 
     fn close(self) -> Result<u64> {
-        let trouble = self.core()?.queues.take_trouble(self.slot);
+        let trouble = self.core()?.queues.unreported(self.slot);
         let left = self.closed();
         trouble.map_or(Ok(left.unwrap_or(0)), |error| Err(error.into()))
     }

@@ -45,7 +45,9 @@ pub(super) enum Advance {
     Ignored,
     /// It would have got to this position, a whole ring ahead of the read pointer; hardware loses a ring's worth, and so it is
     /// now.
-    Wrapped { would_be: u64 },
+    Wrapped {
+        would_be: u64,
+    },
 }
 
 impl Toq {

@@ -9,6 +9,7 @@ use rdma_fabric::{FabricError, control_queue::QueueLimits};
 /// Tofu2, FX100.
 pub(super) fn tofu2() -> Vec<Constant> {
     vec![
+        set("system_queues", 0, Count, &[], "assumed: CQs of a TNI that programs don't reach"),
         set("queue_contexts", 8, Count, &[], "assumed as on TofuD: normal queues that share a CQ"),
         set("session_queues", 12, Count, &[], "CQs of a TNI that may be in session mode: any"),
         set("exclusive_queues", 12, Count, &[], "assumed: CQs of a TNI that one normal queue may have for itself: any"),
@@ -33,15 +34,18 @@ pub(super) fn tofu1() -> Vec<Constant> {
     constants
 }
 
-/// TofuD, Fugaku: the differences in number from Tofu2.
+/// TofuD, Fugaku.
 fn tofud() -> Vec<Constant> {
     vec![
-        set("engines", 6, Count, &[], "TofuD: TNIs for one-sided commands"),
-        set("queues_per_engine", 11, Count, &[], "TofuD: CQs of a TNI that programs reach, 12 less the system's"),
+        set("system_queues", 1, Count, &[], "TofuD: 11 of a TNI's 12 CQs can be reached by programs"),
         set("queue_contexts", 8, Count, &[], "TofuD, its system library: normal queues that share a CQ"),
         set("session_queues", 3, Count, &[], "TofuD, its system library's default: session queues of a TNI"),
         set("exclusive_queues", 7, Count, &[], "TofuD, its system library's default: exclusive queues of a TNI"),
+        set("queue_depth", 65_536, Count, &[], "assumed: most slots of a TOQ and entries of an MRQ"),
         set("fixed_tags", 256, Count, &[], "TofuD: reserved steering tags"),
+        set("automatic_tags", 65_536, Count, &[], "assumed: steering tags that are given automatically"),
+        set("shared_tags", 0, Count, &[], "assumed as on Tofu2: CQs have address spaces of their own"),
+        set("packet_gap", 10_000, Picoseconds, &[], "assumed: idle time per unit of a command's gap"),
     ]
 }
 
@@ -49,7 +53,11 @@ impl Platform {
     /// The same machine with as many engines and control queues as TofuD has. Not TofuD: all times stay.
     #[must_use]
     pub fn with_tofud_queues(mut self) -> Self {
-        for theirs in tofud() {
+        let hardware = [
+            set("engines", 6, Count, &[], "TofuD: TNIs for one-sided commands"),
+            set("queues_per_engine", 12, Count, &[], "TofuD: CQs of a TNI"),
+        ];
+        for theirs in tofud().into_iter().chain(hardware) {
             if let Some(ours) = self.constants.iter_mut().find(|ours| ours.name == theirs.name) {
                 *ours = theirs;
             }
@@ -63,7 +71,7 @@ impl Platform {
 #[derive(Clone, Debug)]
 pub(in super::super) struct QueueTable {
     pub(in super::super) engines: u8,
-    /// CQs of each engine.
+    /// CQs of each engine that programs reach.
     pub(in super::super) numbers: u8,
     pub(in super::super) contexts: u8,
     pub(in super::super) session: u32,
@@ -90,7 +98,7 @@ impl QueueTable {
         };
         Ok(QueueTable {
             engines: most("engines", 16)? as u8,
-            numbers: most("queues_per_engine", 255)? as u8,
+            numbers: most("queues_per_engine", 255)?.saturating_sub(most("system_queues", 255)?) as u8,
             contexts: most("queue_contexts", 16)? as u8,
             session: most("session_queues", 255)?,
             exclusive: most("exclusive_queues", 255)?,
