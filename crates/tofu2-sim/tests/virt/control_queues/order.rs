@@ -3,7 +3,7 @@
 use super::script::AT;
 use crate::start::fx100;
 use rdma_fabric::{
-    ControlQueue, Deps, Rank, Region, RegionAccess,
+    ControlQueue, Deps, Rank, RegionAccess,
     control_queue::{Armw, Command, Inline, MrqKind, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;
@@ -62,8 +62,8 @@ fn strong_order_waits_for_atomics_in_service() {
                 let (found, kinds) = job().run(&behind_atomics { strong: true }).unwrap().outs[0].clone();
                 assert_eq!(found, 5 + 1000, "{network:?}, jitter {jitter} ns, seed {seed}");
                 assert_eq!(kinds, [[MrqKind::RemoteArmw; 4].as_slice(), &[MrqKind::RemotePut]].concat());
-                // Without it the flag overtakes: the test can fail.
-                if jitter == 0 {
+                // Without it the flag overtakes: the test can fail. (Routers let little pass: atomics wait in front of it.)
+                if jitter == 0 && network == NetworkModel::Latency {
                     let (found, _) = job().run(&behind_atomics { strong: false }).unwrap().outs[0].clone();
                     assert!(found < 5 + 1000, "{network:?}, seed {seed}");
                 }
