@@ -1,13 +1,18 @@
 //! How fast the virtual-time provider is: every rank of a large machine locks and unlocks one readers lock
-//! (two remote fetch-adds) several times.
+//! (two remote fetch-adds) several times, or keeps its control queues full.
 //!
-//! `cargo run --release -p tofu2-sim --example virt_speed [k | hops | lock] [pairs]`
+//! `cargo run --release -p tofu2-sim --example virt_speed [k | hops | lock | queues] [pairs | commands]`
 //!
 //! * `k`: 663,552 ranks on the K computer's 82,944 nodes, latency-only network, 10 pairs.
 //! * `hops`: one rank on each of the K computer's nodes, Tofu's routes along a snake, routers, 1 pair.
 //! * `lock`: 128 nodes of FX100 with 1, 8 and 32 ranks each, routers, 1000 pairs.
+//! * `queues`: 512 nodes of FX100; each rank has a full session queue whose puts release each other all over the machine, with
+//!   notices. 20,000 commands per rank, latency-only network and routers. And what an open queue costs in memory.
 
-use rdma_fabric::{Rank, Region, RemoteAddr};
+use rdma_fabric::{
+    ControlQueue, Deps, Rank, Region, RemoteAddr,
+    control_queue::{Command, Posting, QueueId, QueueMode, QueueSpec, Stadd},
+};
 use std::error::Error;
 use tofu2_sim::virt::{Folding, Job, NetworkModel, Platform, Run, System, Torus};
 
@@ -34,6 +39,72 @@ rdma_fabric::program! {
         }
         Ok(())
     }
+}
+
+rdma_fabric::program! {
+    /// Posts `commands` puts of 8 bytes on a full session queue. Each leaves a notice several hops away and releases one there;
+    /// 8 of each rank are under way at any time.
+    async fn full_queues<F>(fabric: F, commands: u32) -> () {
+        let home = fabric.alloc_symmetric(64).await?;
+        let spec = QueueSpec { mrq_depth: 1 << 14, ..QueueSpec::new(QueueMode::Session) };
+        let queue = fabric.open_queue(spec.on(0).ahead(8).checked(false))?;
+        queue.register_fixed(&home, 0)?;
+        let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
+        fabric.sleep(std::time::Duration::from_micros(1)).await;
+        let to = QueueId::new(Rank::new((me + ranks / 2 - 27) % ranks), 0, 0, 0);
+        let put = Posting::new(Command::put(to, Stadd::fixed(0), Stadd::fixed(0), 8)).sps(1).remote(1);
+        let (mut posted, mut told) = (0, 0);
+        while told < commands {
+            while posted < commands && queue.try_post(put).is_ok() {
+                posted += 1;
+            }
+            queue.next_notice(Deps::All).await?;
+            told += 1;
+        }
+        fabric.sleep(std::time::Duration::from_millis(100)).await;
+        Ok(())
+    }
+}
+
+rdma_fabric::program! {
+    /// Opens so many queues.
+    async fn idle_queues<F>(fabric: F, queues: usize) -> () {
+        let open = (0..queues).map(|_| fabric.open_queue(QueueSpec::new(QueueMode::Session)));
+        let queues = open.collect::<Result<Vec<_>, _>>()?;
+        fabric.sleep(std::time::Duration::from_micros(1)).await;
+        drop(queues);
+        Ok(())
+    }
+}
+
+fn queues(platform: &Platform, commands: u32) -> Result<(), Box<dyn Error>> {
+    let ranks = 20_000;
+    let idle = |queues| Job::new(platform, ranks).run(&idle_queues { queues }).map(|run| run.stats.bytes_per_rank);
+    let (none, resident) = (idle(0)?, peak_kib());
+    let some = idle(32)?;
+    let per_queue = |bytes: f64| bytes / (32 * ranks) as f64;
+    println!(
+        "{} open queues: {} B each estimated, {:.0} B each resident at peak, node tables included",
+        32 * ranks,
+        (some - none) / 32,
+        per_queue((peak_kib() - resident) * 1024.0)
+    );
+    for (name, network) in [("latency", NetworkModel::Latency), ("routers", NetworkModel::Router)] {
+        let job = Job::new(platform, 512).torus(Torus::new(&[8, 8, 8])?).network(network);
+        let before = cpu_seconds();
+        let stats = job.run(&full_queues { commands })?.stats;
+        let cpu = cpu_seconds() - before;
+        println!(
+            "queues over {name}: {} events, {} commands, {} polls in {cpu:.2} CPU s: {:.2} M events/s, {:.0} ns per command; hash {:016x}",
+            stats.events,
+            stats.commands.visible,
+            stats.polls,
+            stats.events as f64 / cpu * 1e-6,
+            cpu / stats.commands.visible as f64 * 1e9,
+            stats.trace_hash,
+        );
+    }
+    Ok(())
 }
 
 fn cpu_seconds() -> f64 {
@@ -93,7 +164,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 println!("  first finisher {}", first.map_or(String::new(), ToString::to_string));
             }
         }
-        other => return Err(format!("{other}: k, hops or lock").into()),
+        "queues" => queues(&platform, args.next().map_or(Ok(20_000), |n| n.parse())?)?,
+        other => return Err(format!("{other}: k, hops, lock or queues").into()),
     }
     Ok(())
 }

@@ -8,6 +8,7 @@
 //!   remote atomics on the node's memory, those of its own ranks included.
 //! * Each rank has a control queue: a transmit queue (TOQ) of limited depth, [refused](rdma_fabric::Refused::Full) when it is full, and a queue of
 //!   notices (MRQ) whose places are reserved when a put with notice is posted, so that none is lost.
+//! * Ranks may open further control queues of the node, in session mode too: [`Queue`]. A queue's commands go through the same engines.
 //! * The network is either latency only or made of routers with finite buffers: [`NetworkModel`]. Its nodes are on a plain [`Torus`] or on
 //!   Tofu's six axes, [`TofuShape`], with Tofu's routes; [`Folding`] places the ranks.
 //! * The machine is a [`Platform`]: a table of constants with their sources.
@@ -22,7 +23,7 @@
 //! # Limits
 //! The data of a put are copied when it is posted and written when its last packet arrives; partial visibility is not modelled. Puts and
 //! atomics of one rank to one target keep their order as long as there is no jitter, yet [`rdma_fabric::Caps::put_order`] promises none.
-//! Collective allocation is out-of-band: it takes no time. Session queues are not modelled.
+//! Collective allocation is out-of-band: it takes no time.
 //!
 //! # How a run can end early
 //! A rank whose program returns an error or panics is lost; waits that depend on it end with `PeerLost`, waits whose

@@ -2,6 +2,7 @@
 
 mod collectives;
 mod contention;
+mod control_queues;
 mod determinism;
 mod endings;
 mod faults;

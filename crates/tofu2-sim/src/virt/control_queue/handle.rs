@@ -134,7 +134,7 @@ impl ControlQueue for Queue {
     }
 
     fn close(self) -> Result<u64> {
-        let trouble = self.core()?.queues.take_trouble(self.slot);
+        let trouble = self.core()?.queues.unreported(self.slot);
         let left = self.closed();
         trouble.map_or(Ok(left.unwrap_or(0)), |error| Err(error.into()))
     }

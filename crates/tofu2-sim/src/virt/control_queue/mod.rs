@@ -10,8 +10,10 @@
 //!   advance releases asks the send engine at once. Atomics go to the node's one atomic unit.
 //! * *Answers* ([`answer`]). Results, acknowledgements that somebody asked for, and errors come back after the same leg as those of
 //!   fabric operations.
-//! * *Order*. One queue's commands to one target arrive in their order unless jitter is on; then only strongly ordered ones do. A
-//!   strongly ordered one waits at the target for earlier atomics in service.
+//! * *Order* ([`order`]). One queue's commands to one target arrive in their order. A strongly ordered one waits there for earlier
+//!   atomics in service.
+//! * *Errors* ([`report`]). A full MRQ, or credit a whole ring ahead in checking mode, stops the queue: nothing of it starts any
+//!   more, and whoever addresses it is told [`rdma_fabric::control_queue::QueueError::Stopped`].
 //!
 //! The TCQ is as long as it has to be. A get's completion there means that the request was sent.
 
@@ -44,7 +46,7 @@ use flight::Flights;
 use life::Life;
 use place::NodeQueues;
 use rdma_fabric::control_queue::{Pointers, QueueError, QueueId};
-use state::QueueState;
+use state::{QueueState, Trouble};
 use tags::Space;
 
 /// All control queues of the machine. Nothing of it exists before the first is opened.
@@ -110,8 +112,12 @@ impl Queues {
         self.get(queue).toq.pointers()
     }
 
-    fn take_trouble(&mut self, queue: u32) -> Option<QueueError> {
-        self.get_mut(queue).take_trouble()
+    /// An error that was not told.
+    fn unreported(&self, queue: u32) -> Option<QueueError> {
+        match self.get(queue).trouble {
+            Trouble::Command(error) | Trouble::Stopping(error) => Some(error),
+            Trouble::None | Trouble::Stopped => None,
+        }
     }
 
     fn join_line(&mut self, queue: u32, ticket: u64) {

@@ -3,7 +3,7 @@
 use super::{
     super::core::Core,
     Queues, Slot,
-    place::{self, NodeQueues},
+    place::{self, NodeQueues, asked_for},
     state::QueueState,
     tags::Space,
 };
@@ -33,8 +33,8 @@ impl Core {
             nodes.resize_with(node as usize + 1, || None);
         }
         let here = nodes[node as usize].get_or_insert_with(|| Box::new(NodeQueues::new(table)));
+        check_spec(rank, spec, table.depth)?;
         let id = here.choose(rank, spec, table)?;
-        check_spec(id, spec, table.depth)?;
         let sibling = self.ranks[rank as usize].extra().queues.first().copied();
         let space = match sibling.filter(|_| self.timing.queues.shared_tags) {
             Some(sibling) => self.queues.get(sibling).space,
@@ -138,7 +138,8 @@ impl Queues {
 }
 
 /// Numbers of a queue that are out of range.
-fn check_spec(queue: QueueId, spec: &QueueSpec, most: u32) -> Result<()> {
+fn check_spec(rank: u32, spec: &QueueSpec, most: u32) -> Result<()> {
+    let queue = asked_for(rank, spec);
     let limit = |what, value: u32, limit: u32| {
         Err(FabricError::Queue(QueueError::Limit { queue, what, value: value.into(), limit: limit.into() }))
     };

@@ -1,9 +1,8 @@
 //! Strong order: which commands of a queue have to wait for which others at their target.
 //!
-//! The network keeps the order of one queue's commands to one target, so what can pass is what follows an atomic, which takes its
-//! effect only when the atomic unit has served it; and with jitter on, anything but an atomic another. A pair of queue and target
-//! counts the atomics sent and served; a strongly ordered command remembers how many were sent before it and waits at
-//! the target until so many are served.
+//! The network keeps the order of one queue's commands to one target, jitter or not. So what can be passed is an atomic: it takes
+//! its effect only when the atomic unit has served it. A pair of queue and target counts the atomics sent and served; a
+//! strongly ordered command remembers how many were sent before it and waits at the target until so many are served.
 
 use super::super::core::Core;
 use super::{Queues, flight::Flight};
@@ -14,9 +13,8 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Pair {
     target: QueueId,
-    /// With chance only: when the last command, and the last atomic, arrives, in picoseconds.
+    /// With chance only: when the last command arrives, in picoseconds.
     last: u64,
-    last_atomic: u64,
     /// Atomics sent, and taken effect or failed. Both wrap.
     sent: u32,
     served: u32,
@@ -37,7 +35,7 @@ impl Queues {
         let at = match pairs.binary_search_by_key(&target, |pair| pair.target) {
             Ok(at) => at,
             Err(at) => {
-                let new = Pair { target, last: 0, last_atomic: 0, sent: 0, served: 0, held: VecDeque::new() };
+                let new = Pair { target, last: 0, sent: 0, served: 0, held: VecDeque::new() };
                 pairs.insert(at, new);
                 at
             }
@@ -58,19 +56,10 @@ impl Queues {
 
     /// When a flight that would arrive at `arrival` does so, if anything is left to chance. Called in the order of sending.
     pub(super) fn arrives_in_order(&mut self, slot: u32, arrival: u64) -> u64 {
-        let flight = self.flights.get(slot);
-        let (queue, to, strong, atomic) = (flight.queue, flight.to, flight.wants.strong_order, flight.verb.is_atomic());
+        let Flight { queue, to, .. } = *self.flights.get(slot);
         let pair = self.pair(queue, to);
-        let mut arrival = arrival;
-        if strong {
-            arrival = arrival.max(pair.last.saturating_add(1));
-        }
-        if atomic {
-            arrival = arrival.max(pair.last_atomic.saturating_add(1));
-            pair.last_atomic = arrival;
-        }
-        pair.last = pair.last.max(arrival);
-        arrival
+        pair.last = arrival.max(pair.last.saturating_add(1));
+        pair.last
     }
 
     /// Whether a flight that has arrived must wait at the target; it is kept then.

@@ -48,6 +48,11 @@ impl Cq {
     }
 }
 
+/// The queue that a spec names, as far as it does: for errors.
+pub(super) fn asked_for(rank: u32, spec: &QueueSpec) -> QueueId {
+    QueueId::new(Rank::new(rank), spec.engine.unwrap_or(0) & 0xf, spec.number.unwrap_or(0), 0)
+}
+
 impl NodeQueues {
     pub(super) fn new(table: &QueueTable) -> Self {
         let all = usize::from(table.engines) * usize::from(table.numbers);
@@ -106,9 +111,8 @@ impl NodeQueues {
 
     /// Where a queue goes.
     pub(super) fn choose(&self, rank: u32, spec: &QueueSpec, table: &QueueTable) -> Result<QueueId, FabricError> {
-        let id = |engine: u8, number: u8| QueueId::new(Rank::new(rank), engine & 0xf, number, 0);
         let limit = |what: &'static str, value: u8, limit: u8| {
-            let queue = id(spec.engine.unwrap_or(0), spec.number.unwrap_or(0));
+            let queue = asked_for(rank, spec);
             FabricError::Queue(QueueError::Limit { queue, what, value: value.into(), limit: limit.into() })
         };
         if spec.mode == QueueMode::Session && table.session == 0 {
@@ -126,7 +130,7 @@ impl NodeQueues {
             (Some(engine), Some(number)) => {
                 let cq = &self.of_engine(engine)[usize::from(number)];
                 if !cq.is_free() && !cq.may_share(rank, spec.mode, table) {
-                    return Err(QueueError::InUse { queue: id(engine, number) }.into());
+                    return Err(QueueError::InUse { queue: asked_for(rank, spec) }.into());
                 }
                 if cq.is_free() && !self.allows(engine, spec.mode, table) {
                     return Err(none_free(1).into());

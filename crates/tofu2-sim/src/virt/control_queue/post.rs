@@ -55,7 +55,7 @@ impl Core {
             return failed(error);
         }
         let state = self.queues.get_mut(queue);
-        if let Some(error) = state.stops_posting() {
+        if let Some(error) = state.end() {
             return failed(error);
         }
         let first = state.line.front().copied();

@@ -81,13 +81,13 @@ impl Core {
             })
     }
 
-    // ----- what the owner sees -----------------------------------------------------------------
+    // ----- what the owner sees; what came before the queue stopped can be taken first ----------
 
     /// The next completion, if it is there now.
     pub(super) fn poll_tcq(&mut self, queue: u32) -> Result<Option<Completion>, QueueError> {
         let now = self.now_of(self.queues.get(queue).rank);
         let state = self.queues.get_mut(queue);
-        if let Some(error) = state.take_trouble() {
+        if let Some(error) = state.take_command_error() {
             return Err(error);
         }
         match state.tcq.front() {
@@ -95,8 +95,8 @@ impl Core {
                 state.tcq.pop_front();
                 Ok(Some(completion))
             }
-            None if state.trouble == Trouble::Stopped => Err(state.stopped()),
-            _ => Ok(None),
+            Some(_) => Ok(None),
+            None => state.end().map_or(Ok(None), Err),
         }
     }
 
@@ -108,11 +108,11 @@ impl Core {
     /// The next notice.
     pub(super) fn poll_mrq(&mut self, queue: u32) -> Result<Option<MrqNotice>, QueueError> {
         let state = self.queues.get_mut(queue);
-        if let Some(error) = state.take_trouble() {
+        if let Some(error) = state.take_command_error() {
             return Err(error);
         }
         match state.mrq.pop_front() {
-            None if state.trouble == Trouble::Stopped => Err(state.stopped()),
+            None => state.end().map_or(Ok(None), Err),
             notice => Ok(notice),
         }
     }

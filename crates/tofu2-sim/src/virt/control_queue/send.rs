@@ -53,7 +53,7 @@ impl Core {
     fn occupies(&self, queue: u32, order: &Order) -> u64 {
         let payload = match order.posting.command {
             Command::Put { from, len, blocks, .. } if len > 8 => {
-                let from = from + blocks.stride * u64::from(order.block);
+                let from = from + blocks.stride.saturating_mul(order.block.into());
                 match self.own_memory(queue, from, len) {
                     Ok(_) => {
                         Cut::new(&self.timing, order.posting.mtu, order.posting.gap).payload(&self.timing, len.into())

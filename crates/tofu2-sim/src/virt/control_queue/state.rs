@@ -71,33 +71,23 @@ impl QueueState {
         matches!(self.trouble, Trouble::Stopping(_) | Trouble::Stopped)
     }
 
-    /// What the next call has to report, once.
-    pub(super) fn take_trouble(&mut self) -> Option<QueueError> {
+    /// A command's error that the next call has to report, once.
+    pub(super) fn take_command_error(&mut self) -> Option<QueueError> {
+        let Trouble::Command(error) = self.trouble else { return None };
+        self.trouble = Trouble::None;
+        Some(error)
+    }
+
+    /// Why nothing comes any more, if so: what stopped the queue, and after that was told, that it has stopped.
+    pub(super) fn end(&mut self) -> Option<QueueError> {
         match self.trouble {
-            Trouble::Command(error) => {
-                self.trouble = Trouble::None;
-                Some(error)
-            }
+            Trouble::None | Trouble::Command(_) => None,
             Trouble::Stopping(error) => {
                 self.trouble = Trouble::Stopped;
                 Some(error)
             }
-            Trouble::None | Trouble::Stopped => None,
+            Trouble::Stopped => Some(QueueError::Stopped { queue: self.id }),
         }
-    }
-
-    /// Why nothing can be posted, if so. The error that stopped the queue counts as reported then.
-    pub(super) fn stops_posting(&mut self) -> Option<QueueError> {
-        match self.trouble {
-            Trouble::None | Trouble::Command(_) => None,
-            Trouble::Stopping(_) => self.take_trouble(),
-            Trouble::Stopped => Some(self.stopped()),
-        }
-    }
-
-    /// What every further use of a stopped queue gives.
-    pub(super) fn stopped(&self) -> QueueError {
-        QueueError::Stopped { queue: self.id }
     }
 
     /// Bytes of the rings' storage.

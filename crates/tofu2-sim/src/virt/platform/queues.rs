@@ -9,6 +9,7 @@ use rdma_fabric::{FabricError, control_queue::QueueLimits};
 /// Tofu2, FX100.
 pub(super) fn tofu2() -> Vec<Constant> {
     vec![
+        set("system_queues", 0, Count, &[], "assumed: CQs of a TNI that programs don't reach"),
         set("queue_contexts", 8, Count, &[], "assumed as on TofuD: normal queues that share a CQ"),
         set("session_queues", 12, Count, &[], "CQs of a TNI that may be in session mode: any"),
         set("exclusive_queues", 12, Count, &[], "assumed: CQs of a TNI that one normal queue may have for itself: any"),
@@ -35,27 +36,24 @@ pub(super) fn tofu1() -> Vec<Constant> {
 
 /// TofuD, Fugaku.
 pub(super) fn tofud() -> Vec<Constant> {
-    let known = [
+    vec![
+        set("system_queues", 1, Count, &[], "TofuD: 11 of a TNI's 12 CQs can be reached by programs"),
         set("queue_contexts", 8, Count, &[], "TofuD, its system library: normal queues that share a CQ"),
         set("session_queues", 3, Count, &[], "TofuD, its system library's default: session queues of a TNI"),
         set("exclusive_queues", 7, Count, &[], "TofuD, its system library's default: exclusive queues of a TNI"),
+        set("queue_depth", 65_536, Count, &[], "assumed: most slots of a TOQ and entries of an MRQ"),
         set("fixed_tags", 256, Count, &[], "TofuD: reserved steering tags"),
-    ];
-    let mut constants = tofu2();
-    for constant in &mut constants {
-        match known.iter().find(|known| known.name == constant.name) {
-            Some(known) => *constant = known.clone(),
-            None => constant.note = "assumed as on FX100".into(),
-        }
-    }
-    constants
+        set("automatic_tags", 65_536, Count, &[], "assumed: steering tags that are given automatically"),
+        set("shared_tags", 0, Count, &[], "assumed as on Tofu2: CQs have address spaces of their own"),
+        set("packet_gap", 10_000, Picoseconds, &[], "assumed: idle time per unit of a command's gap"),
+    ]
 }
 
 /// The table as the event path uses it.
 #[derive(Clone, Debug)]
 pub(in super::super) struct QueueTable {
     pub(in super::super) engines: u8,
-    /// CQs of each engine.
+    /// CQs of each engine that programs reach.
     pub(in super::super) numbers: u8,
     pub(in super::super) contexts: u8,
     pub(in super::super) session: u32,
@@ -82,7 +80,7 @@ impl QueueTable {
         };
         Ok(QueueTable {
             engines: most("engines", 16)? as u8,
-            numbers: most("queues_per_engine", 255)? as u8,
+            numbers: most("queues_per_engine", 255)?.saturating_sub(most("system_queues", 255)?) as u8,
             contexts: most("queue_contexts", 16)? as u8,
             session: most("session_queues", 255)?,
             exclusive: most("exclusive_queues", 255)?,

@@ -1,0 +1,11 @@
+//! Control queues in virtual time: what `tests/conformance` doesn't ask of every provider.
+
+mod determinism;
+mod ending;
+mod model;
+mod opening;
+mod order;
+mod script;
+mod session_table;
+mod tags;
+mod timing;
