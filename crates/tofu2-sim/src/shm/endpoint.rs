@@ -111,9 +111,9 @@ impl Endpoint {
         Wish { segment: &self.0.segment, watch, first, crowded: job.crowded, longest: job.longest_park(), until: None }
     }
 
-    /// Announce an operation of this rank inside a region, until the answer is dropped.
-    pub(super) fn announce(&self, id: Id) -> Inside<'_, AtomicU64> {
-        inside::announce(self.0.segment.announcements(), &self.0.inside, id, std::thread::yield_now)
+    /// Announce an operation of this rank inside of regions, until the answer is dropped.
+    pub(super) fn announce<const N: usize>(&self, ids: [Id; N]) -> Inside<'_, AtomicU64, N> {
+        inside::announce(self.0.segment.announcements(), &self.0.inside, ids, std::thread::yield_now)
     }
 
     /// Take an extent of the own segment, `fill` it given its offset, and register it. If all memory is taken that is not in

@@ -124,7 +124,9 @@ fn a_lone_producer_is_named_now_and_then() {
     for (lap, named) in [(5, false), (NAMING - 1, true), (NAMING, false), (2 * NAMING - 1, true)] {
         let ring = segment();
         let first = lap * CAPACITY;
-        [layout::RING_HEAD, layout::RING_SEEN].map(|at| ring.word(at).store(first, Relaxed));
+        for at in [layout::RING_HEAD, layout::RING_SEEN] {
+            ring.word(at).store(first, Relaxed);
+        }
         ring.word(layout::RING_TAIL).store(pack_tail(first, 2), Relaxed);
         assert!(send(&ring, 2, 1) && send(&ring, 2, 2));
         let said = read::<Mapping>(claim_word(&*ring, first).load(Relaxed), first);
