@@ -33,7 +33,7 @@ fn reach<R>(
     }
     match place.outside() {
         None => {
-            let _inside = endpoint.announce(id);
+            let _inside = endpoint.announce([id]);
             f(Reached::Piece(&place.piece))
         }
         Some(outside) => outside.within(endpoint, id, f).unwrap_or_else(|| Err(place.refusal(len, align))),
@@ -72,11 +72,14 @@ pub(super) fn get(endpoint: &Endpoint, from: &Place, to: SinkView<'_, Place>, al
 /// Copy from registered memory to registered memory.
 fn between(endpoint: &Endpoint, to: &Place, from: &Place, align: usize) -> Result<()> {
     let len = from.len();
+    let refusal = || if from.is_fit() { to.refusal(len, align) } else { from.refusal(len, align) };
+    if to.outside().is_none() && from.outside().is_none() {
+        let _inside = endpoint.announce([to, from].map(|place| Id::new(place.addr().rank, place.addr().region)));
+        return to.piece.copy_from(&from.piece).ok_or_else(refusal);
+    }
     reach(endpoint, to, (len, align), |target| {
         reach(endpoint, from, (len, align), |source| match (&target, &source) {
-            (Reached::Piece(target), Reached::Piece(source)) => target
-                .copy_from(source)
-                .ok_or_else(|| if from.is_fit() { to.refusal(len, align) } else { from.refusal(len, align) }),
+            (Reached::Piece(target), Reached::Piece(source)) => target.copy_from(source).ok_or_else(refusal),
             _ => {
                 let mut chunk = vec![0u8; len.min(CHUNK)];
                 for done in (0..len).step_by(CHUNK) {

@@ -62,6 +62,11 @@ impl Watch {
         bits == Watch::Any.to_bits() || (bits < end && start < bits.saturating_add(8))
     }
 
+    /// Whether a notice concerns a waiter with these bits.
+    pub(super) fn wants_notices(bits: u64) -> bool {
+        bits == Watch::Notice.to_bits() || bits == Watch::Any.to_bits()
+    }
+
     /// What a waiter for both watches.
     pub(super) fn and(self, other: Watch) -> Watch {
         match (self, other) {

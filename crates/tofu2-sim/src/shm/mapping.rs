@@ -121,6 +121,23 @@ impl Mapping {
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) }
     }
 
+    /// The `N` 8-byte protocol words from `at` on.
+    ///
+    /// # Panics
+    /// If they are not there: offsets come from [`layout`] and validated indices only.
+    #[inline(always)]
+    pub(super) fn words<const N: usize>(&self, at: usize) -> &[AtomicU64; N] {
+        assert!(at.is_multiple_of(8) && at > layout::BELL && at + 8 * N <= self.heap_at);
+        // SAFETY: as in `word`, for each of them; they follow one another like those of an array.
+        unsafe { &*self.base.as_ptr().add(at).cast() }
+    }
+
+    /// Ask for the line of the protocol word at `at`, to write it soon. A hint: there need be no such word.
+    #[inline(always)]
+    pub(super) fn expect_store(&self, at: usize) {
+        access::expect_store(self.base.as_ptr().wrapping_add(at));
+    }
+
     /// The doorbell of a segment.
     #[inline(always)]
     pub(super) fn bell(&self) -> doorbell::Words<'_> {
@@ -149,8 +166,7 @@ impl Mapping {
 
     /// Wake the segment's rank if it is parked and waits for notices.
     pub(super) fn ring_for_notice(&self) {
-        let wanted = [Watch::Notice.to_bits(), Watch::Any.to_bits()];
-        doorbell::ring(&self.bell(), |bits| wanted.contains(&bits));
+        doorbell::ring(&self.bell(), Watch::wants_notices);
     }
 
     /// Bytes of the heap.
@@ -184,9 +200,7 @@ impl Mapping {
 
     /// Where the segment's rank announces what it is inside of.
     pub(super) fn announcements(&self) -> &[AtomicU64; ANNOUNCEMENTS] {
-        assert!(layout::INSIDE + 8 * ANNOUNCEMENTS <= self.heap_at);
-        // SAFETY: inside the mapping, by the assertion, and aligned; protocol words are accessed as atomics only.
-        unsafe { &*self.base.as_ptr().add(layout::INSIDE).cast() }
+        self.words(layout::INSIDE)
     }
 
     /// What stands for memory outside the segment that is registered in the entry with its generation at `at`: it can be
@@ -418,6 +432,12 @@ impl Piece {
         Some(old)
     }
 
+    /// Whether [`Piece::copy_in`] of `len` bytes is possible now.
+    #[inline(always)]
+    pub(super) fn admits(&self, len: usize) -> bool {
+        self.objection(len) == 0
+    }
+
     /// Fill the piece from `bytes`, which must be as long. The caller rings afterwards.
     #[inline(always)]
     pub(super) fn copy_in(&self, bytes: &[u8]) -> Option<()> {
@@ -457,10 +477,21 @@ impl Piece {
     pub(super) fn ring(&self) {
         // SAFETY: `mapping` has this base and outlives the borrow.
         let bell = unsafe { bell_at(self.base) };
-        doorbell::ring(&bell, |bits| {
-            let start = self.offset() as u64;
-            Watch::covers(bits, start, start.saturating_add(self.len as u64))
-        });
+        doorbell::ring(&bell, |bits| self.concerns(bits));
+    }
+
+    /// The same, if it waits for that or for notices.
+    #[inline(always)]
+    pub(super) fn ring_with_notice(&self) {
+        // SAFETY: as in `ring`.
+        let bell = unsafe { bell_at(self.base) };
+        doorbell::ring(&bell, |bits| self.concerns(bits) || Watch::wants_notices(bits));
+    }
+
+    /// Whether writing the piece concerns a waiter with these bits.
+    fn concerns(&self, bits: u64) -> bool {
+        let start = self.offset() as u64;
+        Watch::covers(bits, start, start.saturating_add(self.len as u64))
     }
 
     /// Offset of the first byte in the segment; without meaning outside of it.
