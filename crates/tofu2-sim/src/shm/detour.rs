@@ -149,10 +149,48 @@ mod cross {
 
 use cross::{cross_in, cross_out, cross_part};
 
+/// An [`Amo`] in registers: its kind and its words. One that is handed to a function out of line as it is has to stand in memory,
+/// and then the compiler does not know its kind any more on the short path either.
+#[derive(Clone, Copy)]
+struct Spread<W>(u8, W, W);
+
+impl<W: AtomicWord> Spread<W> {
+    #[inline(always)]
+    fn of(amo: Amo<W>) -> Self {
+        match amo {
+            Amo::Add(v) => Spread(0, v, v),
+            Amo::Swap(v) => Spread(1, v, v),
+            Amo::CompareSwap { expected, new } => Spread(2, expected, new),
+            Amo::Or(v) => Spread(3, v, v),
+            Amo::And(v) => Spread(4, v, v),
+            Amo::Xor(v) => Spread(5, v, v),
+        }
+    }
+
+    fn amo(self) -> Amo<W> {
+        let Spread(kind, v, new) = self;
+        match kind {
+            0 => Amo::Add(v),
+            1 => Amo::Swap(v),
+            2 => Amo::CompareSwap { expected: v, new },
+            3 => Amo::Or(v),
+            4 => Amo::And(v),
+            _ => Amo::Xor(v),
+        }
+    }
+}
+
 /// Read-modify-write, and ring.
+#[inline(always)]
+pub(super) fn modify<W: AtomicWord>(endpoint: &Endpoint, place: &Place, amo: Amo<W>) -> Result<W> {
+    let Spread(kind, first, second) = Spread::of(amo);
+    modify_spread(endpoint, place, kind, first, second)
+}
+
 #[cold]
 #[inline(never)]
-pub(super) fn modify<W: AtomicWord>(endpoint: &Endpoint, place: &Place, amo: Amo<W>) -> Result<W> {
+fn modify_spread<W: AtomicWord>(endpoint: &Endpoint, place: &Place, kind: u8, first: W, second: W) -> Result<W> {
+    let amo = Spread(kind, first, second).amo();
     let (bits4, bits8) = (bits(amo, |value| value.to_bits() as u32), bits(amo, W::to_bits));
     let refusal = || place.refusal(W::BYTES, W::BYTES);
     let outside = place.outside().filter(|_| place.is_fit()).ok_or_else(refusal)?;

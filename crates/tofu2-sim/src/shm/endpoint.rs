@@ -564,6 +564,15 @@ impl Fabric for Endpoint {
         detached::run(self.me(), rest);
     }
 
+    /// Does not look at the doorbell.
+    #[inline(always)]
+    fn store_unwaited<W: AtomicWord>(&self, word: &LocalWord<Self, W>, value: W) -> Result<()> {
+        match word.loc().piece.store_silently(W::BYTES, value.to_bits()) {
+            Some(()) => Ok(()),
+            None => detour::store(self, word.loc(), value),
+        }
+    }
+
     // The provided methods in a form that the compiler can see through: only a put with a notice can be refused for want
     // of room, so no other operation has anything to wait for.
 

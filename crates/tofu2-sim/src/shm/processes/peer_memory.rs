@@ -137,7 +137,7 @@ impl PeerMemories {
         let stale = FabricError::StaleRegion { rank, region };
         let peer = self.peer(rank)?;
         let generation_at = regions::generation_at(region.index as usize);
-        let life = target.piece(0, 0, generation_at, region.generation.into()).ok_or_else(|| corrupt.clone())?;
+        let life = target.piece(0, 0, generation_at, region.generation).ok_or_else(|| corrupt.clone())?;
         let mut bytes = [0; DESCRIPTOR];
         peer.read_own(rank, peer.table + (region.index as usize * DESCRIPTOR) as u64, &mut bytes)?;
         let number = |index: usize| u64::from_ne_bytes(core::array::from_fn(|byte| bytes[8 * index + byte]));
