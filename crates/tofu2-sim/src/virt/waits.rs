@@ -30,7 +30,9 @@ impl<'a> Registered<'a> {
     pub(super) fn go_on(&mut self, core: &mut Core, deps: Deps<'_>) -> Result<()> {
         let me = self.fabric.rank;
         let id = *self.id.get_or_insert_with(|| core.watch(me, self.what));
-        if let Some(deadlock) = core.deadlock_of(me, id) {
+        if matches!(self.what, What::Queue(..))
+            && let Some(deadlock) = core.look_again(me, id)
+        {
             return Err(deadlock);
         }
         match core.hopeless(me, id, deps) {

@@ -19,6 +19,8 @@ pub(super) struct Watch {
     pub(super) what: What,
     /// A rank of the wait's dependencies that has not left; it wakes the waiter when it does.
     pub(super) dependency: Option<u32>,
+    /// Of a queue: the waiter was woken and has not looked since.
+    pub(super) told: bool,
     /// Nothing can happen any more: how many ranks wait.
     pub(super) deadlock: Option<u32>,
 }

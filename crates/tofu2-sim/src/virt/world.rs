@@ -170,7 +170,7 @@ impl Core {
         let extra = state.extra();
         let id = extra.next_watch;
         extra.next_watch = id.wrapping_add(1);
-        extra.watches.push(Watch { id, what, dependency: None, deadlock: None });
+        extra.watches.push(Watch { id, what, dependency: None, told: false, deadlock: None });
         id
     }
 

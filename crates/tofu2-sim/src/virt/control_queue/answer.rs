@@ -17,6 +17,7 @@ impl Core {
         let back = self.queues.flights.get(slot).back;
         let leg = self.timing.send + back + self.timing.receive + self.timing.post;
         let at = self.now.saturating_add(wait).saturating_add(leg).saturating_add(extra);
+        let at = if self.chance.is_active() { self.queues.answers_in_order(slot, at) } else { at };
         self.queue.push(Event::new(at, Kind::Answer, slot));
     }
 

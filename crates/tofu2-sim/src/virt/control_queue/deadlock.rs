@@ -29,10 +29,11 @@ impl Core {
         any
     }
 
-    /// The error of a wait that was ended so.
-    pub(in super::super) fn deadlock_of(&mut self, rank: u32, id: u32) -> Option<FabricError> {
-        let watches = &self.ranks[rank as usize].existing()?.watches;
-        let waiting = watches.iter().find(|watch| watch.id == id)?.deadlock? as usize;
-        Some(FabricError::Deadlock { waiting })
+    /// A wait for a queue has looked and will wait on, unless it was ended so: the error then.
+    pub(in super::super) fn look_again(&mut self, rank: u32, id: u32) -> Option<FabricError> {
+        let watches = &mut self.ranks[rank as usize].existing()?.watches;
+        let watch = watches.iter_mut().find(|watch| watch.id == id)?;
+        watch.told = false;
+        watch.deadlock.map(|waiting| FabricError::Deadlock { waiting: waiting as usize })
     }
 }

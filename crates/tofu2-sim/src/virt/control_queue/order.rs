@@ -1,6 +1,6 @@
 //! Strong order: which commands of a queue have to wait for which others at their target.
 //!
-//! The network keeps the order of one queue's commands to one target, jitter or not. So what can be passed is an atomic: it takes
+//! The network keeps the order of one queue's commands to one target, and that of the answers, jitter or not. So what can be passed is an atomic: it takes
 //! its effect only when the atomic unit has served it. A pair of queue and target counts the atomics sent and served; a
 //! strongly ordered command remembers how many were sent before it and waits at the target until so many are served.
 
@@ -13,8 +13,9 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Pair {
     target: QueueId,
-    /// With chance only: when the last command arrives, in picoseconds.
+    /// With chance only: when the last command arrives, and the last answer, in picoseconds.
     last: u64,
+    last_answer: u64,
     /// Atomics sent, and taken effect or failed. Both wrap.
     sent: u32,
     served: u32,
@@ -35,7 +36,7 @@ impl Queues {
         let at = match pairs.binary_search_by_key(&target, |pair| pair.target) {
             Ok(at) => at,
             Err(at) => {
-                let new = Pair { target, last: 0, sent: 0, served: 0, held: VecDeque::new() };
+                let new = Pair { target, last: 0, last_answer: 0, sent: 0, served: 0, held: VecDeque::new() };
                 pairs.insert(at, new);
                 at
             }
@@ -60,6 +61,14 @@ impl Queues {
         let pair = self.pair(queue, to);
         pair.last = arrival.max(pair.last.saturating_add(1));
         pair.last
+    }
+
+    /// The same of an answer. Called in the order in which they leave the target.
+    pub(super) fn answers_in_order(&mut self, slot: u32, arrival: u64) -> u64 {
+        let Flight { queue, to, .. } = *self.flights.get(slot);
+        let pair = self.pair(queue, to);
+        pair.last_answer = arrival.max(pair.last_answer.saturating_add(1));
+        pair.last_answer
     }
 
     /// Whether a flight that has arrived must wait at the target; it is kept then.

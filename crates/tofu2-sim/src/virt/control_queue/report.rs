@@ -68,16 +68,23 @@ impl Core {
         }
     }
 
-    /// Whether the rank waits for this, or for anything, of the queue.
+    /// Whether the rank waits for this, or for anything, of the queue and was not told since it looked last: once is enough, and a
+    /// busy rank is told when it isn't any more.
     #[inline]
-    fn awaits(&mut self, rank: u32, queue: u32, side: Option<Side>) -> bool {
+    pub(super) fn awaits(&mut self, rank: u32, queue: u32, side: Option<Side>) -> bool {
         let state = &mut self.ranks[rank as usize];
         state.watching > 0
             && state.existing().is_some_and(|extra| {
-                extra.watches.iter().any(|watch| match watch.what {
-                    What::Queue(other, what) => other == queue && side.is_none_or(|side| side == what),
-                    _ => false,
-                })
+                let mut tell = false;
+                for watch in &mut extra.watches {
+                    if let What::Queue(other, what) = watch.what
+                        && other == queue
+                        && side.is_none_or(|side| side == what)
+                    {
+                        tell |= !std::mem::replace(&mut watch.told, true);
+                    }
+                }
+                tell
             })
     }
 
