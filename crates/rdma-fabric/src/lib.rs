@@ -49,7 +49,7 @@ pub use handle::{Completed, OpHandle};
 pub use notice::{Notice, PutOptions};
 pub use op::{GetSink, Operation, PutSource};
 pub use pointer::{LocalSpan, LocalWord, Location, RemoteSpan, RemoteWord};
-pub use program::{Program, ProgramResult};
+pub use program::{Program, ProgramOn, ProgramResult};
 pub use rank::{Node, Rank};
 pub use region::{Region, RegionAccess, RegionKey, RemoteAddr};
 pub use time::Time;

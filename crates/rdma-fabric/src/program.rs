@@ -22,6 +22,26 @@ pub trait Program: Sync {
     fn run<F: Fabric>(&self, fabric: F) -> impl Future<Output = ProgramResult<Self::Out>>;
 }
 
+/// Code that ranks of a job over `F` run: what a launcher for one fabric needs.
+///
+/// Every [`Program`] is one. A program that asks for more than [`Fabric`], a barrier unit for instance, is one for those
+/// fabrics only that have it; [`program!`](crate::program) writes it from `async fn name<F: BarrierFabric>(fabric: F)`.
+pub trait ProgramOn<F: Fabric>: Sync {
+    /// What a rank produces.
+    type Out: Send + 'static;
+
+    /// Be one rank.
+    fn run_on(&self, fabric: F) -> impl Future<Output = ProgramResult<Self::Out>>;
+}
+
+impl<P: Program, F: Fabric> ProgramOn<F> for P {
+    type Out = P::Out;
+
+    fn run_on(&self, fabric: F) -> impl Future<Output = ProgramResult<Self::Out>> {
+        self.run(fabric)
+    }
+}
+
 impl<P: Program> Program for &P {
     type Out = P::Out;
     fn run<F: Fabric>(&self, fabric: F) -> impl Future<Output = ProgramResult<Self::Out>> {
@@ -29,7 +49,7 @@ impl<P: Program> Program for &P {
     }
 }
 
-/// Turns an `async fn` over a fabric into a [`Program`].
+/// Turns an `async fn` over a fabric into a [`Program`], or into a [`ProgramOn`] if it asks for a bound.
 ///
 /// The function's name becomes a struct; parameters after the fabric become its public fields, cloned for
 /// each rank.
@@ -67,6 +87,30 @@ macro_rules! program {
                 &self,
                 $fabric: $same,
             ) -> $crate::ProgramResult<Self::Out> {
+                $(let $arg = ::core::clone::Clone::clone(&self.$arg);)*
+                $body
+            }
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        $vis:vis async fn $name:ident<$fabric_type:ident: $bound:path>(
+            $fabric:ident: $same:ident $(, $arg:ident: $arg_type:ty)* $(,)?
+        ) -> $out:ty $body:block
+    ) => {
+        $(#[$meta])*
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Debug)]
+        $vis struct $name {
+            $(
+                #[allow(missing_docs)]
+                $vis $arg: $arg_type,
+            )*
+        }
+
+        impl<$fabric_type: $crate::Fabric + $bound> $crate::ProgramOn<$fabric_type> for $name {
+            type Out = $out;
+            async fn run_on(&self, $fabric: $same) -> $crate::ProgramResult<Self::Out> {
                 $(let $arg = ::core::clone::Clone::clone(&self.$arg);)*
                 $body
             }

@@ -9,7 +9,7 @@ use super::{
     placement::{self, Bind, affinity},
 };
 use crate::JobError;
-use rdma_fabric::{FabricError, Program, ProgramResult, Rank};
+use rdma_fabric::{FabricError, ProgramOn, ProgramResult, Rank};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -75,8 +75,8 @@ impl Threads {
     /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] of the rank that failed first, after all have ended: those
     /// that depend on it end with [`FabricError::PeerLost`], or [`FabricError::StaleRegion`] just before; a rank with
     /// another error is named before one with these. [`JobError::Fabric`] if the job could not be started.
-    pub fn run<P: Program>(&self, program: &P) -> Result<Vec<P::Out>, JobError> {
-        self.run_with(|endpoint| block_on(program.run(endpoint)))
+    pub fn run<P: ProgramOn<Endpoint>>(&self, program: &P) -> Result<Vec<P::Out>, JobError> {
+        self.run_with(|endpoint| block_on(program.run_on(endpoint)))
     }
 
     /// The same for ranks that bring their own way of running futures: `rank` is called on each rank's thread.
@@ -164,8 +164,8 @@ fn lost_thread() -> JobError {
 ///
 /// # Errors
 /// [`JobError::RankFailed`], [`JobError::RankPanicked`].
-pub fn run_rank<P: Program>(endpoint: Endpoint, program: &P) -> Result<P::Out, JobError> {
-    run_rank_with(endpoint, |endpoint| block_on(program.run(endpoint)))
+pub fn run_rank<P: ProgramOn<Endpoint>>(endpoint: Endpoint, program: &P) -> Result<P::Out, JobError> {
+    run_rank_with(endpoint, |endpoint| block_on(program.run_on(endpoint)))
 }
 
 /// [`run_rank`] for a rank that brings its own way of running futures, a runtime for instance. The rank ends with

@@ -12,7 +12,7 @@ use super::{
     world::World,
 };
 use crate::JobError;
-use rdma_fabric::{FabricError, Program, Time};
+use rdma_fabric::{FabricError, ProgramOn, Time};
 use std::{cell::RefCell, fmt, time::Duration};
 
 /// Nodes that a network may have at most.
@@ -221,7 +221,7 @@ impl<'a> Job<'a> {
     /// # Errors
     /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] for the first rank that failed (the others are run to their end, so
     /// that they can react), [`JobError::Deadlock`] when nothing can happen any more, [`JobError::Fabric`] for a setting.
-    pub fn run<P: Program>(&self, program: &P) -> Result<Run<P::Out>, JobError> {
+    pub fn run<P: ProgramOn<super::VirtFabric>>(&self, program: &P) -> Result<Run<P::Out>, JobError> {
         let Plan { timing, ranks, torus } = self.plan()?;
         let map = Map::new(&torus);
         let nodes = torus.nodes();
@@ -244,7 +244,7 @@ impl<'a> Job<'a> {
         }));
         let mut progress = self.progress.borrow_mut();
         let progress = progress.as_mut().map(|(every, tell)| (*every, &mut **tell));
-        execute(world, ranks, |fabric| program.run(fabric), progress)
+        execute(world, ranks, |fabric| program.run_on(fabric), progress)
     }
 }
 
