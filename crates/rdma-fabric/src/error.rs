@@ -1,6 +1,6 @@
 //! The one error type of the ground floor.
 
-use crate::{Rank, RegionKey};
+use crate::{Rank, RegionKey, barrier::GateError};
 
 /// What a fabric refuses or fails to do. Each variant carries the numbers a person needs to find the
 /// cause.
@@ -177,6 +177,9 @@ pub enum FabricError {
         /// Which part.
         what: &'static str,
     },
+    /// Gates of a barrier unit.
+    #[error(transparent)]
+    Gate(#[from] GateError),
     /// A start-up setting is missing, malformed or contradicts another.
     #[error("setting {name}: {problem}")]
     Setting {

@@ -22,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod barrier;
 mod caps;
 mod error;
 mod existing;
