@@ -8,7 +8,7 @@
 //! failing run is likely, not certain, to fail again.
 
 use crate::{
-    coverage::{CASES, Listed},
+    coverage::{Listed, cases},
     launched::{DIRECTORY, KILL, OUTCOME, Processes, TOOK, outcome_in},
     page::{Part, WRITE},
     suite::provider::{Outcome, Provider},
@@ -65,7 +65,7 @@ fn targets() -> Vec<Target> {
         let all = case.sizes.iter().flat_map(move |&ranks| (0..each).map(move |_| ranks)).enumerate();
         all.map(move |(job, ranks)| Target { case: name, job, ranks }).collect::<Vec<_>>()
     };
-    CASES.iter().flat_map(jobs).filter(|target| target.ranks > 1).collect()
+    cases().iter().flat_map(jobs).filter(|target| target.ranks > 1).collect()
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +107,7 @@ impl fmt::Display for Tally {
         writeln!(f, "| … of a rank | {ranks_killed} |")?;
         writeln!(f, "| … of the launcher | {launchers_killed} |")?;
         writeln!(f, "| … that came when the case was over | {too_late} |")?;
-        writeln!(f, "| cases | {} of {} |", self.cases.len(), CASES.len())?;
+        writeln!(f, "| cases | {} of {} |", self.cases.len(), cases().len())?;
         writeln!(f, "| survivors with a correct result | {right} |")?;
         writeln!(f, "| survivors with `PeerLost` | {lost} |")?;
         writeln!(f, "| survivors with `StaleRegion` of one that failed before its loss was told | {stale} |")?;
@@ -137,10 +137,14 @@ fn shared_memory_files() -> BTreeSet<String> {
     all.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
+fn module_of(case: &str) -> &'static str {
+    cases().iter().find(|listed| listed.name == case).map_or("processes", |listed| listed.module)
+}
+
 fn execute(case: &str, directory: &Path, kill: Option<String>) -> Child {
     fs::create_dir_all(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let mut command = Command::new(env::current_exe().expect("the running test has a path"));
-    command.args(["--exact", &format!("processes::{case}"), "--quiet", "--test-threads=1"]);
+    command.args(["--exact", &format!("{}::{case}", module_of(case)), "--quiet", "--test-threads=1"]);
     command.env(DIRECTORY, directory).env("RUST_BACKTRACE", "0").env_remove(WRITE);
     if let Some(kill) = kill {
         command.env(KILL, kill);
@@ -249,7 +253,7 @@ fn one_kill(tally: &mut Tally, number: u32, target: Target, victim: Victim, dire
             Some(Said::Lost) => tally.lost += 1,
             Some(Said::Stale) => tally.stale += 1,
             // Lost on purpose, in a case that is about that.
-            None if rank + 1 == ranks && CASES.iter().any(|listed| listed.name == case && listed.losing) => {}
+            None if rank + 1 == ranks && cases().iter().any(|listed| listed.name == case && listed.losing) => {}
             // It did not end, and the launcher's patience did.
             None if outcome == Outcome::Silent => tally.hangs.push(format!("{what}: rank {rank}")),
             None => tally.wrong.push(format!("{what}: rank {rank} {outcome}")),

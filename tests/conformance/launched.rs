@@ -6,7 +6,10 @@
 //! Two more variables are for the [kill campaign](crate::kill): where such directories are made, and a rank that is to
 //! kill itself.
 
-use crate::suite::provider::{Case, Loss, Outcome, Provider, Report, Told};
+use crate::{
+    suite::provider::{Case, Loss, Outcome, Provider, Report, Told},
+    with_gates::CaseOn,
+};
 use std::{
     cell::Cell,
     env, fs,
@@ -45,6 +48,13 @@ impl Provider for Processes {
     const LOSSES: &'static [Loss] = &[Loss::Fail, Loss::Panic, Loss::Kill];
 
     fn run<P: Case>(ranks: usize, test: &str, _: u64, program: &P) -> Option<Report> {
+        Processes::run_case(ranks, test, program)
+    }
+}
+
+impl Processes {
+    /// As [`Provider::run`], for whatever these ranks' fabric allows.
+    pub(crate) fn run_case<P: CaseOn<Endpoint>>(ranks: usize, test: &str, program: &P) -> Option<Report> {
         let number = JOBS.replace(JOBS.get() + 1);
         if env::var_os(JOB_VARIABLE).is_none() {
             return Some(launch(ranks, test, number));
@@ -104,7 +114,7 @@ pub(crate) fn outcome_in(file: &Path) -> Outcome {
 }
 
 /// The rank's part. Does not return: what comes after it in the test is for others.
-fn be_a_rank<P: Case>(directory: &Path, number: u64, program: &P) -> ! {
+fn be_a_rank<P: CaseOn<Endpoint>>(directory: &Path, number: u64, program: &P) -> ! {
     let rank = rank_told();
     let write = |name: &str, text: String| {
         // Whole or not at all: it is moved to its place.

@@ -6,10 +6,13 @@
 
 #[macro_use]
 mod suite;
+#[macro_use]
+mod with_gates;
 
 mod coverage;
 #[cfg(target_os = "linux")]
 mod death;
+mod gates;
 #[cfg(target_os = "linux")]
 mod kill;
 #[cfg(target_os = "linux")]
@@ -31,3 +34,9 @@ conformance!(virt, Virtual);
 conformance!(virt_jittered, Jittered);
 conformance!(observed_threads, ObservedThreads);
 conformance!(observed_virt, ObservedVirtual);
+
+gate_conformance!(gates_of_threads, Threads);
+#[cfg(target_os = "linux")]
+gate_conformance!(gates_of_processes, Processes);
+gate_conformance!(gates_of_virt, Virtual);
+gate_conformance!(gates_of_virt_jittered, Jittered);

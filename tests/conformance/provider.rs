@@ -3,6 +3,7 @@
 use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
 use std::{
     fmt,
+    future::Future,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -124,9 +125,14 @@ pub(crate) trait Provider {
 
     /// All ranks must end well.
     fn check<P: Case>(sizes: &[usize], test: &str, program: &P) {
+        Self::check_runs(sizes, test, |ranks, turn| Self::run(ranks, test, turn, program));
+    }
+
+    /// The same of whatever `run` runs, given a number of ranks and a turn.
+    fn check_runs(sizes: &[usize], test: &str, run: impl Fn(usize, u64) -> Option<Report>) {
         for ranks in Self::sizes(sizes) {
             for turn in 0..Self::turns() {
-                let Some(report) = Self::run(ranks, test, turn, program) else { continue };
+                let Some(report) = run(ranks, turn) else { continue };
                 let complaints = report.complaints(|_| true);
                 if !complaints.is_empty() || report.verdict.is_err() {
                     let verdict = report.verdict.err().unwrap_or_default();
@@ -138,10 +144,15 @@ pub(crate) trait Provider {
 
     /// The last rank must be lost, in every way there is; all others must end well, and the job must not.
     fn check_losing<P: Case>(sizes: &[usize], test: &str, program: impl Fn(Loss) -> P) {
+        Self::check_losing_runs(sizes, test, |ranks, turn, loss| Self::run(ranks, test, turn, &program(loss)));
+    }
+
+    /// The same of whatever `run` runs, given a number of ranks, a turn and a loss.
+    fn check_losing_runs(sizes: &[usize], test: &str, run: impl Fn(usize, u64, Loss) -> Option<Report>) {
         for ranks in Self::sizes(sizes) {
             for (&loss, turn) in Self::LOSSES.iter().flat_map(|loss| (0..Self::turns()).map(move |turn| (loss, turn))) {
                 let what = format!("{test}, {ranks} ranks, turn {turn}, {loss:?}");
-                let Some(report) = Self::run(ranks, test, turn, &program(loss)) else { continue };
+                let Some(report) = run(ranks, turn, loss) else { continue };
                 let victim = &report.outcomes[ranks - 1];
                 let as_told = match loss {
                     Loss::Fail => Outcome::Failed(ON_PURPOSE.to_owned()),
@@ -160,7 +171,7 @@ pub(crate) trait Provider {
 /// A program whose ranks' outcomes are kept, for providers that run them in this process.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed<P> {
-    program: P,
+    pub(crate) program: P,
     outcomes: Arc<Mutex<Vec<Outcome>>>,
 }
 
@@ -184,9 +195,19 @@ impl<P: Case> Program for Observed<P> {
     type Out = ();
 
     async fn run<F: Fabric>(&self, fabric: F) -> ProgramResult<()> {
-        let rank = fabric.rank();
+        self.follow(fabric.rank(), self.program.run(fabric)).await
+    }
+}
+
+impl<P> Observed<P> {
+    /// Run a rank's program to its end and note that.
+    pub(crate) async fn follow<T: Told>(
+        &self,
+        rank: Rank,
+        program: impl Future<Output = ProgramResult<T>>,
+    ) -> ProgramResult<()> {
         let unwinding = Unwinding { noted: self, rank };
-        let outcome = self.program.run(fabric).await;
+        let outcome = program.await;
         std::mem::forget(unwinding);
         match outcome {
             Ok(out) => {
@@ -202,12 +223,12 @@ impl<P: Case> Program for Observed<P> {
 }
 
 /// Notes a panic. One without, when a rank that waits is dropped, says nothing.
-struct Unwinding<'a, P: Case> {
+struct Unwinding<'a, P> {
     noted: &'a Observed<P>,
     rank: Rank,
 }
 
-impl<P: Case> Drop for Unwinding<'_, P> {
+impl<P> Drop for Unwinding<'_, P> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.noted.note(self.rank, Outcome::Panicked);

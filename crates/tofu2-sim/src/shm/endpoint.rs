@@ -6,6 +6,7 @@ use super::{
     doorbell::Watch,
     executor::Wish,
     existing,
+    gates::OwnGates,
     immediate::Immediate,
     inside::{self, Id, Inside},
     job::Job,
@@ -52,6 +53,8 @@ struct Inner {
     /// The rank's own segment.
     segment: Arc<Mapping>,
     own: Mutex<Own>,
+    /// Which barrier gates the rank has.
+    gates: Mutex<OwnGates>,
     /// Held by who takes notices.
     consumer: Mutex<()>,
     /// Which of the segment's announcements are in use, a bit each.
@@ -87,6 +90,7 @@ impl Endpoint {
             job,
             segment,
             own,
+            gates: Mutex::default(),
             consumer: Mutex::new(()),
             inside: AtomicU32::new(0),
             wakers,
@@ -108,6 +112,11 @@ impl Endpoint {
     pub(super) fn own(&self) -> MutexGuard<'_, Own> {
         // What the lock protects is consistent between statements; a panic elsewhere in the rank doesn't change that.
         self.0.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn gates(&self) -> MutexGuard<'_, OwnGates> {
+        // As above.
+        self.0.gates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn wakers(&self) -> &Wakers {

@@ -1,6 +1,7 @@
 //! The simulated machine's whole state and what each event does to it.
 
 use super::{
+    barrier::BarrierUnits,
     chance::Chance,
     event::{Event, Kind},
     memory::{Loc, Memory},
@@ -37,6 +38,7 @@ pub(super) struct Core {
     pub(super) memory_limit: u64,
     pub(super) memory: Memory,
     pub(super) slab: Slab,
+    pub(super) barrier: BarrierUnits,
     senders: SendEngines,
     units: AtomicUnits,
     /// The hop-by-hop network, if the job has one.
@@ -90,6 +92,7 @@ impl Core {
             memory_limit: timing.node_memory / u64::from(ranks_per_node),
             memory: Memory::new(ranks),
             slab: Slab::new(),
+            barrier: BarrierUnits::default(),
             senders: SendEngines::new(nodes, timing.engines),
             units: AtomicUnits::new(nodes, receive_engines),
             fabric: router.map(|router| (router, Receivers::new(nodes, timing.engines))),
@@ -285,6 +288,7 @@ impl Core {
                 self.with_router(|router, pump| router.output_free(pump, subject, event.detail()));
                 self.deliver();
             }
+            Kind::Signal | Kind::Fired => self.gate_moves(event.kind(), subject, event.detail()),
         }
         true
     }

@@ -18,6 +18,10 @@ pub(super) enum Kind {
     Head,
     /// A link or a receive engine is free again. Subject: node; detail: output.
     Output,
+    /// A signal has come to a barrier gate. Subject: gate; detail: its half and life.
+    Signal,
+    /// A barrier gate has fired. Subject and detail as before.
+    Fired,
 }
 
 /// A moment and what happens then. The order of equal times is the order of scheduling.

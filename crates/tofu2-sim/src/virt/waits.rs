@@ -14,15 +14,22 @@ use std::{
 };
 
 /// A registered wait, ended when dropped.
-struct Registered<'a> {
+pub(super) struct Registered<'a> {
     fabric: &'a VirtFabric,
     what: What,
     id: Option<u32>,
 }
 
-impl Registered<'_> {
+/// The number of a look that is no wait.
+pub(super) const NO_WAIT: u32 = u32::MAX;
+
+impl<'a> Registered<'a> {
+    pub(super) fn new(fabric: &'a VirtFabric, what: What) -> Self {
+        Registered { fabric, what, id: None }
+    }
+
     /// Registers the wait, unless it can't go on.
-    fn go_on(&mut self, core: &mut Core, deps: Deps<'_>) -> Result<()> {
+    pub(super) fn go_on(&mut self, core: &mut Core, deps: Deps<'_>) -> Result<()> {
         let me = self.fabric.rank;
         let id = *self.id.get_or_insert_with(|| core.watch(me, self.what));
         match core.hopeless(me, id, deps) {

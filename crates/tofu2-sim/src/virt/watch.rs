@@ -8,6 +8,8 @@ pub(super) enum What {
     /// A write to these bytes of the rank's own memory.
     Word(Loc),
     Notice,
+    /// The end of an operation of barrier gates, which wakes the rank when it comes.
+    Gate,
 }
 
 /// A registered wait.

@@ -193,7 +193,7 @@ mod tests {
     fn both_tables_are_complete_and_agree_in_their_names() {
         let names = |p: &Platform| p.constants.iter().map(|c| c.name).collect::<Vec<_>>();
         let (a, b) = (Platform::fx100(), Platform::fx10());
-        assert_eq!(names(&a).iter().filter(|n| !n.starts_with(SOFTWARE)).count(), 21);
+        assert_eq!(names(&a).iter().filter(|n| !n.starts_with(SOFTWARE)).count(), 24);
         assert!(names(&b).iter().all(|n| names(&a).contains(n)));
         Timing::new(&a, 4).unwrap();
         Timing::new(&b, 4).unwrap();
