@@ -155,15 +155,30 @@ fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> 
             return None;
         }
     }
+    let mut is_heard = half != Half::Relay;
     if half != Half::End {
         for field in Field::DESTINATIONS {
             if let Some(destination) = GateId::from_bits(units.word(at, field).load(Relaxed)).gate() {
                 let fault = room(units, gate, destination, field, round)?;
+                is_heard |= fault.is_none();
                 ready.fault = ready.fault.into_iter().chain(fault).min();
             }
         }
     }
-    Some(ready)
+    (is_heard || ready.inputs.into_iter().flatten().any(|input| is_driven(units, input))).then_some(ready)
+}
+
+/// Whether an input ends with what hosts start. A gate that nobody hears fires for such inputs only: faults that come by
+/// themselves, round after round, would go on for ever.
+fn is_driven<U: Units>(units: &U, input: Input) -> bool {
+    match input {
+        Input::Fault(_) => false,
+        Input::Packet { at, .. } if at.half(units) == Half::Start => true,
+        Input::Packet { at, slot, .. } => {
+            let wave = Wave::decode(|index| units.packet(at, slot, index).load(Relaxed));
+            matches!(wave, Some(Wave::Values(_) | Wave::Sums(_)))
+        }
+    }
 }
 
 /// Whether a name's gate lives (0), was freed since (1), or neither.
