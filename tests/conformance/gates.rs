@@ -381,7 +381,7 @@ program! {
     pub async fn gates_end_with_a_loss<F: BarrierFabric>(fabric: F, loss: Loss) -> () {
         let mut world = Group::world(&fabric).await?;
         let (me, last) = (fabric.rank(), Rank::new(fabric.ranks() as u32 - 1));
-        let region = fabric.alloc_symmetric(8).await?;
+        let region = fabric.alloc_symmetric(16).await?;
         let word = region.word::<u64>(&fabric, 0)?;
         let mut barrier = Barrier::new(&mut world).await?;
         let mut sum = Reduction::<F, u64>::with_shape(&mut world, Shape::Ring).await?;
@@ -389,10 +389,13 @@ program! {
         barrier.wait().await?;
         sum.start(ReduceOp::Sum, &[1])?;
         ensure_eq!(sum.wait().await?[0], fabric.ranks() as u64, "B12: before");
-        world.barrier().await?;
         if me == last {
+            let done = region.word::<u64>(&fabric, 8)?;
+            let others = u64::from(last.number());
+            fabric.wait_until(&done, Deps::All, |number| number == others).await?;
             return loss.happen();
         }
+        fabric.fetch_add(&fabric.remote_word::<u64>(region.at(last, 8))?, 1).await?;
         barrier.start()?;
         let first = barrier.wait().await;
         sum.start(ReduceOp::Sum, &[1])?;

@@ -109,7 +109,7 @@ impl Values {
         if given > T::MOST {
             return Err(GateError::TooManyValues { given, limit: T::MOST });
         }
-        if op == MaxLoc && given % 2 != 0 {
+        if op == MaxLoc && !given.is_multiple_of(2) {
             return Err(GateError::NoPairs { given });
         }
         if op == Barrier {

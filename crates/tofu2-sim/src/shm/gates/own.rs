@@ -85,7 +85,7 @@ impl OwnGates {
         self.gates.resize(units.gates(), Own::default());
         let is_free = |&index: &usize| {
             let own = &self.gates[index];
-            let unused = own.life % 2 == 0 && own.life + 2 < GateId::GENERATIONS;
+            let unused = own.life.is_multiple_of(2) && own.life + 2 < GateId::GENERATIONS;
             let at = At::new(units, me, index).filter(|_| unused);
             at.is_some_and(|at| {
                 (own.life == 0 || is_drained(units, at, &gone)) && halves(units, at).all(|at| reset(units, at))

@@ -67,7 +67,7 @@ impl BarrierUnits {
         });
         let is_free = |index: &u32| {
             let life = self.gates[(first + index) as usize].life;
-            life % 2 == 0 && life + 2 < GateId::GENERATIONS
+            life.is_multiple_of(2) && life + 2 < GateId::GENERATIONS
         };
         let free_starts: Vec<u32> = (0..starts).filter(is_free).collect();
         let free: Vec<u32> = (starts..all).filter(is_free).collect();
@@ -216,7 +216,7 @@ impl Core {
         let (now, state) = (self.now, self.barrier.gate(number));
         let wiring = state.wiring?;
         let half = if end { &state.end } else { &state.main };
-        if half.firing.is_some() || state.life % 2 == 0 {
+        if half.firing.is_some() || state.life.is_multiple_of(2) {
             return None;
         }
         let (round, gate) = (half.fired + 1, wiring.gate);
