@@ -13,7 +13,7 @@ fn addend() -> impl Strategy<Value = f64> {
         if s { -magnitude } else { magnitude }
     });
     let huge = (any::<bool>(), 0u64..8)
-        .prop_map(|(s, f)| f64::from_bits(u64::from(s) << 63 | (0x7fe << 52 | ((1 << 52) - 1)) - f));
+        .prop_map(|(s, f)| f64::from_bits((u64::from(s) << 63) | ((0x7fe << 52 | ((1 << 52) - 1)) - f)));
     let halves = (0u32..60).prop_map(|e| 2f64.powi(-(e as i32)));
     prop_oneof![3 => finite, 1 => subnormal, 3 => near, 1 => huge, 2 => halves, 1 => Just(-0.0), 1 => Just(0.0)]
 }

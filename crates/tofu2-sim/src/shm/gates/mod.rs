@@ -24,10 +24,7 @@ use super::{
     layout,
     waiting::{self, Calling},
 };
-use core::{
-    future::Future,
-    sync::atomic::{AtomicU64, Ordering::SeqCst, fence},
-};
+use core::sync::atomic::{AtomicU64, Ordering::SeqCst, fence};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Rank, Result,
     barrier::{BarrierFabric, BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
@@ -173,18 +170,16 @@ impl BarrierFabric for Endpoint {
         }
     }
 
-    fn await_gate(&self, gate: GateId, deps: Deps<'_>) -> impl Future<Output = Result<Option<Values>>> {
-        async move {
-            let (end, round) = self.under_way(&self.gates(), gate)?;
-            let units = self.units();
-            let watch = Watch::Word(JobUnits::offset(end) + 8 * Field::State as usize);
-            let look = || Ok(fire::is_over(&units, end, round).then_some(()));
-            waiting::until_found(self, deps, watch, Calling(look)).await?;
-            match self.outcome(gate, &deps)? {
-                Some(Progress::Completed(values)) => Ok(values),
-                // Another task of this rank took it.
-                _ => Err(GateError::Idle { gate }.into()),
-            }
+    async fn await_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Option<Values>> {
+        let (end, round) = self.under_way(&self.gates(), gate)?;
+        let units = self.units();
+        let watch = Watch::Word(JobUnits::offset(end) + 8 * Field::State as usize);
+        let look = || Ok(fire::is_over(&units, end, round).then_some(()));
+        waiting::until_found(self, deps, watch, Calling(look)).await?;
+        match self.outcome(gate, &deps)? {
+            Some(Progress::Completed(values)) => Ok(values),
+            // Another task of this rank took it.
+            _ => Err(GateError::Idle { gate }.into()),
         }
     }
 }

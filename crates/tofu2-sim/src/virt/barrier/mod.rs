@@ -18,10 +18,7 @@ use rdma_fabric::{
     Deps, Fabric, FabricError, Result,
     barrier::{BarrierFabric, BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
 };
-use std::{
-    future::{Future, poll_fn},
-    task::Poll,
-};
+use std::{future::poll_fn, task::Poll};
 
 /// How an operation stands, for who may wait for it.
 enum Standing {
@@ -123,23 +120,21 @@ impl BarrierFabric for VirtFabric {
         }
     }
 
-    fn await_gate(&self, gate: GateId, deps: Deps<'_>) -> impl Future<Output = Result<Option<Values>>> {
-        async move {
-            let mut wait = waits::Registered::new(self, What::Gate);
-            poll_fn(|cx| {
-                match self.standing(gate, deps)? {
-                    Standing::Over(result) => return Poll::Ready(result),
-                    Standing::Coming => {}
-                    Standing::Waiting => {
-                        let going = wait.go_on(&mut self.world.core(), deps);
-                        going.or_else(|error| self.outlook(error))?;
-                    }
+    async fn await_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Option<Values>> {
+        let mut wait = waits::Registered::new(self, What::Gate);
+        poll_fn(|cx| {
+            match self.standing(gate, deps)? {
+                Standing::Over(result) => return Poll::Ready(result),
+                Standing::Coming => {}
+                Standing::Waiting => {
+                    let going = wait.go_on(&mut self.world.core(), deps);
+                    going.or_else(|error| self.outlook(error))?;
                 }
-                self.world.listen(self.rank, cx);
-                Poll::Pending
-            })
-            .await
-        }
+            }
+            self.world.listen(self.rank, cx);
+            Poll::Pending
+        })
+        .await
     }
 }
 

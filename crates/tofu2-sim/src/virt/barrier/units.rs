@@ -5,7 +5,7 @@ use super::{
         core::Core,
         event::{Event, Kind},
     },
-    gate::{Gate, Half, Signal},
+    gate::{Gate, Half, Input, Signal},
 };
 use rdma_fabric::{
     Rank, Result,
@@ -27,6 +27,9 @@ pub(in super::super) struct BarrierUnits {
 
 /// A half of a gate: its number, and whether it is an end half.
 type Place = (u32, bool);
+
+/// Reads one of a gate's wires.
+type End = fn(&Wiring) -> Option<GateId>;
 
 /// What a name of a gate leads to.
 enum Named {
@@ -221,7 +224,7 @@ impl Core {
         }
         let (round, gate) = (half.fired + 1, wiring.gate);
         let is_start_half = state.is_start && !end;
-        let come = |input: &std::collections::VecDeque<Signal>| match input.front() {
+        let come = |input: &Input| match input.front() {
             Some(signal) if signal.at > now => None,
             Some(signal) if signal.round != round => {
                 Some(Some(Wave::Fault(Fault::Corrupt { rank: Rank::new(state.owner) })))
@@ -237,7 +240,7 @@ impl Core {
         if is_start_half {
             waves.push(come(&half.local)??);
         } else {
-            let wires: [(Option<GateId>, &std::collections::VecDeque<Signal>, fn(&Wiring) -> Option<GateId>); 2] = [
+            let wires: [(Option<GateId>, &Input, End); 2] = [
                 (wiring.source_local, &half.local, |wiring| wiring.destination_local),
                 (wiring.source_remote, &half.remote, |wiring| wiring.destination_remote),
             ];
@@ -260,7 +263,7 @@ impl Core {
                 waves.push(sent);
             }
         } else {
-            let wires: [(Option<GateId>, bool, fn(&Wiring) -> Option<GateId>); 2] = [
+            let wires: [(Option<GateId>, bool, End); 2] = [
                 (wiring.destination_local, true, |wiring| wiring.source_local),
                 (wiring.destination_remote, false, |wiring| wiring.source_remote),
             ];
