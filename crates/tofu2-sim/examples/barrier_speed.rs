@@ -4,7 +4,7 @@
 //! `cargo run --release -p tofu2-sim --example barrier_speed [most ranks, 4096]`
 
 use rdma_fabric::{
-    Fabric, Group, Time,
+    Group, Time,
     barrier::{Barrier, BarrierFabric, Shape},
 };
 use tofu2_sim::{

@@ -2,7 +2,7 @@
 
 use crate::start::fx100;
 use rdma_fabric::{
-    Fabric, Group,
+    Group,
     barrier::{Barrier, BarrierFabric, Shape},
 };
 use std::time::Duration;
