@@ -206,7 +206,7 @@ fn garbage_in_records_gives_errors() {
                 old ^ 1 << (next() % 64),
                 old.wrapping_add(1),
                 names,
-                next() << 8 | next() % 256,
+                (next() << 8) | (next() % 256),
                 pack(next() % 4, 0),
                 0x0303_0802,
             ];
