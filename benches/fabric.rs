@@ -6,7 +6,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use onesided::{
     Group, Rank, Region,
-    barrier::{Barrier, BarrierFabric},
+    barrier::{self, BarrierFabric},
     lock::RpLock,
     sim::shm::Threads,
 };
@@ -78,7 +78,7 @@ onesided::program! {
     /// `times` barriers of both ranks, by the barrier unit or by the group's own; the result is as above.
     async fn meet<F: BarrierFabric>(fabric: F, unit: bool, times: u64) -> u64 {
         let mut world = Group::world(&fabric).await?;
-        let mut barrier = Barrier::new(&mut world).await?;
+        let mut barrier = barrier::Barrier::new(&mut world).await?;
         world.barrier().await?;
         let begun = fabric.now();
         for _ in 0..times {
