@@ -180,7 +180,7 @@ pub(crate) struct On<X> {
     run: Arc<dyn Fn(X) -> Telling + Send + Sync>,
 }
 
-impl<X: Fabric> On<X> {
+impl<X: FullFabric> On<X> {
     pub(crate) fn new<P: Case>(program: &P) -> Self {
         let program = program.clone();
         let run = move |fabric| -> Telling {
@@ -203,10 +203,10 @@ impl<X> fmt::Debug for On<X> {
     }
 }
 
-impl<X: Fabric> Program for On<X> {
+impl<X: FullFabric> Program for On<X> {
     type Out = String;
 
-    async fn run<F: Fabric>(&self, fabric: F) -> ProgramResult<String> {
+    async fn run<F: FullFabric>(&self, fabric: F) -> ProgramResult<String> {
         let mut fabric = Some(fabric);
         let fabric = (&mut fabric as &mut dyn Any).downcast_mut::<Option<X>>().and_then(Option::take);
         (self.run)(fabric.ok_or("the case was made for another fabric")?).await

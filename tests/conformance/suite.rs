@@ -8,6 +8,8 @@ pub(crate) mod desk;
 pub(crate) mod detach;
 #[path = "existing.rs"]
 pub(crate) mod existing;
+#[path = "gates.rs"]
+pub(crate) mod gates;
 #[path = "groups.rs"]
 pub(crate) mod groups;
 #[path = "handles.rs"]
@@ -43,7 +45,7 @@ pub(crate) mod waiting;
 /// number of ranks above its first. In a *losing* case the last rank is lost, in the way that its field `loss` says.
 ///
 /// A line marked `wraps` is for fabrics that wrap another too, whose own code it enters: what it passes through of `memory`, every
-/// kind of `operations` with its buffers and handle, every kind of `waits`, `errors` and `losses` on their way out. The other
+/// kind of `operations` with its buffers and handle, every kind of `waits`, `errors` and `losses` on their way out, and the control queues and gates (`units`) that it wraps. The other
 /// cases ask for nothing more of a wrapper, and compiling them for two took a fifth of this crate's time.
 macro_rules! every_case {
     ($then:ident! { $($arguments:tt)* }) => {
@@ -123,8 +125,19 @@ macro_rules! every_case {
                 #[wraps(waits)]
                 detach::is_run_to_its_end("D1 D2", [2, 5]);
                 detach::may_detach_in_turn("D1 D3", [3]);
+                gates::gates_refuse_misuse("B1 B2 B3 B4 B5", [1, 2]);
+                gates::gates_separate("B6", [1, 2, 3, 4, 5]);
+                gates::gates_need_no_cpu("B6", [2, 3]);
+                #[wraps(units)]
+                gates::gates_reduce("B7", [1, 2, 3, 4, 5]);
+                gates::gates_sum_exactly("B8", [1, 2, 3, 5]);
+                gates::gates_reduce_to_an_owner("B9", [1, 2, 3, 4]);
+                gates::gates_are_many("B1 B6", [2, 4]);
+                gates::gates_tell_mismatches("B10", [2, 3, 4]);
+                gates::gates_tell_wrong_wires("B11", [2]);
                 queues::opening("Q1", [1]);
                 queues::completions_in_posting_order("Q2 Q3", [1, 2]);
+                #[wraps(units)]
                 queues::every_command_and_its_notices("Q2 Q3", [2]);
                 queues::a_full_ring("Q4", [1]);
                 queues::steering_tags("Q5 Q6", [1]);
@@ -158,6 +171,7 @@ macro_rules! every_case {
                 losses::symmetric_allocation_ends("W3 M2", [2, 4]);
                 losses::a_lock_and_its_holder("W3", [3]);
                 losses::control_queues("Q10 W3", [2, 3]);
+                gates::gates_end_with_a_loss("B12 W3", [2, 3, 4]);
             }
         }
     };

@@ -6,6 +6,7 @@ use super::{
     doorbell::Watch,
     executor::Wish,
     existing,
+    gates::OwnGates,
     immediate::Immediate,
     inside::{self, Id, Inside},
     job::Job,
@@ -53,6 +54,8 @@ struct Inner {
     /// The rank's own segment.
     segment: Arc<Mapping>,
     own: Mutex<Own>,
+    /// Which barrier gates the rank has.
+    gates: Mutex<OwnGates>,
     /// Which of the segment's announcements are in use, a bit each.
     inside: AtomicU32,
     /// Tasks of foreign executors that wait.
@@ -81,7 +84,15 @@ impl Endpoint {
         let own = Mutex::new(Own::new(segment.heap_len(), pages));
         job.publish(rank, State::Running);
         let wakers = Wakers::new(rank.to_string(), segment.clone());
-        Ok(Endpoint(Arc::new(Inner { rank, job, segment, own, inside: AtomicU32::new(0), wakers })))
+        Ok(Endpoint(Arc::new(Inner {
+            rank,
+            job,
+            segment,
+            own,
+            gates: Mutex::default(),
+            inside: AtomicU32::new(0),
+            wakers,
+        })))
     }
 
     pub(super) fn me(&self) -> Rank {
@@ -99,6 +110,11 @@ impl Endpoint {
     pub(super) fn own(&self) -> MutexGuard<'_, Own> {
         // What the lock protects is consistent between statements; a panic elsewhere in the rank doesn't change that.
         self.0.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn gates(&self) -> MutexGuard<'_, OwnGates> {
+        // As above.
+        self.0.gates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn wakers(&self) -> &Wakers {

@@ -1,7 +1,7 @@
 //! Where things stand in a rank's segment and in the job's control block.
 //!
 //! ```text
-//! segment: | header | region table | notice ring | heap: symmetric → … ← local |
+//! segment: | header | region table | notice ring | gates | heap: symmetric → … ← local |
 //! control: | job | one card per rank |
 //! ```
 //! *Protocol words* (all but the heap) are atomics and nothing else; the heap is reached through
@@ -55,8 +55,24 @@ pub(super) const RING_SLOT: usize = 32;
 pub(super) const RING_CAPACITY: usize = 4096;
 /// First claim word of the notice ring.
 pub(super) const RING_CLAIMS: usize = RING + RING_CAPACITY * RING_SLOT;
+
+// The barrier unit's gates: a table of records. See `gates::record`.
+
+/// Start/end gates of a rank.
+pub(super) const START_GATES: usize = 16;
+/// All gates of a rank.
+pub(super) const GATES: usize = 64;
+/// Bytes of a gate's signal.
+pub(super) const GATE_PACKET: usize = (rdma_fabric::barrier::Wave::WORDS * 8).next_multiple_of(CACHE_LINE);
+/// Bytes of a record: a line of words and two signals.
+pub(super) const GATE_RECORD: usize = CACHE_LINE + 2 * GATE_PACKET;
+/// First record: those of all gates, then those of the start/end gates' end halves.
+pub(super) const GATE_RECORDS: usize = (RING_CLAIMS + RING_CAPACITY * 8).next_multiple_of(CACHE_LINE);
+/// Behind the last record.
+const GATES_END: usize = GATE_RECORDS + (GATES + START_GATES) * GATE_RECORD;
+
 /// First byte of the heap.
-pub(super) const HEAP: usize = (RING_CLAIMS + RING_CAPACITY * 8).next_multiple_of(PAGE);
+pub(super) const HEAP: usize = GATES_END.next_multiple_of(PAGE);
 
 /// `u64`, [`MAGIC_VALUE`].
 pub(super) const MAGIC: usize = 0;

@@ -170,6 +170,11 @@ impl Mapping {
         doorbell::ring(&self.bell(), Watch::wants_notices);
     }
 
+    /// Wake the segment's rank if it is parked and waits for the protocol word at `at`.
+    pub(super) fn ring_for_word(&self, at: usize) {
+        doorbell::ring(&self.bell(), |bits| Watch::covers(bits, at as u64, at as u64 + 8));
+    }
+
     /// Bytes of the heap.
     pub(super) fn heap_len(&self) -> usize {
         self.len - self.heap_at

@@ -28,6 +28,7 @@ mod executor;
 mod existing;
 #[cfg(test)]
 mod garbage;
+mod gates;
 mod heap;
 mod immediate;
 mod inside;

@@ -1,6 +1,7 @@
 //! The simulated machine's whole state and what each event does to it.
 
 use super::{
+    barrier::BarrierUnits,
     chance::Chance,
     control_queue::{Cut, FLIGHT, Queues},
     event::{Event, Kind},
@@ -40,6 +41,7 @@ pub(super) struct Core {
     pub(super) memory_limit: u64,
     pub(super) memory: Memory,
     pub(super) slab: Slab,
+    pub(super) barrier: BarrierUnits,
     pub(super) senders: SendEngines,
     /// Control queues that ranks have opened.
     pub(super) queues: Queues,
@@ -117,6 +119,7 @@ impl Core {
             memory_limit: timing.node_memory / u64::from(ranks_per_node),
             memory: Memory::new(ranks),
             slab: Slab::new(),
+            barrier: BarrierUnits::default(),
             senders: SendEngines::new(nodes, timing.engines),
             queues: Queues::default(),
             units: AtomicUnits::new(nodes, receive_engines),
@@ -340,6 +343,7 @@ impl Core {
                 self.with_router(|router, pump| router.output_free(pump, subject, event.detail()));
                 self.deliver();
             }
+            Kind::Signal | Kind::Fired => self.gate_moves(event.kind(), subject, event.detail()),
         }
         true
     }

@@ -30,6 +30,10 @@ pub(super) enum Kind {
     Credit,
     /// The first half of a put is seen. Subject: operation slot, or flight if the detail is 1.
     Half,
+    /// A signal has come to a barrier gate. Subject: gate; detail: its half and life.
+    Signal,
+    /// A barrier gate has fired. Subject and detail as before.
+    Fired,
 }
 
 /// A moment and what happens then. The order of equal times is the order of scheduling.

@@ -30,6 +30,7 @@
 //! dependencies have all finished, with nothing under way any more, end with `PeersLeft`. When no event is
 //! pending and some rank still waits, the job ends with [`crate::JobError::Deadlock`].
 
+mod barrier;
 mod chance;
 mod control_queue;
 mod core;

@@ -20,6 +20,9 @@ pub(super) struct Registered<'a> {
     id: Option<u32>,
 }
 
+/// The number of a look that is no wait.
+pub(super) const NO_WAIT: u32 = u32::MAX;
+
 impl<'a> Registered<'a> {
     /// Not registered yet.
     pub(super) fn new(fabric: &'a VirtFabric, what: What) -> Self {

@@ -37,6 +37,9 @@ pub(super) fn constants() -> Vec<Constant> {
         set("notice_bits", 8, Bits, &[], "hardware: width of a notice's data"),
         set("yield", 50_000, Picoseconds, &[], "assumed: one turn of a program's own polling loop"),
         set("node_memory", 32 << 30, Bytes, &[], "external: 32 GiB per node"),
+        set("barrier_gate", 150_000, Picoseconds, &[], "proposal as on FX100, not calibrated"),
+        set("barrier_channels", 8, Count, &[], "recalled, unconfirmed: as on FX100"),
+        set("barrier_gates", 64, Count, &[], "recalled, unconfirmed: as on FX100"),
         set("software.bare", 0, Picoseconds, &[], "no software layer"),
     ]
 }

@@ -138,7 +138,7 @@ impl Map {
     }
 
     #[inline]
-    fn hops(&self, from: u32, to: u32) -> u32 {
+    pub(in super::super) fn hops(&self, from: u32, to: u32) -> u32 {
         if from == to {
             return 0;
         }
