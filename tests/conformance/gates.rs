@@ -15,6 +15,9 @@ use std::time::Duration;
 
 const SHAPES: [Shape; 2] = [Shape::RecursiveDoubling, Shape::Ring];
 
+/// How two values become one.
+type Fold = fn(u64, u64) -> u64;
+
 /// Whether this fabric has a barrier unit; if not, it must say so.
 fn has_gates<F: BarrierFabric>(fabric: &F) -> ProgramResult<bool> {
     if fabric.barrier_limits().start_gates > 0 {
@@ -94,7 +97,7 @@ program! {
                     let mine: Vec<u64> = (0..count as u64).map(|i| 1 + me * 7 + i + round).collect();
                     let all = |i: usize| (0..n).map(move |m| 1 + m * 7 + i as u64 + round);
                     let want = |f: fn(u64, u64) -> u64| (0..count).map(|i| all(i).reduce(f).unwrap_or(0)).collect::<Vec<_>>();
-                    let ops: [(ReduceOp, fn(u64, u64) -> u64); 5] = [
+                    let ops: [(ReduceOp, Fold); 5] = [
                         (ReduceOp::BitAnd, |a, b| a & b),
                         (ReduceOp::BitOr, |a, b| a | b),
                         (ReduceOp::BitXor, |a, b| a ^ b),

@@ -81,6 +81,9 @@ pub struct Run<T> {
     pub faults: Option<FaultReport>,
 }
 
+/// What is left of a job that may have lost ranks: the outputs of those that ended well, and the first failure.
+pub type Survived<T> = (Run<Option<T>>, Option<JobError>);
+
 impl<'a> Job<'a> {
     /// `ranks` ranks on a machine: one per node, latency-only network, torus as near to a cube as possible.
     pub fn new(platform: &Platform, ranks: usize) -> Self {
@@ -331,7 +334,7 @@ impl<'a> Job<'a> {
     ///
     /// # Errors
     /// [`JobError::Deadlock`], [`JobError::Fabric`].
-    pub fn run_through<P: Program>(&self, program: &P) -> Result<(Run<Option<P::Out>>, Option<JobError>), JobError> {
+    pub fn run_through<P: Program>(&self, program: &P) -> Result<Survived<P::Out>, JobError> {
         let Plan { timing, ranks, topology } = self.plan()?;
         let map = Map::new(&topology);
         let nodes = topology.nodes();
@@ -373,7 +376,7 @@ fn execute<Fut, T>(
     ranks: u32,
     make: impl Fn(super::VirtFabric) -> Fut,
     progress: Option<(u64, &mut Progress<'_>)>,
-) -> Result<(Run<Option<T>>, Option<JobError>), JobError>
+) -> Result<Survived<T>, JobError>
 where
     Fut: Future<Output = rdma_fabric::ProgramResult<T>>,
 {

@@ -64,7 +64,7 @@ pub use control_queue::{CommandCounts, Queue};
 pub use fabric::VirtFabric;
 pub use faults::{BadFault, Fault, FaultKind, FaultReport, Faults, Odds};
 pub use handle::Handle;
-pub use job::{Job, Run};
+pub use job::{Job, Run, Survived};
 pub use memory::Loc;
 pub use network::{Arbiter, NetworkModel};
 pub use platform::{Constant, Platform, Unit};
