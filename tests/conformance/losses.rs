@@ -380,22 +380,25 @@ program! {
 
 program! {
     pub async fn control_queues<F>(fabric: F, loss: Loss) -> () {
+        let stage = Stage::new(&fabric).await?;
         let spec = QueueSpec::new(QueueMode::Session);
         let Some(mut desk) = Desk::open(fabric.clone(), spec, 64).await? else {
             // Without queues there is nothing to see but the loss.
             let mut world = Group::world(&fabric).await?;
             let others = others(&mut world).await?;
             if fabric.rank() == victim(&fabric) {
-                return loss.happen();
+                return stage.be_lost(loss).await;
             }
+            stage.ready().await?;
             notice_the_loss(&fabric).await?;
             return meet(others).await;
         };
         let others = others(&mut desk.world).await?;
         let gone = victim(&fabric);
         if fabric.rank() == gone {
-            return loss.happen();
+            return stage.be_lost(loss).await;
         }
+        stage.ready().await?;
         let end = ended(&fabric, "Q10: waiting for a notice", desk.queue.next_notice(Deps::One(gone))).await?;
         ensure_eq!(end, lost(gone), "Q10: a wait for a notice of the lost rank");
         let end = ended(&fabric, "Q10: waiting for a completion", desk.queue.next_completion(Deps::One(gone))).await?;
