@@ -4,7 +4,12 @@
 //! waits inside it, so that each operation has to look whether to wake it. Run with `cargo bench --bench fabric`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use onesided::{Group, Rank, Region, lock::RpLock, sim::shm::Threads};
+use onesided::{
+    Group, Rank, Region,
+    barrier::{self},
+    lock::RpLock,
+    sim::shm::Threads,
+};
 use std::{
     hint::black_box,
     sync::{Arc, Barrier},
@@ -69,6 +74,33 @@ onesided::program! {
     }
 }
 
+onesided::program! {
+    /// `times` barriers of both ranks, by the barrier unit or by the group's own; the result is as above.
+    async fn meet<F>(fabric: F, unit: bool, times: u64) -> u64 {
+        let mut world = Group::world(&fabric).await?;
+        let mut barrier = barrier::Barrier::new(&mut world).await?;
+        world.barrier().await?;
+        let begun = fabric.now();
+        for _ in 0..times {
+            if unit {
+                barrier.start()?;
+                barrier.wait().await?;
+            } else {
+                world.barrier().await?;
+            }
+        }
+        Ok(fabric.now().picos_since(begun))
+    }
+}
+
+/// The time of `times` barriers.
+fn measure_barriers(unit: bool, times: u64) -> Duration {
+    match Threads::new(2).run(&meet { unit, times }) {
+        Ok(elapsed) => Duration::from_nanos(elapsed[ME.index()] / 1000),
+        Err(error) => panic!("barrier: {error}"),
+    }
+}
+
 /// What rank 1 does meanwhile.
 #[derive(Clone, Copy, Debug)]
 enum Peer {
@@ -105,6 +137,9 @@ fn operations(c: &mut Criterion) {
     {
         group.bench_function(name, |b| b.iter_custom(|times| measure(work, Peer::Asleep, times)));
         group.bench_function(format!("{name}_waiting"), |b| b.iter_custom(|times| measure(work, Peer::Waiting, times)));
+    }
+    for (name, unit) in [("barrier_group", false), ("barrier_unit", true)] {
+        group.bench_function(name, |b| b.iter_custom(|times| measure_barriers(unit, times)));
     }
     group.finish();
 }

@@ -2,10 +2,9 @@
 
 use crate::observing::{self, LaunchError};
 use observe::{Gathering, Observation, Wanted};
-use rdma_fabric::{FabricError, Program, ProgramResult};
-use std::{ffi::OsString, path::PathBuf, process::ExitCode, str::FromStr};
+use rdma_fabric::{FabricError, Program, ProgramResult, Time};
+use std::{ffi::OsString, fs::File, path::PathBuf, process::ExitCode, str::FromStr};
 use tofu2_sim::{
-    JobError,
     shm::{Bind, Endpoint, Launcher, Threads, run_rank_with},
     virt::{Job, Platform},
 };
@@ -85,6 +84,7 @@ impl FromStr for Provider {
 /// | `--bind NAME` | `ONESIDED_BIND` | CPUs of each rank: `none` (any), `core` (one) or `numa` (those of a node); see [`Bind`] | `none` |
 /// | `--ranks-per-node N` | | virt: ranks on each simulated machine | 1 |
 /// | `--platform NAME` | | virt: `fx100` or `fx10` | `fx100` |
+/// | `--timeline FILE` | | virt: write what the simulated machine did, for Perfetto: CPUs, control queues, TNIs, atomic units | off |
 /// | `--seed N` | | virt: shuffle events of one moment by this seed; 0 keeps their order | 0 |
 ///
 /// An option wins over the environment. A process that [`Launch`] or `onesided run` started as a rank ignores all
@@ -109,6 +109,8 @@ pub struct Launch {
     pub bind: Bind,
     /// Counters and traces.
     pub observe: Wanted,
+    /// Where to write the timeline of a simulated run.
+    pub timeline: Option<PathBuf>,
 }
 
 impl Default for Launch {
@@ -121,6 +123,7 @@ impl Default for Launch {
             seed: 0,
             bind: Bind::None,
             observe: Wanted::default(),
+            timeline: None,
         }
     }
 }
@@ -150,6 +153,7 @@ impl Launch {
         }
         launch.observe.stats = args.contains("--stats") || flag_variable("ONESIDED_STATS");
         launch.observe.trace = option::<PathBuf>(&mut args, "--trace", Some("ONESIDED_TRACE"))?;
+        launch.timeline = option::<PathBuf>(&mut args, "--timeline", None)?;
         match option::<String>(&mut args, "--platform", None)?.as_deref() {
             None | Some("fx100") => {}
             Some("fx10") => launch.platform = Platform::fx10(),
@@ -157,6 +161,9 @@ impl Launch {
         }
         if launch.ranks == 0 || launch.ranks_per_node == 0 {
             return Err(setting("--ranks", "a job has at least one rank".into()));
+        }
+        if launch.timeline.is_some() && launch.provider != Provider::Virt {
+            return Err(setting("--timeline", "only `--fabric virt` has one; `--trace` shows operations".into()));
         }
         Ok((launch, args.finish()))
     }
@@ -237,15 +244,26 @@ impl Launch {
     }
 
     /// All ranks in this process.
-    fn run_here<P: Program>(&self, program: &P) -> Result<(), JobError> {
+    fn run_here<P: Program>(&self, program: &P) -> Result<(), LaunchError> {
         if self.provider == Provider::Threads {
-            return Threads::new(self.ranks).bind(self.bind).run(program).map(drop);
+            Threads::new(self.ranks).bind(self.bind).run(program)?;
+            return Ok(());
         }
-        let job = Job::new(&self.platform, self.ranks)
+        let mut job = Job::new(&self.platform, self.ranks)
             .ranks_per_node(self.ranks_per_node)
             .seed(self.seed)
             .shuffle_ties(self.seed != 0);
-        let stats = job.run(program)?.stats;
+        if self.timeline.is_some() {
+            job = job.timeline(TIMELINE, Time::ZERO);
+        }
+        let run = job.run(program)?;
+        if let (Some(path), Some(timeline)) = (&self.timeline, &run.timeline) {
+            let failed = |error| LaunchError::Timeline { path: path.clone(), error };
+            timeline.write(File::create(path).map_err(failed)?).map_err(failed)?;
+            let (kept, dropped) = (timeline.len(), timeline.dropped());
+            eprintln!("timeline: {}, {kept} entries, {dropped} later ones left out", path.display());
+        }
+        let stats = run.stats;
         eprintln!(
             "virtual time {}, {} events, trace {:016x}, seed {}",
             stats.end, stats.events, stats.trace_hash, self.seed
@@ -253,6 +271,9 @@ impl Launch {
         Ok(())
     }
 }
+
+/// Entries of a timeline: more than a viewer is pleasant with.
+const TIMELINE: usize = 200_000;
 
 fn report(error: &LaunchError) -> ExitCode {
     eprintln!("error: {error}");

@@ -2,6 +2,7 @@
 
 use observe::{Gathering, ObserveError, Part};
 use rdma_fabric::{Fabric, FabricError, Program, Rank};
+use std::path::PathBuf;
 use tofu2_sim::{
     JobError,
     shm::{self, Endpoint},
@@ -14,6 +15,8 @@ pub(crate) enum LaunchError {
     Job(#[from] JobError),
     #[error(transparent)]
     Observe(#[from] ObserveError),
+    #[error("cannot write the timeline {path}: {error}")]
+    Timeline { path: PathBuf, error: std::io::Error },
 }
 
 impl From<FabricError> for LaunchError {
@@ -43,7 +46,10 @@ pub(crate) fn run_rank<P: Program>(endpoint: Endpoint, program: &P) -> Result<()
 }
 
 /// How the job ended, or else that it could not be reported. Of two errors the second goes to standard error.
-pub(crate) fn both<T>(ended: Result<T, JobError>, told: Result<(), ObserveError>) -> Result<T, LaunchError> {
+pub(crate) fn both<T, E: Into<LaunchError>>(
+    ended: Result<T, E>,
+    told: Result<(), ObserveError>,
+) -> Result<T, LaunchError> {
     match (ended, told) {
         (Ok(value), told) => told.map(|()| value).map_err(Into::into),
         (Err(error), told) => {

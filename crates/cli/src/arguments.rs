@@ -46,6 +46,14 @@ pub(crate) struct Reproduce {
     /// Write a page with plots, DIR/index.html.
     #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,
+    /// Write the timeline of one job for Perfetto (ui.perfetto.dev) or Chrome's viewer: CPUs, TNIs, atomic units.
+    ///
+    /// It begins when all ranks do; how many entries there was no room for is told.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Which job --trace is about, as progress numbers them.
+    #[arg(long, value_name = "N", default_value = "1", requires = "trace")]
+    pub(crate) trace_job: NonZeroUsize,
     /// Seed of every simulated job: shuffles events of the same moment. 0 keeps them in order.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,

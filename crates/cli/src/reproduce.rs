@@ -3,7 +3,7 @@
 use crate::arguments::Reproduce;
 use repro::{
     ReproError, figures,
-    lock_paper::{self, LockPlan},
+    lock_paper::{self, LockPlan, Traced},
     outcome::Row,
     progress::Progress,
     provenance::Provenance,
@@ -15,6 +15,7 @@ use std::{
     path::Path,
     process::ExitCode,
 };
+use tofu2_sim::virt::Timeline;
 
 /// Simulate, compare, print. Exit code 1 if `--check` found a miss.
 pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>> {
@@ -28,10 +29,11 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     }
 
     let shapes = options.shapes.into();
-    let plan = match options.quick {
+    let mut plan = match options.quick {
         true => LockPlan::quick(shapes, options.seed),
         false => LockPlan::paper(shapes, options.seed),
     };
+    plan.traced = options.trace.as_ref().map(|_| Traced { job: options.trace_job.get(), entries: TRACE_ENTRIES });
     let runs = lock_paper::run(&plan, &mut Progress::stderr())?;
     let mut rows = lock_paper::compare(&runs);
     let made = Provenance {
@@ -40,6 +42,9 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         quick: plan.quick.then_some(plan.pairs),
         jobs: runs.jobs().cloned().collect(),
     };
+    if let Some(path) = &options.trace {
+        trace(path, options, runs.timeline.as_ref())?;
+    }
     if let Some(directory) = &options.report {
         let page = report::write(directory, &runs, &rows, &made)?;
         eprintln!("report: {}", page.display());
@@ -58,6 +63,23 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         return Ok(ExitCode::from(1));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Entries of a timeline: more than a viewer is pleasant with.
+const TRACE_ENTRIES: usize = 200_000;
+
+/// Write the timeline of one job.
+fn trace(path: &Path, options: &Reproduce, timeline: Option<&Timeline>) -> Result<(), Box<dyn Error>> {
+    let Some(timeline) = timeline else {
+        return Err(
+            format!("--trace-job {}: there is no such job; progress shows their numbers", options.trace_job).into()
+        );
+    };
+    let failed = |error| ReproError::Write { path: path.to_owned(), error };
+    timeline.write(std::fs::File::create(path).map_err(failed)?).map_err(failed)?;
+    let (kept, dropped) = (timeline.len(), timeline.dropped());
+    eprintln!("trace: {}, {kept} entries of job {}, {dropped} later ones left out", path.display(), options.trace_job);
+    Ok(())
 }
 
 fn output(options: &Reproduce, rows: &[Row], made: Option<&Provenance>) -> Result<(), Box<dyn Error>> {

@@ -112,6 +112,8 @@ pub enum WaitKind {
     Operation,
     /// Symmetric allocation, or the end of operations inside a region.
     Registration,
+    /// An operation of barrier gates.
+    Gate,
 }
 
 impl WaitKind {
@@ -124,6 +126,7 @@ impl WaitKind {
             WaitKind::Flush => "flush",
             WaitKind::Operation => "operation",
             WaitKind::Registration => "registration",
+            WaitKind::Gate => "gate",
         }
     }
 }

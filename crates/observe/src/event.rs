@@ -39,6 +39,8 @@ pub enum Kind {
     WaitNotice,
     /// A wait for room in a queue.
     WaitRoom,
+    /// A wait for barrier gates.
+    WaitGate,
     /// Symmetric allocation, or the end of operations inside a region.
     Registration,
     /// The program slept.
@@ -66,6 +68,7 @@ impl Kind {
             Kind::WaitWord => "wait for word",
             Kind::WaitNotice => "wait for notice",
             Kind::WaitRoom => "wait for room",
+            Kind::WaitGate => "wait for gates",
             Kind::Registration => "registration",
             Kind::Sleep => "sleep",
             Kind::Compute => "compute",
@@ -75,9 +78,13 @@ impl Kind {
     /// Its category in a viewer: `operation`, `wait` or `program`.
     pub fn category(self) -> &'static str {
         match self {
-            Kind::Notice | Kind::Flush | Kind::WaitWord | Kind::WaitNotice | Kind::WaitRoom | Kind::Registration => {
-                "wait"
-            }
+            Kind::Notice
+            | Kind::Flush
+            | Kind::WaitWord
+            | Kind::WaitNotice
+            | Kind::WaitRoom
+            | Kind::WaitGate
+            | Kind::Registration => "wait",
             Kind::Sleep | Kind::Compute => "program",
             _ => "operation",
         }
@@ -91,6 +98,7 @@ impl Kind {
             WaitKind::Room => Kind::WaitRoom,
             WaitKind::Flush => Kind::Flush,
             WaitKind::Registration => Kind::Registration,
+            WaitKind::Gate => Kind::WaitGate,
             // The operation is an event itself.
             WaitKind::Operation => return None,
         })

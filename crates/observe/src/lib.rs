@@ -24,6 +24,7 @@
 mod counts;
 mod error;
 mod event;
+mod gates;
 mod gathering;
 mod handle;
 mod observation;

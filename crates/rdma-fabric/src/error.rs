@@ -1,6 +1,6 @@
 //! The one error type of the ground floor.
 
-use crate::{Rank, RegionKey, control_queue::QueueError};
+use crate::{Rank, RegionKey, barrier::GateError, control_queue::QueueError};
 
 /// What a fabric refuses or fails to do. Each variant carries the numbers a person needs to find the
 /// cause.
@@ -180,6 +180,9 @@ pub enum FabricError {
     /// A control queue, or a command of it.
     #[error(transparent)]
     Queue(QueueError),
+    /// Gates of a barrier unit.
+    #[error(transparent)]
+    Gate(#[from] GateError),
     /// A start-up setting is missing, malformed or contradicts another.
     #[error("setting {name}: {problem}")]
     Setting {

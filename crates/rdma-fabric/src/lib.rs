@@ -23,11 +23,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod barrier;
 mod caps;
 pub mod control_queue;
 mod error;
 mod existing;
 mod fabric;
+mod full;
 mod group;
 mod handle;
 pub mod join;
@@ -43,10 +45,11 @@ mod word;
 
 pub use bytemuck::{self, Pod, Zeroable};
 pub use caps::{Caps, Existing, PutOrder};
-pub use control_queue::{ControlQueue, FullFabric, SessionFabric};
+pub use control_queue::{ControlQueue, SessionFabric};
 pub use error::{FabricError, Refused, Result};
 pub use existing::{OwnedMemory, RegisterError, Registered, Uses};
 pub use fabric::Fabric;
+pub use full::FullFabric;
 pub use group::Group;
 pub use handle::{Completed, OpHandle};
 pub use notice::{Notice, PutOptions};

@@ -8,7 +8,8 @@ pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Code that all ranks of a job run.
 ///
-/// It is given whatever a provider can offer; [`crate::Caps`] and [`crate::SessionFabric::queue_limits`] tell at run time what that is.
+/// It is given whatever a provider can offer; [`crate::Caps`],
+/// [`crate::SessionFabric::queue_limits`] and [`crate::barrier::BarrierFabric::barrier_limits`] tell at run time what that is.
 ///
 /// A type and not a closure, because one closure can't be generic over the fabric; [`program!`](crate::program) writes
 /// the type from an `async fn`. A program has no hidden state, clock or random source outside the fabric, so that a

@@ -6,10 +6,10 @@ use crate::{
     lock_paper::Shape,
     progress::Progress,
 };
-use rdma_fabric::Program;
+use rdma_fabric::{Program, Time};
 use tofu2_sim::{
     JobError,
-    virt::{Job, NetworkModel, Platform, Torus},
+    virt::{Job, NetworkModel, Platform, Timeline, Torus},
 };
 
 /// Events between two reports of progress.
@@ -36,15 +36,17 @@ pub(crate) struct Setting {
     pub(crate) receive_tnis: Option<u32>,
     /// 0 keeps events of one moment in the order they were made; another number shuffles them.
     pub(crate) seed: u64,
+    /// Record a timeline of at most so many entries, from that time on.
+    pub(crate) timeline: Option<(usize, Time)>,
 }
 
 impl Setting {
     pub(crate) fn torus(machine: Machine, ranks: u32, ranks_per_node: u32, shape: Shape, seed: u64) -> Self {
-        Setting { machine, ranks, ranks_per_node, shape: Some(shape), receive_tnis: None, seed }
+        Setting { machine, ranks, ranks_per_node, shape: Some(shape), receive_tnis: None, seed, timeline: None }
     }
 
     pub(crate) fn latency(machine: Machine, ranks: u32, ranks_per_node: u32, seed: u64) -> Self {
-        Setting { machine, ranks, ranks_per_node, shape: None, receive_tnis: None, seed }
+        Setting { machine, ranks, ranks_per_node, shape: None, receive_tnis: None, seed, timeline: None }
     }
 }
 
@@ -67,6 +69,8 @@ pub(crate) struct Simulated<Out> {
     /// Hops from every rank to rank 0; empty without a torus.
     pub(crate) hops_to_first: Vec<u32>,
     pub(crate) job: JobRecord,
+    /// If one was asked for.
+    pub(crate) timeline: Option<Timeline>,
 }
 
 /// Run `program` as `setting` says.
@@ -96,6 +100,9 @@ pub(crate) fn simulate<P: Program>(
     if let Some(tnis) = setting.receive_tnis {
         job = job.receive_tnis(tnis);
     }
+    if let Some((limit, from)) = setting.timeline {
+        job = job.timeline(limit, from);
+    }
 
     let (cpu, resident) = (cpu_seconds(), peak_resident_bytes());
     let run = job.run(program).map_err(failed)?;
@@ -115,5 +122,5 @@ pub(crate) fn simulate<P: Program>(
         trace_hash: run.stats.trace_hash,
         atomics: Some(run.stats.ops.atomics),
     };
-    Ok(Simulated { outs: run.outs, hops_to_first, job })
+    Ok(Simulated { outs: run.outs, hops_to_first, job, timeline: run.timeline })
 }

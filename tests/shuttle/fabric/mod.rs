@@ -431,3 +431,5 @@ impl rdma_fabric::SessionFabric for ShuttleFabric {
         Err(FabricError::Unsupported { feature: "control queues" })
     }
 }
+
+impl rdma_fabric::barrier::BarrierFabric for ShuttleFabric {}

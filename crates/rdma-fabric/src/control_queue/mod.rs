@@ -159,12 +159,6 @@ pub trait ControlQueue: fmt::Debug + 'static {
     fn close(self) -> Result<u64>;
 }
 
-/// What a program is launched on: a fabric with everything that the contracts know, be it that it says at run time what it
-/// has not. Protocols ask for less: [`Fabric`] or [`SessionFabric`].
-pub trait FullFabric: SessionFabric {}
-
-impl<F: SessionFabric> FullFabric for F {}
-
 impl From<QueueError> for FabricError {
     fn from(error: QueueError) -> Self {
         FabricError::Queue(error)

@@ -13,9 +13,21 @@ pub(super) enum Field {
     Offer = 16,
     /// Number of the collective whose data the partner has delivered.
     Delivered = 24,
+    /// Gate that signals the own gate of this slot's number; written by whose gate that is.
+    GateSource = 32,
+    /// Gate that the own gate of this slot's number signals.
+    GateDestination = 40,
+    /// Greatest number that the partner knows of, in agreements with odd numbers.
+    GreatestOdd = 64,
+    /// Number of that agreement; written after it.
+    AgreedOdd = 72,
+    /// The same for even numbers.
+    GreatestEven = 80,
+    /// The same for even numbers.
+    AgreedEven = 88,
 }
 
-const SLOT: usize = 64;
+const SLOT: usize = 128;
 /// Groups double at most this often: ranks are 32-bit numbers.
 const SLOTS: usize = 32;
 pub(super) const CONTROL_BYTES: usize = SLOT * SLOTS;
@@ -31,7 +43,7 @@ fn offset(round: u32, field: Field) -> usize {
 impl<F: Fabric> Control<F> {
     pub(super) fn new(fabric: &F, region: F::Region) -> Result<Self> {
         // Touch the last slot once, so that a provider with other cells fails here and not later.
-        region.word::<u64>(fabric, offset(SLOTS as u32 - 1, Field::Delivered))?;
+        region.word::<u64>(fabric, offset(SLOTS as u32 - 1, Field::AgreedEven))?;
         Ok(Control { region })
     }
 

@@ -9,6 +9,7 @@ mod allgather;
 mod barrier;
 mod broadcast;
 mod control;
+mod gates;
 mod split;
 
 use crate::{Deps, Fabric, FabricError, Rank, Region, RegionKey, Result};
@@ -30,6 +31,26 @@ pub struct Group<F: Fabric> {
     /// Number of collectives started on this group: the value that all its flags are compared with.
     /// Grows by one per collective on every member alike.
     epoch: u64,
+    /// Number of agreements on a number so far.
+    agreements: u64,
+}
+
+/// A group's members, as waits that outlive the group name them.
+#[derive(Clone, Debug)]
+pub(crate) enum Peers {
+    /// All ranks of the job.
+    All,
+    /// These.
+    Listed(Arc<[Rank]>),
+}
+
+impl Peers {
+    pub(crate) fn deps(&self) -> Deps<'_> {
+        match self {
+            Peers::All => Deps::All,
+            Peers::Listed(ranks) => Deps::Ranks(ranks),
+        }
+    }
 }
 
 enum Members {
@@ -58,6 +79,7 @@ impl<F: Fabric> Group<F> {
             control: Control::new(fabric, region)?,
             fabric: fabric.clone(),
             epoch: 0,
+            agreements: 0,
         })
     }
 
@@ -96,6 +118,14 @@ impl<F: Fabric> Group<F> {
         match &self.members {
             Members::World { key, .. } => *key,
             Members::Listed { keys, .. } => keys[member],
+        }
+    }
+
+    /// The members, for waits of what was built with the group.
+    pub(crate) fn peers(&self) -> Peers {
+        match &self.members {
+            Members::World { .. } => Peers::All,
+            Members::Listed { ranks, .. } => Peers::Listed(ranks.clone()),
         }
     }
 

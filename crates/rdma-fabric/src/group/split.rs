@@ -43,6 +43,7 @@ impl<F: Fabric> Group<F> {
             me,
             control: Control::new(&self.fabric, region)?,
             epoch: 0,
+            agreements: 0,
         }))
     }
 }

@@ -5,5 +5,5 @@ mod plan;
 mod runs;
 
 pub use compare::compare;
-pub use plan::{LockPlan, Shape, Shapes};
+pub use plan::{LockPlan, Shape, Shapes, Traced};
 pub use runs::{LockRuns, PairRun, TniRun, run};

@@ -43,6 +43,15 @@ pub enum Shapes {
     All,
 }
 
+/// Which job's timeline to record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// Its number in the plan, as progress shows it: from 1.
+    pub job: usize,
+    /// Entries that are kept, from the moment on when all ranks begin.
+    pub entries: usize,
+}
+
 /// What to run. [`LockPlan::paper`] is the paper's evaluation; the fields may be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockPlan {
@@ -62,6 +71,8 @@ pub struct LockPlan {
     pub seed: u64,
     /// Whether fewer pairs than the paper's are run, as a smoke test.
     pub quick: bool,
+    /// A timeline to record on the way. The jobs run the same.
+    pub traced: Option<Traced>,
 }
 
 impl LockPlan {
@@ -84,6 +95,7 @@ impl LockPlan {
             k_pairs: 10,
             seed,
             quick: false,
+            traced: None,
         }
     }
 

@@ -1,17 +1,21 @@
 //! Running the plan in virtual time.
 
-use super::{LockPlan, Shape};
+use super::{LockPlan, Shape, Traced};
 use crate::{
     ReproError,
     progress::Progress,
-    simulate::{JobRecord, Machine, Setting, simulate},
+    simulate::{JobRecord, Machine, Setting, Simulated, simulate},
     workloads::{FetchAdd, Together, reader_pairs, single_fetch_adds},
 };
-use rdma_fabric::Time;
+use rdma_fabric::{Program, Time};
+use tofu2_sim::virt::Timeline;
 
 /// All ranks begin when set-up is certainly over; virtual time that nothing happens in costs nothing.
 const TOGETHER: Together =
     Together::Clock { start: Time::from_picos(1_000_000_000_000), end: Time::from_picos(3_600_000_000_000_000) };
+
+/// When timelines begin: a little before all ranks do.
+const TRACED_FROM: Time = Time::from_picos(999_990_000_000);
 
 /// Ranks per node in Fig. 8.
 const PACKED: u32 = 32;
@@ -89,6 +93,8 @@ pub struct LockRuns {
     pub tnis: Vec<TniRun>,
     /// The K-scale run over the latency-only network.
     pub k: Option<PairRun>,
+    /// The timeline that the plan asked for; `None` too if it has no such job.
+    pub timeline: Option<Timeline>,
 }
 
 impl LockRuns {
@@ -139,6 +145,44 @@ fn pair_jobs(plan: &LockPlan) -> Vec<PairJob> {
     jobs
 }
 
+/// Runs one job after the other, and keeps the timeline of one.
+struct Runner<'a> {
+    progress: &'a mut Progress,
+    traced: Option<Traced>,
+    /// Jobs begun.
+    begun: usize,
+    timeline: Option<Timeline>,
+}
+
+impl Runner<'_> {
+    fn run<P: Program>(
+        &mut self,
+        label: String,
+        mut setting: Setting,
+        program: &P,
+    ) -> Result<Simulated<P::Out>, ReproError> {
+        self.begun += 1;
+        let traced = self.traced.filter(|traced| traced.job == self.begun);
+        setting.timeline = traced.map(|traced| (traced.entries, TRACED_FROM));
+        let mut simulated = simulate(label, &setting, program, self.progress)?;
+        self.timeline = simulated.timeline.take().or(self.timeline.take());
+        Ok(simulated)
+    }
+
+    fn pairs(&mut self, label: String, setting: Setting, pairs: u32) -> Result<PairRun, ReproError> {
+        let simulated = self.run(label, setting, &reader_pairs { pairs, together: TOGETHER })?;
+        Ok(PairRun {
+            ranks: setting.ranks,
+            ranks_per_node: setting.ranks_per_node,
+            shape: setting.shape,
+            pairs,
+            elapsed: simulated.outs,
+            hops: simulated.hops_to_first,
+            job: simulated.job,
+        })
+    }
+}
+
 /// Simulate everything the plan asks for.
 ///
 /// # Errors
@@ -146,23 +190,24 @@ fn pair_jobs(plan: &LockPlan) -> Vec<PairJob> {
 pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproError> {
     let jobs = pair_jobs(plan);
     progress.begin(jobs.len() + 3 + usize::from(plan.k_ranks > 0));
+    let mut runner = Runner { progress, traced: plan.traced, begun: 0, timeline: None };
 
     let mut fx100 = Vec::new();
     for PairJob { ranks, ranks_per_node, shape } in jobs {
         let setting = Setting::torus(Machine::Fx100, ranks, ranks_per_node, shape, plan.seed);
         let label = format!("Figs. 8, 10: {ranks} ranks, ppn {ranks_per_node}, {shape}");
-        fx100.push(pairs(label, setting, plan.pairs, progress)?);
+        fx100.push(runner.pairs(label, setting, plan.pairs)?);
     }
 
     let label = "Fig. 9: FX10, 256 ranks, ppn 16".to_owned();
-    let fx10 = pairs(label, Setting::latency(Machine::Fx10, 256, 16, plan.seed), plan.pairs, progress)?;
+    let fx10 = runner.pairs(label, Setting::latency(Machine::Fx10, 256, 16, plan.seed), plan.pairs)?;
 
     let mut tnis = Vec::new();
     for receiving in [1, 4] {
         let label = format!("Figs. 11, 12: single fetch-adds, receiving TNIs: {receiving}");
         let mut setting = Setting::latency(Machine::Fx100, PACKED, PACKED, plan.seed);
         setting.receive_tnis = Some(receiving);
-        let simulated = simulate(label, &setting, &single_fetch_adds { together: TOGETHER }, progress)?;
+        let simulated = runner.run(label, setting, &single_fetch_adds { together: TOGETHER })?;
         tnis.push(TniRun { tnis: receiving, ranks: simulated.outs, job: simulated.job });
     }
 
@@ -170,24 +215,12 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
         0 => None,
         ranks => {
             let label = format!("K scale: {ranks} ranks, ppn 8");
-            Some(pairs(label, Setting::latency(Machine::Fx100, ranks, 8, plan.seed), plan.k_pairs, progress)?)
+            Some(runner.pairs(label, Setting::latency(Machine::Fx100, ranks, 8, plan.seed), plan.k_pairs)?)
         }
     };
+    let timeline = runner.timeline;
     progress.end();
-    Ok(LockRuns { plan: plan.clone(), fx100, fx10, tnis, k })
-}
-
-fn pairs(label: String, setting: Setting, pairs: u32, progress: &mut Progress) -> Result<PairRun, ReproError> {
-    let simulated = simulate(label, &setting, &reader_pairs { pairs, together: TOGETHER }, progress)?;
-    Ok(PairRun {
-        ranks: setting.ranks,
-        ranks_per_node: setting.ranks_per_node,
-        shape: setting.shape,
-        pairs,
-        elapsed: simulated.outs,
-        hops: simulated.hops_to_first,
-        job: simulated.job,
-    })
+    Ok(LockRuns { plan: plan.clone(), fx100, fx10, tnis, k, timeline })
 }
 
 #[cfg(test)]

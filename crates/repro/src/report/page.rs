@@ -328,7 +328,7 @@ mod tests {
         fx100.extend([run(128, 1, shape), run(1024, 8, shape)]);
         let fetch_add = |rank: u64| FetchAdd { issue: 150_000, wait: 1_000_000 + rank * 269_500 };
         let tnis = [1, 4].map(|tnis| TniRun { tnis, ranks: (0..32).map(fetch_add).collect(), job: job() });
-        LockRuns { fx10: run(256, 16, None), k: Some(run(16, 8, None)), tnis: tnis.into(), fx100, plan }
+        LockRuns { fx10: run(256, 16, None), k: Some(run(16, 8, None)), tnis: tnis.into(), fx100, plan, timeline: None }
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod executor;
 mod existing;
 #[cfg(test)]
 mod garbage;
+mod gates;
 mod heap;
 mod immediate;
 mod inside;
@@ -37,6 +38,7 @@ mod layout;
 mod limbo;
 mod mapping;
 mod notice_ring;
+mod notifying;
 mod own;
 mod place;
 mod placement;

@@ -1,9 +1,11 @@
 //! The simulated machine's whole state and what each event does to it.
 
 use super::{
+    barrier::BarrierUnits,
     chance::Chance,
     control_queue::{Cut, FLIGHT, Queues},
     event::{Event, Kind},
+    faults::Trouble,
     memory::{Loc, Memory},
     network::{Delivered, Packet, Pump, Router},
     nic::{AtomicUnits, Next, Receivers, SendEngines},
@@ -13,6 +15,7 @@ use super::{
     queue::EventQueue,
     rank_state::{RankState, Status},
     stats::OpCounts,
+    timeline::Timeline,
     topology::Map,
     trace::Trace,
     watch::What,
@@ -38,6 +41,7 @@ pub(super) struct Core {
     pub(super) memory_limit: u64,
     pub(super) memory: Memory,
     pub(super) slab: Slab,
+    pub(super) barrier: BarrierUnits,
     pub(super) senders: SendEngines,
     /// Control queues that ranks have opened.
     pub(super) queues: Queues,
@@ -58,6 +62,9 @@ pub(super) struct Core {
     pub(super) next_ticket: u64,
     pub(super) counts: OpCounts,
     pub(super) counts_by_rank: Option<Vec<OpCounts>>,
+    pub(super) timeline: Option<Box<Timeline>>,
+    /// What goes wrong, if anything is to.
+    pub(super) trouble: Option<Box<Trouble>>,
     /// With jitter or shuffling only: when the last notice of a pair arrives, since notices keep their order. Never iterated.
     last_notice: HashMap<(u32, u32), u64>,
 }
@@ -75,12 +82,31 @@ pub(super) struct Parts {
     pub(super) receive_engines: u32,
     pub(super) router: Option<Router>,
     pub(super) count_ops: bool,
+    pub(super) timeline: Option<Box<Timeline>>,
+    /// What goes wrong, if anything is to.
+    pub(super) trouble: Option<Box<Trouble>>,
 }
 
 impl Core {
     pub(super) fn new(parts: Parts) -> Self {
-        let Parts { queue, chance, timing, map, ranks, ranks_per_node, nodes, receive_engines, router, count_ops } =
-            parts;
+        let Parts {
+            queue,
+            chance,
+            timing,
+            map,
+            ranks,
+            ranks_per_node,
+            nodes,
+            receive_engines,
+            router,
+            count_ops,
+            timeline,
+            trouble,
+        } = parts;
+        let mut queue = queue;
+        for (index, time) in trouble.iter().flat_map(|trouble| trouble.times()).enumerate() {
+            queue.push(Event::new(time, Kind::Fault, index as u32));
+        }
         Core {
             now: 0,
             events: 0,
@@ -93,6 +119,7 @@ impl Core {
             memory_limit: timing.node_memory / u64::from(ranks_per_node),
             memory: Memory::new(ranks),
             slab: Slab::new(),
+            barrier: BarrierUnits::default(),
             senders: SendEngines::new(nodes, timing.engines),
             queues: Queues::default(),
             units: AtomicUnits::new(nodes, receive_engines),
@@ -106,6 +133,8 @@ impl Core {
             next_ticket: 0,
             counts: OpCounts::default(),
             counts_by_rank: count_ops.then(|| vec![OpCounts::default(); ranks as usize]),
+            timeline,
+            trouble,
             last_notice: HashMap::new(),
             timing,
             map,
@@ -188,30 +217,40 @@ impl Core {
         self.count(&op, from != to);
         if op.verb == Verb::Nop {
             let (slot, generation) = self.slab.insert(op);
+            self.seen_posted(slot, sender, start, sent);
             self.queue.push(Event::new(sent, Kind::Complete, slot));
             return (slot, generation, sent);
         }
         op.engine = if self.receive_engines == 1 { 0 } else { (local % self.receive_engines) as u8 };
-        let wire = if from == to { 0 } else { self.timing.wire(self.map.hops(from, to)) };
-        op.back = wire;
+        let trip = self.map.trip(from, to, (rank, op.target.rank), None);
+        let wire = self.timing.wire(trip.there);
+        op.back = self.timing.wire(trip.back);
         let extra = self.chance.extra();
         let payload = self.timing.payload(bytes);
         if self.fabric.is_some() {
             let atomic = op.verb.is_atomic();
-            let mut packet = Packet::new(0, to, op.engine, atomic);
+            let mut packet = Packet::new(0, to, op.engine, atomic, trip.path);
             let (slot, generation) = self.slab.insert(op);
             packet.op = slot;
+            self.seen_posted(slot, sender, start, sent.saturating_add(payload));
             let cut = Cut::usual(&self.timing);
-            self.inject(from, sender as u8, packet, sent.saturating_add(extra), bytes, cut);
+            let enters = self.over_links(from, to, sent.saturating_add(extra));
+            self.inject(from, sender as u8, packet, enters, bytes, cut);
             return (slot, generation, sent.saturating_add(payload));
         }
-        let mut arrival = sent.saturating_add(wire + payload + self.timing.receive).saturating_add(extra);
+        let arrival = sent.saturating_add(wire + payload + self.timing.receive).saturating_add(extra);
+        let mut arrival = self.over_links(from, to, arrival);
         if self.chance.is_active() && op.cargo.as_ref().is_some_and(|cargo| cargo.notice.is_some()) {
             let last = self.last_notice.entry((rank, op.target.rank)).or_default();
             arrival = arrival.max(last.saturating_add(1));
             *last = arrival;
         }
         let (slot, generation) = self.slab.insert(op);
+        self.seen_posted(slot, sender, start, sent.saturating_add(payload));
+        let (target, verb) = (self.slab.get(slot).target.rank, self.slab.get(slot).verb);
+        if let Some(early) = self.half_seen(target, verb, bytes, arrival) {
+            self.queue.push(Event::new(early, Kind::Half, slot));
+        }
         self.queue.push(Event::new(arrival, Kind::Arrive, slot));
         (slot, generation, sent.saturating_add(payload))
     }
@@ -290,6 +329,9 @@ impl Core {
             }
             Kind::Served => self.served(subject),
             Kind::Complete => self.complete(subject),
+            Kind::Fault => self.strike(subject),
+            Kind::Credit => self.late_advance(subject),
+            Kind::Half => self.half(subject, event.detail()),
             Kind::Start => self.start(subject),
             Kind::Reach => self.reach(subject),
             Kind::Answer => self.answer(subject),
@@ -301,6 +343,7 @@ impl Core {
                 self.with_router(|router, pump| router.output_free(pump, subject, event.detail()));
                 self.deliver();
             }
+            Kind::Signal | Kind::Fired => self.gate_moves(event.kind(), subject, event.detail()),
         }
         true
     }
@@ -366,6 +409,7 @@ impl Core {
     /// A request is through its target's receive engine.
     #[inline]
     fn arrive(&mut self, slot: u32) {
+        self.seen_arrived(slot);
         let op = self.slab.get_mut(slot);
         match op.verb {
             Verb::Put => self.arrive_put(slot),
@@ -379,6 +423,7 @@ impl Core {
 
     fn served(&mut self, node: u32) {
         let slot = self.units.finish(node);
+        self.seen_served(slot, self.timing.service[0]);
         let op = self.slab.get_mut(slot);
         let (target, engine, flight) = (op.target, op.engine, op.flight);
         let mut old_value = None;
@@ -436,6 +481,7 @@ impl Core {
 
     fn arrive_put(&mut self, slot: u32) {
         let known_at = self.answer_time(slot);
+        self.seen_over(slot);
         let op = self.slab.get_mut(slot);
         let (poster, target, inline, cargo) = (op.poster, op.target, op.a, op.cargo.take());
         self.slab.free(slot);
@@ -459,6 +505,23 @@ impl Core {
             }
         }
         self.release(poster);
+    }
+
+    /// A `Half` event has come: the first half of a put's bytes are seen.
+    fn half(&mut self, slot: u32, of_flight: u16) {
+        if of_flight != 0 {
+            return self.half_of_flight(slot);
+        }
+        let op = self.slab.get(slot);
+        let mut first = op.target;
+        first.len /= 2;
+        if let Some(cargo) = &op.cargo
+            && self.memory.is_live(&op.target)
+            && cargo.bytes.len() >= first.len as usize
+        {
+            self.memory.copy_in(&first, &cargo.bytes[..first.len as usize]);
+            self.touched(&first);
+        }
     }
 
     fn leave_notice(&mut self, target: u32, notice: Option<Notice>) {
@@ -504,6 +567,7 @@ impl Core {
     /// A result has reached its poster.
     #[inline]
     fn complete(&mut self, slot: u32) {
+        self.seen_over(slot);
         let op = self.slab.get_mut(slot);
         let (poster, awaited, detached) = (op.poster, op.awaited, op.detached);
         op.done = true;

@@ -24,6 +24,16 @@ pub(super) enum Kind {
     Reach,
     /// The answer to a command of a control queue has reached its poster. Subject: flight.
     Answer,
+    /// A fault begins. Subject: its index.
+    Fault,
+    /// An advance that was late happens. Subject: its index.
+    Credit,
+    /// The first half of a put is seen. Subject: operation slot, or flight if the detail is 1.
+    Half,
+    /// A signal has come to a barrier gate. Subject: gate; detail: its half and life.
+    Signal,
+    /// A barrier gate has fired. Subject and detail as before.
+    Fired,
 }
 
 /// A moment and what happens then. The order of equal times is the order of scheduling.

@@ -65,8 +65,8 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         }
     }
 
-    /// Runs until all ranks have ended.
-    pub(super) fn run(&mut self) -> Result<(), JobError> {
+    /// Runs until all ranks have ended; yields the first failure of one.
+    pub(super) fn run(&mut self) -> Result<Option<JobError>, JobError> {
         let mut report_at = self.progress.as_ref().map_or(u64::MAX, |(every, _)| *every);
         loop {
             self.run_ready();
@@ -76,7 +76,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
             let mut core = self.world.core();
             // Most events resume nobody: stay inside.
             let mut more = true;
-            while more && core.run_queue.is_empty() && core.events < report_at {
+            while more && core.run_queue.is_empty() && core.events < report_at && !core.has_stopped_nodes() {
                 more = core.step();
                 if let Some(rank) = core.soon.take() {
                     // First where the task is, and one service later the task: the second needs the first.
@@ -87,8 +87,11 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
                     self.soon = rank;
                 }
             }
-            let (events, now) = (core.events, core.now);
+            let (events, now, stopped) = (core.events, core.now, core.has_stopped_nodes());
             drop(core);
+            if stopped {
+                self.end_stopped();
+            }
             if let Some((every, tell)) = &mut self.progress
                 && events >= report_at
             {
@@ -102,9 +105,31 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
                 return Err(self.stuck());
             }
         }
-        match self.failure.take() {
-            None => Ok(()),
-            Some(failure) => Err(failure),
+        Ok(self.failure.take())
+    }
+
+    /// Ends the ranks of nodes that have stopped.
+    #[cold]
+    fn end_stopped(&mut self) {
+        let (nodes, per_node, ranks) = {
+            let mut core = self.world.core();
+            let nodes = core.trouble.as_mut().map(|trouble| std::mem::take(&mut trouble.stopped)).unwrap_or_default();
+            (nodes, core.ranks_per_node, core.ranks.len() as u32)
+        };
+        for node in nodes {
+            for rank in node * per_node..(node * per_node).saturating_add(per_node).min(ranks) {
+                // What it has detached goes with it.
+                drop(self.world.detached.take(rank));
+                let error =
+                    || JobError::RankFailed { rank: Rank::new(rank), error: "its node stopped, as told".into() };
+                if self.tasks[rank as usize].is_some() {
+                    self.failure.get_or_insert_with(error);
+                    self.end(rank, false);
+                } else if self.ending.remove(&rank).is_some() {
+                    self.failure.get_or_insert_with(error);
+                    self.leave(rank, false);
+                }
+            }
         }
     }
 

@@ -9,7 +9,8 @@
 //! * Each rank has a control queue: a transmit queue (TOQ) of limited depth, [refused](rdma_fabric::Refused::Full) when it is full, and a queue of
 //!   notices (MRQ) whose places are reserved when a put with notice is posted, so that none is lost.
 //! * Ranks may open further control queues of the node, in session mode too: [`Queue`]. A queue's commands go through the same engines.
-//! * The network is either latency only or made of routers with finite buffers: [`NetworkModel`].
+//! * The network is either latency only or made of routers with finite buffers: [`NetworkModel`]. Its nodes are on a plain [`Torus`] or on
+//!   Tofu's six axes, [`TofuShape`], with Tofu's routes; [`Folding`] places the ranks.
 //! * The machine is a [`Platform`]: a table of constants with their sources.
 //!
 //! # How long things take
@@ -29,6 +30,7 @@
 //! dependencies have all finished, with nothing under way any more, end with `PeersLeft`. When no event is
 //! pending and some rank still waits, the job ends with [`crate::JobError::Deadlock`].
 
+mod barrier;
 mod chance;
 mod control_queue;
 mod core;
@@ -36,6 +38,7 @@ mod detached;
 mod event;
 mod executor;
 mod fabric;
+mod faults;
 mod flush;
 mod handle;
 mod job;
@@ -50,6 +53,7 @@ mod rank_state;
 mod receive_queue;
 mod region;
 mod stats;
+mod timeline;
 mod topology;
 mod trace;
 mod waits;
@@ -58,12 +62,17 @@ mod world;
 
 pub use control_queue::{CommandCounts, Queue};
 pub use fabric::VirtFabric;
+pub use faults::{BadFault, Fault, FaultKind, FaultReport, Faults, Odds};
 pub use handle::Handle;
-pub use job::{Job, Run};
+pub use job::{Job, Run, Survived};
 pub use memory::Loc;
 pub use network::{Arbiter, NetworkModel};
 pub use platform::{Constant, Platform, Unit};
 pub use queue::QueueKind;
 pub use region::Region;
 pub use stats::{OpCounts, Stats};
-pub use topology::{MAX_AXES, Torus};
+pub use timeline::Timeline;
+pub use topology::{
+    Axis, Coordinates, Fold, Folding, Link, MAX_AXES, Path, PathId, Paths, Placement, Port, Route, System, TofuShape,
+    TopologyError, Torus,
+};

@@ -20,6 +20,9 @@ pub(super) struct Registered<'a> {
     id: Option<u32>,
 }
 
+/// The number of a look that is no wait.
+pub(super) const NO_WAIT: u32 = u32::MAX;
+
 impl<'a> Registered<'a> {
     /// Not registered yet.
     pub(super) fn new(fabric: &'a VirtFabric, what: What) -> Self {
@@ -115,8 +118,10 @@ pub(super) async fn busy(fabric: VirtFabric, picos: u64) {
     }
     let end = {
         let mut core = fabric.world.core();
-        let end = core.now_of(fabric.rank).saturating_add(picos);
+        let begin = core.now_of(fabric.rank);
+        let end = begin.saturating_add(picos);
         core.ranks[fabric.rank as usize].cpu_until = end;
+        core.seen_computing(fabric.rank, begin, end);
         core.wake_at(fabric.rank, end);
         end
     };

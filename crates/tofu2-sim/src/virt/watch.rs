@@ -10,6 +10,8 @@ pub(super) enum What {
     Notice,
     /// Something of an own control queue.
     Queue(u32, Side),
+    /// The end of an operation of barrier gates, which wakes the rank when it comes.
+    Gate,
 }
 
 /// A registered wait.

@@ -1,9 +1,13 @@
 //! The virtual-time provider, seen from outside.
 
+mod barrier;
 mod collectives;
+mod contention;
 mod control_queues;
 mod determinism;
 mod endings;
+mod faults;
+mod folding;
 mod latency;
 #[cfg(target_pointer_width = "64")]
 mod long;
@@ -13,3 +17,5 @@ mod queues;
 mod router;
 mod saturation;
 mod start;
+mod timeline;
+mod topology;

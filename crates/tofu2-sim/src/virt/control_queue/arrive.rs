@@ -19,6 +19,7 @@ impl Core {
     pub(in super::super) fn reach(&mut self, slot: u32) {
         let flight = self.queues.flights.get(slot);
         self.queues.life.pass(Point::Arrived, self.now, flight.queue, flight.slot, 1);
+        self.seen_reached(slot);
         if !self.queues.holds(slot) {
             self.take_effect(slot);
         }
@@ -92,26 +93,61 @@ impl Core {
     fn advance(&mut self, slot: u32, target: u32, sps: u8) {
         let flight = self.queues.flights.get(slot);
         let (poster, from, position, poster_checks) = (flight.queue, flight.from, flight.slot, flight.wants.checked);
-        let state = self.queues.get_mut(target);
+        let state = self.queues.get(target);
         if state.has_stopped() {
             return;
         }
-        match state.toq.advance(sps) {
-            Advance::Ignored => {
-                if poster_checks {
-                    let error = QueueError::CreditIgnored { queue: from, sps };
-                    self.queues.flights.get_mut(slot).status = Err(error);
-                }
-                return;
+        let (rank, generation) = (state.rank, self.queues.slots[target as usize].generation);
+        if state.toq.has_offset() && self.credit_late(rank, target, generation, sps) {
+            return self.queues.life.pass(Point::Released, self.now, poster, position, 1);
+        }
+        match self.move_offset(target, sps) {
+            Some(true) => self.queues.life.pass(Point::Released, self.now, poster, position, 1),
+            Some(false) => {}
+            None if poster_checks => {
+                let error = QueueError::CreditIgnored { queue: from, sps };
+                self.queues.flights.get_mut(slot).status = Err(error);
             }
+            None => {}
+        }
+    }
+
+    /// Moves the session offset of a queue, and starts what that releases: whether it did, or `None` if the queue has none.
+    fn move_offset(&mut self, queue: u32, slots: u8) -> Option<bool> {
+        let state = self.queues.get_mut(queue);
+        match state.toq.advance(slots) {
+            Advance::Ignored => return None,
             Advance::Wrapped { would_be } if state.checked => {
-                let (queue, read, depth) = (state.id, state.toq.pointers().read, state.toq.depth());
-                return self.stop(target, QueueError::CreditOverrun { queue, read, scheduled: would_be, depth });
+                let (id, read, depth) = (state.id, state.toq.pointers().read, state.toq.depth());
+                self.stop(queue, QueueError::CreditOverrun { queue: id, read, scheduled: would_be, depth });
+                return Some(false);
             }
             Advance::Moved | Advance::Wrapped { .. } => {}
         }
-        self.queues.life.pass(Point::Released, self.now, poster, position, 1);
-        self.kick(target);
+        self.seen_advanced(queue, slots);
+        self.kick(queue);
+        Some(true)
+    }
+
+    /// A `Credit` event has come: an advance that was late, unless the queue is gone or has stopped.
+    pub(in super::super) fn late_advance(&mut self, index: u32) {
+        let Some((queue, generation, slots)) = self.late_credit(index) else { return };
+        if self.queues.is_open(queue, generation) && !self.queues.get(queue).has_stopped() {
+            self.move_offset(queue, slots);
+        }
+    }
+
+    /// The first half of a put's bytes are seen, while the rest is still on its way.
+    pub(in super::super) fn half_of_flight(&mut self, slot: u32) {
+        let flight = self.queues.flights.get(slot);
+        let (to, at, half) = (flight.to, flight.at, flight.len as usize / 2);
+        let Ok(target) = self.target(to) else { return };
+        let Ok(place) = self.written(target, at, half as u64) else { return };
+        let flight = self.queues.flights.get(slot);
+        if flight.bytes.len() >= half {
+            self.memory.copy_in(&place, &flight.bytes[..half]);
+            self.touched(&place);
+        }
     }
 
     fn get_arrives(&mut self, slot: u32, target: u32) {

@@ -1,6 +1,6 @@
 //! Commands that the send engine has taken and that are not over.
 
-use super::super::op::Verb;
+use super::super::{op::Verb, topology::PathId};
 use rdma_fabric::control_queue::{MrqKind, QueueError, QueueId, Stadd};
 
 const NONE: u32 = u32::MAX;
@@ -36,6 +36,8 @@ pub(super) struct Flight {
     /// Largest packet and idle time between packets.
     pub(super) mtu: u16,
     pub(super) gap: u8,
+    /// The poster's choice.
+    pub(super) path: Option<PathId>,
     /// Strong order: how many atomics of the queue to this target come first.
     pub(super) after: u32,
     /// Wire latency of the leg back, in picoseconds.
@@ -77,6 +79,7 @@ impl Flight {
             sps: 0,
             mtu: 0,
             gap: 0,
+            path: None,
             after: 0,
             back: 0,
             a: 0,

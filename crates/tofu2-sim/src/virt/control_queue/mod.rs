@@ -41,7 +41,7 @@ pub use life::CommandCounts;
 pub(super) use report::Side;
 pub(super) use shaping::Cut;
 
-use super::platform::QueueTable;
+use super::{op::Verb, platform::QueueTable};
 use flight::Flights;
 use life::Life;
 use place::NodeQueues;
@@ -108,7 +108,7 @@ impl Queues {
         &mut self.spaces[space as usize]
     }
 
-    fn pointers(&self, queue: u32) -> Pointers {
+    pub(super) fn pointers(&self, queue: u32) -> Pointers {
         self.get(queue).toq.pointers()
     }
 
@@ -126,6 +126,17 @@ impl Queues {
 
     fn leave_line(&mut self, queue: u32, ticket: u64) {
         self.get_mut(queue).line.retain(|other| *other != ticket);
+    }
+
+    /// The name of a queue that is open, or was when what refers to it began.
+    pub(super) fn id_of(&self, queue: u32) -> QueueId {
+        self.get(queue).id
+    }
+
+    /// Of a flight: its queue and slot, its target, what it does and to how many bytes.
+    pub(super) fn seen_flight(&self, flight: u32) -> (u32, u64, QueueId, Verb, u64) {
+        let flight = self.flights.get(flight);
+        (flight.queue, flight.slot, flight.to, flight.verb, flight.len.into())
     }
 
     /// How far commands got.

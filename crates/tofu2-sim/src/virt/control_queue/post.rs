@@ -32,6 +32,11 @@ impl Core {
         if u64::from(posting.mtu) > self.timing.packet_payload {
             return limit("the MTU", posting.mtu.into(), self.timing.packet_payload);
         }
+        if let Some(path) = posting.path
+            && (path > 15 || path >> 1 & 3 == 3)
+        {
+            return limit("the path", path.into(), 13);
+        }
         if posting.sps > 0 && state.checked && !posting.command.advances() {
             return Err(QueueError::CreditIgnored { queue: id, sps: posting.sps });
         }
@@ -63,6 +68,7 @@ impl Core {
         let written_at = *cpu;
         let slot = state.toq.push(*posting, written_at);
         self.queues.life.pass(Point::Posted, written_at, queue, slot, posting.command.commands());
+        self.seen_command(queue, slot, &posting.command, written_at);
         self.kick(queue);
         Ok(())
     }

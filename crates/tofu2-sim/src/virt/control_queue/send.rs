@@ -6,6 +6,7 @@ use super::{
         event::{Event, Kind},
         network::Packet,
         op::Verb,
+        topology::PathId,
     },
     Cut, Side,
     flight::{FLIGHT, Flight, Wants},
@@ -26,7 +27,9 @@ impl Core {
             let Some((order, written_at)) = state.toq.runnable() else { return };
             let (rank, node, engine) = (state.rank, state.node, u32::from(state.id.engine()));
             let picos = self.occupies(queue, &order);
-            let start = self.senders.occupy(node, engine, self.now.max(written_at), picos);
+            let number = self.queues.get(queue).id.number();
+            let from = self.unless_stalled(rank, engine as u8, number, self.now.max(written_at));
+            let start = self.senders.occupy(node, engine, from, picos);
             self.queues.get_mut(queue).due = true;
             self.command_begins(rank);
             if start > self.now {
@@ -83,12 +86,14 @@ impl Core {
         }
         let sent = now.saturating_add(self.timing.send);
         if order.posting.command == Command::Nop {
+            self.seen_started(queue, order.slot, &Command::Nop, sent);
             self.sent(queue, &order, sent, Ok(()));
             return self.command_ends(rank);
         }
         match self.prepare(queue, &order) {
             Ok(flight) => {
                 let payload = self.payload_of(&flight);
+                self.seen_started(queue, order.slot, &order.posting.command, sent.saturating_add(payload));
                 self.sent(queue, &order, sent.saturating_add(payload), Ok(()));
                 self.dispatch(flight, sent, payload);
             }
@@ -194,6 +199,7 @@ impl Core {
             checked,
         };
         (flight.edata, flight.mtu, flight.gap) = (posting.edata, posting.mtu, posting.gap);
+        flight.path = posting.path.and_then(|path| PathId::new(path).ok());
         flight.sps = if posting.command.advances() { posting.sps } else { 0 };
         Ok(flight)
     }
@@ -209,22 +215,29 @@ impl Core {
             return self.queue.push(Event::new(at, Kind::Answer, slot));
         }
         let to = self.node_of(flight.to.rank().number());
-        let wire = if from == to { 0 } else { self.timing.wire(self.map.hops(from, to)) };
-        flight.back = wire;
+        let trip = self.map.trip(from, to, (flight.rank, flight.to.rank().number()), flight.path);
+        let wire = self.timing.wire(trip.there);
+        flight.back = self.timing.wire(trip.back);
         self.queues.line_up(&mut flight);
         let extra = self.chance.extra();
         if self.has_router() {
             let atomic = flight.verb.is_atomic();
             let engine = self.receive_engine(&flight);
-            let mut packet = Packet::new(0, to, engine, atomic);
+            let mut packet = Packet::new(0, to, engine, atomic, trip.path);
             let cut = Cut::new(&self.timing, flight.mtu, flight.gap);
             let bytes = if flight.verb == Verb::Put { u64::from(flight.len) } else { 0 };
             let sender = flight.from.engine();
             packet.op = self.queues.flights.insert(flight) | FLIGHT;
-            return self.inject(from, sender, packet, sent.saturating_add(extra), bytes, cut);
+            let enters = self.over_links(from, to, sent.saturating_add(extra));
+            return self.inject(from, sender, packet, enters, bytes, cut);
         }
+        let (rank, verb, len) = (flight.to.rank().number(), flight.verb, flight.len);
         let slot = self.queues.flights.insert(flight);
         let arrival = sent.saturating_add(wire + payload + self.timing.receive).saturating_add(extra);
+        let arrival = self.over_links(from, to, arrival);
+        if let Some(early) = self.half_seen(rank, verb, len.into(), arrival) {
+            self.queue.push(Event::detailed(early, Kind::Half, slot, 1));
+        }
         self.on_its_way(slot, arrival);
     }
 

@@ -105,6 +105,11 @@ impl Toq {
         Some(order)
     }
 
+    /// Whether it has a session offset.
+    pub(super) fn has_offset(&self) -> bool {
+        self.offset.is_some()
+    }
+
     /// A put has arrived that advances the session offset by so many slots.
     #[inline]
     pub(super) fn advance(&mut self, slots: u8) -> Advance {

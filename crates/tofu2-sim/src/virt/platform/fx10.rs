@@ -27,7 +27,7 @@ pub(super) fn constants() -> Vec<Constant> {
         set("link_byte", 200_000, FemtosecondsPerByte, &[], "external: 5 GB/s per link and direction"),
         set("payload_byte", 210_084, FemtosecondsPerByte, &[], "external: 4.76 GB/s single put stream"),
         set("packet_payload", 1_920, Bytes, &[], "assumed as on FX100"),
-        set("packet_overhead", 144, Bytes, &[], "assumed as on FX100"),
+        set("packet_overhead", 101, Bytes, &[], "recalled: 95 % link efficiency, with full packets"),
         set("engines", 4, Count, &[], "hardware: TNIs per node"),
         set("queues_per_engine", 12, Count, &[], "assumed as on FX100"),
         set("transmit_queue", 2_048, Count, &[], "assumed as on FX100"),
@@ -37,6 +37,9 @@ pub(super) fn constants() -> Vec<Constant> {
         set("notice_bits", 8, Bits, &[], "hardware: width of a notice's data"),
         set("yield", 50_000, Picoseconds, &[], "assumed: one turn of a program's own polling loop"),
         set("node_memory", 32 << 30, Bytes, &[], "external: 32 GiB per node"),
+        set("barrier_gate", 150_000, Picoseconds, &[], "proposal as on FX100, not calibrated"),
+        set("barrier_channels", 8, Count, &[], "recalled, unconfirmed: as on FX100"),
+        set("barrier_gates", 64, Count, &[], "recalled, unconfirmed: as on FX100"),
         set("software.bare", 0, Picoseconds, &[], "no software layer"),
     ]
 }

@@ -49,6 +49,21 @@ pub(super) fn constants() -> Vec<Constant> {
         set("notice_bits", 8, Bits, &[], "hardware: width of a notice's data"),
         set("yield", 50_000, Picoseconds, &[], "assumed: one turn of a program's own polling loop"),
         set("node_memory", 32 << 30, Bytes, &[], "hardware: 32 GiB per node"),
+        set(
+            "barrier_gate",
+            150_000,
+            Picoseconds,
+            &[],
+            "proposal, not calibrated: middle of 0.1 to 0.2 us for one gate of the barrier unit",
+        ),
+        set(
+            "barrier_channels",
+            8,
+            Count,
+            &[],
+            "recalled, unconfirmed: start/end gates of a node's barrier unit (one TNI)",
+        ),
+        set("barrier_gates", 64, Count, &[], "recalled, unconfirmed: all gates of a node's barrier unit (one TNI)"),
         set("software.bare", 0, Picoseconds, &[], "no software layer"),
         set(
             "software.fjmpi",

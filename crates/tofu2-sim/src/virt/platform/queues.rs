@@ -35,7 +35,7 @@ pub(super) fn tofu1() -> Vec<Constant> {
 }
 
 /// TofuD, Fugaku.
-fn tofud() -> Vec<Constant> {
+pub(super) fn tofud() -> Vec<Constant> {
     vec![
         set("system_queues", 1, Count, &[], "TofuD: 11 of a TNI's 12 CQs can be reached by programs"),
         set("queue_contexts", 8, Count, &[], "TofuD, its system library: normal queues that share a CQ"),
@@ -47,24 +47,6 @@ fn tofud() -> Vec<Constant> {
         set("shared_tags", 0, Count, &[], "assumed as on Tofu2: CQs have address spaces of their own"),
         set("packet_gap", 10_000, Picoseconds, &[], "assumed: idle time per unit of a command's gap"),
     ]
-}
-
-impl Platform {
-    /// The same machine with as many engines and control queues as TofuD has. Not TofuD: all times stay.
-    #[must_use]
-    pub fn with_tofud_queues(mut self) -> Self {
-        let hardware = [
-            set("engines", 6, Count, &[], "TofuD: TNIs for one-sided commands"),
-            set("queues_per_engine", 12, Count, &[], "TofuD: CQs of a TNI"),
-        ];
-        for theirs in tofud().into_iter().chain(hardware) {
-            if let Some(ours) = self.constants.iter_mut().find(|ours| ours.name == theirs.name) {
-                *ours = theirs;
-            }
-        }
-        self.name = format!("{} with the queues of TofuD", self.name).into();
-        self
-    }
 }
 
 /// The table as the event path uses it.

@@ -10,7 +10,7 @@
 //! So an unloaded fetch-add takes 2 x 450 + 269.5 ns inside a node of FX100 and 520 ns more to a neighbour.
 
 use super::{Platform, QueueTable, SOFTWARE};
-use rdma_fabric::FabricError;
+use rdma_fabric::{FabricError, barrier::GateId};
 
 #[derive(Clone, Debug)]
 pub(in super::super) struct Timing {
@@ -40,6 +40,12 @@ pub(in super::super) struct Timing {
     pub(in super::super) yield_: u64,
     pub(in super::super) node_memory: u64,
     pub(in super::super) queues: QueueTable,
+    /// From a barrier gate's last input to its outputs.
+    pub(in super::super) barrier_gate: u64,
+    /// Start/end gates of a node's barrier unit.
+    pub(in super::super) barrier_channels: u32,
+    /// All its gates.
+    pub(in super::super) barrier_gates: u32,
     /// Layers by name; few, so a list.
     software: Vec<(&'static str, u64)>,
 }
@@ -70,6 +76,13 @@ impl Timing {
             0 => Err(wrong(format!("{name} is 0"))),
             n => Ok(u32::try_from(n).unwrap_or(u32::MAX)),
         };
+        let (channels, gates) = (platform.need("barrier_channels")?, platform.need("barrier_gates")?);
+        if channels > gates || gates > u64::from(GateId::INDICES) {
+            return Err(wrong(format!(
+                "barrier_channels {channels}, barrier_gates {gates}: at most {} gates",
+                GateId::INDICES
+            )));
+        }
         let software = platform.constants().iter().filter_map(|c| Some((c.name.strip_prefix(SOFTWARE)?, c.value)));
         Ok(Timing {
             service,
@@ -93,6 +106,9 @@ impl Timing {
             yield_: u64::from(at_least_one("yield")?),
             node_memory: platform.need("node_memory")?,
             queues: QueueTable::new(platform)?,
+            barrier_gate: platform.need("barrier_gate")?,
+            barrier_channels: at_least_one("barrier_channels")?,
+            barrier_gates: at_least_one("barrier_gates")?,
             software: software.collect(),
         })
     }

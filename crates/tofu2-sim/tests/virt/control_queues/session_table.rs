@@ -63,7 +63,7 @@ fn a_two_slot_command_with_one_credit_does_not_start() {
 #[test]
 fn sps_width_is_four_bits_and_zero_advances_nothing() {
     for slots in [0, 1, 15] {
-        assert_eq!(scheduled(&[credit(slots)]), slots.into());
+        assert_eq!(scheduled(&[credit(slots)]), u64::from(slots));
     }
     let seen = last(run(&fx100(1), session(16), &[credit(16)]));
     let limit = QueueError::Limit { queue: sender(1), what: "the SPS", value: 16, limit: 15 };

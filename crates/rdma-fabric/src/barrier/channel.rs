@@ -1,0 +1,131 @@
+//! A group's gates, wired: what [`super::Barrier`] and the reductions share.
+
+use super::{
+    BarrierFabric, GateError, GateId, Gates, Progress, Values, Wiring,
+    plan::{self, MOST_GATES, Plan, Shape},
+};
+use crate::{Group, Result, group::Peers};
+use core::fmt;
+
+/// What a group agrees to build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Everybody gets the result.
+    All(Shape),
+    /// This member does.
+    To(usize),
+}
+
+impl Form {
+    fn code(self) -> u64 {
+        match self {
+            Form::All(Shape::RecursiveDoubling) => 0,
+            Form::All(Shape::Ring) => 1,
+            Form::To(owner) => 2 + owner as u64,
+        }
+    }
+
+    fn plan(self, n: usize, me: usize) -> Plan {
+        match self {
+            Form::All(shape) => plan::all(shape, n, me),
+            Form::To(owner) => plan::to_owner(n, owner, me),
+        }
+    }
+}
+
+pub(super) struct Channel<F: BarrierFabric> {
+    gates: Gates<F>,
+    peers: Peers,
+    /// Whether no other member gives anything, so that a result without a gate is the own values.
+    pub(super) alone: bool,
+}
+
+impl<F: BarrierFabric> Channel<F> {
+    /// Collective. The first of `forms` for which all members have gates.
+    pub(super) async fn build(group: &mut Group<F>, forms: &[Form]) -> Result<Self> {
+        let wish = forms.iter().fold(0, |code, form| code * 8 + 1 + form.code());
+        // Equal for all if the greatest is also the least.
+        let (most, least) = (group.greatest(wish).await?, !group.greatest(!wish).await?);
+        if most != least {
+            return Err(GateError::Disagreement.into());
+        }
+        let mut end = Err(GateError::NoGates { rank: group.fabric().rank(), wanted: 0, starts: 0, relays: 0 }.into());
+        for form in forms {
+            let plan = form.plan(group.len(), group.me());
+            let (gates, mut refusal) = match Self::allocate(group, &plan) {
+                Ok(gates) => (Some(gates), 0),
+                Err(error) => {
+                    end = Err(error);
+                    (None, 1 + group.me() as u64)
+                }
+            };
+            refusal = group.greatest(refusal).await?;
+            match gates {
+                Some(gates) if refusal == 0 => return Self::wire(group, gates, &plan).await,
+                Some(_) => {
+                    let rank = group.rank(refusal as usize - 1)?;
+                    end = Err(GateError::NoGates { rank, wanted: 0, starts: 0, relays: 0 }.into());
+                }
+                None => {}
+            }
+        }
+        end
+    }
+
+    fn allocate(group: &Group<F>, plan: &Plan) -> Result<Gates<F>> {
+        debug_assert!(plan.len() <= MOST_GATES);
+        group.fabric().alloc_gates(plan.len())
+    }
+
+    /// Tell those at the other ends of remote wires which gates they are, and set the own ones.
+    async fn wire(group: &mut Group<F>, gates: Gates<F>, plan: &Plan) -> Result<Self> {
+        let ids = gates.ids().to_vec();
+        for (wires, id) in plan.iter().zip(&ids) {
+            if let Some((member, slot)) = wires.destination_remote {
+                group.tell_gate(member, slot, true, id.to_bits()).await?;
+            }
+            if let Some((member, slot)) = wires.source_remote {
+                group.tell_gate(member, slot, false, id.to_bits()).await?;
+            }
+        }
+        // What was told before is here after.
+        group.fabric().flush_all().await?;
+        group.barrier().await?;
+        let mut wirings = Vec::with_capacity(plan.len());
+        for (slot, (wires, &gate)) in plan.iter().zip(&ids).enumerate() {
+            let told = |end: Option<(usize, usize)>, source: bool| {
+                end.map(|_| group.told_gate(slot, source).map(GateId::from_bits)).transpose()
+            };
+            wirings.push(Wiring {
+                gate,
+                source_local: wires.source_local.map(|slot| ids[slot]),
+                source_remote: told(wires.source_remote, true)?,
+                destination_local: wires.destination_local.map(|slot| ids[slot]),
+                destination_remote: told(wires.destination_remote, false)?,
+            });
+        }
+        let set = gates.fabric().set_gates(&wirings);
+        // All are set before any is started.
+        group.barrier().await?;
+        set?;
+        Ok(Channel { gates, peers: group.peers(), alone: group.len() == 1 })
+    }
+
+    pub(super) fn start(&self, values: Values) -> Result<()> {
+        self.gates.fabric().start_gate(self.gates.start(), values)
+    }
+
+    pub(super) fn test(&self) -> Result<Progress> {
+        self.gates.fabric().poll_gate(self.gates.start(), self.peers.deps())
+    }
+
+    pub(super) async fn wait(&self) -> Result<Option<Values>> {
+        self.gates.fabric().await_gate(self.gates.start(), self.peers.deps()).await
+    }
+}
+
+impl<F: BarrierFabric> fmt::Debug for Channel<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.gates)
+    }
+}

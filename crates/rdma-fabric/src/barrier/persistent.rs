@@ -1,0 +1,244 @@
+//! Barriers and reductions of a group: built once, used many times.
+
+use super::{
+    BarrierFabric, GateValue, Progress, ReduceOp, Shape, Values, Wave,
+    channel::{Channel, Form},
+};
+use crate::{Group, Result};
+use core::{fmt, marker::PhantomData, ops::Deref};
+
+/// For a few members as for many the steps decide: recursive doubling, and the ring only where a unit has not enough gates
+/// for log₂ n steps.
+const BY_SIZE: [Form; 2] = [Form::All(Shape::RecursiveDoubling), Form::All(Shape::Ring)];
+
+/// A barrier in the barrier units of a group's members.
+///
+/// Persistent: build it once, then [`start`](Barrier::start) and [`wait`](Barrier::wait) as often as wanted. Between the
+/// two the rank may compute: its CPU is not needed. Dropping it frees its gates; members that are still in a barrier with
+/// it then get [`super::GateError::Freed`].
+///
+/// It does not make puts visible: flush them before [`start`](Barrier::start).
+///
+/// ```
+/// use rdma_fabric::{Group, ProgramResult, barrier::{Barrier, BarrierFabric}};
+/// async fn steps<F: BarrierFabric>(fabric: F) -> ProgramResult<()> {
+///     let mut world = Group::world(&fabric).await?;
+///     let mut barrier = Barrier::new(&mut world).await?;
+///     for _ in 0..10 {
+///         barrier.start()?;
+///         // … compute …
+///         barrier.wait().await?;
+///     }
+///     Ok(())
+/// }
+/// ```
+pub struct Barrier<F: BarrierFabric>(Channel<F>);
+
+impl<F: BarrierFabric> Barrier<F> {
+    /// Allocate and wire the gates, in the shape that suits the group's size. Collective.
+    ///
+    /// # Errors
+    /// [`super::GateError::NoGates`] at all members if one has too few gates, and as [`Group::barrier`].
+    pub async fn new(group: &mut Group<F>) -> Result<Self> {
+        Channel::build(group, &BY_SIZE).await.map(Barrier)
+    }
+
+    /// The same in a given shape.
+    ///
+    /// # Errors
+    /// As [`Barrier::new`]; [`super::GateError::Disagreement`] if members differ.
+    pub async fn with_shape(group: &mut Group<F>, shape: Shape) -> Result<Self> {
+        Channel::build(group, &[Form::All(shape)]).await.map(Barrier)
+    }
+
+    /// Tell that this member has come. Never blocks.
+    ///
+    /// # Errors
+    /// [`super::GateError::Outstanding`] if the last one isn't over.
+    pub fn start(&mut self) -> Result<()> {
+        self.0.start(Values::BARRIER)
+    }
+
+    /// Whether everybody has come; then the next may be started. Never blocks.
+    ///
+    /// # Errors
+    /// As [`Barrier::wait`].
+    pub fn test(&mut self) -> Result<bool> {
+        Ok(self.0.test()? != Progress::NotCompleted)
+    }
+
+    /// Wait until everybody has come.
+    ///
+    /// # Errors
+    /// [`super::GateError::Idle`] if it was not started, [`crate::FabricError::PeerLost`] if a member died, otherwise as
+    /// [`BarrierFabric::poll_gate`].
+    pub async fn wait(&mut self) -> Result<()> {
+        self.0.wait().await.map(drop)
+    }
+}
+
+/// Values that came out of a reduction.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Reduced<T> {
+    /// Those behind the last are zero.
+    values: [T; <u64 as GateValue>::MOST],
+    len: usize,
+}
+
+impl<T: GateValue> Reduced<T> {
+    fn new(values: &Values) -> Self {
+        let mut all = [T::default(); <u64 as GateValue>::MOST];
+        all.iter_mut().enumerate().for_each(|(at, value)| *value = values.get(at).unwrap_or_default());
+        Reduced { values: all, len: values.len() }
+    }
+}
+
+impl<T> Deref for Reduced<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        &self.values[..self.len]
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Reduced<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// A reduction of a group's values by its members' barrier units; every member gets the result.
+///
+/// `T` is `u64`, at most 6 values, or `f64`, at most 3. Persistent, like [`Barrier`].
+pub struct Reduction<F: BarrierFabric, T> {
+    channel: Channel<F>,
+    /// What a group of one has started.
+    own: Option<Values>,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<F: BarrierFabric, T: GateValue> Reduction<F, T> {
+    /// As [`Barrier::new`].
+    ///
+    /// # Errors
+    /// As [`Barrier::new`].
+    pub async fn new(group: &mut Group<F>) -> Result<Self> {
+        let channel = Channel::build(group, &BY_SIZE).await?;
+        Ok(Reduction { channel, own: None, of: PhantomData })
+    }
+
+    /// As [`Barrier::with_shape`].
+    ///
+    /// # Errors
+    /// As [`Barrier::with_shape`].
+    pub async fn with_shape(group: &mut Group<F>, shape: Shape) -> Result<Self> {
+        let channel = Channel::build(group, &[Form::All(shape)]).await?;
+        Ok(Reduction { channel, own: None, of: PhantomData })
+    }
+
+    /// Give this member's values. All members give as many, for the same operation. Never blocks.
+    ///
+    /// # Errors
+    /// As [`Values::new`]; [`super::GateError::Outstanding`] if the last reduction isn't over.
+    pub fn start(&mut self, op: ReduceOp, values: &[T]) -> Result<()> {
+        let values = Values::new(op, values)?;
+        self.channel.start(values)?;
+        self.own = self.channel.alone.then_some(values);
+        Ok(())
+    }
+
+    /// The result, if it is here; then the next reduction may be started. Never blocks.
+    ///
+    /// # Errors
+    /// As [`Reduction::wait`].
+    pub fn test(&mut self) -> Result<Option<Reduced<T>>> {
+        match self.channel.test()? {
+            Progress::NotCompleted => Ok(None),
+            Progress::Completed(values) => self.result(values).map(Some),
+        }
+    }
+
+    /// Wait for the result.
+    ///
+    /// # Errors
+    /// [`super::GateError::Idle`] if nothing was started, [`super::GateError::Mismatch`] if members gave different
+    /// operations or numbers of values, [`crate::FabricError::PeerLost`] if a member died, otherwise as
+    /// [`BarrierFabric::poll_gate`].
+    pub async fn wait(&mut self) -> Result<Reduced<T>> {
+        let values = self.channel.wait().await?;
+        self.result(values)
+    }
+
+    fn result(&mut self, values: Option<Values>) -> Result<Reduced<T>> {
+        let values = match (values, self.own.take()) {
+            (Some(values), _) => values,
+            (None, Some(own)) => Wave::enter(&own).leave()?,
+            (None, None) => Values::BARRIER,
+        };
+        Ok(Reduced::new(&values))
+    }
+}
+
+/// A reduction along a ring whose result only its owner gets.
+///
+/// The others are done as soon as their values have left, at most two rounds ahead of who takes them. Otherwise as
+/// [`Reduction`].
+pub struct ReductionTo<F: BarrierFabric, T> {
+    inner: Reduction<F, T>,
+    owns: bool,
+}
+
+impl<F: BarrierFabric, T: GateValue> ReductionTo<F, T> {
+    /// Allocate and wire the gates; member `owner` gets the results. Collective.
+    ///
+    /// # Errors
+    /// [`crate::FabricError::NoSuchRank`] if `owner` is no member, otherwise as [`Barrier::with_shape`].
+    pub async fn new(group: &mut Group<F>, owner: usize) -> Result<Self> {
+        group.rank(owner)?;
+        let channel = Channel::build(group, &[Form::To(owner)]).await?;
+        Ok(ReductionTo { inner: Reduction { channel, own: None, of: PhantomData }, owns: group.me() == owner })
+    }
+
+    /// As [`Reduction::start`].
+    ///
+    /// # Errors
+    /// As [`Reduction::start`].
+    pub fn start(&mut self, op: ReduceOp, values: &[T]) -> Result<()> {
+        self.inner.start(op, values)
+    }
+
+    /// Whether the operation is over, and the owner's result. Never blocks.
+    ///
+    /// # Errors
+    /// As [`Reduction::wait`].
+    pub fn test(&mut self) -> Result<Option<Option<Reduced<T>>>> {
+        let over = self.inner.test()?;
+        Ok(over.map(|reduced| self.owns.then_some(reduced)))
+    }
+
+    /// Wait until the values have left; the owner, for the result.
+    ///
+    /// # Errors
+    /// As [`Reduction::wait`].
+    pub async fn wait(&mut self) -> Result<Option<Reduced<T>>> {
+        let reduced = self.inner.wait().await?;
+        Ok(self.owns.then_some(reduced))
+    }
+}
+
+impl<F: BarrierFabric> fmt::Debug for Barrier<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Barrier({:?})", self.0)
+    }
+}
+
+impl<F: BarrierFabric, T> fmt::Debug for Reduction<F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reduction({:?})", self.channel)
+    }
+}
+
+impl<F: BarrierFabric, T> fmt::Debug for ReductionTo<F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReductionTo({:?})", self.inner.channel)
+    }
+}

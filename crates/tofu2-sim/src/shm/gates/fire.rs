@@ -1,0 +1,271 @@
+//! Executing gates: the protocol by which any CPU finishes what its signal completes.
+//!
+//! A signal is not sent: it stays in the gate that fired, whose *state* tells the round, and the gates it goes to read it there. So
+//! a gate can fire round *r* when each of its sources has fired *r*, and each of its destinations *r* − 2, whose packet is
+//! overwritten. All three are conditions on words that only grow, so whoever finds them true may execute the gate at any later time:
+//!
+//! ```text
+//! F1  look at sources and destinations        until then nothing is written
+//! F2  claim: state (r − 1, nobody) → (r − 1, me), CAS     one of those who found it ready
+//! F3  combine the sources' packets into the own packet of r
+//! F4  publish: state ← (r, nobody)            release
+//! F5  full barrier
+//! F6  look (F1) at the destinations, the sources, and at this gate again
+//! ```
+//! *Nothing is overlooked.* Who completes a gate's last condition has published it (F4) and then looks at the gate (F6). If
+//! two do so at once, each after its own full barrier, one of them at least sees both. If the gate is claimed just then, the claimant looks
+//! at it again after its own F5, and sees what was published before it was found claimed. A worklist takes the place of
+//! recursion.
+//!
+//! *Rounds.* Neighbours may be one round ahead with their signal and never two, because nothing that is still to be read is
+//! overwritten; any other distance means that a record was damaged, or that gates were set anew by one side only.
+//!
+//! *Death.* A rank that dies between F2 and F4 leaves a gate claimed for good. Nobody reads what is half done, since the state
+//! says *r* − 1; whoever depends on it learns of the death by its wait ([`PeerLost`](rdma_fabric::FabricError::PeerLost)).
+//!
+//! *Freed gates.* A source that was freed keeps its packets until its destinations have fired, and a destination that was freed is a
+//! fault. A source that was freed and has no packet for this round counts as one that signals that fault.
+
+use super::record::{At, Field, Half, Units, Word, ahead, next, pack, slot, unpack};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use rdma_fabric::{
+    Rank,
+    barrier::{Fault, GateId, Values, Wave},
+};
+
+/// What the packet of an end half without sources starts with.
+const NOTHING: u64 = 0xff;
+
+/// Look at these gates, execute what can fire, and go on with what that completes. The caller has written what it
+/// tells them.
+pub(super) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
+    // F5, of the caller's own writing.
+    units.fence();
+    while let Some(at) = work.pop() {
+        if fire(units, me, at) {
+            // F6; this gate last, so that it is looked at first.
+            work.extend(neighbours(units, at));
+            work.push(at);
+        }
+    }
+}
+
+/// The records that what happens at `at` may concern.
+pub(super) fn neighbours<U: Units>(units: &U, at: At) -> impl Iterator<Item = At> {
+    let half = at.half(units);
+    let wire = |field| GateId::from_bits(units.word(at, field).load(Relaxed)).gate();
+    let sources = Field::SOURCES.map(|field| wire(field).filter(|_| half != Half::Start));
+    let destinations = Field::DESTINATIONS.map(|field| wire(field).filter(|_| half != Half::End));
+    let sources = sources.map(|gate| gate.and_then(|gate| At::outputs(units, gate)));
+    let destinations = destinations.map(|gate| gate.and_then(|gate| At::inputs(units, gate)));
+    let end = (half == Half::Start).then(|| At::end_of(units, at));
+    sources.into_iter().chain(destinations).flatten().chain(end)
+}
+
+/// What an input has for a round.
+#[derive(Clone, Copy)]
+enum Input {
+    /// The packet there; of this gate, if it can be freed meanwhile.
+    Packet { at: At, slot: usize, of: GateId },
+    /// Nothing will come.
+    Fault(Fault),
+}
+
+/// What F1 found.
+struct Ready {
+    inputs: [Option<Input>; 2],
+    /// Of a start/end gate's end half: what its start half has sent.
+    sent: Option<At>,
+    fault: Option<Fault>,
+}
+
+/// Execute the next round of a gate if it can fire. Whether it did.
+fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
+    loop {
+        let state = units.word(at, Field::State);
+        // Acquire: pairs with the release in F4, so that what is found below is not older than this round.
+        let seen = state.load(Acquire);
+        let (fired, claimant) = unpack(seen);
+        // Acquire: pairs with the release in `OwnGates`, for the wires.
+        let life = units.word(at, Field::Life).load(Acquire);
+        if claimant != 0 || life.is_multiple_of(2) || life >= u64::from(GateId::GENERATIONS) {
+            return false;
+        }
+        let gate = GateId::new(at.rank(), at.index(units) as u32, life as u32);
+        let round = next(fired);
+        let Some(ready) = look(units, at, gate, round) else { return false };
+        // F2. Acquire: whatever F1 found is still true.
+        if !state.replace(seen, pack(fired, me.number() + 1), AcqRel) {
+            continue;
+        }
+        if units.word(at, Field::Life).load(Acquire) != life {
+            // Freed, and perhaps allocated anew. Who found it claimed meanwhile relies on this CPU.
+            state.store(seen, Release);
+            units.fence();
+            continue;
+        }
+        let wave = combine(units, gate, ready);
+        // Release: pairs with the fence in `read`.
+        match wave {
+            Some(wave) => wave.encode(|index, word| units.packet(at, slot(round), index).store(word, Relaxed)),
+            None => units.packet(at, slot(round), 0).store(NOTHING, Relaxed),
+        }
+        // F4. Release: pairs with the acquire in `look` and `outcome`.
+        state.store(pack(round, 0), Release);
+        // F5.
+        units.fence();
+        if at.half(units) == Half::End {
+            units.ended(at);
+        }
+        return true;
+    }
+}
+
+/// F1.
+fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> {
+    let half = at.half(units);
+    let mut ready = Ready { inputs: [None, None], sent: None, fault: None };
+    match half {
+        Half::Start => {
+            // Acquire: pairs with the release in `OwnGates::start`.
+            if units.word(at, Field::Posted).load(Acquire) != round {
+                return None;
+            }
+            ready.inputs[0] = Some(Input::Packet { at: At::end_of(units, at), slot: slot(next(round)), of: gate });
+        }
+        Half::End => {
+            let start = At::start_of(units, at);
+            // Acquire: pairs with F4.
+            let (sent, _) = unpack(units.word(start, Field::State).load(Acquire));
+            if sent != round {
+                return None;
+            }
+            ready.sent = Some(start);
+        }
+        Half::Relay => {}
+    }
+    if half != Half::Start {
+        for (input, field) in ready.inputs.iter_mut().zip(Field::SOURCES) {
+            if let Some(source) = GateId::from_bits(units.word(at, field).load(Relaxed)).gate() {
+                *input = Some(arrival(units, gate, source, field, round)?);
+            }
+        }
+        if half == Half::Relay && ready.inputs.iter().all(Option::is_none) {
+            // Never set.
+            return None;
+        }
+    }
+    let mut is_heard = half != Half::Relay;
+    if half != Half::End {
+        for field in Field::DESTINATIONS {
+            if let Some(destination) = GateId::from_bits(units.word(at, field).load(Relaxed)).gate() {
+                let fault = room(units, gate, destination, field, round)?;
+                is_heard |= fault.is_none();
+                ready.fault = ready.fault.into_iter().chain(fault).min();
+            }
+        }
+    }
+    (is_heard || ready.inputs.into_iter().flatten().any(|input| is_driven(units, input))).then_some(ready)
+}
+
+/// Whether an input ends with what hosts start. A gate that nobody hears fires for such inputs only: faults that come by
+/// themselves, round after round, would go on for ever.
+fn is_driven<U: Units>(units: &U, input: Input) -> bool {
+    match input {
+        Input::Fault(_) => false,
+        Input::Packet { at, .. } if at.half(units) == Half::Start => true,
+        Input::Packet { at, slot, .. } => {
+            let wave = Wave::decode(|index| units.packet(at, slot, index).load(Relaxed));
+            matches!(wave, Some(Wave::Values(_) | Wave::Sums(_)))
+        }
+    }
+}
+
+/// Whether a name's gate lives (0), was freed since (1), or neither.
+fn age<U: Units>(units: &U, at: At, gate: GateId) -> Option<u64> {
+    // Acquire: pairs with the release in `OwnGates`, for the wires.
+    units.word(at, Field::Life).load(Acquire).checked_sub(gate.generation().into()).filter(|age| *age < 2)
+}
+
+/// What `source` has for `gate` in `round`; `None` if it may still come.
+fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, round: u64) -> Option<Input> {
+    let Some(from) = At::outputs(units, source) else {
+        return Some(Input::Fault(Fault::Corrupt { rank: gate.rank() }));
+    };
+    let Some(age) = age(units, from, source) else { return Some(Input::Fault(Fault::Freed { gate: source })) };
+    if units.word(from, field.opposite()).load(Relaxed) != gate.to_bits() {
+        return Some(Input::Fault(Fault::PointsElsewhere { gate: source, by: gate }));
+    }
+    // Acquire: pairs with F4, for the packet.
+    let (fired, _) = unpack(units.word(from, Field::State).load(Acquire));
+    match ahead(fired, round) {
+        Some(0 | 1) => Some(Input::Packet { at: from, slot: slot(round), of: source }),
+        Some(-1) if age == 0 => None,
+        Some(-1) => Some(Input::Fault(Fault::Freed { gate: source })),
+        _ => Some(Input::Fault(Fault::Corrupt { rank: source.rank() })),
+    }
+}
+
+/// What is wrong with `destination`, if something is; `None` if it has still to read the packet of two rounds ago.
+fn room<U: Units>(units: &U, gate: GateId, destination: GateId, field: Field, round: u64) -> Option<Option<Fault>> {
+    let Some(to) = At::inputs(units, destination) else {
+        return Some(Some(Fault::Corrupt { rank: gate.rank() }));
+    };
+    if age(units, to, destination) != Some(0) {
+        return Some(Some(Fault::Freed { gate: destination }));
+    }
+    if units.word(to, field.opposite()).load(Relaxed) != gate.to_bits() {
+        return Some(Some(Fault::PointsElsewhere { gate: destination, by: gate }));
+    }
+    // Acquire: pairs with F4: what it read may be overwritten.
+    let (fired, _) = unpack(units.word(to, Field::State).load(Acquire));
+    match ahead(round, fired) {
+        Some(1 | 2) => Some(None),
+        Some(3) => None,
+        _ => Some(Some(Fault::Corrupt { rank: destination.rank() })),
+    }
+}
+
+/// F3.
+fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
+    let read = |input: Input| match input {
+        Input::Fault(fault) => Wave::Fault(fault),
+        Input::Packet { at, slot, of } => {
+            let wave = Wave::decode(|index| units.packet(at, slot, index).load(Relaxed));
+            // A name's gate whose place is used again may have other packets by now.
+            match age(units, at, of) {
+                Some(_) => wave.unwrap_or(Wave::Fault(Fault::Corrupt { rank: at.rank() })),
+                None => Wave::Fault(Fault::Freed { gate: of }),
+            }
+        }
+    };
+    let inputs = ready.inputs.into_iter().flatten().map(read);
+    // A start/end gate learns what was wrong with its own signal, whatever comes back.
+    let sent = ready.sent.and_then(|at| {
+        let (fired, _) = unpack(units.word(at, Field::State).load(Relaxed));
+        match Wave::decode(|index| units.packet(at, slot(fired), index).load(Relaxed)) {
+            Some(fault @ Wave::Fault(_)) => Some(fault),
+            _ => None,
+        }
+    });
+    inputs.chain(sent).chain(ready.fault.map(Wave::Fault)).reduce(|a, b| a.merge(b, gate))
+}
+
+/// Whether the end half `end` has fired `round`.
+pub(super) fn is_over<U: Units>(units: &U, end: At, round: u64) -> bool {
+    // Acquire: pairs with F4.
+    unpack(units.word(end, Field::State).load(Acquire)).0 == round
+}
+
+/// What came out of the end half in `round`, once it is over.
+pub(super) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result<Option<Values>, Fault>> {
+    if !is_over(units, end, round) {
+        return None;
+    }
+    let word = |index| units.packet(end, slot(round), index).load(Relaxed);
+    if word(0) == NOTHING {
+        return Some(Ok(None));
+    }
+    let corrupt = Fault::Corrupt { rank: end.rank() };
+    Some(Wave::decode(word).ok_or(corrupt).and_then(|wave| wave.leave()).map(Some))
+}

@@ -1,0 +1,185 @@
+//! The barrier unit over shared memory: gates are records in their rank's segment.
+//!
+//! There is no hardware to run them, and no thread: the CPU whose signal completes a gate's inputs executes the gate and whatever
+//! that completes, in whatever rank's segment ([`fire`]). Records are reached through the job's mappings and hold nothing
+//! but words, each validated when it is read.
+//!
+//! This file is the owner's side: who has which gate, and what was started.
+
+mod fire;
+mod own;
+mod record;
+
+#[cfg(all(test, not(miri)))]
+mod model;
+#[cfg(test)]
+mod tests;
+
+pub(super) use own::OwnGates;
+
+use super::{
+    doorbell::Watch,
+    endpoint::Endpoint,
+    job::Job,
+    layout,
+    waiting::{self, Calling},
+};
+use core::sync::atomic::{AtomicU64, Ordering::SeqCst, fence};
+use rdma_fabric::{
+    Deps, Fabric, FabricError, Rank, Result,
+    barrier::{BarrierFabric, BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
+};
+use record::{At, Field, Half, Units};
+
+/// The job's records.
+pub(super) struct JobUnits<'a>(pub(super) &'a Job);
+
+impl JobUnits<'_> {
+    fn offset(at: At) -> usize {
+        layout::GATE_RECORDS + at.node() * layout::GATE_RECORD
+    }
+
+    fn at(&self, at: At, offset: usize) -> &AtomicU64 {
+        // Every `At` was made for one of this job's ranks.
+        self.0.segment(at.rank()).expect("a rank of this job").word(Self::offset(at) + offset)
+    }
+}
+
+impl Units for JobUnits<'_> {
+    type Word = AtomicU64;
+
+    fn ranks(&self) -> usize {
+        self.0.plan.ranks
+    }
+
+    fn starts(&self) -> usize {
+        layout::START_GATES
+    }
+
+    fn gates(&self) -> usize {
+        layout::GATES
+    }
+
+    #[inline]
+    fn word(&self, at: At, field: Field) -> &AtomicU64 {
+        self.at(at, 8 * field as usize)
+    }
+
+    #[inline]
+    fn packet(&self, at: At, slot: usize, index: usize) -> &AtomicU64 {
+        self.at(at, layout::CACHE_LINE + slot * layout::GATE_PACKET + 8 * index)
+    }
+
+    #[inline]
+    fn fence(&self) {
+        fence(SeqCst);
+    }
+
+    fn ended(&self, at: At) {
+        let word = Self::offset(at) + 8 * Field::State as usize;
+        if let Ok(segment) = self.0.segment(at.rank()) {
+            segment.ring_for_word(word);
+        }
+    }
+}
+
+impl Endpoint {
+    fn units(&self) -> JobUnits<'_> {
+        JobUnits(self.job())
+    }
+
+    /// The round of `gate` that is under way, and where its end half is.
+    fn under_way(&self, own: &OwnGates, gate: GateId) -> Result<(At, u64)> {
+        let units = self.units();
+        let at = own.start_gate(&units, self.me(), gate)?;
+        let end = At::end_of(&units, at);
+        own.outstanding(at).map(|round| (end, round)).ok_or_else(|| GateError::Idle { gate }.into())
+    }
+
+    /// The outcome of the operation of `gate`, if it is over.
+    fn outcome(&self, gate: GateId, deps: &Deps<'_>) -> Result<Option<Progress>> {
+        let mut own = self.gates();
+        let (end, round) = self.under_way(&own, gate)?;
+        let Some(outcome) = fire::outcome(&self.units(), end, round) else { return Ok(None) };
+        own.is_over(gate);
+        match outcome {
+            Ok(values) => Ok(Some(Progress::Completed(values))),
+            Err(fault) => {
+                let error = FabricError::from(fault);
+                // Who is lost has freed its gates, or has others free theirs.
+                let freed = matches!(error, FabricError::Gate(GateError::Freed { .. }));
+                match self.job().outlook(self.me(), deps) {
+                    Err(lost @ FabricError::PeerLost { .. }) if freed => Err(lost),
+                    _ => Err(error),
+                }
+            }
+        }
+    }
+}
+
+impl BarrierFabric for Endpoint {
+    fn barrier_limits(&self) -> BarrierLimits {
+        BarrierLimits::own(layout::START_GATES, layout::GATES - layout::START_GATES)
+    }
+
+    fn take_gates(&self, relays: usize) -> Result<Vec<GateId>> {
+        let gone = |rank: Rank| self.job().control.state(rank.index()) > super::control::State::Running;
+        Ok(self.gates().take(&self.units(), self.me(), relays, gone)?)
+    }
+
+    fn free_gates(&self, gates: &[GateId]) {
+        let units = self.units();
+        let freed = self.gates().free(&units, self.me(), gates);
+        // Who waits for them, or wants to signal them, learns it.
+        let concerned = freed.iter().flat_map(|&at| fire::neighbours(&units, at));
+        fire::run(&units, self.me(), concerned.collect());
+    }
+
+    fn set_gates(&self, wirings: &[Wiring]) -> Result<()> {
+        let (units, mut own) = (self.units(), self.gates());
+        let alive = |gate: GateId| {
+            let at = own.gate(&units, self.me(), gate)?;
+            Ok((record::wiring(&units, at, gate), at.half(&units) == Half::Start))
+        };
+        check_wirings(self.me(), self.ranks(), wirings, alive)?;
+        own.set(&units, self.me(), wirings)
+    }
+
+    fn start_gate(&self, gate: GateId, values: Values) -> Result<()> {
+        let units = self.units();
+        let at = self.gates().start(&units, self.me(), gate, &values)?;
+        fire::run(&units, self.me(), vec![at]);
+        Ok(())
+    }
+
+    fn poll_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
+        if let Some(progress) = self.outcome(gate, &deps)? {
+            return Ok(progress);
+        }
+        let changes = self.job().control.changes();
+        if !self.gates().has_changed(gate, changes) {
+            return Ok(Progress::NotCompleted);
+        }
+        match self.job().outlook(self.me(), &deps) {
+            Ok(()) => {
+                self.gates().seen(gate, changes);
+                Ok(Progress::NotCompleted)
+            }
+            // What they did before counts.
+            Err(error) => self.outcome(gate, &deps)?.ok_or(error),
+        }
+    }
+
+    async fn await_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Option<Values>> {
+        let (end, round) = self.under_way(&self.gates(), gate)?;
+        let units = self.units();
+        let watch = Watch::Word(JobUnits::offset(end) + 8 * Field::State as usize);
+        let look = || Ok(fire::is_over(&units, end, round).then_some(()));
+        waiting::until_found(self, deps, watch, Calling(look)).await?;
+        match self.outcome(gate, &deps)? {
+            Some(Progress::Completed(values)) => Ok(values),
+            // Another task of this rank took it.
+            _ => Err(GateError::Idle { gate }.into()),
+        }
+    }
+}

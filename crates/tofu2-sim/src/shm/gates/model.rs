@@ -1,0 +1,235 @@
+//! The protocol under loom: two members that exchange through one relay gate each, every interleaving within a bound of
+//! preemptions; and what it must find.
+
+use super::{
+    fire,
+    own::OwnGates,
+    record::{At, Field, Half, Units, Word, pack, unpack},
+};
+use core::sync::atomic::Ordering;
+use loom::{
+    sync::atomic::{AtomicU64, fence},
+    thread,
+};
+use rdma_fabric::{
+    Rank,
+    barrier::{Fault, GateId, ReduceOp, Values, Wiring},
+};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64 as Plain, AtomicUsize, Ordering::SeqCst},
+};
+
+/// What is done wrong on purpose.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Mutation {
+    None,
+    /// Relay gates do not wait for their remote source.
+    OneInput,
+    /// States keep one bit of the round.
+    RoundBit,
+    /// A gate that fired publishes without a barrier before it looks on.
+    NoFence,
+    /// Publishing does not release.
+    RelaxedPublish,
+    /// A mismatch is dropped.
+    DroppedMismatch,
+}
+
+struct Cell {
+    word: AtomicU64,
+    mutation: Mutation,
+    /// Whether it is a state; a packet otherwise, or another field.
+    state: bool,
+}
+
+impl Cell {
+    fn new(mutation: Mutation, state: bool) -> Self {
+        Cell { word: AtomicU64::new(0), mutation, state }
+    }
+
+    fn kept(&self, value: u64) -> u64 {
+        let (fired, claimant) = unpack(value);
+        match self.mutation {
+            Mutation::RoundBit if self.state => pack(fired % 2, claimant),
+            // The head of a packet with a mismatch.
+            Mutation::DroppedMismatch if value == 0x0103 => 0x0101,
+            _ => value,
+        }
+    }
+}
+
+impl Word for Cell {
+    fn load(&self, order: Ordering) -> u64 {
+        self.word.load(order)
+    }
+    fn store(&self, value: u64, order: Ordering) {
+        let relaxed = self.state && self.mutation == Mutation::RelaxedPublish;
+        self.word.store(self.kept(value), if relaxed { Ordering::Relaxed } else { order });
+    }
+    fn replace(&self, current: u64, new: u64, success: Ordering) -> bool {
+        self.word.compare_exchange(current, self.kept(new), success, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// Two ranks, each with a start/end gate (records 0 and 2) and a relay gate (1).
+struct Tiny {
+    fields: Vec<[Cell; 7]>,
+    packets: Vec<[[Cell; 3]; 2]>,
+    null: Cell,
+    mutation: Mutation,
+}
+
+impl Tiny {
+    fn new(mutation: Mutation) -> Self {
+        let null = Cell::new(Mutation::None, false);
+        null.word.store(u64::MAX, Ordering::Relaxed);
+        let fields = |_| [0, 1, 2, 3, 4, 5, 6].map(|field| Cell::new(mutation, field == Field::State as usize));
+        let packet = || [0, 1, 2].map(|_| Cell::new(mutation, false));
+        let (fields, packets) = ((0..6).map(fields).collect(), (0..6).map(|_| [packet(), packet()]).collect());
+        Tiny { fields, packets, null, mutation }
+    }
+
+    fn number(at: At) -> usize {
+        at.rank().index() * 3 + at.node()
+    }
+}
+
+impl Units for Tiny {
+    type Word = Cell;
+    fn ranks(&self) -> usize {
+        2
+    }
+    fn starts(&self) -> usize {
+        1
+    }
+    fn gates(&self) -> usize {
+        2
+    }
+    fn word(&self, at: At, field: Field) -> &Cell {
+        let deaf = self.mutation == Mutation::OneInput && at.half(self) == Half::Relay;
+        if deaf && field == Field::SourceRemote { &self.null } else { &self.fields[Tiny::number(at)][field as usize] }
+    }
+    fn packet(&self, at: At, slot: usize, index: usize) -> &Cell {
+        &self.packets[Tiny::number(at)][slot][index]
+    }
+    fn fence(&self) {
+        if self.mutation != Mutation::NoFence {
+            fence(SeqCst);
+        }
+    }
+    fn ended(&self, _: At) {}
+}
+
+/// Allocate and wire a member's gates: what recursive doubling of two does.
+fn member(units: &Tiny, me: Rank) -> (OwnGates, GateId) {
+    let mut own = OwnGates::default();
+    let ids = own.take(units, me, 1, |_| false).unwrap();
+    let theirs = |index| GateId::new(Rank::new(1 - me.number()), index, 1);
+    let start = Wiring {
+        source_local: Some(ids[1]),
+        destination_local: Some(ids[1]),
+        destination_remote: Some(theirs(1)),
+        ..Wiring::none(ids[0])
+    };
+    let relay = Wiring {
+        source_local: Some(ids[0]),
+        destination_local: Some(ids[0]),
+        source_remote: Some(theirs(0)),
+        ..Wiring::none(ids[1])
+    };
+    own.set(units, me, &[start, relay]).unwrap();
+    (own, ids[0])
+}
+
+/// So many rounds of a member. `come` counts the rounds that each member has started.
+fn rounds(units: &Tiny, me: Rank, (mut own, gate): (OwnGates, GateId), rounds: u64, come: &[Plain; 2], differ: bool) {
+    for round in 1..=rounds {
+        come[me.index()].store(round, SeqCst);
+        let odd = differ && me.index() == 1;
+        let values = if odd { Values::new::<u64>(ReduceOp::Sum, &[]).unwrap() } else { Values::BARRIER };
+        let at = own.start(units, me, gate, &values).unwrap();
+        fire::run(units, me, vec![at]);
+        let end = At::end_of(units, at);
+        let outcome = loop {
+            match fire::outcome(units, end, round) {
+                Some(outcome) => break outcome,
+                None => thread::yield_now(),
+            }
+        };
+        own.is_over(gate);
+        assert!(come[1 - me.index()].load(SeqCst) >= round, "one input was enough in round {round}");
+        if differ {
+            assert!(matches!(outcome, Err(Fault::Mismatch { .. })), "a mismatch was dropped: {outcome:?}");
+        } else {
+            assert_eq!(outcome, Ok(Some(Values::BARRIER)), "round {round}");
+        }
+    }
+}
+
+fn explore(mutation: Mutation, number: u64, preemptions: usize, differ: bool) -> usize {
+    let executions = Arc::new(AtomicUsize::new(0));
+    let count = executions.clone();
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 10_000;
+    builder.check(move || {
+        count.fetch_add(1, SeqCst);
+        let units = Arc::new(Tiny::new(mutation));
+        let come = Arc::new([Plain::new(0), Plain::new(0)]);
+        let members = [0, 1].map(|rank| member(&units, Rank::new(rank)));
+        let [first, second] = members;
+        let (theirs, other) = (units.clone(), come.clone());
+        let peer = thread::spawn(move || rounds(&theirs, Rank::new(1), second, number, &other, differ));
+        rounds(&units, Rank::new(0), first, number, &come, differ);
+        peer.join().unwrap();
+    });
+    let executions = executions.load(SeqCst);
+    println!("{executions} executions, {mutation:?}, {number} rounds, {preemptions} preemptions");
+    executions
+}
+
+#[test]
+fn two_members_meet() {
+    assert!(explore(Mutation::None, 1, 2, false) > 100);
+}
+
+#[test]
+fn two_members_meet_again() {
+    assert!(explore(Mutation::None, 3, 1, false) > 100);
+}
+
+#[test]
+fn two_members_differ() {
+    assert!(explore(Mutation::None, 2, 1, true) > 100);
+}
+
+#[test]
+#[should_panic(expected = "one input was enough")]
+fn a_gate_that_fires_on_one_input_is_found() {
+    explore(Mutation::OneInput, 1, 1, false);
+}
+
+#[test]
+#[should_panic(expected = "maximum number of branches")]
+fn a_round_bit_is_found() {
+    explore(Mutation::RoundBit, 3, 1, false);
+}
+
+#[test]
+#[should_panic(expected = "maximum number of branches")]
+fn a_missing_barrier_is_found() {
+    explore(Mutation::NoFence, 1, 2, false);
+}
+
+#[test]
+#[should_panic(expected = "round 1")]
+fn a_relaxed_publication_is_found() {
+    explore(Mutation::RelaxedPublish, 1, 2, false);
+}
+
+#[test]
+#[should_panic(expected = "a mismatch was dropped")]
+fn a_dropped_mismatch_is_found() {
+    explore(Mutation::DroppedMismatch, 1, 1, true);
+}

@@ -1,0 +1,209 @@
+//! Which gates a rank has, and what it has started; private to the rank.
+
+use super::record::{At, Field, Half, Units, Word, ahead, next, pack, slot, unpack};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use rdma_fabric::{
+    Rank, Result,
+    barrier::{GateError, GateId, Values, Wave, Wiring},
+};
+
+/// A rank's knowledge of its gates, under the endpoint's lock. Nothing here is read from shared memory, so that
+/// damaged records can't make a rank use what is not its own.
+#[derive(Debug, Default)]
+pub(in super::super) struct OwnGates {
+    /// By gate; filled on first use.
+    gates: Vec<Own>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Own {
+    /// What [`Field::Life`] holds: odd while the gate is allocated.
+    life: u32,
+    set: bool,
+    /// Of a start/end gate: the round started last.
+    posted: u64,
+    /// Whether that has not been over yet.
+    under_way: bool,
+    /// Changes of ranks' states when the outlook was last good.
+    seen: Option<u64>,
+}
+
+impl OwnGates {
+    /// The live own gate of that name.
+    pub(super) fn gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
+        if gate.is_null() || gate.rank() != me {
+            return Err(GateError::NotOwn { gate, rank: me }.into());
+        }
+        let none = GateError::NoSuchGate { gate };
+        let at = At::outputs(units, gate).ok_or_else(|| none.clone())?;
+        let life = self.gates.get(at.node()).map_or(0, |own| own.life);
+        match gate.generation() {
+            generation if generation == life && life % 2 == 1 => Ok(at),
+            generation if generation < life && generation % 2 == 1 => Err(GateError::Freed { gate }.into()),
+            _ => Err(none.into()),
+        }
+    }
+
+    /// The same for a start/end gate.
+    pub(super) fn start_gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
+        let at = self.gate(units, me, gate)?;
+        if at.half(units) == Half::Start { Ok(at) } else { Err(GateError::NotStart { gate }.into()) }
+    }
+
+    /// The round of a start/end gate that is under way.
+    pub(super) fn outstanding(&self, at: At) -> Option<u64> {
+        let own = &self.gates[at.node()];
+        own.under_way.then_some(own.posted)
+    }
+
+    /// The operation of a gate is over.
+    pub(super) fn is_over(&mut self, gate: GateId) {
+        if let Some(own) = self.gates.get_mut(gate.index() as usize) {
+            own.under_way = false;
+        }
+    }
+
+    /// Whether ranks' states have changed since [`OwnGates::seen`].
+    pub(super) fn has_changed(&self, gate: GateId, changes: u64) -> bool {
+        self.gates.get(gate.index() as usize).is_some_and(|own| own.seen != Some(changes))
+    }
+
+    pub(super) fn seen(&mut self, gate: GateId, changes: u64) {
+        if let Some(own) = self.gates.get_mut(gate.index() as usize) {
+            own.seen = Some(changes);
+        }
+    }
+
+    /// Take a start/end gate and relay gates. `gone` tells who will never read a packet again.
+    pub(super) fn take(
+        &mut self,
+        units: &impl Units,
+        me: Rank,
+        relays: usize,
+        gone: impl Fn(Rank) -> bool,
+    ) -> Result<Vec<GateId>, GateError> {
+        self.gates.resize(units.gates(), Own::default());
+        let is_free = |&index: &usize| {
+            let own = &self.gates[index];
+            let unused = own.life.is_multiple_of(2) && own.life + 2 < GateId::GENERATIONS;
+            let at = At::new(units, me, index).filter(|_| unused);
+            at.is_some_and(|at| {
+                (own.life == 0 || is_drained(units, at, &gone)) && halves(units, at).all(|at| reset(units, at))
+            })
+        };
+        let starts: Vec<usize> = (0..units.starts()).filter(is_free).collect();
+        let free: Vec<usize> = (units.starts()..units.gates()).filter(is_free).collect();
+        let none = GateError::NoGates { rank: me, wanted: 1 + relays, starts: starts.len(), relays: free.len() };
+        let Some(&start) = starts.first().filter(|_| relays <= free.len()) else { return Err(none) };
+        let mut ids = Vec::with_capacity(1 + relays);
+        for index in [start].into_iter().chain(free.into_iter().take(relays)) {
+            let Some(at) = At::new(units, me, index) else { return Err(none) };
+            let own = &mut self.gates[index];
+            *own = Own { life: own.life + 1, ..Own::default() };
+            let life = own.life;
+            for at in halves(units, at) {
+                Field::WIRES.iter().for_each(|wire| units.word(at, *wire).store(GateId::NULL.to_bits(), Relaxed));
+                units.word(at, Field::Posted).store(0, Relaxed);
+                // Release: pairs with the acquire in `fire` and `age`.
+                units.word(at, Field::Life).store(life.into(), Release);
+            }
+            ids.push(GateId::new(me, index as u32, life));
+        }
+        Ok(ids)
+    }
+
+    /// Give gates back; where they are.
+    pub(super) fn free(&mut self, units: &impl Units, me: Rank, gates: &[GateId]) -> Vec<At> {
+        let mut freed = Vec::with_capacity(2 * gates.len());
+        for &gate in gates {
+            let Ok(at) = self.gate(units, me, gate) else { continue };
+            let own = &mut self.gates[at.node()];
+            (own.life, own.under_way) = (own.life + 1, false);
+            for at in halves(units, at) {
+                // Release: pairs with the acquire in `age`.
+                units.word(at, Field::Life).store(own.life.into(), Release);
+                freed.push(at);
+            }
+        }
+        freed
+    }
+
+    /// Set wires that were checked.
+    pub(super) fn set(&mut self, units: &impl Units, me: Rank, wirings: &[Wiring]) -> Result<()> {
+        let mut places = Vec::with_capacity(wirings.len());
+        for wiring in wirings {
+            let at = self.gate(units, me, wiring.gate)?;
+            let claimed = halves(units, at).any(|at| unpack(units.word(at, Field::State).load(Acquire)).1 != 0);
+            if self.gates[at.node()].under_way || claimed {
+                return Err(GateError::Outstanding { gate: wiring.gate }.into());
+            }
+            places.push(at);
+        }
+        for (wiring, at) in wirings.iter().zip(places) {
+            let own = &mut self.gates[at.node()];
+            (own.set, own.posted) = (true, 0);
+            let ends = [
+                (Field::SourceLocal, wiring.source_local),
+                (Field::SourceRemote, wiring.source_remote),
+                (Field::DestinationLocal, wiring.destination_local),
+                (Field::DestinationRemote, wiring.destination_remote),
+            ];
+            for at in halves(units, at) {
+                for (field, gate) in ends {
+                    units.word(at, field).store(gate.unwrap_or(GateId::NULL).to_bits(), Relaxed);
+                }
+                units.word(at, Field::Posted).store(0, Relaxed);
+                // Release: who sees the new round sees the new wires.
+                units.word(at, Field::State).store(pack(0, 0), Release);
+            }
+        }
+        Ok(())
+    }
+
+    /// Write down what the host gives for its next round; where that may fire.
+    pub(super) fn start(&mut self, units: &impl Units, me: Rank, gate: GateId, values: &Values) -> Result<At> {
+        let at = self.start_gate(units, me, gate)?;
+        let own = &mut self.gates[at.node()];
+        if own.under_way {
+            return Err(GateError::Outstanding { gate }.into());
+        }
+        if !own.set {
+            return Err(GateError::NotSet { gate }.into());
+        }
+        let round = next(own.posted);
+        let end = At::end_of(units, at);
+        // The last result was taken, so its packet is free.
+        Wave::enter(values).encode(|index, word| units.packet(end, slot(next(round)), index).store(word, Relaxed));
+        // Release: pairs with the acquire in `look`.
+        units.word(at, Field::Posted).store(round, Release);
+        (own.posted, own.under_way, own.seen) = (round, true, None);
+        Ok(at)
+    }
+}
+
+/// The records of a gate whose outputs are at `at`.
+fn halves(units: &impl Units, at: At) -> impl Iterator<Item = At> {
+    let end = (at.half(units) == Half::Start).then(|| At::end_of(units, at));
+    [at].into_iter().chain(end)
+}
+
+/// Begin with round 0 unless somebody executes the gate. Whether that was so.
+fn reset(units: &impl Units, at: At) -> bool {
+    let state = units.word(at, Field::State);
+    let now = state.load(Acquire);
+    // Release: pairs with the acquire in `fire`.
+    unpack(now).1 == 0 && state.replace(now, pack(0, 0), AcqRel)
+}
+
+/// Whether nobody will read packets of a freed gate any more, and nobody executes it.
+fn is_drained(units: &impl Units, at: At, gone: impl Fn(Rank) -> bool) -> bool {
+    // Acquire: pairs with F4 of `fire`.
+    let state = |at| unpack(units.word(at, Field::State).load(Acquire));
+    let read = |destination: GateId| {
+        let Some(to) = At::inputs(units, destination) else { return true };
+        let lives = units.word(to, Field::Life).load(Acquire) == u64::from(destination.generation());
+        !lives || gone(destination.rank()) || ahead(state(to).0, state(at).0).is_none_or(|ahead| ahead >= 0)
+    };
+    let wires = Field::DESTINATIONS.map(|wire| GateId::from_bits(units.word(at, wire).load(Relaxed)));
+    halves(units, at).all(|at| state(at).1 == 0) && wires.into_iter().filter_map(GateId::gate).all(read)
+}

@@ -1,0 +1,217 @@
+//! A gate's record, and how words of shared memory become places in it.
+//!
+//! ```text
+//! record: | life | state | four wires | posted | … | packet of even rounds | packet of odd rounds |
+//! ```
+//! * *life*: odd while the gate is allocated; grows by one whenever that changes. A gate's name has the number.
+//! * *state*: the round fired last (39 bits), and who executes the next one now: rank + 1 (25 bits), or 0.
+//! * *posted*: of a start half, the round its host has given values for.
+//! * A *packet* is the signal of a round, as [`Wave`](rdma_fabric::barrier::Wave) encodes it.
+//!
+//! A relay gate has one record, a start/end gate two: its *start half*, whose destinations count, and its *end half*, whose
+//! sources do. The end half's packet of a round is the result; before that round is over, the other one, whose result the host has
+//! taken, holds what the host gave for this round.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use rdma_fabric::{
+    Rank,
+    barrier::{GateId, Wiring},
+};
+
+/// A shared word; the tests implement it for loom's.
+pub(super) trait Word {
+    fn load(&self, order: Ordering) -> u64;
+    fn store(&self, value: u64, order: Ordering);
+    /// Make it `new` if it holds `current`. Whether it was.
+    fn replace(&self, current: u64, new: u64, success: Ordering) -> bool;
+}
+
+impl Word for AtomicU64 {
+    #[inline(always)]
+    fn load(&self, order: Ordering) -> u64 {
+        AtomicU64::load(self, order)
+    }
+    #[inline(always)]
+    fn store(&self, value: u64, order: Ordering) {
+        AtomicU64::store(self, value, order);
+    }
+    #[inline(always)]
+    fn replace(&self, current: u64, new: u64, success: Ordering) -> bool {
+        self.compare_exchange(current, new, success, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// The words of a record's first line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    Life = 0,
+    State = 1,
+    SourceLocal = 2,
+    SourceRemote = 3,
+    DestinationLocal = 4,
+    DestinationRemote = 5,
+    Posted = 6,
+}
+
+impl Field {
+    pub(super) const SOURCES: [Field; 2] = [Field::SourceLocal, Field::SourceRemote];
+    pub(super) const DESTINATIONS: [Field; 2] = [Field::DestinationLocal, Field::DestinationRemote];
+    pub(super) const WIRES: [Field; 4] =
+        [Field::SourceLocal, Field::SourceRemote, Field::DestinationLocal, Field::DestinationRemote];
+
+    /// The wire at the other end.
+    pub(super) fn opposite(self) -> Field {
+        match self {
+            Field::SourceLocal => Field::DestinationLocal,
+            Field::SourceRemote => Field::DestinationRemote,
+            Field::DestinationLocal => Field::SourceLocal,
+            Field::DestinationRemote => Field::SourceRemote,
+            other => other,
+        }
+    }
+}
+
+/// All ranks' records.
+pub(super) trait Units {
+    type Word: Word;
+    fn ranks(&self) -> usize;
+    /// Start/end gates of a rank: its first ones.
+    fn starts(&self) -> usize;
+    /// All gates of a rank.
+    fn gates(&self) -> usize;
+    fn word(&self, at: At, field: Field) -> &Self::Word;
+    /// Word `index` of packet `slot`, 0 or 1.
+    fn packet(&self, at: At, slot: usize, index: usize) -> &Self::Word;
+    /// A full barrier.
+    fn fence(&self);
+    /// An end half has fired: wake its host.
+    fn ended(&self, at: At);
+}
+
+/// What a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Half {
+    Start,
+    Relay,
+    End,
+}
+
+/// A record of the job: always one that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct At {
+    rank: u32,
+    node: u16,
+}
+
+impl At {
+    /// The gate at `index` of a rank, as others see its outputs. `None` if there is no such rank or gate.
+    pub(super) fn new(units: &impl Units, rank: Rank, index: usize) -> Option<At> {
+        let exists = rank.index() < units.ranks() && index < units.gates();
+        exists.then_some(At { rank: rank.number(), node: index as u16 })
+    }
+
+    /// Where `gate` has its outputs.
+    pub(super) fn outputs(units: &impl Units, gate: GateId) -> Option<At> {
+        At::new(units, gate.rank(), gate.index() as usize)
+    }
+
+    /// Where `gate` has its inputs.
+    pub(super) fn inputs(units: &impl Units, gate: GateId) -> Option<At> {
+        let at = At::outputs(units, gate)?;
+        Some(if at.half(units) == Half::Start { At::end_of(units, at) } else { at })
+    }
+
+    /// The end half to a start half.
+    pub(super) fn end_of(units: &impl Units, start: At) -> At {
+        At { node: start.node + units.gates() as u16, ..start }
+    }
+
+    /// The start half to an end half.
+    pub(super) fn start_of(units: &impl Units, end: At) -> At {
+        At { node: end.node - units.gates() as u16, ..end }
+    }
+
+    pub(super) fn half(self, units: &impl Units) -> Half {
+        match usize::from(self.node) {
+            node if node < units.starts() => Half::Start,
+            node if node < units.gates() => Half::Relay,
+            _ => Half::End,
+        }
+    }
+
+    pub(super) fn rank(self) -> Rank {
+        Rank::new(self.rank)
+    }
+
+    /// Number of the record.
+    pub(super) fn node(self) -> usize {
+        self.node.into()
+    }
+
+    /// Number of the gate.
+    pub(super) fn index(self, units: &impl Units) -> usize {
+        let node = self.node();
+        if node < units.gates() { node } else { node - units.gates() }
+    }
+}
+
+const RANK_BITS: u32 = 25;
+/// Rounds wrap.
+const ROUNDS: u64 = 1 << (u64::BITS - RANK_BITS);
+
+/// Round fired last, and who executes the next.
+pub(super) fn unpack(state: u64) -> (u64, u32) {
+    (state >> RANK_BITS, state as u32 % (1 << RANK_BITS))
+}
+
+pub(super) fn pack(fired: u64, claimant: u32) -> u64 {
+    fired << RANK_BITS | u64::from(claimant)
+}
+
+/// The next round.
+pub(super) fn next(round: u64) -> u64 {
+    (round + 1) % ROUNDS
+}
+
+/// How many rounds `a` is ahead of `b`, if the difference is small.
+pub(super) fn ahead(a: u64, b: u64) -> Option<i8> {
+    let difference = a.wrapping_sub(b) % ROUNDS;
+    match difference {
+        0..4 => Some(difference as i8),
+        _ if difference >= ROUNDS - 4 => Some(-((ROUNDS - difference) as i8)),
+        _ => None,
+    }
+}
+
+/// Which packet a round has.
+pub(super) fn slot(round: u64) -> usize {
+    (round % 2) as usize
+}
+
+/// The wires of an own gate whose outputs are at `at`.
+pub(super) fn wiring(units: &impl Units, at: At, gate: GateId) -> Wiring {
+    let inputs = if at.half(units) == Half::Start { At::end_of(units, at) } else { at };
+    let read = |at, field| GateId::from_bits(units.word(at, field).load(Ordering::Relaxed)).gate();
+    Wiring {
+        gate,
+        source_local: read(inputs, Field::SourceLocal),
+        source_remote: read(inputs, Field::SourceRemote),
+        destination_local: read(at, Field::DestinationLocal),
+        destination_remote: read(at, Field::DestinationRemote),
+    }
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::*;
+
+    #[test]
+    fn rounds_wrap() {
+        assert_eq!(next(ROUNDS - 1), 0);
+        assert_eq!((ahead(1, ROUNDS - 1), ahead(ROUNDS - 1, 1), ahead(5, 5)), (Some(2), Some(-2), Some(0)));
+        assert_eq!((ahead(9, 1), ahead(1, 9)), (None, None));
+        assert_eq!(unpack(pack(ROUNDS - 1, (1 << 24) + 1)), (ROUNDS - 1, (1 << 24) + 1));
+        // A round bit instead of a number would take a neighbour that is two ahead for one of this round.
+        assert_eq!(slot(ROUNDS), slot(0));
+    }
+}

@@ -1,0 +1,341 @@
+//! The units' state, and what their events do to it.
+
+use super::{
+    super::{
+        core::Core,
+        event::{Event, Kind},
+    },
+    gate::{Gate, Half, Input, Signal},
+};
+use rdma_fabric::{
+    Rank, Result,
+    barrier::{Fault, GateError, GateId, Values, Wave, Wiring},
+};
+use std::{collections::HashMap, mem};
+
+/// Gates of all nodes; they come into being on first use.
+#[derive(Debug, Default)]
+pub(in super::super) struct BarrierUnits {
+    gates: Vec<Gate>,
+    /// Number of the first gate of a node. Never iterated.
+    first: HashMap<u32, u32>,
+    /// Events of gates that are pending.
+    under_way: u32,
+    /// Ranks to wake when there are none.
+    uncertain: Vec<u32>,
+}
+
+/// A half of a gate: its number, and whether it is an end half.
+type Place = (u32, bool);
+
+/// Reads one of a gate's wires.
+type End = fn(&Wiring) -> Option<GateId>;
+
+/// What a name of a gate leads to.
+enum Named {
+    Gate(u32),
+    Wrong(Fault),
+}
+
+impl BarrierUnits {
+    pub(super) fn gate(&self, number: u32) -> &Gate {
+        &self.gates[number as usize]
+    }
+
+    pub(super) fn gate_mut(&mut self, number: u32) -> &mut Gate {
+        &mut self.gates[number as usize]
+    }
+
+    /// Whether signals are under way; `rank` is woken when they are no more.
+    pub(super) fn expect_signals(&mut self, rank: u32) -> bool {
+        let expects = self.under_way > 0;
+        if expects && !self.uncertain.contains(&rank) {
+            self.uncertain.push(rank);
+        }
+        expects
+    }
+
+    pub(super) fn take(
+        &mut self,
+        rank: Rank,
+        node: u32,
+        starts: u32,
+        all: u32,
+        relays: usize,
+    ) -> Result<Vec<GateId>, GateError> {
+        let first = *self.first.entry(node).or_insert_with(|| {
+            let first = self.gates.len() as u32;
+            self.gates.extend((0..all).map(|index| Gate::new(index < starts)));
+            first
+        });
+        let is_free = |index: &u32| {
+            let life = self.gates[(first + index) as usize].life;
+            life.is_multiple_of(2) && life + 2 < GateId::GENERATIONS
+        };
+        let free_starts: Vec<u32> = (0..starts).filter(is_free).collect();
+        let free: Vec<u32> = (starts..all).filter(is_free).collect();
+        let none = GateError::NoGates { rank, wanted: 1 + relays, starts: free_starts.len(), relays: free.len() };
+        let start = *free_starts.first().filter(|_| relays <= free.len()).ok_or(none)?;
+        let chosen = [start].into_iter().chain(free.into_iter().take(relays));
+        let take = |index: u32| {
+            let gate = &mut self.gates[(first + index) as usize];
+            gate.clear();
+            (gate.owner, gate.life) = (rank.number(), gate.life + 1);
+            GateId::new(rank, index, gate.life)
+        };
+        Ok(chosen.map(take).collect())
+    }
+
+    /// What stands at the place of a name, if there is one.
+    fn at(&self, node: u32, gate: GateId, all: u32) -> Option<u32> {
+        let first = *self.first.get(&node)?;
+        (gate.index() < all).then(|| first + gate.index())
+    }
+}
+
+impl Core {
+    pub(super) fn own_gate(&self, me: u32, gate: GateId) -> Result<u32> {
+        if gate.is_null() || gate.rank().number() != me {
+            return Err(GateError::NotOwn { gate, rank: Rank::new(me) }.into());
+        }
+        match self.gate_number(gate) {
+            Some(number) => {
+                let Gate { life, owner, .. } = *self.barrier.gate(number);
+                match gate.generation() {
+                    now if now == life && owner == me => Ok(number),
+                    before if before < life && before % 2 == 1 => Err(GateError::Freed { gate }.into()),
+                    _ => Err(GateError::NoSuchGate { gate }.into()),
+                }
+            }
+            None => Err(GateError::NoSuchGate { gate }.into()),
+        }
+    }
+
+    pub(super) fn own_start_gate(&self, me: u32, gate: GateId) -> Result<u32> {
+        let number = self.own_gate(me, gate)?;
+        if self.barrier.gate(number).is_start { Ok(number) } else { Err(GateError::NotStart { gate }.into()) }
+    }
+
+    fn gate_number(&self, gate: GateId) -> Option<u32> {
+        let rank = gate.rank().number();
+        self.status_of(rank)?;
+        self.barrier.at(self.node_of(rank), gate, self.timing.barrier_gates)
+    }
+
+    /// The gate that `by` is wired to, if it lives and points back by the wire that `back` reads.
+    fn named(&self, gate: GateId, by: GateId, back: impl Fn(&Wiring) -> Option<GateId>) -> Named {
+        let Some(number) = self.gate_number(gate) else { return Named::Wrong(Fault::Corrupt { rank: by.rank() }) };
+        let state = self.barrier.gate(number);
+        if state.life != gate.generation() {
+            return Named::Wrong(Fault::Freed { gate });
+        }
+        match state.wiring.as_ref().and_then(back) {
+            Some(other) if other == by => Named::Gate(number),
+            _ => Named::Wrong(Fault::PointsElsewhere { gate, by }),
+        }
+    }
+
+    pub(super) fn start_gate(&mut self, me: u32, gate: GateId, values: &Values) -> Result<()> {
+        let number = self.own_start_gate(me, gate)?;
+        let written = self.now_of(me).saturating_add(self.timing.post);
+        let state = self.barrier.gate_mut(number);
+        if state.under_way {
+            return Err(GateError::Outstanding { gate }.into());
+        }
+        if state.wiring.is_none() {
+            return Err(GateError::NotSet { gate }.into());
+        }
+        state.posted += 1;
+        state.under_way = true;
+        let signal = Signal { at: written, round: state.posted, wave: Wave::enter(values) };
+        state.main.local.push_back(signal);
+        self.ranks[me as usize].cpu_until = written;
+        self.gate_event(written, Kind::Signal, (number, false));
+        Ok(())
+    }
+
+    pub(super) fn free_gate(&mut self, number: u32) {
+        let concerned = self.around((number, false)).into_iter().chain(self.around((number, true))).collect();
+        let state = self.barrier.gate_mut(number);
+        state.clear();
+        state.life += 1;
+        self.run_gates(concerned);
+    }
+
+    fn gate_event(&mut self, at: u64, kind: Kind, (number, end): Place) {
+        let life = self.barrier.gate(number).life as u16;
+        self.barrier.under_way += 1;
+        self.queue.push(Event::detailed(at, kind, number, life << 1 | u16::from(end)));
+    }
+
+    /// A signal has come to a gate, or a gate has fired.
+    pub(in super::super) fn gate_moves(&mut self, kind: Kind, number: u32, detail: u16) {
+        self.barrier.under_way -= 1;
+        let place = (number, detail & 1 == 1);
+        // Freed meanwhile, and perhaps allocated anew?
+        if self.barrier.gate(number).life as u16 & 0x7fff == detail >> 1 {
+            let mut work = vec![place];
+            if kind == Kind::Fired {
+                self.publish(place, &mut work);
+            }
+            self.run_gates(work);
+        }
+        if self.barrier.under_way == 0 {
+            for rank in mem::take(&mut self.barrier.uncertain) {
+                if self.is_running(rank) {
+                    self.wake(rank);
+                }
+            }
+        }
+    }
+
+    /// Whom an event at a gate may concern, besides itself.
+    fn around(&self, (number, end): Place) -> Vec<Place> {
+        let state = self.barrier.gate(number);
+        let Some(wiring) = &state.wiring else { return Vec::new() };
+        let sources = [wiring.source_local, wiring.source_remote].map(|gate| gate.filter(|_| end == state.is_start));
+        let destinations = [wiring.destination_local, wiring.destination_remote].map(|gate| gate.filter(|_| !end));
+        let sources = sources.into_iter().flatten().filter_map(|gate| Some((self.gate_number(gate)?, false)));
+        let destinations = destinations.into_iter().flatten().filter_map(|gate| {
+            let number = self.gate_number(gate)?;
+            Some((number, self.barrier.gate(number).is_start))
+        });
+        sources.chain(destinations).collect()
+    }
+
+    /// Let those fire that can.
+    fn run_gates(&mut self, mut work: Vec<Place>) {
+        while let Some(place) = work.pop() {
+            if self.begin(place).is_some() {
+                // Sources have room now.
+                work.extend(self.around(place));
+            }
+        }
+    }
+
+    /// Begin to fire the next round of a gate, if its inputs are here and its outputs have room.
+    fn begin(&mut self, place: Place) -> Option<()> {
+        let (number, end) = place;
+        let (now, state) = (self.now, self.barrier.gate(number));
+        let wiring = state.wiring?;
+        let half = if end { &state.end } else { &state.main };
+        if half.firing.is_some() || state.life.is_multiple_of(2) {
+            return None;
+        }
+        let (round, gate) = (half.fired + 1, wiring.gate);
+        let is_start_half = state.is_start && !end;
+        let come = |input: &Input| match input.front() {
+            Some(signal) if signal.at > now => None,
+            Some(signal) if signal.round != round => {
+                Some(Some(Wave::Fault(Fault::Corrupt { rank: Rank::new(state.owner) })))
+            }
+            Some(signal) => Some(Some(signal.wave.clone())),
+            None => Some(None),
+        };
+        let mut waves = Vec::with_capacity(3);
+        // Whether the round ends with what hosts start. A relay gate that nobody hears fires for such rounds only: faults
+        // that come by themselves would go on for ever.
+        let mut is_driven = state.is_start;
+        let channels = self.timing.barrier_channels;
+        if is_start_half {
+            waves.push(come(&half.local)??);
+        } else {
+            let wires: [(Option<GateId>, &Input, End); 2] = [
+                (wiring.source_local, &half.local, |wiring| wiring.destination_local),
+                (wiring.source_remote, &half.remote, |wiring| wiring.destination_remote),
+            ];
+            for (source, input, back) in wires {
+                let Some(source) = source else { continue };
+                let wave = match (come(input)?, self.named(source, gate, back)) {
+                    (Some(wave), _) => {
+                        is_driven |= source.index() < channels || !matches!(wave, Wave::Fault(_));
+                        wave
+                    }
+                    (None, Named::Wrong(fault)) => Wave::Fault(fault),
+                    (None, Named::Gate(_)) => return None,
+                };
+                waves.push(wave);
+            }
+        }
+        if end {
+            let sent = come(&half.sent)??;
+            if matches!(sent, Wave::Fault(_)) {
+                waves.push(sent);
+            }
+        } else {
+            let wires: [(Option<GateId>, bool, End); 2] = [
+                (wiring.destination_local, true, |wiring| wiring.source_local),
+                (wiring.destination_remote, false, |wiring| wiring.source_remote),
+            ];
+            for (destination, local, back) in wires {
+                let Some(destination) = destination else { continue };
+                match self.named(destination, gate, back) {
+                    Named::Wrong(fault) => waves.push(Wave::Fault(fault)),
+                    Named::Gate(to) => {
+                        is_driven = true;
+                        let to = self.barrier.gate(to);
+                        let inputs = if to.is_start { &to.end } else { &to.main };
+                        if (if local { &inputs.local } else { &inputs.remote }).len() >= ROUNDS {
+                            return None;
+                        }
+                    }
+                }
+            }
+        }
+        if !is_driven {
+            return None;
+        }
+        let wave = waves.into_iter().reduce(|a, b| a.merge(b, gate));
+        let half = self.barrier.gate_mut(number).half(end);
+        let Half { local, remote, sent, firing, .. } = half;
+        [local, remote, sent].into_iter().for_each(|input| drop(input.pop_front()));
+        *firing = Some(wave);
+        let done = self.now.saturating_add(self.timing.barrier_gate);
+        self.gate_event(done, Kind::Fired, place);
+        Some(())
+    }
+
+    /// A gate has fired: its outputs get the signal, or its host the result.
+    fn publish(&mut self, (number, end): Place, work: &mut Vec<Place>) {
+        let (now, poll) = (self.now, self.timing.post);
+        let state = self.barrier.gate_mut(number);
+        let (is_start, owner) = (state.is_start, state.owner);
+        let half = state.half(end);
+        let (Some(wave), Some(wiring)) = (half.firing.take(), state.wiring) else { return };
+        let half = state.half(end);
+        half.fired += 1;
+        let round = half.fired;
+        if end {
+            let visible = now.saturating_add(poll);
+            state.result = Some((visible, wave.map(|wave| wave.leave()).transpose()));
+            return self.wake_at(owner, visible);
+        }
+        let Some(wave) = wave else { return };
+        if is_start {
+            state.end.sent.push_back(Signal { at: now, round, wave: wave.clone() });
+            work.push((number, true));
+        }
+        let local = wiring.destination_local.map(|gate| self.named(gate, wiring.gate, |wiring| wiring.source_local));
+        if let Some(Named::Gate(to)) = local {
+            let to_end = self.barrier.gate(to).is_start;
+            let signal = Signal { at: now, round, wave: wave.clone() };
+            self.barrier.gate_mut(to).inputs().local.push_back(signal);
+            work.push((to, to_end));
+        }
+        let remote = wiring.destination_remote.map(|gate| (gate, self.named(gate, wiring.gate, |w| w.source_remote)));
+        if let Some((gate, Named::Gate(to))) = remote {
+            let (from, there) = (self.node_of(owner), self.node_of(gate.rank().number()));
+            let wire = self.timing.wire(self.map.hops(from, there));
+            let extra = self.chance.extra();
+            let to_end = self.barrier.gate(to).is_start;
+            let inputs = &mut self.barrier.gate_mut(to).inputs().remote;
+            // One path: signals keep their order.
+            let at = now.saturating_add(wire).saturating_add(extra).max(inputs.back().map_or(0, |last| last.at));
+            inputs.push_back(Signal { at, round, wave });
+            self.gate_event(at, Kind::Signal, (to, to_end));
+        }
+    }
+}
+
+/// Signals that an input holds.
+const ROUNDS: usize = 2;

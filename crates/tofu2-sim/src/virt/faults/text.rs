@@ -1,0 +1,152 @@
+//! Faults as text: `at_ns kind key=value …`, one line each. Times in nanoseconds with up to three decimals.
+
+use super::{Fault, FaultKind, Faults};
+use rdma_fabric::Time;
+use std::{fmt, str::FromStr, time::Duration};
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let picos = self.at.as_picos();
+        write!(f, "{}.{:03} ", picos / 1000, picos % 1000)?;
+        let ns = |duration: Duration| duration.as_nanos();
+        match self.kind {
+            FaultKind::NodeStop { node } => write!(f, "node-stop node={node}"),
+            FaultKind::LinkSlow { from, to, extra, lasts } => {
+                write!(f, "link-slow from={from} to={to} extra={} lasts={}", ns(extra), ns(lasts))
+            }
+            FaultKind::LinkDown { from, to, lasts } => write!(f, "link-down from={from} to={to} lasts={}", ns(lasts)),
+            FaultKind::MrqOverflow { rank } => write!(f, "mrq-overflow rank={rank}"),
+            FaultKind::LateCompletion { rank, by } => write!(f, "late-completion rank={rank} by={}", ns(by)),
+            FaultKind::LateCredit { rank, by } => write!(f, "late-credit rank={rank} by={}", ns(by)),
+            FaultKind::QueueStall { rank, engine, number, lasts } => {
+                write!(f, "queue-stall rank={rank} engine={engine} number={number} lasts={}", ns(lasts))
+            }
+            FaultKind::PartialPut { rank } => write!(f, "partial-put rank={rank}"),
+        }
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|fault| writeln!(f, "{fault}"))
+    }
+}
+
+/// A line that is no fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{line}` is no fault: {problem}")]
+pub struct BadFault {
+    /// The line.
+    pub line: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl FromStr for Fault {
+    type Err = BadFault;
+
+    fn from_str(line: &str) -> Result<Self, BadFault> {
+        let bad = |problem: String| BadFault { line: line.to_owned(), problem };
+        let mut words = line.split_whitespace();
+        let time = words.next().ok_or_else(|| bad("it is empty".into()))?;
+        let (ns, decimals) = time.split_once('.').unwrap_or((time, ""));
+        let number = |text: &str| text.parse::<u64>().map_err(|error| bad(format!("`{text}`: {error}")));
+        if decimals.len() > 3 {
+            return Err(bad(format!("`{time}` has more than three decimals")));
+        }
+        let whole = number(ns)?.checked_mul(1000).ok_or_else(|| bad("its time is too long".into()))?;
+        let at = Time::from_picos(whole.saturating_add(number(&format!("{decimals:0<3}"))?));
+        let name = words.next().ok_or_else(|| bad("nothing happens".into()))?;
+        let mut values = Vec::new();
+        for word in words {
+            let (key, value) = word.split_once('=').ok_or_else(|| bad(format!("`{word}` is not key=value")))?;
+            values.push((key, number(value)?));
+        }
+        let mut used = 0;
+        let mut value = |key: &str| -> Result<u64, BadFault> {
+            used += 1;
+            let found = values.iter().find(|(known, _)| *known == key);
+            found.map(|(_, value)| *value).ok_or_else(|| bad(format!("`{key}=` is missing")))
+        };
+        let small = |value: u64| u32::try_from(value).map_err(|_| bad(format!("{value} is too large")));
+        let tiny = |value: u64| u8::try_from(value).map_err(|_| bad(format!("{value} is too large")));
+        let kind = match name {
+            "node-stop" => FaultKind::NodeStop { node: small(value("node")?)? },
+            "link-slow" => FaultKind::LinkSlow {
+                from: small(value("from")?)?,
+                to: small(value("to")?)?,
+                extra: Duration::from_nanos(value("extra")?),
+                lasts: Duration::from_nanos(value("lasts")?),
+            },
+            "link-down" => FaultKind::LinkDown {
+                from: small(value("from")?)?,
+                to: small(value("to")?)?,
+                lasts: Duration::from_nanos(value("lasts")?),
+            },
+            "mrq-overflow" => FaultKind::MrqOverflow { rank: small(value("rank")?)? },
+            "late-completion" => {
+                FaultKind::LateCompletion { rank: small(value("rank")?)?, by: Duration::from_nanos(value("by")?) }
+            }
+            "late-credit" => {
+                FaultKind::LateCredit { rank: small(value("rank")?)?, by: Duration::from_nanos(value("by")?) }
+            }
+            "queue-stall" => FaultKind::QueueStall {
+                rank: small(value("rank")?)?,
+                engine: tiny(value("engine")?)?,
+                number: tiny(value("number")?)?,
+                lasts: Duration::from_nanos(value("lasts")?),
+            },
+            "partial-put" => FaultKind::PartialPut { rank: small(value("rank")?)? },
+            other => return Err(bad(format!("there is no `{other}`"))),
+        };
+        if used != values.len() {
+            return Err(bad(format!("`{name}` takes {used} values")));
+        }
+        Ok(Fault { at, kind })
+    }
+}
+
+impl FromStr for Faults {
+    type Err = BadFault;
+
+    /// Lines that are empty or begin with `#` are skipped.
+    fn from_str(text: &str) -> Result<Self, BadFault> {
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        Ok(Faults::new(lines.map(str::parse).collect::<Result<_, _>>()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::virt::faults::Odds;
+
+    #[test]
+    fn a_record_reads_back_as_what_it_was() {
+        for seed in 0..50 {
+            let faults = Faults::drawn(seed, &Odds { faults: 40, ..Odds::new(16, 4) });
+            let text = faults.to_string();
+            assert_eq!(text.parse(), Ok(faults), "seed {seed}:\n{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_fault_is_told_by_its_line() {
+        for (line, problem) in [
+            ("", "it is empty"),
+            ("12", "nothing happens"),
+            ("x node-stop node=1", "`x`: invalid digit found in string"),
+            ("1.2345 node-stop node=1", "`1.2345` has more than three decimals"),
+            ("1 fire", "there is no `fire`"),
+            ("1 node-stop", "`node=` is missing"),
+            ("1 node-stop node", "`node` is not key=value"),
+            ("1 node-stop node=4294967296", "4294967296 is too large"),
+            ("1 node-stop node=1 rank=2", "`node-stop` takes 1 values"),
+        ] {
+            assert_eq!(line.parse::<Fault>().unwrap_err().problem, problem, "{line}");
+        }
+        let text = "# a comment\n\n5.25 partial-put rank=3\n";
+        let kind = FaultKind::PartialPut { rank: 3 };
+        assert_eq!(text.parse(), Ok(Faults::new(vec![Fault { at: Time::from_picos(5250), kind }])));
+    }
+}

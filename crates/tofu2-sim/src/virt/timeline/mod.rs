@@ -1,0 +1,173 @@
+//! What a simulated machine did and when, for a timeline viewer.
+//!
+//! A [`Timeline`] is recorded by [`super::Job::timeline`] and written with [`Timeline::write`] in the trace-event format, which Perfetto
+//! and Chrome's viewer open. Each node is a process of the viewer; its tracks are its ranks' CPUs, the control queues, the
+//! send and receive side of each TNI, and the atomic unit. Recording changes nothing about a run: the same trace hash.
+//!
+//! A slice on an engine lasts as long as the engine is busy with the command; latency is the way between slices, along the
+//! arrow that joins them.
+//!
+//! Without one, a run tests a pointer for null at each point that could be recorded.
+
+mod hooks;
+mod queues;
+mod viewer;
+
+use super::op::Verb;
+use std::{collections::HashMap, io};
+
+/// Where something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Place {
+    /// A rank's CPU.
+    Cpu(u32),
+    /// A control queue: engine and number.
+    Queue(u8, u8),
+    /// The send side of an engine.
+    Send(u8),
+    /// The receive side of an engine.
+    Receive(u8),
+    /// The node's atomic unit.
+    Atomics,
+}
+
+/// The name of a command in flight, unique in a run.
+pub(super) type Flight = u64;
+
+/// A stretch of time on one track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Slice {
+    node: u32,
+    place: Place,
+    /// Picoseconds.
+    begin: u64,
+    end: u64,
+    what: What,
+    /// Joins the slices of one command, from its posting to its visibility.
+    flight: Option<Flight>,
+}
+
+/// What a slice or mark shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// A command of `bytes` bytes between this and another rank.
+    Command { verb: Verb, bytes: u64, poster: u32, target: u32 },
+    /// The program computes.
+    Compute,
+    /// The session offset of a queue moved by so many slots.
+    Advance(u64),
+    /// A fault that was injected.
+    Fault(&'static str),
+}
+
+/// Where a control queue's pointers stood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sample {
+    node: u32,
+    engine: u8,
+    number: u8,
+    time: u64,
+    read: u64,
+    write: u64,
+    scheduled: u64,
+}
+
+/// One moment on a track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Moment {
+    node: u32,
+    place: Place,
+    time: u64,
+    what: What,
+}
+
+/// The record of a run, from its beginning until it was full.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    slices: Vec<Slice>,
+    samples: Vec<Sample>,
+    moments: Vec<Moment>,
+    /// What ended before is not kept; picoseconds.
+    from: u64,
+    /// Entries that are kept in all.
+    limit: usize,
+    /// Entries that came after the limit.
+    dropped: u64,
+    /// Flights that have begun.
+    flights: Flight,
+    ranks_per_node: u32,
+    /// By slot of the slab. Never iterated.
+    flying: HashMap<u32, Flight>,
+    /// By control queue and slot. Never iterated.
+    queued: HashMap<(u32, u64), Flight>,
+}
+
+impl Timeline {
+    /// A record of the first `limit` entries from `from` on.
+    pub(super) fn new(limit: usize, from: u64, ranks_per_node: u32) -> Self {
+        Timeline { limit, from, ranks_per_node, ..Timeline::default() }
+    }
+
+    /// Slices, samples and marks that are kept.
+    pub fn len(&self) -> usize {
+        self.slices.len() + self.samples.len() + self.moments.len()
+    }
+
+    /// Whether nothing happened.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Later entries that there was no room for.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Write it as trace events, times in microseconds of virtual time.
+    ///
+    /// # Errors
+    /// What writing fails with.
+    pub fn write(&self, out: impl io::Write) -> io::Result<()> {
+        viewer::write(self, out)
+    }
+
+    /// Whether an entry that ends at `time` is kept.
+    fn keeps(&mut self, time: u64) -> bool {
+        let (early, room) = (time < self.from, self.len() < self.limit);
+        self.dropped += u64::from(!early && !room);
+        !early && room
+    }
+
+    /// A command takes off: a name for it.
+    pub(super) fn take_off(&mut self) -> Flight {
+        self.flights += 1;
+        self.flights
+    }
+
+    /// `what` took from `begin` to `end`.
+    pub(super) fn slice(&mut self, node: u32, place: Place, begin: u64, end: u64, what: What, flight: Option<Flight>) {
+        if self.keeps(end) {
+            self.slices.push(Slice { node, place, begin, end: end.max(begin), what, flight });
+        }
+    }
+
+    /// `what` happened at `time`.
+    pub(super) fn mark(&mut self, node: u32, place: Place, time: u64, what: What) {
+        if self.keeps(time) {
+            self.moments.push(Moment { node, place, time, what });
+        }
+    }
+
+    /// The pointers of a queue moved.
+    pub(super) fn pointers(
+        &mut self,
+        node: u32,
+        (engine, number): (u8, u8),
+        time: u64,
+        [read, write, scheduled]: [u64; 3],
+    ) {
+        if self.keeps(time) {
+            self.samples.push(Sample { node, engine, number, time, read, write, scheduled });
+        }
+    }
+}

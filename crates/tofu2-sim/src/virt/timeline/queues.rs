@@ -1,0 +1,125 @@
+//! The points in a command's life on a control queue that a timeline shows.
+
+use super::{Place, What};
+use crate::virt::{core::Core, op::Verb};
+use rdma_fabric::control_queue::{Armw, Command, QueueId};
+
+/// What a command is shown as. The numbers of blocks and of bytes are those of one block.
+fn what(command: &Command, from: QueueId) -> What {
+    let (verb, bytes) = match command {
+        Command::Put { len, .. } => (Verb::Put, u64::from(*len)),
+        Command::PutInline { bytes, .. } => (Verb::Put, bytes.as_bytes().len() as u64),
+        Command::Get { len, .. } => (Verb::Get, u64::from(*len)),
+        Command::CompareSwap { width, .. } => (Verb::CompareSwap, *width as u64),
+        Command::Nop => (Verb::Nop, 0),
+        Command::Armw { width, op, .. } => {
+            let verb = match op {
+                Armw::Swap(_) => Verb::Swap,
+                Armw::Add(_) => Verb::Add,
+                Armw::Xor(_) => Verb::Xor,
+                Armw::And(_) => Verb::And,
+                Armw::Or(_) => Verb::Or,
+            };
+            (verb, *width as u64)
+        }
+    };
+    let target = command.target().unwrap_or(from).rank().number();
+    What::Command { verb, bytes, poster: from.rank().number(), target }
+}
+
+impl Core {
+    /// The CPU has written a command into the slot of a queue at `written`.
+    #[inline]
+    pub(in super::super) fn seen_command(&mut self, queue: u32, slot: u64, command: &Command, written: u64) {
+        if self.timeline.is_some() {
+            self.show_command(queue, slot, command, written);
+        }
+    }
+
+    #[cold]
+    fn show_command(&mut self, queue: u32, slot: u64, command: &Command, written: u64) {
+        let id = self.queues.id_of(queue);
+        let (node, begin) = (self.node_of(id.rank().number()), written.saturating_sub(self.timing.post));
+        let Some(timeline) = &mut self.timeline else { return };
+        let flight = timeline.take_off();
+        timeline.queued.insert((queue, slot), flight);
+        timeline.slice(node, Place::Cpu(id.rank().number()), begin, written, what(command, id), Some(flight));
+        self.show_pointers(queue, written);
+    }
+
+    /// A queue's engine executes the command in `slot` from now until `sent`.
+    #[inline]
+    pub(in super::super) fn seen_started(&mut self, queue: u32, slot: u64, command: &Command, sent: u64) {
+        if self.timeline.is_some() {
+            self.show_started(queue, slot, command, sent);
+        }
+    }
+
+    #[cold]
+    fn show_started(&mut self, queue: u32, slot: u64, command: &Command, sent: u64) {
+        let id = self.queues.id_of(queue);
+        let (node, now) = (self.node_of(id.rank().number()), self.now);
+        let end = now + self.engine_busy(now, sent);
+        let Some(timeline) = &mut self.timeline else { return };
+        // Of a strided command, the first block alone was posted.
+        let known = timeline.queued.get(&(queue, slot)).copied();
+        let flight = known.unwrap_or_else(|| timeline.take_off());
+        timeline.queued.insert((queue, slot), flight);
+        let what = what(command, id);
+        timeline.slice(node, Place::Queue(id.engine(), id.number()), now, end, what, Some(flight));
+        timeline.slice(node, Place::Send(id.engine()), now, end, what, None);
+        self.show_pointers(queue, now);
+        if *command == Command::Nop
+            && let Some(timeline) = &mut self.timeline
+        {
+            timeline.queued.remove(&(queue, slot));
+        }
+    }
+
+    /// A command of a queue is through its target's receive engine now.
+    #[inline]
+    pub(in super::super) fn seen_reached(&mut self, flight: u32) {
+        if self.timeline.is_some() {
+            self.show_reached(flight);
+        }
+    }
+
+    #[cold]
+    fn show_reached(&mut self, flight: u32) {
+        let (queue, slot, to, verb, bytes) = self.queues.seen_flight(flight);
+        let poster = self.queues.id_of(queue).rank().number();
+        let (target, engine) = (to.rank().number(), to.engine());
+        let (node, begin) = (self.node_of(target), self.now.saturating_sub(self.receiver_busy(verb, bytes)));
+        let Some(timeline) = &mut self.timeline else { return };
+        let flight = timeline.queued.remove(&(queue, slot));
+        let what = What::Command { verb, bytes, poster, target };
+        timeline.slice(node, Place::Receive(engine), begin, self.now, what, flight);
+    }
+
+    /// The session offset of a queue has moved by `slots` now.
+    #[inline]
+    pub(in super::super) fn seen_advanced(&mut self, queue: u32, slots: u8) {
+        if self.timeline.is_some() {
+            self.show_advanced(queue, slots);
+        }
+    }
+
+    #[cold]
+    fn show_advanced(&mut self, queue: u32, slots: u8) {
+        let id = self.queues.id_of(queue);
+        let (node, now) = (self.node_of(id.rank().number()), self.now);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.mark(node, Place::Queue(id.engine(), id.number()), now, What::Advance(slots.into()));
+        }
+        self.show_pointers(queue, now);
+    }
+
+    fn show_pointers(&mut self, queue: u32, time: u64) {
+        let (id, pointers) = (self.queues.id_of(queue), self.queues.pointers(queue));
+        let node = self.node_of(id.rank().number());
+        if let Some(timeline) = &mut self.timeline {
+            let at = [pointers.read, pointers.write, pointers.scheduled];
+            timeline.pointers(node, (id.engine(), id.number()), time, at);
+        }
+    }
+}

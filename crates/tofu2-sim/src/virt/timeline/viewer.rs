@@ -1,0 +1,284 @@
+//! The trace-event format: `{"traceEvents": [...]}`.
+//!
+//! Slices of one track must not overlap. What does (packets of several commands that are taken in turn) goes to a further track of
+//! the same name.
+
+use super::{Place, Slice, Timeline, What};
+use crate::virt::op::Verb;
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    io::{self, BufWriter, Write},
+};
+
+/// Lanes that one place may have: its number times this is its first track.
+const LANES: u64 = 64;
+
+pub(super) fn write(timeline: &Timeline, out: impl Write) -> io::Result<()> {
+    let mut list = List { out: BufWriter::new(out), empty: true };
+    list.out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+    let tracks = Tracks::lay_out(timeline);
+    tracks.name(timeline, &mut list)?;
+    let flights = whole_flights(timeline);
+    for (slice, lane) in timeline.slices.iter().zip(&tracks.lanes) {
+        let track = tracks.of(slice.node, slice.place) + u64::from(*lane);
+        list.push(&shown(slice, track))?;
+        if let Some(flight) = slice.flight
+            && let Some(&(first, last)) = flights.get(&flight)
+        {
+            list.push(&arrow(slice, track, flight, slice.begin == first, slice.end == last))?;
+        }
+    }
+    for moment in &timeline.moments {
+        let track = tracks.of(moment.node, moment.place);
+        list.push(&json!({
+            "ph": "i", "s": "t", "name": named(&moment.what), "cat": category(&moment.what), "pid": moment.node, "tid": track,
+            "ts": micros(moment.time),
+        }))?;
+    }
+    for sample in &timeline.samples {
+        let name = format!("CQ {}.{} pointers", sample.engine, sample.number);
+        let args = json!({ "read": sample.read, "write": sample.write, "session offset": sample.scheduled });
+        list.push(&json!({ "ph": "C", "name": name, "pid": sample.node, "ts": micros(sample.time), "args": args }))?;
+    }
+    let about = json!({ "time": "virtual", "dropped": timeline.dropped() });
+    write!(list.out, "\n],\"otherData\":{about}}}\n")?;
+    list.out.flush()
+}
+
+struct List<W: Write> {
+    out: BufWriter<W>,
+    empty: bool,
+}
+
+impl<W: Write> List<W> {
+    fn push(&mut self, event: &Value) -> io::Result<()> {
+        self.out.write_all(if std::mem::take(&mut self.empty) { b"\n" } else { b",\n" })?;
+        Ok(serde_json::to_writer(&mut self.out, event)?)
+    }
+}
+
+/// Microseconds.
+fn micros(ps: u64) -> f64 {
+    ps as f64 / 1e6
+}
+
+/// Which track each slice is drawn on.
+struct Tracks {
+    /// By node and place, in the order in which they are shown: the first track.
+    first: BTreeMap<(u32, Place), u64>,
+    /// By slice: how many tracks further.
+    lanes: Vec<u8>,
+    /// By place: how many it needs.
+    needed: BTreeMap<(u32, Place), u8>,
+}
+
+impl Tracks {
+    fn lay_out(timeline: &Timeline) -> Self {
+        let mut first = BTreeMap::new();
+        for slice in &timeline.slices {
+            first.insert((slice.node, slice.place), 0);
+        }
+        for moment in &timeline.moments {
+            first.insert((moment.node, moment.place), 0);
+        }
+        let (mut node, mut number) = (None, 0);
+        for (&(of, _), track) in &mut first {
+            number = if node == Some(of) { number + 1 } else { 0 };
+            node = Some(of);
+            *track = number * LANES;
+        }
+        let mut order: Vec<usize> = (0..timeline.slices.len()).collect();
+        order.sort_by_key(|&i| (timeline.slices[i].begin, timeline.slices[i].end, i));
+        let mut busy: BTreeMap<(u32, Place), Vec<u64>> = BTreeMap::new();
+        let mut lanes = vec![0; timeline.slices.len()];
+        for i in order {
+            let slice = &timeline.slices[i];
+            let until = busy.entry((slice.node, slice.place)).or_default();
+            let free = until.iter().position(|&until| until <= slice.begin);
+            let lane = free.unwrap_or(until.len()).min(LANES as usize - 1);
+            match until.get_mut(lane) {
+                Some(until) => *until = slice.end,
+                None => until.push(slice.end),
+            }
+            lanes[i] = lane as u8;
+        }
+        let needed = busy.into_iter().map(|(place, until)| (place, until.len() as u8)).collect();
+        Tracks { first, lanes, needed }
+    }
+
+    fn of(&self, node: u32, place: Place) -> u64 {
+        self.first.get(&(node, place)).copied().unwrap_or(0)
+    }
+
+    fn name<W: Write>(&self, timeline: &Timeline, list: &mut List<W>) -> io::Result<()> {
+        let mut last = None;
+        for (&(node, place), &track) in &self.first {
+            if last.replace(node) != Some(node) {
+                let first = node * timeline.ranks_per_node;
+                let name = match timeline.ranks_per_node {
+                    1 => format!("node {node} (rank {first})"),
+                    many => format!("node {node} (ranks {first} to {})", first + many - 1),
+                };
+                list.push(&about("process_name", node, 0, json!({ "name": name })))?;
+                list.push(&about("process_sort_index", node, 0, json!({ "sort_index": node })))?;
+            }
+            for lane in 0..u64::from(self.needed.get(&(node, place)).copied().unwrap_or(1)) {
+                list.push(&about("thread_name", node, track + lane, json!({ "name": title(place) })))?;
+                list.push(&about("thread_sort_index", node, track + lane, json!({ "sort_index": track + lane })))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn about(what: &str, node: u32, track: u64, args: Value) -> Value {
+    json!({ "ph": "M", "name": what, "pid": node, "tid": track, "args": args })
+}
+
+fn title(place: Place) -> String {
+    match place {
+        Place::Cpu(rank) => format!("rank {rank}: CPU"),
+        Place::Queue(engine, number) => format!("CQ {engine}.{number}"),
+        Place::Send(engine) => format!("TNI {engine}: send"),
+        Place::Receive(engine) => format!("TNI {engine}: receive"),
+        Place::Atomics => "atomic unit".to_owned(),
+    }
+}
+
+fn verb(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Put => "put",
+        Verb::Get => "get",
+        Verb::Nop => "nop",
+        Verb::Add => "fetch-add",
+        Verb::Swap => "swap",
+        Verb::CompareSwap => "compare-swap",
+        Verb::Or => "fetch-or",
+        Verb::And => "fetch-and",
+        Verb::Xor => "fetch-xor",
+    }
+}
+
+fn named(what: &What) -> String {
+    match what {
+        What::Command { verb: Verb::Nop, .. } => "nop".to_owned(),
+        What::Command { verb: kind, bytes, poster, target } => {
+            format!("{} {bytes} B, {poster} → {target}", verb(*kind))
+        }
+        What::Compute => "compute".to_owned(),
+        What::Advance(slots) => format!("session offset + {slots}"),
+        What::Fault(fault) => (*fault).to_owned(),
+    }
+}
+
+fn category(what: &What) -> &'static str {
+    match what {
+        What::Command { .. } => "command",
+        What::Compute => "program",
+        What::Advance(_) => "session",
+        What::Fault(_) => "fault",
+    }
+}
+
+fn shown(slice: &Slice, track: u64) -> Value {
+    let mut args = json!({});
+    if let What::Command { bytes, poster, target, .. } = slice.what {
+        args = json!({ "bytes": bytes, "from rank": poster, "to rank": target });
+    }
+    if let Some(flight) = slice.flight {
+        args["command"] = flight.into();
+    }
+    let name = match (slice.place, slice.what) {
+        (Place::Cpu(_), What::Command { verb: kind, .. }) => format!("post {}", verb(kind)),
+        (_, what) => named(&what),
+    };
+    json!({
+        "ph": "X", "name": name, "cat": category(&slice.what), "pid": slice.node, "tid": track, "ts": micros(slice.begin),
+        "dur": micros(slice.end - slice.begin), "args": args,
+    })
+}
+
+/// By flight that has several slices: when the first begins and the last ends.
+fn whole_flights(timeline: &Timeline) -> BTreeMap<u64, (u64, u64)> {
+    let mut flights: BTreeMap<u64, (u64, u64, u32)> = BTreeMap::new();
+    for slice in &timeline.slices {
+        let Some(flight) = slice.flight else { continue };
+        let seen = flights.entry(flight).or_insert((u64::MAX, 0, 0));
+        *seen = (seen.0.min(slice.begin), seen.1.max(slice.end), seen.2 + 1);
+    }
+    flights.retain(|_, seen| seen.2 > 1);
+    flights.into_iter().map(|(flight, (first, last, _))| (flight, (first, last))).collect()
+}
+
+/// A point of a command's way, inside the slice it belongs to: start, step or end.
+fn arrow(slice: &Slice, track: u64, flight: u64, first: bool, last: bool) -> Value {
+    let (phase, at) = match (first, last) {
+        (true, _) => ("s", slice.begin),
+        (_, true) => ("f", slice.end - ((slice.end - slice.begin) / 2).min(1000)),
+        _ => ("t", slice.begin),
+    };
+    json!({
+        "ph": phase, "bp": "e", "id": flight, "name": "post to visible", "cat": "flight", "pid": slice.node, "tid": track,
+        "ts": micros(at),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PUT: What = What::Command { verb: Verb::Put, bytes: 8, poster: 0, target: 1 };
+
+    fn parsed(timeline: &Timeline) -> (Vec<Value>, Value) {
+        let mut text = Vec::new();
+        timeline.write(&mut text).unwrap();
+        let document: Value = serde_json::from_slice(&text).expect("JSON");
+        (document["traceEvents"].as_array().expect("an array").clone(), document["otherData"].clone())
+    }
+
+    #[test]
+    fn a_command_is_one_line_from_posting_to_visibility() {
+        let mut timeline = Timeline::new(100, 0, 1);
+        let flight = timeline.take_off();
+        timeline.slice(0, Place::Cpu(0), 0, 150, PUT, Some(flight));
+        timeline.slice(0, Place::Send(2), 150, 300, PUT, Some(flight));
+        timeline.slice(1, Place::Receive(0), 560, 710, PUT, Some(flight));
+        let (events, _) = parsed(&timeline);
+        let phases: Vec<_> =
+            events.iter().filter(|event| event["cat"] == "flight").map(|event| event["ph"].clone()).collect();
+        assert_eq!(phases, ["s", "t", "f"]);
+        let names: Vec<_> = events.iter().filter(|event| event["name"] == "thread_name").collect();
+        assert_eq!(names.len(), 3, "{names:?}");
+    }
+
+    #[test]
+    fn slices_of_one_track_never_overlap() {
+        let mut timeline = Timeline::new(100, 0, 1);
+        for (begin, end) in [(5, 9), (0, 10), (10, 12), (9, 11)] {
+            timeline.slice(3, Place::Receive(1), begin, end, PUT, None);
+        }
+        let (events, _) = parsed(&timeline);
+        let mut slices: Vec<_> = (events.iter().filter(|event| event["ph"] == "X"))
+            .map(|e| (e["tid"].as_u64().unwrap(), e["ts"].as_f64().unwrap(), e["dur"].as_f64().unwrap()))
+            .collect();
+        slices.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        assert_eq!(slices.len(), 4);
+        for pair in slices.windows(2) {
+            assert!(pair[0].0 != pair[1].0 || pair[0].1 + pair[0].2 <= pair[1].1 + 1e-12, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn pointers_are_counters_and_what_there_was_no_room_for_is_told() {
+        let mut timeline = Timeline::new(2, 0, 4);
+        for slot in 0..5 {
+            timeline.pointers(1, (0, 3), slot, [slot, 9, slot + 1]);
+        }
+        assert_eq!((timeline.len(), timeline.dropped()), (2, 3));
+        let (events, about) = parsed(&timeline);
+        let counters: Vec<_> = events.iter().filter(|event| event["ph"] == "C").collect();
+        assert_eq!(counters[1]["args"], json!({ "read": 1, "write": 9, "session offset": 2 }));
+        assert_eq!(about["dropped"], 3);
+    }
+}
