@@ -9,3 +9,4 @@ mod script;
 mod session_table;
 mod tags;
 mod timing;
+mod waiting;
