@@ -6,7 +6,7 @@ use rdma_fabric::{FabricError, Program, ProgramResult, Time};
 use std::{ffi::OsString, fs::File, path::PathBuf, process::ExitCode, str::FromStr};
 use tofu2_sim::{
     shm::{Bind, Endpoint, Launcher, Threads, run_rank_with},
-    virt::{Job, Platform},
+    virt::{BadFault, Faults, Job, Platform},
 };
 
 /// Start `program` as the command line says, and be its exit code.
@@ -85,6 +85,7 @@ impl FromStr for Provider {
 /// | `--ranks-per-node N` | | virt: ranks on each simulated machine | 1 |
 /// | `--platform NAME` | | virt: `fx100` or `fx10` | `fx100` |
 /// | `--timeline FILE` | | virt: write what the simulated machine did, for Perfetto: CPUs, control queues, TNIs, atomic units | off |
+/// | `--faults FILE` | | virt: let these things go wrong, a line each; see [`tofu2_sim::virt::Faults`] | none |
 /// | `--seed N` | | virt: shuffle events of one moment by this seed; 0 keeps their order | 0 |
 ///
 /// An option wins over the environment. A process that [`Launch`] or `onesided run` started as a rank ignores all
@@ -111,6 +112,8 @@ pub struct Launch {
     pub observe: Wanted,
     /// Where to write the timeline of a simulated run.
     pub timeline: Option<PathBuf>,
+    /// What goes wrong in a simulated run.
+    pub faults: Option<Faults>,
 }
 
 impl Default for Launch {
@@ -124,6 +127,7 @@ impl Default for Launch {
             bind: Bind::None,
             observe: Wanted::default(),
             timeline: None,
+            faults: None,
         }
     }
 }
@@ -161,6 +165,14 @@ impl Launch {
         }
         if launch.ranks == 0 || launch.ranks_per_node == 0 {
             return Err(setting("--ranks", "a job has at least one rank".into()));
+        }
+        if let Some(path) = option::<PathBuf>(&mut args, "--faults", None)? {
+            let wrong = |problem: String| setting("--faults", format!("{}: {problem}", path.display()));
+            let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+            launch.faults = Some(text.parse().map_err(|error: BadFault| wrong(error.to_string()))?);
+        }
+        if launch.faults.is_some() && launch.provider != Provider::Virt {
+            return Err(setting("--faults", "only `--fabric virt` has them".into()));
         }
         if launch.timeline.is_some() && launch.provider != Provider::Virt {
             return Err(setting("--timeline", "only `--fabric virt` has one; `--trace` shows operations".into()));
@@ -256,7 +268,15 @@ impl Launch {
         if self.timeline.is_some() {
             job = job.timeline(TIMELINE, Time::ZERO);
         }
-        let run = job.run(program)?;
+        if let Some(faults) = &self.faults {
+            job = job.faults(faults.clone());
+        }
+        let (run, failure) = job.run_through(program)?;
+        if let Some(report) = &run.faults {
+            for (fault, struck) in report.faults.as_slice().iter().zip(&report.struck) {
+                eprintln!("fault: {fault} ({})", if *struck { "struck" } else { "met nothing" });
+            }
+        }
         if let (Some(path), Some(timeline)) = (&self.timeline, &run.timeline) {
             let failed = |error| LaunchError::Timeline { path: path.clone(), error };
             timeline.write(File::create(path).map_err(failed)?).map_err(failed)?;
@@ -268,7 +288,7 @@ impl Launch {
             "virtual time {}, {} events, trace {:016x}, seed {}",
             stats.end, stats.events, stats.trace_hash, self.seed
         );
-        Ok(())
+        failure.map_or(Ok(()), |failure| Err(failure.into()))
     }
 }
 

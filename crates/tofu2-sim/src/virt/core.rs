@@ -234,12 +234,12 @@ impl Core {
             packet.op = slot;
             self.seen_posted(slot, sender, start, sent.saturating_add(payload));
             let cut = Cut::usual(&self.timing);
-            let enters = self.over_links(from, to, sent.saturating_add(extra));
+            let enters = self.over_links(from, to, sent.saturating_add(extra), payload);
             self.inject(from, sender as u8, packet, enters, bytes, cut);
             return (slot, generation, sent.saturating_add(payload));
         }
         let arrival = sent.saturating_add(wire + payload + self.timing.receive).saturating_add(extra);
-        let mut arrival = self.over_links(from, to, arrival);
+        let mut arrival = self.over_links(from, to, arrival, payload);
         if self.chance.is_active() && op.cargo.as_ref().is_some_and(|cargo| cargo.notice.is_some()) {
             let last = self.last_notice.entry((rank, op.target.rank)).or_default();
             arrival = arrival.max(last.saturating_add(1));

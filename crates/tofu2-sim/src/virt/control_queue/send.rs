@@ -228,13 +228,13 @@ impl Core {
             let bytes = if flight.verb == Verb::Put { u64::from(flight.len) } else { 0 };
             let sender = flight.from.engine();
             packet.op = self.queues.flights.insert(flight) | FLIGHT;
-            let enters = self.over_links(from, to, sent.saturating_add(extra));
+            let enters = self.over_links(from, to, sent.saturating_add(extra), payload);
             return self.inject(from, sender, packet, enters, bytes, cut);
         }
         let (rank, verb, len) = (flight.to.rank().number(), flight.verb, flight.len);
         let slot = self.queues.flights.insert(flight);
         let arrival = sent.saturating_add(wire + payload + self.timing.receive).saturating_add(extra);
-        let arrival = self.over_links(from, to, arrival);
+        let arrival = self.over_links(from, to, arrival, payload);
         if let Some(early) = self.half_seen(rank, verb, len.into(), arrival) {
             self.queue.push(Event::detailed(early, Kind::Half, slot, 1));
         }

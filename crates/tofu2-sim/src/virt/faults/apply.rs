@@ -66,17 +66,18 @@ impl Core {
         }
     }
 
-    /// When a message between two nodes arrives that is sent now and would arrive at `arrival`.
+    /// When a message between two nodes arrives that is sent now and would arrive at `arrival`. Those that a link holds back follow each
+    /// other as closely as their `payload` allows, in picoseconds.
     #[inline]
-    pub(in super::super) fn over_links(&mut self, from: u32, to: u32, arrival: u64) -> u64 {
+    pub(in super::super) fn over_links(&mut self, from: u32, to: u32, arrival: u64, payload: u64) -> u64 {
         match &self.trouble {
-            Some(trouble) if !trouble.links.is_empty() => self.over_bad_links(from, to, arrival),
+            Some(trouble) if !trouble.links.is_empty() => self.over_bad_links(from, to, arrival, payload),
             _ => arrival,
         }
     }
 
     #[cold]
-    fn over_bad_links(&mut self, from: u32, to: u32, arrival: u64) -> u64 {
+    fn over_bad_links(&mut self, from: u32, to: u32, arrival: u64, payload: u64) -> u64 {
         let now = self.now;
         let Some(trouble) = &mut self.trouble else { return arrival };
         // Kept until what it held back is there, so that nothing overtakes.
@@ -91,7 +92,7 @@ impl Core {
                 Some(extra) => late.saturating_add(extra),
                 None => late.max(link.until.saturating_add(arrival - now)),
             };
-            let held = if link.last > 0 { held.max(link.last.saturating_add(1)) } else { held };
+            let held = if link.last > 0 { held.max(link.last.saturating_add(payload.max(1))) } else { held };
             if held > late {
                 trouble.struck[*index] = true;
             }
