@@ -1,7 +1,7 @@
 //! Where things stand in a rank's segment and in the job's control block.
 //!
 //! ```text
-//! segment: | header | region table | notice ring | heap: symmetric → … ← local |
+//! segment: | header | region table | notice ring | directory of queues | heap: symmetric → … ← local |
 //! control: | job | one card per rank |
 //! ```
 //! *Protocol words* (all but the heap) are atomics and nothing else; the heap is reached through
@@ -53,8 +53,20 @@ pub(super) const RING_SLOT: usize = 32;
 pub(super) const RING_CAPACITY: usize = 4096;
 /// First claim word of the notice ring.
 pub(super) const RING_CLAIMS: usize = RING + RING_CAPACITY * RING_SLOT;
+/// `u64`, not 0 if control queues of the rank wait for somebody to execute what was released; any rank writes it.
+pub(super) const QUEUES_PENDING: usize = 3072;
+/// First word of the directory of control queues: the region key of the queue's words, or 0.
+pub(super) const QUEUES: usize = RING_CLAIMS + RING_CAPACITY * 8;
+/// RDMA engines that a directory has room for.
+pub(super) const QUEUE_ENGINES: usize = 8;
+/// Control queues of an engine that a directory has room for.
+pub(super) const QUEUE_NUMBERS: usize = 16;
+/// Queues that share a control queue, for which a directory has room.
+pub(super) const QUEUE_CONTEXTS: usize = 8;
+/// First word of the node's control queues, in the segment of its first rank: which rank has each.
+pub(super) const NODE_QUEUES: usize = QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * QUEUE_CONTEXTS * 8;
 /// First byte of the heap.
-pub(super) const HEAP: usize = (RING_CLAIMS + RING_CAPACITY * 8).next_multiple_of(PAGE);
+pub(super) const HEAP: usize = (NODE_QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * 8).next_multiple_of(PAGE);
 
 /// `u64`, [`MAGIC_VALUE`].
 pub(super) const MAGIC: usize = 0;
@@ -78,6 +90,8 @@ pub(super) const FIRST_LOST: usize = CACHE_LINE + 8;
 pub(super) const ENDED: usize = CACHE_LINE + 16;
 /// `u64`, number of arrivals at phases of symmetric allocations; only a hint whom to wake.
 pub(super) const ARRIVALS: usize = 2 * CACHE_LINE;
+/// `u64`, what the job's control queues are like ([`super::control_queue::QueueOptions`]); never changes.
+pub(super) const QUEUE_OPTIONS: usize = ARRIVALS + 8;
 /// First card.
 pub(super) const CARDS: usize = 3 * CACHE_LINE;
 
@@ -104,7 +118,7 @@ const SIDE: usize = SIDE_DROPPED + SYMMETRIC_SLOTS / 8;
 pub(super) const CARD: usize = CARD_SIDES[1] + SIDE;
 
 /// What [`MAGIC`] holds: name, version and line length of this layout.
-pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x04\0") | (CACHE_LINE.ilog2() as u64) << 56;
+pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x05\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
 /// Whether [`PAGE`] suits a system with pages of `bytes` bytes.
 ///
@@ -120,6 +134,7 @@ pub(super) fn check_page(bytes: usize) -> Result<(), rdma_fabric::FabricError> {
 }
 
 // Words of one line stay in it, and nothing overlaps.
+const _: () = assert!(RING_TAIL + CACHE_LINE <= QUEUES_PENDING && QUEUES_PENDING + CACHE_LINE <= TABLE);
 const _: () = assert!(WATCH + 8 <= CACHE_LINE && CROWDED + 8 <= CACHE_LINE && CARD_ENDED + 8 <= CACHE_LINE);
 const _: () = assert!(RING_TAIL + CACHE_LINE <= TABLE && SIDE_VERDICT + 8 <= CACHE_LINE);
 const _: () = assert!(RING_CAPACITY.is_power_of_two() && PAGE.is_multiple_of(CACHE_LINE));

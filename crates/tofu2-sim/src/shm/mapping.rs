@@ -227,6 +227,38 @@ impl Mapping {
         let word = NonNull::from(self.word(generation_at));
         Some(Piece { start, len, base: self.base, word, generation, mapping: self.clone() })
     }
+
+    /// [`Mapping::piece`] for as long as the borrow.
+    #[inline]
+    pub(super) fn borrowed_piece(
+        &self,
+        offset: usize,
+        len: usize,
+        generation_at: usize,
+        generation: u64,
+    ) -> Option<Piece<&Mapping>> {
+        offset.checked_add(len).filter(|&end| end <= self.heap_len())?;
+        // SAFETY: inside the mapping, by the check.
+        let start = unsafe { self.base.add(self.heap_at + offset) };
+        let word = NonNull::from(self.word(generation_at));
+        Some(Piece { start, len, base: self.base, word, generation, mapping: self })
+    }
+
+    /// Bytes of the heap that hold a control queue: protocol words, while the queue has them. `None` if they are not
+    /// inside, or no words.
+    ///
+    /// No region key leads to a queue's bytes ([`super::regions`]), so they are accessed as these words only, from when the
+    /// queue is opened until their time in [`super::limbo`] is over; before and afterwards through [`access`]. A word may hold
+    /// anything: whoever reads one checks it.
+    #[inline]
+    pub(super) fn queue_words(&self, offset: usize, len: usize) -> Option<&[AtomicU64]> {
+        let whole = offset.is_multiple_of(8) && len.is_multiple_of(8);
+        offset.checked_add(len).filter(|&end| whole && end <= self.heap_len())?;
+        // SAFETY: inside the mapping, by the check, and aligned, since `heap_at` and `offset` are multiples of 8 and the
+        // base is; atomics of this width may be accessed by anybody at any time, and `access` is either the same atomics or
+        // assembly, which the compiler takes as an access like any other thread's.
+        Some(unsafe { core::slice::from_raw_parts(self.base.as_ptr().add(self.heap_at + offset).cast(), len / 8) })
+    }
 }
 
 /// Somebody who is about to park on a segment's doorbell, or is parked on it.
@@ -294,7 +326,9 @@ const OUT_OF_MEMORY: i32 = if cfg!(windows) { 8 } else { 12 };
 /// All methods that move bytes answer `None`, and move nothing, if the segment's rank is lost, the generation has
 /// moved, or length or alignment are not those asked for: one comparison against zero in all.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
+///
+/// `M` keeps the mapping: an owner, or a borrow for what is over at once.
+pub(super) struct Piece<M = Arc<Mapping>> {
     /// `len` bytes of the heap of `mapping`, or those that [`Mapping::outside`] was told of.
     start: NonNull<u8>,
     len: usize,
@@ -304,7 +338,7 @@ pub(super) struct Piece {
     word: NonNull<AtomicU64>,
     generation: u64,
     /// Keeps the memory.
-    mapping: Arc<Mapping>,
+    mapping: M,
 }
 
 // SAFETY: the pointers lead into `mapping`, which is `Send` and `Sync` and lives as long as the piece.
@@ -313,17 +347,19 @@ unsafe impl Send for Piece {}
 unsafe impl Sync for Piece {}
 
 impl Piece {
+    pub(super) fn mapping(&self) -> &Arc<Mapping> {
+        &self.mapping
+    }
+}
+
+impl<M: Clone> Piece<M> {
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn mapping(&self) -> &Arc<Mapping> {
-        &self.mapping
-    }
-
     /// The `len` bytes from `offset` on.
-    pub(super) fn part(&self, offset: usize, len: usize) -> Option<Piece> {
+    pub(super) fn part(&self, offset: usize, len: usize) -> Option<Self> {
         offset.checked_add(len).filter(|&end| end <= self.len)?;
         // SAFETY: inside the piece, by the check.
         Some(Piece { start: unsafe { self.start.add(offset) }, len, ..self.clone() })
@@ -443,7 +479,7 @@ impl Piece {
     /// Fill the piece from another one, which must be as long. `None` may be the fault of either. The caller
     /// rings afterwards.
     #[inline(always)]
-    pub(super) fn copy_from(&self, from: &Piece) -> Option<()> {
+    pub(super) fn copy_from<N: Clone>(&self, from: &Piece<N>) -> Option<()> {
         if self.objection(from.len) | from.objection(from.len) != 0 {
             return None;
         }

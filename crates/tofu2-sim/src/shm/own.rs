@@ -220,6 +220,11 @@ impl Region {
         Region { endpoint, key: held.key(), len: held.len(), what: What::Existing(Some(held)) }
     }
 
+    /// The rank whose memory it is.
+    pub(super) fn owner(&self) -> Rank {
+        self.endpoint.me()
+    }
+
     /// Let no new operation into memory that existed before. Whether it is such memory.
     pub(super) fn close(&mut self) -> bool {
         let (job, segment, me) = (self.endpoint.job(), self.endpoint.segment(), self.endpoint.me());

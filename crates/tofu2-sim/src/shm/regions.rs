@@ -38,6 +38,8 @@ pub(super) enum Kind {
     Staged = 1,
     /// Memory which existed before, outside the heap; the entry tells its length only.
     Adopted = 2,
+    /// The words of a control queue in the heap. To keys of peers there is no such region.
+    Queue = 3,
 }
 
 /// The key that the next registration in the free entry `index` will have.
@@ -99,6 +101,9 @@ pub(super) fn resolve(
 ) -> Result<Resolved, FabricError> {
     let RemoteAddr { rank, region, .. } = addr;
     let (region_offset, region_len, kind) = entry(target, rank, region)?;
+    if kind == Kind::Queue {
+        return Err(FabricError::NoSuchRegion { rank, region });
+    }
     let out_of_bounds = || FabricError::OutOfBounds {
         rank,
         region,
@@ -124,7 +129,7 @@ pub(super) fn resolve(
 
 /// Offset in the heap, length and kind of a registered region, copied once; in the heap unless the kind is
 /// [`Kind::Adopted`].
-fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usize, Kind), FabricError> {
+pub(super) fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usize, Kind), FabricError> {
     let index = region.index as usize;
     if index >= layout::SLOTS || region.generation.is_multiple_of(2) {
         return Err(FabricError::NoSuchRegion { rank, region });
@@ -136,6 +141,7 @@ fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usiz
         0 => Some(Kind::Heap),
         1 => Some(Kind::Staged),
         2 => Some(Kind::Adopted),
+        3 => Some(Kind::Queue),
         _ => None,
     };
     // Acquire: pairs with the fence in `register`.
