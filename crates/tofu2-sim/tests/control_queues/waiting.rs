@@ -80,3 +80,16 @@ fn a_task_of_the_same_rank_ends_a_wait() {
         }
     });
 }
+
+#[test]
+fn queues_and_their_futures_may_move_between_threads() {
+    fn assert_send<T: Send>(_: &T) {}
+    fn assert_sync<T: Sync>(_: &T) {}
+    alone(|stage| {
+        assert_send(&stage.session);
+        assert_sync(&stage.session);
+        assert_send(&stage.session.next_notice(Deps::All));
+        assert_send(&stage.session.next_completion(Deps::All));
+        assert_send(&stage.session.post(Command::Nop.into(), Deps::All));
+    });
+}

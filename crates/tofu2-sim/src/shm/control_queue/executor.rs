@@ -22,6 +22,7 @@ use rdma_fabric::{
     Rank,
     control_queue::{Posting, QueueError, QueueId},
 };
+use std::collections::VecDeque;
 
 /// Commands of a queue before the others get their turn.
 const TURN: u32 = 16;
@@ -45,37 +46,38 @@ pub(in super::super) struct Executor<'a> {
 /// Queues that were released and not yet looked at, and how much work is left.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// The first `len` of them, oldest first.
-    queues: [Option<QueueId>; Work::MOST],
-    len: usize,
+    /// The oldest of them: mostly there is one at most, and then nothing is allocated.
+    first: Option<QueueId>,
+    /// The others, oldest first; empty if there is no first.
+    others: VecDeque<QueueId>,
     budget: u64,
 }
 
 impl Work {
-    const MOST: usize = 16;
+    /// Queues on the list at most.
+    const MOST: usize = 256;
 
     #[inline]
     pub(super) fn new() -> Self {
-        Work { queues: [None; Self::MOST], len: 0, budget: BUDGET }
+        Work { first: None, others: VecDeque::new(), budget: BUDGET }
     }
 
     /// Put a queue at the end, unless it is there. Whether there was room.
+    #[inline]
     fn push(&mut self, id: QueueId) -> bool {
-        if self.queues[..self.len].contains(&Some(id)) {
-            return true;
+        match self.first {
+            None => self.first = Some(id),
+            Some(first) if first == id || self.others.contains(&id) => {}
+            Some(_) if self.others.len() == Self::MOST => return false,
+            Some(_) => self.others.push_back(id),
         }
-        if let Some(free) = self.queues.get_mut(self.len) {
-            *free = Some(id);
-            self.len += 1;
-            return true;
-        }
-        false
+        true
     }
 
+    #[inline]
     fn pop(&mut self) -> Option<QueueId> {
-        let first = self.queues[..self.len].first().copied().flatten()?;
-        self.queues.copy_within(1..self.len, 0);
-        self.len -= 1;
+        let first = self.first.take()?;
+        self.first = self.others.pop_front();
         Some(first)
     }
 
@@ -113,7 +115,7 @@ impl<'a> Executor<'a> {
     /// Work the list off.
     #[inline]
     pub(super) fn finish(&self, work: Work) {
-        if work.len != 0 {
+        if work.first.is_some() {
             self.work_off(work);
         }
     }

@@ -166,7 +166,17 @@ impl<W: Word> Ring<'_, W> {
     /// Fill in and hand over a claimed record.
     #[inline]
     pub(super) fn publish(&self, claim: Claim, notice: &MrqNotice) {
-        let words = encode(notice);
+        self.publish_words(claim, encode(notice));
+    }
+
+    /// The same for the notice of a command that went well.
+    #[inline]
+    pub(super) fn publish_good(&self, claim: Claim, kind: MrqKind, edata: u8, peer: QueueId, remote: Stadd) {
+        self.publish_words(claim, [kind as u64 | u64::from(edata) << 8, peer.to_bits(), 0, 0, remote.to_bits(), 0, 0]);
+    }
+
+    #[inline]
+    fn publish_words(&self, claim: Claim, words: [u64; RECORD - 1]) {
         self.record(claim.position)[1..].iter().zip(words).for_each(|(word, value)| word.store(value, Relaxed));
         self.hand_over(claim, READY);
     }

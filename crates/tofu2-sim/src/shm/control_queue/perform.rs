@@ -361,16 +361,7 @@ impl<'a> Executor<'a> {
     #[inline]
     fn tell_target(&self, target: &View<'_>, claim: Option<mrq::Claim>, from: QueueId, posting: &Posting, told: Told) {
         let Some(claim) = claim else { return };
-        let notice = MrqNotice {
-            kind: told.remote,
-            peer: from,
-            edata: posting.edata,
-            value: 0,
-            local: Stadd::from_bits(0),
-            remote: told.at,
-            status: Ok(()),
-        };
-        target.mrq().publish(claim, &notice);
+        target.mrq().publish_good(claim, told.remote, posting.edata, from, told.at);
         target.segment.ring_for_notice();
     }
 

@@ -46,7 +46,7 @@ impl Poster {
         &mut self,
         queue: &View<'_>,
         executor: &Executor<'_>,
-        posting: Posting,
+        posting: &Posting,
         turn: Option<u64>,
         work: &mut Work,
     ) -> Result<(), Refused<()>> {
@@ -69,7 +69,7 @@ impl Poster {
         &mut self,
         queue: &View<'_>,
         executor: &Executor<'_>,
-        posting: Posting,
+        posting: &Posting,
         work: &mut Work,
     ) -> Result<(), Refused<()>> {
         let slots = posting.command.slots();
@@ -78,24 +78,24 @@ impl Poster {
         }
         self.write += slots;
         if posting.delay_start {
-            self.delayed.push_back(posting);
+            self.delayed.push_back(*posting);
             self.delayed_slots += slots;
             return Ok(());
         }
         while let Some(earlier) = self.delayed.pop_front() {
             self.delayed_slots -= earlier.command.slots();
-            self.execute(queue, executor, earlier, work);
+            self.execute(queue, executor, &earlier, work);
         }
         self.execute(queue, executor, posting, work);
         Ok(())
     }
 
     #[inline]
-    fn execute(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: Posting, work: &mut Work) {
+    fn execute(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut Work) {
         if posting.command.commands() == 1 {
-            return self.execute_one(queue, executor, &posting, work);
+            return self.execute_one(queue, executor, posting, work);
         }
-        each_block(posting).for_each(|one| self.execute_one(queue, executor, &one, work));
+        each_block(*posting).for_each(|one| self.execute_one(queue, executor, &one, work));
     }
 
     #[inline]
@@ -113,7 +113,7 @@ impl Poster {
     fn queue_up(
         &mut self,
         queue: &View<'_>,
-        posting: Posting,
+        posting: &Posting,
         executor: &Executor<'_>,
         work: &mut Work,
     ) -> Result<(), Refused<()>> {
@@ -127,7 +127,7 @@ impl Poster {
         if self.write + slots - self.fetched_at > u64::from(depth) {
             self.fetch(queue).map_err(failed)?;
         }
-        for one in each_block(posting) {
+        for one in each_block(*posting) {
             let descriptor = descriptor::encode(&one);
             if one.tcq_notice {
                 self.tags.push_back((self.write, one.tag));

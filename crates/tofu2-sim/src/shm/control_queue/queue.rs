@@ -163,7 +163,7 @@ impl Queue {
         let (queue, executor) = (self.view()?, self.executor());
         let mut work = Work::new();
         let mut poster = self.poster();
-        let posted = poster.post(&queue, &executor, posting, Some(place), &mut work);
+        let posted = poster.post(&queue, &executor, &posting, Some(place), &mut work);
         let stuck = matches!(posted, Err(Refused::Full(()))) && poster.is_stuck(&queue);
         drop(poster);
         executor.finish(work);
@@ -330,7 +330,7 @@ impl ControlQueue for Queue {
         let queue = self.view().map_err(failed)?;
         let executor = self.executor();
         let mut work = Work::new();
-        let posted = self.poster().post(&queue, &executor, posting, None, &mut work);
+        let posted = self.poster().post(&queue, &executor, &posting, None, &mut work);
         executor.finish(work);
         posted
     }

@@ -8,14 +8,14 @@ use super::words::View;
 use crate::control_queue::stadd;
 use crate::shm::{
     mapping::{Mapping, Piece},
-    regions::{self, Kind},
+    regions::{self, Kind, Wrong},
 };
 use core::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
 use rdma_fabric::{
-    FabricError, RegionKey,
+    RegionKey,
     control_queue::{QueueError, Stadd},
 };
 
@@ -32,7 +32,7 @@ pub(super) struct Tagged {
 }
 
 /// What is registered under the tag of `at` on `queue`.
-#[inline]
+#[inline(always)]
 pub(super) fn look_up(queue: &View<'_>, at: Stadd) -> Result<Tagged, QueueError> {
     let none = QueueError::NoSuchTag { queue: queue.id, stadd: at };
     let (tag, key) = queue.tag(stadd::place(at.tag()).ok_or(none)?);
@@ -56,7 +56,7 @@ pub(super) fn look_up(queue: &View<'_>, at: Stadd) -> Result<Tagged, QueueError>
 /// # Errors
 /// [`QueueError::NoSuchTag`], [`QueueError::Stale`], [`QueueError::OutOfBounds`], [`QueueError::Misaligned`],
 /// [`QueueError::ReadOnly`], [`QueueError::Corrupt`].
-#[inline]
+#[inline(always)]
 pub(super) fn resolve<'a>(
     queue: &View<'a>,
     at: Stadd,
@@ -66,10 +66,10 @@ pub(super) fn resolve<'a>(
 ) -> Result<(Piece<&'a Mapping>, RegionKey), QueueError> {
     let (id, segment): (_, &'a Mapping) = (queue.id, queue.segment);
     let Tagged { key, read_only } = look_up(queue, at)?;
-    let (offset, registered) = match regions::entry(segment, id.rank(), key) {
+    let (offset, registered) = match regions::copy(segment, key) {
         Ok((offset, len, Kind::Heap)) => (offset, len),
-        Err(FabricError::StaleRegion { .. }) => return Err(QueueError::Stale { queue: id, stadd: at }),
-        Err(FabricError::NoSuchRegion { .. }) => return Err(queue.corrupt("the table of tags")),
+        Err(Wrong::Stale) => return Err(QueueError::Stale { queue: id, stadd: at }),
+        Err(Wrong::Unknown) => return Err(queue.corrupt("the table of tags")),
         _ => return Err(queue.corrupt("the region table")),
     };
     let ahead = stadd::range(id, at, len, registered as u64)?;

@@ -11,14 +11,19 @@
 
 use super::{claim, mrq};
 use crate::control_queue::{descriptor::SLOT, stadd, status::Status};
-use crate::shm::{job::Job, layout, mapping::Mapping, regions, regions::Kind};
+use crate::shm::{
+    job::Job,
+    layout,
+    mapping::Mapping,
+    regions::{self, Kind, Wrong},
+};
 use core::sync::atomic::{
     AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
     compiler_fence,
 };
 use rdma_fabric::{
-    FabricError, Rank, RegionKey,
+    Rank, RegionKey,
     control_queue::{QueueError, QueueId, QueueMode},
 };
 
@@ -210,10 +215,10 @@ impl<'a> View<'a> {
         what: &'static str,
     ) -> Result<&'a [AtomicU64], QueueError> {
         let corrupt = QueueError::Corrupt { queue: id, what };
-        match regions::entry(segment, id.rank(), key) {
+        match regions::copy(segment, key) {
             Ok((offset, len, Kind::Queue)) => segment.queue_words(offset, len).ok_or(corrupt),
             // It is being closed.
-            Err(FabricError::StaleRegion { .. }) => Err(QueueError::NotOpen { queue: id }),
+            Err(Wrong::Stale) => Err(QueueError::NotOpen { queue: id }),
             _ => Err(corrupt),
         }
     }

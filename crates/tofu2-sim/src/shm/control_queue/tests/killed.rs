@@ -5,6 +5,7 @@ use super::{
     *,
 };
 use crate::shm::{JOB_VARIABLE, Launcher, run_rank_with};
+use rdma_fabric::Region as _;
 use rustix::process::{Signal, getpid, kill_process};
 use std::{
     env, fs,
@@ -68,7 +69,15 @@ async fn play(fabric: Endpoint, label: Label) {
         TARGET => part.queue.try_post(Posting::new(Command::Nop).tcq(3)).unwrap(),
         _ => {}
     }
+    let passed = fabric.alloc_symmetric(8).await.unwrap();
     world.barrier().await.unwrap();
+    if fabric.rank() == DIES {
+        // The others must not be in the barrier any more.
+        let word = passed.word::<u64>(&fabric, 0).unwrap();
+        fabric.wait_until(&word, Deps::All, |passed| passed == 2).await.unwrap();
+    } else {
+        fabric.fetch_add(&fabric.remote_word::<u64>(passed.at(DIES, 0)).unwrap(), 1).await.unwrap();
+    }
     let start = Instant::now();
     match fabric.rank() {
         DIES => part.advance(label, || kill_process(getpid(), Signal::KILL).unwrap()),
