@@ -2,6 +2,7 @@
 
 use super::{
     control::State,
+    control_queue::{Executor, OwnQueues, Progress},
     detached, detour,
     doorbell::Watch,
     executor::Wish,
@@ -23,7 +24,11 @@ use super::{
 use core::{
     fmt,
     future::{Future, ready},
-    sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst, fence},
+    sync::atomic::{
+        AtomicU32, AtomicU64,
+        Ordering::{Relaxed, SeqCst},
+        fence,
+    },
     time::Duration,
 };
 use rdma_fabric::{
@@ -57,7 +62,12 @@ struct Inner {
     /// Which barrier gates the rank has.
     gates: Mutex<OwnGates>,
     /// Which of the segment's announcements are in use, a bit each.
-    inside: AtomicU32,
+    inside: Arc<AtomicU32>,
+    queues: Arc<OwnQueues>,
+    /// Changes of ranks' states when the rank last looked after its session queues.
+    served: AtomicU64,
+    /// The thread that looks after them, if the job has such.
+    _progress: Option<Progress>,
     /// Tasks of foreign executors that wait.
     wakers: Wakers,
 }
@@ -84,13 +94,21 @@ impl Endpoint {
         let own = Mutex::new(Own::new(segment.heap_len(), pages));
         job.publish(rank, State::Running);
         let wakers = Wakers::new(rank.to_string(), segment.clone());
+        let (inside, queues) = (Arc::<AtomicU32>::default(), Arc::<OwnQueues>::default());
+        let progress = job
+            .queues
+            .progress_thread
+            .then(|| Progress::start(job.clone(), rank, segment.clone(), inside.clone(), queues.clone()));
         Ok(Endpoint(Arc::new(Inner {
             rank,
             job,
             segment,
             own,
             gates: Mutex::default(),
-            inside: AtomicU32::new(0),
+            inside,
+            queues,
+            served: AtomicU64::new(0),
+            _progress: progress.transpose()?,
             wakers,
         })))
     }
@@ -119,6 +137,27 @@ impl Endpoint {
 
     pub(super) fn wakers(&self) -> &Wakers {
         &self.0.wakers
+    }
+
+    pub(super) fn queues(&self) -> &OwnQueues {
+        &self.0.queues
+    }
+
+    /// This rank as one that executes commands of control queues.
+    #[inline]
+    pub(super) fn executor(&self) -> Executor<'_> {
+        let Inner { job, rank, segment, inside, .. } = &*self.0;
+        Executor { job, me: *rank, segment, taken: inside }
+    }
+
+    /// Execute what was handed over to this rank, and what a rank that has died should have executed.
+    pub(super) fn serve_queues(&self) {
+        let changes = self.job().control.changes();
+        let changed = self.0.served.load(Relaxed) != changes;
+        if changed {
+            self.0.served.store(changes, Relaxed);
+        }
+        self.queues().serve(&self.executor(), changed);
     }
 
     /// How a wait of this rank wants to be polled again.
@@ -735,17 +774,5 @@ pub(super) fn bits<W, V>(amo: Amo<W>, f: impl Fn(W) -> V) -> Amo<V> {
         Amo::Or(v) => Amo::Or(f(v)),
         Amo::And(v) => Amo::And(f(v)),
         Amo::Xor(v) => Amo::Xor(f(v)),
-    }
-}
-
-impl rdma_fabric::SessionFabric for Endpoint {
-    type Queue = rdma_fabric::control_queue::NoQueue<Self>;
-
-    fn queue_limits(&self) -> rdma_fabric::control_queue::QueueLimits {
-        rdma_fabric::control_queue::QueueLimits::NONE
-    }
-
-    fn open_queue(&self, _: rdma_fabric::control_queue::QueueSpec) -> Result<Self::Queue> {
-        Err(FabricError::Unsupported { feature: "control queues" })
     }
 }

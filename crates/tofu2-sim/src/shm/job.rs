@@ -2,6 +2,7 @@
 
 use super::{
     control::{Control, Plan, State},
+    control_queue::QueueOptions,
     doorbell,
     existing::Adopted,
     inside::{self, Id},
@@ -37,6 +38,8 @@ pub(super) struct Job {
     start: Instant,
     /// More ranks than CPUs.
     pub(super) crowded: bool,
+    /// What its control queues are like.
+    pub(super) queues: QueueOptions,
     /// Buffers that existed before and that this process registered, by rank and place in the region table.
     adopted: Mutex<HashMap<(Rank, u32), Arc<Adopted>>>,
     /// How the ranks' processes reach each other's own memory; `None` where ranks are threads, and in a launcher.
@@ -46,9 +49,16 @@ pub(super) struct Job {
 
 impl Job {
     /// A job whose ranks are threads of this process.
+    #[cfg(test)]
     pub(super) fn of_threads(plan: Plan) -> Result<Arc<Self>, FabricError> {
+        Self::of_threads_with(plan, QueueOptions::default())
+    }
+
+    /// The same, with such control queues.
+    pub(super) fn of_threads_with(plan: Plan, queues: QueueOptions) -> Result<Arc<Self>, FabricError> {
         let bytes = plan.control_bytes();
         let control = Control::create(Mapping::in_process(bytes, bytes)?, &plan);
+        control.word(layout::QUEUE_OPTIONS).store(queues.to_bits()?, Relaxed);
         let segments = (0..plan.ranks)
             .map(|_| Mapping::in_process(plan.segment_bytes(), layout::HEAP))
             .collect::<Result<Box<[_]>, _>>()?;
@@ -61,12 +71,14 @@ impl Job {
             control.word(layout::NO_HEAVY_BARRIER).store(1, Relaxed);
         }
         let crowded = control.word(layout::CROWDED).load(Relaxed) != 0;
+        let queues = QueueOptions::from_bits(control.word(layout::QUEUE_OPTIONS).load(Relaxed));
         Job {
             control,
             plan,
             segments,
             start,
             crowded,
+            queues,
             adopted: Mutex::default(),
             #[cfg(target_os = "linux")]
             peers: None,

@@ -1,7 +1,7 @@
 //! Jobs whose ranks are processes, as users see them.
 
-use super::{endpoint::Endpoint, placement::Bind, threads::DEFAULT_SEGMENT_BYTES};
-use crate::JobError;
+use super::{control_queue::QueueOptions, endpoint::Endpoint, placement::Bind, threads::DEFAULT_SEGMENT_BYTES};
+use crate::{JobError, QueueMachine};
 use core::time::Duration;
 use rdma_fabric::FabricError;
 use std::ffi::OsString;
@@ -25,6 +25,7 @@ pub struct Launcher {
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) command: Option<(OsString, Vec<OsString>)>,
     pub(super) bind: Bind,
+    pub(super) queues: QueueOptions,
 }
 
 impl Launcher {
@@ -39,6 +40,7 @@ impl Launcher {
             environment: Vec::new(),
             command: None,
             bind: Bind::None,
+            queues: QueueOptions::default(),
         }
     }
 
@@ -92,6 +94,29 @@ impl Launcher {
     #[must_use]
     pub fn bind(mut self, bind: Bind) -> Self {
         self.bind = bind;
+        self
+    }
+
+    /// Which machine's control queues each node has, [`QueueMachine::TOFU2`] unless told otherwise.
+    #[must_use]
+    pub fn queue_machine(mut self, machine: QueueMachine) -> Self {
+        self.queues.machine = machine;
+        self
+    }
+
+    /// Whether an address on one control queue means the same on the rank's other queues, which no Tofu2 can do: their steering
+    /// tags are one table.
+    #[must_use]
+    pub fn shared_address_space(mut self, shared: bool) -> Self {
+        self.queues.shared_address_space = shared;
+        self
+    }
+
+    /// Whether each rank has a thread that executes what others have begun and left to it, while the rank itself computes
+    /// without a call. It sleeps otherwise.
+    #[must_use]
+    pub fn progress_thread(mut self, progress: bool) -> Self {
+        self.queues.progress_thread = progress;
         self
     }
 

@@ -1,7 +1,7 @@
 //! Where things stand in a rank's segment and in the job's control block.
 //!
 //! ```text
-//! segment: | header | region table | notice ring | gates | heap: symmetric → … ← local |
+//! segment: | header | region table | notice ring | gates | directory of queues | heap: symmetric → … ← local |
 //! control: | job | one card per rank |
 //! ```
 //! *Protocol words* (all but the heap) are atomics and nothing else; the heap is reached through
@@ -71,8 +71,20 @@ pub(super) const GATE_RECORDS: usize = (RING_CLAIMS + RING_CAPACITY * 8).next_mu
 /// Behind the last record.
 const GATES_END: usize = GATE_RECORDS + (GATES + START_GATES) * GATE_RECORD;
 
+/// `u64`, not 0 if control queues of the rank wait for somebody to execute what was released; any rank writes it.
+pub(super) const QUEUES_PENDING: usize = 4 * CACHE_LINE;
+/// First word of the directory of control queues: the region key of the queue's words, or 0.
+pub(super) const QUEUES: usize = GATES_END;
+/// RDMA engines that a directory has room for.
+pub(super) const QUEUE_ENGINES: usize = 8;
+/// Control queues of an engine that a directory has room for.
+pub(super) const QUEUE_NUMBERS: usize = 16;
+/// Queues that share a control queue, for which a directory has room.
+pub(super) const QUEUE_CONTEXTS: usize = 8;
+/// First word of the node's control queues, in the segment of its first rank: which rank has each.
+pub(super) const NODE_QUEUES: usize = QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * QUEUE_CONTEXTS * 8;
 /// First byte of the heap.
-pub(super) const HEAP: usize = GATES_END.next_multiple_of(PAGE);
+pub(super) const HEAP: usize = (NODE_QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * 8).next_multiple_of(PAGE);
 
 /// `u64`, [`MAGIC_VALUE`].
 pub(super) const MAGIC: usize = 0;
@@ -96,6 +108,8 @@ pub(super) const FIRST_LOST: usize = CACHE_LINE + 8;
 pub(super) const ENDED: usize = CACHE_LINE + 16;
 /// `u64`, number of arrivals at phases of symmetric allocations; only a hint whom to wake.
 pub(super) const ARRIVALS: usize = 2 * CACHE_LINE;
+/// `u64`, what the job's control queues are like ([`super::control_queue::QueueOptions`]); never changes.
+pub(super) const QUEUE_OPTIONS: usize = ARRIVALS + 8;
 /// First card.
 pub(super) const CARDS: usize = 3 * CACHE_LINE;
 
@@ -165,12 +179,16 @@ const _: () = in_order([
     (RING_TAIL, 8),
     (RING_SEEN, 8),
     (INSIDE, 8 * ANNOUNCEMENTS),
+    (QUEUES_PENDING, 8),
     (TABLE, SLOTS * ENTRY),
     (RING, RING_BYTES),
     (RING_CLAIMS, 8 * RING_CAPACITY),
+    (GATE_RECORDS, (GATES + START_GATES) * GATE_RECORD),
+    (QUEUES, QUEUE_ENGINES * QUEUE_NUMBERS * QUEUE_CONTEXTS * 8),
+    (NODE_QUEUES, QUEUE_ENGINES * QUEUE_NUMBERS * 8),
     (HEAP, 0),
 ]);
-const _: () = on_own_lines([LOST, RING_HEAD, RING_TAIL, INSIDE, TABLE, RING, RING_CLAIMS, HEAP]);
+const _: () = on_own_lines([LOST, RING_HEAD, RING_TAIL, INSIDE, QUEUES_PENDING, TABLE, RING, RING_CLAIMS, HEAP]);
 const _: () = assert!(RING_SEEN / CACHE_LINE == RING_TAIL / CACHE_LINE && SYMMETRIC_SLOTS < SLOTS);
 const _: () = assert!(CACHE_LINE.is_multiple_of(ENTRY) && CACHE_LINE.is_multiple_of(RING_SLOT));
 const _: () = assert!(RING_CAPACITY.is_power_of_two() && HEAP.is_multiple_of(PAGE) && PAGE.is_multiple_of(CACHE_LINE));

@@ -21,6 +21,7 @@ use super::{
     regions::CONDEMNED,
 };
 use core::{
+    ops::Deref,
     ptr::NonNull,
     sync::atomic::{
         AtomicU32, AtomicU64,
@@ -213,7 +214,7 @@ impl Mapping {
     /// rung for, and every access is refused.
     pub(super) fn stand_in(self: &Arc<Self>, at: usize) -> Piece {
         let word = NonNull::from(self.word(at));
-        Piece::new(self, word.cast(), 8, word, NEVER)
+        Piece::new(self.clone(), self.base, word.cast(), 8, word, NEVER)
     }
 
     /// A piece of memory outside the segment, valid as long as the protocol word at `generation_at` holds `generation`.
@@ -229,7 +230,7 @@ impl Mapping {
         generation: u32,
     ) -> Piece {
         let word = NonNull::from(self.word(generation_at));
-        Piece::new(self, start, len, word, generation.into())
+        Piece::new(self.clone(), self.base, start, len, word, generation.into())
     }
 
     /// The piece of `len` bytes at `offset` of the heap, valid as long as the protocol word at `generation_at` holds
@@ -245,7 +246,39 @@ impl Mapping {
         // SAFETY: inside the mapping, by the check.
         let start = unsafe { self.base.add(self.heap_at + offset) };
         let word = NonNull::from(self.word(generation_at));
-        Some(Piece::new(self, start, len, word, generation.into()))
+        Some(Piece::new(self.clone(), self.base, start, len, word, generation.into()))
+    }
+
+    /// [`Mapping::piece`] for as long as the borrow.
+    #[inline]
+    pub(super) fn borrowed_piece(
+        &self,
+        offset: usize,
+        len: usize,
+        generation_at: usize,
+        generation: u64,
+    ) -> Option<Piece<&Mapping>> {
+        offset.checked_add(len).filter(|&end| end <= self.heap_len())?;
+        // SAFETY: inside the mapping, by the check.
+        let start = unsafe { self.base.add(self.heap_at + offset) };
+        let word = NonNull::from(self.word(generation_at));
+        Some(Piece::new(self, self.base, start, len, word, generation))
+    }
+
+    /// Bytes of the heap that hold a control queue: protocol words, while the queue has them. `None` if they are not
+    /// inside, or no words.
+    ///
+    /// No region key leads to a queue's bytes ([`super::regions`]), so they are accessed as these words only, from when the
+    /// queue is opened until their time in [`super::limbo`] is over; before and afterwards through [`access`]. A word may hold
+    /// anything: whoever reads one checks it.
+    #[inline]
+    pub(super) fn queue_words(&self, offset: usize, len: usize) -> Option<&[AtomicU64]> {
+        let whole = offset.is_multiple_of(8) && len.is_multiple_of(8);
+        offset.checked_add(len).filter(|&end| whole && end <= self.heap_len())?;
+        // SAFETY: inside the mapping, by the check, and aligned, since `heap_at` and `offset` are multiples of 8 and the
+        // base is; atomics of this width may be accessed by anybody at any time, and `access` is either the same atomics or
+        // assembly, which the compiler takes as an access like any other thread's.
+        Some(unsafe { core::slice::from_raw_parts(self.base.as_ptr().add(self.heap_at + offset).cast(), len / 8) })
     }
 }
 
@@ -318,7 +351,9 @@ static UNFIT: AtomicU64 = AtomicU64::new(NEVER - 1);
 /// ([`super::regions::condemn`]), or length or alignment are not those asked for. The last two are known when the piece is made:
 /// an access to an 8-byte word is one comparison.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
+///
+/// `M` keeps the mapping: an owner, or a borrow for what is over at once.
+pub(super) struct Piece<M = Arc<Mapping>> {
     /// `len` bytes of the heap of `mapping`, or those that [`Mapping::outside`] was told of.
     start: NonNull<u8>,
     /// `word` if the piece is one aligned 8-byte word, else [`UNFIT`].
@@ -331,7 +366,7 @@ pub(super) struct Piece {
     /// The protocol word of `mapping` that must hold `generation`.
     word: NonNull<AtomicU64>,
     /// Keeps the memory.
-    mapping: Arc<Mapping>,
+    mapping: M,
 }
 
 // SAFETY: the pointers lead into `mapping`, which is `Send` and `Sync` and lives as long as the piece, and to a static.
@@ -340,10 +375,23 @@ unsafe impl Send for Piece {}
 unsafe impl Sync for Piece {}
 
 impl Piece {
-    fn new(mapping: &Arc<Mapping>, start: NonNull<u8>, len: usize, word: NonNull<AtomicU64>, generation: u64) -> Self {
+    pub(super) fn mapping(&self) -> &Arc<Mapping> {
+        &self.mapping
+    }
+}
+
+impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
+    fn new(
+        mapping: M,
+        base: NonNull<u8>,
+        start: NonNull<u8>,
+        len: usize,
+        word: NonNull<AtomicU64>,
+        generation: u64,
+    ) -> Self {
         let fit = len == 8 && start.addr().get().is_multiple_of(8);
         let word8 = if fit { word } else { NonNull::from(&UNFIT) };
-        Piece { start, word8, generation, base: mapping.base, len, word, mapping: mapping.clone() }
+        Piece { start, word8, generation, base, len, word, mapping }
     }
 
     #[inline(always)]
@@ -351,16 +399,12 @@ impl Piece {
         self.len
     }
 
-    pub(super) fn mapping(&self) -> &Arc<Mapping> {
-        &self.mapping
-    }
-
     /// The `len` bytes from `offset` on.
-    pub(super) fn part(&self, offset: usize, len: usize) -> Option<Piece> {
+    pub(super) fn part(&self, offset: usize, len: usize) -> Option<Self> {
         offset.checked_add(len).filter(|&end| end <= self.len)?;
         // SAFETY: inside the piece, by the check.
         let start = unsafe { self.start.add(offset) };
-        Some(Piece::new(&self.mapping, start, len, self.word, self.generation))
+        Some(Piece::new(self.mapping.clone(), self.base, start, len, self.word, self.generation))
     }
 
     /// Whether the segment's rank is lost.
@@ -489,7 +533,7 @@ impl Piece {
     /// Fill the piece from another one, which must be as long. `None` may be the fault of either. The caller
     /// rings afterwards.
     #[inline(always)]
-    pub(super) fn copy_from(&self, from: &Piece) -> Option<()> {
+    pub(super) fn copy_from<N: Clone + Deref<Target = Mapping>>(&self, from: &Piece<N>) -> Option<()> {
         if self.objection(from.len) | from.objection(from.len) != 0 {
             return None;
         }

@@ -20,6 +20,7 @@
 
 mod access;
 mod control;
+mod control_queue;
 mod detached;
 mod detour;
 mod doorbell;
@@ -50,6 +51,7 @@ mod threads;
 mod waiting;
 mod wakers;
 
+pub use control_queue::Queue;
 pub use endpoint::Endpoint;
 pub use executor::block_on;
 pub use existing::existing_of_processes;

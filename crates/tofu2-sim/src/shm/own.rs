@@ -129,6 +129,14 @@ impl Own {
         self.limbo.keep(Id::new(me, taken.key), taken.extent);
     }
 
+    /// Let nobody in any more, and never use the extent again: somebody may stay inside for ever.
+    pub(super) fn leak(&mut self, segment: &Mapping, taken: &Taken) {
+        let index = taken.key.index as usize;
+        if regions::deregister(segment, index) {
+            self.give_index(index);
+        }
+    }
+
     /// Take apart what nobody is inside of.
     pub(super) fn dismantle(&mut self, segment: &Mapping, held: Held) -> Option<OwnedMemory> {
         let Dismantled { memory, index, extent } = held.dismantle(segment);
@@ -218,6 +226,11 @@ impl Region {
 
     pub(super) fn existing(endpoint: Endpoint, held: Held) -> Self {
         Region { endpoint, key: held.key(), len: held.len(), what: What::Existing(Some(held)) }
+    }
+
+    /// The rank whose memory it is.
+    pub(super) fn owner(&self) -> Rank {
+        self.endpoint.me()
     }
 
     /// Let no new operation into memory that existed before. Whether it is such memory.

@@ -58,6 +58,8 @@ pub(super) enum Kind {
     Staged = 1,
     /// Memory which existed before, outside the heap; the entry tells its length only.
     Adopted = 2,
+    /// The words of a control queue in the heap. To keys of peers there is no such region.
+    Queue = 3,
 }
 
 /// The key that the next registration in the free entry `index` will have.
@@ -121,6 +123,9 @@ pub(super) fn resolve(
 ) -> Result<Resolved, FabricError> {
     let RemoteAddr { rank, region, .. } = addr;
     let (region_offset, region_len, kind) = entry(target, rank, region)?;
+    if kind == Kind::Queue {
+        return Err(FabricError::NoSuchRegion { rank, region });
+    }
     let out_of_bounds = || FabricError::OutOfBounds {
         rank,
         region,
@@ -146,10 +151,42 @@ pub(super) fn resolve(
 
 /// Offset in the heap, length and kind of a registered region, copied once; in the heap unless the kind is
 /// [`Kind::Adopted`].
-fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usize, Kind), FabricError> {
+#[inline]
+pub(super) fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usize, Kind), FabricError> {
+    match copy(target, region) {
+        Ok(entry) => Ok(entry),
+        Err(wrong) => Err(wrong.error(rank, region)),
+    }
+}
+
+/// What is wrong with a key or its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// Never registered.
+    Unknown,
+    /// Not registered any more.
+    Stale,
+    /// Damaged.
+    Corrupt,
+}
+
+impl Wrong {
+    #[cold]
+    fn error(self, rank: Rank, region: RegionKey) -> FabricError {
+        match self {
+            Wrong::Unknown => FabricError::NoSuchRegion { rank, region },
+            Wrong::Stale => FabricError::StaleRegion { rank, region },
+            Wrong::Corrupt => FabricError::Corrupt { rank, what: "an entry of the region table" },
+        }
+    }
+}
+
+/// [`entry`], for who makes another error of what is wrong.
+#[inline]
+pub(super) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize, Kind), Wrong> {
     let index = region.index as usize;
     if index >= layout::SLOTS || region.generation.is_multiple_of(2) {
-        return Err(FabricError::NoSuchRegion { rank, region });
+        return Err(Wrong::Unknown);
     }
     // Acquire: pairs with the release in `register`.
     let now = field(target, index, 0).load(Acquire) & !CONDEMNED;
@@ -158,6 +195,7 @@ fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usiz
         0 => Some(Kind::Heap),
         1 => Some(Kind::Staged),
         2 => Some(Kind::Adopted),
+        3 => Some(Kind::Queue),
         _ => None,
     };
     // Acquire: pairs with the fence in `register`.
@@ -165,19 +203,17 @@ fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usiz
     let after = field(target, index, 0).load(Relaxed) & !CONDEMNED;
     let wanted = u64::from(region.generation);
     if now < wanted {
-        return Err(FabricError::NoSuchRegion { rank, region });
+        return Err(Wrong::Unknown);
     }
     if now > wanted || after != now {
-        return Err(FabricError::StaleRegion { rank, region });
+        return Err(Wrong::Stale);
     }
     let inside = |&(offset, len, kind): &(usize, usize, Kind)| {
         let end = offset.checked_add(len);
         kind == Kind::Adopted || (offset % GRAIN == 0 && end.is_some_and(|end| end <= target.heap_len()))
     };
     let number = |field: u64| usize::try_from(field).ok();
-    (|| Some((number(offset)?, number(len)?, kind?)))()
-        .filter(inside)
-        .ok_or(FabricError::Corrupt { rank, what: "an entry of the region table" })
+    (|| Some((number(offset)?, number(len)?, kind?)))().filter(inside).ok_or(Wrong::Corrupt)
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 use super::{
     control::{Plan, State},
+    control_queue::QueueOptions,
     endpoint::Endpoint,
     executor::block_on,
     job::Job,
     own::Pages,
     placement::{self, Bind, affinity},
 };
-use crate::JobError;
+use crate::{JobError, QueueMachine};
 use rdma_fabric::{FabricError, Program, ProgramResult, Rank};
 use std::{
     any::Any,
@@ -39,12 +40,19 @@ pub struct Threads {
     segment_bytes: usize,
     ranks_per_node: Option<usize>,
     bind: Bind,
+    queues: QueueOptions,
 }
 
 impl Threads {
     /// `ranks` ranks with [`DEFAULT_SEGMENT_BYTES`] each, all on node 0.
     pub fn new(ranks: usize) -> Self {
-        Threads { ranks, segment_bytes: DEFAULT_SEGMENT_BYTES, ranks_per_node: None, bind: Bind::None }
+        Threads {
+            ranks,
+            segment_bytes: DEFAULT_SEGMENT_BYTES,
+            ranks_per_node: None,
+            bind: Bind::None,
+            queues: QueueOptions::default(),
+        }
     }
 
     /// Bytes that each rank can register.
@@ -65,6 +73,29 @@ impl Threads {
     #[must_use]
     pub fn bind(mut self, bind: Bind) -> Self {
         self.bind = bind;
+        self
+    }
+
+    /// Which machine's control queues each node has, [`QueueMachine::TOFU2`] unless told otherwise.
+    #[must_use]
+    pub fn queue_machine(mut self, machine: QueueMachine) -> Self {
+        self.queues.machine = machine;
+        self
+    }
+
+    /// Whether an address on one control queue means the same on the rank's other queues, which no Tofu2 can do: their steering
+    /// tags are one table.
+    #[must_use]
+    pub fn shared_address_space(mut self, shared: bool) -> Self {
+        self.queues.shared_address_space = shared;
+        self
+    }
+
+    /// Whether each rank has a thread that executes what others have begun and left to it, while the rank itself computes
+    /// without a call. It sleeps otherwise.
+    #[must_use]
+    pub fn progress_thread(mut self, progress: bool) -> Self {
+        self.queues.progress_thread = progress;
         self
     }
 
@@ -92,7 +123,7 @@ impl Threads {
         };
         let plan = plan.checked()?;
         let bound = placement::of_job(self.bind, self.ranks)?;
-        let job = Job::of_threads(plan)?;
+        let job = Job::of_threads_with(plan, self.queues)?;
         let ranks = || (0..self.ranks as u32).map(Rank::new);
         // All or none: a rank without a thread would be waited for.
         let endpoints = ranks()

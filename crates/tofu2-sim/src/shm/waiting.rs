@@ -219,6 +219,7 @@ impl<'a> Wait<'a> {
         longest: Option<Duration>,
         until: Option<Instant>,
     ) -> bool {
+        self.endpoint.serve_queues();
         let mut wish = self.endpoint.wish(watch, core::mem::take(&mut self.first));
         wish.until = until;
         wish.longest = longest.unwrap_or(wish.longest);

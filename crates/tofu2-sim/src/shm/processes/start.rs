@@ -2,6 +2,7 @@
 
 use super::super::{
     control::{Control, Plan},
+    control_queue::QueueOptions,
     job::Job,
     launcher::{JOB_VARIABLE, Launcher},
     layout,
@@ -17,6 +18,7 @@ use super::{
     supervise::{RankProcess, Supervisor},
 };
 use crate::JobError;
+use core::sync::atomic::Ordering::Relaxed;
 use rdma_fabric::FabricError;
 use rustix::{
     io::Errno,
@@ -54,7 +56,7 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     let bound = placement::of_job(launcher.bind, plan.ranks)?;
     // Before any child exists, so that no signal leaves one behind.
     let signals = Signals::catch()?;
-    let Created { job, files, outboxes } = create(plan)?;
+    let Created { job, files, outboxes } = create(plan, launcher.queues)?;
     let mut supervisor = Supervisor::new(job, signals, launcher.grace);
     let numbers: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
     for (rank, outbox) in outboxes.into_iter().enumerate() {
@@ -124,11 +126,12 @@ struct Created {
     outboxes: Vec<OwnedFd>,
 }
 
-fn create(plan: Plan) -> Result<Created, FabricError> {
+fn create(plan: Plan, queues: QueueOptions) -> Result<Created, FabricError> {
     inherit::will_own_files();
     let (control_bytes, segment_bytes) = (plan.control_bytes(), plan.segment_bytes());
     let control = memory_file::create(&format!("{FILE_PREFIX}control"), control_bytes, control_bytes)?;
     let block = Control::create(Mapping::of_file(&control, control_bytes, control_bytes)?, &plan);
+    block.word(layout::QUEUE_OPTIONS).store(queues.to_bits()?, Relaxed);
     let mut files = vec![control];
     let mut segments = Vec::new();
     for rank in 0..plan.ranks {

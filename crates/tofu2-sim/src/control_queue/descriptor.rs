@@ -1,0 +1,305 @@
+//! Commands as 32-byte slots of a transmit order queue.
+//!
+//! | word | bits | holds |
+//! |---|---|---|
+//! | 0 | 0–39, 40–63 | the target's queue, bytes of the command |
+//! | 1 | all | own address, operand, expected value, or bytes carried |
+//! | 2 | all | the target's address |
+//! | 3 | | kind, flags, edata, SPS and path: see the constants |
+//!
+//! A second slot carries bytes 0 to 31 of a long inline put, or the new value of an 8-byte compare-and-swap. What a command has
+//! no use for is 0. Decoding checks every bit, so that what was not encoded here is refused; so are puts and gets of several
+//! blocks, which are as many descriptors.
+//!
+//! [`Posting::tag`] is not in it: as on the hardware, the poster keeps it.
+
+use rdma_fabric::control_queue::{Armw, Blocks, Command, Inline, Posting, QueueId, Stadd, Width};
+
+/// Words of a slot.
+pub(crate) const SLOT: usize = 4;
+
+/// A descriptor: one slot, and what a second one holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Descriptor {
+    pub(crate) first: [u64; SLOT],
+    pub(crate) second: Option<[u64; SLOT]>,
+}
+
+/// Kind in bits 0 to 7 of word 3: never 0, so that a slot of zeros is no command.
+mod kind {
+    pub(super) const PUT: u64 = 1;
+    pub(super) const INLINE: u64 = 2;
+    pub(super) const INLINE_LONG: u64 = 3;
+    pub(super) const GET: u64 = 4;
+    pub(super) const ARMW: u64 = 5;
+    pub(super) const CSWAP4: u64 = 6;
+    pub(super) const CSWAP8: u64 = 7;
+    pub(super) const NOP: u64 = 8;
+}
+
+const TCQ: u64 = 1 << 8;
+const LOCAL: u64 = 1 << 9;
+const REMOTE: u64 = 1 << 10;
+const STRONG: u64 = 1 << 11;
+const DELAY: u64 = 1 << 12;
+const HAS_PATH: u64 = 1 << 13;
+/// Of an atomic: 8 bytes wide, not 4.
+const WIDE: u64 = 1 << 14;
+/// Number of an atomic's operation: 3 bits from here.
+const OP: u32 = 15;
+/// 4 bits.
+const SPS: u32 = 18;
+const EDATA: u32 = 22;
+const PATH: u32 = 30;
+/// 16 bits.
+const MTU: u32 = 38;
+const GAP: u32 = 54;
+/// Bits from here on are 0.
+const END: u32 = 62;
+/// Where bytes of the command stand in word 0.
+const LEN: u32 = 40;
+
+/// One command of `posting`, which must have one block, an SPS of 4 bits and a length of 24.
+pub(crate) fn encode(posting: &Posting) -> Descriptor {
+    let (kind, more, len, one, at, second) = match posting.command {
+        Command::Put { from, at, len, .. } => (kind::PUT, 0, len, from.to_bits(), at, None),
+        Command::Get { from, at, len, .. } => (kind::GET, 0, len, at.to_bits(), from, None),
+        Command::PutInline { bytes, at, .. } => {
+            let (carried, len) = (words(bytes.as_bytes()), bytes.as_bytes().len() as u32);
+            match bytes.as_bytes().len() {
+                0..=Inline::ONE_SLOT => (kind::INLINE, 0, len, carried[0], at, None),
+                _ => (kind::INLINE_LONG, 0, len, 0, at, Some(carried)),
+            }
+        }
+        Command::Armw { at, width, op, .. } => {
+            let (number, operand) = match op {
+                Armw::Swap(value) => (1, value),
+                Armw::Add(value) => (2, value),
+                Armw::Xor(value) => (3, value),
+                Armw::And(value) => (4, value),
+                Armw::Or(value) => (5, value),
+            };
+            let wide = if width == Width::Eight { WIDE } else { 0 };
+            (kind::ARMW, wide | number << OP, 0, operand, at, None)
+        }
+        Command::CompareSwap { at, width: Width::Four, expected, new, .. } => {
+            (kind::CSWAP4, 0, 0, u64::from(expected as u32) | new << 32, at, None)
+        }
+        Command::CompareSwap { at, width: Width::Eight, expected, new, .. } => {
+            (kind::CSWAP8, 0, 0, expected, at, Some([new, 0, 0, 0]))
+        }
+        Command::Nop => (kind::NOP, 0, 0, 0, Stadd::from_bits(0), None),
+    };
+    let flag = |is: bool, bit: u64| if is { bit } else { 0 };
+    let flags = flag(posting.tcq_notice, TCQ)
+        | flag(posting.local_notice, LOCAL)
+        | flag(posting.remote_notice, REMOTE)
+        | flag(posting.strong_order, STRONG)
+        | flag(posting.delay_start, DELAY)
+        | flag(posting.path.is_some(), HAS_PATH);
+    let numbers = u64::from(posting.sps & 0xf) << SPS
+        | u64::from(posting.edata) << EDATA
+        | u64::from(posting.path.unwrap_or(0)) << PATH
+        | u64::from(posting.mtu) << MTU
+        | u64::from(posting.gap) << GAP;
+    let to = posting.command.target().map_or(0, QueueId::to_bits);
+    let first = [to | u64::from(len) << LEN, one, at.to_bits(), kind | more | flags | numbers];
+    Descriptor { first, second }
+}
+
+/// Whether the command that starts with this slot goes on in the next one; `None` if none starts so.
+pub(crate) fn slots(first: &[u64; SLOT]) -> Option<u64> {
+    match first[3] & 0xff {
+        kind::INLINE_LONG | kind::CSWAP8 => Some(2),
+        kind::PUT..=kind::NOP => Some(1),
+        _ => None,
+    }
+}
+
+/// The inverse of [`encode`], with tag 0. `None` for what no command is encoded to.
+pub(crate) fn decode(descriptor: &Descriptor) -> Option<Posting> {
+    let Descriptor { first: [zero, one, two, three], second } = *descriptor;
+    let to = QueueId::from_bits(zero & ((1 << LEN) - 1))?;
+    let (len, at) = ((zero >> LEN) as u32, Stadd::from_bits(two));
+    let width = if three & WIDE != 0 { Width::Eight } else { Width::Four };
+    let command = match three & 0xff {
+        kind::PUT => Command::put(to, Stadd::from_bits(one), at, len),
+        kind::GET => Command::get(to, at, Stadd::from_bits(one), len),
+        kind::INLINE => Command::PutInline { to, bytes: inline(&[one, 0, 0, 0], len)?, at },
+        kind::INLINE_LONG => Command::PutInline { to, bytes: inline(&second?, len)?, at },
+        kind::ARMW => {
+            let op = match three >> OP & 7 {
+                1 => Armw::Swap(one),
+                2 => Armw::Add(one),
+                3 => Armw::Xor(one),
+                4 => Armw::And(one),
+                5 => Armw::Or(one),
+                _ => return None,
+            };
+            Command::Armw { to, at, width, op }
+        }
+        kind::CSWAP4 => {
+            Command::CompareSwap { to, at, width: Width::Four, expected: one & 0xffff_ffff, new: one >> 32 }
+        }
+        kind::CSWAP8 => Command::CompareSwap { to, at, width: Width::Eight, expected: one, new: second?[0] },
+        kind::NOP => Command::Nop,
+        _ => return None,
+    };
+    let posting = Posting {
+        command,
+        tag: 0,
+        edata: (three >> EDATA) as u8,
+        sps: (three >> SPS) as u8 & 0xf,
+        tcq_notice: three & TCQ != 0,
+        local_notice: three & LOCAL != 0,
+        remote_notice: three & REMOTE != 0,
+        strong_order: three & STRONG != 0,
+        delay_start: three & DELAY != 0,
+        path: (three & HAS_PATH != 0).then_some((three >> PATH) as u8),
+        mtu: (three >> MTU) as u16,
+        gap: (three >> GAP) as u8,
+    };
+    // Every bit that means nothing here would be lost.
+    (three >> END == 0 && encode(&posting) == *descriptor).then_some(posting)
+}
+
+/// The commands that a posting of several blocks is.
+pub(crate) fn each_block(posting: Posting) -> impl Iterator<Item = Posting> {
+    let blocks = match posting.command {
+        Command::Put { blocks, .. } | Command::Get { blocks, .. } => blocks,
+        _ => Blocks::ONE,
+    };
+    (0..u64::from(blocks.count)).map(move |number| {
+        let ahead = number.saturating_mul(blocks.stride);
+        let mut one = posting;
+        if let Command::Put { from, at, blocks, .. } | Command::Get { from, at, blocks, .. } = &mut one.command {
+            (*from, *at, *blocks) = (*from + ahead, *at + ahead, Blocks::ONE);
+        }
+        one
+    })
+}
+
+fn words(bytes: &[u8]) -> [u64; SLOT] {
+    let mut padded = [0; 8 * SLOT];
+    padded[..bytes.len()].copy_from_slice(bytes);
+    bytemuck::cast(padded)
+}
+
+fn inline(words: &[u64; SLOT], len: u32) -> Option<Inline> {
+    let bytes: &[u8] = bytemuck::bytes_of(words);
+    Inline::new(bytes.get(..usize::try_from(len).ok()?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rdma_fabric::Rank;
+
+    fn queue() -> impl Strategy<Value = QueueId> {
+        (0..1u32 << 24, 0..16u8, any::<u8>(), 0..16u8)
+            .prop_map(|(rank, engine, number, context)| QueueId::new(Rank::new(rank), engine, number, context))
+    }
+
+    fn stadd() -> impl Strategy<Value = Stadd> {
+        any::<u64>().prop_map(Stadd::from_bits)
+    }
+
+    fn width() -> impl Strategy<Value = Width> {
+        prop_oneof![Just(Width::Four), Just(Width::Eight)]
+    }
+
+    fn command() -> impl Strategy<Value = Command> {
+        let len = 0..1u32 << 24;
+        prop_oneof![
+            (queue(), stadd(), stadd(), len.clone()).prop_map(|(to, from, at, len)| Command::put(to, from, at, len)),
+            (queue(), stadd(), stadd(), len).prop_map(|(to, from, at, len)| Command::get(to, from, at, len)),
+            (queue(), stadd(), prop::collection::vec(any::<u8>(), 0..=32))
+                .prop_map(|(to, at, bytes)| Command::PutInline { to, bytes: Inline::new(&bytes).unwrap(), at }),
+            (queue(), stadd(), width(), 0..5u8, any::<u64>()).prop_map(|(to, at, width, kind, operand)| {
+                let op = [Armw::Swap, Armw::Add, Armw::Xor, Armw::And, Armw::Or][usize::from(kind)](operand);
+                Command::Armw { to, at, width, op }
+            }),
+            (queue(), stadd(), width(), any::<u64>(), any::<u64>()).prop_map(|(to, at, width, expected, new)| {
+                // Of 4-byte words the low half counts, and only that is carried.
+                let mask = if width == Width::Four { 0xffff_ffff } else { u64::MAX };
+                Command::CompareSwap { to, at, width, expected: expected & mask, new: new & mask }
+            }),
+            Just(Command::Nop),
+        ]
+    }
+
+    fn posting() -> impl Strategy<Value = Posting> {
+        let flags = any::<[bool; 5]>();
+        let numbers = (any::<u8>(), 0..16u8, any::<Option<u8>>(), any::<u16>(), any::<u8>());
+        (command(), flags, numbers).prop_map(|(command, flags, (edata, sps, path, mtu, gap))| {
+            let [tcq_notice, local_notice, remote_notice, strong_order, delay_start] = flags;
+            let (tag, rest) = (0, (path, mtu, gap));
+            let (path, mtu, gap) = rest;
+            Posting {
+                command,
+                tag,
+                edata,
+                sps,
+                tcq_notice,
+                local_notice,
+                remote_notice,
+                strong_order,
+                delay_start,
+                path,
+                mtu,
+                gap,
+            }
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 4000 }))]
+
+        #[test]
+        fn descriptors_come_back(posting in posting()) {
+            let descriptor = encode(&posting);
+            prop_assert_eq!(slots(&descriptor.first), Some(posting.command.slots()));
+            prop_assert_eq!(descriptor.second.is_some(), posting.command.slots() == 2);
+            prop_assert_eq!(decode(&descriptor), Some(posting));
+        }
+
+        /// Whatever is decoded would be encoded to the same bits, with one flipped or all of them drawn.
+        #[test]
+        fn garbage_is_refused_or_harmless(
+            posting in posting(), word in 0..8usize, bit in 0..64u32, drawn in any::<[u64; 8]>(), flip in any::<bool>()
+        ) {
+            let mut descriptor = encode(&posting);
+            if flip {
+                let second = descriptor.second.get_or_insert([0; 4]);
+                if word < 4 { descriptor.first[word] ^= 1 << bit } else { second[word - 4] ^= 1 << bit }
+            } else {
+                descriptor.first.copy_from_slice(&drawn[..4]);
+                descriptor.second = Some([drawn[4], drawn[5], drawn[6], drawn[7]]);
+            }
+            if slots(&descriptor.first) == Some(1) {
+                descriptor.second = None;
+            }
+            if let Some(decoded) = decode(&descriptor) {
+                prop_assert_eq!(encode(&decoded), descriptor);
+            }
+        }
+    }
+
+    #[test]
+    fn a_slot_of_zeros_is_no_command() {
+        assert_eq!(slots(&[0; 4]), None);
+        assert_eq!(decode(&Descriptor { first: [0; 4], second: None }), None);
+    }
+
+    #[test]
+    fn blocks_are_so_many_commands() {
+        let to = QueueId::new(Rank::new(1), 0, 0, 0);
+        let (from, at) = (Stadd::fixed(1), Stadd::fixed(2) + 64);
+        let command = Command::Put { to, from, at, len: 16, blocks: Blocks { count: 3, stride: 100 } };
+        let all: Vec<_> = each_block(Posting::new(command).sps(1).tcq(7)).collect();
+        let one = |ahead| Posting::new(Command::put(to, from + ahead, at + ahead, 16)).sps(1).tcq(7);
+        assert_eq!(all, [one(0), one(100), one(200)]);
+        assert_eq!(each_block(Posting::new(Command::Nop)).count(), 1);
+    }
+}

@@ -1,0 +1,96 @@
+//! How many control queues a node has, and which of them may be what: data, one table per machine.
+
+use rdma_fabric::control_queue::{QueueLimits, QueueMode};
+
+/// A machine's control queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueMachine {
+    /// Its name.
+    pub name: &'static str,
+    /// RDMA engines (TNIs) of a node; 8 at most.
+    pub engines: u8,
+    /// Control queues of each engine that programs may use; 16 at most.
+    pub queues_per_engine: u8,
+    /// Normal queues that may share a control queue; 8 at most.
+    pub contexts: u8,
+    /// Bit `n` says that control queue `n` of each engine may be normal.
+    pub normal: u16,
+    /// The same of [`QueueMode::Exclusive`].
+    pub exclusive: u16,
+    /// The same of [`QueueMode::Session`].
+    pub session: u16,
+    /// The longest put or get that is one command, in bytes; below 2²⁴.
+    pub longest: u32,
+}
+
+impl QueueMachine {
+    /// Tofu2 (FX100): 4 engines with 12 control queues each [Hatanaka et al., §4.1], any of which may be anything. How many
+    /// contexts share a control queue is known of TofuD only, and taken from there.
+    pub const TOFU2: QueueMachine = QueueMachine {
+        name: "Tofu2",
+        engines: 4,
+        queues_per_engine: 12,
+        contexts: 8,
+        normal: 0xfff,
+        exclusive: 0xfff,
+        session: 0xfff,
+        longest: (1 << 24) - 1,
+    };
+
+    /// TofuD (Fugaku, FX1000) as Fujitsu's uTofu simulator sets it up: 6 engines, 11 usable control queues each; 1 to 3 are
+    /// for sessions, 4 to 10 may be exclusive, normal queues share what is not for sessions.
+    pub const TOFUD: QueueMachine = QueueMachine {
+        name: "TofuD",
+        engines: 6,
+        queues_per_engine: 11,
+        contexts: 8,
+        normal: 0b111_1111_0001,
+        exclusive: 0b111_1111_0000,
+        session: 0b000_0000_1110,
+        longest: (1 << 24) - 1,
+    };
+
+    /// All there are, in the order of their codes.
+    pub(crate) const ALL: [QueueMachine; 2] = [Self::TOFU2, Self::TOFUD];
+
+    /// Which control queues of an engine may be opened as `mode`, a bit each.
+    pub const fn numbers(&self, mode: QueueMode) -> u16 {
+        match mode {
+            QueueMode::Normal => self.normal,
+            QueueMode::Exclusive => self.exclusive,
+            QueueMode::Session => self.session,
+        }
+    }
+
+    /// What a program is told, with `free` control queues left.
+    pub(crate) fn limits(&self, free: u32, shared_address_space: bool) -> QueueLimits {
+        let mut limits = QueueLimits::new(self.engines, self.queues_per_engine);
+        limits.contexts = self.contexts;
+        limits.longest = self.longest;
+        limits.free = free;
+        limits.shared_address_space = shared_address_space;
+        limits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machines_are_as_published() {
+        let count = |machine: QueueMachine, mode| machine.numbers(mode).count_ones();
+        let tofu2 = QueueMachine::TOFU2;
+        assert_eq!(u32::from(tofu2.engines) * count(tofu2, QueueMode::Session), 48);
+        let tofud = QueueMachine::TOFUD;
+        assert_eq!([QueueMode::Session, QueueMode::Exclusive].map(|mode| count(tofud, mode)), [3, 7]);
+        // 64 normal queues of one engine.
+        assert_eq!(count(tofud, QueueMode::Normal) * u32::from(tofud.contexts), 64);
+        for machine in QueueMachine::ALL {
+            let beyond = !0u16 << machine.queues_per_engine;
+            assert_eq!((machine.normal | machine.exclusive | machine.session) & beyond, 0, "{}", machine.name);
+            assert!(machine.engines <= 8 && machine.contexts <= 8 && machine.longest < 1 << 24);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What control queues are made of, whoever runs them: descriptors, ring arithmetic, steering addresses, machines.
+//!
+//! Nothing here does any I/O or knows where a queue's memory is. A queue that is kept in words (shared memory) writes
+//! commands as [`descriptor`]s and errors as [`status`] words, and reads them back with every word checked: garbage there is
+//! an error.
+
+pub(crate) mod descriptor;
+pub(crate) mod machine;
+pub(crate) mod ring;
+pub(crate) mod stadd;
+pub(crate) mod status;
+
+pub use machine::QueueMachine;

@@ -1,0 +1,50 @@
+//! Positions and credit. Positions count slots from a queue's opening; hardware knows them modulo the depth only.
+
+/// Slots of a ring of `depth` that may be in use at once: one always stays free, so that a full ring differs from an empty
+/// one.
+pub(crate) const fn usable(depth: u32) -> u64 {
+    depth.saturating_sub(1) as u64
+}
+
+/// Slots that may be executed from position `read` on, when advances (and the initial offset) sum up to `scheduled`.
+///
+/// The session offset is a ring index: what is a whole ring ahead of the read pointer is lost.
+pub(crate) const fn credit(read: u64, scheduled: u64, depth: u32) -> u64 {
+    scheduled.wrapping_sub(read) % depth as u64
+}
+
+/// Whether credit was lost, or would be: the offset is a whole ring ahead.
+pub(crate) const fn is_overrun(read: u64, scheduled: u64, depth: u32) -> bool {
+    scheduled.wrapping_sub(read) >= depth as u64
+}
+
+/// Whether `slots` more fit behind position `write`; `None` if the positions contradict each other.
+pub(crate) fn has_room(read: u64, write: u64, slots: u64, depth: u32) -> Option<bool> {
+    let used = write.checked_sub(read).filter(|&used| used <= usable(depth))?;
+    Some(used + slots <= usable(depth))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 400 puts with SPS(15) into a ring of 2048 slots leave 6000 mod 2048.
+    #[test]
+    fn credit_larger_than_the_ring_wraps() {
+        assert_eq!(credit(0, 6000, 2048), 1904);
+        assert!(is_overrun(0, 6000, 2048) && is_overrun(0, 2048, 2048) && !is_overrun(0, 2047, 2048));
+        // What is used up then leaves nothing, as the ring indices are equal.
+        assert_eq!(credit(1904, 6000, 2048), 0);
+        assert_eq!(credit(5, 2053, 2048), 0);
+    }
+
+    #[test]
+    fn one_slot_stays_free() {
+        assert_eq!(usable(2), 1);
+        assert_eq!(has_room(10, 16, 1, 8), Some(true));
+        assert_eq!(has_room(10, 16, 2, 8), Some(false));
+        assert_eq!(has_room(10, 17, 1, 8), Some(false));
+        assert_eq!(has_room(10, 18, 1, 8), None);
+        assert_eq!(has_room(11, 10, 1, 8), None);
+    }
+}

@@ -1,0 +1,306 @@
+//! The claim under loom: every interleaving, within a bound of preemptions, of those who advance, post and execute; and each
+//! rule broken on purpose.
+
+use super::*;
+use loom::{
+    sync::{Mutex, atomic::AtomicU64 as LoomWord},
+    thread,
+};
+use std::sync::{
+    Arc as Shared,
+    atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+};
+
+/// What is done wrong on purpose.
+#[derive(Clone, Copy, PartialEq)]
+enum Mutation {
+    None,
+    /// The claim is given back without a look at AGAIN.
+    NoSecondLook,
+    /// Advances are noted, not counted.
+    Boolean,
+    /// An advance does not release.
+    RelaxedAdvance,
+    /// The poster has no barrier between its command and its look at the credit.
+    NoPosterBarrier,
+    /// The advance comes before the data.
+    AdvanceFirst,
+    /// Whoever finds the claim taken executes all the same.
+    NoClaim,
+}
+
+struct Cell {
+    word: LoomWord,
+    mutation: Mutation,
+}
+
+impl Word for Cell {
+    fn load(&self, order: Ordering) -> u64 {
+        self.word.load(order)
+    }
+    fn store(&self, value: u64, order: Ordering) {
+        self.word.store(value, order);
+    }
+    fn replace(&self, current: u64, new: u64) -> Result<(), u64> {
+        if self.mutation == Mutation::NoSecondLook && current != 0 && new == 0 {
+            self.word.swap(0, AcqRel);
+            return Ok(());
+        }
+        if self.mutation == Mutation::NoClaim && current == 0 {
+            let _ = self.word.compare_exchange(current, new, AcqRel, Acquire);
+            return Ok(());
+        }
+        self.word.compare_exchange(current, new, AcqRel, Acquire).map(drop)
+    }
+    fn add_and_fence(&self, more: u64) -> u64 {
+        match self.mutation {
+            Mutation::Boolean => self.word.store(1, Release),
+            Mutation::RelaxedAdvance => _ = self.word.fetch_add(more, Relaxed),
+            _ => _ = self.word.fetch_add(more, AcqRel),
+        }
+        if self.mutation != Mutation::RelaxedAdvance {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
+        self.word.load(Relaxed)
+    }
+    fn store_and_fence(&self, value: u64) {
+        self.word.store(value, Release);
+        if self.mutation != Mutation::NoPosterBarrier {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
+    }
+}
+
+/// A queue of commands that each copy a word of data, which whoever releases it has written.
+struct Queue {
+    claim: Cell,
+    stage: Cell,
+    started: Cell,
+    scheduled: Cell,
+    data: [LoomWord; 2],
+    /// What was executed: position and data. Never contended, if one executes at a time.
+    log: Mutex<Vec<(u64, u64)>>,
+}
+
+impl Queue {
+    fn new(mutation: Mutation) -> Shared<Self> {
+        let cell = || Cell { word: LoomWord::new(0), mutation };
+        // Only the claim may be taken twice.
+        let of = |wanted: Mutation| Cell {
+            word: LoomWord::new(0),
+            mutation: if mutation == wanted { mutation } else { Mutation::None },
+        };
+        let mut claim = of(Mutation::NoClaim);
+        if mutation == Mutation::NoSecondLook {
+            claim = cell();
+        }
+        Shared::new(Queue {
+            claim,
+            stage: of(Mutation::None),
+            started: of(Mutation::NoPosterBarrier),
+            scheduled: if mutation == Mutation::Boolean { of(Mutation::Boolean) } else { of(Mutation::RelaxedAdvance) },
+            data: [LoomWord::new(0), LoomWord::new(0)],
+            log: Mutex::new(Vec::new()),
+        })
+    }
+
+    fn words(&self) -> Words<'_, Cell> {
+        let Queue { claim, stage, started, scheduled, .. } = self;
+        Words { claim, stage, started, scheduled, depth: 8 }
+    }
+
+    fn turn(&self, me: u32, has_ended: impl Fn(u32) -> bool, most: u32) -> Left {
+        self.words().turn(me, has_ended, most, |due| {
+            let data = self.data[due.position as usize].load(Relaxed);
+            let mut log = self.log.try_lock().expect("two execute at once");
+            log.push((due.position, data));
+            Step::Took(1)
+        })
+    }
+
+    /// An arrival: data, advance, execute.
+    fn arrive(&self, me: u32, mutation: Mutation) {
+        let store = || self.data.iter().for_each(|word| word.store(7, Relaxed));
+        if mutation != Mutation::AdvanceFirst {
+            store();
+        }
+        self.words().advance(1);
+        if mutation == Mutation::AdvanceFirst {
+            // So that somebody else may execute before.
+            thread::yield_now();
+            let left = self.turn(me, |_| false, 8);
+            store();
+            assert_ne!(left, Left::More);
+            return;
+        }
+        assert_ne!(self.turn(me, |_| false, 8), Left::More);
+    }
+
+    fn log(&self) -> Vec<(u64, u64)> {
+        core::mem::take(&mut self.log.lock().unwrap())
+    }
+}
+
+fn explore(test: impl Fn() + Sync + Send + 'static) -> usize {
+    let executions = Shared::new(AtomicUsize::new(0));
+    let count = executions.clone();
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.max_branches = 10_000;
+    builder.check(move || {
+        count.fetch_add(1, SeqCst);
+        test();
+    });
+    let executions = executions.load(SeqCst);
+    println!("{executions} executions");
+    executions
+}
+
+/// Two arrivals release a command each.
+fn two_arrivals(mutation: Mutation) -> usize {
+    explore(move || {
+        let queue = Queue::new(mutation);
+        queue.words().start(2);
+        let theirs = queue.clone();
+        let other = thread::spawn(move || theirs.arrive(1, mutation));
+        queue.arrive(0, mutation);
+        other.join().unwrap();
+        assert_eq!(queue.log(), [(0, 7), (1, 7)], "a release was lost, done twice, or came before its data");
+    })
+}
+
+#[test]
+fn no_release_is_lost_and_none_is_done_twice() {
+    assert!(two_arrivals(Mutation::None) >= 100);
+}
+
+#[test]
+#[should_panic(expected = "a release was lost")]
+fn the_executor_must_look_again() {
+    two_arrivals(Mutation::NoSecondLook);
+}
+
+#[test]
+#[should_panic(expected = "a release was lost")]
+fn advances_must_be_counted() {
+    two_arrivals(Mutation::Boolean);
+}
+
+#[test]
+#[should_panic(expected = "came before its data")]
+fn an_advance_must_release() {
+    // The claim's exchanges release too: only who executes at the moment can miss the data.
+    one_arrives_while_another_executes(Mutation::RelaxedAdvance);
+}
+
+#[test]
+#[should_panic(expected = "came before its data")]
+fn the_data_must_come_before_the_advance() {
+    two_arrivals(Mutation::AdvanceFirst);
+}
+
+#[test]
+#[should_panic]
+fn only_one_may_execute() {
+    two_arrivals(Mutation::NoClaim);
+}
+
+/// Who executes already may see the offset move before the arrival comes to the claim.
+fn one_arrives_while_another_executes(mutation: Mutation) -> usize {
+    explore(move || {
+        let queue = Queue::new(mutation);
+        queue.words().start(1);
+        let theirs = queue.clone();
+        let other = thread::spawn(move || theirs.arrive(1, mutation));
+        queue.turn(0, |_| false, 8);
+        other.join().unwrap();
+        assert_eq!(queue.log(), [(0, 7)], "a release was lost, or came before its data");
+    })
+}
+
+#[test]
+fn an_arrival_beside_an_executor_is_seen_whole() {
+    assert!(one_arrives_while_another_executes(Mutation::None) >= 5);
+}
+
+/// A posting and an arrival at the same time: one of the two executes it.
+fn a_posting_meets_an_arrival(mutation: Mutation) -> usize {
+    explore(move || {
+        let queue = Queue::new(mutation);
+        let theirs = queue.clone();
+        let arrival = thread::spawn(move || {
+            theirs.words().advance(1);
+            assert_ne!(theirs.turn(1, |_| false, 8), Left::More);
+        });
+        // The descriptor.
+        queue.data[0].store(9, Relaxed);
+        queue.words().start(1);
+        if queue.words().is_due() {
+            assert_ne!(queue.turn(0, |_| false, 8), Left::More);
+        }
+        arrival.join().unwrap();
+        assert_eq!(queue.log(), [(0, 9)], "a release was lost");
+    })
+}
+
+#[test]
+fn a_posting_and_an_arrival_do_not_miss_each_other() {
+    assert!(a_posting_meets_an_arrival(Mutation::None) >= 10);
+}
+
+#[test]
+#[should_panic(expected = "a release was lost")]
+fn the_poster_needs_its_barrier() {
+    a_posting_meets_an_arrival(Mutation::NoPosterBarrier);
+}
+
+/// A bounded turn says that there is more, or leaves nothing.
+#[test]
+fn a_bounded_turn_loses_nothing() {
+    let executions = explore(|| {
+        let queue = Queue::new(Mutation::None);
+        queue.words().start(2);
+        let theirs = queue.clone();
+        let other = thread::spawn(move || {
+            theirs.words().advance(1);
+            theirs.turn(1, |_| false, 1) == Left::More
+        });
+        queue.words().advance(1);
+        let mut more = queue.turn(0, |_| false, 1) == Left::More;
+        more |= other.join().unwrap();
+        if more {
+            queue.turn(0, |_| false, 8);
+        }
+        assert_eq!(queue.log().len(), 2);
+    });
+    assert!(executions >= 100);
+}
+
+/// Rank 1 dies while it executes; an arrival or the owner goes on.
+#[test]
+fn the_claim_of_the_dead_is_taken_over_once() {
+    let executions = explore(|| {
+        let queue = Queue::new(Mutation::None);
+        queue.words().start(2);
+        queue.words().advance(1);
+        let ended = Shared::new(AtomicBool::new(false));
+        let theirs = queue.clone();
+        // Takes the claim and is gone.
+        let dying = thread::spawn(move || theirs.words().seize(1, |_| false));
+        let theirs = queue.clone();
+        let arrival = thread::spawn(move || {
+            theirs.words().advance(1);
+            theirs.turn(2, |_| false, 8);
+        });
+        let died = dying.join().unwrap();
+        // The join orders everything, as a reaped process does.
+        ended.store(true, SeqCst);
+        queue.turn(0, |rank| rank == 1 && ended.load(SeqCst), 8);
+        arrival.join().unwrap();
+        let _ = died;
+        queue.turn(0, |rank| rank == 1 && ended.load(SeqCst), 8);
+        assert_eq!(queue.log().len(), 2);
+        assert_eq!(queue.words().read(), 2);
+    });
+    assert!(executions >= 100);
+}

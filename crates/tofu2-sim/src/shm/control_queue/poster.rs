@@ -1,0 +1,269 @@
+//! The owner's side of a queue: what was posted, and what came back.
+
+use super::{
+    executor::{Executor, Work},
+    words::View,
+};
+use crate::control_queue::{
+    descriptor::{self, each_block},
+    ring,
+};
+use rdma_fabric::{
+    FabricError, Refused,
+    control_queue::{Completion, Pointers, Posting, QueueError},
+};
+use std::collections::VecDeque;
+
+/// What the owner of a queue knows, under the queue's lock.
+#[derive(Debug, Default)]
+pub(super) struct Poster {
+    /// The next slot to be written.
+    write: u64,
+    /// Commands of a queue that is not in session mode and that wait for a start.
+    delayed: VecDeque<Posting>,
+    /// Their slots.
+    delayed_slots: u64,
+    /// Position and tag of the commands of a session queue whose completion was asked for and is not here yet.
+    tags: VecDeque<(u64, u64)>,
+    /// Entries of the shared TCQ that were fetched.
+    fetched: u64,
+    /// Where the read pointer was then: entries since are of commands from there on.
+    fetched_at: u64,
+    completions: VecDeque<Completion>,
+    /// The first error that was not reported otherwise.
+    error: Option<QueueError>,
+    /// Whether it was told why the queue has stopped.
+    told: bool,
+    /// Those who wait for room, first come first served.
+    line: VecDeque<u64>,
+    next_in_line: u64,
+}
+
+impl Poster {
+    /// Post `posting`, whose numbers were checked, behind nobody but `turn`.
+    #[inline]
+    pub(super) fn post(
+        &mut self,
+        queue: &View<'_>,
+        executor: &Executor<'_>,
+        posting: &Posting,
+        turn: Option<u64>,
+        work: &mut Work,
+    ) -> Result<(), Refused<()>> {
+        if self.line.front().copied() != turn && !self.line.is_empty() {
+            return Err(Refused::Full(()));
+        }
+        if let Some(why) = queue.stopped() {
+            return Err(failed(queue.stop_error(why)));
+        }
+        if queue.is_session() {
+            self.queue_up(queue, posting, executor, work)
+        } else {
+            self.run(queue, executor, posting, work)
+        }
+    }
+
+    /// Execute a command and those before it, or keep it.
+    #[inline]
+    fn run(
+        &mut self,
+        queue: &View<'_>,
+        executor: &Executor<'_>,
+        posting: &Posting,
+        work: &mut Work,
+    ) -> Result<(), Refused<()>> {
+        let slots = posting.command.slots();
+        if self.delayed_slots + slots > ring::usable(queue.geometry.depth) {
+            return Err(Refused::Full(()));
+        }
+        self.write += slots;
+        if posting.delay_start {
+            self.delayed.push_back(*posting);
+            self.delayed_slots += slots;
+            return Ok(());
+        }
+        while let Some(earlier) = self.delayed.pop_front() {
+            self.delayed_slots -= earlier.command.slots();
+            self.execute(queue, executor, &earlier, work);
+        }
+        self.execute(queue, executor, posting, work);
+        Ok(())
+    }
+
+    #[inline]
+    fn execute(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut Work) {
+        if posting.command.commands() == 1 {
+            return self.execute_one(queue, executor, posting, work);
+        }
+        each_block(*posting).for_each(|one| self.execute_one(queue, executor, &one, work));
+    }
+
+    #[inline]
+    fn execute_one(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut Work) {
+        let performed = executor.perform(queue, posting, None, work);
+        if posting.tcq_notice {
+            self.completions.push_back(Completion { tag: posting.tag, status: performed.local });
+        }
+        if let Some(error) = performed.unheard(posting) {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// Write a command into the shared ring.
+    fn queue_up(
+        &mut self,
+        queue: &View<'_>,
+        posting: &Posting,
+        executor: &Executor<'_>,
+        work: &mut Work,
+    ) -> Result<(), Refused<()>> {
+        let (turns, depth, slots) = (queue.turns(), queue.geometry.depth, posting.command.slots());
+        match ring::has_room(turns.read(), self.write, slots, depth) {
+            Some(true) => {}
+            Some(false) => return Err(Refused::Full(())),
+            None => return Err(failed(queue.corrupt("the transmit order queue"))),
+        }
+        // Every command may leave an entry; all entries that nobody has fetched must fit.
+        if self.write + slots - self.fetched_at > u64::from(depth) {
+            self.fetch(queue).map_err(failed)?;
+        }
+        for one in each_block(*posting) {
+            let descriptor = descriptor::encode(&one);
+            if one.tcq_notice {
+                self.tags.push_back((self.write, one.tag));
+            }
+            queue.write_slot(self.write, descriptor.first);
+            self.write += 1;
+            if let Some(second) = descriptor.second {
+                queue.write_slot(self.write, second);
+                self.write += 1;
+            }
+        }
+        if !posting.delay_start {
+            turns.start(self.write);
+            if turns.is_due() {
+                executor.released(queue.id, work);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fetch what the shared TCQ has.
+    fn fetch(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
+        let damaged = queue.corrupt("the transmit complete queue");
+        // Before the tail: entries that come after this are of commands from there on.
+        let (read, tail) = (queue.turns().read(), queue.completed());
+        if tail.wrapping_sub(self.fetched) > u64::from(queue.geometry.depth) || read > self.write {
+            return Err(damaged);
+        }
+        while self.fetched != tail {
+            let entry = queue.completion(self.fetched);
+            self.fetched = self.fetched.wrapping_add(1);
+            let status = entry.status.decode().ok_or(damaged)?;
+            let asked = match self.tags.front() {
+                Some(&(position, tag)) if position == entry.position => Some(tag),
+                Some(&(position, _)) if position < entry.position => return Err(damaged),
+                _ => None,
+            };
+            match (asked, status) {
+                (Some(tag), status) => {
+                    self.tags.pop_front();
+                    let here = if entry.kept { Ok(()) } else { status };
+                    self.completions.push_back(Completion { tag, status: here });
+                    if let (true, Err(error)) = (entry.kept, status) {
+                        self.error.get_or_insert(error);
+                    }
+                }
+                (None, Err(error)) => _ = self.error.get_or_insert(error),
+                (None, Ok(())) => return Err(damaged),
+            }
+        }
+        self.fetched_at = read;
+        Ok(())
+    }
+
+    /// The next completion.
+    pub(super) fn completion(&mut self, queue: &View<'_>) -> Result<Option<Completion>, QueueError> {
+        if self.completions.is_empty() && queue.is_session() {
+            self.fetch(queue)?;
+        }
+        match self.completions.pop_front() {
+            Some(completion) => Ok(Some(completion)),
+            None => self.trouble(queue).map(|()| None),
+        }
+    }
+
+    /// An error that is to be reported, if there is one.
+    pub(super) fn trouble(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
+        if queue.is_session() {
+            self.fetch(queue)?;
+        }
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        match queue.stopped() {
+            None => Ok(()),
+            Some(_) if self.told => Err(QueueError::Stopped { queue: queue.id }),
+            Some(why) => {
+                self.told = true;
+                Err(queue.stop_error(why))
+            }
+        }
+    }
+
+    /// Whether nothing will ever make room, whatever others do: all that is in the ring waits for a start.
+    pub(super) fn is_stuck(&self, queue: &View<'_>) -> bool {
+        !queue.is_session() || queue.turns().is_unstarted()
+    }
+
+    pub(super) fn pointers(&self, queue: &View<'_>) -> Pointers {
+        if !queue.is_session() {
+            return Pointers { read: self.write - self.delayed_slots, write: self.write, scheduled: self.write };
+        }
+        let (read, scheduled) = queue.turns().standing();
+        Pointers { read, write: self.write, scheduled }
+    }
+
+    /// Commands that were never started, once nobody executes any more.
+    pub(super) fn remaining(&self, queue: &View<'_>) -> u64 {
+        if !queue.is_session() {
+            return self.delayed.iter().map(|posting| u64::from(posting.command.commands())).sum();
+        }
+        let mut position = queue.turns().read();
+        let mut commands = 0;
+        // A damaged slot counts as a command of one slot; a damaged pointer leaves none.
+        while position < self.write && self.write - position <= u64::from(queue.geometry.depth) {
+            position += descriptor::slots(&queue.read_slot(position)).unwrap_or(1);
+            commands += 1;
+        }
+        commands
+    }
+
+    /// The error that was not reported.
+    pub(super) fn take_error(&mut self, queue: &View<'_>) -> Option<QueueError> {
+        if queue.is_session()
+            && let Err(error) = self.fetch(queue)
+        {
+            self.error.get_or_insert(error);
+        }
+        self.error.take()
+    }
+
+    /// Stand in line for room.
+    pub(super) fn stand_in_line(&mut self) -> u64 {
+        let place = self.next_in_line;
+        self.next_in_line += 1;
+        self.line.push_back(place);
+        place
+    }
+
+    /// Leave the line. Whether somebody is left in it.
+    pub(super) fn leave_line(&mut self, place: u64) -> bool {
+        self.line.retain(|&other| other != place);
+        !self.line.is_empty()
+    }
+}
+
+pub(super) fn failed(error: QueueError) -> Refused<()> {
+    Refused::Failed(FabricError::Queue(error), ())
+}

@@ -1,0 +1,411 @@
+//! A control queue as its owner has it.
+
+use super::{
+    executor::{Executor, Work},
+    own::{Named, TagTable},
+    poster::{Poster, failed},
+    tags::{self, Tagged},
+    words::{Geometry, Stop, View, directory_at},
+};
+use crate::control_queue::stadd;
+use crate::shm::{
+    doorbell::Watch,
+    endpoint::Endpoint,
+    inside::{self, Id},
+    own::{Region, Taken},
+    regions,
+    waiting::{self, Calling, Look},
+};
+use core::{fmt, future::Future, sync::atomic::Ordering::SeqCst};
+use rdma_fabric::{
+    Deps, FabricError, Refused, Region as _, Result,
+    control_queue::{
+        Blocks, Command, Completion, ControlQueue, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueSpec, Stadd,
+    },
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A control queue over shared memory. May be used on any thread.
+///
+/// Commands that others' arrivals release are executed by those others' CPUs; what is left to this rank, because of a bound on
+/// their work or of a death, it executes whenever it polls the queue or waits for anything.
+pub struct Queue {
+    endpoint: Endpoint,
+    id: QueueId,
+    spec: QueueSpec,
+    geometry: Geometry,
+    /// `None` once it was closed.
+    open: Option<Open>,
+    poster: Mutex<Poster>,
+    /// Held by who takes notices.
+    consumer: Mutex<()>,
+    /// The longest put or get, in bytes.
+    longest: u32,
+}
+
+/// Looks at who executes before a queue is closed all the same, its words never to be used again: a command takes less,
+/// unless its process is stopped or the claim is damaged.
+const CLOSING: u32 = 1 << 14;
+
+/// The memory of an open queue.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) words: Taken,
+    pub(super) tags: Arc<TagTable>,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Queue({}, {:?})", self.id, self.geometry)
+    }
+}
+
+impl Queue {
+    pub(super) fn new(endpoint: Endpoint, id: QueueId, spec: QueueSpec, geometry: Geometry, open: Open) -> Self {
+        let longest = endpoint.job().queues.machine.longest;
+        Queue {
+            endpoint,
+            id,
+            spec,
+            geometry,
+            open: Some(open),
+            poster: Mutex::default(),
+            consumer: Mutex::new(()),
+            longest,
+        }
+    }
+
+    #[inline]
+    fn poster(&self) -> MutexGuard<'_, Poster> {
+        // Nothing panics between statements that belong together.
+        self.poster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// # Errors
+    /// [`QueueError::NotOpen`]: only while it is being closed.
+    #[inline]
+    fn view(&self) -> Result<View<'_>, QueueError> {
+        let closed = QueueError::NotOpen { queue: self.id };
+        let open = self.open.as_ref().ok_or(closed)?;
+        let (words, tags) = (open.words.extent.offset, open.tags.taken.extent.offset);
+        View::own(self.endpoint.segment(), self.id, self.geometry, words, tags).ok_or(closed)
+    }
+
+    fn table(&self) -> Result<&TagTable, QueueError> {
+        self.open.as_ref().map(|open| &*open.tags).ok_or(QueueError::NotOpen { queue: self.id })
+    }
+
+    fn executor(&self) -> Executor<'_> {
+        self.endpoint.executor()
+    }
+
+    /// Check what can be told without memory.
+    #[inline]
+    fn examine(&self, posting: &Posting) -> Result<(), QueueError> {
+        let Posting { command, sps, .. } = posting;
+        let limit = |what, value: u64, limit: u64| Err(QueueError::Limit { queue: self.id, what, value, limit });
+        if let Command::Put { len, blocks, .. } | Command::Get { len, blocks, .. } = *command {
+            if len > self.longest {
+                return limit("the length in bytes", len.into(), self.longest.into());
+            }
+            if blocks.count == 0 {
+                return limit("the number of blocks", 0, u32::MAX.into());
+            }
+            if blocks != Blocks::ONE && u64::from(blocks.count).saturating_mul(blocks.stride) >= 1 << Stadd::OFFSET_BITS
+            {
+                return limit(
+                    "the stride of the blocks",
+                    blocks.stride,
+                    (1 << Stadd::OFFSET_BITS) / u64::from(blocks.count),
+                );
+            }
+        }
+        if *sps > 15 {
+            return limit("the advance in slots", (*sps).into(), 15);
+        }
+        let most = u64::from(self.geometry.depth) - 1;
+        if command.slots() > most {
+            return limit("the number of slots", command.slots(), most);
+        }
+        if *sps != 0 && self.geometry.checked && !command.advances() {
+            return Err(QueueError::CreditIgnored { queue: self.id, sps: *sps });
+        }
+        Ok(())
+    }
+
+    /// Execute what this rank is left with of the queue, if anything.
+    fn help(&self) {
+        if self.geometry.mode == rdma_fabric::control_queue::QueueMode::Session
+            && self.view().is_ok_and(|queue| queue.turns().is_due())
+        {
+            self.executor().help(self.id);
+        }
+    }
+
+    fn take_notice(&self) -> Result<Option<MrqNotice>> {
+        let queue = self.view()?;
+        let executor = self.executor();
+        let control = &executor.job.control;
+        if !queue.mrq().is_empty() || control.anybody_ended() {
+            let _one = self.consumer.lock().unwrap_or_else(PoisonError::into_inner);
+            match queue.mrq().consume(|| control.anybody_ended(), |rank| executor.has_ended(rank)) {
+                Ok(None) => {}
+                Ok(notice) => return Ok(notice),
+                Err(_) => return Err(queue.corrupt("the message receive queue").into()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Post at last, if it is `place`'s turn and there is room.
+    fn post_in_turn(&self, posting: Posting, place: u64) -> Result<Option<()>> {
+        self.help();
+        let (queue, executor) = (self.view()?, self.executor());
+        let mut work = Work::new();
+        let mut poster = self.poster();
+        let posted = poster.post(&queue, &executor, &posting, Some(place), &mut work);
+        let stuck = matches!(posted, Err(Refused::Full(()))) && poster.is_stuck(&queue);
+        drop(poster);
+        executor.finish(work);
+        match posted {
+            Ok(()) => Ok(Some(())),
+            Err(Refused::Failed(error, ())) => Err(error),
+            Err(Refused::Full(())) if stuck => Err(FabricError::Deadlock { waiting: 1 }),
+            Err(Refused::Full(())) => Ok(None),
+        }
+    }
+
+    /// The key of a region that queues can reach.
+    fn key_of(&self, region: &Region) -> Result<rdma_fabric::RegionKey> {
+        if region.existing().is_some() || region.owner() != self.id.rank() {
+            return Err(FabricError::Unsupported { feature: "control queues on memory that was not allocated here" });
+        }
+        let key = region.key();
+        if !regions::is_current(self.endpoint.segment(), key) {
+            return Err(FabricError::StaleRegion { rank: self.id.rank(), region: key });
+        }
+        Ok(key)
+    }
+
+    /// Close it; how many commands were never started, and the error that was not reported.
+    fn shut(&mut self) -> (u64, Option<QueueError>) {
+        let Ok(queue) = self.view() else { return (0, None) };
+        let (segment, me) = (self.endpoint.segment(), self.endpoint.me());
+        if let Some(at) = directory_at(self.id) {
+            segment.word(at).store(0, SeqCst);
+        }
+        let executor = self.endpoint.executor();
+        let mut quiet = true;
+        if queue.is_session() {
+            self.endpoint.queues().set_session(self.id, false);
+            // Whoever executes now stops after its command, and nobody comes after this.
+            queue.stop(Stop::Closed);
+            let turns = queue.turns();
+            let has_it = || turns.seize(me.number(), |rank| executor.has_ended(rank));
+            quiet = (0..CLOSING).any(|_| {
+                has_it() || {
+                    std::thread::yield_now();
+                    false
+                }
+            });
+        }
+        let mut poster = self.poster();
+        let remaining = poster.remaining(&queue);
+        let error = poster.take_error(&queue);
+        drop(poster);
+        if let Some(Open { words, tags }) = self.open.take() {
+            let (mut own, segment) = (self.endpoint.own(), self.endpoint.segment());
+            if quiet {
+                own.free(segment, me, &words)
+            } else {
+                own.leak(segment, &words)
+            }
+            if let Some(table) = Arc::into_inner(tags) {
+                own.free(segment, me, &table.taken);
+            }
+        }
+        self.endpoint.queues().give_back(self.endpoint.job(), me, self.id);
+        (remaining, error)
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.shut();
+    }
+}
+
+/// A place in the line of those who wait for room; left when dropped.
+struct InLine<'a> {
+    queue: &'a Queue,
+    place: u64,
+}
+
+impl Drop for InLine<'_> {
+    fn drop(&mut self) {
+        if self.queue.poster().leave_line(self.place) {
+            // The next one may be asleep.
+            self.queue.endpoint.segment().ring_for_notice();
+        }
+    }
+}
+
+impl ControlQueue for Queue {
+    type Fabric = Endpoint;
+
+    fn id(&self) -> QueueId {
+        self.id
+    }
+
+    fn spec(&self) -> QueueSpec {
+        self.spec
+    }
+
+    fn register(&self, region: &Region) -> Result<Stadd> {
+        let (key, queue) = (self.key_of(region)?, self.view()?);
+        let mut known = self.table()?.known();
+        if let Some(&at) = known.automatic.get(&key.to_bits()) {
+            return Ok(at);
+        }
+        let places = stadd::FIXED as usize..stadd::PLACES;
+        let free = places.into_iter().find(|place| !known.tags.contains_key(place));
+        let place = free.ok_or(QueueError::TooManyTags { queue: self.id, limit: stadd::AUTOMATIC })?;
+        let tag = stadd::automatic(place, self.endpoint.queues().next_use());
+        let at = Stadd::new(tag, 0);
+        known.automatic.insert(key.to_bits(), at);
+        known.tags.insert(place, Named { tag, key });
+        tags::write(&queue, tag, Tagged { key, read_only: false });
+        Ok(at)
+    }
+
+    fn register_fixed(&self, region: &Region, tag: u8) -> Result<Stadd> {
+        let (key, queue) = (self.key_of(region)?, self.view()?);
+        let mut known = self.table()?.known();
+        let named = Named { tag: tag.into(), key };
+        match known.tags.entry(tag.into()) {
+            std::collections::btree_map::Entry::Occupied(_) => {
+                return Err(QueueError::TagInUse { queue: self.id, tag }.into());
+            }
+            std::collections::btree_map::Entry::Vacant(free) => free.insert(named),
+        };
+        tags::write(&queue, tag.into(), Tagged { key, read_only: false });
+        Ok(Stadd::fixed(tag))
+    }
+
+    fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()> {
+        let queue = self.view()?;
+        let known = self.table()?.known();
+        let place = stadd::place(at.tag());
+        let named = place.and_then(|place| known.tags.get(&place)).filter(|named| named.tag == at.tag());
+        let named = named.ok_or(QueueError::NoSuchTag { queue: self.id, stadd: at })?;
+        tags::write(&queue, named.tag, Tagged { key: named.key, read_only });
+        Ok(())
+    }
+
+    /// Waits for commands that copy more than 64 bytes. A shorter one whose thread is stopped between its check and its copy may
+    /// still reach the region afterwards, as with [`Region`].
+    fn deregister(&self, at: Stadd) -> Result<()> {
+        let queue = self.view()?;
+        let mut known = self.table()?.known();
+        let none = QueueError::NoSuchTag { queue: self.id, stadd: at };
+        let place = stadd::place(at.tag()).ok_or(none)?;
+        let named = *known.tags.get(&place).filter(|named| named.tag == at.tag()).ok_or(none)?;
+        known.tags.remove(&place);
+        if known.automatic.get(&named.key.to_bits()).is_some_and(|at| at.tag() == named.tag) {
+            known.automatic.remove(&named.key.to_bits());
+        }
+        tags::clear(&queue, named.tag);
+        drop(known);
+        // As when a region is deregistered: D2 and D3.
+        inside::barrier();
+        while self.endpoint.job().is_inside(Id::new(self.endpoint.me(), named.key)) {
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn try_post(&self, posting: Posting) -> Result<(), Refused<()>> {
+        self.examine(&posting).map_err(failed)?;
+        let queue = self.view().map_err(failed)?;
+        let executor = self.executor();
+        let mut work = Work::new();
+        let posted = self.poster().post(&queue, &executor, &posting, None, &mut work);
+        executor.finish(work);
+        posted
+    }
+
+    async fn post(&self, posting: Posting, deps: Deps<'_>) -> Result<()> {
+        match self.try_post(posting) {
+            Ok(()) => return Ok(()),
+            Err(Refused::Failed(error, ())) => return Err(error),
+            Err(Refused::Full(())) => {}
+        }
+        let line = InLine { queue: self, place: self.poster().stand_in_line() };
+        let look = Calling(|| line.queue.post_in_turn(posting, line.place));
+        waiting::until_found(&self.endpoint, deps, Watch::Notice, look).await
+    }
+
+    fn poll_tcq(&self) -> Result<Option<Completion>> {
+        self.help();
+        Ok(self.poster().completion(&self.view()?)?)
+    }
+
+    fn next_completion(&self, deps: Deps<'_>) -> impl Future<Output = Result<Completion>> {
+        waiting::until_found(&self.endpoint, deps, Watch::Notice, CompletionLook(self))
+    }
+
+    fn poll_mrq(&self) -> Result<Option<MrqNotice>> {
+        if let Some(notice) = self.take_notice()? {
+            return Ok(Some(notice));
+        }
+        self.help();
+        if let Some(notice) = self.take_notice()? {
+            return Ok(Some(notice));
+        }
+        self.poster().trouble(&self.view()?)?;
+        // What was left before the trouble.
+        self.take_notice()
+    }
+
+    fn next_notice(&self, deps: Deps<'_>) -> impl Future<Output = Result<MrqNotice>> {
+        waiting::until_found(&self.endpoint, deps, Watch::Notice, NoticeLook(self))
+    }
+
+    fn pointers(&self) -> Pointers {
+        self.help();
+        match self.view() {
+            Ok(queue) => self.poster().pointers(&queue),
+            Err(_) => Pointers { read: 0, write: 0, scheduled: 0 },
+        }
+    }
+
+    fn close(mut self) -> Result<u64> {
+        match self.shut() {
+            (remaining, None) => Ok(remaining),
+            (_, Some(error)) => Err(error.into()),
+        }
+    }
+}
+
+/// Looks for the next completion.
+struct CompletionLook<'a>(&'a Queue);
+
+impl Look for CompletionLook<'_> {
+    type Found = Completion;
+
+    fn look(&mut self) -> Result<Option<Completion>> {
+        self.0.poll_tcq()
+    }
+}
+
+/// Looks for the next notice.
+struct NoticeLook<'a>(&'a Queue);
+
+impl Look for NoticeLook<'_> {
+    type Found = MrqNotice;
+
+    fn look(&mut self) -> Result<Option<MrqNotice>> {
+        self.0.poll_mrq()
+    }
+}

@@ -1,0 +1,109 @@
+//! Tables of steering tags: what is registered under which, and the bytes that an address means.
+//!
+//! A place is two words: the tag, with what is allowed, or 0; and the key of the region. The owner writes them; others copy them,
+//! look whether the tag stood still meanwhile, and then resolve the key like any other, so that a region that was deregistered
+//! is known by its generation.
+
+use super::words::View;
+use crate::control_queue::stadd;
+use crate::shm::{
+    mapping::{Mapping, Piece},
+    regions::{self, Kind, Wrong},
+};
+use core::sync::atomic::{
+    Ordering::{Acquire, Relaxed, Release},
+    fence,
+};
+use rdma_fabric::{
+    RegionKey,
+    control_queue::{QueueError, Stadd},
+};
+
+const LIVE: u64 = 1;
+const READ_ONLY: u64 = 2;
+/// Where the tag's number stands in its word.
+const TAG: u32 = 8;
+
+/// What a tag names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tagged {
+    pub(super) key: RegionKey,
+    pub(super) read_only: bool,
+}
+
+/// What is registered under the tag of `at` on `queue`.
+#[inline(always)]
+pub(super) fn look_up(queue: &View<'_>, at: Stadd) -> Result<Tagged, QueueError> {
+    let none = QueueError::NoSuchTag { queue: queue.id, stadd: at };
+    let (tag, key) = queue.tag(stadd::place(at.tag()).ok_or(none)?);
+    // Acquire: pairs with the release in `write`.
+    let now = tag.load(Acquire);
+    if now & !READ_ONLY != u64::from(at.tag()) << TAG | LIVE {
+        return Err(none);
+    }
+    let key = RegionKey::from_bits(key.load(Relaxed));
+    // Acquire: pairs with the fence in `write`.
+    fence(Acquire);
+    // One registration after the other, perhaps: then this was between the two.
+    if tag.load(Relaxed) & !READ_ONLY != now & !READ_ONLY {
+        return Err(none);
+    }
+    Ok(Tagged { key, read_only: now & READ_ONLY != 0 })
+}
+
+/// The `len` bytes at `at` on `queue`, and their region; aligned to `width`, and such that peers may write them if `writes`.
+///
+/// # Errors
+/// [`QueueError::NoSuchTag`], [`QueueError::Stale`], [`QueueError::OutOfBounds`], [`QueueError::Misaligned`],
+/// [`QueueError::ReadOnly`], [`QueueError::Corrupt`].
+#[inline(always)]
+pub(super) fn resolve<'a>(
+    queue: &View<'a>,
+    at: Stadd,
+    len: u64,
+    width: u8,
+    writes: bool,
+) -> Result<(Piece<&'a Mapping>, RegionKey), QueueError> {
+    let (id, segment): (_, &'a Mapping) = (queue.id, queue.segment);
+    let Tagged { key, read_only } = look_up(queue, at)?;
+    let (offset, registered) = match regions::copy(segment, key) {
+        Ok((offset, len, Kind::Heap)) => (offset, len),
+        Err(Wrong::Stale) => return Err(QueueError::Stale { queue: id, stadd: at }),
+        Err(Wrong::Unknown) => return Err(queue.corrupt("the table of tags")),
+        _ => return Err(queue.corrupt("the region table")),
+    };
+    let ahead = stadd::range(id, at, len, registered as u64)?;
+    if ahead % u64::from(width.max(1)) != 0 {
+        return Err(QueueError::Misaligned { queue: id, stadd: at, width });
+    }
+    if read_only && writes {
+        return Err(QueueError::ReadOnly { queue: id, stadd: at });
+    }
+    // Both are inside the registered length, which is inside the heap.
+    let piece = segment.borrowed_piece(
+        offset + ahead as usize,
+        len as usize,
+        regions::generation_at(key.index as usize),
+        key.generation.into(),
+    );
+    Ok((piece.ok_or(queue.corrupt("the region table"))?, key))
+}
+
+/// Register `tagged` under `tag`, whose place is free, in an own table.
+pub(super) fn write(queue: &View<'_>, tag: u32, tagged: Tagged) {
+    let Some(place) = stadd::place(tag) else { return };
+    let (word, key) = queue.tag(place);
+    // Release: pairs with the fence in `look_up`. Who reads the key below also sees that the last registration ended.
+    fence(Release);
+    key.store(tagged.key.to_bits(), Relaxed);
+    let read_only = if tagged.read_only { READ_ONLY } else { 0 };
+    // Release: pairs with the acquire in `look_up`.
+    word.store(u64::from(tag) << TAG | LIVE | read_only, Release);
+}
+
+/// End the registration of `tag` in an own table.
+pub(super) fn clear(queue: &View<'_>, tag: u32) {
+    if let Some(place) = stadd::place(tag) {
+        queue.tag(place).0.store(0, Release);
+    }
+}

@@ -1,0 +1,37 @@
+//! What can't be tested from outside: deaths at a label, garbage in shared memory, who has which control queue.
+
+#![cfg_attr(not(target_os = "linux"), allow(unused_imports))]
+
+use super::death::{Label, hook};
+use crate::shm::{
+    control::{Plan, State},
+    endpoint::Endpoint,
+    executor::block_on,
+    job::Job,
+    layout,
+    own::{Pages, Region},
+};
+use rdma_fabric::{
+    ControlQueue, Deps, Fabric, FabricError, Group, LocalSpan, Rank, RegionAccess, Result, SessionFabric,
+    control_queue::{
+        Blocks, Command, Completion, Inline, MrqKind, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd,
+    },
+};
+use std::sync::Arc;
+
+#[cfg(target_os = "linux")]
+mod deaths;
+mod garbage;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod killed;
+
+const RANKS: u32 = 3;
+
+fn job(heap_bytes: usize) -> Arc<Job> {
+    let plan = Plan { ranks: RANKS as usize, ranks_per_node: 1, heap_bytes, start_ns: 0 };
+    Job::of_threads(plan.checked().unwrap()).unwrap()
+}
+
+fn endpoint(job: &Arc<Job>, rank: u32) -> Endpoint {
+    Endpoint::new(job.clone(), Rank::new(rank), Pages::Private).unwrap()
+}

@@ -1,0 +1,405 @@
+//! Where a queue's words stand in its extent, and the queue as any rank sees it.
+//!
+//! ```text
+//! | config, tags, stop | stage, TCQ tail | started | scheduled, claim | MRQ tail, seen | MRQ head | MRQ | claims | TOQ | TCQ |
+//! ```
+//! Each of the first six has a cache line, for different CPUs write them. The MRQ has records of 64 bytes and a word
+//! for each in `claims`; TOQ and TCQ have slots of 32 bytes, and only session queues have them: commands of the others never
+//! leave their poster.
+//!
+//! What is read here was written by others: it is copied once and checked, and every index is taken modulo its ring.
+
+use super::{claim, mrq};
+use crate::control_queue::{descriptor::SLOT, stadd, status::Status};
+use crate::shm::{
+    job::Job,
+    layout,
+    mapping::Mapping,
+    regions::{self, Kind, Wrong},
+};
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+    compiler_fence,
+};
+use rdma_fabric::{
+    Rank, RegionKey,
+    control_queue::{QueueError, QueueId, QueueMode},
+};
+
+/// Words of a cache line.
+const LINE: usize = layout::CACHE_LINE / 8;
+/// [`Geometry::to_bits`].
+pub(super) const CONFIG: usize = 0;
+/// The region key of the table of tags.
+pub(super) const TAGS: usize = 1;
+/// Why the queue has stopped, [`Stop`]; 0 while it has not.
+const STOP: usize = 2;
+/// Next slot to be executed, and how far its command is: [`claim`].
+const STAGE: usize = LINE;
+/// Number of entries ever written to the TCQ.
+const TCQ_TAIL: usize = LINE + 1;
+/// Slots before this may be executed as far as the poster is concerned.
+const STARTED: usize = 2 * LINE;
+/// Sum of all advances and the initial offset.
+pub(super) const SCHEDULED: usize = 3 * LINE;
+/// Who executes.
+const CLAIM: usize = 3 * LINE + 1;
+const MRQ_TAIL: usize = 4 * LINE;
+const MRQ_SEEN: usize = 4 * LINE + 1;
+const MRQ_HEAD: usize = 5 * LINE;
+/// First record of the MRQ.
+const MRQ: usize = 6 * LINE;
+
+/// Bytes of a table of tags.
+pub(super) const TAG_BYTES: usize = stadd::PLACES * 16;
+
+/// What decides where a queue's words stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Geometry {
+    pub(super) mode: QueueMode,
+    /// Slots, a power of two from 2 to [`MOST_DEPTH`].
+    pub(super) depth: u32,
+    /// Records, a power of two from 1 to [`MOST_DEPTH`].
+    pub(super) mrq_depth: u32,
+    pub(super) checked: bool,
+}
+
+/// The most slots and records.
+pub(super) const MOST_DEPTH: u32 = 1 << 16;
+
+/// In a config word, so that other words are none.
+const QUEUE: u64 = 0x51 << 56;
+
+impl Geometry {
+    pub(super) fn to_bits(self) -> u64 {
+        let mode = match self.mode {
+            QueueMode::Normal => 0,
+            QueueMode::Exclusive => 1,
+            QueueMode::Session => 2,
+        };
+        let logs = u64::from(self.depth.ilog2()) << 8 | u64::from(self.mrq_depth.ilog2()) << 16;
+        QUEUE | logs | u64::from(self.checked) << 4 | mode
+    }
+
+    pub(super) fn from_bits(bits: u64) -> Option<Self> {
+        let mode = match bits & 0xf {
+            0 => QueueMode::Normal,
+            1 => QueueMode::Exclusive,
+            2 => QueueMode::Session,
+            _ => return None,
+        };
+        let most = MOST_DEPTH.ilog2();
+        let log = |at: u32| Some((bits >> at) as u32 & 0xff).filter(|&log| log <= most);
+        let geometry = Geometry { mode, depth: 1 << log(8)?, mrq_depth: 1 << log(16)?, checked: bits >> 4 & 1 != 0 };
+        (geometry.depth >= 2 && geometry.to_bits() == bits).then_some(geometry)
+    }
+
+    fn toq(&self) -> usize {
+        MRQ + self.mrq_depth as usize * (mrq::RECORD + 1)
+    }
+
+    fn tcq(&self) -> usize {
+        self.toq() + self.shared_slots() * SLOT
+    }
+
+    /// Slots of the rings that only session queues have.
+    fn shared_slots(&self) -> usize {
+        if self.mode == QueueMode::Session { self.depth as usize } else { 0 }
+    }
+
+    /// Bytes of the extent.
+    pub(super) fn bytes(&self) -> usize {
+        (self.tcq() + self.shared_slots() * SLOT) * 8
+    }
+}
+
+/// Why a queue has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    CreditOverrun,
+    MrqOverflow,
+    Corrupt(&'static str),
+    /// Its owner closes it.
+    Closed,
+}
+
+impl Stop {
+    fn to_bits(self) -> u64 {
+        match self {
+            Stop::CreditOverrun => 1,
+            Stop::MrqOverflow => 2,
+            Stop::Closed => 3,
+            Stop::Corrupt(what) => {
+                let parts = crate::control_queue::status::PARTS;
+                4 + parts.iter().position(|&part| part == what).unwrap_or(0) as u64
+            }
+        }
+    }
+
+    fn from_bits(bits: u64) -> Option<Self> {
+        match bits {
+            0 => None,
+            1 => Some(Stop::CreditOverrun),
+            2 => Some(Stop::MrqOverflow),
+            3 => Some(Stop::Closed),
+            // Damaged words stop it too.
+            _ => {
+                let parts = crate::control_queue::status::PARTS;
+                let part = usize::try_from(bits - 4).ok().and_then(|part| parts.get(part));
+                Some(Stop::Corrupt(part.copied().unwrap_or(parts[0])))
+            }
+        }
+    }
+}
+
+/// An open queue in its owner's segment.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) id: QueueId,
+    pub(super) segment: &'a Mapping,
+    pub(super) geometry: Geometry,
+    /// As long as the geometry says.
+    words: &'a [AtomicU64],
+    /// [`TAG_BYTES`] long.
+    tags: &'a [AtomicU64],
+}
+
+/// Where the directory of `id`'s rank says where its words are; `None` for ids that no directory has room for.
+pub(super) fn directory_at(id: QueueId) -> Option<usize> {
+    let (engine, number, context) = (usize::from(id.engine()), usize::from(id.number()), usize::from(id.context()));
+    let fits = engine < layout::QUEUE_ENGINES && number < layout::QUEUE_NUMBERS && context < layout::QUEUE_CONTEXTS;
+    let index = (engine * layout::QUEUE_NUMBERS + number) * layout::QUEUE_CONTEXTS + context;
+    fits.then_some(layout::QUEUES + index * 8)
+}
+
+impl<'a> View<'a> {
+    /// The queue that is open as `id`.
+    ///
+    /// # Errors
+    /// [`QueueError::NotOpen`], [`QueueError::PeerLost`], [`QueueError::Corrupt`].
+    #[inline]
+    pub(super) fn find(job: &'a Job, id: QueueId) -> Result<Self, QueueError> {
+        let not_open = QueueError::NotOpen { queue: id };
+        let segment = job.segment(id.rank()).map_err(|_| not_open)?;
+        if job.is_lost(id.rank()) {
+            return Err(QueueError::PeerLost { queue: id });
+        }
+        let at = directory_at(id).ok_or(not_open)?;
+        // Acquire: pairs with the release in `publish`.
+        match segment.word(at).load(Acquire) {
+            0 => Err(not_open),
+            bits => Self::at(segment, id, RegionKey::from_bits(bits)),
+        }
+    }
+
+    #[inline]
+    fn at(segment: &'a Mapping, id: QueueId, key: RegionKey) -> Result<Self, QueueError> {
+        let words = Self::extent(segment, id, key, "the directory of queues")?;
+        let corrupt = |what| QueueError::Corrupt { queue: id, what };
+        let word = |at: usize| words.get(at).map(|word| word.load(Relaxed)).ok_or(corrupt("its words"));
+        let geometry = Geometry::from_bits(word(CONFIG)?).ok_or(corrupt("its words"))?;
+        let tags = Self::extent(segment, id, RegionKey::from_bits(word(TAGS)?), "its words")?;
+        if words.len() * 8 != geometry.bytes() || tags.len() * 8 != TAG_BYTES {
+            return Err(corrupt("its words"));
+        }
+        Ok(View { id, segment, geometry, words, tags })
+    }
+
+    /// The words that are registered under `key`, which `what` says.
+    #[inline]
+    fn extent(
+        segment: &'a Mapping,
+        id: QueueId,
+        key: RegionKey,
+        what: &'static str,
+    ) -> Result<&'a [AtomicU64], QueueError> {
+        let corrupt = QueueError::Corrupt { queue: id, what };
+        match regions::copy(segment, key) {
+            Ok((offset, len, Kind::Queue)) => segment.queue_words(offset, len).ok_or(corrupt),
+            // It is being closed.
+            Err(Wrong::Stale) => Err(QueueError::NotOpen { queue: id }),
+            _ => Err(corrupt),
+        }
+    }
+
+    /// An own queue, which needs no checks: `words` and `tags` are offsets of extents that the caller has taken for it.
+    #[inline]
+    pub(super) fn own(
+        segment: &'a Mapping,
+        id: QueueId,
+        geometry: Geometry,
+        words: usize,
+        tags: usize,
+    ) -> Option<Self> {
+        let words = segment.queue_words(words, geometry.bytes())?;
+        Some(View { id, segment, geometry, words, tags: segment.queue_words(tags, TAG_BYTES)? })
+    }
+
+    #[inline]
+    pub(super) fn owner(&self) -> Rank {
+        self.id.rank()
+    }
+
+    #[inline]
+    pub(super) fn is_session(&self) -> bool {
+        self.geometry.mode == QueueMode::Session
+    }
+
+    pub(super) fn corrupt(&self, what: &'static str) -> QueueError {
+        QueueError::Corrupt { queue: self.id, what }
+    }
+
+    pub(super) fn word(&self, at: usize) -> &'a AtomicU64 {
+        &self.words[at]
+    }
+
+    /// The words of place `place` in the table of tags.
+    #[inline]
+    pub(super) fn tag(&self, place: usize) -> (&'a AtomicU64, &'a AtomicU64) {
+        let at = place % stadd::PLACES * 2;
+        (&self.tags[at], &self.tags[at + 1])
+    }
+
+    /// What decides who executes, and what.
+    #[inline]
+    pub(super) fn turns(&self) -> claim::Words<'a, AtomicU64> {
+        claim::Words {
+            claim: &self.words[CLAIM],
+            stage: &self.words[STAGE],
+            started: &self.words[STARTED],
+            scheduled: &self.words[SCHEDULED],
+            depth: self.geometry.depth,
+        }
+    }
+
+    #[inline]
+    pub(super) fn mrq(&self) -> mrq::Ring<'a, AtomicU64> {
+        let (records, claims) =
+            self.words[MRQ..self.geometry.toq()].split_at(self.geometry.mrq_depth as usize * mrq::RECORD);
+        mrq::Ring {
+            tail: &self.words[MRQ_TAIL],
+            seen: &self.words[MRQ_SEEN],
+            head: &self.words[MRQ_HEAD],
+            records,
+            claims,
+        }
+    }
+
+    /// Why it has stopped.
+    #[inline]
+    pub(super) fn stopped(&self) -> Option<Stop> {
+        // Acquire: pairs with the exchange in `stop`.
+        Stop::from_bits(self.words[STOP].load(Acquire))
+    }
+
+    /// Stop it; the first reason counts. Its owner learns of it when it polls.
+    #[cold]
+    pub(super) fn stop(&self, why: Stop) {
+        let _ = self.words[STOP].compare_exchange(0, why.to_bits(), AcqRel, Relaxed);
+        self.segment.ring_for_notice();
+    }
+
+    /// The error that a stopped queue reports.
+    pub(super) fn stop_error(&self, why: Stop) -> QueueError {
+        let queue = self.id;
+        match why {
+            Stop::CreditOverrun => {
+                let turns = self.turns();
+                let (read, scheduled) = (turns.read(), turns.scheduled.load(Acquire));
+                QueueError::CreditOverrun { queue, read, scheduled, depth: self.geometry.depth }
+            }
+            Stop::MrqOverflow => QueueError::MrqOverflow { queue, depth: self.geometry.mrq_depth },
+            Stop::Corrupt(what) => self.corrupt(what),
+            Stop::Closed => QueueError::NotOpen { queue },
+        }
+    }
+
+    /// Slot of the TOQ at a position. For session queues.
+    #[inline]
+    fn toq(&self, position: u64) -> &'a [AtomicU64] {
+        let at = self.geometry.toq() + (position % u64::from(self.geometry.depth)) as usize * SLOT;
+        &self.words[at..at + SLOT]
+    }
+
+    /// A copy of that slot.
+    #[inline]
+    pub(super) fn read_slot(&self, position: u64) -> [u64; SLOT] {
+        let slot = self.toq(position);
+        core::array::from_fn(|word| slot[word].load(Relaxed))
+    }
+
+    /// Fill that slot, of which nobody knows yet.
+    #[inline]
+    pub(super) fn write_slot(&self, position: u64, words: [u64; SLOT]) {
+        self.toq(position).iter().zip(words).for_each(|(word, value)| word.store(value, Relaxed));
+    }
+
+    fn tcq(&self, number: u64) -> &'a [AtomicU64] {
+        let at = self.geometry.tcq() + (number % u64::from(self.geometry.depth)) as usize * SLOT;
+        &self.words[at..at + SLOT]
+    }
+
+    /// The command at `position` is in `phase` from here on. For who has the claim.
+    #[inline]
+    pub(super) fn enter(&self, position: u64, phase: claim::Phase) {
+        self.words[STAGE].store(claim::pack(position, phase), Release);
+        // What a process has done when it is killed is a beginning of what it would do; that order is the compiler's only.
+        compiler_fence(SeqCst);
+    }
+
+    /// How many entries the TCQ ever had.
+    #[inline]
+    pub(super) fn completed(&self) -> u64 {
+        // Acquire: pairs with the release in `complete`.
+        self.words[TCQ_TAIL].load(Acquire)
+    }
+
+    /// Add an entry to the TCQ. For who has the claim; the poster has left room.
+    #[inline]
+    pub(super) fn complete(&self, entry: Entry) {
+        let number = self.words[TCQ_TAIL].load(Relaxed);
+        let words =
+            [entry.position << 1 | u64::from(entry.kept), entry.status.head, entry.status.stadd, entry.status.numbers];
+        self.tcq(number).iter().zip(words).for_each(|(word, value)| word.store(value, Relaxed));
+        // Release: pairs with the acquire in `completed`.
+        self.words[TCQ_TAIL].store(number.wrapping_add(1), Release);
+    }
+
+    /// Entry `number` of the TCQ.
+    pub(super) fn completion(&self, number: u64) -> Entry {
+        let words = self.tcq(number);
+        let [first, head, stadd, numbers] = core::array::from_fn(|word| words[word].load(Relaxed));
+        Entry { position: first >> 1, kept: first & 1 != 0, status: Status { head, stadd, numbers } }
+    }
+}
+
+/// An entry of a TCQ in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Of the command.
+    pub(super) position: u64,
+    /// The status is an error that nobody asked to hear of; if a completion was asked for, that is a good one.
+    pub(super) kept: bool,
+    pub(super) status: Status,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_config_word_is_a_geometry_or_refused() {
+        for mode in [QueueMode::Normal, QueueMode::Exclusive, QueueMode::Session] {
+            for (depth, mrq_depth, checked) in [(2, 1, false), (2048, 4096, true), (MOST_DEPTH, MOST_DEPTH, false)] {
+                let geometry = Geometry { mode, depth, mrq_depth, checked };
+                assert_eq!(Geometry::from_bits(geometry.to_bits()), Some(geometry));
+                for bit in 0..64 {
+                    let read = Geometry::from_bits(geometry.to_bits() ^ 1 << bit);
+                    assert!(read.is_none_or(|read| read != geometry && read.bytes() < 1 << 24));
+                }
+            }
+        }
+        assert_eq!(Geometry::from_bits(0), None);
+    }
+}
