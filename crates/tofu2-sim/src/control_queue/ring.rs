@@ -13,9 +13,11 @@ pub(crate) const fn credit(read: u64, scheduled: u64, depth: u32) -> u64 {
     scheduled.wrapping_sub(read) % depth as u64
 }
 
-/// Whether credit was lost, or would be: the offset is a whole ring ahead.
+/// Whether credit was lost, or would be: the offset is a whole ring ahead. Not so if the read pointer, looked at later, has
+/// passed what the offset was.
 pub(crate) const fn is_overrun(read: u64, scheduled: u64, depth: u32) -> bool {
-    scheduled.wrapping_sub(read) >= depth as u64
+    let ahead = scheduled.wrapping_sub(read);
+    ahead >= depth as u64 && ahead < 1 << 63
 }
 
 /// Whether `slots` more fit behind position `write`; `None` if the positions contradict each other.
@@ -33,6 +35,7 @@ mod tests {
     fn credit_larger_than_the_ring_wraps() {
         assert_eq!(credit(0, 6000, 2048), 1904);
         assert!(is_overrun(0, 6000, 2048) && is_overrun(0, 2048, 2048) && !is_overrun(0, 2047, 2048));
+        assert!(!is_overrun(6001, 6000, 2048), "others have advanced it and executed that since");
         // What is used up then leaves nothing, as the ring indices are equal.
         assert_eq!(credit(1904, 6000, 2048), 0);
         assert_eq!(credit(5, 2053, 2048), 0);

@@ -82,6 +82,9 @@ async fn play(fabric: Endpoint, label: Label) {
     match fabric.rank() {
         DIES => part.advance(label, || kill_process(getpid(), Signal::KILL).unwrap()),
         OWNER => {
+            // Not to execute the commands before the other does.
+            let wait = fabric.wait_until(&part.flag(), Deps::One(DIES), |_| false).await;
+            assert_eq!(wait, Err(FabricError::PeerLost { rank: DIES }));
             for (tag, status) in [(1, expected(label)), (2, Ok(()))] {
                 let done = part.queue.next_completion(Deps::One(TARGET)).await.unwrap();
                 assert_eq!((done.tag, done.status), (tag, status));
