@@ -27,14 +27,15 @@ fn columns() -> Vec<(&'static str, Vec<String>)> {
 }
 
 /// The rows' heads, in the order in which [`look`] finds what is in them.
-const ROWS: [&str; 12] = [
+const ROWS: [&str; 13] = [
     "put order before atomics",
     "own loads and stores coherent with atomics",
     "notice data, bits",
     "progress at a computing target",
     "blocking `wait` on handles",
     "registering memory that exists",
-    "session queues",
+    "control queues, in session mode too",
+    "barrier unit",
     "longest transfer that is not split, bytes",
     "an atomic is complete when it is posted",
     "time",
@@ -100,7 +101,16 @@ program! {
                 Existing::CrossCopy | Existing::Staged => "cross copy or staged",
                 Existing::Direct => "direct",
             }.to_owned());
-            rows.push(yes(caps.session_queues));
+            rows.push(match fabric.queue_limits().engines {
+                0 => "none",
+                _ if caps.session_queues => "run by the (modelled) network interface",
+                _ => "run by the ranks' CPUs",
+            }.to_owned());
+            let gates = fabric.barrier_limits();
+            rows.push(match gates.start_gates {
+                0 => "none".to_owned(),
+                starts => format!("{starts} start/end, {} relay gates", gates.relay_gates),
+            });
             rows.push(if caps.max_transfer == u64::MAX { "any".into() } else { caps.max_transfer.to_string() });
             rows.push(yes(at_once));
             let before = fabric.now();
