@@ -62,6 +62,7 @@ impl Job<'_> {
             Err(payload) => Some(Act::Failed(quiet::message(&*payload).into())),
         };
         let live = |(i, task): (usize, &Option<Task>)| u64::from(task.is_some()) << i;
+        tasks.truncate(MOST_TASKS);
         Outcome {
             told: session.what_was_told(),
             next,
@@ -74,11 +75,22 @@ impl Job<'_> {
     }
 }
 
+/// Tasks of a rank have bits.
+const MOST_TASKS: usize = 64;
+
 /// Poll until the rank is over or waits for what it waited for before (`None`).
 fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
     let mut cx = Context::from_waker(Waker::noop());
     loop {
-        tasks.extend(session.detached().into_iter().map(Some));
+        for rest in session.detached() {
+            match tasks.iter_mut().find(|task| task.is_none()) {
+                Some(free) => *free = Some(rest),
+                None => tasks.push(Some(rest)),
+            }
+        }
+        if tasks.len() > MOST_TASKS {
+            return Some(Act::Failed("more than 63 detached futures at a time can't be explored".into()));
+        }
         let mut live = (0..tasks.len()).filter(|task| tasks[*task].is_some());
         let (first, alone) = (live.next(), live.next().is_none());
         let chosen = match first {

@@ -45,6 +45,7 @@ pub struct Explorer<'a> {
     patience: u32,
     checks: Checks<'a>,
     names: HashMap<(u32, u64), String>,
+    reduced: bool,
     watch: Box<Watch<'a>>,
 }
 
@@ -68,6 +69,7 @@ impl<'a> Explorer<'a> {
             patience: 1_000,
             checks: Checks::default(),
             names: HashMap::new(),
+            reduced: true,
             watch: Box::new(|_| ControlFlow::Continue(())),
         }
     }
@@ -97,6 +99,14 @@ impl<'a> Explorer<'a> {
     #[must_use]
     pub fn name(mut self, region: u32, offset: u64, name: &str) -> Self {
         self.names.insert((region, offset), name.to_owned());
+        self
+    }
+
+    /// Take no shortcut: let all that a rank does be a move of its own, even what nobody else could notice. There are many more states and the
+    /// same outcomes; this is how the explorer itself is checked. Counter-examples found so are replayed so.
+    #[must_use]
+    pub fn unreduced(mut self) -> Self {
+        self.reduced = false;
         self
     }
 
@@ -192,7 +202,12 @@ impl<'a> Explorer<'a> {
     fn world<'s>(&self, start: &'s Start<'s>) -> World<'s> {
         let cells = Rc::new(RefCell::new(Cells::named(&self.names)));
         let job = Job { ranks: self.ranks, caps: self.caps, start, cells };
-        World { automaton: Automaton::new(job, self.patience), order: self.caps.put_order, timeline: None }
+        World {
+            automaton: Automaton::new(job, self.patience),
+            order: self.caps.put_order,
+            reduced: self.reduced,
+            timeline: None,
+        }
     }
 
     fn explore(mut self, start: &Start<'_>) -> Report {

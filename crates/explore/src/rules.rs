@@ -2,6 +2,7 @@
 
 use crate::{
     act::{Act, Answer, NO_SLOT, Slot},
+    cell::Part,
     state::{Item, Kind, Phase, State},
 };
 use rdma_fabric::{PutOrder, Rank};
@@ -66,7 +67,7 @@ impl State {
             Kind::GetInto => {
                 let bits = self.read(item.at) >> item.at.mask.trailing_zeros() << item.own.mask.trailing_zeros();
                 let item = &mut self.items[place];
-                (item.kind, item.bits, item.at) = (Kind::Landing, bits, Default::default());
+                (item.kind, item.bits, item.at) = (Kind::Landing, bits, Part::default());
             }
             Kind::Landing => {
                 self.write(item.own, item.bits);
@@ -74,19 +75,18 @@ impl State {
             }
             Kind::PutFrom => {
                 let bits = self.read(item.own) >> item.own.mask.trailing_zeros() << item.at.mask.trailing_zeros();
-                let item = &mut self.items[place];
-                (item.kind, item.bits, item.own) = (Kind::Put, bits, Default::default());
-                item.phase = if heard { Phase::Happened } else { Phase::Posted };
+                // From now on the bytes travel, and the poster may know that they were taken: one does not wait for the other.
+                let put = Item { kind: Kind::Put, slot: NO_SLOT, bits, own: Part::default(), ..item };
+                if heard {
+                    self.over(place, 0);
+                    self.items.insert(place, put);
+                } else {
+                    self.items[place] = put;
+                }
             }
             Kind::Put => {
                 self.write(item.at, item.bits);
-                if heard {
-                    let phase = item.phase;
-                    self.items[place].happened(0);
-                    self.items[place].phase = phase;
-                } else {
-                    self.items.remove(place);
-                }
+                self.items.remove(place);
             }
             Kind::Notice => {
                 self.notices.push((item.target, item.told()));
@@ -118,11 +118,9 @@ impl State {
         if !complete {
             return Answer::Pending;
         }
-        // Of a put that is still on its way there is nothing to tell.
-        let value = |item: &Item| if item.kind == Kind::Over { item.bits } else { 0 };
         match (pieces.next(), pieces.next()) {
-            (Some(only), None) => Answer::Value(value(only)),
-            _ => Answer::Words(self.items.iter().filter(|i| i.by == by && i.slot == slot).map(value).collect()),
+            (Some(only), None) => Answer::Value(only.bits),
+            _ => Answer::Words(self.items.iter().filter(|i| i.by == by && i.slot == slot).map(|i| i.bits).collect()),
         }
     }
 

@@ -43,6 +43,8 @@ pub(crate) enum Halt {
 pub(crate) struct World<'a> {
     pub(crate) automaton: Automaton<'a>,
     pub(crate) order: PutOrder,
+    /// Whether what nobody else notices happens at once. Without that there are more states and the same outcomes.
+    pub(crate) reduced: bool,
     /// Told of what happens, if anybody wants to know.
     pub(crate) timeline: Option<Timeline>,
 }
@@ -138,7 +140,7 @@ impl World<'_> {
                 // Who waits for nothing else goes on at once: what it does up to its next act that others notice, nobody notices.
                 let local = state.ranks[rank.index()].local;
                 if let Act::Await(slot) = self.automaton.local(local).act
-                    && self.automaton.is_sole(local)
+                    && self.is_sole(local)
                     && state.result(rank, slot, true) != Answer::Pending
                 {
                     self.proceed(state, rank, None, true)?;
@@ -175,7 +177,7 @@ impl World<'_> {
                 Act::Watch(part) => Answer::Value(state.read(*part)),
                 Act::Await(slot) => {
                     let slot = *slot;
-                    let sole = self.automaton.is_sole(local);
+                    let sole = self.is_sole(local);
                     state.result(me, slot, sole)
                 }
                 Act::NextNotice => state.notice_for(me),
@@ -217,7 +219,7 @@ impl World<'_> {
         let mut acts = 0;
         loop {
             acts += 1;
-            let at_once = self.automaton.is_sole(local);
+            let at_once = self.is_sole(local);
             let here = self.automaton.local(local);
             let alone = here.is_alone();
             let answer = match &here.act {
@@ -268,15 +270,19 @@ impl World<'_> {
         }
     }
 
+    fn is_sole(&mut self, local: LocalId) -> bool {
+        self.reduced && self.automaton.is_sole(local)
+    }
+
     /// Whether doing `act` now or later could make a difference to anybody else.
     fn is_noticed(&self, act: &Act) -> bool {
         match act {
             Act::Load(part) | Act::Watch(part) | Act::Store(part, _) => {
-                self.automaton.job.cells.borrow().is_shared(part.cell)
+                !self.reduced || self.automaton.job.cells.borrow().is_shared(part.cell)
             }
             // Invariants speak of facts, whoever changes them.
             Act::Fact(..) | Act::TryNotice | Act::NextNotice | Act::Test(_) | Act::Yield => true,
-            _ => false,
+            _ => !self.reduced,
         }
     }
 
