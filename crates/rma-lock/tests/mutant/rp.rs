@@ -132,7 +132,7 @@ impl Mutation for Rp {
 
     fn first(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, Amo<u64>)> {
         let ends_queue = Rp::word(addr, TAIL) && matches!(amo, Amo::CompareSwap { new: 0, .. });
-        (ends_queue && self.active.take()).then(|| (RemoteAddr { offset: COUNT, ..addr }, LEAVE))
+        (ends_queue && self.active.take()).then_some((RemoteAddr { offset: COUNT, ..addr }, LEAVE))
     }
 
     fn puts(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {

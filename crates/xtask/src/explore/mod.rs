@@ -33,7 +33,7 @@ pub(crate) struct Options {
     #[arg(long)]
     quick: bool,
     /// Stop a case at so many states; each takes 16 to 40 bytes.
-    #[arg(long, value_name = "N", default_value_t = 30_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     states: u64,
     /// Only cases and mutations with one of these in their names.
     #[arg(long, value_name = "NAME", num_args = 1..)]
