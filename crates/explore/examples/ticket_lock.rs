@@ -77,7 +77,11 @@ async fn count<F: Fabric>(fabric: F, probe: Probe, flushes: bool) -> ProgramResu
 fn main() {
     let flushes = std::env::args().nth(1).as_deref() != Some("broken");
     for ranks in 2..=4 {
-        let report = Explorer::new(ranks).run(move |fabric| {
+        let explorer = (0..ranks as u64).fold(Explorer::new(ranks), |explorer, ticket| {
+            explorer.name(0, HOLDERS + 8 * ticket, &format!("holder of ticket {ticket}"))
+        });
+        let explorer = explorer.name(0, TICKETS, "next ticket").name(0, TURN, "turn").name(1, 0, "counter");
+        let report = explorer.run(move |fabric| {
             let probe = fabric.probe();
             count(fabric, probe, flushes)
         });
