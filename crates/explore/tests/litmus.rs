@@ -123,6 +123,27 @@ fn a_test_may_fail_when_the_effect_is_there() {
 }
 
 #[test]
+fn a_race_may_be_lost_by_what_has_happened() {
+    let seen = outcomes(Explorer::new(2), |fabric| async move {
+        let region = words(&fabric).await?;
+        let word = fabric.remote_word::<u64>(region.at(B, 0))?;
+        if fabric.rank() == B {
+            let before = fabric.get_word(&word).await?;
+            fabric.put_word(&fabric.remote_word(region.at(A, 8))?, 1 + before).await?;
+            return Ok(0);
+        }
+        let told = region.word::<u64>(&fabric, 8)?;
+        let told = fabric.wait_until(&told, Deps::All, |value| value != 0);
+        match join::race(fabric.fetch_add(&word, 1), told).await {
+            join::Either::First(old) => Ok(10 + old?),
+            // 22: the other rank had seen the addition when this one did not know of it.
+            join::Either::Second(told) => Ok(20 + told?),
+        }
+    });
+    assert_eq!(seen, BTreeSet::from([10, 21, 22]));
+}
+
+#[test]
 fn registered_bytes_are_read_until_the_put_is_complete() {
     let program = |waits: bool| {
         move |fabric: ExploreFabric| async move {
