@@ -16,8 +16,8 @@ pub(crate) struct Listed {
 
 macro_rules! list {
     (;
-        plain { $($room:ident::$case:ident($says:literal, $sizes:expr $(, $arg:ident: $value:expr)*);)* }
-        losing { $($lost:ident::$losing:ident($covers:literal, $among:expr);)* }
+        plain { $($(#[$_mark:meta])? $room:ident::$case:ident($says:literal, $sizes:expr $(, $arg:ident: $value:expr)*);)* }
+        losing { $($(#[$_other:meta])? $lost:ident::$losing:ident($covers:literal, $among:expr);)* }
     ) => {
         /// The suite's cases, in its order.
         pub(crate) const CASES: &[Listed] = &[

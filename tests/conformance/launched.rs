@@ -6,7 +6,7 @@
 //! Two more variables are for the [kill campaign](crate::kill): where such directories are made, and a rank that is to
 //! kill itself.
 
-use crate::suite::provider::{Case, Loss, Outcome, Provider, Report, Told};
+use crate::suite::provider::{Case, Loss, On, Outcome, Provider, Report};
 use std::{
     cell::Cell,
     env, fs,
@@ -55,7 +55,7 @@ impl Provider for Processes {
             // Another job of the test.
             return None;
         }
-        be_a_rank(Path::new(directory), number, program)
+        be_a_rank(Path::new(directory), number, &On::new(program))
     }
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn outcome_in(file: &Path) -> Outcome {
 }
 
 /// The rank's part. Does not return: what comes after it in the test is for others.
-fn be_a_rank<P: Case>(directory: &Path, number: u64, program: &P) -> ! {
+fn be_a_rank(directory: &Path, number: u64, program: &On<Endpoint>) -> ! {
     let rank = rank_told();
     let write = |name: &str, text: String| {
         // Whole or not at all: it is moved to its place.
@@ -128,7 +128,7 @@ fn be_a_rank<P: Case>(directory: &Path, number: u64, program: &P) -> ! {
         shm::run_rank(endpoint, program)
     });
     let (text, code) = match ended {
-        Ok(out) => (format!("ended\n{}", out.tell()), 0),
+        Ok(out) => (format!("ended\n{out}"), 0),
         Err(JobError::RankFailed { error, .. }) => (format!("failed\n{error}"), 1),
         Err(JobError::RankPanicked { .. }) => ("panicked\n".to_owned(), 1),
         Err(error) => (format!("failed\n{error}"), 1),

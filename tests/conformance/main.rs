@@ -29,5 +29,5 @@ conformance!(threads, Threads);
 conformance!(processes, Processes);
 conformance!(virt, Virtual);
 conformance!(virt_jittered, Jittered);
-conformance!(observed_threads, ObservedThreads);
-conformance!(observed_virt, ObservedVirtual);
+conformance!(observed_threads, ObservedThreads, wraps);
+conformance!(observed_virt, ObservedVirtual, wraps);

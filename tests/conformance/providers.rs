@@ -1,11 +1,11 @@
 //! Real shared memory and virtual time, as the suite runs them. Ranks as processes: [`crate::launched`].
 
-use crate::suite::provider::{Case, Observed, Provider, Report};
-use onesided::observe::{Detail, Gathering};
+use crate::suite::provider::{Case, Observed, On, Provider, Report};
+use onesided::observe::{self, Detail, Gathering};
 use std::time::Duration;
 use tofu2_sim::{
-    shm,
-    virt::{Job, Platform},
+    shm::{self, Endpoint},
+    virt::{Job, Platform, VirtFabric},
 };
 
 /// Ranks as threads over shared memory.
@@ -13,9 +13,7 @@ pub(crate) struct Threads;
 
 impl Provider for Threads {
     fn run<P: Case>(ranks: usize, _: &str, _: u64, program: &P) -> Option<Report> {
-        let program = Observed::new(program.clone(), ranks);
-        let ended = shm::Threads::new(ranks).run(&program);
-        Some(program.report(ended.map(drop).map_err(|error| error.to_string())))
+        Some(spawn(ranks, On::new(program)))
     }
 }
 
@@ -24,7 +22,7 @@ pub(crate) struct Virtual;
 
 impl Provider for Virtual {
     fn run<P: Case>(ranks: usize, _: &str, _: u64, program: &P) -> Option<Report> {
-        Some(simulate(&Job::new(&Platform::fx100(), ranks), ranks, program))
+        Some(simulate(&Job::new(&Platform::fx100(), ranks), ranks, On::new(program)))
     }
 }
 
@@ -33,11 +31,7 @@ pub(crate) struct ObservedThreads;
 
 impl Provider for ObservedThreads {
     fn run<P: Case>(ranks: usize, test: &str, _: u64, program: &P) -> Option<Report> {
-        let program = Observed::new(program.clone(), ranks);
-        let gathering = Gathering::new(Detail::Trace, ranks);
-        let ended = shm::Threads::new(ranks).run(&gathering.watch(&program));
-        assert_eq!(gathering.records().len(), ranks, "{test}");
-        Some(program.report(ended.map(drop).map_err(|error| error.to_string())))
+        Some(spawn_observed(ranks, test, On::new(program)))
     }
 }
 
@@ -46,11 +40,7 @@ pub(crate) struct ObservedVirtual;
 
 impl Provider for ObservedVirtual {
     fn run<P: Case>(ranks: usize, test: &str, _: u64, program: &P) -> Option<Report> {
-        let program = Observed::new(program.clone(), ranks);
-        let gathering = Gathering::new(Detail::Trace, ranks);
-        let ended = Job::new(&Platform::fx100(), ranks).run(&gathering.watch(&program));
-        assert_eq!(gathering.records().len(), ranks, "{test}");
-        Some(program.report(ended.map(drop).map_err(|error| error.to_string())))
+        Some(simulate_observed(ranks, test, On::new(program)))
     }
 }
 
@@ -64,12 +54,34 @@ impl Provider for Jittered {
 
     fn run<P: Case>(ranks: usize, _: &str, turn: u64, program: &P) -> Option<Report> {
         let job = Job::new(&Platform::fx100(), ranks).seed(turn).jitter(Duration::from_micros(3));
-        Some(simulate(&job.shuffle_ties(true).ranks_per_node(2), ranks, program))
+        Some(simulate(&job.shuffle_ties(true).ranks_per_node(2), ranks, On::new(program)))
     }
 }
 
-fn simulate<P: Case>(job: &Job<'_>, ranks: usize, program: &P) -> Report {
-    let program = Observed::new(program.clone(), ranks);
+fn spawn(ranks: usize, program: On<Endpoint>) -> Report {
+    let program = Observed::new(program, ranks);
+    let ended = shm::Threads::new(ranks).run(&program);
+    program.report(ended.map(drop).map_err(|error| error.to_string()))
+}
+
+fn simulate(job: &Job<'_>, ranks: usize, program: On<VirtFabric>) -> Report {
+    let program = Observed::new(program, ranks);
     let ended = job.run(&program);
+    program.report(ended.map(drop).map_err(|error| error.to_string()))
+}
+
+fn spawn_observed(ranks: usize, test: &str, program: On<observe::Observed<Endpoint>>) -> Report {
+    let program = Observed::new(program, ranks);
+    let gathering = Gathering::new(Detail::Trace, ranks);
+    let ended = shm::Threads::new(ranks).run(&gathering.watch(&program));
+    assert_eq!(gathering.records().len(), ranks, "{test}");
+    program.report(ended.map(drop).map_err(|error| error.to_string()))
+}
+
+fn simulate_observed(ranks: usize, test: &str, program: On<observe::Observed<VirtFabric>>) -> Report {
+    let program = Observed::new(program, ranks);
+    let gathering = Gathering::new(Detail::Trace, ranks);
+    let ended = Job::new(&Platform::fx100(), ranks).run(&gathering.watch(&program));
+    assert_eq!(gathering.records().len(), ranks, "{test}");
     program.report(ended.map(drop).map_err(|error| error.to_string()))
 }

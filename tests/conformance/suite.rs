@@ -35,73 +35,103 @@ pub(crate) mod waiting;
 ///
 /// A line is `room::case("sentences covered", [numbers of ranks], field: value…);`. A case is good for any even
 /// number of ranks above its first. In a *losing* case the last rank is lost, in the way that its field `loss` says.
+///
+/// A line marked `wraps` is for fabrics that wrap another too, whose own code it enters: what it passes through of `memory`, every
+/// kind of `operations` with its buffers and handle, every kind of `waits`, `errors` and `losses` on their way out. The other
+/// cases ask for nothing more of a wrapper, and compiling them for two took a fifth of this crate's time.
 macro_rules! every_case {
     ($then:ident! { $($arguments:tt)* }) => {
         $then! { $($arguments)*;
             plain {
+                #[wraps(memory)]
                 memory::identity("I1 I2 I3", [1, 3]);
+                #[wraps(memory)]
                 memory::regions_are_zeroed_and_whole("M1 M5 M6", [1]);
                 memory::symmetric_regions_have_one_key("M2", [1, 4]);
                 memory::symmetric_parts_end_alone("M3 M8", [3]);
+                #[wraps(errors)]
                 memory::symmetric_sizes_must_agree("M7", [3]);
+                #[wraps(errors)]
                 memory::a_dropped_region_is_stale("M3", [2]);
                 memory::resolving_names_the_numbers("M4 W1", [2]);
                 memory::written_meanwhile("M5", [2]);
                 memory::loads_acquire_what_stores_release("M6", [2]);
                 transfers::every_length_comes_round("O5 O8 O11", [1, 2]);
+                #[wraps(operations)]
                 transfers::every_source_and_sink("O3", [2]);
                 transfers::long_transfers_are_split("O14", [2]);
                 transfers::flushed_puts_precede_the_flag("O5 O8", [3]);
                 transfers::ordered_puts_precede_atomics("I3 O7", [3]);
                 transfers::words_are_never_torn("M9", [2]);
+                #[wraps(errors)]
                 transfers::errors_come_with_the_next_flush("O13", [2]);
+                #[wraps(operations)]
                 atomics::arithmetic_at_every_width("O6", [1, 2]);
                 atomics::nothing_is_lost("O6", [4]);
                 atomics::one_winner("O6", [4]);
+                #[wraps(operations)]
                 notices::arrive_in_order_with_data("N1 N2 N3", [3]);
                 notices::empty_transfers("O9", [2]);
                 notices::width_is_checked("N4", [2]);
+                #[wraps(waits)]
                 room::nothing_is_lost_in_a_full_queue("O1 O12 N3", [3]);
                 room::own_queue_is_first_come_first_served("O2", [2]);
                 room::a_target_that_leaves("O12", [2]);
+                #[wraps(operations)]
                 posting::a_refused_operation_comes_back("O1 O10 M3", [2]);
+                #[wraps(operations)]
                 posting::a_dropped_handle_does_not_cancel("O4", [2]);
                 posting::memory_in_flight_stays_alive("O4", [2]);
                 posting::many_operations_at_once("O2 O6", [3]);
+                #[wraps(operations)]
                 handles::test_await_and_wait("O3", [2]);
+                #[wraps(waits)]
                 waiting::every_writer_wakes("W2", [2]);
                 waiting::two_waits_of_one_rank("W2", [2]);
+                #[wraps(waits)]
                 waiting::a_dropped_wait_leaves_nothing("W5", [2]);
                 waiting::a_satisfied_wait_ends_at_once("W4", [2]);
+                #[wraps(errors)]
                 waiting::nobody_is_left("W6 E1", [3]);
                 waiting::nobody_depends_on_himself("W7", [1, 2]);
                 groups::barriers_separate("G1", [1, 2, 3, 4, 5]);
+                #[wraps(waits)]
                 groups::barriers_publish_what_was_flushed("G1", [3]);
                 groups::broadcast_from_everywhere("G2", [1, 2, 3, 4, 5]);
                 groups::allgather_in_member_order("G2", [1, 2, 3, 4, 5]);
                 groups::splits_number_by_order("G2", [1, 2, 3, 4, 5]);
                 groups::misuse_is_told("G3", [1, 3]);
+                #[wraps(waits)]
                 time::never_goes_back("T1 T2", [2]);
+                #[wraps(waits)]
                 time::deadlines("T2", [2]);
                 time::computing("T3", [2]);
+                #[wraps(memory)]
                 existing::peers_reach_it("X1 X2 X3", [2, 3]);
                 existing::own_registered_memory_is_source_and_sink("X2", [1, 3]);
                 existing::atomics_are_done_or_refused("X5", [3]);
                 existing::puts_and_notices_wake_the_owner("X2 X3", [2]);
+                #[wraps(waits)]
                 existing::taking_waits_for_who_is_inside("X4", [3]);
                 existing::dropping_deregisters("X6", [2]);
+                #[wraps(waits)]
                 detach::is_run_to_its_end("D1 D2", [2, 5]);
                 detach::may_detach_in_turn("D1 D3", [3]);
             }
             losing {
+                #[wraps(losses)]
                 losses::waits_end("W3 E1", [3]);
                 losses::waits_for_others_go_on("W3", [3]);
                 losses::a_satisfied_wait_still_ends_well("W4 E3", [2]);
+                #[wraps(losses)]
                 losses::notices_still_arrive("E3", [2]);
+                #[wraps(losses)]
                 losses::operations_fail("E2", [2, 3]);
+                #[wraps(losses)]
                 losses::posting_into_a_full_queue("E2 O12", [2, 3]);
                 losses::barriers_end("W3 G1", [2, 4, 5]);
                 losses::broadcasts_and_allgathers_end("W3 G2", [2, 4, 5]);
+                #[wraps(losses)]
                 losses::symmetric_allocation_ends("W3 M2", [2, 4]);
                 losses::a_lock_and_its_holder("W3", [3]);
             }
@@ -109,32 +139,43 @@ macro_rules! every_case {
     };
 }
 
-/// A test for each case over one provider, named `name::case`.
+/// A test for each case over one provider, named `name::case`; with `wraps` for those cases only that are so marked.
 macro_rules! conformance {
     ($name:ident, $provider:ty) => {
-        every_case! { conformance! { tests $name, $provider } }
+        every_case! { conformance! { tests $name, $provider, every } }
     };
-    (tests $name:ident, $provider:ty;
-        plain { $($room:ident::$case:ident($says:literal, $sizes:expr $(, $arg:ident: $value:expr)*);)* }
-        losing { $($lost:ident::$losing:ident($covers:literal, $among:expr);)* }
+    ($name:ident, $provider:ty, wraps) => {
+        every_case! { conformance! { tests $name, $provider, wraps } }
+    };
+    (tests $name:ident, $provider:ty, $which:ident;
+        plain { $($(#[wraps($why:ident)])? $room:ident::$case:ident($says:literal, $sizes:expr $(, $arg:ident: $value:expr)*);)* }
+        losing { $($(#[wraps($reason:ident)])? $lost:ident::$losing:ident($covers:literal, $among:expr);)* }
     ) => {
         mod $name {
             use super::*;
             use $crate::suite::provider::Provider as _;
-            $(
+            $(chosen! { $which $($why)?;
                 #[test]
                 fn $case() {
                     let program = $crate::suite::$room::$case { $($arg: $value)* };
                     <$provider>::check(&$sizes, concat!(stringify!($name), "::", stringify!($case)), &program);
                 }
-            )*
-            $(
+            })*
+            $(chosen! { $which $($reason)?;
                 #[test]
                 fn $losing() {
                     let program = |loss| $crate::suite::$lost::$losing { loss };
                     <$provider>::check_losing(&$among, concat!(stringify!($name), "::", stringify!($losing)), program);
                 }
-            )*
+            })*
         }
+    };
+}
+
+/// A test, if it is one of those that are wanted.
+macro_rules! chosen {
+    (wraps; $test:item) => {};
+    ($which:ident $($why:ident)?; $test:item) => {
+        $test
     };
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     fabric::{Job, Life, Mutation, ShuttleFabric, block_on, detached},
-    suite::provider::{Case, Observed, Outcome, Provider, Report},
+    suite::provider::{Case, Observed, On, Outcome, Provider, Report},
 };
 use rdma_fabric::{Fabric, Program};
 use shuttle::{
@@ -39,7 +39,7 @@ fn number(name: &str) -> Option<u64> {
 
 /// Which scheduler: even seeds draw at random, odd ones by PCT.
 pub(crate) fn run<P: Case>(ranks: usize, seed: u64, mutation: Mutation, program: &P) -> Report {
-    let program = Arc::new(Observed::new(program.clone(), ranks));
+    let program = Arc::new(Observed::new(On::<ShuttleFabric>::new(program), ranks));
     let mut config = Config::new();
     config.stack_size = STACK;
     config.max_steps = MaxSteps::FailAfter(STEPS);

@@ -241,6 +241,15 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
 
     // ----- provided --------------------------------------------------------------------------
 
+    /// [`Fabric::store`] to a word that no task of this rank waits for: one that does need not be woken by it.
+    ///
+    /// # Errors
+    /// As [`Fabric::store`].
+    #[inline(always)]
+    fn store_unwaited<W: AtomicWord>(&self, word: &LocalWord<Self, W>, value: W) -> Result<()> {
+        self.store(word, value)
+    }
+
     /// Wait for `duration`.
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> {
         self.sleep_until(self.now() + duration)

@@ -9,7 +9,10 @@ use std::{
     hint::black_box,
     sync::{
         Arc, Barrier, Mutex,
-        atomic::{AtomicU64, Ordering::AcqRel},
+        atomic::{
+            AtomicU64,
+            Ordering::{AcqRel, Release},
+        },
     },
     time::{Duration, Instant},
 };
@@ -26,11 +29,17 @@ const CROWD_PAIRS: u32 = 20_000;
 enum Pair {
     /// The machine's two read-modify-writes, on a word of rank 0: what no reader can fall below.
     Limit,
+    /// The same with four plain stores to another line, as many as a reader publishes.
+    LimitPublished,
     Shared,
     Exclusive,
     /// Without `release`.
     Dropped,
 }
+
+/// A word with a cache line to itself.
+#[repr(align(128))]
+struct Line(AtomicU64);
 
 rdma_fabric::program! {
     /// Rank 0 repeats; nanoseconds per pair in the fastest batch, which other work of the machine is least likely to have disturbed.
@@ -38,7 +47,7 @@ rdma_fabric::program! {
         let mut world = Group::world(&fabric).await?;
         let lock = RpLock::symmetric(&fabric, HOME).await?;
         world.barrier().await?;
-        let word = AtomicU64::new(0);
+        let (word, published) = (Line(AtomicU64::new(0)), Line(AtomicU64::new(0)));
         let mut least = f64::INFINITY;
         for _ in 0..BATCHES {
             if fabric.rank() == HOME {
@@ -48,8 +57,18 @@ rdma_fabric::program! {
             match pair {
                 Pair::Limit => {
                     for _ in 0..PAIRS {
-                        word.fetch_add(4, AcqRel);
-                        black_box(word.fetch_sub(4, AcqRel));
+                        black_box(word.0.fetch_add(4, AcqRel));
+                        black_box(word.0.fetch_add(4u64.wrapping_neg(), AcqRel));
+                    }
+                }
+                Pair::LimitPublished => {
+                    for _ in 0..PAIRS {
+                        published.0.store(1, Release);
+                        black_box(word.0.fetch_add(4, AcqRel));
+                        published.0.store(2, Release);
+                        published.0.store(3, Release);
+                        black_box(word.0.fetch_add(4u64.wrapping_neg(), AcqRel));
+                        published.0.store(0, Release);
                     }
                 }
                 Pair::Shared => {
@@ -112,7 +131,7 @@ fn mutex_crowd() -> Duration {
 }
 
 fn main() -> Result<(), tofu2_sim::JobError> {
-    for pair in [Pair::Limit, Pair::Shared, Pair::Exclusive, Pair::Dropped] {
+    for pair in [Pair::Limit, Pair::LimitPublished, Pair::Shared, Pair::Exclusive, Pair::Dropped] {
         let asleep = Arc::new(Barrier::new(2));
         let least = Threads::new(2).run(&alone { pair, asleep })?[0];
         println!("{pair:?} pair, alone: {least:.2} ns, fastest of {BATCHES} batches of {PAIRS}");

@@ -18,8 +18,12 @@ pub enum LockError {
     /// unknown. Guards still held can be released.
     #[error("an earlier operation of this lock failed half-way: {0}")]
     Broken(Box<LockError>),
-    /// More acquisitions of one rank wait than its lock has queue nodes.
-    #[error("all {nodes} queue nodes of {rank} are in use")]
+    /// All queue nodes that a rank has for this lock are held, by acquisitions that wait or that were given up: those keep their
+    /// node until the lock would have come to them. Await some, or drop some, and try again when it has. Nothing is left to undo.
+    #[error(
+        "all {nodes} queue nodes of {rank} are held by acquisitions that wait or were given up: await or drop some, and try \
+         again when the lock has come to them"
+    )]
     TooManyWaiting {
         /// The rank.
         rank: Rank,

@@ -46,7 +46,7 @@ impl<'a, F: Fabric> ReadGuard<'a, F> {
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         // Dropped unpolled, the future drops the guard.
-        shortcut(reader::Leave(self), |(guard, exit)| RpLock::uncount_me_later(guard, exit))
+        shortcut(reader::Leave(self), RpLock::uncount_me_later)
     }
 }
 

@@ -1,14 +1,15 @@
 //! How fast the virtual-time provider is: every rank of a large machine locks and unlocks one readers lock
 //! (two remote fetch-adds) several times.
 //!
-//! `cargo run --release -p tofu2-sim --example virt_speed [k | lock] [pairs]`
+//! `cargo run --release -p tofu2-sim --example virt_speed [k | hops | lock] [pairs]`
 //!
 //! * `k`: 663,552 ranks on the K computer's 82,944 nodes, latency-only network, 10 pairs.
+//! * `hops`: one rank on each of the K computer's nodes, Tofu's routes along a snake, routers, 1 pair.
 //! * `lock`: 128 nodes of FX100 with 1, 8 and 32 ranks each, routers, 1000 pairs.
 
 use rdma_fabric::{Rank, Region, RemoteAddr};
 use std::error::Error;
-use tofu2_sim::virt::{Job, NetworkModel, Platform, Run, Torus};
+use tofu2_sim::virt::{Folding, Job, NetworkModel, Platform, Run, System, Torus};
 
 rdma_fabric::program! {
     /// So many pairs of fetch-adds on a word of rank 0.
@@ -75,6 +76,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             let job = Job::new(&platform, 663_552).ranks_per_node(8).torus(Torus::k_computer());
             report("k", 663_552, &job, pairs_each)?;
         }
+        "hops" => {
+            let pairs_each = args.next().map_or(Ok(1), |n| n.parse())?;
+            let job = Job::new(&platform, 82_944).shape(System::K.shape()).folding(Folding::Snake);
+            report("hops", 82_944, &job.network(NetworkModel::Router), pairs_each)?;
+        }
         "lock" => {
             let pairs_each = args.next().map_or(Ok(1000), |n| n.parse())?;
             for ppn in [1, 8, 32] {
@@ -87,7 +93,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 println!("  first finisher {}", first.map_or(String::new(), ToString::to_string));
             }
         }
-        other => return Err(format!("{other}: k or lock").into()),
+        other => return Err(format!("{other}: k, hops or lock").into()),
     }
     Ok(())
 }

@@ -26,8 +26,9 @@
 //!
 //! # Fast and slow
 //! Where operations are over when they are posted, an acquisition or release that meets nobody is a few lines without a wait
-//! (`Core::count_me` and `uncount_me`, `start` and `leave`). As soon as one has to wait, for a result or to be woken, it goes on in a
-//! boxed future that owns what it needs, so that dropping it can leave it to the fabric ([`owed`]).
+//! (`reader::Enter` and `Leave`; `Core::start` and `leave`). Where they take time, a reader's one atomic is awaited in place
+//! ([`owed::InFlight`]). As soon as one has to wait for more, or to be woken, it goes on in a boxed future that owns what it needs,
+//! so that dropping it can leave it to the fabric ([`owed`]).
 
 mod layout;
 mod node;
@@ -45,7 +46,7 @@ use crate::{LockError, Result, error::Trouble};
 use core::fmt;
 use layout::{Home, LOCK_BYTES};
 use node::{NodeId, Nodes};
-use publish::{Published, Step};
+use publish::{Lane, Published, Step};
 use rdma_fabric::{
     Amo, Fabric, FabricError, OpHandle, PutOrder, Rank, Refused, Region, RegionKey, RemoteSpan, RemoteWord,
 };
@@ -181,6 +182,13 @@ impl<F: Fabric> Core<F> {
         error
     }
 
+    /// The same, of the fabric.
+    #[cold]
+    #[inline(never)]
+    fn broke_by(&self, error: FabricError) -> LockError {
+        self.broke(error.into())
+    }
+
     /// What a call answers.
     fn answer<T>(&self, outcome: Result<T, Trouble>) -> Result<T> {
         match outcome {
@@ -201,7 +209,12 @@ impl<F: Fabric> Core<F> {
 
     #[inline(always)]
     fn publish(&self, step: Step) -> Result<(), FabricError> {
-        self.published.step(&self.fabric, step)
+        self.publish_in(self.published.lane(), step)
+    }
+
+    #[inline(always)]
+    fn publish_in(&self, lane: Lane, step: Step) -> Result<(), FabricError> {
+        self.published.step(&self.fabric, lane, step)
     }
 
     /// Whether operations are over when they are posted and nothing need be flushed: then an acquisition or release that meets
@@ -230,15 +243,21 @@ impl<F: Fabric> Core<F> {
 
     /// The same, announced. If it was not posted the announcement is taken back.
     #[inline(always)]
-    fn announced_now(&self, step: Step, word: &RemoteWord<F, u64>, amo: Amo<u64>) -> Result<u64, NotOver<F>> {
-        if self.publish(step).is_err() {
+    fn announced_now(
+        &self,
+        lane: Lane,
+        step: Step,
+        word: &RemoteWord<F, u64>,
+        amo: Amo<u64>,
+    ) -> Result<u64, NotOver<F>> {
+        if self.publish_in(lane, step).is_err() {
             return Err(None);
         }
         match self.atomic_now(word, amo) {
             Ok(old) => Ok(old),
             Err(not_over) => {
                 if not_over.is_none() {
-                    let _ = self.publish(step.undone());
+                    let _ = self.publish_in(lane, step.undone());
                 }
                 Err(not_over)
             }
@@ -247,7 +266,7 @@ impl<F: Fabric> Core<F> {
 
     /// Announce a step and post its atomic, waiting for room. Until it is posted, dropping this owes nothing.
     async fn post(&self, step: Step, word: &RemoteWord<F, u64>, amo: Amo<u64>) -> Result<F::Handle<u64>, FabricError> {
-        match self.try_post(step, word, amo) {
+        match self.try_post(self.published.lane(), step, word, amo) {
             Ok(handle) => Ok(handle),
             Err(Refused::Failed(error, ())) => Err(error),
             Err(Refused::Full(())) => Box::pin(self.post_later(step, word, amo)).await,
@@ -262,7 +281,7 @@ impl<F: Fabric> Core<F> {
     ) -> Result<F::Handle<u64>, FabricError> {
         loop {
             self.fabric.room(None).await?;
-            match self.try_post(step, word, amo) {
+            match self.try_post(self.published.lane(), step, word, amo) {
                 Ok(handle) => return Ok(handle),
                 Err(Refused::Failed(error, ())) => return Err(error),
                 Err(Refused::Full(())) => {}
@@ -270,11 +289,18 @@ impl<F: Fabric> Core<F> {
         }
     }
 
-    fn try_post(&self, step: Step, word: &RemoteWord<F, u64>, amo: Amo<u64>) -> Result<F::Handle<u64>, Refused<()>> {
-        self.publish(step).map_err(|error| Refused::Failed(error, ()))?;
+    #[inline(always)]
+    fn try_post(
+        &self,
+        lane: Lane,
+        step: Step,
+        word: &RemoteWord<F, u64>,
+        amo: Amo<u64>,
+    ) -> Result<F::Handle<u64>, Refused<()>> {
+        self.publish_in(lane, step).map_err(|error| Refused::Failed(error, ()))?;
         let posted = self.fabric.try_atomic(word, amo);
         if posted.is_err() {
-            let _ = self.publish(step.undone());
+            let _ = self.publish_in(lane, step.undone());
         }
         posted
     }

@@ -13,6 +13,7 @@ use super::{
     Core,
     layout::{self, NODES, Part},
     owed::Quit,
+    publish::Lane,
 };
 use crate::{LockError, Result, error::Trouble};
 use core::{
@@ -169,10 +170,10 @@ impl Drop for Own<'_> {
 impl<F: Fabric> Core<F> {
     /// Take a node that is ready to wait on: blocked, no next (R2, W1).
     #[inline(always)]
-    pub(super) fn take_fresh_node(&self) -> Option<Own<'_>> {
+    pub(super) fn take_fresh_node(&self, lane: Lane) -> Option<Own<'_>> {
         let slot = &self.nodes.slots[0];
         // Acquire: pairs with the release of who gave it back.
-        if self.published.is_owner() && slot.state.load(Acquire) == FRESH {
+        if lane.is_first() && slot.state.load(Acquire) == FRESH {
             slot.state.store(TAKEN, Relaxed);
             return Some(self.own_node(0));
         }

@@ -3,10 +3,11 @@
 //! An operation that was posted takes effect, whether or not anybody awaits it, and a node in a queue will be woken. So nothing is
 //! undone on dropping: what is under way is [detached](Fabric::detach), learns its results, and ends where it owes nothing.
 
-use super::Core;
+use super::{Core, RpLock};
 use crate::{LockError, Result};
 use core::{
     future::Future,
+    marker::PhantomData,
     pin::Pin,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     task::{Context, Poll},
@@ -14,27 +15,33 @@ use core::{
 use rdma_fabric::Fabric;
 use std::sync::Arc;
 
-/// An atomic that was posted and must be followed by others; yields the value before.
-pub(super) struct InFlight<'a, F: Fabric> {
-    core: &'a Arc<Core<F>>,
-    /// `None` when the result has been taken.
-    handle: Option<F::Handle<u64>>,
-    /// Detaches what is to be done if the result is not taken.
-    dropped: fn(&Arc<Core<F>>, F::Handle<u64>),
+/// What is to be done if the result of an atomic is not taken. A type and not a value, to take no room.
+pub(super) trait Dropped {
+    /// Detach it.
+    fn dropped<F: Fabric>(core: &Arc<Core<F>>, posted: F::Handle<u64>);
 }
 
-impl<'a, F: Fabric> InFlight<'a, F> {
+/// An atomic that was posted and must be followed by others; yields the value before.
+pub(super) struct InFlight<'a, F: Fabric, D: Dropped> {
+    lock: &'a RpLock<F>,
+    /// `None` when the result has been taken.
+    handle: Option<F::Handle<u64>>,
+    dropped: PhantomData<fn() -> D>,
+}
+
+impl<'a, F: Fabric, D: Dropped> InFlight<'a, F, D> {
     #[inline(always)]
-    pub(super) fn new(
-        core: &'a Arc<Core<F>>,
-        handle: F::Handle<u64>,
-        dropped: fn(&Arc<Core<F>>, F::Handle<u64>),
-    ) -> Self {
-        InFlight { core, handle: Some(handle), dropped }
+    pub(super) fn new(lock: &'a RpLock<F>, handle: F::Handle<u64>) -> Self {
+        InFlight { lock, handle: Some(handle), dropped: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(super) fn lock(&self) -> &'a RpLock<F> {
+        self.lock
     }
 }
 
-impl<F: Fabric> Future for InFlight<'_, F> {
+impl<F: Fabric, D: Dropped> Future for InFlight<'_, F, D> {
     type Output = Result<u64>;
 
     #[inline(always)]
@@ -42,15 +49,18 @@ impl<F: Fabric> Future for InFlight<'_, F> {
         let handle = self.handle.as_mut().expect("polled after the end");
         let Poll::Ready(result) = Pin::new(handle).poll(cx) else { return Poll::Pending };
         self.handle = None;
-        Poll::Ready(result.map_err(|error| self.core.broke(error.into())))
+        Poll::Ready(match result {
+            Ok(old) => Ok(old),
+            Err(error) => Err(self.lock.core.broke_by(error)),
+        })
     }
 }
 
-impl<F: Fabric> Drop for InFlight<'_, F> {
+impl<F: Fabric, D: Dropped> Drop for InFlight<'_, F, D> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {
-            (self.dropped)(self.core, handle);
+            D::dropped(&self.lock.core, handle);
         }
     }
 }

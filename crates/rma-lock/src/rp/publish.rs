@@ -13,7 +13,9 @@
 
 use super::{NodeId, layout};
 use core::{
-    fmt, ptr,
+    fmt,
+    marker::PhantomData,
+    ptr,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 use rdma_fabric::{Fabric, LocalWord, Region, Result};
@@ -108,22 +110,42 @@ impl<F: Fabric> Published<F> {
         here == owner || owner == 0 && self.owner.compare_exchange(0, here, Relaxed, Relaxed).is_ok()
     }
 
+    /// The calling thread's.
+    #[inline(always)]
+    pub(super) fn lane(&self) -> Lane {
+        Lane { first: self.is_owner(), here: PhantomData }
+    }
+
     /// Publish a change.
     #[inline(always)]
-    pub(super) fn step(&self, fabric: &F, step: Step) -> Result<()> {
-        if !self.is_owner() {
+    pub(super) fn step(&self, fabric: &F, lane: Lane, step: Step) -> Result<()> {
+        if !lane.first {
             return self.step_of_others(fabric, step);
         }
         // No other thread comes between, nor any other task of this one.
         let value = self.own.load(Relaxed).wrapping_add(step.0);
         self.own.store(value, Relaxed);
-        fabric.store(&self.words[0], value)
+        fabric.store_unwaited(&self.words[0], value)
     }
 
     #[cold]
     fn step_of_others(&self, fabric: &F, step: Step) -> Result<()> {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         *others = others.wrapping_add(step.0);
-        fabric.store(&self.words[1], *others)
+        fabric.store_unwaited(&self.words[1], *others)
+    }
+}
+
+/// In which lane a thread publishes. Not `Send`, so that it is asked for again where a task may have moved: after each wait.
+#[derive(Clone, Copy)]
+pub(super) struct Lane {
+    first: bool,
+    here: PhantomData<*const ()>,
+}
+
+impl Lane {
+    #[inline(always)]
+    pub(super) fn is_first(self) -> bool {
+        self.first
     }
 }

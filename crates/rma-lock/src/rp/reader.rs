@@ -1,16 +1,21 @@
 //! Readers: one atomic in, one atomic out, unless a writer is about.
 
 use super::{
-    Core, NodeId, NotOver, Posting, READER, RpLock, WRITER_ACTIVE, WRITER_INTERESTED,
+    Core, NodeId, READER, RpLock, WRITER_ACTIVE, WRITER_INTERESTED,
     layout::Part,
-    not_over,
-    owed::{InFlight, Owed, Quit},
-    publish::Step,
+    owed::{Dropped, InFlight, Owed, Quit},
+    publish::{Lane, Step},
     settle::Duties,
-    shortcut::{Try, shortcut},
+    shortcut::{Now, Try, shortcut},
 };
 use crate::{LockError, ReadGuard, Result, error::Trouble};
-use core::{future::Future, mem};
+use core::{
+    future::Future,
+    marker::PhantomData,
+    mem,
+    pin::{Pin, pin},
+    task::{Context, Poll},
+};
 use rdma_fabric::{Amo, Fabric, Time};
 use std::sync::Arc;
 
@@ -20,49 +25,115 @@ const UNCOUNT_ME: Amo<u64> = Amo::Add(READER.wrapping_neg());
 /// The count that the last reader finds at U1 if a writer waits for it.
 const LAST: u64 = READER + WRITER_INTERESTED;
 
-struct Enter<'a, F: Fabric>(&'a RpLock<F>);
+/// R1, for a `Held` that is a guard or may be one.
+struct Enter<'a, F: Fabric, Held>(&'a RpLock<F>, PhantomData<fn() -> Held>);
 
-impl<'a, F: Fabric> Try for Enter<'a, F> {
-    type Out = Result<ReadGuard<'a, F>>;
-    type Stage = NotOver<F>;
+/// R1, posted.
+struct Entering<'a, F: Fabric, Held>(InFlight<'a, F, Arrival>, PhantomData<fn() -> Held>);
+
+impl<'a, F: Fabric, Held: From<ReadGuard<'a, F>>> Try for Enter<'a, F, Held> {
+    type Out = Result<Held>;
+    type Posted = Entering<'a, F, Held>;
+    type Stage = Entry;
 
     #[inline(always)]
-    fn now(self) -> Result<Self::Out, NotOver<F>> {
-        self.0.core.count_me()?;
-        Ok(Ok(ReadGuard::new(self.0)))
+    fn now(self, cx: &mut Context<'_>) -> Now<Self> {
+        let (lock, core) = (self.0, &self.0.core);
+        if core.broken.get().is_some() {
+            return Now::Stuck(Entry::Outside);
+        }
+        let lane = core.published.lane();
+        let Ok(mut posted) = core.try_post(lane, Step::READER_ARRIVES, &core.count, COUNT_ME) else {
+            return Now::Stuck(Entry::Outside);
+        };
+        match Pin::new(&mut posted).poll(cx) {
+            Poll::Pending => Now::Posted(Entering(InFlight::new(lock, posted), PhantomData)),
+            Poll::Ready(Ok(old)) => match lock.enter(lane, old) {
+                Ok(held) => Now::Over(held),
+                Err(entry) => Now::Stuck(entry),
+            },
+            Poll::Ready(Err(error)) => Now::Over(Err(core.broke_by(error))),
+        }
     }
 }
 
-struct TryEnter<'a, F: Fabric>(&'a RpLock<F>);
+impl<'a, F: Fabric, Held: From<ReadGuard<'a, F>>> Future for Entering<'a, F, Held> {
+    type Output = Result<Result<Held>, Entry>;
 
-impl<'a, F: Fabric> Try for TryEnter<'a, F> {
-    type Out = Result<Option<ReadGuard<'a, F>>>;
-    type Stage = NotOver<F>;
-
-    #[inline(always)]
-    fn now(self) -> Result<Self::Out, NotOver<F>> {
-        self.0.core.count_me()?;
-        Ok(Ok(Some(ReadGuard::new(self.0))))
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let lock = self.0.lock();
+        Pin::new(&mut self.0).poll(cx).map(|old| match old {
+            Ok(old) => lock.enter(lock.core.published.lane(), old),
+            Err(error) => Ok(Err(error)),
+        })
     }
 }
 
-/// U1, whose guard is still armed if it was not posted.
+/// Where an acquisition stands that is not over yet.
+enum Entry {
+    /// R1 was not posted.
+    Outside,
+    /// R1 met a writer.
+    Counted,
+}
+
+/// U1.
 pub(crate) struct Leave<'a, F: Fabric>(pub(crate) ReadGuard<'a, F>);
+
+/// U1, posted.
+pub(crate) struct Leaving<'a, F: Fabric>(InFlight<'a, F, Departure>);
 
 impl<'a, F: Fabric> Try for Leave<'a, F> {
     type Out = Result<()>;
-    type Stage = (ReadGuard<'a, F>, NotOver<F>);
+    type Posted = Leaving<'a, F>;
+    type Stage = Exit<'a, F>;
 
     #[inline(always)]
-    fn now(self) -> Result<Self::Out, Self::Stage> {
-        match self.0.lock().core.uncount_me() {
-            Ok(()) => {
-                mem::forget(self.0);
-                Ok(Ok(()))
+    fn now(self, cx: &mut Context<'_>) -> Now<Self> {
+        let Leave(guard) = self;
+        let (lock, core) = (guard.lock(), &guard.lock().core);
+        if !core.ordered_everywhere {
+            // One that has to wait is begun again with the rest.
+            match pin!(core.fabric.flush_all()).poll(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => return Now::Stuck(Exit::Inside(guard, Some(Err(error.into())))),
+                Poll::Pending => return Now::Stuck(Exit::Inside(guard, None)),
             }
-            Err(exit) => Err((self.0, exit)),
+        }
+        let lane = core.published.lane();
+        let Ok(mut posted) = core.try_post(lane, Step::READER_LEAVES, &core.count, UNCOUNT_ME) else {
+            return Now::Stuck(Exit::Inside(guard, Some(Ok(()))));
+        };
+        mem::forget(guard);
+        match Pin::new(&mut posted).poll(cx) {
+            Poll::Pending => Now::Posted(Leaving(InFlight::new(lock, posted))),
+            Poll::Ready(Ok(old)) => match lock.leave(lane, old) {
+                Ok(left) => Now::Over(left),
+                Err(exit) => Now::Stuck(exit),
+            },
+            Poll::Ready(Err(error)) => Now::Over(Err(core.broke_by(error))),
         }
     }
+}
+
+impl<'a, F: Fabric> Future for Leaving<'a, F> {
+    type Output = Result<Result<()>, Exit<'a, F>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let lock = self.0.lock();
+        Pin::new(&mut self.0).poll(cx).map(|old| match old {
+            Ok(old) => lock.leave(lock.core.published.lane(), old),
+            Err(error) => Ok(Err(error)),
+        })
+    }
+}
+
+/// Where a release stands that is not over yet.
+pub(crate) enum Exit<'a, F: Fabric> {
+    /// U1 was not posted, the guard is armed. What the flush met, if that is over.
+    Inside(ReadGuard<'a, F>, Option<Result<()>>),
+    /// Uncounted, the last reader before a writer.
+    Last(&'a RpLock<F>),
 }
 
 impl<F: Fabric> RpLock<F> {
@@ -89,7 +160,7 @@ impl<F: Fabric> RpLock<F> {
     /// As [`RpLock::read`], and [`LockError::TimedOut`].
     #[inline]
     pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, F>>> {
-        shortcut(Enter(self), move |entry| async move {
+        shortcut(Enter(self, PhantomData), move |entry| async move {
             if !self.count_me_later(entry).await? {
                 Owed::new(&self.core, |core, quit| wait_as_reader(core, deadline, quit)).await?;
             }
@@ -104,7 +175,7 @@ impl<F: Fabric> RpLock<F> {
     /// As [`RpLock::read`].
     #[inline]
     pub fn try_read(&self) -> impl Future<Output = Result<Option<ReadGuard<'_, F>>>> {
-        shortcut(TryEnter(self), move |entry| async move {
+        shortcut(Enter(self, PhantomData), move |entry| async move {
             if !self.count_me_later(entry).await? {
                 let withdrawn =
                     Owed::new(&self.core, |core, _| async move { core.answer(core.withdraw_reader().await) });
@@ -114,45 +185,64 @@ impl<F: Fabric> RpLock<F> {
         })
     }
 
-    /// R1 from `entry` on. True if no writer is inside, and so am I.
-    async fn count_me_later(&self, entry: NotOver<F>) -> Result<bool> {
-        let core = &self.core;
-        let old = match entry.map(|posting| *posting) {
-            Some(Posting::Over(result)) => result.map_err(|error| core.broke(error.into()))?,
-            Some(Posting::InFlight(posted)) => InFlight::new(core, posted, forget_me).await?,
-            None => {
-                core.check()?;
-                let posted = core.post(Step::READER_ARRIVES, &core.count, COUNT_ME).await?;
-                InFlight::new(core, posted, forget_me).await?
-            }
-        };
+    /// The result of R1 is here.
+    #[inline(always)]
+    fn enter<'a, Held: From<ReadGuard<'a, F>>>(&'a self, lane: Lane, old: u64) -> Result<Result<Held>, Entry> {
         if old & WRITER_ACTIVE != 0 {
-            return Ok(false);
+            return Err(Entry::Counted);
         }
-        core.publish(Step::READER_ENTERS).map_err(|error| core.broke(error.into()))?;
-        Ok(true)
+        Ok(match self.core.publish_in(lane, Step::READER_ENTERS) {
+            Ok(()) => Ok(ReadGuard::new(self).into()),
+            Err(error) => Err(self.core.broke_by(error)),
+        })
+    }
+
+    /// The result of U1 is here.
+    #[inline(always)]
+    fn leave(&self, lane: Lane, old: u64) -> Result<Result<()>, Exit<'_, F>> {
+        match self.core.publish_in(lane, Step::READER_IS_GONE) {
+            Ok(()) if old == LAST => Err(Exit::Last(self)),
+            Ok(()) => Ok(Ok(())),
+            Err(error) => Ok(Err(self.core.broke_by(error))),
+        }
+    }
+
+    /// R1 from `entry` on. True if no writer is inside, and so am I.
+    async fn count_me_later(&self, entry: Entry) -> Result<bool> {
+        let core = &self.core;
+        if let Entry::Outside = entry {
+            core.check()?;
+            let posted = core.post(Step::READER_ARRIVES, &core.count, COUNT_ME).await?;
+            let old = InFlight::<_, Arrival>::new(self, posted).await?;
+            if old & WRITER_ACTIVE == 0 {
+                core.publish(Step::READER_ENTERS).map_err(|error| core.broke_by(error))?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// U1 from `exit` on. Dropped before U1 is posted, the guard does it all in the background.
-    pub(crate) async fn uncount_me_later(guard: ReadGuard<'_, F>, exit: NotOver<F>) -> Result<()> {
-        let core = &guard.lock().core;
-        let mut flushed = Ok(());
-        let posting = match exit {
-            Some(posting) => *posting,
-            None => {
-                flushed = core.flush_data().await;
-                Posting::InFlight(core.post(Step::READER_LEAVES, &core.count, UNCOUNT_ME).await?)
+    pub(crate) async fn uncount_me_later(exit: Exit<'_, F>) -> Result<()> {
+        let (lock, flushed) = match exit {
+            Exit::Last(lock) => (lock, Ok(())),
+            Exit::Inside(guard, flushed) => {
+                let (lock, core) = (guard.lock(), &guard.lock().core);
+                let flushed = match flushed {
+                    Some(flushed) => flushed,
+                    None => core.flush_data().await,
+                };
+                let posted = core.post(Step::READER_LEAVES, &core.count, UNCOUNT_ME).await?;
+                mem::forget(guard);
+                let old = InFlight::<_, Departure>::new(lock, posted).await?;
+                core.publish(Step::READER_IS_GONE).map_err(|error| core.broke_by(error))?;
+                if old != LAST {
+                    return flushed;
+                }
+                (lock, flushed)
             }
         };
-        mem::forget(guard);
-        let old = match posting {
-            Posting::InFlight(posted) => InFlight::new(core, posted, finish_leaving).await?,
-            Posting::Over(result) => result.map_err(|error| core.broke(error.into()))?,
-        };
-        core.publish(Step::READER_IS_GONE).map_err(|error| core.broke(error.into()))?;
-        if old == LAST {
-            Owed::new(core, |core, _| async move { core.answer(core.after_uncounting(old).await) }).await?;
-        }
+        Owed::new(&lock.core, |core, _| async move { core.answer(core.after_uncounting(LAST).await) }).await?;
         flushed
     }
 
@@ -170,24 +260,32 @@ impl<F: Fabric> RpLock<F> {
     }
 }
 
-/// R1 was posted by a future that is dropped.
-#[cold]
-fn forget_me<F: Fabric>(core: &Arc<Core<F>>, posted: F::Handle<u64>) {
-    let owner = core.clone();
-    core.fabric.detach(async move {
-        let counted = async {
-            posted.await?;
-            owner.withdraw_reader().await
-        };
-        let _ = owner.answer(counted.await);
-    });
+/// R1 was posted by a future that is dropped: the reader takes itself back.
+struct Arrival;
+
+impl Dropped for Arrival {
+    #[cold]
+    fn dropped<F: Fabric>(core: &Arc<Core<F>>, posted: F::Handle<u64>) {
+        let owner = core.clone();
+        core.fabric.detach(async move {
+            let counted = async {
+                posted.await?;
+                owner.withdraw_reader().await
+            };
+            let _ = owner.answer(counted.await);
+        });
+    }
 }
 
-/// U1 was posted by a future that is dropped.
-#[cold]
-fn finish_leaving<F: Fabric>(core: &Arc<Core<F>>, posted: F::Handle<u64>) {
-    let owner = core.clone();
-    core.fabric.detach(async move { drop(owner.answer(owner.uncounted(posted).await)) });
+/// U1 was posted by a future that is dropped: the rest of the release.
+struct Departure;
+
+impl Dropped for Departure {
+    #[cold]
+    fn dropped<F: Fabric>(core: &Arc<Core<F>>, posted: F::Handle<u64>) {
+        let owner = core.clone();
+        core.fabric.detach(async move { drop(owner.answer(owner.uncounted(posted).await)) });
+    }
 }
 
 /// R2–R7, after R1 met a writer.
@@ -196,32 +294,6 @@ async fn wait_as_reader<F: Fabric>(core: Arc<Core<F>>, deadline: Time, quit: Qui
 }
 
 impl<F: Fabric> Core<F> {
-    /// R1 as far as nothing has to be waited for: counted, and inside.
-    #[inline(always)]
-    fn count_me(&self) -> Result<(), NotOver<F>> {
-        if !self.is_fast() || self.broken.get().is_some() {
-            return Err(None);
-        }
-        let old = self.announced_now(Step::READER_ARRIVES, &self.count, COUNT_ME)?;
-        if old & WRITER_ACTIVE == 0 && self.publish(Step::READER_ENTERS).is_ok() {
-            return Ok(());
-        }
-        Err(not_over(Posting::Over(Ok(old))))
-    }
-
-    /// U1 as far as nothing has to be waited for.
-    #[inline(always)]
-    pub(crate) fn uncount_me(&self) -> Result<(), NotOver<F>> {
-        if !self.is_fast() {
-            return Err(None);
-        }
-        let old = self.announced_now(Step::READER_LEAVES, &self.count, UNCOUNT_ME)?;
-        if old != LAST && self.publish(Step::READER_IS_GONE).is_ok() {
-            return Ok(());
-        }
-        Err(not_over(Posting::Over(Ok(old))))
-    }
-
     async fn uncounted(&self, posted: F::Handle<u64>) -> Result<(), Trouble> {
         let old = posted.await?;
         self.publish(Step::READER_IS_GONE)?;
@@ -236,7 +308,7 @@ impl<F: Fabric> Core<F> {
     }
 
     async fn queue_as_reader(&self, deadline: Time, quit: &Quit) -> Result<(), Trouble> {
-        let own = match self.take_fresh_node() {
+        let own = match self.take_fresh_node(self.published.lane()) {
             Some(own) => own,
             None => match self.take_node(deadline, quit).await {
                 Ok(own) => own, // R2

@@ -1,8 +1,9 @@
-//! A future that is over at its first poll unless something has to be waited for.
+//! A future that boxes nothing unless it has to wait for more than one operation.
 //!
-//! The same as an `async` block that tries something and awaits the rest if that is not enough, with two differences, because a
-//! call and a large value moved cost more than a lock: the first poll is certain to become part of its caller, and the rest is boxed,
-//! and only made when it is needed.
+//! The same as an `async` block that tries something, awaits the operation it posted and then the rest if that is not enough, with
+//! two differences, because a call and a large value moved cost more than a lock: the first poll is certain to become part of its
+//! caller, and the rest is boxed, and only made when it is needed. Where operations take time, a future per rank is what a large
+//! job consists of: an acquisition or release that meets nobody keeps its operation in place.
 
 use core::{
     future::Future,
@@ -14,41 +15,40 @@ use core::{
 /// What is tried first.
 pub(crate) trait Try {
     type Out;
+    /// What was posted, and polled once; dropping it leaves nothing undone.
+    type Posted: Future<Output = Result<Self::Out, Self::Stage>> + Unpin;
     /// What the rest needs to know.
     type Stage;
 
     /// Do it; to be marked `#[inline(always)]`, which closures can't be.
-    fn now(self) -> Result<Self::Out, Self::Stage>;
+    fn now(self, cx: &mut Context<'_>) -> Now<Self>;
 }
 
-pub(crate) struct Shortcut<Fast, Slow, Rest> {
+/// What came of it.
+pub(crate) enum Now<T: Try + ?Sized> {
+    Over(T::Out),
+    Posted(T::Posted),
+    Stuck(T::Stage),
+}
+
+pub(crate) struct Shortcut<Fast: Try, Slow, Rest> {
     /// `None` after the first poll.
-    begin: Option<(Fast, Slow)>,
-    rest: Later<Rest>,
+    fast: Option<Fast>,
+    /// Until the rest is made of it.
+    slow: Option<Slow>,
+    then: ManuallyDrop<Then<Fast, Rest>>,
+}
+
+/// What is awaited.
+enum Then<Fast: Try, Rest> {
+    /// Before the first poll, and when it is over.
+    Nothing,
+    Posted(Fast::Posted),
+    Rest(Pin<Box<Rest>>),
 }
 
 // Nothing but the box's content is ever pinned.
-impl<Fast, Slow, Rest> Unpin for Shortcut<Fast, Slow, Rest> {}
-
-/// What is awaited; `None` before the first poll, and when it is over. Dropping that is a comparison.
-struct Later<Rest>(ManuallyDrop<Option<Pin<Box<Rest>>>>);
-
-impl<Rest> Later<Rest> {
-    #[cold]
-    #[inline(never)]
-    fn discard(&mut self) {
-        drop(ManuallyDrop::into_inner(mem::replace(&mut self.0, ManuallyDrop::new(None))));
-    }
-}
-
-impl<Rest> Drop for Later<Rest> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if self.0.is_some() {
-            self.discard();
-        }
-    }
-}
+impl<Fast: Try, Slow, Rest> Unpin for Shortcut<Fast, Slow, Rest> {}
 
 /// Try `fast`; if it hands something on, await `slow` of that.
 #[inline(always)]
@@ -58,7 +58,25 @@ where
     Slow: FnOnce(Fast::Stage) -> Rest,
     Rest: Future<Output = Fast::Out>,
 {
-    Shortcut { begin: Some((fast, slow)), rest: Later(ManuallyDrop::new(None)) }
+    Shortcut { fast: Some(fast), slow: Some(slow), then: ManuallyDrop::new(Then::Nothing) }
+}
+
+impl<Fast: Try, Slow, Rest> Shortcut<Fast, Slow, Rest> {
+    #[cold]
+    #[inline(never)]
+    fn take(&mut self) -> Then<Fast, Rest> {
+        ManuallyDrop::into_inner(mem::replace(&mut self.then, ManuallyDrop::new(Then::Nothing)))
+    }
+}
+
+/// Dropping one that is over is a comparison.
+impl<Fast: Try, Slow, Rest> Drop for Shortcut<Fast, Slow, Rest> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !matches!(*self.then, Then::Nothing) {
+            drop(self.take());
+        }
+    }
 }
 
 impl<Fast, Slow, Rest> Future for Shortcut<Fast, Slow, Rest>
@@ -71,34 +89,51 @@ where
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Fast::Out> {
-        if let Some((fast, slow)) = self.begin.take() {
-            match fast.now() {
-                Ok(out) => return Poll::Ready(out),
-                Err(stage) => begin(&mut self.rest, slow, stage),
+        if let Some(fast) = self.fast.take() {
+            match fast.now(cx) {
+                Now::Over(out) => return Poll::Ready(out),
+                Now::Posted(posted) => {
+                    *self.then = Then::Posted(posted);
+                    return Poll::Pending;
+                }
+                Now::Stuck(stage) => self.begin(stage),
             }
         }
-        match go_on(&mut self.rest, cx) {
+        match self.go_on(cx) {
             Some(out) => Poll::Ready(*out),
             None => Poll::Pending,
         }
     }
 }
 
-#[cold]
-#[inline(never)]
-fn begin<Stage, Rest>(rest: &mut Later<Rest>, slow: impl FnOnce(Stage) -> Rest, stage: Stage) {
-    *rest.0 = Some(Box::pin(slow(stage)));
-}
+impl<Fast, Slow, Rest> Shortcut<Fast, Slow, Rest>
+where
+    Fast: Try,
+    Slow: FnOnce(Fast::Stage) -> Rest,
+    Rest: Future<Output = Fast::Out>,
+{
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, stage: Fast::Stage) {
+        let slow = self.slow.take().expect("only one rest");
+        *self.then = Then::Rest(Box::pin(slow(stage)));
+    }
 
-/// Boxed, so that only this path has its result in memory.
-#[cold]
-#[inline(never)]
-fn go_on<Rest: Future>(rest: &mut Later<Rest>, cx: &mut Context<'_>) -> Option<Box<Rest::Output>> {
-    match rest.0.as_mut().expect("polled after the end").as_mut().poll(cx) {
-        Poll::Ready(out) => {
-            rest.discard();
-            Some(Box::new(out))
+    /// The result is boxed, so that only this path has it in memory.
+    #[cold]
+    #[inline(never)]
+    fn go_on(&mut self, cx: &mut Context<'_>) -> Option<Box<Fast::Out>> {
+        if let Then::Posted(posted) = &mut *self.then {
+            let Poll::Ready(ended) = Pin::new(posted).poll(cx) else { return None };
+            drop(self.take());
+            match ended {
+                Ok(out) => return Some(Box::new(out)),
+                Err(stage) => self.begin(stage),
+            }
         }
-        Poll::Pending => None,
+        let Then::Rest(rest) = &mut *self.then else { panic!("polled after the end") };
+        let Poll::Ready(out) = rest.as_mut().poll(cx) else { return None };
+        drop(self.take());
+        Some(Box::new(out))
     }
 }

@@ -7,10 +7,15 @@ use super::{
     owed::{Owed, Quit},
     publish::Step,
     settle::{Departing, Duties},
-    shortcut::{Try, shortcut},
+    shortcut::{Now, Try, shortcut},
 };
 use crate::{Result, WriteGuard, error::Trouble};
-use core::{fmt, future::Future, mem};
+use core::{
+    fmt,
+    future::{self, Future},
+    mem,
+    task::Context,
+};
 use rdma_fabric::{Amo, Fabric, FabricError, PutOptions, Time};
 use std::sync::Arc;
 
@@ -90,16 +95,22 @@ fn not_out<F: Fabric>(exit: Exit<F>) -> NotOut<F> {
     Some(Box::new(exit))
 }
 
+/// A writer does several operations one after the other, so none is awaited in place.
+type Never<Fast> = future::Pending<Result<<Fast as Try>::Out, <Fast as Try>::Stage>>;
+
 struct Enter<'a, F: Fabric>(&'a RpLock<F>);
 
 impl<'a, F: Fabric> Try for Enter<'a, F> {
     type Out = Result<WriteGuard<'a, F>>;
+    type Posted = Never<Self>;
     type Stage = NotInside<F>;
 
     #[inline(always)]
-    fn now(self) -> Result<Self::Out, NotInside<F>> {
-        let held = self.0.core.start(queue_up)?;
-        Ok(Ok(WriteGuard::new(self.0, held)))
+    fn now(self, _: &mut Context<'_>) -> Now<Self> {
+        match self.0.core.start(queue_up) {
+            Ok(held) => Now::Over(Ok(WriteGuard::new(self.0, held))),
+            Err(entry) => Now::Stuck(entry),
+        }
     }
 }
 
@@ -107,12 +118,15 @@ struct TryEnter<'a, F: Fabric>(&'a RpLock<F>);
 
 impl<'a, F: Fabric> Try for TryEnter<'a, F> {
     type Out = Result<Option<WriteGuard<'a, F>>>;
+    type Posted = Never<Self>;
     type Stage = NotInside<F>;
 
     #[inline(always)]
-    fn now(self) -> Result<Self::Out, NotInside<F>> {
-        let held = self.0.core.start(only_first)?;
-        Ok(Ok(Some(WriteGuard::new(self.0, held))))
+    fn now(self, _: &mut Context<'_>) -> Now<Self> {
+        match self.0.core.start(only_first) {
+            Ok(held) => Now::Over(Ok(Some(WriteGuard::new(self.0, held)))),
+            Err(entry) => Now::Stuck(entry),
+        }
     }
 }
 
@@ -121,16 +135,17 @@ pub(crate) struct Leave<'a, F: Fabric>(pub(crate) WriteGuard<'a, F>);
 
 impl<'a, F: Fabric> Try for Leave<'a, F> {
     type Out = Result<()>;
+    type Posted = Never<Self>;
     type Stage = (WriteGuard<'a, F>, NotOut<F>);
 
     #[inline(always)]
-    fn now(self) -> Result<Self::Out, Self::Stage> {
+    fn now(self, _: &mut Context<'_>) -> Now<Self> {
         match self.0.lock().core.leave(self.0.held()) {
             Ok(()) => {
                 mem::forget(self.0);
-                Ok(Ok(()))
+                Now::Over(Ok(()))
             }
-            Err(exit) => Err((self.0, exit)),
+            Err(exit) => Now::Stuck((self.0, exit)),
         }
     }
 }
@@ -244,11 +259,12 @@ impl<F: Fabric> Core<F> {
         if !self.is_fast() || self.broken.get().is_some() {
             return Err(None);
         }
-        let Some(own) = self.take_fresh_node() else { return Err(None) };
+        let lane = self.published.lane();
+        let Some(own) = self.take_fresh_node(lane) else { return Err(None) };
         let node = own.id;
         let step = Step::writer_goes_on(node);
         // W2
-        match self.announced_now(step, &self.tail, first(node)) {
+        match self.announced_now(lane, step, &self.tail, first(node)) {
             Ok(0) => {}
             Ok(before) => return Err(not_inside(own.keep(), Entry::Tail(Posting::Over(Ok(before))))),
             Err(None) => {
@@ -269,7 +285,7 @@ impl<F: Fabric> Core<F> {
             Err(Some(posting)) => return Err(not_inside(own.keep(), Entry::Interest(*posting))),
         }
         match self.atomic_now(&self.count, ENTER) {
-            Ok(count) if count == WRITER_INTERESTED && self.publish(step).is_ok() => {}
+            Ok(count) if count == WRITER_INTERESTED && self.publish_in(lane, step).is_ok() => {}
             Ok(count) => return Err(not_inside(own.keep(), Entry::Enter(Posting::Over(Ok(count))))),
             Err(None) => return Err(not_inside(own.keep(), Entry::Alone)),
             Err(Some(posting)) => return Err(not_inside(own.keep(), Entry::Enter(*posting))),
@@ -289,7 +305,7 @@ impl<F: Fabric> Core<F> {
             return Ok(*started);
         }
         self.check()?;
-        let own = match self.take_fresh_node() {
+        let own = match self.take_fresh_node(self.published.lane()) {
             Some(own) => own,
             None => self.answer(Box::pin(self.take_node(deadline, &Quit::default())).await)?,
         };
@@ -390,11 +406,11 @@ impl<F: Fabric> Core<F> {
     /// X2–X4 as far as nothing has to be waited for.
     #[inline(always)]
     pub(crate) fn leave(&self, held: Writing) -> Result<(), NotOut<F>> {
-        let node = held.node();
+        let (node, lane) = (held.node(), self.published.lane());
         if !self.is_fast() {
             return Err(None);
         }
-        match self.announced_now(Step::writer_goes_on(node), &self.count, LEAVE) {
+        match self.announced_now(lane, Step::writer_goes_on(node), &self.count, LEAVE) {
             Ok(count) if count < READER => {}
             Ok(count) => return Err(not_out(Exit::Active(Posting::Over(Ok(count))))),
             Err(None) => return Err(None),
@@ -409,7 +425,9 @@ impl<F: Fabric> Core<F> {
         }
         match self.atomic_now(&self.tail, Amo::CompareSwap { expected: node.bits(), new: 0 }) {
             Ok(tail)
-                if tail == node.bits() && !held.woken() && self.publish(Step::writer_goes_back(node, 3)).is_ok() => {}
+                if tail == node.bits()
+                    && !held.woken()
+                    && self.publish_in(lane, Step::writer_goes_back(node, 3)).is_ok() => {}
             Ok(tail) => return Err(not_out(Exit::Tail(Posting::Over(Ok(tail))))),
             Err(None) => return Err(not_out(Exit::Queue)),
             Err(Some(posting)) => return Err(not_out(Exit::Tail(*posting))),

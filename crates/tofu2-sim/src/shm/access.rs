@@ -43,7 +43,9 @@ use x86_64 as chosen;
 pub(super) const CELL: usize =
     if cfg!(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))) { 8 } else { 1 };
 
-pub(super) use chosen::{copy_between, copy_in, copy_out, load4, load8, rmw4, rmw8, store4, store8, zero};
+pub(super) use chosen::{
+    copy_between, copy_in, copy_out, expect_store, load4, load8, rmw4, rmw8, store4, store8, zero,
+};
 
 #[cfg(test)]
 mod tests;

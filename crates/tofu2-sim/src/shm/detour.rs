@@ -33,7 +33,7 @@ fn reach<R>(
     }
     match place.outside() {
         None => {
-            let _inside = endpoint.announce(id);
+            let _inside = endpoint.announce([id]);
             f(Reached::Piece(&place.piece))
         }
         Some(outside) => outside.within(endpoint, id, f).unwrap_or_else(|| Err(place.refusal(len, align))),
@@ -72,11 +72,14 @@ pub(super) fn get(endpoint: &Endpoint, from: &Place, to: SinkView<'_, Place>, al
 /// Copy from registered memory to registered memory.
 fn between(endpoint: &Endpoint, to: &Place, from: &Place, align: usize) -> Result<()> {
     let len = from.len();
+    let refusal = || if from.is_fit() { to.refusal(len, align) } else { from.refusal(len, align) };
+    if to.outside().is_none() && from.outside().is_none() {
+        let _inside = endpoint.announce([to, from].map(|place| Id::new(place.addr().rank, place.addr().region)));
+        return to.piece.copy_from(&from.piece).ok_or_else(refusal);
+    }
     reach(endpoint, to, (len, align), |target| {
         reach(endpoint, from, (len, align), |source| match (&target, &source) {
-            (Reached::Piece(target), Reached::Piece(source)) => target
-                .copy_from(source)
-                .ok_or_else(|| if from.is_fit() { to.refusal(len, align) } else { from.refusal(len, align) }),
+            (Reached::Piece(target), Reached::Piece(source)) => target.copy_from(source).ok_or_else(refusal),
             _ => {
                 let mut chunk = vec![0u8; len.min(CHUNK)];
                 for done in (0..len).step_by(CHUNK) {
@@ -146,10 +149,48 @@ mod cross {
 
 use cross::{cross_in, cross_out, cross_part};
 
+/// An [`Amo`] in registers: its kind and its words. One that is handed to a function out of line as it is has to stand in memory,
+/// and then the compiler does not know its kind any more on the short path either.
+#[derive(Clone, Copy)]
+struct Spread<W>(u8, W, W);
+
+impl<W: AtomicWord> Spread<W> {
+    #[inline(always)]
+    fn of(amo: Amo<W>) -> Self {
+        match amo {
+            Amo::Add(v) => Spread(0, v, v),
+            Amo::Swap(v) => Spread(1, v, v),
+            Amo::CompareSwap { expected, new } => Spread(2, expected, new),
+            Amo::Or(v) => Spread(3, v, v),
+            Amo::And(v) => Spread(4, v, v),
+            Amo::Xor(v) => Spread(5, v, v),
+        }
+    }
+
+    fn amo(self) -> Amo<W> {
+        let Spread(kind, v, new) = self;
+        match kind {
+            0 => Amo::Add(v),
+            1 => Amo::Swap(v),
+            2 => Amo::CompareSwap { expected: v, new },
+            3 => Amo::Or(v),
+            4 => Amo::And(v),
+            _ => Amo::Xor(v),
+        }
+    }
+}
+
 /// Read-modify-write, and ring.
+#[inline(always)]
+pub(super) fn modify<W: AtomicWord>(endpoint: &Endpoint, place: &Place, amo: Amo<W>) -> Result<W> {
+    let Spread(kind, first, second) = Spread::of(amo);
+    modify_spread(endpoint, place, kind, first, second)
+}
+
 #[cold]
 #[inline(never)]
-pub(super) fn modify<W: AtomicWord>(endpoint: &Endpoint, place: &Place, amo: Amo<W>) -> Result<W> {
+fn modify_spread<W: AtomicWord>(endpoint: &Endpoint, place: &Place, kind: u8, first: W, second: W) -> Result<W> {
+    let amo = Spread(kind, first, second).amo();
     let (bits4, bits8) = (bits(amo, |value| value.to_bits() as u32), bits(amo, W::to_bits));
     let refusal = || place.refusal(W::BYTES, W::BYTES);
     let outside = place.outside().filter(|_| place.is_fit()).ok_or_else(refusal)?;

@@ -62,6 +62,11 @@ impl Watch {
         bits == Watch::Any.to_bits() || (bits < end && start < bits.saturating_add(8))
     }
 
+    /// Whether a notice concerns a waiter with these bits.
+    pub(super) fn wants_notices(bits: u64) -> bool {
+        bits == Watch::Notice.to_bits() || bits == Watch::Any.to_bits()
+    }
+
     /// What a waiter for both watches.
     pub(super) fn and(self, other: Watch) -> Watch {
         match (self, other) {
@@ -115,10 +120,29 @@ pub(super) fn was_rung(bell: &impl Bell, ticket: Ticket) -> bool {
 /// P2 and P3. `hits` tells whether what was written concerns a waiter with these bits.
 #[inline(always)]
 pub(super) fn ring(bell: &impl Bell, hits: impl FnOnce(u64) -> bool) {
+    if let Some(seen) = parked(bell) {
+        wake(bell, seen, hits);
+    }
+}
+
+/// The word in which a poster saw that somebody may be parked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parked(u32);
+
+/// P2 and the look at bit 0.
+#[inline(always)]
+pub(super) fn parked(bell: &impl Bell) -> Option<Parked> {
     bell.light_barrier();
     let seen = bell.look();
-    if seen & PARKED != 0 {
-        wake(bell, seen, hits);
+    (seen & PARKED != 0).then_some(Parked(seen))
+}
+
+/// The rest of P3.
+#[cold]
+pub(super) fn wake(bell: &impl Bell, Parked(seen): Parked, hits: impl FnOnce(u64) -> bool) {
+    // A lost race means that another poster rings, which wakes everybody this ring would wake.
+    if hits(bell.watch()) && bell.count_ring(seen) {
+        bell.wake_all();
     }
 }
 
@@ -127,14 +151,6 @@ pub(super) fn ring(bell: &impl Bell, hits: impl FnOnce(u64) -> bool) {
 pub(super) fn rouse(bell: &impl Bell) {
     ring(bell, |_| true);
     bell.wake_all();
-}
-
-#[cold]
-fn wake(bell: &impl Bell, seen: u32, hits: impl FnOnce(u64) -> bool) {
-    // A lost race means that another poster rings, which wakes everybody this ring would wake.
-    if hits(bell.watch()) && bell.count_ring(seen) {
-        bell.wake_all();
-    }
 }
 
 /// The bell of a segment.

@@ -11,6 +11,7 @@ use super::{
     job::Job,
     mapping::Mapping,
     notice_ring,
+    notifying::Notifying,
     own::{Own, Pages, Region, Taken},
     place::Place,
     regions::{self, Kind, Resolved},
@@ -52,8 +53,6 @@ struct Inner {
     /// The rank's own segment.
     segment: Arc<Mapping>,
     own: Mutex<Own>,
-    /// Held by who takes notices.
-    consumer: Mutex<()>,
     /// Which of the segment's announcements are in use, a bit each.
     inside: AtomicU32,
     /// Tasks of foreign executors that wait.
@@ -82,15 +81,7 @@ impl Endpoint {
         let own = Mutex::new(Own::new(segment.heap_len(), pages));
         job.publish(rank, State::Running);
         let wakers = Wakers::new(rank.to_string(), segment.clone());
-        Ok(Endpoint(Arc::new(Inner {
-            rank,
-            job,
-            segment,
-            own,
-            consumer: Mutex::new(()),
-            inside: AtomicU32::new(0),
-            wakers,
-        })))
+        Ok(Endpoint(Arc::new(Inner { rank, job, segment, own, inside: AtomicU32::new(0), wakers })))
     }
 
     pub(super) fn me(&self) -> Rank {
@@ -120,9 +111,9 @@ impl Endpoint {
         Wish { segment: &self.0.segment, watch, first, crowded: job.crowded, longest: job.longest_park(), until: None }
     }
 
-    /// Announce an operation of this rank inside a region, until the answer is dropped.
-    pub(super) fn announce(&self, id: Id) -> Inside<'_, AtomicU64> {
-        inside::announce(self.0.segment.announcements(), &self.0.inside, id, std::thread::yield_now)
+    /// Announce an operation of this rank inside of regions, until the answer is dropped.
+    pub(super) fn announce<const N: usize>(&self, ids: [Id; N]) -> Inside<'_, AtomicU64, N> {
+        inside::announce(self.0.segment.announcements(), &self.0.inside, ids, std::thread::yield_now)
     }
 
     /// Take an extent of the own segment, `fill` it given its offset, and register it. If all memory is taken that is not in
@@ -225,51 +216,89 @@ impl Endpoint {
         }
     }
 
-    /// A put that leaves a notice: room first, then the bytes, then the notice.
+    /// Put a short source with a notice if nothing stands in the way: room first, then the bytes, then the notice. Whether that
+    /// was possible on the short path.
     #[inline(always)]
-    fn put_with_notice(
+    pub(super) fn notify_shortly(&self, to: &Place, from: SourceView<'_, Place>, data: u64) -> bool {
+        let SourceView::Bytes(bytes) = from else { return false };
+        // Look first, so that an impossible operation takes no room.
+        if bytes.len() > SHORT || !to.piece.admits(bytes.len()) {
+            return false;
+        }
+        let target = to.piece.mapping();
+        let Some(claim) = notice_ring::claim_next(target, self.me()) else { return false };
+        if to.piece.copy_in(bytes).is_none() {
+            give_up(target, claim);
+            return false;
+        }
+        let RemoteAddr { region, offset, .. } = to.addr();
+        notice_ring::publish(target, claim, data, region, offset + bytes.len() as u64);
+        to.piece.ring_with_notice();
+        true
+    }
+
+    /// Any put with a notice.
+    #[inline(never)]
+    pub(super) fn notify_slowly<T: Pod, S: PutSource<Self, T>>(
         &self,
         to: &Place,
-        from: SourceView<'_, Place>,
+        from: S,
         data: u64,
-        align: usize,
-    ) -> Result<(), Refused<()>> {
+    ) -> Result<S, Refused<S>> {
         let target = to.piece.mapping();
+        let align = align_of::<T>();
         // Look first, so that an impossible operation is not taken for one that needs room.
-        if let Some(error) = objection(to, &from, align) {
-            return Err(Refused::Failed(error, ()));
+        if let Some(error) = objection(to, &from.view(), align) {
+            return Err(Refused::Failed(error, from));
         }
         let claim = match notice_ring::claim(target, self.me()) {
-            Ok(claim) => claim.ok_or(Refused::Full(()))?,
-            Err(damaged) => return Err(Refused::Failed(damaged.error(to.addr().rank), ())),
+            Ok(Some(claim)) => claim,
+            Ok(None) => return Err(Refused::Full(from)),
+            Err(damaged) => return Err(Refused::Failed(damaged.error(to.addr().rank), from)),
         };
-        let copied = match from {
+        let copied = match from.view() {
             SourceView::Bytes(bytes) if bytes.len() <= SHORT && to.piece.copy_in(bytes).is_some() => Ok(()),
-            from => detour::put(self, to, from, align),
+            view => detour::put(self, to, view, align),
         };
         if let Err(error) = copied {
-            notice_ring::withdraw(target, claim);
-            // Notices of others may be ready behind it.
-            target.ring_for_notice();
-            return Err(Refused::Failed(error, ()));
+            give_up(target, claim);
+            return Err(Refused::Failed(error, from));
         }
         let RemoteAddr { region, offset, .. } = to.addr();
         notice_ring::publish(target, claim, data, region, offset + to.len() as u64);
-        to.piece.ring();
-        target.ring_for_notice();
-        Ok(())
+        to.piece.ring_with_notice();
+        Ok(from)
     }
 
+    /// Whether a notice for `rank` may find room now.
+    pub(super) fn has_room(&self, rank: Rank) -> Result<bool> {
+        let segment = self.job().segment(rank)?;
+        if self.job().is_lost(rank) {
+            return Err(FabricError::PeerLost { rank });
+        }
+        if notice_ring::has_room(segment) {
+            return Ok(true);
+        }
+        // Who has left takes no notices any more. (This rank is asked while it runs, so it may still.)
+        let left = rank != self.me() && self.job().control.state(rank.index()) == State::Left;
+        if left { Err(FabricError::PeersLeft) } else { Ok(false) }
+    }
+
+    /// The oldest notice if it is ready and nobody else takes it.
     #[inline(always)]
-    fn take_notice(&self) -> Result<Option<Notice>> {
+    fn take_shortly(&self) -> Option<Notice> {
+        notice_ring::take(&self.0.segment, self.ranks())
+    }
+
+    /// The oldest notice if it is ready.
+    #[inline(always)]
+    fn take_slowly(&self) -> Result<Option<Notice>> {
         let control = &self.job().control;
-        let anybody_ended = || control.anybody_ended();
-        if notice_ring::is_empty(&self.0.segment) && !anybody_ended() {
+        if notice_ring::is_empty(&self.0.segment) && !control.anybody_ended() {
             return Ok(None);
         }
-        let _one = self.0.consumer.lock().unwrap_or_else(PoisonError::into_inner);
         let has_ended = |rank: Rank| control.has_ended(rank.index());
-        notice_ring::consume(&self.0.segment, self.me(), self.ranks(), anybody_ended, has_ended)
+        notice_ring::consume(&self.0.segment, self.me(), self.ranks(), || control.anybody_ended(), has_ended)
     }
 
     /// The moment as the system tells it; `None` if that is out of its range.
@@ -280,6 +309,14 @@ impl Endpoint {
 
 /// The longest copy that is not announced, in bytes: those take few instructions.
 const SHORT: usize = 64;
+
+/// Leave no notice after all.
+#[cold]
+fn give_up(target: &Mapping, claim: notice_ring::Claim) {
+    notice_ring::withdraw(target, claim);
+    // Notices of others may be ready behind it.
+    target.ring_for_notice();
+}
 
 /// Why a put from `from` to `to` is impossible, as far as that can be told before.
 fn objection(to: &Place, from: &SourceView<'_, Place>, align: usize) -> Option<FabricError> {
@@ -410,10 +447,10 @@ impl Fabric for Endpoint {
     ) -> Result<Completed<S>, Refused<S>> {
         let place = to.loc();
         if let Some(data) = options.notice {
-            return match self.put_with_notice(place, from.view(), data, align_of::<T>()) {
-                Ok(()) => Ok(Completed::new(from)),
-                Err(refused) => Err(refused.map(|()| from)),
-            };
+            if self.notify_shortly(place, from.view(), data) {
+                return Ok(Completed::new(from));
+            }
+            return self.notify_slowly(place, from, data).map(Completed::new);
         }
         if Self::put_shortly(place, from.view()) {
             return Ok(Completed::new(from));
@@ -455,19 +492,7 @@ impl Fabric for Endpoint {
     /// Own queues are never full; the target's notice queue is looked at now and then, 200 µs apart at most. When it is
     /// full and the target has left, this is [`FabricError::PeersLeft`].
     fn room(&self, target: Option<Rank>) -> impl Future<Output = Result<()>> {
-        waiting::until_ready(self, move || {
-            let Some(rank) = target else { return Ok(true) };
-            let segment = self.job().segment(rank)?;
-            if self.job().is_lost(rank) {
-                return Err(FabricError::PeerLost { rank });
-            }
-            if notice_ring::has_room(segment) {
-                return Ok(true);
-            }
-            // Who has left takes no notices any more. (This rank is asked while it runs, so it may still.)
-            let left = rank != self.me() && self.job().control.state(rank.index()) == State::Left;
-            if left { Err(FabricError::PeersLeft) } else { Ok(false) }
-        })
+        waiting::until_ready(self, move || target.map_or(Ok(true), |rank| self.has_room(rank)))
     }
 
     /// A full barrier: all puts of this CPU are visible after it.
@@ -499,8 +524,16 @@ impl Fabric for Endpoint {
         waiting::until_found(self, deps, watch, WordLook { endpoint: self, word, until })
     }
 
+    #[inline(always)]
     fn try_notice(&self) -> Result<Option<Notice>> {
-        self.take_notice()
+        match self.take_shortly() {
+            Some(notice) => Ok(Some(notice)),
+            // Taken apart, so that what is taken at once stays in registers.
+            None => match self.take_slowly() {
+                Ok(notice) => Ok(notice),
+                Err(error) => Err(error),
+            },
+        }
     }
 
     #[inline(always)]
@@ -531,6 +564,15 @@ impl Fabric for Endpoint {
         detached::run(self.me(), rest);
     }
 
+    /// Does not look at the doorbell.
+    #[inline(always)]
+    fn store_unwaited<W: AtomicWord>(&self, word: &LocalWord<Self, W>, value: W) -> Result<()> {
+        match word.loc().piece.store_silently(W::BYTES, value.to_bits()) {
+            Some(()) => Ok(()),
+            None => detour::store(self, word.loc(), value),
+        }
+    }
+
     // The provided methods in a form that the compiler can see through: only a put with a notice can be refused for want
     // of room, so no other operation has anything to wait for.
 
@@ -544,6 +586,17 @@ impl Fabric for Endpoint {
             }
             self.put_slowly(to.loc(), from).map_err(|(error, _)| error)
         })
+    }
+
+    /// As the provided method, without its box for the wait.
+    #[inline(always)]
+    fn put_notify<T: Pod, S: PutSource<Self, T>>(
+        &self,
+        to: &RemoteSpan<Self, T>,
+        from: S,
+        data: u64,
+    ) -> impl Future<Output = Result<S>> {
+        Notifying::new(self, to, from, data)
     }
 
     /// As the provided method.
@@ -642,12 +695,17 @@ impl Look for NoticeLook<'_> {
     type Found = Notice;
 
     #[inline(always)]
+    fn glance(&mut self) -> Option<Notice> {
+        self.0.take_shortly()
+    }
+
+    #[inline(always)]
     fn look(&mut self) -> Result<Option<Notice>> {
-        self.0.take_notice()
+        self.0.take_slowly()
     }
 }
 
-fn check_lengths(have: usize, want: usize) -> Result<()> {
+pub(super) fn check_lengths(have: usize, want: usize) -> Result<()> {
     if have == want { Ok(()) } else { Err(FabricError::LengthMismatch { have, want }) }
 }
 

@@ -180,11 +180,11 @@ impl Outside {
         match self {
             Outside::Direct(place) => place.within(|piece| f(Reached::Piece(piece))),
             Outside::Staged(piece) => {
-                let _inside = endpoint.announce(id);
+                let _inside = endpoint.announce([id]);
                 Some(f(Reached::Piece(piece)))
             }
             Outside::Cross(place) => {
-                let _inside = endpoint.announce(id);
+                let _inside = endpoint.announce([id]);
                 // I3; what is reached through a piece looks by itself.
                 let gone = self.life().is_lost() || self.life().is_stale();
                 (!gone).then(|| f(Reached::Cross(place)))

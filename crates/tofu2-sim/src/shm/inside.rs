@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! operation                                owner
-//! I1  announce the region (RMW)            D1  move the region's generation
+//! I1  announce the regions (the last: RMW) D1  move the region's generation
 //! I2  full barrier                         D2  full barrier
 //! I3  look at the generation               D3  look at all ranks' announcements
 //! I4  copy                                     until none names the region
@@ -88,47 +88,66 @@ impl Word for AtomicU64 {
     }
 }
 
-/// An operation that is under way; withdrawn when dropped.
+/// An operation that is under way, inside of `N` regions; withdrawn when dropped.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Inside<'a, W: Word> {
-    word: &'a W,
+pub(super) struct Inside<'a, W: Word, const N: usize = 1> {
+    words: [&'a W; N],
     taken: &'a AtomicU32,
-    /// The word's in `taken`.
-    bit: u32,
+    /// The words' in `taken`.
+    bits: u32,
 }
 
-impl<W: Word> Drop for Inside<'_, W> {
+impl<W: Word, const N: usize> Drop for Inside<'_, W, N> {
     /// I5.
     fn drop(&mut self) {
-        // Release: pairs with the acquire in `names`.
-        self.word.set(0);
+        for word in self.words {
+            // Release: pairs with the acquire in `names`.
+            word.set(0);
+        }
         // Release: pairs with the acquire in `announce`.
-        self.taken.fetch_and(!self.bit, Release);
+        self.taken.fetch_and(!self.bits, Release);
     }
 }
 
-/// I1 and I2 in one of the own rank's `words`, at most 32. `rest` is called while all are taken. Which are is told by the rank's
-/// private `taken`, a bit each, and not by the words: peers can write those too.
+/// I1 and I2 in some of the own rank's `words`, at most 32; one barrier serves all `ids`. `rest` is called while too few are
+/// free: nobody waits who holds some. Which are taken is told by the rank's private `taken`, a bit each, and not by the words:
+/// peers can write those too.
 #[inline]
-pub(super) fn announce<'a, W: Word>(
+pub(super) fn announce<'a, W: Word, const N: usize>(
     words: &'a [W],
     taken: &'a AtomicU32,
-    id: Id,
+    ids: [Id; N],
     mut rest: impl FnMut(),
-) -> Inside<'a, W> {
+) -> Inside<'a, W, N> {
     loop {
-        let free = (!taken.load(Relaxed)).trailing_zeros();
-        let Some(word) = words.get(free as usize) else {
+        let now = taken.load(Relaxed);
+        let mut free = !now;
+        let chosen = ids.map(|_| {
+            let place = free.trailing_zeros();
+            free &= free.wrapping_sub(1);
+            words.get(place as usize).map(|word| (word, 1 << place))
+        });
+        if chosen.iter().any(Option::is_none) {
             rest();
             continue;
-        };
-        let bit = 1 << free;
-        // Acquire: pairs with the release in `Inside::drop`.
-        if taken.fetch_or(bit, Acquire) & bit == 0 {
-            while !word.replace(word.look(), id.to_bits()) {}
-            return Inside { word, taken, bit };
         }
+        let bits = chosen.iter().flatten().fold(0, |bits, (_, bit)| bits | bit);
+        // Acquire: pairs with the release in `Inside::drop`.
+        if taken.compare_exchange_weak(now, now | bits, Acquire, Relaxed).is_err() {
+            continue;
+        }
+        // None is missing, by the check.
+        let words = chosen.map(|chosen| chosen.map_or(&words[0], |(word, _)| word));
+        for (at, (word, id)) in words.into_iter().zip(ids).enumerate() {
+            if at + 1 < N {
+                word.set(id.to_bits());
+            } else {
+                // The barrier, for the words before too.
+                while !word.replace(word.look(), id.to_bits()) {}
+            }
+        }
+        return Inside { words, taken, bits };
     }
 }
 

@@ -7,6 +7,7 @@ use super::{
     inside::{self, Id},
     layout,
     mapping::Mapping,
+    regions,
 };
 use core::{
     sync::atomic::Ordering::{Relaxed, SeqCst},
@@ -146,6 +147,7 @@ impl Job {
         if state == State::Lost {
             // Before the state: whoever sees the rank lost is refused by its memory too.
             segment.word(layout::LOST).store(1, SeqCst);
+            regions::condemn(segment);
         }
         if self.control.advance(rank.index(), state) {
             self.wake_all();

@@ -7,6 +7,8 @@
 //! *Protocol words* (all but the heap) are atomics and nothing else; the heap is reached through
 //! [`super::access`] and nothing else. So no byte is ever accessed in two ways.
 
+use super::inside::ANNOUNCEMENTS;
+
 /// Bytes that CPUs pass between them as one, a power of two: what different ranks write stands at least so far apart.
 /// 128 where lines are fetched in pairs (x86-64) or are so long on some machines (aarch64, POWER), 256 on s390x, else 64:
 /// as `crossbeam_utils::CachePadded`, but never less than a region's promised alignment of 64 bytes.
@@ -29,10 +31,10 @@ pub(super) const LOST: usize = 0;
 pub(super) const BELL: usize = 8;
 /// `u64`, what a parked rank waits for.
 pub(super) const WATCH: usize = 16;
-/// `u64`, position of the oldest notice; written by the owner.
-pub(super) const RING_HEAD: usize = 1024;
+/// `u64`, position of the oldest notice; written by the owner, and on a line of its own.
+pub(super) const RING_HEAD: usize = CACHE_LINE;
 /// `u64`, the next free position of the notice ring and who took the last; written by producers.
-pub(super) const RING_TAIL: usize = 2048;
+pub(super) const RING_TAIL: usize = 2 * CACHE_LINE;
 /// `u64`, what a producer found at the head last. On the tail's line: only producers touch it.
 pub(super) const RING_SEEN: usize = RING_TAIL + 8;
 /// `u64` each, what operations of the rank that are under way are inside of; written by the rank.
@@ -104,7 +106,7 @@ const SIDE: usize = SIDE_DROPPED + SYMMETRIC_SLOTS / 8;
 pub(super) const CARD: usize = CARD_SIDES[1] + SIDE;
 
 /// What [`MAGIC`] holds: name, version and line length of this layout.
-pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x04\0") | (CACHE_LINE.ilog2() as u64) << 56;
+pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x05\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
 /// Whether [`PAGE`] suits a system with pages of `bytes` bytes.
 ///
@@ -119,10 +121,70 @@ pub(super) fn check_page(bytes: usize) -> Result<(), rdma_fabric::FabricError> {
     }
 }
 
-// Words of one line stay in it, and nothing overlaps.
-const _: () = assert!(WATCH + 8 <= CACHE_LINE && CROWDED + 8 <= CACHE_LINE && CARD_ENDED + 8 <= CACHE_LINE);
-const _: () = assert!(RING_TAIL + CACHE_LINE <= TABLE && SIDE_VERDICT + 8 <= CACHE_LINE);
-const _: () = assert!(RING_CAPACITY.is_power_of_two() && PAGE.is_multiple_of(CACHE_LINE));
+/// Refuses to compile unless each part, its first byte and its length, ends before the next one starts.
+const fn in_order<const N: usize>(parts: [(usize, usize); N]) {
+    let mut next = 1;
+    while next < N {
+        let (start, len) = parts[next - 1];
+        assert!(start + len <= parts[next].0, "parts overlap, or are not in order");
+        next += 1;
+    }
+}
+
+/// Refuses to compile unless each of them starts a line.
+const fn on_own_lines<const N: usize>(starts: [usize; N]) {
+    let mut next = 0;
+    while next < N {
+        assert!(starts[next].is_multiple_of(CACHE_LINE), "a part starts within a line");
+        next += 1;
+    }
+}
+
+const RING_BYTES: usize = RING_CAPACITY * RING_SLOT;
+const _: () = in_order([
+    (LOST, 8),
+    (BELL, 4),
+    (WATCH, 8),
+    (RING_HEAD, 8),
+    (RING_TAIL, 8),
+    (RING_SEEN, 8),
+    (INSIDE, 8 * ANNOUNCEMENTS),
+    (TABLE, SLOTS * ENTRY),
+    (RING, RING_BYTES),
+    (RING_CLAIMS, 8 * RING_CAPACITY),
+    (HEAP, 0),
+]);
+const _: () = on_own_lines([LOST, RING_HEAD, RING_TAIL, INSIDE, TABLE, RING, RING_CLAIMS, HEAP]);
+const _: () = assert!(RING_SEEN / CACHE_LINE == RING_TAIL / CACHE_LINE && SYMMETRIC_SLOTS < SLOTS);
+const _: () = assert!(CACHE_LINE.is_multiple_of(ENTRY) && CACHE_LINE.is_multiple_of(RING_SLOT));
+const _: () = assert!(RING_CAPACITY.is_power_of_two() && HEAP.is_multiple_of(PAGE) && PAGE.is_multiple_of(CACHE_LINE));
+
+const _: () = in_order([
+    (MAGIC, 8),
+    (HEAP_BYTES, 8),
+    (RANKS_PER_NODE, 8),
+    (START, 8),
+    (NO_HEAVY_BARRIER, 8),
+    (RANKS, 8),
+    (CROWDED, 8),
+    (CHANGES, 8),
+    (FIRST_LOST, 8),
+    (ENDED, 8),
+    (ARRIVALS, 8),
+    (CARDS, 0),
+]);
+const _: () = on_own_lines([MAGIC, CHANGES, ARRIVALS, CARDS, CARD]);
+const _: () = in_order([
+    (CARD_STATE, 8),
+    (CARD_PHASE, 8),
+    (CARD_ENDED, 8),
+    (CARD_SIDES[0], SIDE),
+    (CARD_SIDES[1], SIDE),
+    (CARD, 0),
+]);
+const _: () =
+    in_order([(SIDE_BYTES, 8), (SIDE_VERDICT, 8), (SIDE_LIMBO, 8), (SIDE_DROPPED, SYMMETRIC_SLOTS / 8), (SIDE, 0)]);
+const _: () = on_own_lines([CARD_STATE, CARD_SIDES[0], SIDE_DROPPED]);
 
 /// Length of a segment with a heap of `heap` bytes.
 pub(super) fn segment_bytes(heap: usize) -> Option<usize> {

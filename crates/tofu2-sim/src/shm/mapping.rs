@@ -18,6 +18,7 @@ use super::{
     doorbell::{self, Watch},
     inside::ANNOUNCEMENTS,
     layout,
+    regions::CONDEMNED,
 };
 use core::{
     ptr::NonNull,
@@ -121,6 +122,23 @@ impl Mapping {
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) }
     }
 
+    /// The `N` 8-byte protocol words from `at` on.
+    ///
+    /// # Panics
+    /// If they are not there: offsets come from [`layout`] and validated indices only.
+    #[inline(always)]
+    pub(super) fn words<const N: usize>(&self, at: usize) -> &[AtomicU64; N] {
+        assert!(at.is_multiple_of(8) && at > layout::BELL && at + 8 * N <= self.heap_at);
+        // SAFETY: as in `word`, for each of them; they follow one another like those of an array.
+        unsafe { &*self.base.as_ptr().add(at).cast() }
+    }
+
+    /// Ask for the line of the protocol word at `at`, to write it soon. A hint: there need be no such word.
+    #[inline(always)]
+    pub(super) fn expect_store(&self, at: usize) {
+        access::expect_store(self.base.as_ptr().wrapping_add(at));
+    }
+
     /// The doorbell of a segment.
     #[inline(always)]
     pub(super) fn bell(&self) -> doorbell::Words<'_> {
@@ -149,8 +167,7 @@ impl Mapping {
 
     /// Wake the segment's rank if it is parked and waits for notices.
     pub(super) fn ring_for_notice(&self) {
-        let wanted = [Watch::Notice.to_bits(), Watch::Any.to_bits()];
-        doorbell::ring(&self.bell(), |bits| wanted.contains(&bits));
+        doorbell::ring(&self.bell(), Watch::wants_notices);
     }
 
     /// Bytes of the heap.
@@ -184,16 +201,14 @@ impl Mapping {
 
     /// Where the segment's rank announces what it is inside of.
     pub(super) fn announcements(&self) -> &[AtomicU64; ANNOUNCEMENTS] {
-        assert!(layout::INSIDE + 8 * ANNOUNCEMENTS <= self.heap_at);
-        // SAFETY: inside the mapping, by the assertion, and aligned; protocol words are accessed as atomics only.
-        unsafe { &*self.base.as_ptr().add(layout::INSIDE).cast() }
+        self.words(layout::INSIDE)
     }
 
     /// What stands for memory outside the segment that is registered in the entry with its generation at `at`: it can be
     /// rung for, and every access is refused.
     pub(super) fn stand_in(self: &Arc<Self>, at: usize) -> Piece {
         let word = NonNull::from(self.word(at));
-        Piece { start: word.cast(), len: 8, base: self.base, word, generation: NEVER, mapping: self.clone() }
+        Piece::new(self, word.cast(), 8, word, NEVER)
     }
 
     /// A piece of memory outside the segment, valid as long as the protocol word at `generation_at` holds `generation`.
@@ -209,7 +224,7 @@ impl Mapping {
         generation: u32,
     ) -> Piece {
         let word = NonNull::from(self.word(generation_at));
-        Piece { start, len, base: self.base, word, generation: generation.into(), mapping: self.clone() }
+        Piece::new(self, start, len, word, generation.into())
     }
 
     /// The piece of `len` bytes at `offset` of the heap, valid as long as the protocol word at `generation_at` holds
@@ -219,13 +234,13 @@ impl Mapping {
         offset: usize,
         len: usize,
         generation_at: usize,
-        generation: u64,
+        generation: u32,
     ) -> Option<Piece> {
         offset.checked_add(len).filter(|&end| end <= self.heap_len())?;
         // SAFETY: inside the mapping, by the check.
         let start = unsafe { self.base.add(self.heap_at + offset) };
         let word = NonNull::from(self.word(generation_at));
-        Some(Piece { start, len, base: self.base, word, generation, mapping: self.clone() })
+        Some(Piece::new(self, start, len, word, generation.into()))
     }
 }
 
@@ -289,30 +304,43 @@ const NEVER: u64 = u64::MAX;
 /// What the system calls it when there is no memory: `ENOMEM`, or `ERROR_NOT_ENOUGH_MEMORY`.
 const OUT_OF_MEMORY: i32 = if cfg!(windows) { 8 } else { 12 };
 
+/// What a piece looks at that is no 8-byte word: the generation of no piece.
+static UNFIT: AtomicU64 = AtomicU64::new(NEVER - 1);
+
 /// Some bytes of a segment's heap, together with what tells whether they may still be used.
 ///
-/// All methods that move bytes answer `None`, and move nothing, if the segment's rank is lost, the generation has
-/// moved, or length or alignment are not those asked for: one comparison against zero in all.
+/// All methods that move bytes answer `None`, and move nothing, if the generation has moved, the segment's rank is lost
+/// ([`super::regions::condemn`]), or length or alignment are not those asked for. The last two are known when the piece is made:
+/// an access to an 8-byte word is one comparison.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     /// `len` bytes of the heap of `mapping`, or those that [`Mapping::outside`] was told of.
     start: NonNull<u8>,
-    len: usize,
+    /// `word` if the piece is one aligned 8-byte word, else [`UNFIT`].
+    word8: NonNull<AtomicU64>,
+    /// What the word must hold: 32 bits, or [`NEVER`]; not what [`UNFIT`] holds.
+    generation: u64,
     /// First byte of `mapping`, a segment.
     base: NonNull<u8>,
+    len: usize,
     /// The protocol word of `mapping` that must hold `generation`.
     word: NonNull<AtomicU64>,
-    generation: u64,
     /// Keeps the memory.
     mapping: Arc<Mapping>,
 }
 
-// SAFETY: the pointers lead into `mapping`, which is `Send` and `Sync` and lives as long as the piece.
+// SAFETY: the pointers lead into `mapping`, which is `Send` and `Sync` and lives as long as the piece, and to a static.
 unsafe impl Send for Piece {}
 // SAFETY: as above.
 unsafe impl Sync for Piece {}
 
 impl Piece {
+    fn new(mapping: &Arc<Mapping>, start: NonNull<u8>, len: usize, word: NonNull<AtomicU64>, generation: u64) -> Self {
+        let fit = len == 8 && start.addr().get().is_multiple_of(8);
+        let word8 = if fit { word } else { NonNull::from(&UNFIT) };
+        Piece { start, word8, generation, base: mapping.base, len, word, mapping: mapping.clone() }
+    }
+
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.len
@@ -326,24 +354,19 @@ impl Piece {
     pub(super) fn part(&self, offset: usize, len: usize) -> Option<Piece> {
         offset.checked_add(len).filter(|&end| end <= self.len)?;
         // SAFETY: inside the piece, by the check.
-        Some(Piece { start: unsafe { self.start.add(offset) }, len, ..self.clone() })
+        let start = unsafe { self.start.add(offset) };
+        Some(Piece::new(&self.mapping, start, len, self.word, self.generation))
     }
 
     /// Whether the segment's rank is lost.
-    #[inline(always)]
     pub(super) fn is_lost(&self) -> bool {
-        self.lost() != 0
-    }
-
-    #[inline(always)]
-    fn lost(&self) -> u64 {
         // SAFETY: a protocol word of the mapping, aligned like `base`.
-        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(layout::LOST).cast()) }.load(Relaxed)
+        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(layout::LOST).cast()) }.load(Relaxed) != 0
     }
 
     /// Whether the region was deregistered.
     pub(super) fn is_stale(&self) -> bool {
-        self.moved() != 0
+        self.moved() & !CONDEMNED != 0
     }
 
     #[inline(always)]
@@ -355,13 +378,18 @@ impl Piece {
     /// 0 if `len` bytes may be copied.
     #[inline(always)]
     fn objection(&self, len: usize) -> u64 {
-        self.lost() | self.moved() | (self.len ^ len) as u64
+        self.moved() | (self.len ^ len) as u64
     }
 
     /// 0 if it is one word of `width` bytes that may be accessed.
     #[inline(always)]
     fn word_objection(&self, width: usize) -> u64 {
-        self.objection(width) | (self.start.addr().get() & (width - 1)) as u64
+        if width == 8 {
+            // SAFETY: a protocol word of the mapping, or a static. Acquire: as in `moved`.
+            unsafe { self.word8.as_ref() }.load(Acquire) ^ self.generation
+        } else {
+            self.objection(width) | (self.start.addr().get() & (width - 1)) as u64
+        }
     }
 
     /// The word's bits (acquire), zero-extended. `width` is 4 or 8.
@@ -379,6 +407,14 @@ impl Piece {
     /// Store a word's low bits (release) and ring. `width` is 4 or 8.
     #[inline(always)]
     pub(super) fn store(&self, width: usize, bits: u64) -> Option<()> {
+        self.store_silently(width, bits)?;
+        self.ring();
+        Some(())
+    }
+
+    /// [`Piece::store`] without ringing.
+    #[inline(always)]
+    pub(super) fn store_silently(&self, width: usize, bits: u64) -> Option<()> {
         if self.word_objection(width) != 0 {
             return None;
         }
@@ -390,7 +426,6 @@ impl Piece {
                 access::store8(self.start.as_ptr(), bits);
             }
         }
-        self.ring();
         Some(())
     }
 
@@ -416,6 +451,12 @@ impl Piece {
         let old = unsafe { access::rmw8(self.start.as_ptr(), amo) };
         self.ring();
         Some(old)
+    }
+
+    /// Whether [`Piece::copy_in`] of `len` bytes is possible now.
+    #[inline(always)]
+    pub(super) fn admits(&self, len: usize) -> bool {
+        self.objection(len) == 0
     }
 
     /// Fill the piece from `bytes`, which must be as long. The caller rings afterwards.
@@ -457,10 +498,39 @@ impl Piece {
     pub(super) fn ring(&self) {
         // SAFETY: `mapping` has this base and outlives the borrow.
         let bell = unsafe { bell_at(self.base) };
-        doorbell::ring(&bell, |bits| {
-            let start = self.offset() as u64;
-            Watch::covers(bits, start, start.saturating_add(self.len as u64))
-        });
+        if let Some(seen) = doorbell::parked(&bell) {
+            self.wake(seen);
+        }
+    }
+
+    /// The same, if it waits for that or for notices.
+    #[inline(always)]
+    pub(super) fn ring_with_notice(&self) {
+        // SAFETY: as in `ring`.
+        let bell = unsafe { bell_at(self.base) };
+        if let Some(seen) = doorbell::parked(&bell) {
+            self.wake_with_notice(seen);
+        }
+    }
+
+    /// Out of line, so that the short path keeps what it has in registers.
+    #[cold]
+    #[inline(never)]
+    fn wake(&self, seen: doorbell::Parked) {
+        doorbell::wake(&self.mapping.bell(), seen, |bits| self.concerns(bits));
+    }
+
+    /// As [`Piece::wake`], for notices too.
+    #[cold]
+    #[inline(never)]
+    fn wake_with_notice(&self, seen: doorbell::Parked) {
+        doorbell::wake(&self.mapping.bell(), seen, |bits| self.concerns(bits) || Watch::wants_notices(bits));
+    }
+
+    /// Whether writing the piece concerns a waiter with these bits.
+    fn concerns(&self, bits: u64) -> bool {
+        let start = self.offset() as u64;
+        Watch::covers(bits, start, start.saturating_add(self.len as u64))
     }
 
     /// Offset of the first byte in the segment; without meaning outside of it.

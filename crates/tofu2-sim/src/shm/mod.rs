@@ -37,6 +37,7 @@ mod layout;
 mod limbo;
 mod mapping;
 mod notice_ring;
+mod notifying;
 mod own;
 mod place;
 mod placement;

@@ -4,17 +4,20 @@
 //! next free position and who took the one before it; a producer takes a position by compare-and-swap on the tail. From then on
 //! the slot is its own, and plain stores do: the payload, then the state word, which packs (lap, rank, stage). The
 //! consumer waits for the state at its *head* to be READY, or VOID if there is no notice after all, in that position's lap, so
-//! nobody need clear slots.
+//! nobody need clear slots. It copies the payload and then moves the head on by compare-and-swap: if several threads of the
+//! rank take notices, that tells whose each is, and what the others have copied is dropped.
 //!
 //! That costs a notice the least: the tail's line stays with the producers and the head's with the consumer, who reads it only
-//! when the ring looks full (*seen* is what a producer read last); of the slot's line there is one transfer, which the
-//! compare-and-swap, being before the put's bytes, does not wait for.
+//! when the ring looks full (*seen* is what a producer read last); of the slot's line there is one transfer, which is asked for
+//! before the compare-and-swap and the put's bytes. Each side has one locked instruction.
 //!
 //! # Death
 //! A producer that dies with a claim blocks nobody for good: the claim of a rank that has *ended*, of which no code runs, is
 //! skipped. (A rank that is merely lost, or has left, may have a thread that still writes into the slot, and will hand it over.
 //! Threads of a living process always do.) Whose claim it is stands in the tail until the next position is taken; whoever takes
-//! that writes it, before, into the position's *claim* word. Only if some rank has ended does the consumer look at either.
+//! that writes it, before, into the position's *claim* word, unless it is its own rank: a position without a name was taken by
+//! who took the next. Names are told from those of other laps by the lap, which wraps; so that none is mistaken for a new one,
+//! all are written in every 2²⁰-th lap. Only if some rank has ended does the consumer look at tail and names.
 //!
 //! Positions wrap at 2³⁹.
 
@@ -62,23 +65,25 @@ pub(super) trait Ring {
     fn seen(&self) -> &Self::Word;
     /// Who claimed slot `index`, once somebody has claimed the next.
     fn claim(&self, index: usize) -> &Self::Word;
-    /// Word `field` of slot `index`: 0 is the state, 1 to 3 the payload.
-    fn slot(&self, index: usize, field: usize) -> &Self::Word;
+    /// Slot `index`: the state and three words of payload.
+    fn slot(&self, index: usize) -> &[Self::Word; 4];
+    /// Slot `index` will be written soon.
+    fn expect(&self, _index: usize) {}
 }
 
 impl Ring for Mapping {
     type Word = AtomicU64;
     const CAPACITY: u64 = layout::RING_CAPACITY as u64;
 
-    #[inline]
+    #[inline(always)]
     fn head(&self) -> &AtomicU64 {
         self.word(layout::RING_HEAD)
     }
-    #[inline]
+    #[inline(always)]
     fn tail(&self) -> &AtomicU64 {
         self.word(layout::RING_TAIL)
     }
-    #[inline]
+    #[inline(always)]
     fn seen(&self) -> &AtomicU64 {
         self.word(layout::RING_SEEN)
     }
@@ -86,9 +91,13 @@ impl Ring for Mapping {
     fn claim(&self, index: usize) -> &AtomicU64 {
         self.word(layout::RING_CLAIMS + index * 8)
     }
-    #[inline]
-    fn slot(&self, index: usize, field: usize) -> &AtomicU64 {
-        self.word(layout::RING + index * layout::RING_SLOT + 8 * field)
+    #[inline(always)]
+    fn slot(&self, index: usize) -> &[AtomicU64; 4] {
+        self.words(layout::RING + index * layout::RING_SLOT)
+    }
+    #[inline(always)]
+    fn expect(&self, index: usize) {
+        self.expect_store(layout::RING + index * layout::RING_SLOT);
     }
 }
 
@@ -96,15 +105,15 @@ impl<R: Ring> Ring for Arc<R> {
     type Word = R::Word;
     const CAPACITY: u64 = R::CAPACITY;
 
-    #[inline]
+    #[inline(always)]
     fn head(&self) -> &R::Word {
         (**self).head()
     }
-    #[inline]
+    #[inline(always)]
     fn tail(&self) -> &R::Word {
         (**self).tail()
     }
-    #[inline]
+    #[inline(always)]
     fn seen(&self) -> &R::Word {
         (**self).seen()
     }
@@ -112,9 +121,13 @@ impl<R: Ring> Ring for Arc<R> {
     fn claim(&self, index: usize) -> &R::Word {
         (**self).claim(index)
     }
-    #[inline]
-    fn slot(&self, index: usize, field: usize) -> &R::Word {
-        (**self).slot(index, field)
+    #[inline(always)]
+    fn slot(&self, index: usize) -> &[R::Word; 4] {
+        (**self).slot(index)
+    }
+    #[inline(always)]
+    fn expect(&self, index: usize) {
+        (**self).expect(index);
     }
 }
 
@@ -123,6 +136,11 @@ const RANK_BITS: u32 = 25;
 /// Positions are below this, and wrap.
 const POSITIONS: u64 = 1 << (u64::BITS - RANK_BITS);
 
+/// Of so many laps, the last has all names.
+const NAMING: u64 = 1 << 20;
+
+/// Bits of the stage in a state or claim word.
+const STAGE_BITS: u32 = 2;
 /// Never written: only in lap 0.
 const FREE: u64 = 0;
 /// In a claim word.
@@ -132,7 +150,7 @@ const VOID: u64 = 3;
 
 /// The state and the claim word: lap (32 bits), rank (30 bits), stage (2 bits).
 fn pack<R: Ring>(position: u64, rank: u32, stage: u64) -> u64 {
-    lap_of::<R>(position) << 32 | u64::from(rank) << 2 | stage
+    lap_of::<R>(position) << 32 | u64::from(rank) << STAGE_BITS | stage
 }
 
 fn lap_of<R: Ring>(position: u64) -> u64 {
@@ -140,7 +158,17 @@ fn lap_of<R: Ring>(position: u64) -> u64 {
 }
 
 fn rank(state: u64) -> u32 {
-    (state as u32) >> 2
+    (state as u32) >> STAGE_BITS
+}
+
+#[inline(always)]
+fn after(position: u64) -> u64 {
+    position.wrapping_add(1) % POSITIONS
+}
+
+#[inline(always)]
+fn before(position: u64) -> u64 {
+    position.wrapping_sub(1) % POSITIONS
 }
 
 /// How many positions `later` is after `earlier`.
@@ -162,20 +190,26 @@ enum Said {
 fn read<R: Ring>(word: u64, position: u64) -> Said {
     let stage = word & 3;
     let laps = POSITIONS / R::CAPACITY;
-    match lap_of::<R>(position).wrapping_sub(word >> 32) % laps {
+    match lap_of::<R>(position).wrapping_sub(word >> 32) {
         _ if stage == FREE => Said::Nothing,
         0 => Said::Now { rank: rank(word), stage },
-        behind if behind < laps / 2 => Said::Nothing,
+        behind if (1..laps / 2).contains(&(behind % laps)) => Said::Nothing,
         _ => Said::Later,
     }
 }
 
-fn slot<R: Ring>(ring: &R, position: u64, field: usize) -> &R::Word {
-    ring.slot((position % R::CAPACITY) as usize, field)
+#[inline(always)]
+fn index<R: Ring>(position: u64) -> usize {
+    (position % R::CAPACITY) as usize
+}
+
+#[inline(always)]
+fn slot<R: Ring>(ring: &R, position: u64) -> &[R::Word; 4] {
+    ring.slot(index::<R>(position))
 }
 
 fn claim_word<R: Ring>(ring: &R, position: u64) -> &R::Word {
-    ring.claim((position % R::CAPACITY) as usize)
+    ring.claim(index::<R>(position))
 }
 
 fn pack_tail(position: u64, rank: u32) -> u64 {
@@ -207,11 +241,27 @@ impl Damaged {
     }
 }
 
+/// Claim a slot of `ring` for `me` if that takes no more than a look and a compare-and-swap: there is room, nobody came between,
+/// and `me` took the position before. Else [`claim`] tells more.
+#[inline(always)]
+pub(super) fn claim_next<R: Ring>(ring: &R, me: Rank) -> Option<Claim> {
+    let rank = me.number();
+    // Orderings as in `claim`.
+    let tail = ring.tail().load(Acquire);
+    let (position, last) = unpack_tail(tail);
+    ring.expect(index::<R>(position));
+    if distance(position, ring.seen().load(Acquire)) >= R::CAPACITY || needs_name::<R>(position, last, rank) {
+        return None;
+    }
+    let next = pack_tail(after(position), rank);
+    ring.tail().replace(tail, next, AcqRel, Relaxed).is_ok().then_some(Claim { position, rank })
+}
+
 /// Claim a slot of `ring` for `me`; `None` if it is full.
 ///
 /// # Errors
 /// [`Damaged`] if head and tail are further apart than the ring is long.
-#[inline]
+#[inline(never)]
 pub(super) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damaged> {
     let rank = me.number();
     // Acquire: pairs with the release below, which the next release passes on to `consume`.
@@ -222,11 +272,14 @@ pub(super) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
         if distance(position, ring.seen().load(Acquire)) >= R::CAPACITY && !look_at_head(ring, position)? {
             return Ok(None);
         }
-        if let Some(last) = last {
-            keep_name(ring, position.wrapping_sub(1) % POSITIONS, last);
+        ring.expect(index::<R>(position));
+        if let Some(last) = last
+            && needs_name::<R>(position, Some(last), rank)
+        {
+            keep_name(ring, before(position), last);
         }
-        // Release: pairs with the acquire in `consume`: the name of who took the position before is kept.
-        match ring.tail().replace(tail, pack_tail((position + 1) % POSITIONS, rank), AcqRel, Acquire) {
+        // Release: pairs with the acquire in `claimant`: the name of who took the position before is kept.
+        match ring.tail().replace(tail, pack_tail(after(position), rank), AcqRel, Acquire) {
             Ok(()) => return Ok(Some(Claim { position, rank })),
             Err(now) => tail = now,
         }
@@ -236,7 +289,7 @@ pub(super) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
 /// Whether there is room for `position`, by the head itself.
 #[cold]
 fn look_at_head<R: Ring>(ring: &R, position: u64) -> Result<bool, Damaged> {
-    // Acquire: pairs with the release in `consume`, so that the payload may be overwritten.
+    // Acquire: pairs with the release in `move_on`, so that the payload may be overwritten.
     let head = ring.head().load(Acquire) % POSITIONS;
     // Release: pairs with the acquire in `claim`.
     ring.seen().store(head, Release);
@@ -249,15 +302,24 @@ fn look_at_head<R: Ring>(ring: &R, position: u64) -> Result<bool, Damaged> {
     }
 }
 
+/// Whether `last`, who took the position before `position`, is to be named there before `rank` takes `position`.
+#[inline(always)]
+fn needs_name<R: Ring>(position: u64, last: Option<u32>, rank: u32) -> bool {
+    last != Some(rank) || lap_of::<R>(before(position)) % NAMING == NAMING - 1
+}
+
 /// Write down that `rank` took `position`. Whether it has handed it over is not looked at: the slot's line is where the
 /// consumer looks, and fetching it from there takes longer than all the rest.
 #[inline]
 fn keep_name<R: Ring>(ring: &R, position: u64, rank: u32) {
     let word = claim_word(ring, position);
-    let now = word.load(Relaxed);
-    if read::<R>(now, position) == Said::Nothing {
-        // Fails if somebody else was faster; the name is the same.
-        let _ = word.replace(now, pack::<R>(position, rank, CLAIMED), Relaxed, Relaxed);
+    let mut now = word.load(Relaxed);
+    while read::<R>(now, position) == Said::Nothing {
+        // Fails if somebody else was faster: with the same name, or an old one, having slept since.
+        match word.replace(now, pack::<R>(position, rank, CLAIMED), Relaxed, Relaxed) {
+            Ok(()) => break,
+            Err(other) => now = other,
+        }
     }
 }
 
@@ -267,12 +329,12 @@ pub(super) fn has_room<R: Ring>(ring: &R) -> bool {
 }
 
 /// Fill in and hand over a claimed slot.
-#[inline]
+#[inline(always)]
 pub(super) fn publish<R: Ring>(ring: &R, claim: Claim, data: u64, region: RegionKey, end: u64) {
-    let position = claim.position;
-    slot(ring, position, 1).store(data, Relaxed);
-    slot(ring, position, 2).store(region.to_bits(), Relaxed);
-    slot(ring, position, 3).store(end, Relaxed);
+    let [_, payload @ ..] = slot(ring, claim.position);
+    for (word, value) in payload.iter().zip([data, region.to_bits(), end]) {
+        word.store(value, Relaxed);
+    }
     // The put's bytes and the payload come before.
     hand_over(ring, claim, READY);
 }
@@ -282,25 +344,57 @@ pub(super) fn withdraw<R: Ring>(ring: &R, claim: Claim) {
     hand_over(ring, claim, VOID);
 }
 
-#[inline]
+#[inline(always)]
 fn hand_over<R: Ring>(ring: &R, Claim { position, rank }: Claim, stage: u64) {
-    // Release: pairs with the acquire in `consume`.
-    slot(ring, position, 0).store(pack::<R>(position, rank, stage), Release);
+    // Release: pairs with the acquire in `state_at`.
+    slot(ring, position)[0].store(pack::<R>(position, rank, stage), Release);
+}
+
+#[inline(always)]
+fn state_at<R: Ring>(ring: &R, position: u64) -> u64 {
+    // Acquire: pairs with the release in `hand_over`.
+    slot(ring, position)[0].load(Acquire)
 }
 
 /// Whether [`consume`] would find nothing, unless a rank has ended.
-#[inline]
+#[inline(always)]
 pub(super) fn is_empty<R: Ring>(ring: &R) -> bool {
     let head = ring.head().load(Relaxed);
-    read::<R>(slot(ring, head, 0).load(Relaxed), head) == Said::Nothing
+    read::<R>(state_at(ring, head), head) == Said::Nothing
 }
 
-/// The oldest notice, if one is ready. One consumer at a time. `has_ended` tells which producers will never
-/// write again; `anybody_ended` whether there are any.
+/// The oldest notice if it is ready and nobody else takes it. Else [`consume`] tells more.
+#[inline(always)]
+pub(super) fn take<R: Ring>(ring: &R, ranks: usize) -> Option<Notice> {
+    let head = ring.head().load(Relaxed);
+    // Of this lap and stage, what is left is the rank.
+    let rank = (state_at(ring, head) ^ pack::<R>(head, 0, READY)).rotate_right(STAGE_BITS);
+    if rank >= ranks as u64 {
+        return None;
+    }
+    let [_, data, region, end] = slot(ring, head);
+    let notice = Notice {
+        from: Rank::new(rank as u32),
+        data: data.load(Relaxed),
+        region: RegionKey::from_bits(region.load(Relaxed)),
+        end: end.load(Relaxed),
+    };
+    move_on(ring, head).then_some(notice)
+}
+
+/// Move the head on from `head`, unless somebody has: then what was read of its slot may be of any lap.
+#[inline(always)]
+fn move_on<R: Ring>(ring: &R, head: u64) -> bool {
+    // Release: pairs with the acquire in `look_at_head`.
+    ring.head().replace(head, after(head), Release, Relaxed).is_ok()
+}
+
+/// The oldest notice, if one is ready. `has_ended` tells which producers will never write again; `anybody_ended` whether there
+/// are any.
 ///
 /// # Errors
 /// [`FabricError::Corrupt`] if a slot, its claim or the tail holds what no producer writes.
-#[inline(always)]
+#[inline(never)]
 pub(super) fn consume<R: Ring>(
     ring: &R,
     me: Rank,
@@ -309,51 +403,56 @@ pub(super) fn consume<R: Ring>(
     has_ended: impl Fn(Rank) -> bool,
 ) -> Result<Option<Notice>, FabricError> {
     loop {
-        let head = ring.head().load(Relaxed) % POSITIONS;
-        // Acquire: pairs with the release in `hand_over`.
-        let notice = match read::<R>(slot(ring, head, 0).load(Acquire), head) {
-            Said::Now { rank, stage: READY } if (rank as usize) < ranks => Some(Notice {
-                from: Rank::new(rank),
-                data: slot(ring, head, 1).load(Relaxed),
-                region: RegionKey::from_bits(slot(ring, head, 2).load(Relaxed)),
-                end: slot(ring, head, 3).load(Relaxed),
-            }),
-            Said::Now { stage: VOID, .. } => None,
+        if let Some(notice) = take(ring, ranks) {
+            return Ok(Some(notice));
+        }
+        let head = ring.head().load(Relaxed);
+        let is_void = match read::<R>(state_at(ring, head), head) {
+            // Handed over just now, or taken by somebody else.
+            Said::Now { rank, stage: READY } if (rank as usize) < ranks => continue,
+            Said::Now { stage: VOID, .. } => Ok(true),
             Said::Nothing if !anybody_ended() => return Ok(None),
-            Said::Nothing => match claimant(ring, head, me)? {
-                Some(rank) if (rank as usize) < ranks && has_ended(Rank::new(rank)) => {
+            Said::Nothing => match claimant(ring, head) {
+                Ok(Some(rank)) if (rank as usize) < ranks && has_ended(Rank::new(rank)) => {
                     // It may have gone on before it ended.
-                    if read::<R>(slot(ring, head, 0).load(Acquire), head) != Said::Nothing {
+                    if read::<R>(state_at(ring, head), head) != Said::Nothing {
                         continue;
                     }
-                    None
+                    Ok(true)
                 }
-                _ => return Ok(None),
+                Ok(_) => Ok(false),
+                Err(damaged) => Err(damaged),
             },
-            _ => return Err(Damaged.error(me)),
+            _ => Err(Damaged),
         };
-        // Release: pairs with the acquire in `look_at_head`.
-        ring.head().store((head + 1) % POSITIONS, Release);
-        if notice.is_some() {
-            return Ok(notice);
+        match is_void {
+            Ok(true) => _ = move_on(ring, head),
+            // Somebody else has moved the head on, so that this is about another lap.
+            _ if ring.head().load(Relaxed) != head => {}
+            Ok(false) => return Ok(None),
+            Err(damaged) => return Err(damaged.error(me)),
         }
     }
 }
 
-/// Who has claimed position `head`, if anybody has, and has not handed it over.
+/// Who has claimed position `head`, if anybody has.
 #[cold]
-fn claimant<R: Ring>(ring: &R, head: u64, me: Rank) -> Result<Option<u32>, FabricError> {
+fn claimant<R: Ring>(ring: &R, head: u64) -> Result<Option<u32>, Damaged> {
     // Acquire: pairs with the release in `claim`.
     let (next, last) = unpack_tail(ring.tail().load(Acquire));
-    match distance(next, head) {
-        0 => Ok(None),
-        1 => Ok(last),
-        ahead if ahead <= R::CAPACITY => match read::<R>(claim_word(ring, head).load(Relaxed), head) {
-            Said::Now { rank, stage: CLAIMED } => Ok(Some(rank)),
-            _ => Err(Damaged.error(me)),
-        },
-        _ => Err(Damaged.error(me)),
+    let ahead = distance(next, head);
+    if ahead > R::CAPACITY {
+        return Err(Damaged);
     }
+    // A position without a name was taken by who took the next; the last one's is in the tail.
+    for position in (0..ahead.saturating_sub(1)).map(|behind| head.wrapping_add(behind) % POSITIONS) {
+        match read::<R>(claim_word(ring, position).load(Relaxed), position) {
+            Said::Now { rank, stage: CLAIMED } => return Ok(Some(rank)),
+            Said::Nothing => {}
+            _ => return Err(Damaged),
+        }
+    }
+    Ok(last.filter(|_| ahead > 0))
 }
 
 #[cfg(all(test, not(miri)))]

@@ -3,12 +3,13 @@
 //! An entry is (generation, offset, length, kind). The generation is odd while a region is registered and grows by one
 //! whenever that changes. The owner writes entries; peers copy one, check that the generation did not move
 //! meanwhile and that the range lies in the heap, and only then use it: garbage in a table gives errors, never a
-//! wild access. Symmetric regions have the first entries, local ones the rest, so that keys of symmetric regions agree.
+//! wild access. The top bit of all generations is set once the segment's rank is lost ([`condemn`]), so that one comparison tells
+//! an access both. Symmetric regions have the first entries, local ones the rest, so that keys of symmetric regions agree.
 
 use super::{heap::GRAIN, layout, mapping::Mapping, mapping::Piece};
 use core::sync::atomic::{
     AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
     fence,
 };
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr};
@@ -18,6 +19,25 @@ use std::{ops::Range, sync::Arc};
 pub(super) const SYMMETRIC: Range<usize> = 0..layout::SYMMETRIC_SLOTS;
 /// Entries of local regions.
 pub(super) const LOCAL: Range<usize> = layout::SYMMETRIC_SLOTS..layout::SLOTS;
+
+/// Set in every generation of a lost rank's table.
+pub(super) const CONDEMNED: u64 = 1 << 63;
+
+/// Refuse every access to the regions of a rank that is lost, which [`layout::LOST`] says already.
+///
+/// The rank may still run and register: it looks at that word after it has written a generation, and this writes generations after
+/// the word, so with full barriers on both sides one of them sets the bit.
+pub(super) fn condemn(target: &Mapping) {
+    (0..layout::SLOTS).for_each(|index| _ = field(target, index, 0).fetch_or(CONDEMNED, SeqCst));
+}
+
+/// To be called after writing a generation.
+fn stay_condemned(own: &Mapping, index: usize) {
+    fence(SeqCst);
+    if own.word(layout::LOST).load(SeqCst) != 0 {
+        field(own, index, 0).fetch_or(CONDEMNED, SeqCst);
+    }
+}
 
 /// Where the generation of entry `index` stands.
 pub(super) fn generation_at(index: usize) -> usize {
@@ -50,7 +70,7 @@ pub(super) fn next_key(own: &Mapping, index: usize) -> RegionKey {
 pub(super) fn is_current(target: &Mapping, key: RegionKey) -> bool {
     let index = key.index as usize;
     // Acquire: pairs with the release in `register` and `deregister`.
-    index < layout::SLOTS && field(target, index, 0).load(Acquire) == u64::from(key.generation)
+    index < layout::SLOTS && field(target, index, 0).load(Acquire) & !CONDEMNED == u64::from(key.generation)
 }
 
 /// Register heap bytes `offset..offset + len` of the own segment in the free entry `index`.
@@ -63,14 +83,16 @@ pub(super) fn register(own: &Mapping, index: usize, offset: usize, len: usize, k
     field(own, index, 3).store(kind as u64, Relaxed);
     // Release: pairs with the acquire in `resolve` and in `Piece::moved`.
     field(own, index, 0).store(key.generation.into(), Release);
+    stay_condemned(own, index);
     key
 }
 
 /// End the registration in `index`. Whether the entry may be used again: not after 2³¹ times.
 pub(super) fn deregister(own: &Mapping, index: usize) -> bool {
-    let generation = field(own, index, 0).load(Relaxed) | 1;
+    let generation = field(own, index, 0).load(Relaxed) & !CONDEMNED | 1;
     // Release: whoever sees it sees what was done to the region before.
     field(own, index, 0).store(generation.wrapping_add(1), Release);
+    stay_condemned(own, index);
     // Of a damaged entry it may be anything; that is never used again either.
     generation < u64::from(u32::MAX)
 }
@@ -114,7 +136,7 @@ pub(super) fn resolve(
     let corrupt = FabricError::Corrupt { rank, what: "an entry of the region table" };
     let at = region_offset.checked_add(offset).ok_or_else(|| corrupt.clone())?;
     let piece = target
-        .piece(at, len, generation_at(region.index as usize), region.generation.into())
+        .piece(at, len, generation_at(region.index as usize), region.generation)
         .ok_or_else(|| corrupt.clone())?;
     if !piece.is_aligned(align) {
         return Err(FabricError::Misaligned { rank, region, offset: addr.offset, align });
@@ -130,7 +152,7 @@ fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usiz
         return Err(FabricError::NoSuchRegion { rank, region });
     }
     // Acquire: pairs with the release in `register`.
-    let now = field(target, index, 0).load(Acquire);
+    let now = field(target, index, 0).load(Acquire) & !CONDEMNED;
     let (offset, len) = (field(target, index, 1).load(Relaxed), field(target, index, 2).load(Relaxed));
     let kind = match field(target, index, 3).load(Relaxed) {
         0 => Some(Kind::Heap),
@@ -140,7 +162,7 @@ fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usiz
     };
     // Acquire: pairs with the fence in `register`.
     fence(Acquire);
-    let after = field(target, index, 0).load(Relaxed);
+    let after = field(target, index, 0).load(Relaxed) & !CONDEMNED;
     let wanted = u64::from(region.generation);
     if now < wanted {
         return Err(FabricError::NoSuchRegion { rank, region });
@@ -203,6 +225,75 @@ mod tests {
         assert_eq!(piece.load(8), None);
         assert_eq!(piece.copy_in(&[0; 8]), None);
         assert!(piece.is_stale() && !piece.is_lost());
+    }
+
+    /// Regions of a lost rank are refused, also those it registers afterwards, and are not taken for deregistered.
+    #[test]
+    fn nothing_of_a_lost_rank_is_accessed() {
+        let own = segment();
+        let key = register(&own, 3, 0, 64, Kind::Heap);
+        let piece = |key| match resolve(&own, addr(key, 8), 8, 8) {
+            Ok(Resolved::Heap(piece)) => piece,
+            other => panic!("{other:?}"),
+        };
+        let before = piece(key);
+        let wide = own.piece(0, 16, generation_at(3), key.generation).unwrap();
+        own.word(layout::LOST).store(1, SeqCst);
+        condemn(&own);
+        let later = piece(register(&own, 4, GRAIN, 64, Kind::Heap));
+        for piece in [&before, &later] {
+            assert_eq!((piece.load(8), piece.store(8, 1), piece.rmw8(rdma_fabric::Amo::Add(1))), (None, None, None));
+            assert_eq!(piece.copy_out(&mut [0; 8]), None);
+            assert!(piece.is_lost() && !piece.is_stale());
+        }
+        assert_eq!(wide.copy_in(&[0; 16]), None);
+        assert!(is_current(&own, key) && deregister(&own, 3) && before.is_stale());
+        assert_eq!(before.load(8), None);
+        assert_eq!(next_key(&own, 3).generation, key.generation + 2);
+    }
+
+    /// However a loss and a registration meet, the region is refused afterwards.
+    #[test]
+    fn a_region_registered_during_a_loss_is_refused() {
+        const ROUNDS: u32 = if cfg!(miri) { 20 } else { 2_000 };
+        let own = segment();
+        for round in 0..ROUNDS {
+            let first = round as usize % 8;
+            own.word(layout::LOST).store(0, SeqCst);
+            (0..layout::SLOTS).for_each(|index| _ = field(&own, index, 0).fetch_and(!CONDEMNED, SeqCst));
+            let (theirs, start) = (own.clone(), std::sync::Barrier::new(2));
+            let keys: Vec<_> = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    start.wait();
+                    theirs.word(layout::LOST).store(1, SeqCst);
+                    condemn(&theirs);
+                });
+                start.wait();
+                (first..first + 4).map(|index| register(&own, index, 0, 64, Kind::Heap)).collect()
+            });
+            for key in keys {
+                let Ok(Resolved::Heap(piece)) = resolve(&own, addr(key, 0), 8, 8) else { panic!("{key:?}") };
+                assert_eq!(piece.load(8), None, "round {round}, {key:?}");
+                deregister(&own, key.index as usize);
+            }
+        }
+    }
+
+    /// Only an aligned word of 8 bytes is accessed as one, whatever stands in the table.
+    #[test]
+    fn what_is_no_word_is_not_accessed_as_one() {
+        let own = segment();
+        let key = register(&own, 3, 0, 64, Kind::Heap);
+        let piece = |offset, len| own.piece(offset, len, generation_at(3), key.generation).unwrap();
+        assert_eq!(piece(8, 8).load(8), Some(0));
+        assert_eq!(piece(8, 16).part(8, 8).unwrap().load(8), Some(0));
+        for piece in [piece(4, 8), piece(8, 16), piece(8, 4), piece(8, 8).part(0, 4).unwrap()] {
+            for bits in [key.generation.into(), 0, u64::MAX, u64::MAX - 1] {
+                field(&own, 3, 0).store(bits, Relaxed);
+                assert_eq!((piece.load(8), piece.store(8, 1)), (None, None), "{piece:?} {bits:#x}");
+            }
+            field(&own, 3, 0).store(key.generation.into(), Relaxed);
+        }
     }
 
     /// Whoever resolves meanwhile gets the region whole or an error: offset and length are of one registration.

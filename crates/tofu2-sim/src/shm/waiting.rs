@@ -21,6 +21,12 @@ use std::time::Instant;
 pub(super) trait Look {
     type Found;
 
+    /// What is there now, if that takes few instructions to tell; no reason to stop looking otherwise.
+    #[inline(always)]
+    fn glance(&mut self) -> Option<Self::Found> {
+        None
+    }
+
     /// What is there now.
     fn look(&mut self) -> Result<Option<Self::Found>, FabricError>;
 }
@@ -71,10 +77,19 @@ impl<L: Look> Future for UntilFound<'_, '_, L> {
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.look.look() {
-            Ok(Some(found)) => Poll::Ready(Ok(found)),
+        if let Some(found) = self.look.glance() {
+            return Poll::Ready(Ok(found));
+        }
+        let again = match self.look.look() {
+            Ok(Some(found)) => return Poll::Ready(Ok(found)),
             Ok(None) => self.poll_again(cx),
-            Err(error) => Poll::Ready(Err(error)),
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        // Taken apart, so that what is found at once stays in registers.
+        match again {
+            Poll::Ready(Ok(found)) => Poll::Ready(Ok(found)),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => Poll::Pending,
         }
     }
 }
@@ -138,7 +153,7 @@ pub(super) fn until_ready(
             if ready()? {
                 return Poll::Ready(Ok(()));
             }
-            if wait.is_arranged(cx, Watch::Nothing, Some(LOOK_AGAIN), None) {
+            if wait.is_arranged_for_later(cx) {
                 return Poll::Pending;
             }
         }
@@ -164,7 +179,7 @@ pub(super) fn until_time(endpoint: &Endpoint, at: Option<Instant>) -> impl Futur
 const FOREIGN_SPINS: u32 = 64;
 
 /// One wait, and how it comes to be polled again.
-struct Wait<'a> {
+pub(super) struct Wait<'a> {
     endpoint: &'a Endpoint,
     /// Whether the next fruitless poll is the first.
     first: bool,
@@ -175,13 +190,24 @@ struct Wait<'a> {
 }
 
 impl<'a> Wait<'a> {
-    fn new(endpoint: &'a Endpoint) -> Self {
+    #[inline(always)]
+    pub(super) fn new(endpoint: &'a Endpoint) -> Self {
         Wait { endpoint, first: true, spins: 0, key: None }
+    }
+
+    #[inline(always)]
+    pub(super) fn endpoint(&self) -> &'a Endpoint {
+        self.endpoint
     }
 
     /// Something happened: poll soon.
     fn begin_again(&mut self) {
         (self.first, self.spins) = (true, 0);
+    }
+
+    /// Arrange another poll for something that nobody rings a bell for. If false, the caller looks again first.
+    pub(super) fn is_arranged_for_later(&mut self, cx: &Context<'_>) -> bool {
+        self.is_arranged(cx, Watch::Nothing, Some(LOOK_AGAIN), None)
     }
 
     /// Arrange another poll, after `watch` was written, `longest` has passed or `until` has come. If false, the caller looks

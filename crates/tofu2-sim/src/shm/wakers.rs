@@ -205,3 +205,6 @@ impl State {
         due.into_iter().filter_map(|key| self.sleepers.remove(&key)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -187,13 +187,14 @@ impl Core {
             return (slot, generation, sent);
         }
         op.engine = if self.receive_engines == 1 { 0 } else { (local % self.receive_engines) as u8 };
-        let wire = if from == to { 0 } else { self.timing.wire(self.map.hops(from, to)) };
-        op.back = wire;
+        let trip = self.map.trip(from, to, rank, op.target.rank);
+        let wire = self.timing.wire(trip.there);
+        op.back = self.timing.wire(trip.back);
         let extra = self.chance.extra();
         let payload = self.timing.payload(bytes);
         if self.fabric.is_some() {
             let atomic = op.verb.is_atomic();
-            let mut packet = Packet::new(0, to, op.engine, atomic);
+            let mut packet = Packet::new(0, to, op.engine, atomic, trip.path);
             let (slot, generation) = self.slab.insert(op);
             packet.op = slot;
             self.inject(from, sender as u8, packet, sent.saturating_add(extra), bytes);

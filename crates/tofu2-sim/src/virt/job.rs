@@ -8,27 +8,26 @@ use super::{
     platform::{Platform, Timing},
     queue::{EventQueue, QueueKind},
     stats::{OpCounts, Stats},
-    topology::{Map, Torus},
+    topology::{Choice, Fold, Folding, MAX_NODES, Map, Path, Paths, Placement, Route, TofuShape, Topology, Torus},
     world::World,
 };
 use crate::JobError;
-use rdma_fabric::{FabricError, Program, Time};
+use rdma_fabric::{FabricError, Program, Rank, Time};
 use std::{cell::RefCell, fmt, time::Duration};
-
-/// Nodes that a network may have at most.
-const MAX_NODES: u32 = 1 << 24;
 
 /// A job: machine, size, placement, network, options. [`Job::run`] runs a program on it.
 ///
-/// Ranks are placed in blocks: rank `r` is on node `r / ranks_per_node`, its node number gives its place in the torus. Rank `l` of a node
-/// sends through engine `l` modulo the number of engines.
+/// Ranks are placed in blocks: rank `r` is on node `r / ranks_per_node`, its node number gives its place in the torus, or in the
+/// [`Folding`] of a [`TofuShape`]. Rank `l` of a node sends through engine `l` modulo the number of engines.
 ///
 /// The same job and program give the same run, event by event, on every machine.
 pub struct Job<'a> {
     platform: Platform,
     ranks: usize,
     ranks_per_node: u32,
-    torus: Option<Torus>,
+    shape: Option<Shape>,
+    folding: Folding,
+    paths: Paths,
     network: NetworkModel,
     arbiter: Arbiter,
     credits: u16,
@@ -47,10 +46,17 @@ impl fmt::Debug for Job<'_> {
             .field("platform", &self.platform.name())
             .field("ranks", &self.ranks)
             .field("ranks_per_node", &self.ranks_per_node)
-            .field("torus", &self.torus)
+            .field("shape", &self.shape)
             .field("network", &self.network)
             .finish_non_exhaustive()
     }
+}
+
+/// The network as the caller gave it.
+#[derive(Debug)]
+enum Shape {
+    Torus(Torus),
+    Tofu(TofuShape),
 }
 
 /// What a run has left behind.
@@ -74,7 +80,9 @@ impl<'a> Job<'a> {
             platform: platform.clone(),
             ranks,
             ranks_per_node: 1,
-            torus: None,
+            shape: None,
+            folding: Folding::default(),
+            paths: Paths::default(),
             network: NetworkModel::default(),
             arbiter: Arbiter::default(),
             credits: 4,
@@ -95,10 +103,31 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// The shape of the network. It may have more nodes than the job needs.
+    /// The network as a plain torus. It may have more nodes than the job needs. Instead of [`Job::shape`].
     #[must_use]
     pub fn torus(mut self, torus: Torus) -> Self {
-        self.torus = Some(torus);
+        self.shape = Some(Shape::Torus(torus));
+        self
+    }
+
+    /// The network as Tofu's groups, with Tofu's routes. It may have more nodes than the job needs. Instead of [`Job::torus`].
+    #[must_use]
+    pub fn shape(mut self, shape: TofuShape) -> Self {
+        self.shape = Some(Shape::Tofu(shape));
+        self
+    }
+
+    /// How nodes follow each other in the [`Job::shape`]; by their numbers unless told otherwise.
+    #[must_use]
+    pub fn folding(mut self, folding: Folding) -> Self {
+        self.folding = folding;
+        self
+    }
+
+    /// By which paths messages travel through the [`Job::shape`]; by the default ones unless told otherwise.
+    #[must_use]
+    pub fn paths(mut self, paths: Paths) -> Self {
+        self.paths = paths;
         self
     }
 
@@ -174,18 +203,50 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Links between the nodes of two ranks.
+    /// Links between the nodes of two ranks, on the route that the job's messages from `a` to `b` take.
     ///
     /// # Errors
     /// [`FabricError::Setting`], [`FabricError::NoSuchRank`].
-    pub fn hops(&self, a: rdma_fabric::Rank, b: rdma_fabric::Rank) -> Result<u32, FabricError> {
+    pub fn hops(&self, a: Rank, b: Rank) -> Result<u32, FabricError> {
         let plan = self.plan()?;
-        for rank in [a, b] {
-            if rank.index() >= self.ranks {
-                return Err(FabricError::NoSuchRank { rank, ranks: self.ranks });
+        match &plan.topology {
+            Topology::Torus(torus) => {
+                for rank in [a, b] {
+                    if rank.index() >= self.ranks {
+                        return Err(FabricError::NoSuchRank { rank, ranks: self.ranks });
+                    }
+                }
+                Ok(torus.hops(a.number() / self.ranks_per_node, b.number() / self.ranks_per_node))
             }
+            Topology::Tofu(..) => self.placed(plan)?.hops(a, b, None),
         }
-        Ok(plan.torus.hops(a.number() / self.ranks_per_node, b.number() / self.ranks_per_node))
+    }
+
+    /// Each link between the nodes of two ranks, by a path or by the one that the job's messages take. For many questions ask
+    /// [`Job::placement`] once.
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape hasn't, and without a [`Job::shape`].
+    pub fn route(&self, a: Rank, b: Rank, path: Option<Path>) -> Result<Route, FabricError> {
+        self.placement()?.route(a, b, path)
+    }
+
+    /// Where the ranks are in the [`Job::shape`].
+    ///
+    /// # Errors
+    /// [`FabricError::Setting`] for a setting, and without a [`Job::shape`].
+    pub fn placement(&self) -> Result<Placement, FabricError> {
+        self.placed(self.plan()?)
+    }
+
+    fn placed(&self, plan: Plan) -> Result<Placement, FabricError> {
+        match plan.topology {
+            Topology::Tofu(fold, choice) => Ok(Placement::new(fold, choice, plan.ranks, self.ranks_per_node)),
+            Topology::Torus(torus) => Err(FabricError::Setting {
+                name: "shape",
+                problem: format!("the job's network is the plain torus {torus}; give it a Tofu shape"),
+            }),
+        }
     }
 
     fn plan(&self) -> Result<Plan, FabricError> {
@@ -209,11 +270,24 @@ impl<'a> Job<'a> {
         if nodes > MAX_NODES {
             return wrong("ranks", format!("{ranks} ranks need {nodes} nodes; {MAX_NODES} are possible"));
         }
-        let torus = self.torus.clone().unwrap_or_else(|| Torus::auto(nodes));
-        if torus.nodes() < nodes || torus.nodes() > MAX_NODES {
-            return wrong("torus", format!("{torus} has {} nodes, the job needs {nodes}", torus.nodes()));
+        let topology = match &self.shape {
+            Some(Shape::Tofu(shape)) => {
+                Topology::Tofu(Fold::new(*shape, self.folding), Choice::new(shape, self.paths)?)
+            }
+            _ if self.folding != Folding::default() => {
+                return wrong("folding", format!("{:?} folds a Tofu shape; the job has none", self.folding));
+            }
+            _ if self.paths != Paths::default() => {
+                return wrong("paths", format!("{:?} lead through a Tofu shape; the job has none", self.paths));
+            }
+            Some(Shape::Torus(torus)) => Topology::Torus(torus.clone()),
+            None => Topology::Torus(Torus::auto(nodes)),
+        };
+        let available = topology.nodes();
+        if available < nodes || available > MAX_NODES {
+            return wrong("topology", format!("{topology} has {available} nodes, the job needs {nodes}"));
         }
-        Ok(Plan { timing, ranks, torus })
+        Ok(Plan { timing, ranks, topology })
     }
 
     /// Run `program` on every rank.
@@ -222,9 +296,9 @@ impl<'a> Job<'a> {
     /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] for the first rank that failed (the others are run to their end, so
     /// that they can react), [`JobError::Deadlock`] when nothing can happen any more, [`JobError::Fabric`] for a setting.
     pub fn run<P: Program>(&self, program: &P) -> Result<Run<P::Out>, JobError> {
-        let Plan { timing, ranks, torus } = self.plan()?;
-        let map = Map::new(&torus);
-        let nodes = torus.nodes();
+        let Plan { timing, ranks, topology } = self.plan()?;
+        let map = Map::new(&topology);
+        let nodes = topology.nodes();
         let router = match self.network {
             NetworkModel::Latency => None,
             NetworkModel::Router => Some(Router::new(&map, nodes, timing.engines, self.credits, self.arbiter)),
@@ -251,7 +325,7 @@ impl<'a> Job<'a> {
 struct Plan {
     timing: Timing,
     ranks: u32,
-    torus: Torus,
+    topology: Topology,
 }
 
 fn execute<Fut, T>(

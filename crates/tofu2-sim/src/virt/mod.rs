@@ -8,7 +8,8 @@
 //!   remote atomics on the node's memory, those of its own ranks included.
 //! * Each rank has a control queue: a transmit queue (TOQ) of limited depth, [refused](rdma_fabric::Refused::Full) when it is full, and a queue of
 //!   notices (MRQ) whose places are reserved when a put with notice is posted, so that none is lost.
-//! * The network is either latency only or made of routers with finite buffers: [`NetworkModel`].
+//! * The network is either latency only or made of routers with finite buffers: [`NetworkModel`]. Its nodes are on a plain [`Torus`] or on
+//!   Tofu's six axes, [`TofuShape`], with Tofu's routes; [`Folding`] places the ranks.
 //! * The machine is a [`Platform`]: a table of constants with their sources.
 //!
 //! # How long things take
@@ -63,4 +64,7 @@ pub use platform::{Constant, Platform, Unit};
 pub use queue::QueueKind;
 pub use region::Region;
 pub use stats::{OpCounts, Stats};
-pub use topology::{MAX_AXES, Torus};
+pub use topology::{
+    Axis, Coordinates, Fold, Folding, Link, MAX_AXES, Path, PathId, Paths, Placement, Port, Route, System, TofuShape,
+    TopologyError, Torus,
+};

@@ -2,7 +2,7 @@
 
 use crate::start::{at, fx100, meet};
 use rdma_fabric::{Deps, OpHandle, Rank, Region, RegionAccess, op};
-use tofu2_sim::virt::{NetworkModel, Platform, Torus};
+use tofu2_sim::virt::{NetworkModel, Path, Paths, Platform, System, Torus};
 
 rdma_fabric::program! {
     /// Rank 0 measures a fetch-add, a get and a flushed put on the last rank's memory; the last rank measures a put's way.
@@ -69,6 +69,18 @@ fn to_a_neighbour() {
 fn each_further_hop_adds_100_ns() {
     for network in [NetworkModel::Latency, NetworkModel::Router] {
         assert_eq!(figures(network, 4, 1, 8), [2_089_500, 300_000, 1_820_000, 1_820_000, 910_000], "{network:?}");
+    }
+}
+
+#[test]
+fn a_detour_costs_its_hops_on_the_way_there() {
+    // To the neighbour along C by a path that differs in A and B: B, A, then A, C, B. The answer goes the straight way.
+    let detour = Paths::Fixed(Path { a: 1, b: 1, c: 0 });
+    for network in [NetworkModel::Latency, NetworkModel::Router] {
+        let job = fx100(2).shape(System::FX100_36.shape()).paths(detour).network(network);
+        let outs = job.run(&measure { bytes: 8 }).unwrap().outs;
+        assert_eq!(outs[0][..4], [2_089_500, 300_000, 1_820_000, 1_820_000], "{network:?}");
+        assert_eq!(outs[1][4], 1_110_000, "{network:?}");
     }
 }
 

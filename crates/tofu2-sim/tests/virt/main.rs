@@ -1,8 +1,10 @@
 //! The virtual-time provider, seen from outside.
 
 mod collectives;
+mod contention;
 mod determinism;
 mod endings;
+mod folding;
 mod latency;
 #[cfg(target_pointer_width = "64")]
 mod long;
@@ -12,3 +14,4 @@ mod queues;
 mod router;
 mod saturation;
 mod start;
+mod topology;

@@ -2,7 +2,7 @@
 
 use crate::start::{at, fx100, meet};
 use rdma_fabric::Region;
-use tofu2_sim::virt::{Arbiter, NetworkModel, Platform, Torus};
+use tofu2_sim::virt::{Arbiter, Folding, NetworkModel, Path, Paths, Platform, TofuShape, Torus};
 
 rdma_fabric::program! {
     /// Random all-to-all traffic of puts, gets and atomics; how much each rank received is checked by sums.
@@ -68,6 +68,25 @@ fn nothing_is_lost_and_nothing_locks_up_with_one_credit() {
             let sent: u64 = run.outs.iter().map(|out| out >> 32).sum();
             let received: u64 = run.outs.iter().map(|out| out & 0xffff_ffff).sum();
             assert_eq!(sent, received, "{lengths:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_locks_up_on_tofus_routes_by_any_path() {
+    let shape = TofuShape::new([4, 1, 2, 2, 3, 2], [true, false, false, false, true, false]).unwrap();
+    let paths = [Paths::Default, Paths::Spread, Paths::Fixed(Path { a: 1, b: 2, c: 0 })];
+    for (seed, paths) in paths.into_iter().enumerate() {
+        for folding in [Folding::RowMajor, Folding::VirtualTorus] {
+            let job = fx100(192).ranks_per_node(2).shape(shape).folding(folding).paths(paths);
+            let job = job.network(NetworkModel::Router).credits(1).receive_tnis(4);
+            let run =
+                || job.run(&storm { seed: seed as u64 + 1, each: 30 }).unwrap_or_else(|e| panic!("{paths:?}: {e}"));
+            let first = run();
+            let sent: u64 = first.outs.iter().map(|out| out >> 32).sum();
+            let received: u64 = first.outs.iter().map(|out| out & 0xffff_ffff).sum();
+            assert_eq!(sent, received, "{paths:?}");
+            assert_eq!(first.stats.trace_hash, run().stats.trace_hash, "{paths:?}");
         }
     }
 }

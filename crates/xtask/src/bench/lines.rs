@@ -50,3 +50,7 @@ pub(super) const BURST: usize = 128;
 pub(super) const CROWD_TAIL: usize = 140;
 /// Nodes of that queue, one for each of up to 16 ranks; both words.
 pub(super) const CROWD_NODES: usize = 144;
+/// Tails of bare rings of slots, one for each of two ranks.
+pub(super) const SLOT_TAIL: usize = 168;
+/// The slots of those rings, a burst each.
+pub(super) const SLOTS: [usize; 2] = [176, 184];

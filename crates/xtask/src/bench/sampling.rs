@@ -113,6 +113,29 @@ pub(super) fn form<'a>(name: &'static str, shape: impl AsyncFnMut(u64) -> Progra
     (name, Box::new(shape))
 }
 
+/// A form that does one thing again and again: `repeat!("put", i => …)` is the loop around it, and nothing else.
+macro_rules! repeat {
+    ($name:literal, $i:pat => $body:expr) => {
+        $crate::bench::sampling::form($name, async |times| {
+            for $i in 0..times {
+                $body;
+            }
+            Ok($crate::bench::sampling::Took::Wall)
+        })
+    };
+}
+
+/// A form that has its own loop: `run!("store", times => …)`.
+macro_rules! run {
+    ($name:literal, $times:ident => $body:expr) => {
+        $crate::bench::sampling::form($name, async |$times| {
+            $body;
+            Ok($crate::bench::sampling::Took::Wall)
+        })
+    };
+}
+pub(super) use {repeat, run};
+
 /// Takes the samples of ranks 0 and 1.
 #[derive(Debug)]
 pub(super) struct Sampler<'a> {

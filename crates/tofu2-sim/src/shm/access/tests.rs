@@ -39,6 +39,15 @@ macro_rules! access_tests {
             }
 
             #[test]
+            fn a_hint_touches_nothing() {
+                let shared = Memory::new(256);
+                let bytes = shared.bytes();
+                $form::expect_store(shared.base());
+                $form::expect_store(core::ptr::null());
+                assert_eq!(shared.bytes(), bytes);
+            }
+
+            #[test]
             fn copies_move_exactly_their_bytes() {
                 for align in (0..17).step_by(if cfg!(miri) { 3 } else { 1 }) {
                     for len in lengths() {

@@ -87,6 +87,13 @@ macro_rules! word_access {
 word_access!(load4, store4, rmw4, u32, "dword", ":e", "eax");
 word_access!(load8, store8, rmw8, u64, "qword", "", "rax");
 
+/// Ask for the line of `p`, to write it soon: a hint at any address.
+#[inline(always)]
+pub(in super::super) fn expect_store(p: *const u8) {
+    // SAFETY: accesses nothing and never faults; processors without the instruction take it for none.
+    unsafe { asm!("prefetchw byte ptr [{p}]", p = in(reg) p, options(nostack, preserves_flags)) };
+}
+
 /// Memory that others touch.
 struct Shared;
 

@@ -23,14 +23,33 @@ fn a_word_is_free_again_and_waited_for_while_all_are_taken() {
     // Left by a vandal.
     words[0].set(u64::MAX);
     let id = |index| Id::new(Rank::new(0), RegionKey { index, generation: 1 });
-    let first = announce(&words, &taken, id(1), || panic!("there is room"));
-    let second = announce(&words, &taken, id(2), || panic!("there is room"));
+    let first = announce(&words, &taken, [id(1)], || panic!("there is room"));
+    let second = announce(&words, &taken, [id(2)], || panic!("there is room"));
     assert!(names(&words, id(1)) && names(&words, id(2)) && !names(&words, id(3)));
     let mut first = Some(first);
-    let third = announce(&words, &taken, id(3), || first = None);
+    let third = announce(&words, &taken, [id(3)], || first = None);
     assert!(!names(&words, id(1)) && names(&words, id(3)));
     drop((second, third));
     assert!(!names(&words, id(2)) && !names(&words, id(3)));
+}
+
+#[test]
+fn who_needs_two_words_takes_none_before_both_are_free() {
+    let words = [const { AtomicU64::new(0) }; 3];
+    let taken = AtomicU32::new(0);
+    let id = |index| Id::new(Rank::new(0), RegionKey { index, generation: 1 });
+    let pair = announce(&words, &taken, [id(1), id(2)], || panic!("there is room"));
+    assert!(names(&words, id(1)) && names(&words, id(2)));
+    let mut pair = Some(pair);
+    let other = announce(&words, &taken, [id(3), id(4)], || {
+        let third = announce(&words, &taken, [id(5)], || panic!("there is room"));
+        assert!(names(&words, id(5)) && !names(&words, id(3)));
+        drop(third);
+        pair = None;
+    });
+    assert!(names(&words, id(3)) && names(&words, id(4)) && !names(&words, id(1)) && !names(&words, id(2)));
+    drop(other);
+    assert!(words.iter().all(|word| word.look() == 0) && taken.load(Relaxed) == 0);
 }
 
 #[test]
@@ -106,18 +125,21 @@ mod model {
         }
     }
 
-    fn check(mutation: Mutation) {
+    /// The operation is inside of `N` regions; the first is the owner's.
+    fn check<const N: usize>(mutation: Mutation) {
         loom::model(move || {
-            let id = Id::new(Rank::new(1), RegionKey { index: 9, generation: 1 });
-            let word = Announcement { word: AtomicU64::new(0), mutation };
-            let shared = Arc::new(([word], AtomicU64::new(1), UnsafeCell::new(0u64)));
+            let ids: [_; N] =
+                core::array::from_fn(|at| Id::new(Rank::new(1), RegionKey { index: 9 + at as u32, generation: 1 }));
+            let id = ids[0];
+            let words: [_; N] = core::array::from_fn(|_| Announcement { word: AtomicU64::new(0), mutation });
+            let shared = Arc::new((words, AtomicU64::new(1), UnsafeCell::new(0u64)));
             let theirs = shared.clone();
             let operation = thread::spawn(move || {
                 let (words, generation, cell) = &*theirs;
                 // Private to the rank, and to this thread here.
                 let taken = core::sync::atomic::AtomicU32::new(0);
                 let mut live = generation.load(Acquire) == 1;
-                let mut inside: Option<Inside<'_, _>> = Some(announce(words, &taken, id, thread::yield_now));
+                let mut inside: Option<Inside<'_, _, N>> = Some(announce(words, &taken, ids, thread::yield_now));
                 if mutation != Mutation::LookFirst {
                     live = generation.load(Acquire) == 1;
                 }
@@ -147,7 +169,18 @@ mod model {
 
     #[test]
     fn nothing_lands_after_deregistration() {
-        check(Mutation::None);
+        check::<1>(Mutation::None);
+    }
+
+    #[test]
+    fn one_barrier_serves_two_regions() {
+        check::<2>(Mutation::None);
+    }
+
+    #[test]
+    #[should_panic]
+    fn loom_finds_that_barrier_missing() {
+        check::<2>(Mutation::NoBarrier);
     }
 
     macro_rules! found {
@@ -155,7 +188,7 @@ mod model {
             #[test]
             #[should_panic]
             fn $name() {
-                check(Mutation::$mutation);
+                check::<1>(Mutation::$mutation);
             }
         )*};
     }

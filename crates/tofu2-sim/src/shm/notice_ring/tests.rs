@@ -17,7 +17,8 @@ fn segment() -> Arc<Mapping> {
 }
 
 fn send(ring: &Mapping, from: u32, data: u64) -> bool {
-    let claim = claim(ring, Rank::new(from)).unwrap();
+    let from = Rank::new(from);
+    let claim = claim_next(ring, from).or_else(|| claim(ring, from).unwrap());
     claim.map(|claim| publish(ring, claim, data, KEY, data + 8)).is_some()
 }
 
@@ -37,7 +38,7 @@ proptest! {
         // Start in some lap, up to where positions wrap.
         if lap > 0 {
             for index in 0..CAPACITY {
-                slot(&ring, index, 0).store(pack((lap - 1) * CAPACITY + index, 3, READY), Relaxed);
+                slot(&ring, index)[0].store(pack((lap - 1) * CAPACITY + index, 3, READY), Relaxed);
             }
             ring.word(layout::RING_HEAD).store(lap * CAPACITY, Relaxed);
             ring.word(layout::RING_SEEN).store(lap * CAPACITY, Relaxed);
@@ -117,6 +118,69 @@ fn a_claim_of_an_ended_rank_is_skipped() {
     }
 }
 
+/// Else a name could be so old that it is taken for a new one.
+#[test]
+fn a_lone_producer_is_named_now_and_then() {
+    for (lap, named) in [(5, false), (NAMING - 1, true), (NAMING, false), (2 * NAMING - 1, true)] {
+        let ring = segment();
+        let first = lap * CAPACITY;
+        for at in [layout::RING_HEAD, layout::RING_SEEN] {
+            ring.word(at).store(first, Relaxed);
+        }
+        ring.word(layout::RING_TAIL).store(pack_tail(first, 2), Relaxed);
+        assert!(send(&ring, 2, 1) && send(&ring, 2, 2));
+        let said = read::<Mapping>(claim_word(&*ring, first).load(Relaxed), first);
+        assert_eq!(said == Said::Now { rank: 2, stage: CLAIMED }, named, "lap {lap}");
+    }
+}
+
+/// A producer that fell asleep before it wrote a name, and writes it laps later.
+#[test]
+fn an_old_name_does_not_hide_a_new_one() {
+    let ring = segment();
+    keep_name(&*ring, 3, 1);
+    keep_name(&*ring, 3 + 2 * CAPACITY, 2);
+    keep_name(&*ring, 3, 1);
+    let said = |position| read::<Mapping>(claim_word(&*ring, position).load(Relaxed), position);
+    assert_eq!(said(3 + 2 * CAPACITY), Said::Now { rank: 2, stage: CLAIMED });
+    assert_eq!((said(3), said(3 + CAPACITY)), (Said::Later, Said::Later));
+}
+
+#[test]
+fn threads_of_one_rank_take_each_notice_once() {
+    const EACH: u64 = if cfg!(miri) { 20 } else { 30_000 };
+    let (ring, taken) = (segment(), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for data in 0..EACH {
+                while !send(&ring, 1, data) {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        let takers = [(); 2].map(|()| {
+            scope.spawn(|| {
+                let mut all = Vec::new();
+                while taken.load(Relaxed) < EACH {
+                    match take(&ring) {
+                        Some(notice) => {
+                            assert_eq!(notice.end, notice.data + 8);
+                            all.push(notice.data);
+                            taken.fetch_add(1, Relaxed);
+                        }
+                        None => std::thread::yield_now(),
+                    }
+                }
+                assert!(all.is_sorted());
+                all
+            })
+        });
+        let mut all = takers.map(|taker| taker.join().unwrap()).concat();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..EACH));
+    });
+}
+
 #[test]
 fn a_withdrawn_claim_is_no_notice() {
     let ring = segment();
@@ -148,9 +212,9 @@ fn garbage_is_an_error() {
         ring.word(layout::RING_SEEN).store(head, Relaxed);
         assert_eq!(claim(&ring, Rank::new(1)).unwrap_err(), Damaged, "head {head}");
     }
-    for bad in [pack(5, 4, READY), pack(5 + CAPACITY, 1, READY)] {
+    for bad in [pack(5, 4, READY), pack(5 + CAPACITY, 1, READY), pack(5, 1, READY) | 1 << 63] {
         ring.word(layout::RING_HEAD).store(5, Relaxed);
-        slot(&ring, 5, 0).store(bad, Relaxed);
+        slot(&ring, 5)[0].store(bad, Relaxed);
         assert_eq!(consume(&ring, ME, 4, || false, |_| false), corrupt, "{bad:#x}");
     }
 }

@@ -6,8 +6,9 @@
 //! of anybody: the file *is* the permission, which only ranks of the job get, and only if memory is registered.
 //!
 //! `process_vm_readv`, the alternative, names its target by number; the launcher would have to keep every
-//! rank that died as a zombie, and under Yama each rank would have to let its siblings trace it. It is slower for short copies and up
-//! to 1.8 times faster for long ones, where staged memory is faster still (`docs/existing-memory.md`).
+//! rank that died as a zombie, and under Yama each rank would have to let its siblings trace it. It is slower for short copies, and
+//! for long ones several times faster with 4-KiB pages, less than twice with huge ones; there staged memory is faster than both
+//! (figures: `docs/existing-memory.md`).
 //!
 //! # The hand-over
 //! The launcher makes a pair of sockets for each rank: one end, the *outbox*, is inherited by that rank alone, the other, its
@@ -136,7 +137,7 @@ impl PeerMemories {
         let stale = FabricError::StaleRegion { rank, region };
         let peer = self.peer(rank)?;
         let generation_at = regions::generation_at(region.index as usize);
-        let life = target.piece(0, 0, generation_at, region.generation.into()).ok_or_else(|| corrupt.clone())?;
+        let life = target.piece(0, 0, generation_at, region.generation).ok_or_else(|| corrupt.clone())?;
         let mut bytes = [0; DESCRIPTOR];
         peer.read_own(rank, peer.table + (region.index as usize * DESCRIPTOR) as u64, &mut bytes)?;
         let number = |index: usize| u64::from_ne_bytes(core::array::from_fn(|byte| bytes[8 * index + byte]));

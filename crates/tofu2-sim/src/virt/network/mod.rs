@@ -23,7 +23,8 @@ pub enum NetworkModel {
     ///   has its own queue there, and loopback another, so that they don't block each other).
     /// * A link port has two virtual channels of a few packets each (assumption: credits return at once). A packet moves to the
     ///   second when it crosses a ring's wrap-around and back to the first with the next axis, so that rings can't
-    ///   deadlock even with one credit (the dateline rule).
+    ///   deadlock even with one credit (the dateline rule). On a [`super::TofuShape`] it has two more for the leg inside the target's
+    ///   group, after the way between groups.
     /// * Each output is granted to one input port after the other (or to the oldest packet: [`Arbiter`]); a link is
     ///   busy for the packet's length at the link rate; the head moves on after the hop's latency (cut-through).
     /// * The last router hands a packet to the target's receive engine only when that has room; loopback competes there as

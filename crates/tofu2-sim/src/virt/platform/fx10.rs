@@ -27,7 +27,7 @@ pub(super) fn constants() -> Vec<Constant> {
         set("link_byte", 200_000, FemtosecondsPerByte, &[], "external: 5 GB/s per link and direction"),
         set("payload_byte", 210_084, FemtosecondsPerByte, &[], "external: 4.76 GB/s single put stream"),
         set("packet_payload", 1_920, Bytes, &[], "assumed as on FX100"),
-        set("packet_overhead", 144, Bytes, &[], "assumed as on FX100"),
+        set("packet_overhead", 101, Bytes, &[], "recalled: 95 % link efficiency, with full packets"),
         set("engines", 4, Count, &[], "hardware: TNIs per node"),
         set("queues_per_engine", 12, Count, &[], "assumed as on FX100"),
         set("transmit_queue", 2_048, Count, &[], "assumed as on FX100"),

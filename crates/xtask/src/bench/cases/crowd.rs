@@ -1,7 +1,7 @@
 //! Many ranks on few cores: who hands a lock on in good time?
 //!
-//! All ranks want one exclusive lock all the time, for a fixed time; a figure is that time by the number of acquisitions
-//! of all ranks together. The mutex may be barged into, so that a rank that runs takes it again and again; a queue
+//! All ranks want one lock all the time, for a fixed time; a figure is that time by the number of acquisitions
+//! of all ranks together. Readers wait for nobody. The mutex may be barged into, so that a rank that runs takes it again and again; a queue
 //! hands it to a rank that first has to be given a core. The queue that parks shows what that costs at least.
 
 use super::{
@@ -29,9 +29,12 @@ pub(in super::super) const RANKS: usize = 16;
 const EXCLUSIVE: Case =
     Case::new("crowd-exclusive", "16 ranks on 2 cores, exclusive lock + unlock", Takes::Both).goal(Goal::Ratio(1.5));
 
+const SHARED: Case =
+    Case::new("crowd-shared", "16 ranks on 2 cores, shared lock + unlock", Takes::Both).goal(Goal::Ratio(1.5));
+
 const QUEUE: Case = Case::new("machine-crowd-queue", "16 ranks on 2 cores, bare queue lock that parks", Takes::Both);
 
-pub(super) const CASES: &[Case] = &[EXCLUSIVE, QUEUE];
+pub(super) const CASES: &[Case] = &[EXCLUSIVE, SHARED, QUEUE];
 
 rdma_fabric::program! {
     /// Measure all cases of many ranks; rank 0 has the results.
@@ -59,13 +62,15 @@ async fn measure<F: Fabric>(fabric: &F, bare: &Bare, plan: &Plan) -> ProgramResu
     let mut crowd = Crowd { bare, me, meeting: Meeting::new(bare, me, fabric.ranks()), ping_pong: PingPong::default() };
     let (samples, length) = if plan.quick { (3, Duration::from_millis(10)) } else { (15, Duration::from_millis(60)) };
     let mut done = Vec::new();
-    if plan.wants(&EXCLUSIVE) {
-        let mutex = FutexMutex(bare.half(lines::MUTEX));
+    let mutex = FutexMutex(bare.half(lines::MUTEX));
+    for case in [&EXCLUSIVE, &SHARED].into_iter().filter(|case| plan.wants(case)) {
         let (mut over_fabric, mut by_mutex) = (Vec::new(), Vec::new());
-        crowd.announce(&EXCLUSIVE);
+        crowd.announce(case);
         for _ in 0..samples {
-            let sample = crowd.sample(length, async || Ok(lock.write().await?.release().await?));
-            over_fabric.push(sample.await?);
+            over_fabric.push(match case.name == SHARED.name {
+                true => crowd.sample(length, async || Ok(lock.read().await?.release().await?)).await?,
+                false => crowd.sample(length, async || Ok(lock.write().await?.release().await?)).await?,
+            });
             let sample = crowd.sample(length, async || {
                 mutex.lock();
                 mutex.unlock();
@@ -73,7 +78,7 @@ async fn measure<F: Fabric>(fabric: &F, bare: &Bare, plan: &Plan) -> ProgramResu
             });
             by_mutex.push(sample.await?);
         }
-        done.push(measured(&EXCLUSIVE, vec![("fabric", over_fabric), ("futex mutex", by_mutex)]));
+        done.push(measured(case, vec![("fabric", over_fabric), ("futex mutex", by_mutex)]));
     }
     if plan.wants(&QUEUE) {
         let queue = FutexQueue::new(bare, me);

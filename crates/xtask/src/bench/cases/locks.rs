@@ -4,7 +4,7 @@ use super::{
     super::{
         goal::Goal,
         limit, lines,
-        sampling::{Takes, Took, form},
+        sampling::{Takes, repeat, run},
     },
     Case,
     pair::{PEER, Pair},
@@ -26,35 +26,16 @@ pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<
     let bare = pair.sampler.bare;
     let lock = RpLock::symmetric(pair.fabric, PEER).await?;
     let (owned, tail, node) = (bare.word(lines::OWNED), bare.word(lines::QUEUE), bare.word(lines::ZERO));
-    if let Some(case) = pair.wants(&SHARED) {
-        let forms = vec![
-            form("fabric", async |times| {
-                for _ in 0..times {
-                    lock.read().await?.release().await?;
-                }
-                Ok(Took::Wall)
-            }),
-            form("two lock xadd", async |times| {
-                limit::count_reader(owned, times);
-                Ok(Took::Wall)
-            }),
-        ];
-        pair.sampler.measure(case, 0, forms).await?;
-    }
-    if let Some(case) = pair.wants(&EXCLUSIVE) {
-        let forms = vec![
-            form("fabric", async |times| {
-                for _ in 0..times {
-                    lock.write().await?.release().await?;
-                }
-                Ok(Took::Wall)
-            }),
-            form("MCS lock", async |times| {
-                limit::queue_lock(tail, node, times);
-                Ok(Took::Wall)
-            }),
-        ];
-        pair.sampler.measure(case, 0, forms).await?;
-    }
-    Ok(())
+
+    let forms = vec![
+        repeat!("fabric", _ => lock.read().await?.release().await?),
+        run!("two lock xadd", times => limit::count_reader(owned, times)),
+    ];
+    pair.measure(&SHARED, 0, forms).await?;
+
+    let forms = vec![
+        repeat!("fabric", _ => lock.write().await?.release().await?),
+        run!("MCS lock", times => limit::queue_lock(tail, node, times)),
+    ];
+    pair.measure(&EXCLUSIVE, 0, forms).await
 }

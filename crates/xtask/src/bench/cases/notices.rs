@@ -4,7 +4,7 @@ use super::{
     super::{
         goal::Goal,
         limit, lines,
-        sampling::{Takes, Took, form},
+        sampling::{Takes, repeat, run},
     },
     Case,
     pair::Pair,
@@ -26,52 +26,37 @@ pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<
     let abandoned = pair.sampler.meeting.abandoned();
     let (there, back) = (bare.word(lines::FLAG), bare.word(lines::FLAG + 1));
     let mut bare_turn = 0;
-    if let Some(case) = pair.wants(&NOTICE) {
-        let span = fabric.remote_span::<u64>(pair.region.at(other, DATA_AT), 1)?;
-        let forms = vec![
-            form("fabric", async |times| {
-                for i in 0..times {
-                    if me == 0 {
-                        fabric.put_notify(&span, [i], i).await?;
-                    }
-                    fabric.next_notice(Deps::One(other)).await?;
-                    if me == 1 {
-                        fabric.put_notify(&span, [i], i).await?;
-                    }
-                }
-                Ok(Took::Wall)
-            }),
-            form("two-line flag", async |times| {
-                limit::flags::<false>(me, there, back, &mut bare_turn, times, abandoned)?;
-                Ok(Took::Wall)
-            }),
-        ];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
-    if let Some(case) = pair.wants(&FLAG) {
-        let word = fabric.remote_word::<u64>(pair.region.at(other, FLAG_AT))?;
-        let own = RegionAccess::<F>::word::<u64>(&pair.region, fabric, FLAG_AT as usize)?;
-        let mut turn = 0u64;
-        let forms = vec![
-            form("fabric", async |times| {
-                for _ in 0..times {
-                    turn += 1;
-                    if me == 0 {
-                        fabric.put_word(&word, turn).await?;
-                    }
-                    fabric.wait_until(&own, Deps::One(other), |value| value >= turn).await?;
-                    if me == 1 {
-                        fabric.put_word(&word, turn).await?;
-                    }
-                }
-                Ok(Took::Wall)
-            }),
-            form("two-line flag", async |times| {
-                limit::flags::<false>(me, there, back, &mut bare_turn, times, abandoned)?;
-                Ok(Took::Wall)
-            }),
-        ];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
-    Ok(())
+
+    let span = fabric.remote_span::<u64>(pair.region.at(other, DATA_AT), 1)?;
+    let forms = vec![
+        repeat!("fabric", i => {
+            if me == 0 {
+                fabric.put_notify(&span, [i], i).await?;
+            }
+            fabric.next_notice(Deps::One(other)).await?;
+            if me == 1 {
+                fabric.put_notify(&span, [i], i).await?;
+            }
+        }),
+        run!("two-line flag", times => limit::flags::<false>(me, there, back, &mut bare_turn, times, abandoned)?),
+    ];
+    pair.measure(&NOTICE, 8, forms).await?;
+
+    let word = fabric.remote_word::<u64>(pair.region.at(other, FLAG_AT))?;
+    let own = RegionAccess::<F>::word::<u64>(&pair.region, fabric, FLAG_AT as usize)?;
+    let mut turn = 0u64;
+    let forms = vec![
+        repeat!("fabric", _ => {
+            turn += 1;
+            if me == 0 {
+                fabric.put_word(&word, turn).await?;
+            }
+            fabric.wait_until(&own, Deps::One(other), |value| value >= turn).await?;
+            if me == 1 {
+                fabric.put_word(&word, turn).await?;
+            }
+        }),
+        run!("two-line flag", times => limit::flags::<false>(me, there, back, &mut bare_turn, times, abandoned)?),
+    ];
+    pair.measure(&FLAG, 8, forms).await
 }

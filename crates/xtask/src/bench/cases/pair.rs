@@ -4,7 +4,7 @@ use super::{
     super::{
         limit::{Bare, WINDOW},
         meeting, placement,
-        sampling::{Measured, Sampler},
+        sampling::{Measured, Named, Sampler},
     },
     Case, Plan, all, bandwidth, locks, machine, notices, words,
 };
@@ -37,6 +37,14 @@ impl<F: Fabric> Pair<'_, F> {
         let number = all().position(|known| known.name == case.name)?;
         self.plan.wants(case).then(|| self.sampler.announce(number))?;
         all().nth(number)
+    }
+
+    /// Measure `forms` of `case`, if it is to be measured.
+    pub(super) async fn measure(&mut self, case: &Case, bytes: usize, forms: Vec<Named<'_>>) -> ProgramResult<()> {
+        match self.wants(case) {
+            Some(case) => self.sampler.measure(case, bytes, forms).await,
+            None => Ok(()),
+        }
     }
 
     /// Sizes of long transfers.

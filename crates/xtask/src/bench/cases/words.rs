@@ -5,7 +5,7 @@ use super::{
     super::{
         goal::Goal,
         limit, lines,
-        sampling::{Takes, Took, form},
+        sampling::{Takes, Took, form, repeat, run},
     },
     Case,
     pair::{ME, PEER, Pair},
@@ -44,165 +44,77 @@ const PARKING: Duration = Duration::from_millis(2);
 
 pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
     let fabric = pair.fabric;
-    let at = |number: u64| pair.region.at(PEER, number * APART);
-    let word = fabric.remote_word::<u64>(at(0))?;
-    let span = fabric.remote_span::<u64>(at(0), 1)?;
-    let zero = fabric.remote_word::<u64>(at(1))?;
+    let addr = pair.region.at(PEER, 0);
+    let word = fabric.remote_word::<u64>(addr)?;
+    let span = fabric.remote_span::<u64>(addr, 1)?;
+    let zero = fabric.remote_word::<u64>(pair.region.at(PEER, APART))?;
     let bare = pair.sampler.bare;
     let (owned, own_zero) = (bare.word(lines::OWNED), bare.word(lines::ZERO));
 
-    if let Some(case) = pair.wants(&PUT) {
-        let forms = vec![
-            form("fabric", async |times| {
-                for i in 0..times {
-                    fabric.put(&span, [i]).await?;
-                }
-                Ok(Took::Wall)
-            }),
-            form("store", async |times| {
-                limit::store(owned, times);
-                Ok(Took::Wall)
-            }),
-        ];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
-    if let Some(case) = pair.wants(&PUT_WORD) {
-        let forms = vec![
-            form("fabric", async |times| {
-                for i in 0..times {
-                    fabric.put_word(&word, i).await?;
-                }
-                Ok(Took::Wall)
-            }),
-            form("store", async |times| {
-                limit::store(owned, times);
-                Ok(Took::Wall)
-            }),
-        ];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
-    if let Some(case) = pair.wants(&GET) {
-        let forms = vec![
-            form("fabric", async |times| {
-                for _ in 0..times {
-                    black_box(fabric.get(&span, [0u64]).await?);
-                }
-                Ok(Took::Wall)
-            }),
-            form("load", async |times| {
-                limit::load(owned, times);
-                Ok(Took::Wall)
-            }),
-        ];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
-    if let Some(case) = pair.wants(&GET_WORD) {
-        let forms = vec![
-            form("fabric", async |times| {
-                for _ in 0..times {
-                    black_box(fabric.get_word(&word).await?);
-                }
-                Ok(Took::Wall)
-            }),
-            form("load", async |times| {
-                limit::load(owned, times);
-                Ok(Took::Wall)
-            }),
-        ];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
-    if let Some(case) = pair.wants(&FETCH_ADD) {
-        let forms = vec![
-            form("fabric", async |times| {
-                for _ in 0..times {
-                    black_box(fabric.fetch_add(&word, 1).await?);
-                }
-                Ok(Took::Wall)
-            }),
-            form("lock xadd", async |times| {
-                limit::fetch_add(owned, times);
-                Ok(Took::Wall)
-            }),
-        ];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
-    if let Some(case) = pair.wants(&COMPARE_SWAP) {
-        let forms = vec![
-            form("fabric", async |times| {
-                for _ in 0..times {
-                    black_box(fabric.compare_swap(&zero, 0, 0).await?);
-                }
-                Ok(Took::Wall)
-            }),
-            form("lock cmpxchg", async |times| {
-                limit::compare_swap(own_zero, times);
-                Ok(Took::Wall)
-            }),
-        ];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
-    if let Some(case) = pair.wants(&BURST) {
-        let addr = |i: usize| pair.region.at(PEER, BURST_AT + 8 * i as u64);
-        let spans: Vec<_> =
-            (0..limit::BURST_WORDS).map(|i| fabric.remote_span::<u64>(addr(i), 1)).collect::<Result<_, _>>()?;
-        let stores = bare.burst(lines::BURST);
-        let forms = vec![
-            form("fabric", async |times| {
-                for i in 0..times {
-                    for span in &spans {
-                        fabric.put(span, [i]).await?;
-                    }
-                    fabric.flush(PEER).await?;
-                }
-                Ok(Took::Wall)
-            }),
-            form("64 stores", async |times| {
-                limit::store_burst(stores, times);
-                Ok(Took::Wall)
-            }),
-        ];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
-    if let Some(case) = pair.wants(&ASYNC) {
-        let forms = vec![
-            form("async", async |times| {
-                for i in 0..times {
-                    fabric.put(&span, [i]).await?;
-                }
-                Ok(Took::Wall)
-            }),
-            form("try_post + wait", async |times| {
-                blocking(fabric, &span, times)?;
-                Ok(Took::Wall)
-            }),
-        ];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
-    if let Some(case) = pair.wants(&BLOCK_ON) {
-        let forms = vec![
-            form("fabric", async |times| {
-                for i in 0..times {
-                    block_on(fabric.put(&span, [i]))?;
-                }
-                Ok(Took::Wall)
-            }),
-            form("try_post + wait", async |times| {
-                blocking(fabric, &span, times)?;
-                Ok(Took::Wall)
-            }),
-        ];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
-    if let Some(case) = pair.wants(&RESOLVE) {
-        let addr = at(0);
-        let forms = vec![form("fabric", async |times| {
-            for _ in 0..times {
-                black_box(fabric.remote_word::<u64>(black_box(addr))?);
+    let forms =
+        vec![repeat!("fabric", i => fabric.put(&span, [i]).await?), run!("store", times => limit::store(owned, times))];
+    pair.measure(&PUT, 8, forms).await?;
+
+    let forms = vec![
+        repeat!("fabric", i => fabric.put_word(&word, i).await?),
+        run!("store", times => limit::store(owned, times)),
+    ];
+    pair.measure(&PUT_WORD, 8, forms).await?;
+
+    let forms = vec![
+        repeat!("fabric", _ => black_box(fabric.get(&span, [0u64]).await?)),
+        run!("load", times => limit::load(owned, times)),
+    ];
+    pair.measure(&GET, 8, forms).await?;
+
+    let forms = vec![
+        repeat!("fabric", _ => black_box(fabric.get_word(&word).await?)),
+        run!("load", times => limit::load(owned, times)),
+    ];
+    pair.measure(&GET_WORD, 8, forms).await?;
+
+    let forms = vec![
+        repeat!("fabric", _ => black_box(fabric.fetch_add(&word, 1).await?)),
+        run!("lock xadd", times => limit::fetch_add(owned, times)),
+    ];
+    pair.measure(&FETCH_ADD, 8, forms).await?;
+
+    let forms = vec![
+        repeat!("fabric", _ => black_box(fabric.compare_swap(&zero, 0, 0).await?)),
+        run!("lock cmpxchg", times => limit::compare_swap(own_zero, times)),
+    ];
+    pair.measure(&COMPARE_SWAP, 8, forms).await?;
+
+    let burst_at = |i: usize| pair.region.at(PEER, BURST_AT + 8 * i as u64);
+    let spans: Vec<_> =
+        (0..limit::BURST_WORDS).map(|i| fabric.remote_span::<u64>(burst_at(i), 1)).collect::<Result<_, _>>()?;
+    let stores = bare.burst(lines::BURST);
+    let forms = vec![
+        repeat!("fabric", i => {
+            for span in &spans {
+                fabric.put(span, [i]).await?;
             }
-            Ok(Took::Wall)
-        })];
-        pair.sampler.measure(case, 8, forms).await?;
-    }
+            fabric.flush(PEER).await?;
+        }),
+        run!("64 stores", times => limit::store_burst(stores, times)),
+    ];
+    pair.measure(&BURST, 8, forms).await?;
+
+    let forms = vec![
+        repeat!("async", i => fabric.put(&span, [i]).await?),
+        run!("try_post + wait", times => blocking(fabric, &span, times)?),
+    ];
+    pair.measure(&ASYNC, 8, forms).await?;
+
+    let forms = vec![
+        repeat!("fabric", i => block_on(fabric.put(&span, [i]))?),
+        run!("try_post + wait", times => blocking(fabric, &span, times)?),
+    ];
+    pair.measure(&BLOCK_ON, 8, forms).await?;
+
+    let forms = vec![repeat!("fabric", _ => black_box(fabric.remote_word::<u64>(black_box(addr))?))];
+    pair.measure(&RESOLVE, 8, forms).await?;
+
     dirty(pair).await?;
     parked(pair).await
 }

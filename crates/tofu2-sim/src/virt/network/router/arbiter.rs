@@ -21,19 +21,21 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// The input queue whose head may go: among the queues of each port that are in the mask `open` gives for it, and whose
-    /// packet `may` go.
+    /// The input queue whose head may go: among those that need a channel which is in the mask `room`, and whose packet `may` go.
     #[inline]
-    pub(super) fn choose(&self, open: impl Fn(u8) -> u32, mut may: impl FnMut(&Packet) -> bool) -> Option<u8> {
+    pub(super) fn choose(&self, room: u32, mut may: impl FnMut(&Packet) -> bool) -> Option<u8> {
         let here = self.here;
         let output = here.output(self.output);
         let mut oldest: Option<(u64, u8)> = None;
         let mut ports = Cycle::after(output.wanted.into(), output.last_port);
         while let Some(port) = ports.next() {
             let cell = here.cell(self.output, port);
-            let mut queues = Cycle::after(cell.requests & open(port), cell.last);
+            let mut queues = Cycle::after(cell.requests, cell.last);
             while let Some(number) = queues.next() {
                 let queue = here.queue_at(port, number);
+                if room >> here.via(queue) & 1 == 0 {
+                    continue;
+                }
                 let Some(head) = here.head(queue) else { continue };
                 let packet = self.packets.get(head);
                 if !may(packet) {

@@ -4,6 +4,7 @@
 //! that a freed buffer sets in motion upstream happens in the same event, from a work list.
 
 mod arbiter;
+mod channel;
 mod node;
 mod packet;
 
@@ -28,6 +29,8 @@ pub(in super::super) struct Router {
     packets: Packets,
     /// Links of a node; also the number of the output to the receive engines and of the local input port.
     links: u8,
+    /// Virtual channels of a link port.
+    channels: u8,
     engines: u8,
     /// Packets that a virtual channel of a link port holds.
     credits: u16,
@@ -61,7 +64,8 @@ impl Router {
         Router {
             nodes: (0..nodes).map(|_| None).collect(),
             packets: Packets::new(),
-            links: 2 * map.dimensions() as u8,
+            links: map.links(),
+            channels: map.channels(),
             engines: engines as u8,
             credits: credits.max(1),
             arbiter,
@@ -70,9 +74,12 @@ impl Router {
     }
 
     /// Puts a packet at the end of its engine's queue at `node`.
-    pub(in super::super) fn inject(&mut self, pump: &mut Pump<'_>, node: u32, sender: u8, packet: Packet) {
-        let loops = packet.to == node;
-        let queue = 2 * self.links + sender + if loops { self.engines } else { 0 };
+    pub(in super::super) fn inject(&mut self, pump: &mut Pump<'_>, node: u32, sender: u8, mut packet: Packet) {
+        let mut queue = self.links * self.channels + sender;
+        if packet.to == node {
+            queue += self.engines;
+            packet.stage = pump.map.last_stage();
+        }
         let packet = self.packets.insert(packet);
         self.enqueue(pump, node, queue, packet);
     }
@@ -92,13 +99,19 @@ impl Router {
     fn present(&mut self, pump: &mut Pump<'_>, node: u32, queue: u8) {
         let Some(here) = self.nodes[node as usize].as_deref_mut() else { return };
         let Some(head) = here.head(queue) else { return };
-        let packet = self.packets.get(head);
+        let packet = self.packets.get_mut(head);
         if packet.ready_at > pump.now {
             pump.queue.push(Event::detailed(packet.ready_at, Kind::Head, node, queue.into()));
             return;
         }
-        let output = pump.map.link(node, packet.to).unwrap_or(self.links);
-        here.request(queue, output);
+        let (output, via) = match pump.map.next(node, packet.to, packet.path, packet.stage) {
+            Some(step) => {
+                packet.stage = step.stage;
+                (step.link, here.channel(queue, step))
+            }
+            None => (self.links, 0),
+        };
+        here.request(queue, output, via);
         self.work.push((node, output));
     }
 
@@ -144,21 +157,14 @@ impl Router {
     #[inline]
     fn grant_link(&mut self, pump: &mut Pump<'_>, node: u32, output: u8) -> bool {
         let Some(here) = self.nodes[node as usize].as_deref() else { return false };
-        let &Output { free_at, next, wraps, .. } = here.output(output);
-        // Which virtual channels of the next router have room, as a mask.
-        let room = match self.nodes[next as usize].as_deref() {
-            Some(next) => [0, 1].map(|class| u32::from(next.len(2 * output + class) < self.credits) << class),
-            None => [1, 2],
-        };
-        // A packet keeps its channel only if it goes straight on; over the wrap-around all go to the second.
-        let open = |port: u8| match wraps {
-            true => (room[1] >> 1).wrapping_neg(),
-            false if port == output => room[0] | room[1],
-            false => room[0].wrapping_neg(),
-        };
+        let &Output { free_at, next, .. } = here.output(output);
+        let room = self.nodes[next as usize].as_deref().map_or(u32::MAX, |next| next.room(output, self.credits));
+        if !here.output(output).is_wanted_by(room) {
+            return false;
+        }
         let turn = Turn { here, packets: &self.packets, arbiter: self.arbiter, output };
-        let Some(queue) = turn.choose(open, |_| true) else { return false };
-        let class = if wraps || queue == 2 * output + 1 { 1 } else { 0 };
+        let Some(queue) = turn.choose(room, |_| true) else { return false };
+        let channel = here.via(queue);
         if free_at > pump.now {
             self.await_output(pump, node, output, free_at);
             return false;
@@ -170,7 +176,7 @@ impl Router {
         if let Some(here) = self.nodes[node as usize].as_deref_mut() {
             here.output_mut(output).free_at = pump.now.saturating_add(occupancy);
         }
-        self.enqueue(pump, next, 2 * output + class, moved);
+        self.enqueue(pump, next, output * self.channels + channel, moved);
         true
     }
 
@@ -178,17 +184,14 @@ impl Router {
         let Some(here) = self.nodes[node as usize].as_deref() else { return false };
         let mut soonest = None;
         let turn = Turn { here, packets: &self.packets, arbiter: self.arbiter, output: self.links };
-        let chosen = turn.choose(
-            |_| u32::MAX,
-            |packet| {
-                match pump.receivers.room(pump.timing, node, packet.engine, packet.atomic, pump.now) {
-                    Room::Now => return true,
-                    Room::At(time) => soonest = Some(soonest.map_or(time, |s: u64| s.min(time))),
-                    Room::AfterService => {}
-                }
-                false
-            },
-        );
+        let chosen = turn.choose(u32::MAX, |packet| {
+            match pump.receivers.room(pump.timing, node, packet.engine, packet.atomic, pump.now) {
+                Room::Now => return true,
+                Room::At(time) => soonest = Some(soonest.map_or(time, |s: u64| s.min(time))),
+                Room::AfterService => {}
+            }
+            false
+        });
         let Some(queue) = chosen else {
             if let Some(time) = soonest {
                 self.await_output(pump, node, self.links, time);
@@ -225,8 +228,8 @@ impl Router {
     fn take(&mut self, pump: &mut Pump<'_>, node: u32, queue: u8, output: u8) -> u32 {
         let Some(here) = self.nodes[node as usize].as_deref_mut() else { return packet::NONE };
         let packet = here.pop(&self.packets, queue, output);
-        if queue < 2 * self.links {
-            let link = queue / 2;
+        if queue < self.links * self.channels {
+            let link = queue / self.channels;
             self.work.push((here.behind(link), link));
         }
         self.present(pump, node, queue);

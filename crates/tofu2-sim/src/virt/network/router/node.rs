@@ -1,10 +1,11 @@
 //! One router's state.
 //!
-//! Input queues are numbered: virtual channel `c` of link `l` is `2 l + c`; then one queue per engine for what leaves the node and one per
-//! engine for what stays. Input ports are the links and, after them, the local port.
+//! Input queues are numbered: virtual channel `c` of link `l` is `channels l + c`; then one queue per engine for what leaves the node and
+//! one per engine for what stays. Input ports are the links and, after them, the local port.
 
 use super::{
-    super::super::topology::Map,
+    super::super::topology::{Map, Step},
+    channel::channel,
     packet::{NONE, Packets},
 };
 
@@ -19,6 +20,8 @@ pub(super) struct RouterNode {
     /// Bit per output: an `Output` event is pending.
     pub(super) awaited: u16,
     links: u8,
+    /// Virtual channels of a link, as a power of two.
+    channel_bits: u8,
 }
 
 /// An output: a link, or the way to the receive engines.
@@ -30,6 +33,8 @@ pub(super) struct Output {
     pub(super) next: u32,
     /// Bit per port with a request.
     pub(super) wanted: u16,
+    /// Requests by the channel they need at the next router.
+    by_channel: [u8; 4],
     /// Port served last.
     pub(super) last_port: u8,
     /// The link closes a ring.
@@ -50,25 +55,36 @@ struct Queue {
     head: u32,
     tail: u32,
     len: u32,
+    /// The channel that the head needs at the next router, once it has made its request.
+    via: u8,
+}
+
+impl Output {
+    /// Whether a request needs one of these channels.
+    #[inline]
+    pub(super) fn is_wanted_by(&self, room: u32) -> bool {
+        self.by_channel.iter().enumerate().any(|(channel, &requests)| requests > 0 && room >> channel & 1 == 1)
+    }
 }
 
 impl RouterNode {
     pub(super) fn new(map: &Map, node: u32, links: u8, engines: u8) -> Self {
         let ports = usize::from(links) + 1;
-        let queues = 2 * (usize::from(links) + usize::from(engines));
+        let channels = map.channels();
+        let queues = usize::from(channels) * usize::from(links) + 2 * usize::from(engines);
         RouterNode {
-            queues: vec![Queue { head: NONE, tail: NONE, len: 0 }; queues].into(),
+            queues: vec![Queue { head: NONE, tail: NONE, len: 0, via: 0 }; queues].into(),
             outputs: (0..=links)
                 .map(|link| {
                     let (next, wraps) = if link == links { (node, false) } else { map.over(node, link) };
-                    Output { free_at: 0, next, wanted: 0, last_port: 0, wraps }
+                    Output { free_at: 0, next, wanted: 0, by_channel: [0; 4], last_port: 0, wraps }
                 })
                 .collect(),
             cells: vec![Cell::default(); ports * ports].into(),
-            // Links come in pairs of opposite directions.
-            behind: (0..links).map(|link| map.over(node, link ^ 1).0).collect(),
+            behind: (0..links).map(|link| map.behind(node, link)).collect(),
             awaited: 0,
             links,
+            channel_bits: channels.trailing_zeros() as u8,
         }
     }
 
@@ -80,13 +96,24 @@ impl RouterNode {
     /// Port of a queue and the queue's number in it.
     #[inline]
     fn place(&self, queue: u8) -> (u8, u8) {
-        if queue < 2 * self.links { (queue / 2, queue & 1) } else { (self.links, queue - 2 * self.links) }
+        let after_links = self.links << self.channel_bits;
+        if queue < after_links {
+            (queue >> self.channel_bits, queue & ((1 << self.channel_bits) - 1))
+        } else {
+            (self.links, queue - after_links)
+        }
     }
 
     /// The inverse of [`RouterNode::place`].
     #[inline]
     pub(super) fn queue_at(&self, port: u8, number: u8) -> u8 {
-        2 * port + number
+        (port << self.channel_bits) + number
+    }
+
+    /// The channel that the head of a queue needs at the next router.
+    #[inline]
+    pub(super) fn channel(&self, queue: u8, step: Step) -> u8 {
+        channel(self.place(queue), step, self.output(step.link).wraps)
     }
 
     #[inline]
@@ -124,6 +151,7 @@ impl RouterNode {
         }
         output.last_port = port;
         let queue = &mut self.queues[usize::from(queue)];
+        output.by_channel[usize::from(queue.via)] -= 1;
         let packet = queue.head;
         queue.head = packets.get(packet).next;
         queue.len -= 1;
@@ -131,11 +159,14 @@ impl RouterNode {
     }
 
     #[inline]
-    pub(super) fn request(&mut self, queue: u8, output: u8) {
+    pub(super) fn request(&mut self, queue: u8, output: u8, via: u8) {
         let (port, number) = self.place(queue);
+        self.queues[usize::from(queue)].via = via;
         let cell = self.cell_index(output, port);
         self.cells[cell].requests |= 1 << number;
-        self.outputs[usize::from(output)].wanted |= 1 << port;
+        let output = &mut self.outputs[usize::from(output)];
+        output.wanted |= 1 << port;
+        output.by_channel[usize::from(via)] += 1;
     }
 
     #[inline]
@@ -144,9 +175,18 @@ impl RouterNode {
         (head != NONE).then_some(head)
     }
 
+    /// What [`RouterNode::channel`] was when the head made its request.
     #[inline]
-    pub(super) fn len(&self, queue: u8) -> u16 {
-        self.queues[usize::from(queue)].len.min(u16::MAX.into()) as u16
+    pub(super) fn via(&self, queue: u8) -> u8 {
+        self.queues[usize::from(queue)].via
+    }
+
+    /// Which virtual channels of a link port hold less than so many packets, as a mask.
+    #[inline]
+    pub(super) fn room(&self, link: u8, credits: u16) -> u32 {
+        let first = usize::from(link) << self.channel_bits;
+        let channels = &self.queues[first..first + (1 << self.channel_bits)];
+        channels.iter().rev().fold(0, |mask, queue| mask << 1 | u32::from(queue.len < credits.into()))
     }
 
     #[inline]

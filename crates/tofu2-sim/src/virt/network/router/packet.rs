@@ -1,5 +1,7 @@
 //! Packets under way.
 
+use super::super::super::topology::{PathId, Stage};
+
 pub(super) const NONE: u32 = u32::MAX;
 
 /// One packet. The operation it belongs to knows the rest.
@@ -20,11 +22,16 @@ pub(in super::super::super) struct Packet {
     pub(in super::super::super) engine: u8,
     pub(in super::super::super) atomic: bool,
     pub(in super::super::super) last: bool,
+    pub(in super::super::super) path: PathId,
+    /// Where it stands on its route.
+    pub(super) stage: Stage,
 }
 
+const _: () = assert!(size_of::<Packet>() <= 40);
+
 impl Packet {
-    pub(in super::super::super) fn new(op: u32, to: u32, engine: u8, atomic: bool) -> Self {
-        Packet { ready_at: 0, born: 0, op, to, next: NONE, payload: 0, engine, atomic, last: true }
+    pub(in super::super::super) fn new(op: u32, to: u32, engine: u8, atomic: bool, path: PathId) -> Self {
+        Packet { ready_at: 0, born: 0, op, to, next: NONE, payload: 0, engine, atomic, last: true, path, stage: 0 }
     }
 }
 

@@ -1,0 +1,139 @@
+//! How a line or a three-dimensional torus of logical places is folded into six dimensions.
+//!
+//! * *Row major*: node numbers. Neighbours are far apart wherever an axis ends.
+//! * *Snake*: one line through all nodes, X fastest, then Y, Z, B, C and A, each axis up and down in turn; so neighbours are one hop
+//!   apart in every shape. Its ends meet (the line is a ring) where the last axis that is longer than one is even, and a ring or two
+//!   long: in all shapes of full groups, since A is two long. (The system's own tool walks X, B, C, A in this order; where it puts Y and
+//!   Z is not known.)
+//! * *Virtual torus*: three logical axes, of X with A, Y with B, Z with C, each wound so that neighbours are one hop apart, ends
+//!   included. An axis with a partner of two goes up on one side and comes back on the other. B is three long: one of its columns is
+//!   the way back, the other two are taken in turn on the way out; this closes since B is a ring, whatever Y is. Open stay only an odd
+//!   number of nodes of which neither axis is a ring, and a mesh axis of more than two without partner.
+//!
+//! [`Fold::seams`] tells for each shape whether the ends meet.
+
+use super::{Axis, Coordinates, TofuShape, TopologyError, extent::Extent};
+
+/// How ranks' places are numbered along a shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Folding {
+    /// In the order of node numbers.
+    #[default]
+    RowMajor,
+    /// Along one line on which neighbours are one hop apart.
+    Snake,
+    /// In a three-dimensional torus, last axis fastest.
+    VirtualTorus,
+}
+
+/// Fastest first.
+const SNAKE: [Axis; 6] = [Axis::X, Axis::Y, Axis::Z, Axis::B, Axis::C, Axis::A];
+
+const PAIRS: [(Axis, Axis); 3] = [(Axis::X, Axis::A), (Axis::Y, Axis::B), (Axis::Z, Axis::C)];
+
+/// A shape with its places numbered by a [`Folding`].
+#[derive(Clone, Debug)]
+pub struct Fold {
+    shape: TofuShape,
+    folding: Folding,
+    /// Virtual torus: by logical axis, the coordinates along its pair.
+    windings: [Vec<(u8, u8)>; 3],
+}
+
+impl Fold {
+    /// Folds a shape.
+    pub fn new(shape: TofuShape, folding: Folding) -> Self {
+        let windings = match folding {
+            Folding::VirtualTorus => PAIRS.map(|(outer, inner)| winding(shape.extent(outer), shape.extent(inner))),
+            _ => Default::default(),
+        };
+        Fold { shape, folding, windings }
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> TofuShape {
+        self.shape
+    }
+
+    /// Logical lengths: all nodes in one line but for a virtual torus.
+    pub fn lengths(&self) -> [u32; 3] {
+        match self.folding {
+            Folding::VirtualTorus => PAIRS.map(|(outer, inner)| self.shape.length(outer) * self.shape.length(inner)),
+            _ => [1, 1, self.shape.nodes()],
+        }
+    }
+
+    /// Where a place is. Places are numbered along the logical axes, the last fastest.
+    ///
+    /// # Errors
+    /// [`TopologyError::NoSuchNode`].
+    pub fn coordinates(&self, place: u32) -> Result<Coordinates, TopologyError> {
+        let nodes = self.shape.nodes();
+        if place >= nodes {
+            return Err(TopologyError::NoSuchNode { node: place, nodes });
+        }
+        Ok(match self.folding {
+            Folding::RowMajor => return self.shape.coordinates(place),
+            Folding::Snake => self.snake(place),
+            Folding::VirtualTorus => {
+                let [_, y, z] = self.lengths();
+                let at = |axis: usize, place: u32| self.windings[axis][place as usize];
+                let ((x, a), (y, b), (z, c)) = (at(0, place / z / y), at(1, place / z % y), at(2, place % z));
+                Coordinates { x, y, z, a, b, c }
+            }
+        })
+    }
+
+    fn snake(&self, place: u32) -> Coordinates {
+        let (mut sweeps, mut at) = (place, Coordinates::default());
+        for axis in SNAKE {
+            let length = self.shape.length(axis);
+            let step = sweeps % length;
+            sweeps /= length;
+            at = at.with(axis, if sweeps.is_multiple_of(2) { step } else { length - 1 - step } as u8);
+        }
+        at
+    }
+
+    /// Hops from the last place of each logical axis to its first: 1 where the axis is a ring, 0 if it has one place.
+    pub fn seams(&self) -> [u32; 3] {
+        let lengths = self.lengths();
+        let strides = [lengths[1] * lengths[2], lengths[2], 1];
+        std::array::from_fn(|axis| {
+            let ends = [0, (lengths[axis] - 1) * strides[axis]].map(|place| self.coordinates(place));
+            match ends {
+                [Ok(first), Ok(last)] => self.shape.distance(first, last),
+                _ => 0,
+            }
+        })
+    }
+}
+
+/// Winds one logical axis through a pair of axes: every step one hop, and the step from the end to the beginning too if that is possible.
+fn winding(outer: Extent, inner: Extent) -> Vec<(u8, u8)> {
+    let adjacent =
+        |(a, b): (u8, u8), (c, d): (u8, u8)| outer.steps(a.into(), c.into()).0 + inner.steps(b.into(), d.into()).0 <= 1;
+    let is_ring = |places: &Vec<(u8, u8)>| {
+        let next = places.iter().cycle().skip(1);
+        places.iter().zip(next).all(|(&place, &next)| adjacent(place, next))
+    };
+    let up_and_down = sweep(outer.length, inner.length);
+    let across = comb(inner.length, outer.length).into_iter().map(|(inner, outer)| (outer, inner)).collect();
+    let along = comb(outer.length, inner.length);
+    [up_and_down.clone(), across, along].into_iter().find(is_ring).unwrap_or(up_and_down)
+}
+
+/// Out over all of a rectangle but its first column, and back along that. The first coordinate counts columns.
+fn comb(columns: u32, rows: u32) -> Vec<(u8, u8)> {
+    let out = sweep(columns - 1, rows).into_iter().map(|(column, row)| (column + 1, row));
+    let back = (1..rows).rev().map(|row| (0, row as u8));
+    std::iter::once((0, 0)).chain(out).chain(back).collect()
+}
+
+/// All of a rectangle, the first coordinate fastest, up and down in turn.
+fn sweep(length: u32, rows: u32) -> Vec<(u8, u8)> {
+    (0..rows)
+        .flat_map(|row| (0..length).map(move |step| (if row % 2 == 0 { step } else { length - 1 - step }, row)))
+        .map(|(a, b)| (a as u8, b as u8))
+        .collect()
+}

@@ -1,0 +1,231 @@
+//! The network in the form of the event path: tables by place, computed once.
+//!
+//! A place is what the rest of the simulator calls a node: its number in the folding. Memory is a few words per node.
+
+use super::{
+    Axis, Choice, Fold, PathId, Port, Topology, Torus,
+    extent::Extent,
+    order::{self, Leg, Stage},
+};
+
+/// Most axes of any network.
+const AXES: usize = 6;
+
+#[derive(Debug)]
+pub(in super::super) struct Map {
+    extents: Vec<Extent>,
+    /// In which order routes take the axes.
+    order: Vec<Leg>,
+    links: Vec<Way>,
+    /// By axis and direction (down, up).
+    link_along: [[u8; 2]; AXES],
+    coordinates: Vec<[u16; AXES]>,
+    /// Node numbers between neighbours of each axis.
+    strides: Vec<u32>,
+    /// Place by node number; empty if they are the same.
+    places: Vec<u32>,
+    choice: Option<Choice>,
+}
+
+/// Where a link leads.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    axis: u8,
+    direction: Direction,
+    /// The neighbour's link that leads back.
+    back: u8,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Direction {
+    Up,
+    Down,
+    /// To the other node of an axis of two.
+    Across,
+}
+
+/// A message's way there and back, in hops, and the path it takes there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Trip {
+    pub(in super::super) there: u32,
+    pub(in super::super) back: u32,
+    pub(in super::super) path: PathId,
+}
+
+/// The next link of a packet, and where it stands in its order then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Step {
+    pub(in super::super) link: u8,
+    pub(in super::super) stage: Stage,
+}
+
+impl Step {
+    /// Inside the target's group, after the way between groups: in-group links are used a second time there.
+    #[inline]
+    pub(in super::super) fn is_second_leg(self) -> bool {
+        self.stage >= order::TARGET_GROUP
+    }
+}
+
+impl Map {
+    pub(in super::super) fn new(topology: &Topology) -> Self {
+        match topology {
+            Topology::Torus(torus) => Self::plain(torus),
+            Topology::Tofu(fold, choice) => Self::tofu(fold, choice),
+        }
+    }
+
+    fn plain(torus: &Torus) -> Self {
+        let extents = torus.extents().to_vec();
+        let axes = 0..extents.len() as u8;
+        let way = |axis, direction, back| Way { axis, direction, back };
+        let links = axes
+            .clone()
+            .flat_map(|axis| [way(axis, Direction::Up, 2 * axis + 1), way(axis, Direction::Down, 2 * axis)]);
+        let coordinates = (0..torus.nodes()).map(|node| torus.place(node));
+        Map {
+            order: axes.map(|axis| Leg { axis, by_path: false }).collect(),
+            links: links.collect(),
+            link_along: std::array::from_fn(|axis| [2 * axis as u8 + 1, 2 * axis as u8]),
+            coordinates: coordinates.collect(),
+            strides: strides(&extents),
+            extents,
+            places: Vec::new(),
+            choice: None,
+        }
+    }
+
+    fn tofu(fold: &Fold, choice: &Choice) -> Self {
+        let shape = fold.shape();
+        let extents = Axis::ALL.map(|axis| shape.extent(axis)).to_vec();
+        let links = Port::ALL.map(|port| {
+            let direction = match port {
+                Port::A | Port::C => Direction::Across,
+                _ if port == Port::along(port.axis(), true) => Direction::Up,
+                _ => Direction::Down,
+            };
+            Way { axis: port.axis() as u8, direction, back: port.back() as u8 }
+        });
+        let all = (0..shape.nodes()).filter_map(|place| fold.coordinates(place).ok());
+        let mut map = Map {
+            order: order::TOFU.to_vec(),
+            links: links.to_vec(),
+            link_along: Axis::ALL.map(|axis| [false, true].map(|up| Port::along(axis, up) as u8)),
+            coordinates: all.map(|at| <[u8; 6]>::from(at).map(u16::from)).collect(),
+            strides: strides(&extents),
+            extents,
+            places: Vec::new(),
+            choice: Some(choice.clone()),
+        };
+        let mut places = vec![0; map.coordinates.len()];
+        for (place, at) in map.coordinates.iter().enumerate() {
+            places[map.node(at) as usize] = place as u32;
+        }
+        if places.iter().enumerate().any(|(node, &place)| node != place as usize) {
+            map.places = places;
+        }
+        map
+    }
+
+    /// Links of a node.
+    pub(in super::super) fn links(&self) -> u8 {
+        self.links.len() as u8
+    }
+
+    /// Virtual channels of a link: two for the dateline rule, and as many again if routes have a second in-group leg.
+    pub(in super::super) fn channels(&self) -> u8 {
+        if self.order.len() > usize::from(order::TARGET_GROUP) { 4 } else { 2 }
+    }
+
+    #[inline]
+    fn hops(&self, from: u32, to: u32) -> u32 {
+        if from == to {
+            return 0;
+        }
+        self.distance(&self.coordinates[from as usize], &self.coordinates[to as usize])
+    }
+
+    #[inline]
+    fn distance(&self, a: &[u16; AXES], b: &[u16; AXES]) -> u32 {
+        self.extents.iter().enumerate().map(|(i, extent)| extent.steps(a[i].into(), b[i].into()).0).sum()
+    }
+
+    /// The way of a message between two places, of one rank to another. What goes back takes the default path.
+    #[inline]
+    pub(in super::super) fn trip(&self, from: u32, to: u32, poster: u32, target: u32) -> Trip {
+        let back = self.hops(from, to);
+        match &self.choice {
+            None => Trip { there: back, back, path: PathId::default() },
+            Some(choice) => self.tofu_trip(choice, from, to, (poster, target), back),
+        }
+    }
+
+    fn tofu_trip(&self, choice: &Choice, from: u32, to: u32, ranks: (u32, u32), back: u32) -> Trip {
+        let (at, goal) = (&self.coordinates[from as usize], &self.coordinates[to as usize]);
+        let path = choice.path(ranks.0, ranks.1, PathId::pack(goal[3], goal[4], goal[5]));
+        let mut via = *at;
+        for axis in [Axis::A, Axis::B, Axis::C] {
+            via[axis.index()] = path.along(axis);
+        }
+        let there = if from == to { 0 } else { self.distance(at, &via) + self.distance(&via, goal) };
+        Trip { there, back, path }
+    }
+
+    /// The next link of a packet at `node`, or `None` at its end.
+    #[inline]
+    pub(in super::super) fn next(&self, node: u32, to: u32, path: PathId, stage: Stage) -> Option<Step> {
+        let (at, goal) = (&self.coordinates[node as usize], &self.coordinates[to as usize]);
+        let (stage, axis, goal) = order::next_leg(&self.order, stage, at, goal, path)?;
+        let axis = usize::from(axis);
+        let (_, up) = self.extents[axis].steps(at[axis].into(), goal.into());
+        Some(Step { link: self.link_along[axis][usize::from(up)], stage })
+    }
+
+    /// The stage of a packet that stays on its node.
+    pub(in super::super) fn last_stage(&self) -> Stage {
+        self.order.len() as Stage
+    }
+
+    /// The node that a link leads to and whether it goes over the wrap-around of a ring. (Of a line that ends here, its other end.)
+    pub(in super::super) fn over(&self, node: u32, link: u8) -> (u32, bool) {
+        let Way { axis, direction, .. } = self.links[usize::from(link)];
+        let axis = usize::from(axis);
+        let mut at = self.coordinates[node as usize];
+        let up = match direction {
+            Direction::Up => true,
+            Direction::Down => false,
+            Direction::Across => at[axis] == 0,
+        };
+        let (next, wraps) = self.extents[axis].step(at[axis].into(), up);
+        at[axis] = next as u16;
+        let node = self.node(&at);
+        let closes = wraps && !matches!(direction, Direction::Across);
+        (self.places.get(node as usize).copied().unwrap_or(node), closes)
+    }
+
+    /// The node that sends over a link to this one.
+    pub(in super::super) fn behind(&self, node: u32, link: u8) -> u32 {
+        self.over(node, self.links[usize::from(link)].back).0
+    }
+
+    /// Heap memory of all tables.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.coordinates)
+            + size_of_val(&*self.places)
+            + size_of_val(&*self.links)
+            + size_of_val(&*self.order)
+    }
+
+    fn node(&self, at: &[u16; AXES]) -> u32 {
+        self.strides.iter().zip(at).map(|(stride, &at)| stride * u32::from(at)).sum()
+    }
+}
+
+fn strides(extents: &[Extent]) -> Vec<u32> {
+    let mut strides = vec![1; extents.len()];
+    for axis in (0..extents.len().saturating_sub(1)).rev() {
+        strides[axis] = strides[axis + 1] * extents[axis + 1].length;
+    }
+    strides
+}

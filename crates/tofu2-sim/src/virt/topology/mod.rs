@@ -1,0 +1,65 @@
+//! Where nodes are, and by which links messages get from one to another.
+//!
+//! [`TofuShape`] is Tofu's six-dimensional mesh/torus of groups, with its ports, paths and foldings; [`Torus`] is a plain torus or mesh
+//! of one to six dimensions, for comparison and for jobs of which no more than the number of nodes is known.
+
+mod choice;
+mod coordinates;
+mod error;
+mod extent;
+mod folding;
+mod map;
+mod order;
+mod path;
+mod placement;
+mod port;
+mod route;
+mod shape;
+mod systems;
+mod systems_tofud;
+#[cfg(test)]
+mod tests;
+mod torus;
+
+pub use coordinates::{Axis, Coordinates};
+pub use error::TopologyError;
+pub use folding::{Fold, Folding};
+pub use path::{Path, PathId, Paths};
+pub use placement::Placement;
+pub use port::{Link, Port};
+pub use route::Route;
+pub use shape::TofuShape;
+pub use systems::System;
+pub use torus::{MAX_AXES, Torus};
+
+pub(super) use choice::Choice;
+pub(super) use map::{Map, Step};
+pub(super) use order::Stage;
+pub(super) use shape::MAX_NODES;
+
+use std::fmt;
+
+/// The network of one job.
+#[derive(Debug)]
+pub(super) enum Topology {
+    Torus(Torus),
+    Tofu(Fold, Choice),
+}
+
+impl fmt::Display for Topology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Topology::Torus(torus) => fmt::Display::fmt(torus, f),
+            Topology::Tofu(fold, _) => fmt::Display::fmt(&fold.shape(), f),
+        }
+    }
+}
+
+impl Topology {
+    pub(super) fn nodes(&self) -> u32 {
+        match self {
+            Topology::Torus(torus) => torus.nodes(),
+            Topology::Tofu(fold, _) => fold.shape().nodes(),
+        }
+    }
+}

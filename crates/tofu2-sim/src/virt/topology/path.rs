@@ -1,0 +1,90 @@
+//! By which node of the groups a message goes.
+
+use super::{Axis, TopologyError};
+use std::fmt;
+
+/// Path coordinates: the in-group coordinates with which a message travels between groups. It goes there inside its own group,
+/// and from there to its target inside the target's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Path {
+    /// PA.
+    pub a: u8,
+    /// PB.
+    pub b: u8,
+    /// PC.
+    pub c: u8,
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}, {}, {})", self.a, self.b, self.c)
+    }
+}
+
+impl From<PathId> for Path {
+    #[inline]
+    fn from(PathId(bits): PathId) -> Self {
+        Path { a: bits & 1, b: bits >> 1 & 3, c: bits >> 3 }
+    }
+}
+
+/// A path as four bits of a command: A in the lowest, B in two, C in the highest. (Widths as observed; their order is our reading of
+/// it.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(u8);
+
+impl PathId {
+    /// From its bits.
+    ///
+    /// # Errors
+    /// [`TopologyError::NoSuchPathId`] above 15.
+    pub fn new(bits: u8) -> Result<Self, TopologyError> {
+        if bits < 16 { Ok(PathId(bits)) } else { Err(TopologyError::NoSuchPathId { bits }) }
+    }
+
+    /// Its bits, 0 to 15.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The low bits of in-group coordinates.
+    #[inline]
+    pub(super) fn pack(a: u16, b: u16, c: u16) -> Self {
+        PathId((a & 1 | (b & 3) << 1 | (c & 1) << 3) as u8)
+    }
+
+    /// The path's coordinate along an in-group axis; 0 for others.
+    #[inline]
+    pub(super) fn along(self, axis: Axis) -> u16 {
+        u16::from(match axis {
+            Axis::A => self.0 & 1,
+            Axis::B => self.0 >> 1 & 3,
+            Axis::C => self.0 >> 3,
+            _ => 0,
+        })
+    }
+}
+
+impl TryFrom<Path> for PathId {
+    type Error = TopologyError;
+
+    fn try_from(path: Path) -> Result<Self, TopologyError> {
+        if path.a > 1 || path.b > 3 || path.c > 1 {
+            return Err(TopologyError::PathTooLarge { path });
+        }
+        Ok(PathId::pack(path.a.into(), path.b.into(), path.c.into()))
+    }
+}
+
+/// Which paths the messages of a job take. Answers take the default path in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Paths {
+    /// By the target's own in-group coordinates, as a freshly made address of the system library has it. The shortest.
+    #[default]
+    Default,
+    /// All by the same.
+    Fixed(Path),
+    /// One for each pair of ranks, spread over all paths of the shape by a fixed hash of both numbers; messages of a pair keep their
+    /// order.
+    Spread,
+}

@@ -1,0 +1,203 @@
+//! A six-dimensional mesh/torus of groups.
+
+use super::{Axis, Coordinates, Path, PathId, Port, Route, TopologyError, extent::Extent};
+use std::fmt;
+
+/// Nodes that a network may have at most.
+pub(in super::super) const MAX_NODES: u32 = 1 << 24;
+
+/// Tofu's network: groups of 2 x 3 x 2 nodes along A, B, C, arranged along X, Y, Z. Node numbers count C fastest and X slowest.
+///
+/// A node has ten links: two each along X, Y, Z and B, one each along A and C. Which axes close to rings is data. Routes take each
+/// leg in the shorter direction and upwards if both are equally long (assumption).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TofuShape {
+    extents: [Extent; 6],
+}
+
+impl TofuShape {
+    /// Lengths of X, Y, Z, A, B, C and which of them are rings.
+    ///
+    /// # Errors
+    /// [`TopologyError`] for a length of 0, or above 256 (X, Y, Z), 2 (A, C), 4 (B); for a ring of one node, or along A or C;
+    /// for more than 2^24 nodes.
+    pub fn new(lengths: [u32; 6], rings: [bool; 6]) -> Result<Self, TopologyError> {
+        let mut extents = [Extent { length: 1, wraps: false }; 6];
+        for axis in Axis::ALL {
+            let (length, wraps) = (lengths[axis.index()], rings[axis.index()]);
+            let limit = match axis {
+                Axis::X | Axis::Y | Axis::Z => 256,
+                Axis::A | Axis::C => 2,
+                Axis::B => 4,
+            };
+            match length {
+                0 => return Err(TopologyError::Empty { axis }),
+                _ if length > limit => return Err(TopologyError::TooLong { axis, length, limit }),
+                1 if wraps => return Err(TopologyError::RingOfOne { axis }),
+                _ if wraps && !axis.has_two_links() => return Err(TopologyError::RingOfOneLink { axis }),
+                _ => extents[axis.index()] = Extent { length, wraps },
+            }
+        }
+        let nodes = lengths.iter().map(|&length| u64::from(length)).product();
+        if nodes > u64::from(MAX_NODES) {
+            return Err(TopologyError::TooManyNodes { nodes, limit: MAX_NODES });
+        }
+        Ok(TofuShape { extents })
+    }
+
+    /// So many groups of 2 x 3 x 2 along X, Y and Z, closed as usual: X, Z and B are rings, Y, A and C are not. (X or Z of two groups
+    /// or one is a mesh too: a ring would make no way shorter.)
+    ///
+    /// # Errors
+    /// As [`TofuShape::new`].
+    pub fn of_groups([x, y, z]: [u32; 3]) -> Result<Self, TopologyError> {
+        Self::new([x, y, z, 2, 3, 2], [x > 2, false, z > 2, false, true, false])
+    }
+
+    /// Nodes along an axis.
+    pub fn length(&self, axis: Axis) -> u32 {
+        self.extent(axis).length
+    }
+
+    /// Whether an axis closes to a ring.
+    pub fn is_ring(&self, axis: Axis) -> bool {
+        self.extent(axis).wraps
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> u32 {
+        self.extents.iter().map(|extent| extent.length).product()
+    }
+
+    /// A node's coordinates.
+    ///
+    /// # Errors
+    /// [`TopologyError::NoSuchNode`].
+    pub fn coordinates(&self, node: u32) -> Result<Coordinates, TopologyError> {
+        let nodes = self.nodes();
+        if node >= nodes {
+            return Err(TopologyError::NoSuchNode { node, nodes });
+        }
+        let (mut rest, mut at) = (node, [0; 6]);
+        for (place, extent) in at.iter_mut().zip(&self.extents).rev() {
+            *place = (rest % extent.length) as u8;
+            rest /= extent.length;
+        }
+        Ok(at.into())
+    }
+
+    /// The node at these coordinates.
+    ///
+    /// # Errors
+    /// [`TopologyError::Outside`].
+    pub fn node(&self, coordinates: Coordinates) -> Result<u32, TopologyError> {
+        let mut node = 0;
+        for axis in Axis::ALL {
+            let (at, length) = (u32::from(coordinates.along(axis)), self.length(axis));
+            if at >= length {
+                return Err(TopologyError::Outside { coordinates, axis, length });
+            }
+            node = node * length + at;
+        }
+        Ok(node)
+    }
+
+    /// The node to which a port's link leads, if there is a link: none at the end of a mesh axis.
+    ///
+    /// # Errors
+    /// [`TopologyError::NoSuchNode`].
+    pub fn neighbour(&self, node: u32, port: Port) -> Result<Option<u32>, TopologyError> {
+        let at = self.coordinates(node)?;
+        let (axis, extent) = (port.axis(), self.extent(port.axis()));
+        let here = u32::from(at.along(axis));
+        let up = match port {
+            Port::A | Port::C => here == 0,
+            _ => port == Port::along(axis, true),
+        };
+        let (next, wrapped) = extent.step(here, up);
+        if wrapped && !extent.wraps {
+            return Ok(None);
+        }
+        self.node(at.with(axis, next as u8)).map(Some)
+    }
+
+    /// The path that a message to a node takes unless told otherwise: the node's own in-group coordinates.
+    ///
+    /// # Errors
+    /// [`TopologyError::NoSuchNode`].
+    pub fn default_path(&self, to: u32) -> Result<Path, TopologyError> {
+        let Coordinates { a, b, c, .. } = self.coordinates(to)?;
+        Ok(Path { a, b, c })
+    }
+
+    /// All paths between two groups, one for each node of a group: 12 in a full one.
+    pub fn paths(&self) -> impl Iterator<Item = Path> + use<> {
+        let [a, b, c] = [Axis::A, Axis::B, Axis::C].map(|axis| self.length(axis) as u8);
+        (0..a).flat_map(move |a| (0..b).flat_map(move |b| (0..c).map(move |c| Path { a, b, c })))
+    }
+
+    /// Links on the route between two nodes, by a path or by the default one. In-group legs count in both groups; 0 within a node.
+    ///
+    /// # Errors
+    /// [`TopologyError::NoSuchNode`], [`TopologyError::NoSuchPath`].
+    pub fn hops(&self, from: u32, to: u32, path: Option<Path>) -> Result<u32, TopologyError> {
+        let (at, goal) = (self.coordinates(from)?, self.coordinates(to)?);
+        let via = self.via(to, path)?;
+        if from == to {
+            return Ok(0);
+        }
+        let via = Coordinates { a: via.a, b: via.b, c: via.c, ..at };
+        Ok(self.distance(at, via) + self.distance(via, goal))
+    }
+
+    /// Each link of the route between two nodes, by a path or by the default one. None within a node.
+    ///
+    /// # Errors
+    /// [`TopologyError::NoSuchNode`], [`TopologyError::NoSuchPath`].
+    pub fn route(&self, from: u32, to: u32, path: Option<Path>) -> Result<Route, TopologyError> {
+        let (at, goal) = (self.coordinates(from)?, self.coordinates(to)?);
+        let via = PathId::try_from(self.via(to, path)?)?;
+        Ok(Route::new(*self, at, goal, via))
+    }
+
+    fn via(&self, to: u32, path: Option<Path>) -> Result<Path, TopologyError> {
+        path.map_or_else(|| self.default_path(to), |path| self.check_path(path).map(|()| path))
+    }
+
+    /// Whether a node of a group has these coordinates.
+    pub(super) fn check_path(&self, path: Path) -> Result<(), TopologyError> {
+        for (axis, at) in [(Axis::A, path.a), (Axis::B, path.b), (Axis::C, path.c)] {
+            let length = self.length(axis);
+            if u32::from(at) >= length {
+                return Err(TopologyError::NoSuchPath { path, axis, length });
+            }
+        }
+        Ok(())
+    }
+
+    /// Shortest way along all axes.
+    pub(super) fn distance(&self, a: Coordinates, b: Coordinates) -> u32 {
+        Axis::ALL.iter().map(|&axis| self.extent(axis).steps(a.along(axis).into(), b.along(axis).into()).0).sum()
+    }
+
+    #[inline]
+    pub(super) fn extent(&self, axis: Axis) -> Extent {
+        self.extents[axis.index()]
+    }
+}
+
+impl fmt::Debug for TofuShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, extent) in self.extents.iter().enumerate() {
+            write!(f, "{}{extent:?}", if i > 0 { "x" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// Lengths of all axes; those that are no rings have an `m`.
+impl fmt::Display for TofuShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
