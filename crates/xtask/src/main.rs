@@ -3,6 +3,7 @@
 #[cfg(target_os = "linux")]
 mod bench;
 mod death;
+mod explore;
 mod kill;
 #[cfg(target_os = "linux")]
 mod long_transfers;
@@ -39,6 +40,8 @@ enum Task {
     Miri(miri::Options),
     /// Measure how soon the others know that a rank was killed.
     Death(death::Options),
+    /// Explore the lock under every delivery order, right and with each of its steps done wrong.
+    Explore(explore::Options),
     /// Kill ranks and launchers at random moments of the conformance cases.
     Kill(kill::Options),
     /// Write the capability matrix of the contract's page anew.
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Task::LongTransfers(options) => long_transfers::run(&options),
         Task::Miri(options) => miri::run(&options),
         Task::Death(options) => death::run(&options),
+        Task::Explore(options) => explore::run(&options),
         Task::Kill(options) => kill::run(&options),
         Task::Matrix => matrix::run(),
         Task::Targets(options) => targets::run(&options),

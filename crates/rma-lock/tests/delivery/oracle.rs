@@ -3,23 +3,12 @@
 //! Calls are made one at a time; after each, the network comes to rest, in a random order. What every rank then
 //! holds or waits for must be what the table says. Reader preference is part of the table.
 
-use crate::{
-    fabric::NetFabric,
-    mutant::assert_idle,
-    net::{Action, Net, mix},
-    rp::in_time,
-};
+use crate::{mutant::assert_idle, program::in_time};
+use explore::{Event, LiveJob};
 use proptest::prelude::*;
-use rdma_fabric::{Fabric, Rank};
-use rma_lock::{LockError, RpLock};
-use std::{
-    cell::{Cell, RefCell},
-    collections::VecDeque,
-    future::{Future, poll_fn},
-    pin::Pin,
-    rc::Rc,
-    task::{Context, Poll, Waker},
-};
+use rdma_fabric::{Caps, Fabric, ProgramResult, Rank};
+use rma_lock::RpLock;
+use std::{cell::Cell, collections::VecDeque, future::poll_fn, rc::Rc, task::Poll};
 
 const RANKS: usize = 4;
 /// An acquisition that gave up may keep its queue node until the lock is passed on; a rank has 4.
@@ -116,7 +105,7 @@ struct Desk {
 }
 
 /// Make the calls that are put on the desk, until the end.
-async fn serve(fabric: NetFabric, desk: Rc<Desk>) -> Result<(), LockError> {
+async fn serve<F: Fabric>(fabric: F, desk: Rc<Desk>) -> ProgramResult<()> {
     let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
     loop {
         let call = poll_fn(|_| match desk.call.take() {
@@ -160,59 +149,41 @@ async fn serve(fabric: NetFabric, desk: Rc<Desk>) -> Result<(), LockError> {
     }
 }
 
-type Program = Pin<Box<dyn Future<Output = Result<(), LockError>>>>;
-
 struct Driver {
-    net: Rc<RefCell<Net>>,
+    job: LiveJob,
     desks: Vec<Rc<Desk>>,
-    programs: Vec<Option<Program>>,
     dice: u64,
 }
 
 impl Driver {
     fn new(seed: u64) -> Self {
-        let net = Rc::new(RefCell::new(Net::new(RANKS, 32)));
         let desks: Vec<_> = (0..RANKS).map(|_| Rc::<Desk>::default()).collect();
-        let programs = desks.iter().enumerate().map(|(rank, desk)| -> Option<Program> {
-            let fabric = NetFabric::new(net.clone(), Rank::new(rank as u32));
-            Some(Box::pin(serve(fabric, desk.clone())))
+        let job = LiveJob::new(RANKS, Caps::weakest(), |fabric| {
+            let desk = desks[fabric.rank().index()].clone();
+            serve(fabric, desk)
         });
-        let programs = programs.collect();
-        let mut driver = Driver { net, desks, programs, dice: seed };
+        let mut driver = Driver { job, desks, dice: seed };
         driver.settle();
         driver
     }
 
-    fn step(&mut self, rank: usize) {
-        let mut cx = Context::from_waker(Waker::noop());
-        if let Some(program) = &mut self.programs[rank]
-            && let Poll::Ready(outcome) = program.as_mut().poll(&mut cx)
-        {
-            outcome.expect("no call fails");
-            self.programs[rank] = None;
-        }
-        let detached = self.net.borrow().detached.clone();
-        detached.poll(Rank::new(rank as u32), &mut cx);
-    }
-
-    fn act(&mut self, action: Action) {
-        self.net.borrow_mut().act(action);
-        if let Action::Step(rank) = action {
-            self.step(rank);
-        }
+    /// A rank finds what was put on its desk.
+    fn go(&mut self, rank: usize) {
+        self.job.go(Rank::new(rank as u32)).expect("no call fails");
     }
 
     /// Everything but deadlines, in a random order, until nothing is left to happen.
     fn settle(&mut self) {
-        let mut actions = Vec::new();
+        let mut events = Vec::new();
         loop {
-            self.net.borrow().actions(&mut actions);
-            actions.retain(|action| !matches!(action, Action::Expire(_)));
-            if actions.is_empty() {
+            self.job.events(&mut events);
+            events.retain(|event| !matches!(event, Event::Tick(_)));
+            if events.is_empty() {
                 return;
             }
-            self.dice = mix(self.dice, 1);
-            self.act(actions[(self.dice % actions.len() as u64) as usize]);
+            // Knuth's generator; its high bits are the better ones.
+            self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.job.act(events[(self.dice >> 33) as usize % events.len()]).expect("no call fails");
         }
     }
 }
@@ -255,22 +226,26 @@ fn follow(wishes: &[Wish], seed: u64) -> Result<(), TestCaseError> {
             }
             _ if gives_up => {
                 table.give_up(rank);
-                driver.act(Action::Expire(rank));
+                driver.job.act(Event::Tick(Rank::new(rank as u32))).expect("no call fails");
             }
             _ => continue,
         }
-        driver.step(rank);
+        driver.go(rank);
         driver.settle();
         let held: Vec<_> = driver.desks.iter().map(|desk| desk.hold.get()).collect();
         prop_assert_eq!(&held[..], &table.holds[..], "after call {} ({:?} of rank {})", number, call, rank);
     }
     for rank in 0..RANKS {
         driver.desks[rank].end.set(true);
-        driver.step(rank);
+        driver.go(rank);
     }
     driver.settle();
-    prop_assert!(driver.programs.iter().all(Option::is_none), "a rank did not end");
-    assert_idle(driver.net.borrow().residue());
+    let ended = (0..RANKS as u32).all(|rank| driver.job.has_ended(Rank::new(rank)));
+    prop_assert!(ended, "a rank did not end");
+    driver.job.look(|view| {
+        let lock = view.words().filter(|(addr, _)| addr.region.index == 0);
+        assert_idle(lock.map(|(addr, value)| (addr.rank.index(), addr.offset as usize / 8, value)));
+    });
     Ok(())
 }
 

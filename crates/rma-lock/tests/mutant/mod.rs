@@ -41,6 +41,14 @@ pub(crate) trait Mutation: fmt::Debug + 'static {
     fn result(&self, _addr: RemoteAddr, _amo: Amo<u64>, old: u64) -> u64 {
         old
     }
+    /// An atomic that is executed, to its end, before `amo` is posted.
+    fn first(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<(RemoteAddr, Amo<u64>)> {
+        None
+    }
+    /// A word that is put, and not flushed, before `amo` is posted.
+    fn puts(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
+        None
+    }
     /// Whether an own store waits until this rank's next atomic is complete.
     fn late(&self, _addr: RemoteAddr, _bits: u64) -> bool {
         false
@@ -115,7 +123,11 @@ pub(crate) struct MutantHandle<T> {
 
 impl<T: Unpin + 'static> MutantHandle<T> {
     fn new<I: Unpin + 'static>(inner: impl OpHandle<I>, change: impl FnOnce(I) -> T + 'static) -> Self {
-        MutantHandle { inner: Box::pin(async move { inner.await.map(change) }), done: None }
+        MutantHandle::after(async move { inner.await.map(change) })
+    }
+
+    fn after(inner: impl Future<Output = Result<T>> + 'static) -> Self {
+        MutantHandle { inner: Box::pin(inner), done: None }
     }
 }
 
@@ -267,10 +279,23 @@ impl<F: Fabric, M: Mutation> Fabric for Mutant<F, M> {
         let addr = word.loc().addr();
         let failed = |error| Refused::Failed(error, ());
         let asked = as_u64(amo);
-        let done = if W::BYTES == 8 { self.mutation.atomic(addr, asked) } else { asked };
-        let inner = self.inner.remote_word::<u64>(addr).map_err(failed)?;
-        let handle = self.inner.try_atomic(&inner, done)?;
         let this = self.clone();
+        let inner = self.inner.remote_word::<u64>(addr).map_err(failed)?;
+        if let Some((to, bits)) = self.mutation.puts(addr, asked) {
+            let to = self.inner.remote_span::<u64>(to, 1).map_err(failed)?;
+            drop(self.inner.try_put(&to, [bits], PutOptions::default()).map_err(|refused| refused.map(drop))?);
+        }
+        let first = self.mutation.first(addr, asked);
+        let done = if W::BYTES == 8 { self.mutation.atomic(addr, asked) } else { asked };
+        if let Some((addr_of_first, amo)) = first {
+            let word = self.inner.remote_word::<u64>(addr_of_first).map_err(failed)?;
+            return Ok(MutantHandle::after(async move {
+                this.inner.atomic(&word, amo).await?;
+                let old = this.inner.atomic(&inner, done).await?;
+                Ok(W::from_bits(this.mutation.result(addr, asked, old)))
+            }));
+        }
+        let handle = self.inner.try_atomic(&inner, done)?;
         Ok(MutantHandle::new(handle, move |old| {
             for (addr, bits) in this.held.borrow_mut().drain(..) {
                 let word = this.inner.local_word::<u64>(addr).expect("resolved before");

@@ -38,6 +38,8 @@ pub(crate) fn assert_idle(words: impl IntoIterator<Item = (usize, usize, u64)>) 
 
 const INTERESTED: u64 = 1;
 const ACTIVE: u64 = 2;
+/// X2.
+const LEAVE: Amo<u64> = Amo::Add(ACTIVE.wrapping_neg());
 const GRANTED: u64 = 1;
 
 /// One step of the lock done wrong.
@@ -52,6 +54,10 @@ pub(crate) enum Step {
     LateInitialisation,
     /// W3, X5 without flush.
     HeadNotFlushed,
+    /// X1 as printed, the head cleared on leaving, and not flushed.
+    HeadClearedUnflushed,
+    /// X2 comes only with X6, after X3; without a successor, before X4's swap.
+    LeaveMergedWithInterest,
     /// U2, W5, X7 believe that the comparison succeeded.
     ComparisonIgnored,
     /// The release does not flush the data.
@@ -80,11 +86,13 @@ pub(crate) struct Rp {
     step: Step,
     /// The id this rank put to the head last.
     registered: Cell<Option<u64>>,
+    /// Whether X2 is still to come.
+    active: Cell<bool>,
 }
 
 impl Rp {
     pub(crate) fn new(step: Step) -> Self {
-        Rp { step, registered: Cell::new(None) }
+        Rp { step, registered: Cell::new(None), active: Cell::new(false) }
     }
 
     /// Whether `addr` is a word of the lock: the first symmetric region has the lowest key.
@@ -122,8 +130,25 @@ impl Mutation for Rp {
         }
     }
 
+    fn first(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, Amo<u64>)> {
+        let ends_queue = Rp::word(addr, TAIL) && matches!(amo, Amo::CompareSwap { new: 0, .. });
+        (ends_queue && self.active.take()).then_some((RemoteAddr { offset: COUNT, ..addr }, LEAVE))
+    }
+
+    fn puts(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
+        let leaves = self.step == Step::HeadClearedUnflushed && Rp::word(addr, COUNT) && amo == LEAVE;
+        leaves.then_some((RemoteAddr { offset: HEAD, ..addr }, 0))
+    }
+
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
         match (self.step, amo) {
+            (Step::LeaveMergedWithInterest, LEAVE) if Rp::word(addr, COUNT) => {
+                self.active.set(true);
+                Amo::Or(0)
+            }
+            (Step::LeaveMergedWithInterest, Amo::Add(INTERESTED)) if Rp::word(addr, COUNT) && self.active.get() => {
+                Amo::Add(INTERESTED.wrapping_sub(ACTIVE))
+            }
             // Or(0) reads and leaves what is there.
             (Step::NoSweep, Amo::Swap(0)) if Rp::word(addr, READERS) => Amo::Or(0),
             (Step::NoMark, Amo::CompareSwap { new: u64::MAX, .. }) if Rp::next_word(addr) => Amo::Or(0),
@@ -137,6 +162,9 @@ impl Mutation for Rp {
             (Step::NoSweep, Amo::Swap(0)) if Rp::word(addr, READERS) => 0,
             (Step::ComparisonIgnored, Amo::CompareSwap { expected: INTERESTED, .. }) if Rp::word(addr, COUNT) => {
                 INTERESTED
+            }
+            (Step::LeaveMergedWithInterest, Amo::Add(INTERESTED)) if Rp::word(addr, COUNT) && self.active.take() => {
+                old - ACTIVE
             }
             (Step::TailIgnored, Amo::CompareSwap { expected, new: 0 }) if Rp::word(addr, TAIL) => expected,
             (Step::AbandonedTakenForWoken, Amo::CompareSwap { expected, new }) if Rp::wake_word(addr) => {

@@ -1,0 +1,297 @@
+//! What ranks do, learned as it is needed: for each local state and each answer, what is told and which state comes next.
+//!
+//! A future can't be cloned, but a deterministic program is where the answers it was given have led it. So a *local state* is a
+//! history of answers, and is reached again by running the program from its start. That happens once for each local state and answer;
+//! afterwards a look at a table says what the rank does. Global states, of which there are many more, never run a program.
+
+use crate::{
+    act::{Act, Answer},
+    cpu::{Job, Outcome},
+    mix::{Mix, MixMap},
+};
+use rdma_fabric::Rank;
+use std::{
+    collections::{HashSet, VecDeque},
+    hash::Hash,
+    rc::Rc,
+};
+
+/// Names a local state.
+pub(crate) type LocalId = u32;
+
+/// A state of one rank: it is about to do `act`.
+#[derive(Debug)]
+pub(crate) struct Local {
+    pub(crate) act: Act,
+    /// Its live tasks, by bits.
+    pub(crate) tasks: u64,
+    edges: Vec<Edge>,
+    rank: Rank,
+    /// The state before and the answer given there; itself at the start.
+    before: (LocalId, Answer),
+    /// Answers since the last step ended.
+    age: u32,
+    /// Whether an operation that it awaits is all it waits for.
+    sole: Option<bool>,
+    /// What the program told before its first answer, here at the start.
+    told: Rc<[Act]>,
+    /// All that it told and asked to come here, hashed.
+    trail: u128,
+    /// Other histories that a step's end has brought here.
+    others: Vec<(LocalId, Answer)>,
+}
+
+impl Local {
+    pub(crate) fn is_alone(&self) -> bool {
+        self.tasks.count_ones() == 1
+    }
+
+    /// The tasks that may run next, or whatever else the rank's next move chooses from, by bits; `None` if it chooses from nothing.
+    pub(crate) fn choices(&self) -> Option<u64> {
+        match self.act {
+            Act::Choose => Some(self.tasks),
+            Act::Detach => Some(0b11),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn told(&self) -> &Rc<[Act]> {
+        &self.told
+    }
+}
+
+/// What an answer leads to.
+#[derive(Clone, Debug)]
+pub(crate) struct Edge {
+    answer: Answer,
+    /// What is told on the way.
+    pub(crate) told: Rc<[Act]>,
+    /// `None`: the rank waits as before.
+    pub(crate) to: Option<LocalId>,
+    /// Whether the answer let the program go on.
+    pub(crate) ready: bool,
+}
+
+impl Edge {
+    /// Whether this is more than a look at something that is not there yet.
+    pub(crate) fn moves(&self) -> bool {
+        self.ready || !self.told.is_empty()
+    }
+}
+
+/// The local states of all ranks.
+pub(crate) struct Automaton<'a> {
+    pub(crate) job: Job<'a>,
+    locals: Vec<Local>,
+    /// States after the end of a step.
+    steps: MixMap<LocalId>,
+    /// The most answers a step may take.
+    pub(crate) patience: u32,
+    /// How often a program was run.
+    pub(crate) runs: u64,
+}
+
+impl<'a> Automaton<'a> {
+    pub(crate) fn new(job: Job<'a>, patience: u32) -> Self {
+        Automaton { job, locals: Vec::new(), steps: MixMap::default(), patience, runs: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.locals.len()
+    }
+
+    #[inline]
+    pub(crate) fn local(&self, id: LocalId) -> &Local {
+        &self.locals[id as usize]
+    }
+
+    /// A rank's first state.
+    pub(crate) fn start(&mut self, rank: Rank) -> LocalId {
+        if let Some(known) = self.locals.iter().position(|local| local.rank == rank) {
+            return known as LocalId;
+        }
+        let id = self.locals.len() as LocalId;
+        let outcome = self.run(rank, Vec::new());
+        let told = outcome.told.clone().into();
+        self.push(rank, (id, Answer::Done), 0, outcome);
+        self.locals[id as usize].told = told;
+        id
+    }
+
+    fn run(&mut self, rank: Rank, script: Vec<Answer>) -> Outcome {
+        self.runs += 1;
+        self.job.run(rank, script)
+    }
+
+    fn push(&mut self, rank: Rank, before: (LocalId, Answer), age: u32, outcome: Outcome) -> LocalId {
+        let act = match outcome.next {
+            Some(_) if age > self.patience => Act::Endless,
+            Some(act) => act,
+            None => Act::Failed("the program waits before it does anything".into()),
+        };
+        self.locals.push(Local {
+            act,
+            tasks: outcome.tasks,
+            edges: Vec::new(),
+            rank,
+            before,
+            age,
+            sole: None,
+            told: Rc::from([]),
+            trail: outcome.trail,
+            others: Vec::new(),
+        });
+        self.locals.len() as LocalId - 1
+    }
+
+    /// The answers that led to a state.
+    fn history(&self, mut id: LocalId) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        loop {
+            let (before, answer) = &self.locals[id as usize].before;
+            if *before == id {
+                answers.reverse();
+                return answers;
+            }
+            answers.push(answer.clone());
+            id = *before;
+        }
+    }
+
+    /// What `answer` leads to from `id`.
+    #[inline]
+    pub(crate) fn edge(&mut self, id: LocalId, answer: &Answer) -> &Edge {
+        let edges = &self.locals[id as usize].edges;
+        let place = match edges.iter().position(|edge| edge.answer == *answer) {
+            Some(place) => place,
+            None => self.learn(id, answer),
+        };
+        &self.locals[id as usize].edges[place]
+    }
+
+    #[cold]
+    fn learn(&mut self, id: LocalId, answer: &Answer) -> usize {
+        let (rank, age) = (self.locals[id as usize].rank, self.locals[id as usize].age);
+        let mut script = self.history(id);
+        script.push(answer.clone());
+        let mut outcome = self.run(rank, script);
+        if outcome.trail_before != self.locals[id as usize].trail {
+            let what = "the program is not deterministic: told the same, it did something else than before";
+            outcome.next = Some(Act::Failed(what.into()));
+        }
+        // To run a task is nothing by itself.
+        let ready = outcome.ready && self.locals[id as usize].act != Act::Choose;
+        let told = Rc::from(&outcome.told[..]);
+        let to = match outcome.next {
+            None => None,
+            Some(_) => Some(match step_of(rank, &outcome) {
+                None => self.push(rank, (id, answer.clone()), age + 1, outcome),
+                Some(step) => match self.steps.get(&step) {
+                    Some(known) => {
+                        let known = *known;
+                        self.locals[known as usize].others.push((id, answer.clone()));
+                        known
+                    }
+                    None => {
+                        let new = self.push(rank, (id, answer.clone()), 0, outcome);
+                        self.steps.insert(step, new);
+                        new
+                    }
+                },
+            }),
+        };
+        let edges = &mut self.locals[id as usize].edges;
+        edges.push(Edge { answer: answer.clone(), told, to, ready });
+        edges.len() - 1
+    }
+
+    /// Whether an operation that `id` awaits is all it waits for, so that it goes on as soon as that is there, whatever else happens.
+    pub(crate) fn is_sole(&mut self, id: LocalId) -> bool {
+        if let Some(sole) = self.locals[id as usize].sole {
+            return sole;
+        }
+        let sole = matches!(self.local(id).act, Act::Await(_)) && self.local(id).is_alone() && {
+            let edge = self.edge(id, &Answer::Pending);
+            edge.to.is_none() && !edge.moves()
+        };
+        self.locals[id as usize].sole = Some(sole);
+        sole
+    }
+}
+
+/// Names the state after the end of a step; `None` if none ended.
+fn step_of(rank: Rank, outcome: &Outcome) -> Option<u128> {
+    let last = outcome.told.iter().rposition(|act| matches!(act, Act::Step(_)))?;
+    let mut mix = Mix::new();
+    rank.number().hash(&mut mix);
+    outcome.told[last..].hash(&mut mix);
+    outcome.next.hash(&mut mix);
+    outcome.own.hash(&mut mix);
+    outcome.tasks.hash(&mut mix);
+    Some(mix.end())
+}
+
+/// So many continuations at most are compared.
+const AUDIT: u64 = 2_000;
+
+impl Automaton<'_> {
+    /// Whether histories that a step's end made the same went on in the same way, as far as anybody went on from them: how many
+    /// continuations were compared, and the first that differs.
+    ///
+    /// All states that are known to follow are visited once for each such history, by one path, the nearest first.
+    pub(crate) fn audit(&mut self) -> (u64, Option<String>) {
+        let mut compared = 0;
+        // In turn, so that every history gets its share of the comparisons.
+        let mut audits: VecDeque<Audit> = VecDeque::new();
+        for (id, local) in self.locals.iter().enumerate() {
+            for (before, answer) in &local.others {
+                let mut script = self.history(*before);
+                script.push(answer.clone());
+                audits.push_back(Audit {
+                    known: HashSet::from([id as LocalId]),
+                    todo: VecDeque::from([(id as LocalId, script)]),
+                });
+            }
+        }
+        while let Some(mut audit) = audits.pop_front() {
+            let Some((id, script)) = audit.todo.pop_front() else { continue };
+            for edge in self.locals[id as usize].edges.clone() {
+                compared += 1;
+                if let Some(difference) = self.compare(id, &edge, &script, &mut audit) {
+                    return (compared, Some(difference));
+                }
+            }
+            if compared >= AUDIT {
+                break;
+            }
+            audits.push_back(audit);
+        }
+        (compared, None)
+    }
+
+    fn compare(&mut self, id: LocalId, edge: &Edge, script: &[Answer], audit: &mut Audit) -> Option<String> {
+        let rank = self.locals[id as usize].rank;
+        let mut script = script.to_vec();
+        script.push(edge.answer.clone());
+        let outcome = self.run(rank, script.clone());
+        let expected = edge.to.map(|to| &self.locals[to as usize].act);
+        // Paths are cut where they are, not where another history would be.
+        let cut = expected == Some(&Act::Endless);
+        if cut || outcome.next.as_ref() == expected && outcome.told[..] == edge.told[..] {
+            if let Some(to) = edge.to
+                && audit.known.insert(to)
+            {
+                audit.todo.push_back((to, script));
+            }
+            return None;
+        }
+        let (told, next) = (&outcome.told, &outcome.next);
+        Some(format!("{rank} did {told:?} and then {next:?}; before, {:?} and then {expected:?}", edge.told))
+    }
+}
+
+/// A history that a step's end made the same as another one, and how far they were compared.
+struct Audit {
+    known: HashSet<LocalId>,
+    todo: VecDeque<(LocalId, Vec<Answer>)>,
+}

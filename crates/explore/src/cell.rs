@@ -1,0 +1,195 @@
+//! Memory as the explorer sees it: cells of 8 bytes, numbered as they are first touched.
+//!
+//! A region exists from the start, zeroed, and until the job ends. Which ranks touch a cell, and how, is remembered: a cell that only
+//! its owner's CPU has ever touched is *private*, and what happens there need not be ordered against anything.
+
+use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
+use std::{collections::HashMap, ops::Range};
+
+pub(crate) const CELL: usize = 8;
+/// Indices from here on are local regions; below, symmetric ones.
+const LOCAL: u32 = 1 << 16;
+/// The region whose words are facts.
+const FACTS: u32 = u32::MAX;
+
+/// Some bytes of one cell.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(crate) struct Part {
+    pub(crate) cell: u32,
+    /// Which bits; never none.
+    pub(crate) mask: u64,
+}
+
+impl Part {
+    /// The value of a word that stands here.
+    pub(crate) fn get(self, bits: u64) -> u64 {
+        (bits & self.mask) >> self.mask.trailing_zeros()
+    }
+
+    /// A word's value in its place.
+    pub(crate) fn place(self, value: u64) -> u64 {
+        (value << self.mask.trailing_zeros()) & self.mask
+    }
+}
+
+/// Who touches a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Agent {
+    Cpu(Rank),
+    /// An operation, whoever posted it.
+    Network,
+}
+
+/// Where a cell is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Home {
+    Memory(RemoteAddr),
+    Fact(u32),
+}
+
+#[derive(Debug)]
+struct Cell {
+    home: Home,
+    cpu: Option<Rank>,
+    shared: bool,
+}
+
+/// Where memory is, for all ranks of a job, and who has touched it. It only grows.
+#[derive(Debug, Default)]
+pub(crate) struct Cells {
+    numbers: HashMap<(u32, u32, u32), u32>,
+    cells: Vec<Cell>,
+    /// Bytes by ordinal.
+    symmetric: Vec<usize>,
+    /// Owner, its ordinal, bytes.
+    local: Vec<(Rank, u32, usize)>,
+    /// What people call words, by region and offset.
+    pub(crate) names: HashMap<(u32, u64), String>,
+    /// A cell that somebody took for private has become shared since this was cleared.
+    pub(crate) grown: bool,
+}
+
+impl Cells {
+    /// No place is ever used again.
+    pub(crate) const GENERATION: u32 = 1;
+
+    pub(crate) fn named(names: &HashMap<(u32, u64), String>) -> Self {
+        Cells { names: names.clone(), ..Cells::default() }
+    }
+
+    /// A region of `rank`, which has made `ordinal` local ones before.
+    pub(crate) fn alloc(&mut self, rank: Rank, ordinal: u32, bytes: usize) -> RegionKey {
+        let wanted = (rank, ordinal, bytes);
+        let place = self.local.iter().position(|local| *local == wanted).unwrap_or_else(|| {
+            self.local.push(wanted);
+            self.local.len() - 1
+        });
+        RegionKey { index: LOCAL + place as u32, generation: Cells::GENERATION }
+    }
+
+    pub(crate) fn alloc_symmetric(&mut self, rank: Rank, ordinal: u32, bytes: usize) -> Result<RegionKey> {
+        match self.symmetric.get(ordinal as usize) {
+            Some(len) if *len == bytes => {}
+            Some(len) => {
+                return Err(FabricError::Mismatch {
+                    collective: "alloc_symmetric",
+                    rank,
+                    theirs: bytes as u64,
+                    other: Rank::new(0),
+                    ours: *len as u64,
+                });
+            }
+            None => self.symmetric.push(bytes),
+        }
+        Ok(RegionKey { index: ordinal, generation: Cells::GENERATION })
+    }
+
+    /// All checks of [`rdma_fabric::Fabric::locate`].
+    pub(crate) fn locate(&self, ranks: usize, addr: RemoteAddr, len: usize, align: usize) -> Result<()> {
+        let RemoteAddr { rank, region, offset } = addr;
+        if rank.index() >= ranks {
+            return Err(FabricError::NoSuchRank { rank, ranks });
+        }
+        let found = if region.index >= LOCAL {
+            let local = self.local.get((region.index - LOCAL) as usize);
+            local.filter(|local| local.0 == rank).map(|local| local.2)
+        } else {
+            self.symmetric.get(region.index as usize).copied()
+        };
+        let region_len = match found {
+            Some(len) if region.generation == Cells::GENERATION => len as u64,
+            _ => return Err(FabricError::NoSuchRegion { rank, region }),
+        };
+        if offset.checked_add(len as u64).is_none_or(|end| end > region_len) {
+            return Err(FabricError::OutOfBounds { rank, region, offset, len: len as u64, region_len });
+        }
+        if !offset.is_multiple_of(align.max(1) as u64) {
+            return Err(FabricError::Misaligned { rank, region, offset, align });
+        }
+        Ok(())
+    }
+
+    /// Bytes `at.start..at.end` of `addr`'s region, which are in one cell.
+    pub(crate) fn part(&mut self, agent: Agent, addr: RemoteAddr, at: Range<u64>) -> Part {
+        let cell = self.touch(agent, Home::Memory(RemoteAddr { offset: at.start / 8 * 8, ..addr }));
+        let mut mask = [0u8; CELL];
+        mask[(at.start % 8) as usize..][..(at.end - at.start) as usize].fill(0xff);
+        Part { cell, mask: u64::from_ne_bytes(mask) }
+    }
+
+    pub(crate) fn fact(&mut self, rank: Rank, number: u32) -> Part {
+        Part { cell: self.touch(Agent::Cpu(rank), Home::Fact(number)), mask: u64::MAX }
+    }
+
+    fn touch(&mut self, agent: Agent, home: Home) -> u32 {
+        let cells = &mut self.cells;
+        let number = *self.numbers.entry(key(home)).or_insert_with(|| {
+            cells.push(Cell { home, cpu: None, shared: false });
+            cells.len() as u32 - 1
+        });
+        let cell = &mut self.cells[number as usize];
+        let before = cell.cpu;
+        let shared = match agent {
+            Agent::Cpu(rank) => *cell.cpu.get_or_insert(rank) != rank,
+            Agent::Network => true,
+        };
+        if shared && !cell.shared {
+            cell.shared = true;
+            self.grown |= before.is_some() && matches!(home, Home::Memory(_));
+        }
+        number
+    }
+
+    pub(crate) fn find(&self, home: Home) -> Option<u32> {
+        self.numbers.get(&key(home)).copied()
+    }
+
+    pub(crate) fn home(&self, cell: u32) -> Home {
+        self.cells[cell as usize].home
+    }
+
+    /// Cells that a CPU touches, and not only its own.
+    pub(crate) fn shared(&self) -> Vec<Home> {
+        let touched = self.cells.iter().filter(|cell| cell.shared && cell.cpu.is_some());
+        touched.map(|cell| cell.home).filter(|home| matches!(home, Home::Memory(_))).collect()
+    }
+
+    /// Say that a cell is one of those.
+    pub(crate) fn share(&mut self, home: Home) {
+        let cell = self.touch(Agent::Network, home);
+        self.cells[cell as usize].shared = true;
+    }
+
+    /// Whether others than its owner's CPU touch a cell.
+    #[inline]
+    pub(crate) fn is_shared(&self, cell: u32) -> bool {
+        self.cells[cell as usize].shared
+    }
+}
+
+fn key(home: Home) -> (u32, u32, u32) {
+    match home {
+        Home::Memory(RemoteAddr { rank, region, offset }) => (rank.number(), region.index, (offset / 8) as u32),
+        Home::Fact(number) => (0, FACTS, number),
+    }
+}

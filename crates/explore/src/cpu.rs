@@ -1,0 +1,126 @@
+//! A rank's CPU in a scripted run: it polls the rank's program, and what that has detached, as the script says.
+
+use crate::{
+    act::{Act, Answer},
+    cell::Cells,
+    fabric::ExploreFabric,
+    quiet,
+    session::{Frontier, Own, Session, Task, World},
+};
+use rdma_fabric::{Caps, Rank};
+use std::{
+    cell::RefCell,
+    panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
+    task::{Context, Poll, Waker},
+};
+
+/// Makes a rank's program, any number of times.
+pub(crate) type Start<'a> = dyn Fn(ExploreFabric) -> Task + 'a;
+
+/// What a program did after the last answer that it was given.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// What it told.
+    pub(crate) told: Vec<Act>,
+    /// What it did then; `None` if it waits as it did before.
+    pub(crate) next: Option<Act>,
+    /// Whether the answer let it go on.
+    pub(crate) ready: bool,
+    /// Its live tasks, by bits.
+    pub(crate) tasks: u64,
+    pub(crate) own: Own,
+    /// All that it did from the start, hashed; and the same before the last answer.
+    pub(crate) trail: u128,
+    pub(crate) trail_before: u128,
+}
+
+/// What is the same for all runs of a job.
+pub(crate) struct Job<'a> {
+    pub(crate) ranks: usize,
+    pub(crate) caps: Caps,
+    pub(crate) start: &'a Start<'a>,
+    pub(crate) cells: Rc<RefCell<Cells>>,
+}
+
+impl Job<'_> {
+    /// Run `rank` from its start, given these answers.
+    pub(crate) fn run(&self, rank: Rank, script: Vec<Answer>) -> Outcome {
+        let session = Session::new(rank, self.ranks, self.cells.clone(), World::Script(script));
+        let mut tasks = Vec::new();
+        let run = catch_unwind(AssertUnwindSafe(|| {
+            quiet::while_exploring(|| {
+                tasks.push(Some((self.start)(ExploreFabric::new(session.clone(), self.caps))));
+                go_on(&session, &mut tasks)
+            })
+        }));
+        session.end();
+        let next = match run {
+            Ok(next) if session.caught_up() => next,
+            Ok(_) => Some(Act::Failed("the program did something else than before, being told the same".into())),
+            Err(payload) if payload.is::<Frontier>() => session.asked(),
+            Err(payload) => Some(Act::Failed(quiet::message(&*payload).into())),
+        };
+        let live = |(i, task): (usize, &Option<Task>)| u64::from(task.is_some()) << i;
+        tasks.truncate(MOST_TASKS);
+        Outcome {
+            told: session.what_was_told(),
+            next,
+            ready: session.last_ready.get(),
+            tasks: tasks.iter().enumerate().map(live).sum(),
+            own: session.own(),
+            trail: session.trail(),
+            trail_before: session.trail_before.get(),
+        }
+    }
+}
+
+/// Tasks of a rank have bits.
+const MOST_TASKS: usize = 64;
+
+/// Poll until the rank is over or waits for what it waited for before (`None`).
+fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
+    let mut cx = Context::from_waker(Waker::noop());
+    loop {
+        for rest in session.detached() {
+            match tasks.iter_mut().find(|task| task.is_none()) {
+                Some(free) => *free = Some(rest),
+                None => tasks.push(Some(rest)),
+            }
+        }
+        if tasks.len() > MOST_TASKS {
+            return Some(Act::Failed("more than 63 detached futures at a time can't be explored".into()));
+        }
+        let mut live = (0..tasks.len()).filter(|task| tasks[*task].is_some());
+        let (first, alone) = (live.next(), live.next().is_none());
+        let chosen = match first {
+            None => return Some(Act::Done),
+            Some(only) if alone => only,
+            Some(_) => match session.ask(Act::Choose) {
+                Some(Answer::Task(task)) => task as usize,
+                _ => return None,
+            },
+        };
+        session.unready.set(false);
+        session.moved.set(false);
+        session.alone.set(alone);
+        let Some(task) = &mut tasks[chosen] else {
+            return Some(Act::Failed("a task that is over was chosen".into()));
+        };
+        match task.as_mut().poll(&mut cx) {
+            Poll::Ready(Ok(())) => {
+                tasks[chosen] = None;
+                session.went_on();
+            }
+            Poll::Ready(Err(error)) => return Some(Act::Failed(error.into())),
+            Poll::Pending if alone && session.unready.get() => return None,
+            Poll::Pending if alone => {
+                // It waits for nothing the world could do.
+                session.ask(Act::Yield);
+                session.went_on();
+            }
+            Poll::Pending if session.moved.get() => {}
+            Poll::Pending => return None,
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The entry point.
+
+use crate::{
+    automaton::Automaton,
+    cell::Cells,
+    checks::Checks,
+    cpu::{Job, Start},
+    fabric::ExploreFabric,
+    live::LiveJob,
+    report::{CounterExample, Report, Stop, Verdict},
+    sample::{self, Failure, Sample},
+    schedule::{MOST_RANKS, Schedule},
+    search::{self, End, Progress, Search},
+    session::Task,
+    view::View,
+    world::{Halt, Move, World},
+};
+use rdma_fabric::{Caps, Program, ProgramResult};
+use std::{cell::RefCell, collections::HashMap, fmt, future::Future, ops::ControlFlow, rc::Rc};
+
+type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
+
+/// What to explore, and how far.
+///
+/// ```
+/// use explore::{Explorer, Fabric, Rank, Region};
+///
+/// // Two ranks add to a word of rank 0, by a get and a put: one of the additions may be lost.
+/// let report = Explorer::new(2)
+///     .at_end("both were counted", |view| view.words().all(|(_, value)| value == 2))
+///     .run(|fabric| async move {
+///         let region = fabric.alloc_symmetric(8).await?;
+///         let word = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;
+///         let before = fabric.get_word(&word).await?;
+///         fabric.put_word(&word, before + 1).await?;
+///         Ok(())
+///     });
+/// let found = report.expect_violation();
+/// println!("{found}"); // who did what, and what arrived when
+/// ```
+pub struct Explorer<'a> {
+    ranks: usize,
+    caps: Caps,
+    states: u64,
+    patience: u32,
+    checks: Checks<'a>,
+    names: HashMap<(u32, u64), String>,
+    reduced: bool,
+    watch: Box<Watch<'a>>,
+}
+
+impl fmt::Debug for Explorer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Explorer({} ranks, at most {} states)", self.ranks, self.states)
+    }
+}
+
+impl<'a> Explorer<'a> {
+    /// Explore jobs of so many ranks, 1 to 26.
+    ///
+    /// # Panics
+    /// If it is another number.
+    pub fn new(ranks: usize) -> Self {
+        assert!((1..=MOST_RANKS).contains(&ranks), "{ranks} ranks can't be explored; 1 to 26 can");
+        Explorer {
+            ranks,
+            caps: Caps::weakest(),
+            states: 10_000_000,
+            patience: 1_000,
+            checks: Checks::default(),
+            names: HashMap::new(),
+            reduced: true,
+            watch: Box::new(|_| ControlFlow::Continue(())),
+        }
+    }
+
+    /// What the provider is to guarantee; [`Caps::weakest`] unless said. Of these, `put_order` and `notice_bits` matter here.
+    #[must_use]
+    pub fn caps(mut self, caps: Caps) -> Self {
+        self.caps = caps;
+        self
+    }
+
+    /// Stop at so many states; ten million unless said. Each takes 16 to 40 bytes.
+    #[must_use]
+    pub fn state_limit(mut self, states: u64) -> Self {
+        self.states = states;
+        self
+    }
+
+    /// Cut paths on which a rank is given more than so many answers in one [step](crate::Probe::step); 1000 unless said.
+    #[must_use]
+    pub fn patience(mut self, answers: u32) -> Self {
+        self.patience = answers;
+        self
+    }
+
+    /// What timelines call the word at byte `offset` of the symmetric region that is allocated as the `region`-th, from 0.
+    #[must_use]
+    pub fn name(mut self, region: u32, offset: u64, name: &str) -> Self {
+        self.names.insert((region, offset), name.to_owned());
+        self
+    }
+
+    /// Take no shortcut: let all that a rank does be a move of its own, even what nobody else could notice. There are many more states and the
+    /// same outcomes; this is how the explorer itself is checked. Counter-examples found so are replayed so.
+    #[must_use]
+    pub fn unreduced(mut self) -> Self {
+        self.reduced = false;
+        self
+    }
+
+    /// What must hold in every state.
+    #[must_use]
+    pub fn always(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
+        self.checks.add_always(name, check);
+        self
+    }
+
+    /// What must hold when all ranks have ended and nothing is on its way any more.
+    #[must_use]
+    pub fn at_end(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
+        self.checks.add_at_end(name, check);
+        self
+    }
+
+    /// What must hold in some state: that something which should be possible is.
+    #[must_use]
+    pub fn possible(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
+        self.checks.add_possible(name, check);
+        self
+    }
+
+    /// Be told of the progress now and then, and stop if it says so.
+    #[must_use]
+    pub fn watch(mut self, watch: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
+        self.watch = Box::new(watch);
+        self
+    }
+
+    /// Explore what `program` makes for each rank. It is called often, and must make the same each time.
+    pub fn run<Fut>(self, program: impl Fn(ExploreFabric) -> Fut + 'a) -> Report
+    where
+        Fut: Future<Output = ProgramResult<()>> + 'static,
+    {
+        self.explore(&tasks(program))
+    }
+
+    /// Explore a [`Program`].
+    pub fn run_program<P: Program<Out = ()> + Clone + 'static>(self, program: P) -> Report {
+        self.run(move |fabric| {
+            let program = program.clone();
+            async move { program.run(fabric).await }
+        })
+    }
+
+    /// Run one schedule of a counter-example again, and tell what happens. Yields what is wrong, if anything is, and the timeline.
+    ///
+    /// # Panics
+    /// If `schedule` is not what a counter-example printed.
+    pub fn replay<Fut>(
+        self,
+        schedule: &str,
+        program: impl Fn(ExploreFabric) -> Fut + 'a,
+    ) -> (Option<String>, Vec<String>)
+    where
+        Fut: Future<Output = ProgramResult<()>> + 'static,
+    {
+        let Some(schedule) = Schedule::read(schedule) else { panic!("{schedule:?} is no schedule") };
+        let start = tasks(program);
+        let mut world = self.world(&start);
+        schedule.shared.iter().for_each(|home| world.automaton.job.cells.borrow_mut().share(*home));
+        search::follow(&mut world, &self.checks, &schedule.moves)
+    }
+
+    /// Run `runs` jobs in random order, the first from `seed`, each further one from the next number. Stops at the first that goes wrong.
+    pub fn sample<Fut>(self, seed: u64, runs: u64, program: impl Fn(ExploreFabric) -> Fut + 'a) -> Sample
+    where
+        Fut: Future<Output = ProgramResult<()>> + 'static,
+    {
+        let mut sample = Sample::default();
+        for seed in (0..runs).map(|run| seed.wrapping_add(run)) {
+            let mut job = LiveJob::new(self.ranks, self.caps, &program);
+            match sample::run(&mut job, self.ranks, &self.checks, seed) {
+                Ok(events) => {
+                    sample.runs += 1;
+                    sample.events += events;
+                }
+                Err(what) => {
+                    let mut job = LiveJob::new(self.ranks, self.caps, &program);
+                    job.record(&self.names);
+                    // The same again: only its timeline is of interest.
+                    let _ = sample::run(&mut job, self.ranks, &self.checks, seed);
+                    sample.failure = Some(Failure { what, seed, timeline: job.timeline() });
+                    break;
+                }
+            }
+        }
+        sample
+    }
+
+    fn world<'s>(&self, start: &'s Start<'s>) -> World<'s> {
+        let cells = Rc::new(RefCell::new(Cells::named(&self.names)));
+        let job = Job { ranks: self.ranks, caps: self.caps, start, cells };
+        World {
+            automaton: Automaton::new(job, self.patience),
+            order: self.caps.put_order,
+            reduced: self.reduced,
+            timeline: None,
+        }
+    }
+
+    fn explore(mut self, start: &Start<'_>) -> Report {
+        let mut world = self.world(start);
+        let mut restarts = 0;
+        let (verdict, progress) = loop {
+            let mut search = Search {
+                world: &mut world,
+                checks: &self.checks,
+                limit: self.states,
+                watch: &mut *self.watch,
+                progress: Progress::default(),
+            };
+            let end = search.depth_first();
+            let progress = search.progress;
+            match end.and_then(|end| self.verdict(&mut world, end, progress.cut)) {
+                Ok(verdict) => break (verdict, progress),
+                Err(_) => {
+                    restarts += 1;
+                    world.automaton.job.cells.borrow_mut().grown = false;
+                }
+            }
+        };
+        let (compared, contradiction) = world.automaton.audit();
+        Report {
+            states: progress.states,
+            transitions: progress.transitions,
+            longest: progress.longest,
+            ends: progress.ends,
+            circles: progress.circles,
+            cut: progress.cut,
+            local_states: world.automaton.len() as u64,
+            runs: world.automaton.runs,
+            restarts,
+            possible: self.checks.seen(),
+            contradiction,
+            compared,
+            verdict,
+        }
+    }
+
+    /// Fails with [`Halt::Again`] only.
+    fn verdict(&self, world: &mut World<'_>, end: End, cut: u64) -> Result<Verdict, Halt> {
+        Ok(match end {
+            End::All if cut > 0 => Verdict::Stopped(Stop::Steps(self.patience)),
+            End::All => Verdict::Exhausted,
+            End::Limit => Verdict::Stopped(Stop::States(self.states)),
+            End::Asked => Verdict::Stopped(Stop::Asked),
+            End::Wrong(what, moves) => Verdict::Violated(Box::new(self.example(world, what, moves)?)),
+        })
+    }
+
+    /// The counter-example, made shorter if that is cheap.
+    fn example(&self, world: &mut World<'_>, what: String, moves: Vec<Move>) -> Result<CounterExample, Halt> {
+        const STATES: usize = 300_000;
+        let shorter = search::breadth_first(world, &self.checks, STATES)?;
+        let shortest = shorter.is_some();
+        let moves = shorter.unwrap_or(moves);
+        let (again, timeline) = search::follow(world, &self.checks, &moves);
+        Ok(CounterExample {
+            what: again.unwrap_or(what),
+            moves: moves.len(),
+            schedule: Schedule { shared: world.automaton.job.cells.borrow().shared(), moves }.to_string(),
+            shortest,
+            timeline,
+        })
+    }
+}
+
+fn tasks<'a, Fut>(program: impl Fn(ExploreFabric) -> Fut + 'a) -> impl Fn(ExploreFabric) -> Task + 'a
+where
+    Fut: Future<Output = ProgramResult<()>> + 'static,
+{
+    move |fabric| {
+        let run = program(fabric);
+        Box::pin(async move { run.await.map_err(|error| format!("an error: {error}")) })
+    }
+}

@@ -1,0 +1,333 @@
+//! The fabric contract, told to a [`Session`].
+
+use crate::{
+    act::{Act, Answer, Op, Rmw, Told},
+    cell::Agent,
+    handle::ExploreHandle,
+    place::Place,
+    probe::Probe,
+    session::Session,
+    transfer::{bits_of, bytes_of},
+};
+use rdma_fabric::{
+    Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Node, Notice, Pod, PutOptions,
+    PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, bytemuck,
+    op::{SinkView, SourceView},
+};
+use std::{
+    future::{Future, poll_fn},
+    rc::Rc,
+    task::Poll,
+    time::Duration,
+};
+
+/// One rank's access to a job that is explored.
+#[derive(Clone, Debug)]
+pub struct ExploreFabric {
+    pub(crate) session: Rc<Session>,
+    caps: Caps,
+}
+
+/// Registered until the job ends, whenever it is dropped: ranks end in any order.
+#[derive(Debug)]
+pub struct ExploreRegion {
+    key: RegionKey,
+    len: usize,
+}
+
+impl Region for ExploreRegion {
+    fn key(&self) -> RegionKey {
+        self.key
+    }
+    fn len(&self) -> usize {
+        self.len
+    }
+}
+
+/// What calls answer in a run that is over. Nobody hears it.
+const OVER: FabricError = FabricError::Unsupported { feature: "a run that is over" };
+
+impl ExploreFabric {
+    pub(crate) fn new(session: Rc<Session>, caps: Caps) -> Self {
+        ExploreFabric { session, caps }
+    }
+
+    /// For what the explorer is to know of this rank besides its operations.
+    pub fn probe(&self) -> Probe {
+        Probe::new(self.session.clone())
+    }
+
+    fn me(&self) -> Rank {
+        self.session.rank
+    }
+}
+
+fn same_length(have: usize, want: usize) -> Result<()> {
+    if have == want { Ok(()) } else { Err(FabricError::LengthMismatch { have, want }) }
+}
+
+impl Fabric for ExploreFabric {
+    type Loc = Place;
+    type Region = ExploreRegion;
+    type Handle<T: Unpin + 'static> = ExploreHandle<T>;
+
+    fn rank(&self) -> Rank {
+        self.me()
+    }
+
+    fn ranks(&self) -> usize {
+        self.session.ranks
+    }
+
+    fn node(&self, rank: Rank) -> Result<Node> {
+        let ranks = self.ranks();
+        if rank.index() < ranks { Ok(Node::new(rank.number())) } else { Err(FabricError::NoSuchRank { rank, ranks }) }
+    }
+
+    fn caps(&self) -> Caps {
+        self.caps
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<ExploreRegion> {
+        let ordinal = self.session.next_local_region();
+        let key = self.session.cells.borrow_mut().alloc(self.me(), ordinal, bytes);
+        Ok(ExploreRegion { key, len: bytes })
+    }
+
+    async fn alloc_symmetric(&self, bytes: usize) -> Result<ExploreRegion> {
+        let ordinal = self.session.next_symmetric_region();
+        let key = self.session.cells.borrow_mut().alloc_symmetric(self.me(), ordinal, bytes)?;
+        Ok(ExploreRegion { key, len: bytes })
+    }
+
+    fn locate(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Place> {
+        self.session.cells.borrow().locate(self.ranks(), addr, len, align)?;
+        Ok(Place { addr, len })
+    }
+
+    fn load<W: AtomicWord>(&self, word: &LocalWord<Self, W>) -> Result<W> {
+        let part = self.word::<W>(Agent::Cpu(self.me()), word.loc());
+        let Some(Answer::Value(bits)) = self.session.ask(Act::Load(part)) else { return Err(OVER) };
+        self.session.went_on();
+        Ok(W::from_bits(part.get(bits)))
+    }
+
+    fn store<W: AtomicWord>(&self, word: &LocalWord<Self, W>, value: W) -> Result<()> {
+        let part = self.word::<W>(Agent::Cpu(self.me()), word.loc());
+        self.session.ask(Act::Store(part, part.place(value.to_bits()))).ok_or(OVER)?;
+        self.session.went_on();
+        Ok(())
+    }
+
+    fn read<T: Pod>(&self, span: &LocalSpan<Self, T>, into: &mut [T]) -> Result<()> {
+        same_length(into.len(), span.len())?;
+        let into = bytemuck::cast_slice_mut::<T, u8>(into);
+        for (part, at) in self.pieces(Agent::Cpu(self.me()), span.loc()) {
+            let Some(Answer::Value(bits)) = self.session.ask(Act::Load(part)) else { return Err(OVER) };
+            self.session.went_on();
+            bytes_of(part, bits, &mut into[at]);
+        }
+        Ok(())
+    }
+
+    fn write<T: Pod>(&self, span: &LocalSpan<Self, T>, from: &[T]) -> Result<()> {
+        same_length(from.len(), span.len())?;
+        let from = bytemuck::cast_slice::<T, u8>(from);
+        for (part, at) in self.pieces(Agent::Cpu(self.me()), span.loc()) {
+            self.session.ask(Act::Store(part, bits_of(part, &from[at]))).ok_or(OVER)?;
+            self.session.went_on();
+        }
+        Ok(())
+    }
+
+    fn try_put<T: Pod, S: PutSource<Self, T>>(
+        &self,
+        to: &RemoteSpan<Self, T>,
+        from: S,
+        options: PutOptions,
+    ) -> Result<ExploreHandle<S>, Refused<S>> {
+        if let Err(error) = same_length(from.elements(), to.len()) {
+            return Err(Refused::Failed(error, from));
+        }
+        if let Some(data) = options.notice
+            && self.caps.notice_bits < 64
+            && data >> self.caps.notice_bits != 0
+        {
+            let error = FabricError::NoticeTooWide { data, bits: self.caps.notice_bits };
+            return Err(Refused::Failed(error, from));
+        }
+        let place = to.loc();
+        let notice = options.notice.map(|data| Told {
+            from: self.me().number(),
+            data,
+            region: place.addr.region.to_bits(),
+            end: place.addr.offset + place.len as u64,
+        });
+        let target = place.addr.rank;
+        match from.view() {
+            SourceView::Bytes(bytes) => {
+                let pieces = self.pieces(Agent::Network, place).into_iter();
+                let pieces = pieces.map(|(part, at)| (part, bits_of(part, &bytes[at]))).collect();
+                self.session.tell(Act::Post(Op::Put { target, pieces, notice }));
+                Ok(ExploreHandle::complete(&self.session, from))
+            }
+            SourceView::Registered(_) if place.len == 0 => {
+                self.session.tell(Act::Post(Op::Put { target, pieces: Box::new([]), notice }));
+                Ok(ExploreHandle::complete(&self.session, from))
+            }
+            SourceView::Registered(source) => {
+                let pieces = self.across(place, source);
+                let slot = self.session.take_slot();
+                self.session.tell(Act::Post(Op::PutFrom { slot, target, pieces, notice }));
+                Ok(ExploreHandle::posted(&self.session, slot, move |_| from))
+            }
+        }
+    }
+
+    fn try_get<T: Pod, D: GetSink<Self, T>>(
+        &self,
+        from: &RemoteSpan<Self, T>,
+        mut to: D,
+    ) -> Result<ExploreHandle<D>, Refused<D>> {
+        if let Err(error) = same_length(to.elements(), from.len()) {
+            return Err(Refused::Failed(error, to));
+        }
+        let place = from.loc();
+        if place.len == 0 {
+            return Ok(ExploreHandle::complete(&self.session, to));
+        }
+        let slot = self.session.take_slot();
+        let target = place.addr.rank;
+        if let SinkView::Registered(sink) = to.view() {
+            let pieces = self.across(place, sink).iter().map(|(part, own)| (*part, Some(*own))).collect();
+            self.session.tell(Act::Post(Op::Get { slot, target, pieces }));
+            return Ok(ExploreHandle::posted(&self.session, slot, move |_| to));
+        }
+        let parts = self.pieces(Agent::Network, place);
+        let pieces = parts.iter().map(|(part, _)| (*part, None)).collect();
+        self.session.tell(Act::Post(Op::Get { slot, target, pieces }));
+        Ok(ExploreHandle::posted(&self.session, slot, move |words| {
+            if let SinkView::Bytes(bytes) = to.view() {
+                for ((part, at), bits) in parts.into_iter().zip(words) {
+                    bytes_of(part, *bits, &mut bytes[at]);
+                }
+            }
+            to
+        }))
+    }
+
+    fn try_atomic<W: AtomicWord>(
+        &self,
+        word: &RemoteWord<Self, W>,
+        amo: Amo<W>,
+    ) -> Result<ExploreHandle<W>, Refused<()>> {
+        let at = self.word::<W>(Agent::Network, word.loc());
+        let slot = self.session.take_slot();
+        let rmw = Rmw::new(in_bits(amo));
+        self.session.tell(Act::Post(Op::Atomic { slot, target: word.loc().addr.rank, at, rmw }));
+        Ok(ExploreHandle::posted(&self.session, slot, |words| W::from_bits(words[0])))
+    }
+
+    fn try_nop(&self) -> Result<ExploreHandle<()>, Refused<()>> {
+        Ok(ExploreHandle::complete(&self.session, ()))
+    }
+
+    async fn room(&self, _target: Option<Rank>) -> Result<()> {
+        Ok(())
+    }
+
+    async fn flush(&self, target: Rank) -> Result<()> {
+        self.node(target)?;
+        self.flushed(Some(target)).await
+    }
+
+    async fn flush_all(&self) -> Result<()> {
+        self.flushed(None).await
+    }
+
+    async fn wait_until<W: AtomicWord>(
+        &self,
+        word: &LocalWord<Self, W>,
+        _deps: Deps<'_>,
+        mut until: impl FnMut(W) -> bool,
+    ) -> Result<W> {
+        let part = self.word::<W>(Agent::Cpu(self.me()), word.loc());
+        poll_fn(|_| {
+            let Some(Answer::Value(bits)) = self.session.ask(Act::Watch(part)) else { return Poll::Pending };
+            let value = W::from_bits(part.get(bits));
+            if until(value) {
+                self.session.went_on();
+                Poll::Ready(Ok(value))
+            } else {
+                self.session.not_ready();
+                Poll::Pending
+            }
+        })
+        .await
+    }
+
+    fn try_notice(&self) -> Result<Option<Notice>> {
+        let answer = self.session.ask(Act::TryNotice).ok_or(OVER)?;
+        self.session.went_on();
+        Ok(if let Answer::Notice(told) = answer { Some(told.notice()) } else { None })
+    }
+
+    async fn next_notice(&self, _deps: Deps<'_>) -> Result<Notice> {
+        poll_fn(|_| {
+            if let Some(Answer::Notice(told)) = self.session.ask(Act::NextNotice) {
+                self.session.went_on();
+                Poll::Ready(Ok(told.notice()))
+            } else {
+                self.session.not_ready();
+                Poll::Pending
+            }
+        })
+        .await
+    }
+
+    fn now(&self) -> Time {
+        let Some(Answer::Value(now)) = self.session.ask(Act::Now) else { return Time::ZERO };
+        self.session.went_on();
+        Time::from_picos(now)
+    }
+
+    async fn sleep_until(&self, at: Time) {
+        poll_fn(|_| {
+            if self.session.ask(Act::Sleep(at.as_picos())) == Some(Answer::Done) {
+                self.session.went_on();
+                Poll::Ready(())
+            } else {
+                self.session.not_ready();
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+
+    async fn compute(&self, _duration: Duration) {}
+
+    async fn charge(&self, _layer: &'static str) {}
+
+    fn detach(&self, rest: impl Future<Output = ()> + 'static) {
+        self.session.detach(rest);
+    }
+}
+
+impl ExploreFabric {
+    fn flushed(&self, target: Option<Rank>) -> ExploreHandle<()> {
+        let slot = self.session.take_slot();
+        self.session.tell(Act::Post(Op::Flush { slot, target }));
+        ExploreHandle::posted(&self.session, slot, |_| ())
+    }
+}
+
+fn in_bits<W: AtomicWord>(amo: Amo<W>) -> Amo<u64> {
+    match amo {
+        Amo::Add(v) => Amo::Add(v.to_bits()),
+        Amo::Swap(v) => Amo::Swap(v.to_bits()),
+        Amo::CompareSwap { expected, new } => Amo::CompareSwap { expected: expected.to_bits(), new: new.to_bits() },
+        Amo::Or(v) => Amo::Or(v.to_bits()),
+        Amo::And(v) => Amo::And(v.to_bits()),
+        Amo::Xor(v) => Amo::Xor(v.to_bits()),
+    }
+}

@@ -1,0 +1,100 @@
+//! A model checker for protocols over [`Fabric`]: it runs their own source under every delivery order that the contract allows.
+//!
+//! The problem: a protocol of one-sided operations is right only if it is right whenever its puts arrive, whichever atomic comes first, and
+//! whenever each CPU comes to its next line. Tests on real machines see a few of these orders. [`Explorer`] goes through all of
+//! them, for a few ranks and rounds, and shows the shortest run that breaks something: a panic, an error, an invariant, a rank that
+//! waits for ever.
+//!
+//! ```
+//! use explore::{ExploreFabric, Explorer};
+//! use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Region};
+//!
+//! /// Rank 0 writes a record and raises a flag. What is missing?
+//! async fn publish(fabric: ExploreFabric, flushes: bool) -> ProgramResult<()> {
+//!     let region = fabric.alloc_symmetric(16).await?;
+//!     let [record, flag] = [0, 8].map(|offset| region.at(Rank::new(1), offset));
+//!     if fabric.rank() == Rank::new(0) {
+//!         fabric.put_word(&fabric.remote_word(record)?, 42u64).await?;
+//!         if flushes {
+//!             fabric.flush(Rank::new(1)).await?;
+//!         }
+//!         fabric.put_word(&fabric.remote_word(flag)?, 1u64).await?;
+//!     } else {
+//!         fabric.wait_until(&fabric.local_word(flag)?, Deps::All, |flag: u64| flag == 1).await?;
+//!         assert_eq!(fabric.load::<u64>(&fabric.local_word(record)?)?, 42, "the record is older than its flag");
+//!     }
+//!     Ok(())
+//! }
+//!
+//! let report = Explorer::new(2).run(|fabric| publish(fabric, false));
+//! println!("{}", report.expect_violation()); // a timeline, and a schedule that replays it
+//! Explorer::new(2).run(|fabric| publish(fabric, true)).expect_exhausted();
+//! ```
+//!
+//! The program is any generic code over `F: Fabric`, unchanged; [`ExploreFabric`] is a provider like others. What it says to the
+//! explorer, it says to its [`Probe`].
+//!
+//! # Which orders
+//! * A put arrives at any time after it was posted, each of its 8-byte words apart, before a flush that waits for it completes and before a
+//!   later atomic as far as [`Explorer::caps`] say. Bytes in registered memory are read at any time until the put is complete.
+//! * An atomic or get takes effect at any time between post and completion, a get for each of its words apart. Completion comes at any time
+//!   after the effect.
+//! * A notice arrives after its own put's bytes and after its poster's earlier notices to that target, at any time.
+//! * Between any two acts of a rank that others could notice (an access to memory or a fact that others touch as well, a look at a notice
+//!   queue or a handle), anything else may happen; so between those of its program and those of the futures it has detached.
+//! * A clock stands still until a deadline that its rank waits for comes, at any moment.
+//!
+//! # What is not explored
+//! Memory orders of CPUs (loom does that); the loss of ranks, and waits that end because the others have left (both show as deadlocks);
+//! queues that are full; deregistration: regions live until the job ends. The bytes of one aligned 8-byte word arrive together.
+//! A put of an owned buffer is complete as soon as it is posted. Waits that are polled together see one moment. Liveness is not
+//! checked: that a rank may go in circles is [counted](Report::circles), a step that never ends is [cut](Report::cut).
+//!
+//! # How
+//! A deterministic program is where the answers it was given have led it. So a rank's state is its history of answers; what it does there
+//! is learned by running it from the start, once, and kept in a table. A state of the job is memory, operations on their way, and each
+//! rank's state; it is known by a 128-bit hash (a collision among 10^8 states has a probability of 10^-23). Where a rank remembers less
+//! than its history, the program may [say so](Probe::step), which the explorer checks by comparing continuations.
+//!
+//! What a rank does that nobody else can notice (posting, memory that only its own CPU touches, going on with a result when it waits
+//! for nothing else) happens at once: it commutes with all that others do, so no order is lost. Which memory is a rank's own is
+//! found out; if it turns out to be shared, the exploration begins anew.
+
+#![forbid(unsafe_code)]
+
+mod act;
+mod automaton;
+mod cell;
+mod checks;
+mod cpu;
+mod explorer;
+mod fabric;
+mod handle;
+mod live;
+mod mix;
+mod place;
+mod probe;
+mod quiet;
+mod report;
+mod rules;
+mod sample;
+mod schedule;
+mod search;
+mod session;
+mod state;
+mod timeline;
+mod transfer;
+mod view;
+mod world;
+
+pub use explorer::Explorer;
+pub use fabric::{ExploreFabric, ExploreRegion};
+pub use handle::ExploreHandle;
+pub use live::{Event, LiveJob};
+pub use place::Place;
+pub use probe::Probe;
+pub use rdma_fabric::{Fabric, Rank, Region};
+pub use report::{CounterExample, Report, Stop, Verdict};
+pub use sample::{Failure, Sample};
+pub use search::Progress;
+pub use view::View;

@@ -1,0 +1,235 @@
+//! Jobs whose programs run once, as they come: for random orders, and for drivers that decide themselves what happens next.
+//!
+//! The rules are those of the exploration, with one difference: a rank's CPU does all it can in one go.
+
+use crate::{
+    act::{Act, Answer},
+    cell::Cells,
+    fabric::ExploreFabric,
+    quiet,
+    session::{Session, Task, World},
+    state::{At, State},
+    timeline::Timeline,
+    view::View,
+};
+use rdma_fabric::{Caps, ProgramResult, Rank};
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    fmt,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
+    task::{Context, Poll, Waker},
+};
+
+/// The network of a live job.
+pub(crate) struct Live {
+    state: State,
+    cells: Rc<RefCell<Cells>>,
+    /// Ranks that may have something to go on with.
+    awake: Vec<bool>,
+    /// The earliest deadline of each rank that has not come.
+    deadlines: Vec<Option<u64>>,
+    timeline: Option<Timeline>,
+}
+
+impl Live {
+    pub(crate) fn answer(&mut self, rank: Rank, act: &Act) -> Answer {
+        let answer = self.state.ask(rank, act, true);
+        self.state.answered(rank, act, &answer);
+        if let (Act::Sleep(until), Answer::Pending) = (act, &answer) {
+            let deadline = &mut self.deadlines[rank.index()];
+            *deadline = Some(deadline.map_or(*until, |earlier| earlier.min(*until)));
+        }
+        if let Some(timeline) = &mut self.timeline {
+            timeline.acts(&self.cells.borrow(), rank, act, &answer, answer != Answer::Pending);
+        }
+        answer
+    }
+
+    pub(crate) fn told(&mut self, rank: Rank, act: &Act) {
+        self.state.tell(rank, act);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.tells(&self.cells.borrow(), rank, act);
+        }
+    }
+}
+
+/// What may happen next in a [`LiveJob`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A rank's CPU goes on.
+    Go(Rank),
+    /// The n-th part of the operations on their way takes effect, or its poster learns of it.
+    Happen(usize),
+    /// A rank's clock comes to its next deadline.
+    Tick(Rank),
+}
+
+/// A job of which each next event is chosen by the caller.
+pub struct LiveJob {
+    live: Rc<RefCell<Live>>,
+    caps: Caps,
+    sessions: Vec<Rc<Session>>,
+    /// Each rank's program and what it has detached.
+    tasks: Vec<Vec<Task>>,
+}
+
+impl fmt::Debug for LiveJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LiveJob({} ranks, {} tasks)", self.tasks.len(), self.tasks.iter().map(Vec::len).sum::<usize>())
+    }
+}
+
+impl LiveJob {
+    /// Every rank is about to begin what `program` makes for it.
+    pub fn new<Fut>(ranks: usize, caps: Caps, program: impl Fn(ExploreFabric) -> Fut) -> Self
+    where
+        Fut: Future<Output = ProgramResult<()>> + 'static,
+    {
+        let cells = Rc::new(RefCell::new(Cells::default()));
+        let mut state = State::default();
+        state.ranks = vec![At { local: 0, clock: 0 }; ranks];
+        let live = Live {
+            state,
+            cells: cells.clone(),
+            awake: vec![true; ranks],
+            deadlines: vec![None; ranks],
+            timeline: None,
+        };
+        let live = Rc::new(RefCell::new(live));
+        let (mut sessions, mut tasks) = (Vec::new(), Vec::new());
+        for rank in 0..ranks as u32 {
+            let session = Session::new(Rank::new(rank), ranks, cells.clone(), World::Live(live.clone()));
+            let run = program(ExploreFabric::new(session.clone(), caps));
+            let task: Task = Box::pin(async move { run.await.map_err(|error| format!("an error: {error}")) });
+            tasks.push(vec![task]);
+            sessions.push(session);
+        }
+        LiveJob { live, caps, sessions, tasks }
+    }
+
+    /// Keep a timeline from now on.
+    pub(crate) fn record(&mut self, names: &HashMap<(u32, u64), String>) {
+        let live = &mut *self.live.borrow_mut();
+        live.timeline = Some(Timeline::default());
+        live.cells.borrow_mut().names.clone_from(names);
+    }
+
+    /// The timeline so far.
+    pub(crate) fn timeline(&mut self) -> Vec<String> {
+        self.live.borrow_mut().timeline.take().unwrap_or_default().into_lines()
+    }
+
+    /// What may happen now, in a fixed order.
+    pub fn events(&self, into: &mut Vec<Event>) {
+        into.clear();
+        let live = self.live.borrow();
+        let ranks = || (0..self.tasks.len()).map(|rank| (rank, Rank::new(rank as u32)));
+        into.extend(
+            ranks().filter(|(r, _)| live.awake[*r] && !self.tasks[*r].is_empty()).map(|(_, rank)| Event::Go(rank)),
+        );
+        let order = self.caps.put_order;
+        // Here a handle knows as soon as its operation has happened.
+        let news = |place: &usize| live.state.may_happen(*place, order) && !live.state.only_tells(*place);
+        into.extend((0..live.state.items.len()).filter(news).map(Event::Happen));
+        into.extend(ranks().filter(|(r, _)| live.deadlines[*r].is_some()).map(|(_, rank)| Event::Tick(rank)));
+    }
+
+    /// Whose event it is.
+    pub fn actor(&self, event: Event) -> Rank {
+        match event {
+            Event::Go(rank) | Event::Tick(rank) => rank,
+            Event::Happen(place) => self.live.borrow().state.items[place].by,
+        }
+    }
+
+    pub(crate) fn is_put(&self, place: usize) -> bool {
+        self.live.borrow().state.items[place].is_put()
+    }
+
+    /// Let `event` happen.
+    ///
+    /// # Errors
+    /// What a rank's program failed with, panics included.
+    pub fn act(&mut self, event: Event) -> Result<(), String> {
+        let mut borrowed = self.live.borrow_mut();
+        let live = &mut *borrowed;
+        match event {
+            Event::Happen(place) => {
+                let item = live.state.items[place];
+                if let Some(timeline) = &mut live.timeline {
+                    timeline.happens(&live.cells.borrow(), &live.state, place);
+                }
+                live.state.happen(place);
+                for rank in [item.by, item.target] {
+                    if let Some(awake) = live.awake.get_mut(rank.index()) {
+                        *awake = true;
+                    }
+                }
+            }
+            Event::Tick(rank) => {
+                let clock = &mut live.state.ranks[rank.index()].clock;
+                *clock = live.deadlines[rank.index()].take().unwrap_or(0).max(*clock);
+                live.awake[rank.index()] = true;
+            }
+            Event::Go(rank) => {
+                live.awake[rank.index()] = false;
+                drop(borrowed);
+                return self.go(rank);
+            }
+        }
+        Ok(())
+    }
+
+    /// Poll all that a rank runs, and what that detaches.
+    ///
+    /// # Errors
+    /// As [`LiveJob::act`].
+    pub fn go(&mut self, rank: Rank) -> Result<(), String> {
+        let tasks = &mut self.tasks[rank.index()];
+        let mut batch = std::mem::take(tasks);
+        let mut cx = Context::from_waker(Waker::noop());
+        while !batch.is_empty() {
+            for mut task in batch {
+                match catch_unwind(AssertUnwindSafe(|| quiet::while_exploring(|| task.as_mut().poll(&mut cx)))) {
+                    Ok(Poll::Pending) => tasks.push(task),
+                    Ok(Poll::Ready(Ok(()))) => {}
+                    Ok(Poll::Ready(Err(error))) => return Err(format!("{rank}: {error}")),
+                    Err(panic) => return Err(format!("{rank}: {}", quiet::message(&*panic))),
+                }
+            }
+            batch = self.sessions[rank.index()].detached();
+        }
+        if tasks.is_empty() {
+            self.live.borrow_mut().deadlines[rank.index()] = None;
+        }
+        Ok(())
+    }
+
+    /// Whether a rank, and all that it detached, is over.
+    pub fn has_ended(&self, rank: Rank) -> bool {
+        self.tasks[rank.index()].is_empty()
+    }
+
+    /// Look at memory and facts.
+    pub fn look<T>(&self, look: impl FnOnce(&View<'_>) -> T) -> T {
+        let live = self.live.borrow();
+        let cells = live.cells.borrow();
+        look(&View::new(&live.state, &cells))
+    }
+
+    pub(crate) fn with_state<T>(&self, look: impl FnOnce(&State, &Cells) -> T) -> T {
+        let live = self.live.borrow();
+        let cells = live.cells.borrow();
+        look(&live.state, &cells)
+    }
+}
+
+impl Drop for LiveJob {
+    fn drop(&mut self) {
+        // What tasks still do when they are dropped concerns nobody.
+        self.sessions.iter().for_each(|session| session.end());
+    }
+}

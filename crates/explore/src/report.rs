@@ -1,0 +1,137 @@
+//! What an exploration came to.
+
+use std::fmt;
+
+/// What was explored, and what was found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Different states of the whole job.
+    pub states: u64,
+    /// Moves from one to another.
+    pub transitions: u64,
+    /// Moves of the longest path that was followed.
+    pub longest: usize,
+    /// States in which all ranks had ended.
+    pub ends: u64,
+    /// Moves back to a state on the way there: so often the job could go in circles. Not an error; nobody promises fairness.
+    pub circles: u64,
+    /// Paths that were not followed to their end because a step of a rank grew too long: the exploration was exhaustive up to there.
+    pub cut: u64,
+    /// States of single ranks.
+    pub local_states: u64,
+    /// How often a program was run, from its start, to learn those.
+    pub runs: u64,
+    /// How often the exploration began anew because memory that it took for a rank's own turned out to be shared.
+    pub restarts: u32,
+    /// Whether what should be possible was: by name, in the order given.
+    pub possible: Vec<(String, bool)>,
+    /// Histories that a [step](crate::Probe::step) declared the same and that went on differently. Then states may have been missed: the
+    /// declared result was too small.
+    pub contradiction: Option<String>,
+    /// Continuations of such histories that were compared.
+    pub compared: u64,
+    /// The result.
+    pub verdict: Verdict,
+}
+
+/// The result of an exploration.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// Every order of delivery was explored, and nothing is wrong.
+    Exhausted,
+    /// A bound was met; nothing is wrong so far.
+    Stopped(Stop),
+    /// Something is wrong.
+    Violated(Box<CounterExample>),
+}
+
+/// Why an exploration was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// At so many states.
+    States(u64),
+    /// Some paths were [cut](Report::cut): a step of a rank took more than so many answers. A loop that retries without a bound does
+    /// that, and so does one that polls where it should wait.
+    Steps(u32),
+    /// Whoever watched the progress did not want more.
+    Asked,
+}
+
+/// A run that breaks something.
+#[derive(Clone, Debug)]
+pub struct CounterExample {
+    /// What is broken.
+    pub what: String,
+    /// For [`crate::Explorer::replay`].
+    pub schedule: String,
+    /// Its number of moves.
+    pub moves: usize,
+    /// Whether no run with fewer moves is wrong.
+    pub shortest: bool,
+    /// What happened, line by line.
+    pub timeline: Vec<String>,
+}
+
+impl Report {
+    /// The counter-example, if there is one.
+    pub fn violation(&self) -> Option<&CounterExample> {
+        match &self.verdict {
+            Verdict::Violated(example) => Some(example),
+            _ => None,
+        }
+    }
+
+    /// # Panics
+    /// With the whole report, unless everything was explored, nothing is wrong, what should be possible was, and no step was declared
+    /// wrongly.
+    #[track_caller]
+    pub fn expect_exhausted(&self) -> &Self {
+        assert!(matches!(self.verdict, Verdict::Exhausted), "{self}");
+        assert!(self.possible.iter().all(|(_, seen)| *seen), "{self}");
+        assert!(self.contradiction.is_none(), "{self}");
+        self
+    }
+
+    /// # Panics
+    /// With the whole report, unless something is wrong.
+    #[track_caller]
+    pub fn expect_violation(&self) -> &CounterExample {
+        self.violation().unwrap_or_else(|| panic!("no violation was found: {self}"))
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.verdict {
+            Verdict::Exhausted => write!(f, "exhausted ")?,
+            Verdict::Stopped(Stop::States(limit)) => write!(f, "stopped at the limit of {limit} states: ")?,
+            Verdict::Stopped(Stop::Steps(limit)) => {
+                write!(f, "{} paths cut where a step took more than {limit} answers, else exhausted: ", self.cut)?;
+            }
+            Verdict::Stopped(Stop::Asked) => write!(f, "stopped on request at ")?,
+            Verdict::Violated(example) => write!(f, "{example}\nfound among ")?,
+        }
+        let Report { states, transitions, longest, .. } = self;
+        write!(f, "{states} states, {transitions} transitions, longest path {longest}")?;
+        for (name, _) in self.possible.iter().filter(|(_, seen)| !seen) {
+            write!(f, "; never seen: {name}")?;
+        }
+        if let Some(contradiction) = &self.contradiction {
+            write!(f, "\na step was declared wrongly: {contradiction}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for CounterExample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CounterExample { what, schedule, moves, .. } = self;
+        writeln!(f, "{what}")?;
+        let shortest = if self.shortest { ", none shorter" } else { "" };
+        writeln!(f, "after {moves} moves{shortest}; replay with schedule {schedule}")?;
+        for line in &self.timeline {
+            writeln!(f, "  {line}")?;
+        }
+        Ok(())
+    }
+}

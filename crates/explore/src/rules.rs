@@ -1,0 +1,191 @@
+//! What may happen to operations on their way: the contract's freedom, and its limits.
+
+use crate::{
+    act::{Act, Answer, NO_SLOT, Slot},
+    cell::Part,
+    state::{Item, Kind, Phase, State},
+};
+use rdma_fabric::{PutOrder, Rank};
+
+impl State {
+    /// Whether something may happen now to the item at `place`.
+    pub(crate) fn may_happen(&self, place: usize, order: PutOrder) -> bool {
+        let item = &self.items[place];
+        match item.kind {
+            Kind::Atomic => match order {
+                PutOrder::None => true,
+                PutOrder::SameTarget => self.flushed(item.by, item.target, place),
+                PutOrder::AllTargets => self.flushed(item.by, crate::state::ALL, place),
+            },
+            Kind::Get | Kind::GetInto | Kind::Landing | Kind::Put | Kind::PutFrom => true,
+            Kind::Notice => self.notice_may_arrive(place),
+            Kind::Flush => item.phase == Phase::Posted && self.flushed(item.by, item.target, place),
+            // The first piece stands for all of its operation.
+            Kind::Over => item.phase == Phase::Happened && self.is_first(place) && self.happened(item.by, item.slot),
+        }
+    }
+
+    /// Whether all that happens to the item is that its poster's handle knows.
+    pub(crate) fn only_tells(&self, place: usize) -> bool {
+        matches!(self.items[place].kind, Kind::Flush | Kind::Over)
+    }
+
+    /// After its own bytes; after the notices posted before to the same target.
+    fn notice_may_arrive(&self, place: usize) -> bool {
+        let (by, target) = (self.items[place].by, self.items[place].target);
+        let before = || self.items[..place].iter().rev().filter(|item| item.by == by);
+        let bytes = before().take_while(|item| item.kind != Kind::Notice).any(|item| item.tied && item.is_put());
+        let earlier = before().any(|item| item.kind == Kind::Notice && item.target == target);
+        !bytes && !earlier
+    }
+
+    fn is_first(&self, place: usize) -> bool {
+        let (by, slot) = (self.items[place].by, self.items[place].slot);
+        !self.items[..place].iter().any(|item| item.by == by && item.slot == slot)
+    }
+
+    /// Whether all of an operation has happened.
+    fn happened(&self, by: Rank, slot: Slot) -> bool {
+        self.items.iter().enumerate().filter(|(_, item)| item.by == by && item.slot == slot).all(|(place, item)| {
+            item.phase >= Phase::Happened || item.kind == Kind::Flush && self.flushed(by, item.target, place)
+        })
+    }
+
+    /// Let it happen.
+    pub(crate) fn happen(&mut self, place: usize) {
+        let item = self.items[place];
+        let heard = item.slot != NO_SLOT;
+        match item.kind {
+            Kind::Atomic => {
+                let old = self.change(item.at, item.rmw);
+                self.over(place, old);
+            }
+            Kind::Get => {
+                let bits = self.read(item.at);
+                self.over(place, bits);
+            }
+            Kind::GetInto => {
+                let bits = self.read(item.at) >> item.at.mask.trailing_zeros() << item.own.mask.trailing_zeros();
+                let item = &mut self.items[place];
+                (item.kind, item.bits, item.at) = (Kind::Landing, bits, Part::default());
+            }
+            Kind::Landing => {
+                self.write(item.own, item.bits);
+                self.over(place, 0);
+            }
+            Kind::PutFrom => {
+                let bits = self.read(item.own) >> item.own.mask.trailing_zeros() << item.at.mask.trailing_zeros();
+                // From now on the bytes travel, and the poster may know that they were taken: one does not wait for the other.
+                let put = Item { kind: Kind::Put, slot: NO_SLOT, bits, own: Part::default(), ..item };
+                if heard {
+                    self.over(place, 0);
+                    self.items.insert(place, put);
+                } else {
+                    self.items[place] = put;
+                }
+            }
+            Kind::Put => {
+                self.write(item.at, item.bits);
+                self.items.remove(place);
+            }
+            Kind::Notice => {
+                self.notices.push((item.target, item.told()));
+                self.items.remove(place);
+            }
+            Kind::Flush | Kind::Over => {
+                for piece in &mut self.items {
+                    if piece.by == item.by && piece.slot == item.slot {
+                        piece.phase = Phase::Complete;
+                    }
+                }
+            }
+        }
+    }
+
+    fn over(&mut self, place: usize, bits: u64) {
+        if self.items[place].slot == NO_SLOT {
+            self.items.remove(place);
+        } else {
+            self.items[place].happened(bits);
+        }
+    }
+
+    /// What a rank that asks for an operation's result is told. `at_once`: as soon as it has happened.
+    pub(crate) fn result(&self, by: Rank, slot: Slot, at_once: bool) -> Answer {
+        let mut pieces = self.items.iter().filter(|item| item.by == by && item.slot == slot);
+        let complete =
+            if at_once { self.happened(by, slot) } else { pieces.clone().all(|item| item.phase == Phase::Complete) };
+        if !complete {
+            return Answer::Pending;
+        }
+        match (pieces.next(), pieces.next()) {
+            (Some(only), None) => Answer::Value(only.bits),
+            _ => Answer::Words(self.items.iter().filter(|i| i.by == by && i.slot == slot).map(|i| i.bits).collect()),
+        }
+    }
+
+    /// The slot is free: its result was taken, or its handle dropped.
+    pub(crate) fn release(&mut self, by: Rank, slot: Slot) {
+        for item in &mut self.items {
+            if item.by == by && item.slot == slot {
+                item.slot = NO_SLOT;
+                item.phase = Phase::Posted;
+            }
+        }
+        // Without a hearer these do nothing more.
+        self.items.retain(|item| item.slot != NO_SLOT || !matches!(item.kind, Kind::Over | Kind::Get | Kind::Flush));
+    }
+
+    pub(crate) fn notice_for(&self, rank: Rank) -> Answer {
+        let first = self.notices.iter().find(|(target, _)| *target == rank);
+        first.map_or(Answer::Pending, |(_, told)| Answer::Notice(*told))
+    }
+
+    /// A rank tells something.
+    pub(crate) fn tell(&mut self, rank: Rank, act: &Act) {
+        match act {
+            Act::Post(op) => self.post(rank, op),
+            Act::Forget(slot) => self.release(rank, *slot),
+            _ => {}
+        }
+    }
+
+    /// A rank asks something, and does it. `at_once`: operations that have happened are complete.
+    pub(crate) fn ask(&mut self, rank: Rank, act: &Act, at_once: bool) -> Answer {
+        match act {
+            Act::Load(part) | Act::Watch(part) => Answer::Value(self.read(*part)),
+            Act::Store(part, bits) => {
+                self.write(*part, *bits);
+                Answer::Done
+            }
+            Act::Fact(part, rmw) => Answer::Value(self.change(*part, *rmw)),
+            Act::Await(slot) => self.result(rank, *slot, at_once),
+            Act::Test(slot) => Answer::Value(u64::from(self.result(rank, *slot, at_once) != Answer::Pending)),
+            Act::TryNotice | Act::NextNotice => self.notice_for(rank),
+            Act::Now => Answer::Value(self.ranks[rank.index()].clock),
+            Act::Sleep(until) => {
+                if self.ranks[rank.index()].clock >= *until {
+                    Answer::Done
+                } else {
+                    Answer::Pending
+                }
+            }
+            Act::Detach => Answer::Task(0),
+            _ => Answer::Done,
+        }
+    }
+
+    /// What becomes of the answer in the world.
+    pub(crate) fn answered(&mut self, rank: Rank, act: &Act, answer: &Answer) {
+        match (act, answer) {
+            (_, Answer::Pending) => {}
+            (Act::Await(slot), _) => self.release(rank, *slot),
+            (Act::TryNotice | Act::NextNotice, Answer::Notice(_)) => {
+                if let Some(place) = self.notices.iter().position(|(target, _)| *target == rank) {
+                    self.notices.remove(place);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Many runs in random order: for jobs that are too large to be explored.
+
+use crate::{
+    checks::Checks,
+    live::{Event, LiveJob},
+    mix::Mix,
+};
+use rdma_fabric::Rank;
+use std::fmt;
+
+/// What random runs came to. A run is repeated by its seed.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    /// Runs that went well.
+    pub runs: u64,
+    /// Events of all of them.
+    pub events: u64,
+    /// The run that did not.
+    pub failure: Option<Failure>,
+}
+
+/// A random run that broke something.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What is broken.
+    pub what: String,
+    /// Gives the run again.
+    pub seed: u64,
+    /// What happened, line by line.
+    pub timeline: Vec<String>,
+}
+
+impl fmt::Display for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(Failure { what, seed, timeline }) = &self.failure {
+            writeln!(f, "{what}, with seed {seed}")?;
+            for line in timeline {
+                writeln!(f, "  {line}")?;
+            }
+        }
+        write!(f, "{} random runs, {} events", self.runs, self.events)
+    }
+}
+
+/// Random, with lasting likes and dislikes: in each run every rank's steps, operations and deadlines are fast or slow as a whole, which
+/// finds the rare orders sooner than fair dice.
+struct Dice {
+    seed: u64,
+    drawn: u64,
+    /// Per rank: its CPU, its atomics and gets, its puts, its clock.
+    weights: Vec<[u64; 4]>,
+}
+
+impl Dice {
+    fn new(seed: u64, ranks: usize) -> Self {
+        let mut dice = Dice { seed, drawn: 0, weights: Vec::new() };
+        dice.weights = (0..ranks).map(|_| [(); 4].map(|()| [1, 4, 16, 64][dice.below(4) as usize])).collect();
+        dice
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.drawn += 1;
+        let mut mix = Mix::new();
+        mix.add(self.seed);
+        mix.add(self.drawn);
+        mix.end() as u64 % n
+    }
+
+    fn choose(&mut self, job: &LiveJob, events: &[Event]) -> Event {
+        let weight = |dice: &Dice, event: &Event| {
+            let kind = match event {
+                Event::Go(_) => 0,
+                Event::Happen(place) => 1 + usize::from(job.is_put(*place)),
+                Event::Tick(_) => 3,
+            };
+            dice.weights[job.actor(*event).index()][kind]
+        };
+        let mut left = self.below(events.iter().map(|event| weight(self, event)).sum());
+        for event in events {
+            let weight = weight(self, event);
+            if left < weight {
+                return *event;
+            }
+            left -= weight;
+        }
+        events[events.len() - 1]
+    }
+}
+
+/// One run. Yields its number of events.
+pub(crate) fn run(job: &mut LiveJob, ranks: usize, checks: &Checks<'_>, seed: u64) -> Result<u64, String> {
+    /// No run is that long.
+    const MOST: u64 = 1_000_000;
+    let mut dice = Dice::new(seed, ranks);
+    let mut events = Vec::new();
+    for count in 0..MOST {
+        job.with_state(|state, cells| checks.always(state, cells))?;
+        job.events(&mut events);
+        if events.is_empty() {
+            let waiting: Vec<_> =
+                (0..ranks as u32).map(Rank::new).filter(|rank| !job.has_ended(*rank)).map(|r| r.to_string()).collect();
+            if !waiting.is_empty() {
+                return Err(format!("deadlock: nothing is on its way, and {} wait", waiting.join(", ")));
+            }
+            job.with_state(|state, cells| checks.at_end(state, cells))?;
+            return Ok(count);
+        }
+        let event = dice.choose(job, &events);
+        job.act(event)?;
+    }
+    Err(format!("no end after {MOST} events"))
+}

@@ -1,0 +1,116 @@
+//! A run in one word: which memory its ranks share with others, and its moves.
+//!
+//! `A0+80,f2:Bb0` says that rank 0's word at byte 80 of region 0 and fact 2 are touched by others than their owner's CPU, which decides
+//! where ranks stop; then that rank 1's CPU went on, and the first operation that it had on its way happened. `B2` is rank 1's CPU with its
+//! task 2, `b!` its clock.
+
+use crate::{
+    cell::{Cells, Home},
+    world::Move,
+};
+use rdma_fabric::{Rank, RegionKey, RemoteAddr};
+use std::fmt;
+
+/// Ranks have letters.
+pub(crate) const MOST_RANKS: usize = 26;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Schedule {
+    /// Memory that others than its owner's CPU touch.
+    pub(crate) shared: Vec<Home>,
+    pub(crate) moves: Vec<Move>,
+}
+
+fn upper(rank: u32) -> char {
+    (b'A' + rank as u8) as char
+}
+
+fn lower(rank: u8) -> char {
+    (b'a' + rank) as char
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, home) in self.shared.iter().enumerate() {
+            let comma = if i > 0 { "," } else { "" };
+            match home {
+                Home::Memory(RemoteAddr { rank, region, offset }) => {
+                    write!(f, "{comma}{}{}+{offset}", upper(rank.number()), region.index)?;
+                }
+                Home::Fact(number) => write!(f, "{comma}f{number}")?,
+            }
+        }
+        write!(f, ":")?;
+        for which in &self.moves {
+            match *which {
+                Move::Go(rank) => write!(f, "{}", upper(rank.into()))?,
+                Move::GoWith(rank, task) => write!(f, "{}{task}", upper(rank.into()))?,
+                Move::Happen(rank, number) => write!(f, "{}{number}", lower(rank))?,
+                Move::Tick(rank) => write!(f, "{}!", lower(rank))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Schedule {
+    /// The inverse of [`Schedule::to_string`]; `None` if that is no schedule.
+    pub(crate) fn read(text: &str) -> Option<Schedule> {
+        let (shared, moves) = text.split_once(':')?;
+        let shared = shared.split(',').filter(|home| !home.is_empty()).map(read_home).collect::<Option<_>>()?;
+        Some(Schedule { shared, moves: read_moves(moves)? })
+    }
+}
+
+fn read_home(text: &str) -> Option<Home> {
+    if let Some(fact) = text.strip_prefix('f') {
+        return Some(Home::Fact(fact.parse().ok()?));
+    }
+    let rank = text.bytes().next().filter(u8::is_ascii_uppercase)? - b'A';
+    let (region, offset) = text[1..].split_once('+')?;
+    let region = RegionKey { index: region.parse().ok()?, generation: Cells::GENERATION };
+    Some(Home::Memory(RemoteAddr { rank: Rank::new(rank.into()), region, offset: offset.parse().ok()? }))
+}
+
+fn read_moves(text: &str) -> Option<Vec<Move>> {
+    let mut rest = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).peekable();
+    let mut moves = Vec::new();
+    while let Some(letter) = rest.next() {
+        let mut number = None::<u8>;
+        while let Some(digit) = rest.next_if(u8::is_ascii_digit) {
+            number = Some(number.unwrap_or(0).checked_mul(10)?.checked_add(digit - b'0')?);
+        }
+        moves.push(match (letter, number) {
+            (b'A'..=b'Z', None) => Move::Go(letter - b'A'),
+            (b'A'..=b'Z', Some(task)) => Move::GoWith(letter - b'A', task),
+            (b'a'..=b'z', Some(number)) => Move::Happen(letter - b'a', number),
+            (b'a'..=b'z', None) if rest.next() == Some(b'!') => Move::Tick(letter - b'a'),
+            _ => return None,
+        });
+    }
+    Some(moves)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read() {
+        let word = RemoteAddr {
+            rank: Rank::new(1),
+            region: RegionKey { index: 65536, generation: Cells::GENERATION },
+            offset: 80,
+        };
+        let schedule = Schedule {
+            shared: vec![Home::Memory(word), Home::Fact(2)],
+            moves: vec![Move::Go(0), Move::GoWith(1, 12), Move::Happen(25, 3), Move::Tick(2), Move::Go(2)],
+        };
+        assert_eq!(schedule.to_string(), "B65536+80,f2:AB12z3c!C");
+        assert_eq!(Schedule::read("B65536+80,f2:AB12 z3c!\nC"), Some(schedule));
+        assert_eq!(Schedule::read(":"), Some(Schedule { shared: Vec::new(), moves: Vec::new() }));
+        for wrong in ["", "A", ":a", ":A!", ":1", ":a999", ":é", "a:", "A0:", "é0+0:", "A0+x:A"] {
+            assert_eq!(Schedule::read(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! One run of one rank's program: where its acts go, and where answers come from.
+//!
+//! A scripted run is given the answers that it was given before, in the same order, and so comes to where it was; the first act
+//! beyond them ends it, by unwinding. A live run asks the world.
+
+use crate::{
+    act::{Act, Answer, Slot},
+    cell::Cells,
+    live::Live,
+    mix::Mix,
+};
+use rdma_fabric::Rank;
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    fmt,
+    future::Future,
+    hash::Hash,
+    panic::resume_unwind,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Waker},
+    thread,
+};
+
+/// What a rank's program is to the explorer.
+pub(crate) type Task = Pin<Box<dyn Future<Output = Result<(), String>>>>;
+
+/// So many acts without an answer in between: the program will not end by itself.
+const ENDLESS: usize = 10_000;
+
+/// Unwinds out of a scripted run that has come to its end.
+pub(crate) struct Frontier;
+
+/// What the world is to a run.
+pub(crate) enum World {
+    Script(Vec<Answer>),
+    Live(Rc<RefCell<Live>>),
+}
+
+pub(crate) struct Session {
+    pub(crate) rank: Rank,
+    pub(crate) ranks: usize,
+    pub(crate) cells: Rc<RefCell<Cells>>,
+    world: World,
+    /// How many answers of the script were given.
+    given: Cell<usize>,
+    /// The run is over; what its futures still do, being dropped, is nothing to anybody.
+    over: Cell<bool>,
+    /// Whether, since the last answer that let the program go on, it heard one that did not.
+    pub(crate) unready: Cell<bool>,
+    /// Whether anything has happened since this was cleared.
+    pub(crate) moved: Cell<bool>,
+    /// Whether the script's last answer let the program go on.
+    pub(crate) last_ready: Cell<bool>,
+    /// Whether the task that runs is the rank's only one.
+    pub(crate) alone: Cell<bool>,
+    /// The trail as it was when the script's last answer was asked for.
+    pub(crate) trail_before: Cell<u128>,
+    inner: RefCell<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// Since the last answer of the script.
+    told: Vec<Act>,
+    /// The act that found no answer.
+    asked: Option<Act>,
+    /// Everything that was told or asked, to compare runs.
+    trail: Option<Mix>,
+    slots: Vec<bool>,
+    local_regions: u32,
+    symmetric_regions: u32,
+    detached: Vec<Task>,
+    /// What this rank stored last in each part of a cell of its own.
+    stored: BTreeMap<(u32, u64), u64>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session({})", self.rank)
+    }
+}
+
+/// What of a run is the rank's own, besides what its program remembers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Own {
+    slots: Vec<bool>,
+    local_regions: u32,
+    symmetric_regions: u32,
+}
+
+impl Session {
+    pub(crate) fn new(rank: Rank, ranks: usize, cells: Rc<RefCell<Cells>>, world: World) -> Rc<Self> {
+        Rc::new(Session {
+            rank,
+            ranks,
+            cells,
+            world,
+            given: Cell::new(0),
+            over: Cell::new(false),
+            unready: Cell::new(false),
+            moved: Cell::new(false),
+            last_ready: Cell::new(true),
+            alone: Cell::new(true),
+            trail_before: Cell::new(0),
+            inner: RefCell::default(),
+        })
+    }
+
+    /// Whether nobody hears the program any more. A program that panics is over: what its guards do on the way out would have to unwind a
+    /// second time.
+    fn is_over(&self) -> bool {
+        if !self.over.get() && thread::panicking() {
+            self.over.set(true);
+        }
+        self.over.get()
+    }
+
+    /// `None` when the run is over.
+    pub(crate) fn ask(&self, act: Act) -> Option<Answer> {
+        if self.is_over() {
+            return None;
+        }
+        if let Act::Store(part, bits) = act {
+            self.inner.borrow_mut().stored.insert((part.cell, part.mask), bits);
+        }
+        match &self.world {
+            World::Live(live) => Some(live.borrow_mut().answer(self.rank, &act)),
+            World::Script(script) => {
+                let mut inner = self.inner.borrow_mut();
+                let trail = inner.trail.get_or_insert_with(Mix::new);
+                act.hash(trail);
+                let given = self.given.get();
+                if given + 1 == script.len() {
+                    self.trail_before.set(trail.end());
+                }
+                if let Some(answer) = script.get(given) {
+                    self.given.set(given + 1);
+                    self.last_ready.set(true);
+                    return Some(answer.clone());
+                }
+                inner.asked = Some(act);
+                drop(inner);
+                self.over.set(true);
+                resume_unwind(Box::new(Frontier));
+            }
+        }
+    }
+
+    /// A step ends, if the rank is in a position to forget: with nothing under way but its program.
+    pub(crate) fn end_step(&self, result: u128) {
+        let inner = self.inner.borrow();
+        let may = self.alone.get() && inner.detached.is_empty() && !inner.slots.contains(&true);
+        drop(inner);
+        if may {
+            self.tell(Act::Step(result));
+        }
+    }
+
+    /// [`crate::Probe::stored`].
+    pub(crate) fn stored(&self) -> u128 {
+        let mut mix = Mix::new();
+        for ((cell, mask), bits) in &self.inner.borrow().stored {
+            mix.add(u64::from(*cell));
+            mix.add(*mask);
+            mix.add(*bits);
+        }
+        mix.end()
+    }
+
+    pub(crate) fn tell(&self, act: Act) {
+        if self.is_over() {
+            return;
+        }
+        self.went_on();
+        match &self.world {
+            World::Live(live) => live.borrow_mut().told(self.rank, &act),
+            World::Script(script) => {
+                let mut inner = self.inner.borrow_mut();
+                act.hash(inner.trail.get_or_insert_with(Mix::new));
+                if self.given.get() == script.len() {
+                    inner.told.push(act);
+                }
+                if inner.told.len() > ENDLESS {
+                    inner.asked = Some(Act::Endless);
+                    drop(inner);
+                    self.over.set(true);
+                    resume_unwind(Box::new(Frontier));
+                }
+            }
+        }
+    }
+
+    /// The program heard what it waited for, or did something.
+    pub(crate) fn went_on(&self) {
+        self.unready.set(false);
+        self.moved.set(true);
+    }
+
+    /// The last answer was not what the program waits for.
+    pub(crate) fn not_ready(&self) {
+        self.unready.set(true);
+        self.last_ready.set(false);
+    }
+
+    pub(crate) fn end(&self) {
+        self.over.set(true);
+    }
+
+    /// All answers were given.
+    pub(crate) fn caught_up(&self) -> bool {
+        match &self.world {
+            World::Script(script) => self.given.get() == script.len(),
+            World::Live(_) => true,
+        }
+    }
+
+    pub(crate) fn asked(&self) -> Option<Act> {
+        self.inner.borrow_mut().asked.take()
+    }
+
+    pub(crate) fn what_was_told(&self) -> Vec<Act> {
+        std::mem::take(&mut self.inner.borrow_mut().told)
+    }
+
+    pub(crate) fn trail(&self) -> u128 {
+        self.inner.borrow().trail.unwrap_or_else(Mix::new).end()
+    }
+
+    pub(crate) fn own(&self) -> Own {
+        let inner = self.inner.borrow();
+        let mut slots = inner.slots.clone();
+        while slots.last() == Some(&false) {
+            slots.pop();
+        }
+        Own { slots, local_regions: inner.local_regions, symmetric_regions: inner.symmetric_regions }
+    }
+
+    pub(crate) fn take_slot(&self) -> Slot {
+        let slots = &mut self.inner.borrow_mut().slots;
+        let free = slots.iter().position(|taken| !taken).unwrap_or_else(|| {
+            slots.push(false);
+            slots.len() - 1
+        });
+        slots[free] = true;
+        Slot::try_from(free).expect("fewer than 255 handles at a time")
+    }
+
+    pub(crate) fn free_slot(&self, slot: Slot) {
+        self.inner.borrow_mut().slots[slot as usize] = false;
+    }
+
+    pub(crate) fn next_local_region(&self) -> u32 {
+        let next = &mut self.inner.borrow_mut().local_regions;
+        *next += 1;
+        *next - 1
+    }
+
+    pub(crate) fn next_symmetric_region(&self) -> u32 {
+        let next = &mut self.inner.borrow_mut().symmetric_regions;
+        *next += 1;
+        *next - 1
+    }
+
+    /// Providers may poll at once what is detached, or later.
+    pub(crate) fn detach(&self, rest: impl Future<Output = ()> + 'static) {
+        if self.is_over() {
+            return;
+        }
+        let mut rest: Task = Box::pin(async move {
+            rest.await;
+            Ok(())
+        });
+        let at_once = self.ask(Act::Detach) == Some(Answer::Task(1));
+        self.went_on();
+        if at_once && rest.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            return;
+        }
+        self.inner.borrow_mut().detached.push(rest);
+    }
+
+    pub(crate) fn detached(&self) -> Vec<Task> {
+        std::mem::take(&mut self.inner.borrow_mut().detached)
+    }
+}

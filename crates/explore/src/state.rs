@@ -1,0 +1,250 @@
+//! One moment of a job: memory, what is on its way, and where each rank is.
+
+use crate::{
+    act::{NO_SLOT, Op, Rmw, Slot, Told},
+    automaton::LocalId,
+    cell::Part,
+    mix::Mix,
+};
+use rdma_fabric::Rank;
+
+/// A part of a posted operation, at most one cell of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Item {
+    pub(crate) kind: Kind,
+    pub(crate) by: Rank,
+    /// Of a flush of all: [`ALL`].
+    pub(crate) target: Rank,
+    /// Whose handle is waiting for it, or [`NO_SLOT`].
+    pub(crate) slot: Slot,
+    pub(crate) phase: Phase,
+    /// Whether a notice, the next of this poster, comes after it.
+    pub(crate) tied: bool,
+    pub(crate) at: Part,
+    /// Own memory that is read or written.
+    pub(crate) own: Part,
+    pub(crate) rmw: Rmw,
+    /// What is put, or was got.
+    pub(crate) bits: u64,
+}
+
+pub(crate) const ALL: Rank = Rank::new(u32::MAX);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Atomic,
+    Get,
+    /// A get into registered memory.
+    GetInto,
+    /// … that has been read at its target and not been written yet.
+    Landing,
+    /// Bytes that have not arrived.
+    Put,
+    /// Bytes that have not been read from the poster's own memory.
+    PutFrom,
+    /// `bits`: data; `rmw`: region and end.
+    Notice,
+    Flush,
+    /// What is left of something whose poster has not been told yet.
+    Over,
+}
+
+/// How far a part of an operation is, as its poster sees it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Phase {
+    Posted,
+    /// It has happened.
+    Happened,
+    /// The poster's handle knows.
+    Complete,
+}
+
+impl Item {
+    /// A put that has not arrived, in whatever way.
+    pub(crate) fn is_put(&self) -> bool {
+        matches!(self.kind, Kind::Put | Kind::PutFrom)
+    }
+
+    #[inline]
+    fn mix(&self, mix: &mut Mix) {
+        mix.add(
+            self.kind as u64
+                | (self.phase as u64) << 8
+                | u64::from(self.tied) << 12
+                | u64::from(self.slot) << 16
+                | u64::from(self.rmw.code) << 24
+                | u64::from(self.target.number()) << 32,
+        );
+        mix.add(u64::from(self.at.cell) | u64::from(self.own.cell) << 32);
+        mix.add(self.at.mask);
+        mix.add(self.bits);
+        match self.kind {
+            Kind::Atomic | Kind::Notice => {
+                mix.add(self.rmw.a);
+                mix.add(self.rmw.b);
+            }
+            Kind::GetInto | Kind::Landing | Kind::PutFrom => mix.add(self.own.mask),
+            Kind::Get | Kind::Put | Kind::Flush | Kind::Over => {}
+        }
+    }
+
+    /// It has happened and left `bits`; only its poster is to know.
+    pub(crate) fn happened(&mut self, bits: u64) {
+        let blank = Part::default();
+        *self = Item {
+            kind: Kind::Over,
+            phase: Phase::Happened,
+            at: blank,
+            own: blank,
+            rmw: Rmw::default(),
+            bits,
+            ..*self
+        };
+    }
+
+    pub(crate) fn told(&self) -> Told {
+        Told { from: self.by.number(), data: self.bits, region: self.rmw.a, end: self.rmw.b }
+    }
+}
+
+/// Where a rank is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct At {
+    pub(crate) local: LocalId,
+    /// Its clock, in picoseconds.
+    pub(crate) clock: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    cells: Vec<u64>,
+    /// Each rank's in posting order.
+    pub(crate) items: Vec<Item>,
+    pub(crate) ranks: Vec<At>,
+    /// Notices that were not taken, by target, in order of arrival.
+    pub(crate) notices: Vec<(Rank, Told)>,
+}
+
+impl Clone for State {
+    fn clone(&self) -> Self {
+        let mut new = State::default();
+        new.clone_from(self);
+        new
+    }
+    /// Keeps its allocations.
+    fn clone_from(&mut self, from: &Self) {
+        self.cells.clone_from(&from.cells);
+        self.items.clone_from(&from.items);
+        self.ranks.clone_from(&from.ranks);
+        self.notices.clone_from(&from.notices);
+    }
+}
+
+impl State {
+    pub(crate) fn read(&self, part: Part) -> u64 {
+        self.cells.get(part.cell as usize).copied().unwrap_or(0) & part.mask
+    }
+
+    pub(crate) fn cell(&self, cell: u32) -> u64 {
+        self.cells.get(cell as usize).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn cells(&self) -> &[u64] {
+        &self.cells
+    }
+
+    pub(crate) fn write(&mut self, part: Part, bits: u64) {
+        let cell = part.cell as usize;
+        if cell >= self.cells.len() {
+            self.cells.resize(cell + 1, 0);
+        }
+        let word = &mut self.cells[cell];
+        *word = *word & !part.mask | bits & part.mask;
+    }
+
+    /// Do `rmw`, and yield the word before.
+    pub(crate) fn change(&mut self, part: Part, rmw: Rmw) -> u64 {
+        let old = part.get(self.read(part));
+        let new = rmw.apply(old);
+        if new != old {
+            self.write(part, part.place(new));
+        }
+        old
+    }
+
+    pub(crate) fn post(&mut self, by: Rank, op: &Op) {
+        let item = |kind, slot, target| Item {
+            kind,
+            by,
+            target,
+            slot,
+            phase: Phase::Posted,
+            tied: false,
+            at: Part::default(),
+            own: Part::default(),
+            rmw: Rmw::default(),
+            bits: 0,
+        };
+        match op {
+            Op::Atomic { slot, target, at, rmw } => {
+                self.items.push(Item { at: *at, rmw: *rmw, ..item(Kind::Atomic, *slot, *target) });
+            }
+            Op::Get { slot, target, pieces } => {
+                self.items.extend(pieces.iter().map(|(at, own)| match own {
+                    None => Item { at: *at, ..item(Kind::Get, *slot, *target) },
+                    Some(own) => Item { at: *at, own: *own, ..item(Kind::GetInto, *slot, *target) },
+                }));
+            }
+            Op::Put { target, pieces, notice } => {
+                let put = Item { tied: notice.is_some(), ..item(Kind::Put, NO_SLOT, *target) };
+                self.items.extend(pieces.iter().map(|(at, bits)| Item { at: *at, bits: *bits, ..put }));
+                self.post_notice(item(Kind::Notice, NO_SLOT, *target), *notice);
+            }
+            Op::PutFrom { slot, target, pieces, notice } => {
+                let put = Item { tied: notice.is_some(), ..item(Kind::PutFrom, *slot, *target) };
+                self.items.extend(pieces.iter().map(|(at, own)| Item { at: *at, own: *own, ..put }));
+                self.post_notice(item(Kind::Notice, NO_SLOT, *target), *notice);
+            }
+            Op::Flush { slot, target } => self.items.push(item(Kind::Flush, *slot, target.unwrap_or(ALL))),
+        }
+    }
+
+    fn post_notice(&mut self, item: Item, notice: Option<Told>) {
+        if let Some(told) = notice {
+            let rmw = Rmw { code: 0, a: told.region, b: told.end };
+            self.items.push(Item { bits: told.data, rmw, ..item });
+        }
+    }
+
+    /// Whether no put that `by` posted to `target` before the item at `before` is still on its way.
+    pub(crate) fn flushed(&self, by: Rank, target: Rank, before: usize) -> bool {
+        !self.items[..before]
+            .iter()
+            .any(|item| item.by == by && item.is_put() && (target == ALL || item.target == target))
+    }
+
+    /// Hash of everything. What different ranks posted is not ordered.
+    pub(crate) fn hash(&self) -> u128 {
+        let mut mix = Mix::new();
+        let used = self.cells.iter().rposition(|bits| *bits != 0).map_or(0, |last| last + 1);
+        mix.add(used as u64 | (self.notices.len() as u64) << 32);
+        for bits in &self.cells[..used] {
+            mix.add(*bits);
+        }
+        for (rank, at) in self.ranks.iter().enumerate() {
+            let mut items = 0;
+            for item in self.items.iter().filter(|item| item.by.index() == rank) {
+                item.mix(&mut mix);
+                items += 1;
+            }
+            mix.add(u64::from(at.local) | items << 32);
+            mix.add(at.clock);
+        }
+        for (target, told) in &self.notices {
+            for part in [u64::from(target.number()) << 32 | u64::from(told.from), told.data, told.region, told.end] {
+                mix.add(part);
+            }
+        }
+        mix.end()
+    }
+}

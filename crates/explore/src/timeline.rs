@@ -1,0 +1,135 @@
+//! A run told line by line: who did what, and what arrived when.
+
+use crate::{
+    act::{Act, Answer, Op},
+    cell::{Cells, Home, Part},
+    state::{Kind, State},
+};
+use rdma_fabric::{Rank, RemoteAddr};
+
+/// Lines so far.
+#[derive(Debug, Default)]
+pub(crate) struct Timeline {
+    lines: Vec<(Rank, String)>,
+}
+
+/// Where a word is, as people say it.
+pub(crate) fn place(cells: &Cells, part: Part) -> String {
+    match cells.home(part.cell) {
+        Home::Fact(number) => format!("fact {number}"),
+        Home::Memory(RemoteAddr { rank, region, offset }) => {
+            let offset = offset + u64::from(part.mask.trailing_zeros() / 8);
+            match cells.names.get(&(region.index, offset)) {
+                Some(name) => format!("{rank}'s {name}"),
+                None => format!("{rank}'s region {}+{offset}", region.index),
+            }
+        }
+    }
+}
+
+impl Timeline {
+    fn line(&mut self, rank: Rank, text: String) {
+        self.lines.push((rank, text));
+    }
+
+    pub(crate) fn into_lines(self) -> Vec<String> {
+        self.lines.into_iter().map(|(rank, text)| format!("{rank}  {text}")).collect()
+    }
+
+    pub(crate) fn tick(&mut self, rank: Rank, deadline: u64) {
+        self.line(rank, format!("its clock comes to {deadline} ps"));
+    }
+
+    pub(crate) fn done(&mut self, rank: Rank) {
+        self.line(rank, "ends".to_owned());
+    }
+
+    /// The item at `place` of `state` is about to happen.
+    pub(crate) fn happens(&mut self, cells: &Cells, state: &State, place_of: usize) {
+        let item = &state.items[place_of];
+        let there = || place(cells, item.at);
+        let text = match item.kind {
+            Kind::Atomic => {
+                let old = item.at.get(state.read(item.at));
+                format!("← {} at {}: {old:#x} becomes {:#x}", item.rmw, there(), item.rmw.apply(old))
+            }
+            Kind::Get | Kind::GetInto => {
+                format!("← get of {} reads {:#x}", there(), item.at.get(state.read(item.at)))
+            }
+            Kind::Landing => format!("← what was got arrives in {}", place(cells, item.own)),
+            Kind::PutFrom => format!("← the put's bytes are taken from {}", place(cells, item.own)),
+            Kind::Put => {
+                let (old, new) = (item.at.get(state.read(item.at)), item.at.get(item.bits));
+                format!("← put arrives at {}: {old:#x} becomes {new:#x}", there())
+            }
+            Kind::Notice => format!("← notice {:#x} arrives at {}", item.bits, item.target),
+            Kind::Flush => "flush is complete".to_owned(),
+            Kind::Over => format!("handle {} knows", item.slot),
+        };
+        self.line(item.by, text);
+    }
+
+    pub(crate) fn tells(&mut self, cells: &Cells, rank: Rank, act: &Act) {
+        let at = |part: &Part| place(cells, *part);
+        let text = match act {
+            Act::Post(Op::Atomic { at: part, rmw, .. }) => format!("posts {rmw} at {}", at(part)),
+            Act::Post(Op::Get { pieces, .. }) => {
+                format!(
+                    "posts get of {}{}",
+                    pieces.first().map_or(String::new(), |(part, _)| at(part)),
+                    more(pieces.len())
+                )
+            }
+            Act::Post(Op::Put { pieces, notice, .. }) => {
+                let what = pieces
+                    .first()
+                    .map_or("no byte".to_owned(), |(part, bits)| format!("{:#x} to {}", part.get(*bits), at(part)));
+                let notice = notice.map_or(String::new(), |told| format!(", with notice {:#x}", told.data));
+                format!("posts put of {what}{}{notice}", more(pieces.len()))
+            }
+            Act::Post(Op::PutFrom { pieces, notice, .. }) => {
+                let what = pieces.first().map_or(String::new(), |(to, from)| format!("{} to {}", at(from), at(to)));
+                let notice = notice.map_or(String::new(), |told| format!(", with notice {:#x}", told.data));
+                format!("posts put of {what}{}{notice}", more(pieces.len()))
+            }
+            Act::Post(Op::Flush { target: Some(target), .. }) => format!("flushes {target}"),
+            Act::Post(Op::Flush { target: None, .. }) => "flushes all".to_owned(),
+            Act::Forget(slot) => format!("drops handle {slot}"),
+            Act::Note(text) => format!("-- {text}"),
+            _ => return,
+        };
+        self.line(rank, text);
+    }
+
+    pub(crate) fn acts(&mut self, cells: &Cells, rank: Rank, act: &Act, answer: &Answer, moves: bool) {
+        let at = |part: &Part| place(cells, *part);
+        let value = |part: &Part| if let Answer::Value(bits) = answer { part.get(*bits) } else { 0 };
+        let text = match act {
+            Act::Load(part) => format!("loads {:#x} from {}", value(part), at(part)),
+            Act::Store(part, bits) => format!("stores {:#x} in {}", part.get(*bits), at(part)),
+            Act::Fact(part, rmw) if rmw.code == 3 => format!("   {} is {}", at(part), value(part)),
+            Act::Fact(part, rmw) => {
+                format!("   {} goes from {} to {}", at(part), value(part) as i64, rmw.apply(value(part)) as i64)
+            }
+            Act::Watch(part) if moves => format!("wakes: {} is {:#x}", at(part), value(part)),
+            Act::Watch(part) => format!("looks at {}: {:#x}", at(part), value(part)),
+            Act::Await(_) if moves => match answer {
+                Answer::Value(value) => format!("goes on with {value:#x}"),
+                _ => "goes on".to_owned(),
+            },
+            Act::Test(_) => format!("tests a handle: {}", *answer == Answer::Value(1)),
+            Act::TryNotice | Act::NextNotice => match answer {
+                Answer::Notice(told) => format!("takes notice {:#x} of rank {}", told.data, told.from),
+                _ => "finds no notice".to_owned(),
+            },
+            Act::Sleep(_) if moves => "its deadline has come".to_owned(),
+            Act::Yield => "yields".to_owned(),
+            _ => return,
+        };
+        self.line(rank, text);
+    }
+}
+
+fn more(pieces: usize) -> String {
+    if pieces > 1 { format!(" and {} more words", pieces - 1) } else { String::new() }
+}

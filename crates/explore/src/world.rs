@@ -1,0 +1,315 @@
+//! What may happen next in a job, and doing it.
+//!
+//! A *move* is one of these: an operation's effect at its target (of each cell apart), the arrival of a notice, a handle's coming to
+//! know, a clock's coming to a deadline, or a rank's going on. A rank goes on through what concerns nobody else and stops before the
+//! next act that others could tell from one done later: that is where another order could matter.
+
+use crate::{
+    act::{Act, Answer},
+    automaton::{Automaton, LocalId},
+    state::{At, State},
+    timeline::Timeline,
+};
+use rdma_fabric::{PutOrder, Rank};
+use std::rc::Rc;
+
+/// So many acts of one rank in one move: it will never wait.
+const SPINNING: u32 = 20_000;
+
+/// Something that may happen.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Move {
+    /// A rank's CPU goes on.
+    Go(u8),
+    /// The same, with one of its tasks.
+    GoWith(u8, u8),
+    /// The n-th part of operations that a rank has on their way.
+    Happen(u8, u8),
+    /// A rank's clock comes to its next deadline.
+    Tick(u8),
+}
+
+/// Why a move was not done to its end.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// Something is wrong.
+    Failure(String),
+    /// A rank's step is longer than the explorer is patient.
+    Endless,
+    /// A cell was taken for private that is not: explore again.
+    Again,
+}
+
+pub(crate) struct World<'a> {
+    pub(crate) automaton: Automaton<'a>,
+    pub(crate) order: PutOrder,
+    /// Whether what nobody else notices happens at once. Without that there are more states and the same outcomes.
+    pub(crate) reduced: bool,
+    /// Told of what happens, if anybody wants to know.
+    pub(crate) timeline: Option<Timeline>,
+}
+
+/// What a rank that rests could do.
+struct Outlook {
+    goes_on: bool,
+    /// The next deadline it waits for.
+    deadline: Option<u64>,
+}
+
+impl World<'_> {
+    /// The first state: every rank has come to its first act that others could notice.
+    pub(crate) fn start(&mut self) -> Result<State, Halt> {
+        let mut state = State::default();
+        for rank in 0..self.automaton.job.ranks as u32 {
+            let local = self.automaton.start(Rank::new(rank));
+            state.ranks.push(At { local, clock: 0 });
+        }
+        for rank in (0..self.automaton.job.ranks as u32).map(Rank::new) {
+            let told = self.automaton.local(state.ranks[rank.index()].local).told().clone();
+            self.tell(&mut state, rank, &told);
+            self.proceed(&mut state, rank, None, true)?;
+        }
+        Ok(state)
+    }
+
+    /// What may happen in `state`, in a fixed order.
+    pub(crate) fn moves(&mut self, state: &State, into: &mut Vec<Move>) -> Result<(), Halt> {
+        into.clear();
+        for r in 0..state.ranks.len() as u8 {
+            let local = self.automaton.local(state.ranks[r as usize].local);
+            if let Some(tasks) = local.choices() {
+                let mut deadline = false;
+                for task in (0..64).filter(|task| tasks >> task & 1 == 1) {
+                    let outlook = self.outlook(state, r, Some(task))?;
+                    deadline |= outlook.deadline.is_some();
+                    if outlook.goes_on {
+                        into.push(Move::GoWith(r, task));
+                    }
+                }
+                if deadline {
+                    into.push(Move::Tick(r));
+                }
+            } else {
+                let outlook = self.outlook(state, r, None)?;
+                if outlook.goes_on {
+                    into.push(Move::Go(r));
+                }
+                if outlook.deadline.is_some() {
+                    into.push(Move::Tick(r));
+                }
+            }
+            let mut number = 0;
+            for place in 0..state.items.len() {
+                if state.items[place].by.index() == r as usize {
+                    if state.may_happen(place, self.order) {
+                        into.push(Move::Happen(r, number));
+                    }
+                    number += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Do `which`, which is one of [`World::moves`].
+    pub(crate) fn act(&mut self, state: &mut State, which: Move) -> Result<(), Halt> {
+        match which {
+            Move::Go(rank) => self.proceed(state, Rank::new(rank.into()), None, false).map(drop),
+            Move::GoWith(rank, task) => self.proceed(state, Rank::new(rank.into()), Some(task), false).map(drop),
+            Move::Tick(rank) => {
+                if let Some(deadline) = self.next_deadline(state, rank)? {
+                    state.ranks[rank as usize].clock = deadline;
+                    if let Some(timeline) = &mut self.timeline {
+                        timeline.tick(Rank::new(rank.into()), deadline);
+                    }
+                }
+                Ok(())
+            }
+            Move::Happen(rank, number) => {
+                let rank = Rank::new(rank.into());
+                let mut mine = (0..state.items.len()).filter(|place| state.items[*place].by == rank);
+                let Some(place) = mine.nth(number as usize) else {
+                    return Err(Halt::Failure(format!(
+                        "the schedule names operation {number} of {rank}: there is none"
+                    )));
+                };
+                if let Some(timeline) = &mut self.timeline {
+                    timeline.happens(&self.automaton.job.cells.borrow(), state, place);
+                }
+                state.happen(place);
+                // Who waits for nothing else goes on at once: what it does up to its next act that others notice, nobody notices.
+                let local = state.ranks[rank.index()].local;
+                if let Act::Await(slot) = self.automaton.local(local).act
+                    && self.is_sole(local)
+                    && state.result(rank, slot, true) != Answer::Pending
+                {
+                    self.proceed(state, rank, None, true)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn next_deadline(&mut self, state: &State, rank: u8) -> Result<Option<u64>, Halt> {
+        let local = self.automaton.local(state.ranks[rank as usize].local);
+        let Some(tasks) = local.choices() else { return Ok(self.outlook(state, rank, None)?.deadline) };
+        let mut next = None::<u64>;
+        for task in (0..64).filter(|task| tasks >> task & 1 == 1) {
+            if let Some(deadline) = self.outlook(state, rank, Some(task))?.deadline {
+                next = Some(next.map_or(deadline, |next| next.min(deadline)));
+            }
+        }
+        Ok(next)
+    }
+
+    /// Ask everything that the rank waits for, and change nothing.
+    fn outlook(&mut self, state: &State, rank: u8, mut task: Option<u8>) -> Result<Outlook, Halt> {
+        let mut outlook = Outlook { goes_on: false, deadline: None };
+        let mut local = state.ranks[rank as usize].local;
+        let me = Rank::new(rank.into());
+        loop {
+            let answer = match &self.automaton.local(local).act {
+                Act::Done => return Ok(outlook),
+                Act::Choose | Act::Detach => match task.take() {
+                    Some(task) => Answer::Task(task),
+                    None => return Ok(outlook),
+                },
+                Act::Watch(part) => Answer::Value(state.read(*part)),
+                Act::Await(slot) => {
+                    let slot = *slot;
+                    let sole = self.is_sole(local);
+                    state.result(me, slot, sole)
+                }
+                Act::NextNotice => state.notice_for(me),
+                Act::Sleep(until) => {
+                    if state.ranks[rank as usize].clock >= *until {
+                        Answer::Done
+                    } else {
+                        outlook.deadline = Some(outlook.deadline.map_or(*until, |next| next.min(*until)));
+                        Answer::Pending
+                    }
+                }
+                _ => {
+                    outlook.goes_on = true;
+                    return Ok(outlook);
+                }
+            };
+            let edge = self.automaton.edge(local, &answer);
+            let (moves, to) = (edge.moves(), edge.to);
+            self.check()?;
+            match to {
+                _ if moves => {
+                    outlook.goes_on = true;
+                    return Ok(outlook);
+                }
+                None => return Ok(outlook),
+                Some(next) => local = next,
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), Halt> {
+        if self.automaton.job.cells.borrow().grown { Err(Halt::Again) } else { Ok(()) }
+    }
+
+    /// Let a rank go on, through one act that others could notice, or none if it has `moved` already, and then through all that they
+    /// could not.
+    fn proceed(&mut self, state: &mut State, rank: Rank, mut task: Option<u8>, mut moved: bool) -> Result<(), Halt> {
+        let mut local = state.ranks[rank.index()].local;
+        let mut acts = 0;
+        loop {
+            acts += 1;
+            let at_once = self.is_sole(local);
+            let here = self.automaton.local(local);
+            let alone = here.is_alone();
+            let answer = match &here.act {
+                Act::Done => break,
+                Act::Failed(what) => return Err(Halt::Failure(format!("{rank}: {what}"))),
+                Act::Endless => return Err(Halt::Endless),
+                _ if acts > SPINNING => return Err(Halt::Endless),
+                Act::Choose | Act::Detach if moved => break,
+                Act::Choose | Act::Detach => match task.take() {
+                    Some(task) => Answer::Task(task),
+                    None => return Ok(()),
+                },
+                act if moved && self.is_noticed(act) => break,
+                act => state.ask(rank, act, at_once),
+            };
+            if moved && alone && answer == Answer::Pending {
+                break;
+            }
+            let edge = self.automaton.edge(local, &answer);
+            let (moves, told, to) = (edge.moves(), edge.told.clone(), edge.to);
+            self.check()?;
+            if moved && alone && !moves {
+                break;
+            }
+            let act = &self.automaton.local(local).act;
+            if let Some(timeline) = &mut self.timeline {
+                timeline.acts(&self.automaton.job.cells.borrow(), rank, act, &answer, moves);
+            }
+            state.answered(rank, act, &answer);
+            self.tell(state, rank, &told);
+            moved |= moves;
+            match to {
+                Some(next) => local = next,
+                // It waits as before.
+                None => return Ok(()),
+            }
+        }
+        self.rest(state, rank, local);
+        Ok(())
+    }
+
+    fn rest(&mut self, state: &mut State, rank: Rank, local: LocalId) {
+        state.ranks[rank.index()].local = local;
+        if let Some(timeline) = &mut self.timeline
+            && self.automaton.local(local).act == Act::Done
+        {
+            timeline.done(rank);
+        }
+    }
+
+    fn is_sole(&mut self, local: LocalId) -> bool {
+        self.reduced && self.automaton.is_sole(local)
+    }
+
+    /// Whether doing `act` now or later could make a difference to anybody else.
+    fn is_noticed(&self, act: &Act) -> bool {
+        match act {
+            Act::Load(part) | Act::Watch(part) | Act::Store(part, _) => {
+                !self.reduced || self.automaton.job.cells.borrow().is_shared(part.cell)
+            }
+            // Invariants speak of facts, whoever changes them.
+            Act::Fact(..) | Act::TryNotice | Act::NextNotice | Act::Test(_) | Act::Yield => true,
+            _ => !self.reduced,
+        }
+    }
+
+    fn tell(&mut self, state: &mut State, rank: Rank, told: &Rc<[Act]>) {
+        for act in told.iter() {
+            if let Some(timeline) = &mut self.timeline {
+                timeline.tells(&self.automaton.job.cells.borrow(), rank, act);
+            }
+            state.tell(rank, act);
+        }
+    }
+
+    /// What a rank waits for, in words.
+    pub(crate) fn waits_for(&mut self, state: &State, rank: Rank) -> Option<String> {
+        let local = self.automaton.local(state.ranks[rank.index()].local);
+        let what = match &local.act {
+            Act::Done => return None,
+            Act::Watch(part) => {
+                let cells = self.automaton.job.cells.borrow();
+                let value = part.get(state.read(*part));
+                format!("{} to be something else than {value:#x}", crate::timeline::place(&cells, *part))
+            }
+            Act::NextNotice => "a notice".to_owned(),
+            Act::Await(_) => "an operation".to_owned(),
+            Act::Choose => "several things at once".to_owned(),
+            other => format!("{other:?}"),
+        };
+        Some(format!("{rank} waits for {what}"))
+    }
+}

@@ -1,0 +1,147 @@
+//! The lock under exploration: what ranks do, and what must hold.
+
+use super::mutant::{Mutant, Rp, Step, assert_idle};
+use explore::{ExploreFabric, Explorer, Probe};
+use rdma_fabric::{Fabric, ProgramResult, Rank, Region, Time};
+use rma_lock::{LockError, RpLock};
+
+/// What a rank does, any number of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Read,
+    Write,
+    TryRead,
+    TryWrite,
+    /// With a deadline, which comes at any moment.
+    ReadBefore,
+    WriteBefore,
+    /// Drops the acquisition at any moment.
+    ReadDropped,
+    WriteDropped,
+    /// Drops the release at any moment.
+    ReadReleaseDropped,
+    WriteReleaseDropped,
+}
+use Role::*;
+
+const HOME: Rank = Rank::new(0);
+const DEADLINE: Time = Time::from_picos(1);
+
+/// Facts: who is inside, and how often something was written.
+const WRITERS: u32 = 0;
+const READERS: u32 = 1;
+const WRITES: u32 = 2;
+
+impl Role {
+    fn writes(self) -> bool {
+        matches!(self, Write | TryWrite | WriteBefore | WriteDropped | WriteReleaseDropped)
+    }
+}
+
+/// A deadline that came is no error here.
+pub(crate) fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
+    match outcome {
+        Err(LockError::TimedOut) => Ok(None),
+        outcome => outcome.map(Some),
+    }
+}
+
+/// One rank's part, `n` times: take the lock, look at the data or change it, let go.
+///
+/// A step ends when the lock is held and when it has been let go. What a rank remembers then is what the guard and the lock show of
+/// themselves, and which of its queue nodes are worn: that follows from what it stored in its own words and from the rounds in which it
+/// gave up.
+pub(crate) async fn rounds<F: Fabric>(fabric: F, probe: Probe, role: Role, n: usize) -> ProgramResult<()> {
+    let lock = RpLock::symmetric(&fabric, HOME).await?;
+    let shared = fabric.alloc_symmetric(8).await?;
+    // With the last rank: the data need not be where the lock is.
+    let word = fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 0))?;
+    // In which rounds the lock was not got: somebody may still have to act on a node that was left behind.
+    let mut without = 0u64;
+    for round in 0..n {
+        without |= 1 << round;
+        if role.writes() {
+            let guard = match role {
+                Write | WriteReleaseDropped => Some(lock.write().await?),
+                TryWrite => lock.try_write().await?,
+                WriteDropped => fabric.before(DEADLINE, lock.write()).await.transpose()?,
+                _ => in_time(lock.write_before(DEADLINE).await)?,
+            };
+            if let Some(guard) = guard {
+                without &= !(1 << round);
+                probe.step((round, without, format!("{guard:?}"), probe.stored()));
+                probe.add(WRITERS, 1);
+                let before = fabric.get_word(&word).await?;
+                assert_eq!(before, probe.add(WRITES, 1), "visibility: a writer missed a released write");
+                fabric.put_word(&word, before + 1).await?;
+                probe.subtract(WRITERS, 1);
+                match role {
+                    WriteReleaseDropped => drop(fabric.before(DEADLINE, guard.release()).await.transpose()?),
+                    _ => guard.release().await?,
+                }
+            }
+        } else {
+            let guard = match role {
+                Read | ReadReleaseDropped => Some(lock.read().await?),
+                TryRead => lock.try_read().await?,
+                ReadDropped => fabric.before(DEADLINE, lock.read()).await.transpose()?,
+                _ => in_time(lock.read_before(DEADLINE).await)?,
+            };
+            if let Some(guard) = guard {
+                without &= !(1 << round);
+                probe.step((round, without, format!("{guard:?}"), probe.stored()));
+                probe.add(READERS, 1);
+                let seen = fabric.get_word(&word).await?;
+                assert_eq!(seen, probe.get(WRITES), "visibility: a reader missed a write");
+                probe.subtract(READERS, 1);
+                match role {
+                    ReadReleaseDropped => drop(fabric.before(DEADLINE, guard.release()).await.transpose()?),
+                    _ => guard.release().await?,
+                }
+            }
+        }
+        probe.step((round, without, format!("{lock:?}"), probe.stored()));
+    }
+    Ok(())
+}
+
+/// [`rounds`] for each rank, with one step of the lock done wrong, or none.
+pub(crate) fn job(roles: &[Role], n: usize, step: Step) -> impl Fn(ExploreFabric) -> Run + use<> {
+    let roles = roles.to_vec();
+    move |fabric| {
+        let (probe, role) = (fabric.probe(), roles[fabric.rank().index()]);
+        if step == Step::Right {
+            Box::pin(rounds(fabric, probe, role, n))
+        } else {
+            Box::pin(rounds(Mutant::new(fabric, Rp::new(step)), probe, role, n))
+        }
+    }
+}
+
+type Run = std::pin::Pin<Box<dyn Future<Output = ProgramResult<()>>>>;
+
+/// What must hold of such a job.
+pub(crate) fn explorer(roles: &[Role]) -> Explorer<'static> {
+    let readers = roles.iter().filter(|role| !role.writes()).count() as u64;
+    let names =
+        [(0, "count"), (8, "readers"), (16, "tail"), (24, "head"), (64, "published"), (80, "wake"), (88, "next")];
+    let explorer = names.iter().fold(Explorer::new(roles.len()), |explorer, (at, name)| explorer.name(0, *at, name));
+    explorer
+        .name(1, 0, "data")
+        .always("mutual exclusion", |view| {
+            view.fact(WRITERS) == 0 || view.fact(WRITERS) == 1 && view.fact(READERS) == 0
+        })
+        .possible("all readers inside together", move |view| view.fact(READERS) == readers)
+        .possible("somebody wrote", {
+            let writers = readers < roles.len() as u64;
+            move |view| !writers || view.fact(WRITES) > 0
+        })
+        .at_end("idle", |view| {
+            assert_idle(
+                view.words()
+                    .filter(|(addr, _)| addr.region.index == 0)
+                    .map(|(addr, value)| (addr.rank.index(), addr.offset as usize / 8, value)),
+            );
+            true
+        })
+}

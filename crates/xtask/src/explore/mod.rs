@@ -1,0 +1,125 @@
+//! `cargo xtask explore`: the lock under every delivery order, right and with each of its steps done wrong.
+//!
+//! Programs, bounds and mutations are those of the lock's own tests. `docs/verification.md` says what is proven.
+
+#[path = "../../../rma-lock/tests/delivery/cases.rs"]
+mod cases;
+#[path = "../../../rma-lock/tests/mutant/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "shared with tests that need more of it")]
+mod mutant;
+#[path = "../../../rma-lock/tests/delivery/program.rs"]
+mod program;
+mod progress;
+mod row;
+mod table;
+
+use cases::{CASES, Case, MUTATIONS, Mutation};
+use clap::Args;
+use mutant::Step;
+use progress::Progress;
+use row::Row;
+use std::{
+    error::Error,
+    fs,
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+    time::Instant,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Only what takes less than some seconds; that is what `cargo test` explores as well.
+    #[arg(long)]
+    quick: bool,
+    /// Stop a case at so many states; each takes 16 to 40 bytes.
+    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
+    states: u64,
+    /// Only cases and mutations with one of these in their names.
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    only: Vec<String>,
+    /// Show the timelines of counter-examples.
+    #[arg(long)]
+    timelines: bool,
+    /// Write the result as JSON; `-` is standard output, without the table.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+    /// Rewrite the part of this page between `<!-- begin explorer -->` and `<!-- end explorer -->`.
+    #[arg(long, value_name = "PAGE")]
+    markdown: Option<PathBuf>,
+    /// List what would be explored.
+    #[arg(long)]
+    list: bool,
+}
+
+/// One thing to explore.
+#[derive(Clone, Copy)]
+enum Item {
+    Right(Case),
+    Wrong(Mutation),
+}
+
+impl Item {
+    fn name(&self) -> String {
+        match self {
+            Item::Right(case) => case.name.to_owned(),
+            Item::Wrong(mutation) => {
+                let roles: Vec<_> = mutation.roles.iter().map(|role| format!("{role:?}")).collect();
+                format!("{:?} ({}, x{})", mutation.step, roles.join(" "), mutation.rounds)
+            }
+        }
+    }
+
+    fn explore(&self, states: u64, progress: &Progress) -> Row {
+        let (roles, rounds, step) = match self {
+            Item::Right(case) => (case.roles, case.rounds, Step::Right),
+            Item::Wrong(mutation) => (mutation.roles, mutation.rounds, mutation.step),
+        };
+        let start = Instant::now();
+        let explorer = program::explorer(roles).state_limit(states).watch(|now| progress.look(now));
+        let report = explorer.run(program::job(roles, rounds, step));
+        let at_least = if let Item::Right(case) = self { case.at_least } else { 0 };
+        Row::new(self.name(), step != Step::Right, at_least, &report, start.elapsed())
+    }
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+    let right = CASES.iter().filter(|case| case.quick || !options.quick).map(|case| Item::Right(*case));
+    let wrong = MUTATIONS.iter().map(|mutation| Item::Wrong(*mutation));
+    let wanted = |item: &Item| options.only.is_empty() || options.only.iter().any(|part| item.name().contains(part));
+    let items: Vec<_> = right.chain(wrong).filter(wanted).collect();
+    let mut out = io::stdout().lock();
+    if items.is_empty() {
+        return Err("no case has such a name; --list shows them".into());
+    }
+    if options.list {
+        for item in &items {
+            writeln!(out, "{}", item.name())?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut rows = Vec::new();
+    for item in &items {
+        let progress = Progress::new(&item.name());
+        rows.push(item.explore(options.states, &progress));
+        progress.end();
+    }
+    let to_stdout = options.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if let Some(path) = &options.json {
+        let json = serde_json::to_string_pretty(&rows)?;
+        if to_stdout { writeln!(out, "{json}")? } else { fs::write(path, json)? }
+    }
+    if !to_stdout {
+        write!(out, "{}", table::terminal(&rows))?;
+        if options.timelines {
+            for row in rows.iter().filter(|row| !row.timeline.is_empty()) {
+                writeln!(out, "\n{}: {}", row.name, row.what.as_deref().unwrap_or_default())?;
+                row.timeline.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+            }
+        }
+    }
+    if let Some(path) = &options.markdown {
+        fs::write(path, table::rewritten(&fs::read_to_string(path)?, &rows)?)?;
+    }
+    Ok(if rows.iter().all(|row| row.as_expected) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
