@@ -331,3 +331,9 @@ fn in_bits<W: AtomicWord>(amo: Amo<W>) -> Amo<u64> {
         Amo::Xor(v) => Amo::Xor(v.to_bits()),
     }
 }
+
+impl rdma_fabric::SessionFabric for ExploreFabric {
+    type Queue = rdma_fabric::control_queue::NoQueue<Self>;
+}
+
+impl rdma_fabric::barrier::BarrierFabric for ExploreFabric {}

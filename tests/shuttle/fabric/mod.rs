@@ -422,14 +422,6 @@ impl Fabric for ShuttleFabric {
 
 impl rdma_fabric::SessionFabric for ShuttleFabric {
     type Queue = rdma_fabric::control_queue::NoQueue<Self>;
-
-    fn queue_limits(&self) -> rdma_fabric::control_queue::QueueLimits {
-        rdma_fabric::control_queue::QueueLimits::NONE
-    }
-
-    fn open_queue(&self, _: rdma_fabric::control_queue::QueueSpec) -> Result<Self::Queue> {
-        Err(FabricError::Unsupported { feature: "control queues" })
-    }
 }
 
 impl rdma_fabric::barrier::BarrierFabric for ShuttleFabric {}

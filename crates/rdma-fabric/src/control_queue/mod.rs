@@ -51,21 +51,26 @@ use core::{fmt, future::Future};
 
 /// A fabric with control queues, normal ones and such in session mode.
 ///
-/// Whether there are any is asked at run time: a provider without implements this with [`NoQueue`], limits of no engines,
-/// and [`FabricError::Unsupported`]. So a program may use them where they are and do without elsewhere.
+/// Whether there are any is asked at run time: the provided methods are those of a provider without, whose
+/// [`SessionFabric::Queue`] is [`NoQueue`]. So a program may use them where they are and do without elsewhere.
 pub trait SessionFabric: Fabric {
     /// An open control queue of this rank.
     type Queue: ControlQueue<Fabric = Self>;
 
     /// What queues there are.
-    fn queue_limits(&self) -> QueueLimits;
+    fn queue_limits(&self) -> QueueLimits {
+        QueueLimits::NONE
+    }
 
     /// Open a control queue. Local: peers learn its id by other means.
     ///
     /// # Errors
     /// [`QueueError::InUse`], [`QueueError::NoneFree`], [`QueueError::Limit`] (depths that are no power of two, or above
     /// the limit, count as such), [`FabricError::OutOfMemory`]; [`FabricError::Unsupported`] where there are no queues.
-    fn open_queue(&self, spec: QueueSpec) -> Result<Self::Queue>;
+    fn open_queue(&self, spec: QueueSpec) -> Result<Self::Queue> {
+        let _ = spec;
+        Err(FabricError::Unsupported { feature: "control queues" })
+    }
 }
 
 /// A control queue of this rank. Dropping it closes it: commands that have not started are dropped; whatever addresses it
