@@ -236,4 +236,24 @@ mod tests {
         assert_eq!(jobs.iter().filter(|job| job.ranks == 4096).count(), 4);
         assert_eq!(jobs.iter().filter(|job| job.ranks == 128).count(), 2);
     }
+
+    #[test]
+    fn one_job_leaves_a_timeline_and_runs_the_same() {
+        let small = LockPlan {
+            scaling: vec![4],
+            ranks_per_node: vec![],
+            k_ranks: 0,
+            pairs: 3,
+            ..LockPlan::quick(Shapes::One, 0)
+        };
+        let plain = run(&small, &mut Progress::silent()).expect("a run");
+        assert!(plain.timeline.is_none());
+        for (job, there) in [(1, true), (2, true), (4, true), (5, false)] {
+            let traced = LockPlan { traced: Some(Traced { job, entries: 500 }), ..small.clone() };
+            let runs = run(&traced, &mut Progress::silent()).expect("a run");
+            assert_eq!(runs.timeline.as_ref().map(|timeline| !timeline.is_empty()), there.then_some(true), "job {job}");
+            let hashes = |runs: &LockRuns| runs.jobs().map(|job| job.trace_hash).collect::<Vec<_>>();
+            assert_eq!(hashes(&runs), hashes(&plain), "job {job}");
+        }
+    }
 }

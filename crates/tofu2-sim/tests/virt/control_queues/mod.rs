@@ -5,6 +5,7 @@ mod ending;
 mod model;
 mod opening;
 mod order;
+mod paths;
 mod script;
 mod session_table;
 mod tags;
