@@ -87,8 +87,7 @@ impl Queue {
     fn view(&self) -> Result<View<'_>, QueueError> {
         let closed = QueueError::NotOpen { queue: self.id };
         let open = self.open.as_ref().ok_or(closed)?;
-        let (words, tags) = (open.words.extent.offset, open.tags.taken.extent.offset);
-        View::own(self.endpoint.segment(), self.id, self.geometry, words, tags).ok_or(closed)
+        View::own(self.endpoint.segment(), self.id, self.geometry, &open.words, &open.tags.taken).ok_or(closed)
     }
 
     fn table(&self) -> Result<&TagTable, QueueError> {

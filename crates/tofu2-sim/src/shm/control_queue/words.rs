@@ -15,6 +15,7 @@ use crate::shm::{
     job::Job,
     layout,
     mapping::Mapping,
+    own::Taken,
     regions::{self, Kind, Wrong},
 };
 use core::sync::atomic::{
@@ -159,6 +160,8 @@ pub(super) struct View<'a> {
     pub(super) id: QueueId,
     pub(super) segment: &'a Mapping,
     pub(super) geometry: Geometry,
+    /// Of its words: until it is closed.
+    pub(super) key: RegionKey,
     /// As long as the geometry says.
     words: &'a [AtomicU64],
     /// [`TAG_BYTES`] long.
@@ -203,7 +206,7 @@ impl<'a> View<'a> {
         if words.len() * 8 != geometry.bytes() || tags.len() * 8 != TAG_BYTES {
             return Err(corrupt("its words"));
         }
-        Ok(View { id, segment, geometry, words, tags })
+        Ok(View { id, segment, geometry, key, words, tags })
     }
 
     /// The words that are registered under `key`, which `what` says.
@@ -223,17 +226,24 @@ impl<'a> View<'a> {
         }
     }
 
-    /// An own queue, which needs no checks: `words` and `tags` are offsets of extents that the caller has taken for it.
+    /// An own queue, which needs no checks: the caller has taken `words` and `tags` for it.
     #[inline]
     pub(super) fn own(
         segment: &'a Mapping,
         id: QueueId,
         geometry: Geometry,
-        words: usize,
-        tags: usize,
+        words: &Taken,
+        tags: &Taken,
     ) -> Option<Self> {
-        let words = segment.queue_words(words, geometry.bytes())?;
-        Some(View { id, segment, geometry, words, tags: segment.queue_words(tags, TAG_BYTES)? })
+        let (key, tags) = (words.key, segment.queue_words(tags.extent.offset, TAG_BYTES)?);
+        let words = segment.queue_words(words.extent.offset, geometry.bytes())?;
+        Some(View { id, segment, geometry, key, words, tags })
+    }
+
+    /// Whether it was not closed since it was found.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        regions::is_current(self.segment, self.key)
     }
 
     #[inline]

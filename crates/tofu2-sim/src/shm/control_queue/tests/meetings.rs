@@ -1,0 +1,60 @@
+//! What meets what is under way: advances a command that has begun, closing a long copy, a post the last start.
+
+use super::*;
+use core::time::Duration;
+
+/// A session queue in checking mode, and memory on it.
+fn session(fabric: &Endpoint, depth: u32, ahead: u32) -> (crate::shm::Queue, Region, Stadd) {
+    let spec = QueueSpec::new(QueueMode::Session).depth(depth).ahead(ahead).checked(true);
+    open(fabric, spec)
+}
+
+fn open(fabric: &Endpoint, spec: QueueSpec) -> (crate::shm::Queue, Region, Stadd) {
+    let queue = fabric.open_queue(spec).unwrap();
+    let region = fabric.alloc(4096).unwrap();
+    let at = queue.register(&region).unwrap();
+    (queue, region, at)
+}
+
+/// The words of a queue that was closed during a long copy to it are not written when their place is used again.
+#[test]
+#[cfg_attr(miri, ignore = "fills a heap")]
+fn what_a_long_copy_tells_its_target_does_not_land_in_a_later_region() {
+    let job = job(4 << 20);
+    let (sender, target) = (endpoint(&job, 0), endpoint(&job, 1));
+    let (queue, region, at) = session(&target, 2048, 0);
+    let normal = sender.open_queue(QueueSpec::new(QueueMode::Normal)).unwrap();
+    let source = sender.alloc(4096).unwrap();
+    let from = normal.register(&source).unwrap();
+    let (reached, has_reached) = std::sync::mpsc::channel();
+    let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
+    let to = queue.id();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            hook::set(move |label| {
+                if label == Label::Written {
+                    reached.send(()).unwrap();
+                    let _ = may_go_on.recv_timeout(Duration::from_secs(60));
+                }
+            });
+            let posted = normal.try_post(Posting::new(Command::put(to, from, at, 4096)).sps(3).remote(1));
+            hook::set(|_| ());
+            posted.unwrap();
+        });
+        has_reached.recv_timeout(Duration::from_secs(60)).unwrap();
+        queue.close().unwrap();
+        std::thread::sleep(Duration::from_millis(30));
+        // Whatever was given back has a region now.
+        let later: Vec<Region> = core::iter::from_fn(|| target.alloc(4096).ok()).collect();
+        go_on.send(()).unwrap();
+        later
+    })
+    .into_iter()
+    .enumerate()
+    .for_each(|(index, later)| {
+        let mut words = [0; 512];
+        target.read(&later.span::<u64>(&target, 0, 512).unwrap(), &mut words).unwrap();
+        assert_eq!(words.iter().position(|&word| word != 0), None, "later region {index}");
+    });
+    drop(region);
+}
