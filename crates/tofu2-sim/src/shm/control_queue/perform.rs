@@ -289,7 +289,7 @@ impl<'a> Executor<'a> {
         let turns = target.turns();
         let scheduled = turns.advance(slots);
         // The read pointer is looked at later, so that it is never too far behind.
-        if target.geometry.checked && ring::is_overrun(turns.read(), scheduled, target.geometry.depth) {
+        if target.geometry.checked && ring::is_overrun(target.begun(), scheduled, target.geometry.depth) {
             target.stop(Stop::CreditOverrun);
         } else {
             self.released(target.id, work);

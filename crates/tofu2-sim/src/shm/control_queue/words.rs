@@ -10,7 +10,11 @@
 //! What is read here was written by others: it is copied once and checked, and every index is taken modulo its ring.
 
 use super::{claim, mrq};
-use crate::control_queue::{descriptor::SLOT, stadd, status::Status};
+use crate::control_queue::{
+    descriptor::{self, SLOT},
+    stadd,
+    status::Status,
+};
 use crate::shm::{
     job::Job,
     layout,
@@ -21,7 +25,7 @@ use crate::shm::{
 use core::sync::atomic::{
     AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
-    compiler_fence,
+    compiler_fence, fence,
 };
 use rdma_fabric::{
     Rank, RegionKey,
@@ -356,6 +360,25 @@ impl<'a> View<'a> {
         self.words[STAGE].store(claim::pack(position, phase), Release);
         // What a process has done when it is killed is a beginning of what it would do; that order is the compiler's only.
         compiler_fence(SeqCst);
+    }
+
+    /// The read pointer as it is told: behind a command that has begun, since what that does is seen before it is over.
+    pub(super) fn begun(&self) -> u64 {
+        let mut now = self.words[STAGE].load(Acquire);
+        loop {
+            let (position, phase) = claim::unpack(now);
+            if phase == claim::Phase::Idle {
+                return position;
+            }
+            let slots = descriptor::slots(&self.read_slot(position)).unwrap_or(1);
+            // Acquire: pairs with the release in `turn`. Once the command is over its slots may hold another.
+            fence(Acquire);
+            let then = self.words[STAGE].load(Acquire);
+            if claim::unpack(then).0 == position {
+                return position.wrapping_add(slots);
+            }
+            now = then;
+        }
     }
 
     /// How many entries the TCQ ever had.

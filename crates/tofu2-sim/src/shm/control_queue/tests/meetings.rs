@@ -16,6 +16,26 @@ fn open(fabric: &Endpoint, spec: QueueSpec) -> (crate::shm::Queue, Region, Stadd
     (queue, region, at)
 }
 
+fn nothing(to: QueueId, at: Stadd) -> Command {
+    Command::PutInline { to, bytes: Inline::new(&[]).unwrap(), at }
+}
+
+/// A command that has begun takes no room in the ring: the advance that it makes, or that answers it, is not a whole ring ahead.
+#[test]
+fn an_advance_by_a_command_that_has_begun_is_no_overrun() {
+    let job = job(4 << 20);
+    let fabric = endpoint(&job, 0);
+    for depth in [2, 4, 8] {
+        let (queue, _region, at) = session(&fabric, depth, depth - 1);
+        queue.try_post(Posting::new(nothing(queue.id(), at)).sps(1).tcq(1)).unwrap();
+        assert_eq!(queue.poll_tcq().unwrap().map(|done| (done.tag, done.status)), Some((1, Ok(()))), "depth {depth}");
+        let pointers = queue.pointers();
+        assert_eq!((pointers.read, pointers.scheduled), (1, u64::from(depth)));
+        queue.try_post(Posting::new(Command::Nop).tcq(2)).unwrap();
+        assert_eq!(queue.poll_tcq().unwrap().map(|done| done.tag), Some(2), "depth {depth}");
+    }
+}
+
 /// The words of a queue that was closed during a long copy to it are not written when their place is used again.
 #[test]
 #[cfg_attr(miri, ignore = "fills a heap")]
