@@ -162,8 +162,9 @@ impl Queue {
         let (queue, executor) = (self.view()?, self.executor());
         let mut work = Work::new();
         let mut poster = self.poster();
+        // Asked before: what is executed between the two makes room.
+        let stuck = poster.is_stuck(&queue, place);
         let posted = poster.post(&queue, &executor, &posting, Some(place), &mut work);
-        let stuck = matches!(posted, Err(Refused::Full(()))) && poster.is_stuck(&queue);
         drop(poster);
         executor.finish(work);
         match posted {

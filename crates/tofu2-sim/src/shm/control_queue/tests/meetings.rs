@@ -1,6 +1,7 @@
 //! What meets what is under way: advances a command that has begun, closing a long copy, a post the last start.
 
 use super::*;
+use crate::shm::control_queue::words::View;
 use core::time::Duration;
 
 /// A session queue in checking mode, and memory on it.
@@ -77,4 +78,52 @@ fn what_a_long_copy_tells_its_target_does_not_land_in_a_later_region() {
         assert_eq!(words.iter().position(|&word| word != 0), None, "later region {index}");
     });
     drop(region);
+}
+
+/// A full ring that empties while a post looks at it is no deadlock.
+#[test]
+fn a_ring_that_empties_meanwhile_is_not_stuck() {
+    const ROUNDS: u32 = if cfg!(miri) { 50 } else { 50_000 };
+    let job = job(4 << 20);
+    let (owner, other) = (endpoint(&job, 0), endpoint(&job, 1));
+    let spec = QueueSpec::new(QueueMode::Session).depth(2).checked(false);
+    let (queue, _region, at) = open(&owner, spec);
+    let to = queue.id();
+    let over = core::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let normal = other.open_queue(QueueSpec::new(QueueMode::Normal)).unwrap();
+            while !over.load(core::sync::atomic::Ordering::Relaxed) {
+                let (read, scheduled) = View::find(other.job(), to).unwrap().turns().standing();
+                if read == scheduled {
+                    normal.try_post(Posting::new(nothing(to, at)).sps(1)).unwrap();
+                }
+            }
+        });
+        let mut outcome = (0..ROUNDS).map(|_| block_on(queue.post(Posting::new(Command::Nop), Deps::All)));
+        let failed = outcome.find(Result::is_err);
+        over.store(true, core::sync::atomic::Ordering::Relaxed);
+        assert_eq!(failed, None);
+    });
+}
+
+/// Nor is a post behind another one in the line, which has not seen the room yet.
+#[test]
+fn who_stands_behind_another_is_not_stuck() {
+    use core::{future::Future, pin::pin, task};
+    let job = job(4 << 20);
+    let (owner, other) = (endpoint(&job, 0), endpoint(&job, 1));
+    let (queue, _region, at) = session(&owner, 2, 0);
+    let normal = other.open_queue(QueueSpec::new(QueueMode::Normal)).unwrap();
+    let credit = || normal.try_post(Posting::new(nothing(queue.id(), at)).sps(1)).unwrap();
+    let mut cx = task::Context::from_waker(task::Waker::noop());
+    let post = || queue.post(Posting::new(Command::Nop), Deps::All);
+    queue.try_post(Posting::new(Command::Nop)).unwrap();
+    let (mut first, mut second) = (pin!(post()), pin!(post()));
+    assert!(first.as_mut().poll(&mut cx).is_pending() && second.as_mut().poll(&mut cx).is_pending());
+    credit();
+    assert_eq!(second.as_mut().poll(&mut cx), task::Poll::Pending, "not its turn");
+    assert_eq!(first.as_mut().poll(&mut cx), task::Poll::Ready(Ok(())));
+    credit();
+    assert_eq!(second.as_mut().poll(&mut cx), task::Poll::Ready(Ok(())));
 }
