@@ -215,13 +215,10 @@ impl Queue {
         drop(poster);
         if let Some(Open { words, tags }) = self.open.take() {
             let (mut own, segment) = (self.endpoint.own(), self.endpoint.segment());
-            if quiet {
-                own.free(segment, me, &words)
-            } else {
-                own.leak(segment, &words)
-            }
-            if let Some(table) = Arc::into_inner(tags) {
-                own.free(segment, me, &table.taken);
+            // Who still executes reads both.
+            let taken = [Some(words), Arc::into_inner(tags).map(|table| table.taken)];
+            for taken in taken.into_iter().flatten() {
+                if quiet { own.free(segment, me, &taken) } else { own.leak(segment, &taken) }
             }
         }
         self.endpoint.queues().give_back(self.endpoint.job(), me, self.id);
