@@ -21,7 +21,8 @@ impl Form {
         match self {
             Form::All(Shape::RecursiveDoubling) => 0,
             Form::All(Shape::Ring) => 1,
-            Form::To(owner) => 2 + owner as u64,
+            // More than any list of the others.
+            Form::To(owner) => 1 << 32 | owner as u64,
         }
     }
 
@@ -31,6 +32,11 @@ impl Form {
             Form::To(owner) => plan::to_owner(n, owner, me),
         }
     }
+}
+
+/// What a member asks for, as a number.
+fn wish(forms: &[Form]) -> u64 {
+    forms.iter().fold(0, |code, form| code * 8 + 1 + form.code())
 }
 
 pub(super) struct Channel<F: BarrierFabric> {
@@ -43,7 +49,7 @@ pub(super) struct Channel<F: BarrierFabric> {
 impl<F: BarrierFabric> Channel<F> {
     /// Collective. The first of `forms` for which all members have gates.
     pub(super) async fn build(group: &mut Group<F>, forms: &[Form]) -> Result<Self> {
-        let wish = forms.iter().fold(0, |code, form| code * 8 + 1 + form.code());
+        let wish = wish(forms);
         // Equal for all if the greatest is also the least.
         let (most, least) = (group.greatest(wish).await?, !group.greatest(!wish).await?);
         if most != least {
@@ -127,5 +133,21 @@ impl<F: BarrierFabric> Channel<F> {
 impl<F: BarrierFabric> fmt::Debug for Channel<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.gates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Members that ask for different things must learn it.
+    #[test]
+    fn no_two_wishes_have_the_same_number() {
+        let shapes = [Shape::RecursiveDoubling, Shape::Ring].map(Form::All);
+        let lists = [vec![shapes[0]], vec![shapes[1]], shapes.to_vec()];
+        let all: Vec<_> = lists.into_iter().chain((0..1000).map(|owner| vec![Form::To(owner)])).collect();
+        let numbers: BTreeSet<u64> = all.iter().map(|forms| wish(forms)).collect();
+        assert_eq!(numbers.len(), all.len());
     }
 }

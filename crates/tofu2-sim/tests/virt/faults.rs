@@ -2,7 +2,7 @@
 
 use rdma_fabric::{
     ControlQueue, Deps, FabricError, Group, ProgramResult, Rank, RegionAccess, Time,
-    control_queue::{Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
+    control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
     program,
 };
 use std::time::Duration;
@@ -88,6 +88,44 @@ fn a_partial_put_is_seen_in_halves() {
     assert_eq!(well[0], well[1], "without it all bytes come at once");
     assert_eq!(well[1], ill[1], "the whole is there no later");
     assert!(ill[0] + 1000 < ill[1], "the first half is seen early: {ill:?}");
+}
+
+program! {
+    /// After the fault's time, rank 0 sends atomics to rank 1 and then a long put in strong order; rank 1 tells how many of the
+    /// atomics it saw when it saw the first of the put.
+    async fn ordered<F>(fabric: F, atomics: u64) -> u64 {
+        const BYTES: usize = 4096;
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(BYTES + 8).await?;
+        let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+        let at = queue.register_fixed(&region, 0)?;
+        let ids = world.allgather(queue.id().to_bits()).await?;
+        let to = QueueId::from_bits(ids[1]).ok_or("an id")?;
+        let (first, count) = (region.word::<u64>(&fabric, 0)?, region.word::<u64>(&fabric, BYTES)?);
+        fabric.sleep_until(SOON + Duration::from_micros(5)).await;
+        if fabric.rank() == Rank::new(0) {
+            fabric.store(&first, 7)?;
+            let add = Command::Armw { to, at: at + BYTES as u64, width: Width::Eight, op: Armw::Add(1) };
+            for _ in 0..atomics {
+                queue.post(add.into(), Deps::All).await?;
+            }
+            let put = Posting::new(Command::put(to, at, at, BYTES as u32)).strong_order().local(1);
+            queue.post(put, Deps::All).await?;
+            queue.next_notice(Deps::All).await?.status?;
+            return Ok(atomics);
+        }
+        fabric.wait_until(&first, Deps::All, |v| v == 7).await?;
+        let seen = fabric.load(&count)?;
+        fabric.sleep(Duration::from_micros(200)).await;
+        Ok(seen)
+    }
+}
+
+#[test]
+fn a_partial_put_keeps_strong_order() {
+    let run = job(2).faults(one(FaultKind::PartialPut { rank: 1 })).run(&ordered { atomics: 100 }).expect("a run");
+    assert_eq!(run.outs, [100, 100], "bytes were seen before atomics that come first");
+    assert_eq!(struck(&run), [false]);
 }
 
 #[test]

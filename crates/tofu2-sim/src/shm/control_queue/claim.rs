@@ -107,6 +107,16 @@ pub(super) const fn pack(position: u64, phase: Phase) -> u64 {
     position << 2 | phase as u64
 }
 
+/// What a stage word says.
+pub(super) const fn unpack(stage: u64) -> (u64, Phase) {
+    let phase = match stage & 3 {
+        0 => Phase::Idle,
+        1 => Phase::Data,
+        _ => Phase::Past,
+    };
+    (stage >> 2, phase)
+}
+
 /// A command that may be executed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
@@ -163,12 +173,12 @@ impl<W: Word> Words<'_, W> {
         self.started.store_and_fence(position);
     }
 
-    /// Whether a turn is worth a try: S3.
+    /// Whether a turn is worth a try: S3. A whole ring of credit may be none, or less than that ahead of a read pointer that has
+    /// moved meanwhile; who has the claim will know.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         let read = self.read();
-        let credit = ring::credit(read, self.scheduled.load(Acquire), self.depth);
-        credit != 0 && self.started.load(Acquire) != read
+        self.scheduled.load(Acquire) != read && self.started.load(Acquire) != read
     }
 
     /// Whether everything that was handed over was executed.
@@ -233,17 +243,11 @@ impl<W: Word> Words<'_, W> {
 
     /// E1.
     fn due(&self) -> Option<Due> {
-        let stage = self.stage.load(Relaxed);
-        let position = stage >> 2;
+        let (position, phase) = unpack(self.stage.load(Relaxed));
         // Acquire: pairs with the release in `start`, for the descriptor.
         let ready = self.started.load(Acquire).wrapping_sub(position);
         // Acquire: pairs with the release in `advance`, for what came before.
         let credit = ring::credit(position, self.scheduled.load(Acquire), self.depth);
-        let phase = match stage & 3 {
-            0 => Phase::Idle,
-            1 => Phase::Data,
-            _ => Phase::Past,
-        };
         (ready != 0 && credit != 0).then_some(Due { position, ready, credit, phase })
     }
 

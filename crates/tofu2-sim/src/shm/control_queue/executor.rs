@@ -89,8 +89,8 @@ impl Work {
 }
 
 impl<'a> Executor<'a> {
-    pub(super) fn announce(&self, id: Id) -> Inside<'a, AtomicU64> {
-        inside::announce(self.segment.announcements(), self.taken, [id], std::thread::yield_now)
+    pub(super) fn announce<const N: usize>(&self, ids: [Id; N]) -> Inside<'a, AtomicU64, N> {
+        inside::announce(self.segment.announcements(), self.taken, ids, std::thread::yield_now)
     }
 
     /// Whether no code of `rank` will ever run again. Of ranks that don't exist none does.

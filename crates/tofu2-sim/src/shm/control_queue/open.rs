@@ -58,7 +58,7 @@ impl Endpoint {
     /// Write the words of a queue, which are zeros, and tell of it.
     fn publish(&self, id: QueueId, spec: &QueueSpec, geometry: Geometry, words: &Taken, tags: &Taken) {
         let segment = self.segment();
-        let queue = View::own(segment, id, geometry, words.extent.offset, tags.extent.offset);
+        let queue = View::own(segment, id, geometry, words, tags);
         let Some((queue, at)) = queue.zip(directory_at(id)) else { return };
         queue.word(CONFIG).store(geometry.to_bits(), Relaxed);
         queue.word(TAGS).store(tags.key.to_bits(), Relaxed);

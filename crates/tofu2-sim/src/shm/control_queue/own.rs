@@ -203,6 +203,8 @@ impl TagTable {
 pub(in super::super) struct Progress {
     segment: Arc<Mapping>,
     closed: Arc<AtomicBool>,
+    /// Until it is joined.
+    thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Progress {
@@ -216,7 +218,7 @@ impl Progress {
         queues: Arc<OwnQueues>,
     ) -> Result<Self> {
         let closed = Arc::new(AtomicBool::new(false));
-        let progress = Progress { segment: segment.clone(), closed: closed.clone() };
+        let mut progress = Progress { segment: segment.clone(), closed: closed.clone(), thread: None };
         let run = move || {
             let executor = Executor { job: &job, me, segment: &segment, taken: &taken };
             let mut seen = None;
@@ -239,13 +241,18 @@ impl Progress {
             call: "pthread_create",
             errno: error.raw_os_error().unwrap_or(0),
         };
-        thread.map(|_| progress).map_err(refused)
+        progress.thread = Some(thread.map_err(refused)?);
+        Ok(progress)
     }
 }
 
 impl Drop for Progress {
+    /// Waits for the thread: if the process ended with a command half done, the command's queue would wait for somebody to
+    /// notice, though the rank has left well.
     fn drop(&mut self) {
         self.closed.store(true, SeqCst);
         self.segment.ring();
+        // It does not panic, and if it did there would be nothing to do here.
+        let _ = self.thread.take().map(std::thread::JoinHandle::join);
     }
 }

@@ -18,7 +18,7 @@ use crate::shm::{
 };
 use core::sync::atomic::AtomicU64;
 use rdma_fabric::{
-    Amo, RegionKey,
+    Amo,
     control_queue::{Armw, Command, MrqKind, MrqNotice, Posting, QueueError, QueueId, Stadd, Width},
 };
 
@@ -50,7 +50,7 @@ impl Performed {
 
 /// Why a command was not done.
 enum Failure {
-    /// Own memory went away meanwhile.
+    /// Of own memory; the target was not asked, or own memory went away meanwhile.
     Here(QueueError),
     There(QueueError),
 }
@@ -74,15 +74,32 @@ struct Told {
     value: u64,
 }
 
-/// Bytes in some rank's memory, and what keeps them there during a long copy.
-struct Bytes<'a> {
-    piece: Piece<&'a Mapping>,
-    _inside: Option<Inside<'a, AtomicU64>>,
+/// Bytes of a copy that a queue addresses.
+#[derive(Clone, Copy)]
+struct Range {
+    at: Stadd,
+    len: u64,
+    /// Whether they are written.
+    writes: bool,
+}
+
+/// Both ends of a copy, and what keeps them and the target's queue there while it is long.
+struct Ends<'a> {
+    own: Piece<&'a Mapping>,
+    theirs: Piece<&'a Mapping>,
+    target: View<'a>,
+    _inside: Option<Inside<'a, AtomicU64, 3>>,
 }
 
 /// Where the bytes of a put are.
-enum Source<'a, 's> {
-    Memory(&'s Bytes<'a>),
+enum Source<'s> {
+    Memory(Stadd),
+    Carried(&'s [u8]),
+}
+
+/// The same once they are resolved.
+enum Bytes<'a, 's> {
+    Memory(Piece<&'a Mapping>),
     Carried(&'s [u8]),
 }
 
@@ -113,29 +130,27 @@ impl<'a> Executor<'a> {
         work: &mut Work,
     ) -> Performed {
         let stage = Stage { queue: *queue, position };
-        // What the target's side said, unless it was never asked.
         let said = match posting.command {
             Command::Put { to, from, at, len, .. } => {
                 work.spend(len.into());
-                self.bytes(queue, from, len.into(), 1, false)
-                    .map(|source| self.put(&stage, posting, to, Source::Memory(&source), at, len.into(), work))
+                self.put(&stage, posting, to, Source::Memory(from), at, len.into(), work)
             }
             Command::PutInline { to, bytes, at } => {
                 work.spend(0);
                 let bytes = bytes.as_bytes();
-                Ok(self.put(&stage, posting, to, Source::Carried(bytes), at, bytes.len() as u64, work))
+                self.put(&stage, posting, to, Source::Carried(bytes), at, bytes.len() as u64, work)
             }
             Command::Get { to, from, at, len, .. } => {
                 work.spend(len.into());
-                self.bytes(queue, at, len.into(), 1, false).map(|sink| self.get(&stage, posting, to, from, at, &sink))
+                self.get(&stage, posting, to, from, at, len.into())
             }
             Command::Armw { to, at, width, op } => {
                 work.spend(0);
-                Ok(self.atomic(&stage, posting, to, at, width, amo(op)))
+                self.atomic(&stage, posting, to, at, width, amo(op))
             }
             Command::CompareSwap { to, at, width, expected, new } => {
                 work.spend(0);
-                Ok(self.atomic(&stage, posting, to, at, width, Amo::CompareSwap { expected, new }))
+                self.atomic(&stage, posting, to, at, width, Amo::CompareSwap { expected, new })
             }
             Command::Nop => {
                 work.spend(0);
@@ -143,10 +158,9 @@ impl<'a> Executor<'a> {
             }
         };
         let (told, status) = match said {
-            Err(error) => return Performed { local: Err(error), remote: Ok(()) },
-            Ok(Ok(told)) => told,
-            Ok(Err(Failure::Here(error))) => return Performed { local: Err(error), remote: Ok(()) },
-            Ok(Err(Failure::There(error))) => (failed(&posting.command), Err(error)),
+            Ok(told) => told,
+            Err(Failure::Here(error)) => return Performed { local: Err(error), remote: Ok(()) },
+            Err(Failure::There(error)) => (failed(&posting.command), Err(error)),
         };
         if posting.local_notice {
             stage.enter(Phase::Past);
@@ -155,23 +169,34 @@ impl<'a> Executor<'a> {
         Performed { local: Ok(()), remote: status }
     }
 
-    /// Resolve bytes; a long copy is announced.
+    /// Resolve both ends of a copy. A long one is announced, all at once: nobody waits for that who is announced.
     #[inline]
-    fn bytes<'q>(&self, queue: &View<'q>, at: Stadd, len: u64, width: u8, writes: bool) -> Result<Bytes<'q>, QueueError>
+    fn ends<'q>(&self, queue: &View<'q>, own: Range, to: QueueId, theirs: Range) -> Result<Ends<'q>, Failure>
     where
         'a: 'q,
     {
-        let (piece, key) = resolve(queue, at, len, width, writes)?;
-        if len <= SHORT {
-            return Ok(Bytes { piece, _inside: None });
+        let resolve = |queue: &View<'q>, Range { at, len, writes }| resolve(queue, at, len, 1, writes);
+        let (piece, key) = resolve(queue, own).map_err(Failure::Here)?;
+        let target: View<'q> = self.target(to)?;
+        let (there, its_key) = resolve(&target, theirs)?;
+        if own.len <= SHORT {
+            return Ok(Ends { own: piece, theirs: there, target, _inside: None });
         }
-        let _inside = Some(self.announce(Id::new(queue.owner(), key)));
-        // Whoever ends the registration meanwhile sees the announcement, or this sees the end.
-        let (piece, now): (_, RegionKey) = resolve(queue, at, len, width, writes)?;
+        let ids = [(queue.owner(), key), (target.owner(), its_key), (target.owner(), target.key)];
+        let _inside = Some(self.announce(ids.map(|(rank, key)| Id::new(rank, key))));
+        // Whoever ends a registration, or closes the queue, meanwhile sees the announcement, or this sees the end.
+        let (piece, now) = resolve(queue, own).map_err(Failure::Here)?;
         if now != key {
-            return Err(QueueError::NoSuchTag { queue: queue.id, stadd: at });
+            return Err(Failure::Here(QueueError::NoSuchTag { queue: queue.id, stadd: own.at }));
         }
-        Ok(Bytes { piece, _inside })
+        let (there, now) = resolve(&target, theirs)?;
+        if !target.is_open() {
+            return Err(QueueError::NotOpen { queue: to }.into());
+        }
+        if now != its_key {
+            return Err(QueueError::NoSuchTag { queue: to, stadd: theirs.at }.into());
+        }
+        Ok(Ends { own: piece, theirs: there, target, _inside })
     }
 
     /// The target's queue, if commands for it are executed.
@@ -192,23 +217,32 @@ impl<'a> Executor<'a> {
         stage: &Stage<'_>,
         posting: &Posting,
         to: QueueId,
-        source: Source<'_, '_>,
+        source: Source<'_>,
         at: Stadd,
         len: u64,
         work: &mut Work,
     ) -> Result<(Told, Result<(), QueueError>), Failure> {
-        let target = self.target(to)?;
-        let bytes = self.bytes(&target, at, len, 1, true)?;
+        let theirs = Range { at, len, writes: true };
+        let (from, piece, target, _inside) = match source {
+            Source::Memory(from) => {
+                let own = Range { at: from, writes: false, ..theirs };
+                let Ends { own, theirs, target, _inside } = self.ends(&stage.queue, own, to, theirs)?;
+                (Bytes::Memory(own), theirs, target, _inside)
+            }
+            Source::Carried(bytes) => {
+                let target = self.target(to)?;
+                (Bytes::Carried(bytes), resolve(&target, at, len, 1, true)?.0, target, None)
+            }
+        };
         let claim = self.claim_notice(&target, posting)?;
         let last = (len as usize).min(LAST);
         let rest = len as usize - last;
         let copied = {
-            let piece = &bytes.piece;
             let copy = |start: usize, len: usize| {
                 let to = piece.part(start, len)?;
-                match &source {
-                    Source::Memory(from) => to.copy_from(&from.piece.part(start, len)?),
-                    Source::Carried(bytes) => to.copy_in(bytes.get(start..start + len)?),
+                match &from {
+                    Bytes::Memory(from) => to.copy_from(&from.part(start, len)?),
+                    Bytes::Carried(bytes) => to.copy_in(bytes.get(start..start + len)?),
                 }
             };
             stage.enter(Phase::Data);
@@ -221,14 +255,14 @@ impl<'a> Executor<'a> {
         death::reach(Label::Past);
         if copied.is_none() {
             self.withdraw_notice(&target, claim);
-            if let Source::Memory(from) = source
-                && (from.piece.is_lost() || from.piece.is_stale())
+            if let Bytes::Memory(from) = from
+                && (from.is_lost() || from.is_stale())
             {
-                return Err(Failure::Here(gone(stage.queue.id, own_address(&posting.command), &from.piece)));
+                return Err(Failure::Here(gone(stage.queue.id, own_address(&posting.command), &from)));
             }
-            return Err(gone(to, at, &bytes.piece).into());
+            return Err(gone(to, at, &piece).into());
         }
-        bytes.piece.ring();
+        piece.ring();
         let told = Told {
             local: MrqKind::LocalPut,
             remote: MrqKind::RemotePut,
@@ -255,7 +289,7 @@ impl<'a> Executor<'a> {
         let turns = target.turns();
         let scheduled = turns.advance(slots);
         // The read pointer is looked at later, so that it is never too far behind.
-        if target.geometry.checked && ring::is_overrun(turns.read(), scheduled, target.geometry.depth) {
+        if target.geometry.checked && ring::is_overrun(target.begun(), scheduled, target.geometry.depth) {
             target.stop(Stop::CreditOverrun);
         } else {
             self.released(target.id, work);
@@ -269,14 +303,15 @@ impl<'a> Executor<'a> {
         to: QueueId,
         from: Stadd,
         at: Stadd,
-        sink: &Bytes<'_>,
+        len: u64,
     ) -> Result<(Told, Result<(), QueueError>), Failure> {
-        let target = self.target(to)?;
-        let len = sink.piece.len();
-        let source = self.bytes(&target, from, len as u64, 1, false)?;
+        let theirs = Range { at: from, len, writes: false };
+        let own = Range { at, ..theirs };
+        let Ends { own: sink, theirs: source, target, _inside } = self.ends(&stage.queue, own, to, theirs)?;
+        let len = len as usize;
         let claim = self.claim_notice(&target, posting)?;
         let last = len.min(LAST);
-        let copy = |start: usize, len: usize| sink.piece.part(start, len)?.copy_from(&source.piece.part(start, len)?);
+        let copy = |start: usize, len: usize| sink.part(start, len)?.copy_from(&source.part(start, len)?);
         stage.enter(Phase::Data);
         death::reach(Label::Data);
         let copied = if len == last { Some(()) } else { copy(0, len - last) };
@@ -286,14 +321,14 @@ impl<'a> Executor<'a> {
         death::reach(Label::Past);
         if copied.is_none() {
             self.withdraw_notice(&target, claim);
-            let own = sink.piece.is_lost() || sink.piece.is_stale();
+            let own = sink.is_lost() || sink.is_stale();
             return Err(if own {
-                Failure::Here(gone(stage.queue.id, at, &sink.piece))
+                Failure::Here(gone(stage.queue.id, at, &sink))
             } else {
-                gone(to, from, &source.piece).into()
+                gone(to, from, &source).into()
             });
         }
-        sink.piece.ring();
+        sink.ring();
         let end = from + len as u64;
         let told =
             Told { local: MrqKind::LocalGet, remote: MrqKind::RemoteGet, own: at + len as u64, at: end, value: 0 };

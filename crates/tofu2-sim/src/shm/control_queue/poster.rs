@@ -211,9 +211,10 @@ impl Poster {
         }
     }
 
-    /// Whether nothing will ever make room, whatever others do: all that is in the ring waits for a start.
-    pub(super) fn is_stuck(&self, queue: &View<'_>) -> bool {
-        !queue.is_session() || queue.turns().is_unstarted()
+    /// Whether nothing will ever make more room for who has this place in the line, whatever others do: all that is in the ring
+    /// waits for a start, and nobody is before him.
+    pub(super) fn is_stuck(&self, queue: &View<'_>, place: u64) -> bool {
+        self.line.front() == Some(&place) && (!queue.is_session() || queue.turns().is_unstarted())
     }
 
     pub(super) fn pointers(&self, queue: &View<'_>) -> Pointers {

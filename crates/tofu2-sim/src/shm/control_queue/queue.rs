@@ -87,8 +87,7 @@ impl Queue {
     fn view(&self) -> Result<View<'_>, QueueError> {
         let closed = QueueError::NotOpen { queue: self.id };
         let open = self.open.as_ref().ok_or(closed)?;
-        let (words, tags) = (open.words.extent.offset, open.tags.taken.extent.offset);
-        View::own(self.endpoint.segment(), self.id, self.geometry, words, tags).ok_or(closed)
+        View::own(self.endpoint.segment(), self.id, self.geometry, &open.words, &open.tags.taken).ok_or(closed)
     }
 
     fn table(&self) -> Result<&TagTable, QueueError> {
@@ -163,8 +162,9 @@ impl Queue {
         let (queue, executor) = (self.view()?, self.executor());
         let mut work = Work::new();
         let mut poster = self.poster();
+        // Asked before: what is executed between the two makes room.
+        let stuck = poster.is_stuck(&queue, place);
         let posted = poster.post(&queue, &executor, &posting, Some(place), &mut work);
-        let stuck = matches!(posted, Err(Refused::Full(()))) && poster.is_stuck(&queue);
         drop(poster);
         executor.finish(work);
         match posted {
@@ -215,13 +215,10 @@ impl Queue {
         drop(poster);
         if let Some(Open { words, tags }) = self.open.take() {
             let (mut own, segment) = (self.endpoint.own(), self.endpoint.segment());
-            if quiet {
-                own.free(segment, me, &words)
-            } else {
-                own.leak(segment, &words)
-            }
-            if let Some(table) = Arc::into_inner(tags) {
-                own.free(segment, me, &table.taken);
+            // Who still executes reads both.
+            let taken = [Some(words), Arc::into_inner(tags).map(|table| table.taken)];
+            for taken in taken.into_iter().flatten() {
+                if quiet { own.free(segment, me, &taken) } else { own.leak(segment, &taken) }
             }
         }
         self.endpoint.queues().give_back(self.endpoint.job(), me, self.id);

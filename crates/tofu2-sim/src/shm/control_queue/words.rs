@@ -10,17 +10,22 @@
 //! What is read here was written by others: it is copied once and checked, and every index is taken modulo its ring.
 
 use super::{claim, mrq};
-use crate::control_queue::{descriptor::SLOT, stadd, status::Status};
+use crate::control_queue::{
+    descriptor::{self, SLOT},
+    stadd,
+    status::Status,
+};
 use crate::shm::{
     job::Job,
     layout,
     mapping::Mapping,
+    own::Taken,
     regions::{self, Kind, Wrong},
 };
 use core::sync::atomic::{
     AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
-    compiler_fence,
+    compiler_fence, fence,
 };
 use rdma_fabric::{
     Rank, RegionKey,
@@ -159,6 +164,8 @@ pub(super) struct View<'a> {
     pub(super) id: QueueId,
     pub(super) segment: &'a Mapping,
     pub(super) geometry: Geometry,
+    /// Of its words: until it is closed.
+    pub(super) key: RegionKey,
     /// As long as the geometry says.
     words: &'a [AtomicU64],
     /// [`TAG_BYTES`] long.
@@ -203,7 +210,7 @@ impl<'a> View<'a> {
         if words.len() * 8 != geometry.bytes() || tags.len() * 8 != TAG_BYTES {
             return Err(corrupt("its words"));
         }
-        Ok(View { id, segment, geometry, words, tags })
+        Ok(View { id, segment, geometry, key, words, tags })
     }
 
     /// The words that are registered under `key`, which `what` says.
@@ -223,17 +230,24 @@ impl<'a> View<'a> {
         }
     }
 
-    /// An own queue, which needs no checks: `words` and `tags` are offsets of extents that the caller has taken for it.
+    /// An own queue, which needs no checks: the caller has taken `words` and `tags` for it.
     #[inline]
     pub(super) fn own(
         segment: &'a Mapping,
         id: QueueId,
         geometry: Geometry,
-        words: usize,
-        tags: usize,
+        words: &Taken,
+        tags: &Taken,
     ) -> Option<Self> {
-        let words = segment.queue_words(words, geometry.bytes())?;
-        Some(View { id, segment, geometry, words, tags: segment.queue_words(tags, TAG_BYTES)? })
+        let (key, tags) = (words.key, segment.queue_words(tags.extent.offset, TAG_BYTES)?);
+        let words = segment.queue_words(words.extent.offset, geometry.bytes())?;
+        Some(View { id, segment, geometry, key, words, tags })
+    }
+
+    /// Whether it was not closed since it was found.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        regions::is_current(self.segment, self.key)
     }
 
     #[inline]
@@ -346,6 +360,25 @@ impl<'a> View<'a> {
         self.words[STAGE].store(claim::pack(position, phase), Release);
         // What a process has done when it is killed is a beginning of what it would do; that order is the compiler's only.
         compiler_fence(SeqCst);
+    }
+
+    /// The read pointer as it is told: behind a command that has begun, since what that does is seen before it is over.
+    pub(super) fn begun(&self) -> u64 {
+        let mut now = self.words[STAGE].load(Acquire);
+        loop {
+            let (position, phase) = claim::unpack(now);
+            if phase == claim::Phase::Idle {
+                return position;
+            }
+            let slots = descriptor::slots(&self.read_slot(position)).unwrap_or(1);
+            // Acquire: pairs with the release in `turn`. Once the command is over its slots may hold another.
+            fence(Acquire);
+            let then = self.words[STAGE].load(Acquire);
+            if claim::unpack(then).0 == position {
+                return position.wrapping_add(slots);
+            }
+            now = then;
+        }
     }
 
     /// How many entries the TCQ ever had.

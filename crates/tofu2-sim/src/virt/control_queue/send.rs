@@ -232,10 +232,11 @@ impl Core {
             return self.inject(from, sender, packet, enters, bytes, cut);
         }
         let (rank, verb, len) = (flight.to.rank().number(), flight.verb, flight.len);
+        let may_be_halved = !flight.wants.strong_order;
         let slot = self.queues.flights.insert(flight);
         let arrival = sent.saturating_add(wire + payload + self.timing.receive).saturating_add(extra);
         let arrival = self.over_links(from, to, arrival, payload);
-        if let Some(early) = self.half_seen(rank, verb, len.into(), arrival) {
+        if may_be_halved && let Some(early) = self.half_seen(rank, verb, len.into(), arrival) {
             self.queue.push(Event::detailed(early, Kind::Half, slot, 1));
         }
         self.on_its_way(slot, arrival);

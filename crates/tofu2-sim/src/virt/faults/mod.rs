@@ -12,7 +12,8 @@
 //! * [`FaultKind::LateCompletion`]: the rank's next completion in a TCQ comes late.
 //! * [`FaultKind::LateCredit`]: the next advance of a session offset of the rank happens late, bytes and notice do not. For ever is a stall.
 //! * [`FaultKind::QueueStall`]: a control queue's commands start later, so that those of other queues overtake them.
-//! * [`FaultKind::PartialPut`]: the first half of the next long put for the rank is seen while the rest is still on its way.
+//! * [`FaultKind::PartialPut`]: the first half of the next long put for the rank is seen while the rest is still on its way. Not of puts
+//!   in strong order, whose bytes would be seen before what comes first.
 //!
 //! "The next" is the first after the fault's time. A fault that finds nothing to disturb does nothing; [`FaultReport`] tells.
 
