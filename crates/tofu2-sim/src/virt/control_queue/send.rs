@@ -98,6 +98,7 @@ impl Core {
                 self.dispatch(flight, sent, payload);
             }
             Err(error) => {
+                self.seen_failed(queue, order.slot);
                 self.sent(queue, &order, sent, Err(error));
                 self.command_ends(rank);
             }

@@ -42,7 +42,9 @@ impl Core {
         let (node, begin) = (self.node_of(id.rank().number()), written.saturating_sub(self.timing.post));
         let Some(timeline) = &mut self.timeline else { return };
         let flight = timeline.take_off();
-        timeline.queued.insert((queue, slot), flight);
+        if timeline.len() < timeline.limit {
+            timeline.queued.insert((queue, slot), flight);
+        }
         timeline.slice(node, Place::Cpu(id.rank().number()), begin, written, what(command, id), Some(flight));
         self.show_pointers(queue, written);
     }
@@ -64,7 +66,9 @@ impl Core {
         // Of a strided command, the first block alone was posted.
         let known = timeline.queued.get(&(queue, slot)).copied();
         let flight = known.unwrap_or_else(|| timeline.take_off());
-        timeline.queued.insert((queue, slot), flight);
+        if timeline.len() < timeline.limit {
+            timeline.queued.insert((queue, slot), flight);
+        }
         let what = what(command, id);
         timeline.slice(node, Place::Queue(id.engine(), id.number()), now, end, what, Some(flight));
         timeline.slice(node, Place::Send(id.engine()), now, end, what, None);
@@ -72,6 +76,14 @@ impl Core {
         if *command == Command::Nop
             && let Some(timeline) = &mut self.timeline
         {
+            timeline.queued.remove(&(queue, slot));
+        }
+    }
+
+    /// The command in `slot` failed where it was to start.
+    #[inline]
+    pub(in super::super) fn seen_failed(&mut self, queue: u32, slot: u64) {
+        if let Some(timeline) = &mut self.timeline {
             timeline.queued.remove(&(queue, slot));
         }
     }
