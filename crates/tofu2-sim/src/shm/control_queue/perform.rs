@@ -339,6 +339,9 @@ impl<'a> Executor<'a> {
         if !posting.remote_notice {
             return Ok(None);
         }
+        if let Some(claim) = target.mrq().claim_next(self.me) {
+            return Ok(Some(claim));
+        }
         match target.mrq().claim(self.me) {
             Ok(Some(claim)) => Ok(Some(claim)),
             Ok(None) => {

@@ -37,8 +37,6 @@ pub struct Queue {
     /// `None` once it was closed.
     open: Option<Open>,
     poster: Mutex<Poster>,
-    /// Held by who takes notices.
-    consumer: Mutex<()>,
     /// The longest put or get, in bytes.
     longest: u32,
 }
@@ -70,7 +68,6 @@ impl Queue {
             geometry,
             open: Some(open),
             poster: Mutex::default(),
-            consumer: Mutex::new(()),
             longest,
         }
     }
@@ -147,7 +144,6 @@ impl Queue {
         let executor = self.executor();
         let control = &executor.job.control;
         if !queue.mrq().is_empty() || control.anybody_ended() {
-            let _one = self.consumer.lock().unwrap_or_else(PoisonError::into_inner);
             match queue.mrq().consume(|| control.anybody_ended(), |rank| executor.has_ended(rank)) {
                 Ok(None) => {}
                 Ok(notice) => return Ok(notice),
