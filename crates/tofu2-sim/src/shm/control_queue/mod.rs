@@ -13,6 +13,7 @@
 mod claim;
 mod death;
 mod executor;
+mod lock;
 mod mrq;
 mod node;
 mod open;
@@ -21,6 +22,8 @@ mod own;
 mod perform;
 mod poster;
 mod queue;
+mod route;
+mod short;
 mod tags;
 mod words;
 

@@ -241,7 +241,9 @@ impl<'a> Executor<'a> {
         let mut status = Ok(());
         if posting.sps != 0 {
             if target.is_session() {
-                self.advance(&target, posting.sps.into(), work);
+                if self.advance(&target, posting.sps.into()) {
+                    self.released(target.id, work);
+                }
             } else if stage.queue.geometry.checked {
                 status = Err(QueueError::CreditIgnored { queue: stage.queue.id, sps: posting.sps });
             }
@@ -250,16 +252,16 @@ impl<'a> Executor<'a> {
         Ok((told, status))
     }
 
-    /// Move the session offset of `target` on.
-    fn advance(&self, target: &View<'_>, slots: u64, work: &mut Work) {
+    /// Move the session offset of `target` on. Whether commands may be executable then.
+    pub(super) fn advance(&self, target: &View<'_>, slots: u64) -> bool {
         let turns = target.turns();
         let scheduled = turns.advance(slots);
         // The read pointer is looked at later, so that it is never too far behind.
-        if target.geometry.checked && ring::is_overrun(turns.read(), scheduled, target.geometry.depth) {
+        let overrun = target.geometry.checked && ring::is_overrun(turns.read(), scheduled, target.geometry.depth);
+        if overrun {
             target.stop(Stop::CreditOverrun);
-        } else {
-            self.released(target.id, work);
         }
+        !overrun
     }
 
     fn get(

@@ -2,8 +2,10 @@
 
 use super::{
     executor::{Executor, Work},
+    lock::{Held, Lock},
     own::{Named, TagTable},
     poster::{Poster, failed},
+    short::Shortly,
     tags::{self, Tagged},
     words::{Geometry, Stop, View, directory_at},
 };
@@ -23,7 +25,7 @@ use rdma_fabric::{
         Blocks, Command, Completion, ControlQueue, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueSpec, Stadd,
     },
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// A control queue over shared memory. May be used on any thread.
 ///
@@ -36,7 +38,7 @@ pub struct Queue {
     geometry: Geometry,
     /// `None` once it was closed.
     open: Option<Open>,
-    poster: Mutex<Poster>,
+    pub(super) poster: Lock<Poster>,
     /// The longest put or get, in bytes.
     longest: u32,
 }
@@ -61,21 +63,12 @@ impl fmt::Debug for Queue {
 impl Queue {
     pub(super) fn new(endpoint: Endpoint, id: QueueId, spec: QueueSpec, geometry: Geometry, open: Open) -> Self {
         let longest = endpoint.job().queues.machine.longest;
-        Queue {
-            endpoint,
-            id,
-            spec,
-            geometry,
-            open: Some(open),
-            poster: Mutex::default(),
-            longest,
-        }
+        Queue { endpoint, id, spec, geometry, open: Some(open), poster: Lock::default(), longest }
     }
 
     #[inline]
-    fn poster(&self) -> MutexGuard<'_, Poster> {
-        // Nothing panics between statements that belong together.
-        self.poster.lock().unwrap_or_else(PoisonError::into_inner)
+    fn poster(&self) -> Held<'_, Poster> {
+        self.poster.lock()
     }
 
     /// # Errors
@@ -151,6 +144,25 @@ impl Queue {
             }
         }
         Ok(None)
+    }
+
+    /// Execute a short put, if `posting` is one and nothing stands in the way.
+    #[inline(always)]
+    fn post_shortly(&self, posting: &Posting) -> Shortly {
+        let Ok(queue) = self.view() else { return Shortly::Not };
+        self.poster().put_shortly(&queue, &self.executor(), posting)
+    }
+
+    /// Post anything.
+    #[inline(never)]
+    fn post_slowly(&self, posting: &Posting) -> Result<(), Refused<()>> {
+        self.examine(posting).map_err(failed)?;
+        let queue = self.view().map_err(failed)?;
+        let executor = self.executor();
+        let mut work = Work::new();
+        let posted = self.poster().post(&queue, &executor, posting, None, &mut work);
+        executor.finish(work);
+        posted
     }
 
     /// Post at last, if it is `place`'s turn and there is room.
@@ -322,13 +334,14 @@ impl ControlQueue for Queue {
 
     #[inline]
     fn try_post(&self, posting: Posting) -> Result<(), Refused<()>> {
-        self.examine(&posting).map_err(failed)?;
-        let queue = self.view().map_err(failed)?;
-        let executor = self.executor();
-        let mut work = Work::new();
-        let posted = self.poster().post(&queue, &executor, &posting, None, &mut work);
-        executor.finish(work);
-        posted
+        match self.post_shortly(&posting) {
+            Shortly::Done => Ok(()),
+            Shortly::Released(queue) => {
+                self.executor().help(queue);
+                Ok(())
+            }
+            Shortly::Not => self.post_slowly(&posting),
+        }
     }
 
     async fn post(&self, posting: Posting, deps: Deps<'_>) -> Result<()> {

@@ -24,6 +24,7 @@ mod deaths;
 mod garbage;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod killed;
+mod routes;
 
 const RANKS: u32 = 3;
 

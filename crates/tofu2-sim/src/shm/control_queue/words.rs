@@ -224,7 +224,7 @@ impl<'a> View<'a> {
     }
 
     /// An own queue, which needs no checks: `words` and `tags` are offsets of extents that the caller has taken for it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn own(
         segment: &'a Mapping,
         id: QueueId,
@@ -255,7 +255,7 @@ impl<'a> View<'a> {
     }
 
     /// The words of place `place` in the table of tags.
-    #[inline]
+    #[inline(always)]
     pub(super) fn tag(&self, place: usize) -> (&'a AtomicU64, &'a AtomicU64) {
         let at = place % stadd::PLACES * 2;
         (&self.tags[at], &self.tags[at + 1])
@@ -273,7 +273,7 @@ impl<'a> View<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn mrq(&self) -> mrq::Ring<'a, AtomicU64> {
         let (records, claims) =
             self.words[MRQ..self.geometry.toq()].split_at(self.geometry.mrq_depth as usize * mrq::RECORD);
@@ -291,6 +291,19 @@ impl<'a> View<'a> {
     pub(super) fn stopped(&self) -> Option<Stop> {
         // Acquire: pairs with the exchange in `stop`.
         Stop::from_bits(self.words[STOP].load(Acquire))
+    }
+
+    /// Whether it has not stopped.
+    #[inline(always)]
+    pub(super) fn is_going(&self) -> bool {
+        // Acquire: as in `stopped`.
+        self.words[STOP].load(Acquire) == 0
+    }
+
+    /// What it is made of, as its words say: [`Geometry::to_bits`] and the region key of the table of tags.
+    #[inline(always)]
+    pub(super) fn made_of(&self) -> (u64, u64) {
+        (self.words[CONFIG].load(Relaxed), self.words[TAGS].load(Relaxed))
     }
 
     /// Stop it; the first reason counts. Its owner learns of it when it polls.
