@@ -13,6 +13,7 @@
 mod claim;
 mod death;
 mod executor;
+mod geometry;
 mod lock;
 mod mrq;
 mod node;
@@ -22,9 +23,11 @@ mod own;
 mod perform;
 mod poster;
 mod queue;
+mod registering;
 mod route;
 mod short;
 mod tags;
+mod telling;
 mod words;
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Opening queues.
 
 use super::{
+    geometry::{Geometry, MOST_DEPTH},
     node::NodeQueues,
     queue::{Open, Queue},
-    words::{CONFIG, Geometry, MOST_DEPTH, SCHEDULED, TAGS, View, directory_at},
+    words::{CONFIG, SCHEDULED, TAGS, View, directory_at},
 };
 use crate::shm::{endpoint::Endpoint, own::Taken, regions::Kind};
 use core::sync::atomic::Ordering::{Relaxed, Release};

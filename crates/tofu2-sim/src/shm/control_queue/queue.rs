@@ -2,25 +2,22 @@
 
 use super::{
     executor::{Executor, Work},
+    geometry::{Geometry, Stop},
     lock::{Held, Lock},
-    own::{Named, TagTable},
+    own::TagTable,
     poster::{Poster, failed},
     short::Shortly,
-    tags::{self, Tagged},
-    words::{Geometry, Stop, View, directory_at},
+    words::{View, directory_at},
 };
-use crate::control_queue::stadd;
 use crate::shm::{
     doorbell::Watch,
     endpoint::Endpoint,
-    inside::{self, Id},
     own::{Region, Taken},
-    regions,
     waiting::{self, Calling, Look},
 };
 use core::{fmt, future::Future, sync::atomic::Ordering::SeqCst};
 use rdma_fabric::{
-    Deps, FabricError, Refused, Region as _, Result,
+    Deps, FabricError, Refused, Result,
     control_queue::{
         Blocks, Command, Completion, ControlQueue, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueSpec, Stadd,
     },
@@ -66,6 +63,14 @@ impl Queue {
         Queue { endpoint, id, spec, geometry, open: Some(open), poster: Lock::default(), longest }
     }
 
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    pub(super) fn name(&self) -> QueueId {
+        self.id
+    }
+
     #[inline]
     fn poster(&self) -> Held<'_, Poster> {
         self.poster.lock()
@@ -74,14 +79,14 @@ impl Queue {
     /// # Errors
     /// [`QueueError::NotOpen`]: only while it is being closed.
     #[inline]
-    fn view(&self) -> Result<View<'_>, QueueError> {
+    pub(super) fn view(&self) -> Result<View<'_>, QueueError> {
         let closed = QueueError::NotOpen { queue: self.id };
         let open = self.open.as_ref().ok_or(closed)?;
         let (words, tags) = (open.words.extent.offset, open.tags.taken.extent.offset);
         View::own(self.endpoint.segment(), self.id, self.geometry, words, tags).ok_or(closed)
     }
 
-    fn table(&self) -> Result<&TagTable, QueueError> {
+    pub(super) fn table(&self) -> Result<&TagTable, QueueError> {
         self.open.as_ref().map(|open| &*open.tags).ok_or(QueueError::NotOpen { queue: self.id })
     }
 
@@ -183,18 +188,6 @@ impl Queue {
         }
     }
 
-    /// The key of a region that queues can reach.
-    fn key_of(&self, region: &Region) -> Result<rdma_fabric::RegionKey> {
-        if region.existing().is_some() || region.owner() != self.id.rank() {
-            return Err(FabricError::Unsupported { feature: "control queues on memory that was not allocated here" });
-        }
-        let key = region.key();
-        if !regions::is_current(self.endpoint.segment(), key) {
-            return Err(FabricError::StaleRegion { rank: self.id.rank(), region: key });
-        }
-        Ok(key)
-    }
-
     /// Close it; how many commands were never started, and the error that was not reported.
     fn shut(&mut self) -> (u64, Option<QueueError>) {
         let Ok(queue) = self.view() else { return (0, None) };
@@ -270,66 +263,21 @@ impl ControlQueue for Queue {
     }
 
     fn register(&self, region: &Region) -> Result<Stadd> {
-        let (key, queue) = (self.key_of(region)?, self.view()?);
-        let mut known = self.table()?.known();
-        if let Some(&at) = known.automatic.get(&key.to_bits()) {
-            return Ok(at);
-        }
-        let places = stadd::FIXED as usize..stadd::PLACES;
-        let free = places.into_iter().find(|place| !known.tags.contains_key(place));
-        let place = free.ok_or(QueueError::TooManyTags { queue: self.id, limit: stadd::AUTOMATIC })?;
-        let tag = stadd::automatic(place, self.endpoint.queues().next_use());
-        let at = Stadd::new(tag, 0);
-        known.automatic.insert(key.to_bits(), at);
-        known.tags.insert(place, Named { tag, key });
-        tags::write(&queue, tag, Tagged { key, read_only: false });
-        Ok(at)
+        self.name_somehow(region)
     }
 
     fn register_fixed(&self, region: &Region, tag: u8) -> Result<Stadd> {
-        let (key, queue) = (self.key_of(region)?, self.view()?);
-        let mut known = self.table()?.known();
-        let named = Named { tag: tag.into(), key };
-        match known.tags.entry(tag.into()) {
-            std::collections::btree_map::Entry::Occupied(_) => {
-                return Err(QueueError::TagInUse { queue: self.id, tag }.into());
-            }
-            std::collections::btree_map::Entry::Vacant(free) => free.insert(named),
-        };
-        tags::write(&queue, tag.into(), Tagged { key, read_only: false });
-        Ok(Stadd::fixed(tag))
+        self.name_as(region, tag)
     }
 
     fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()> {
-        let queue = self.view()?;
-        let known = self.table()?.known();
-        let place = stadd::place(at.tag());
-        let named = place.and_then(|place| known.tags.get(&place)).filter(|named| named.tag == at.tag());
-        let named = named.ok_or(QueueError::NoSuchTag { queue: self.id, stadd: at })?;
-        tags::write(&queue, named.tag, Tagged { key: named.key, read_only });
-        Ok(())
+        self.restrict(at, read_only)
     }
 
     /// Waits for commands that copy more than 64 bytes. A shorter one whose thread is stopped between its check and its copy may
     /// still reach the region afterwards, as with [`Region`].
     fn deregister(&self, at: Stadd) -> Result<()> {
-        let queue = self.view()?;
-        let mut known = self.table()?.known();
-        let none = QueueError::NoSuchTag { queue: self.id, stadd: at };
-        let place = stadd::place(at.tag()).ok_or(none)?;
-        let named = *known.tags.get(&place).filter(|named| named.tag == at.tag()).ok_or(none)?;
-        known.tags.remove(&place);
-        if known.automatic.get(&named.key.to_bits()).is_some_and(|at| at.tag() == named.tag) {
-            known.automatic.remove(&named.key.to_bits());
-        }
-        tags::clear(&queue, named.tag);
-        drop(known);
-        // As when a region is deregistered: D2 and D3.
-        inside::barrier();
-        while self.endpoint.job().is_inside(Id::new(self.endpoint.me(), named.key)) {
-            std::thread::yield_now();
-        }
-        Ok(())
+        self.forget(at)
     }
 
     #[inline]

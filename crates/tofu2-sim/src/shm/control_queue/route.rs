@@ -10,8 +10,9 @@
 //! Offsets are kept, not addresses: they are checked against the mapping whenever they are used.
 
 use super::{
+    geometry::{Geometry, TAG_BYTES},
     tags::{Found, find},
-    words::{Geometry, TAG_BYTES, View, directory_at},
+    words::{View, directory_at},
 };
 use crate::shm::{
     job::Job,
