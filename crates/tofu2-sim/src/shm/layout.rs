@@ -72,7 +72,7 @@ pub(super) const GATE_RECORDS: usize = (RING_CLAIMS + RING_CAPACITY * 8).next_mu
 const GATES_END: usize = GATE_RECORDS + (GATES + START_GATES) * GATE_RECORD;
 
 /// `u64`, not 0 if control queues of the rank wait for somebody to execute what was released; any rank writes it.
-pub(super) const QUEUES_PENDING: usize = 4 * CACHE_LINE;
+pub(super) const QUEUES_PENDING: usize = (INSIDE + 8 * ANNOUNCEMENTS).next_multiple_of(CACHE_LINE);
 /// First word of the directory of control queues: the region key of the queue's words, or 0.
 pub(super) const QUEUES: usize = GATES_END;
 /// RDMA engines that a directory has room for.

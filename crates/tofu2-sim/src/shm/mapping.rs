@@ -115,7 +115,7 @@ impl Mapping {
     ///
     /// # Panics
     /// If there is none: offsets come from [`layout`] and validated indices only.
-    #[inline]
+    #[inline(always)]
     pub(super) fn word(&self, at: usize) -> &AtomicU64 {
         assert!(at.is_multiple_of(8) && at < self.heap_at && at != layout::BELL);
         // SAFETY: inside the mapping and aligned, by the assertion, since `heap_at` is a multiple of 8 too; protocol words
@@ -250,7 +250,7 @@ impl Mapping {
     }
 
     /// [`Mapping::piece`] for as long as the borrow.
-    #[inline]
+    #[inline(always)]
     pub(super) fn borrowed_piece(
         &self,
         offset: usize,
@@ -271,7 +271,7 @@ impl Mapping {
     /// No region key leads to a queue's bytes ([`super::regions`]), so they are accessed as these words only, from when the
     /// queue is opened until their time in [`super::limbo`] is over; before and afterwards through [`access`]. A word may hold
     /// anything: whoever reads one checks it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn queue_words(&self, offset: usize, len: usize) -> Option<&[AtomicU64]> {
         let whole = offset.is_multiple_of(8) && len.is_multiple_of(8);
         offset.checked_add(len).filter(|&end| whole && end <= self.heap_len())?;
@@ -381,6 +381,7 @@ impl Piece {
 }
 
 impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
+    #[inline(always)]
     fn new(
         mapping: M,
         base: NonNull<u8>,

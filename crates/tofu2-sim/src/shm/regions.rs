@@ -40,10 +40,12 @@ fn stay_condemned(own: &Mapping, index: usize) {
 }
 
 /// Where the generation of entry `index` stands.
+#[inline(always)]
 pub(super) fn generation_at(index: usize) -> usize {
     layout::TABLE + index * layout::ENTRY
 }
 
+#[inline(always)]
 fn field(mapping: &Mapping, index: usize, field: usize) -> &AtomicU64 {
     mapping.word(generation_at(index) + 8 * field)
 }
@@ -69,6 +71,7 @@ pub(super) fn next_key(own: &Mapping, index: usize) -> RegionKey {
 }
 
 /// Whether a key is the one its entry is registered under.
+#[inline(always)]
 pub(super) fn is_current(target: &Mapping, key: RegionKey) -> bool {
     let index = key.index as usize;
     // Acquire: pairs with the release in `register` and `deregister`.

@@ -25,6 +25,7 @@
 //! written; writing them again changes nothing), *past* (others may have seen it: not to be done again).
 
 use crate::control_queue::ring;
+use crate::shm::access;
 use core::sync::atomic::{
     AtomicU64,
     Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst},
@@ -40,6 +41,8 @@ pub(super) trait Word {
     fn add_and_fence(&self, more: u64) -> u64;
     /// Store, then a full barrier.
     fn store_and_fence(&self, value: u64);
+    /// It will be written soon: a hint.
+    fn expect_store(&self) {}
 }
 
 /// A full barrier after a sequentially consistent read-modify-write, which on x86-64 is one by itself.
@@ -74,6 +77,10 @@ impl Word for AtomicU64 {
     fn store_and_fence(&self, value: u64) {
         self.swap(value, SeqCst);
         fence_after_rmw();
+    }
+    #[inline(always)]
+    fn expect_store(&self) {
+        access::expect_store(self.as_ptr().cast());
     }
 }
 

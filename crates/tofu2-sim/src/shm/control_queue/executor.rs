@@ -8,7 +8,8 @@
 use super::{
     claim::{Due, Left, Phase, Step},
     death::{self, Label},
-    words::{Entry, Stop, View},
+    geometry::Stop,
+    words::{Entry, View},
 };
 use crate::control_queue::{descriptor, descriptor::Descriptor, status::Status};
 use crate::shm::{

@@ -13,6 +13,8 @@
 mod claim;
 mod death;
 mod executor;
+mod geometry;
+mod lock;
 mod mrq;
 mod node;
 mod open;
@@ -21,7 +23,11 @@ mod own;
 mod perform;
 mod poster;
 mod queue;
+mod registering;
+mod route;
+mod short;
 mod tags;
+mod telling;
 mod words;
 
 #[cfg(test)]

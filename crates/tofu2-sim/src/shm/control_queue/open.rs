@@ -1,9 +1,10 @@
 //! Opening queues.
 
 use super::{
+    geometry::{Geometry, MOST_DEPTH},
     node::NodeQueues,
     queue::{Open, Queue},
-    words::{CONFIG, Geometry, MOST_DEPTH, SCHEDULED, TAGS, View, directory_at},
+    words::{CONFIG, SCHEDULED, TAGS, View, directory_at},
 };
 use crate::shm::{endpoint::Endpoint, own::Taken, regions::Kind};
 use core::sync::atomic::Ordering::{Relaxed, Release};
@@ -58,7 +59,7 @@ impl Endpoint {
     /// Write the words of a queue, which are zeros, and tell of it.
     fn publish(&self, id: QueueId, spec: &QueueSpec, geometry: Geometry, words: &Taken, tags: &Taken) {
         let segment = self.segment();
-        let queue = View::own(segment, id, geometry, words, tags);
+        let queue = View::own(segment, id, geometry, (words.key, words.extent.offset), tags.extent.offset);
         let Some((queue, at)) = queue.zip(directory_at(id)) else { return };
         queue.word(CONFIG).store(geometry.to_bits(), Relaxed);
         queue.word(TAGS).store(tags.key.to_bits(), Relaxed);

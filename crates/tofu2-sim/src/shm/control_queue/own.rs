@@ -1,6 +1,6 @@
 //! What a rank knows about its own control queues; private to it.
 
-use super::{executor::Executor, node::NodeQueues, words};
+use super::{executor::Executor, geometry::TAG_BYTES, node::NodeQueues};
 use crate::shm::{endpoint::Endpoint, job::Job, layout, mapping::Mapping, own::Taken, regions::Kind};
 use core::sync::atomic::{
     AtomicBool, AtomicU32, AtomicUsize,
@@ -155,7 +155,7 @@ impl OwnQueues {
     /// A table of tags for a new queue.
     pub(super) fn table(&self, endpoint: &Endpoint) -> Result<Arc<TagTable>> {
         let fresh = || -> Result<Arc<TagTable>> {
-            let taken = endpoint.take_extent(words::TAG_BYTES, Kind::Queue, |_, _| ())?;
+            let taken = endpoint.take_extent(TAG_BYTES, Kind::Queue, |_, _| ())?;
             Ok(Arc::new(TagTable { taken, known: Mutex::default() }))
         };
         if !endpoint.job().queues.shared_address_space {

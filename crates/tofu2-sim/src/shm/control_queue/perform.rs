@@ -7,9 +7,10 @@ use super::{
     claim::Phase,
     death::{self, Label},
     executor::{Executor, Work},
-    mrq,
+    geometry::Stop,
     tags::resolve,
-    words::{Stop, View},
+    telling::{Told, failed},
+    words::View,
 };
 use crate::control_queue::ring;
 use crate::shm::{
@@ -19,7 +20,7 @@ use crate::shm::{
 use core::sync::atomic::AtomicU64;
 use rdma_fabric::{
     Amo,
-    control_queue::{Armw, Command, MrqKind, MrqNotice, Posting, QueueError, QueueId, Stadd, Width},
+    control_queue::{Armw, Command, MrqKind, Posting, QueueError, QueueId, Stadd, Width},
 };
 
 /// The longest copy that is not announced, in bytes: those take few instructions.
@@ -59,19 +60,6 @@ impl From<QueueError> for Failure {
     fn from(error: QueueError) -> Self {
         Failure::There(error)
     }
-}
-
-/// What a command's two notices tell.
-#[derive(Clone, Copy)]
-struct Told {
-    local: MrqKind,
-    remote: MrqKind,
-    /// Own address after the command, for gets.
-    own: Stadd,
-    /// The target's address as both are told.
-    at: Stadd,
-    /// Before an atomic.
-    value: u64,
 }
 
 /// Bytes of a copy that a queue addresses.
@@ -275,7 +263,9 @@ impl<'a> Executor<'a> {
         let mut status = Ok(());
         if posting.sps != 0 {
             if target.is_session() {
-                self.advance(&target, posting.sps.into(), work);
+                if self.advance(&target, posting.sps.into()) {
+                    self.released(target.id, work);
+                }
             } else if stage.queue.geometry.checked {
                 status = Err(QueueError::CreditIgnored { queue: stage.queue.id, sps: posting.sps });
             }
@@ -284,16 +274,16 @@ impl<'a> Executor<'a> {
         Ok((told, status))
     }
 
-    /// Move the session offset of `target` on.
-    fn advance(&self, target: &View<'_>, slots: u64, work: &mut Work) {
+    /// Move the session offset of `target` on. Whether commands may be executable then.
+    pub(super) fn advance(&self, target: &View<'_>, slots: u64) -> bool {
         let turns = target.turns();
         let scheduled = turns.advance(slots);
         // The read pointer is looked at later, so that it is never too far behind.
-        if target.geometry.checked && ring::is_overrun(target.begun(), scheduled, target.geometry.depth) {
+        let overrun = target.geometry.checked && ring::is_overrun(target.begun(), scheduled, target.geometry.depth);
+        if overrun {
             target.stop(Stop::CreditOverrun);
-        } else {
-            self.released(target.id, work);
         }
+        !overrun
     }
 
     fn get(
@@ -367,70 +357,6 @@ impl<'a> Executor<'a> {
         death::reach(Label::Noticed);
         Ok((told, Ok(())))
     }
-
-    /// Room for the remote notice, if there is to be one.
-    #[inline]
-    fn claim_notice(&self, target: &View<'_>, posting: &Posting) -> Result<Option<mrq::Claim>, QueueError> {
-        if !posting.remote_notice {
-            return Ok(None);
-        }
-        match target.mrq().claim(self.me) {
-            Ok(Some(claim)) => Ok(Some(claim)),
-            Ok(None) => {
-                target.stop(Stop::MrqOverflow);
-                Err(QueueError::MrqOverflow { queue: target.id, depth: target.geometry.mrq_depth })
-            }
-            Err(mrq::Damaged) => Err(target.corrupt("the message receive queue")),
-        }
-    }
-
-    #[cold]
-    fn withdraw_notice(&self, target: &View<'_>, claim: Option<mrq::Claim>) {
-        if let Some(claim) = claim {
-            target.mrq().withdraw(claim);
-            // Notices of others may be ready behind it.
-            target.segment.ring_for_notice();
-        }
-    }
-
-    #[inline]
-    fn tell_target(&self, target: &View<'_>, claim: Option<mrq::Claim>, from: QueueId, posting: &Posting, told: Told) {
-        let Some(claim) = claim else { return };
-        target.mrq().publish_good(claim, told.remote, posting.edata, from, told.at);
-        target.segment.ring_for_notice();
-    }
-
-    /// Leave the local notice in the poster's own MRQ.
-    fn tell_poster(&self, queue: &View<'_>, posting: &Posting, told: Told, status: Result<(), QueueError>) {
-        let Some(peer) = posting.command.target() else { return };
-        match queue.mrq().claim(self.me) {
-            Ok(Some(claim)) => {
-                let Told { local: kind, value, own: local, .. } = told;
-                let remote = if kind == MrqKind::LocalGet { Stadd::from_bits(0) } else { told.at };
-                let notice = MrqNotice { kind, peer, edata: posting.edata, value, local, remote, status };
-                queue.mrq().publish(claim, &notice);
-                queue.segment.ring_for_notice();
-            }
-            Ok(None) => queue.stop(Stop::MrqOverflow),
-            Err(mrq::Damaged) => queue.stop(Stop::Corrupt("the message receive queue")),
-        }
-    }
-}
-
-/// What the poster is told of a command that failed at its target.
-#[cold]
-fn failed(command: &Command) -> Told {
-    let none = Stadd::from_bits(0);
-    let (local, remote, at) = match *command {
-        Command::Get { from, len, .. } => (MrqKind::LocalGet, MrqKind::RemoteGet, from + u64::from(len)),
-        Command::Put { at, len, .. } => (MrqKind::LocalPut, MrqKind::RemotePut, at + u64::from(len)),
-        Command::PutInline { at, bytes, .. } => {
-            (MrqKind::LocalPut, MrqKind::RemotePut, at + bytes.as_bytes().len() as u64)
-        }
-        Command::Armw { at, .. } | Command::CompareSwap { at, .. } => (MrqKind::LocalArmw, MrqKind::RemoteArmw, at),
-        Command::Nop => (MrqKind::LocalPut, MrqKind::RemotePut, none),
-    };
-    Told { local, remote, own: none, at, value: 0 }
 }
 
 fn own_address(command: &Command) -> Stadd {

@@ -2,6 +2,7 @@
 
 use super::{
     executor::{Executor, Work},
+    route::Routes,
     words::View,
 };
 use crate::control_queue::{
@@ -37,6 +38,8 @@ pub(super) struct Poster {
     /// Those who wait for room, first come first served.
     line: VecDeque<u64>,
     next_in_line: u64,
+    /// Where commands went before.
+    pub(super) routes: Routes,
 }
 
 impl Poster {
@@ -61,6 +64,25 @@ impl Poster {
         } else {
             self.run(queue, executor, posting, work)
         }
+    }
+
+    /// Whether a command would be executed at once, by a queue that is not in session mode: nobody is in line, and none is
+    /// delayed.
+    #[inline(always)]
+    pub(super) fn is_idle(&self) -> bool {
+        self.line.is_empty() && self.delayed.is_empty()
+    }
+
+    /// A command of one slot was executed at once.
+    #[inline(always)]
+    pub(super) fn took_slot(&mut self) {
+        self.write += 1;
+    }
+
+    /// Keep a completion.
+    #[inline]
+    pub(super) fn completed(&mut self, completion: Completion) {
+        self.completions.push_back(completion);
     }
 
     /// Execute a command and those before it, or keep it.

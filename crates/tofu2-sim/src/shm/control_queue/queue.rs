@@ -2,28 +2,27 @@
 
 use super::{
     executor::{Executor, Work},
-    own::{Named, TagTable},
+    geometry::{Geometry, Stop},
+    lock::{Held, Lock},
+    own::TagTable,
     poster::{Poster, failed},
-    tags::{self, Tagged},
-    words::{Geometry, Stop, View, directory_at},
+    short::Shortly,
+    words::{View, directory_at},
 };
-use crate::control_queue::stadd;
 use crate::shm::{
     doorbell::Watch,
     endpoint::Endpoint,
-    inside::{self, Id},
     own::{Region, Taken},
-    regions,
     waiting::{self, Calling, Look},
 };
 use core::{fmt, future::Future, sync::atomic::Ordering::SeqCst};
 use rdma_fabric::{
-    Deps, FabricError, Refused, Region as _, Result,
+    Deps, FabricError, Refused, Result,
     control_queue::{
         Blocks, Command, Completion, ControlQueue, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueSpec, Stadd,
     },
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// A control queue over shared memory. May be used on any thread.
 ///
@@ -36,9 +35,7 @@ pub struct Queue {
     geometry: Geometry,
     /// `None` once it was closed.
     open: Option<Open>,
-    poster: Mutex<Poster>,
-    /// Held by who takes notices.
-    consumer: Mutex<()>,
+    pub(super) poster: Lock<Poster>,
     /// The longest put or get, in bytes.
     longest: u32,
 }
@@ -63,34 +60,34 @@ impl fmt::Debug for Queue {
 impl Queue {
     pub(super) fn new(endpoint: Endpoint, id: QueueId, spec: QueueSpec, geometry: Geometry, open: Open) -> Self {
         let longest = endpoint.job().queues.machine.longest;
-        Queue {
-            endpoint,
-            id,
-            spec,
-            geometry,
-            open: Some(open),
-            poster: Mutex::default(),
-            consumer: Mutex::new(()),
-            longest,
-        }
+        Queue { endpoint, id, spec, geometry, open: Some(open), poster: Lock::default(), longest }
+    }
+
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    pub(super) fn name(&self) -> QueueId {
+        self.id
     }
 
     #[inline]
-    fn poster(&self) -> MutexGuard<'_, Poster> {
-        // Nothing panics between statements that belong together.
-        self.poster.lock().unwrap_or_else(PoisonError::into_inner)
+    fn poster(&self) -> Held<'_, Poster> {
+        self.poster.lock()
     }
 
     /// # Errors
     /// [`QueueError::NotOpen`]: only while it is being closed.
     #[inline]
-    fn view(&self) -> Result<View<'_>, QueueError> {
+    pub(super) fn view(&self) -> Result<View<'_>, QueueError> {
         let closed = QueueError::NotOpen { queue: self.id };
         let open = self.open.as_ref().ok_or(closed)?;
-        View::own(self.endpoint.segment(), self.id, self.geometry, &open.words, &open.tags.taken).ok_or(closed)
+        let words = (open.words.key, open.words.extent.offset);
+        let tags = open.tags.taken.extent.offset;
+        View::own(self.endpoint.segment(), self.id, self.geometry, words, tags).ok_or(closed)
     }
 
-    fn table(&self) -> Result<&TagTable, QueueError> {
+    pub(super) fn table(&self) -> Result<&TagTable, QueueError> {
         self.open.as_ref().map(|open| &*open.tags).ok_or(QueueError::NotOpen { queue: self.id })
     }
 
@@ -146,7 +143,6 @@ impl Queue {
         let executor = self.executor();
         let control = &executor.job.control;
         if !queue.mrq().is_empty() || control.anybody_ended() {
-            let _one = self.consumer.lock().unwrap_or_else(PoisonError::into_inner);
             match queue.mrq().consume(|| control.anybody_ended(), |rank| executor.has_ended(rank)) {
                 Ok(None) => {}
                 Ok(notice) => return Ok(notice),
@@ -154,6 +150,25 @@ impl Queue {
             }
         }
         Ok(None)
+    }
+
+    /// Execute a short put, if `posting` is one and nothing stands in the way.
+    #[inline(always)]
+    fn post_shortly(&self, posting: &Posting) -> Shortly {
+        let Ok(queue) = self.view() else { return Shortly::Not };
+        self.poster().put_shortly(&queue, &self.executor(), posting)
+    }
+
+    /// Post anything.
+    #[inline(never)]
+    fn post_slowly(&self, posting: &Posting) -> Result<(), Refused<()>> {
+        self.examine(posting).map_err(failed)?;
+        let queue = self.view().map_err(failed)?;
+        let executor = self.executor();
+        let mut work = Work::new();
+        let posted = self.poster().post(&queue, &executor, posting, None, &mut work);
+        executor.finish(work);
+        posted
     }
 
     /// Post at last, if it is `place`'s turn and there is room.
@@ -173,18 +188,6 @@ impl Queue {
             Err(Refused::Full(())) if stuck => Err(FabricError::Deadlock { waiting: 1 }),
             Err(Refused::Full(())) => Ok(None),
         }
-    }
-
-    /// The key of a region that queues can reach.
-    fn key_of(&self, region: &Region) -> Result<rdma_fabric::RegionKey> {
-        if region.existing().is_some() || region.owner() != self.id.rank() {
-            return Err(FabricError::Unsupported { feature: "control queues on memory that was not allocated here" });
-        }
-        let key = region.key();
-        if !regions::is_current(self.endpoint.segment(), key) {
-            return Err(FabricError::StaleRegion { rank: self.id.rank(), region: key });
-        }
-        Ok(key)
     }
 
     /// Close it; how many commands were never started, and the error that was not reported.
@@ -259,77 +262,33 @@ impl ControlQueue for Queue {
     }
 
     fn register(&self, region: &Region) -> Result<Stadd> {
-        let (key, queue) = (self.key_of(region)?, self.view()?);
-        let mut known = self.table()?.known();
-        if let Some(&at) = known.automatic.get(&key.to_bits()) {
-            return Ok(at);
-        }
-        let places = stadd::FIXED as usize..stadd::PLACES;
-        let free = places.into_iter().find(|place| !known.tags.contains_key(place));
-        let place = free.ok_or(QueueError::TooManyTags { queue: self.id, limit: stadd::AUTOMATIC })?;
-        let tag = stadd::automatic(place, self.endpoint.queues().next_use());
-        let at = Stadd::new(tag, 0);
-        known.automatic.insert(key.to_bits(), at);
-        known.tags.insert(place, Named { tag, key });
-        tags::write(&queue, tag, Tagged { key, read_only: false });
-        Ok(at)
+        self.name_somehow(region)
     }
 
     fn register_fixed(&self, region: &Region, tag: u8) -> Result<Stadd> {
-        let (key, queue) = (self.key_of(region)?, self.view()?);
-        let mut known = self.table()?.known();
-        let named = Named { tag: tag.into(), key };
-        match known.tags.entry(tag.into()) {
-            std::collections::btree_map::Entry::Occupied(_) => {
-                return Err(QueueError::TagInUse { queue: self.id, tag }.into());
-            }
-            std::collections::btree_map::Entry::Vacant(free) => free.insert(named),
-        };
-        tags::write(&queue, tag.into(), Tagged { key, read_only: false });
-        Ok(Stadd::fixed(tag))
+        self.name_as(region, tag)
     }
 
     fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()> {
-        let queue = self.view()?;
-        let known = self.table()?.known();
-        let place = stadd::place(at.tag());
-        let named = place.and_then(|place| known.tags.get(&place)).filter(|named| named.tag == at.tag());
-        let named = named.ok_or(QueueError::NoSuchTag { queue: self.id, stadd: at })?;
-        tags::write(&queue, named.tag, Tagged { key: named.key, read_only });
-        Ok(())
+        self.restrict(at, read_only)
     }
 
     /// Waits for commands that copy more than 64 bytes. A shorter one whose thread is stopped between its check and its copy may
     /// still reach the region afterwards, as with [`Region`].
     fn deregister(&self, at: Stadd) -> Result<()> {
-        let queue = self.view()?;
-        let mut known = self.table()?.known();
-        let none = QueueError::NoSuchTag { queue: self.id, stadd: at };
-        let place = stadd::place(at.tag()).ok_or(none)?;
-        let named = *known.tags.get(&place).filter(|named| named.tag == at.tag()).ok_or(none)?;
-        known.tags.remove(&place);
-        if known.automatic.get(&named.key.to_bits()).is_some_and(|at| at.tag() == named.tag) {
-            known.automatic.remove(&named.key.to_bits());
-        }
-        tags::clear(&queue, named.tag);
-        drop(known);
-        // As when a region is deregistered: D2 and D3.
-        inside::barrier();
-        while self.endpoint.job().is_inside(Id::new(self.endpoint.me(), named.key)) {
-            std::thread::yield_now();
-        }
-        Ok(())
+        self.forget(at)
     }
 
     #[inline]
     fn try_post(&self, posting: Posting) -> Result<(), Refused<()>> {
-        self.examine(&posting).map_err(failed)?;
-        let queue = self.view().map_err(failed)?;
-        let executor = self.executor();
-        let mut work = Work::new();
-        let posted = self.poster().post(&queue, &executor, &posting, None, &mut work);
-        executor.finish(work);
-        posted
+        match self.post_shortly(&posting) {
+            Shortly::Done => Ok(()),
+            Shortly::Released(queue) => {
+                self.executor().help(queue);
+                Ok(())
+            }
+            Shortly::Not => self.post_slowly(&posting),
+        }
     }
 
     async fn post(&self, posting: Posting, deps: Deps<'_>) -> Result<()> {

@@ -89,6 +89,67 @@ pub(super) fn resolve<'a>(
     Ok((piece.ok_or(queue.corrupt("the region table"))?, key))
 }
 
+/// A registration as it was found on a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    tag: u32,
+    /// The words of its place.
+    word: u64,
+    key: RegionKey,
+    place: usize,
+    /// Of the region in the heap.
+    offset: usize,
+    len: usize,
+}
+
+/// What is registered under the tag of `at` on `queue`.
+///
+/// # Errors
+/// As [`resolve`].
+pub(super) fn find(queue: &View<'_>, at: Stadd) -> Result<Found, QueueError> {
+    let none = QueueError::NoSuchTag { queue: queue.id, stadd: at };
+    let place = stadd::place(at.tag()).ok_or(none)?;
+    let Tagged { key, read_only } = look_up(queue, at)?;
+    let Ok((offset, len, Kind::Heap)) = regions::copy(queue.segment, key) else {
+        return Err(QueueError::Stale { queue: queue.id, stadd: at });
+    };
+    Ok(Found { tag: at.tag(), word: word_of(at.tag(), read_only), key, place, offset, len })
+}
+
+impl Found {
+    /// The `len` bytes at `at`, such that peers may write them if `writes`, if `at` is of this registration and that still
+    /// stands; otherwise [`resolve`] tells more. Whether the region is still there is told by the piece.
+    #[inline(always)]
+    pub(super) fn piece<'a>(
+        &self,
+        queue: &View<'a>,
+        at: Stadd,
+        len: usize,
+        writes: bool,
+    ) -> Option<Piece<&'a Mapping>> {
+        let (word, key) = queue.tag(self.place);
+        // Acquire: pairs with the release in `write`.
+        let now = word.load(Acquire);
+        let key = key.load(Relaxed);
+        // Acquire: pairs with the fence in `write`.
+        fence(Acquire);
+        if at.tag() != self.tag || now != self.word || key != self.key.to_bits() || word.load(Relaxed) != now {
+            return None;
+        }
+        let end = at.offset().checked_add(len as u64)?;
+        if end > self.len as u64 || (writes && now & READ_ONLY != 0) {
+            return None;
+        }
+        // Inside the registered length, which is inside the heap.
+        let (offset, generation) = (self.offset + at.offset() as usize, self.key.generation.into());
+        queue.segment.borrowed_piece(offset, len, regions::generation_at(self.key.index as usize), generation)
+    }
+}
+
+fn word_of(tag: u32, read_only: bool) -> u64 {
+    u64::from(tag) << TAG | LIVE | if read_only { READ_ONLY } else { 0 }
+}
+
 /// Register `tagged` under `tag`, whose place is free, in an own table.
 pub(super) fn write(queue: &View<'_>, tag: u32, tagged: Tagged) {
     let Some(place) = stadd::place(tag) else { return };
@@ -96,9 +157,8 @@ pub(super) fn write(queue: &View<'_>, tag: u32, tagged: Tagged) {
     // Release: pairs with the fence in `look_up`. Who reads the key below also sees that the last registration ended.
     fence(Release);
     key.store(tagged.key.to_bits(), Relaxed);
-    let read_only = if tagged.read_only { READ_ONLY } else { 0 };
     // Release: pairs with the acquire in `look_up`.
-    word.store(u64::from(tag) << TAG | LIVE | read_only, Release);
+    word.store(word_of(tag, tagged.read_only), Release);
 }
 
 /// End the registration of `tag` in an own table.

@@ -25,6 +25,7 @@ mod garbage;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod killed;
 mod meetings;
+mod routes;
 
 const RANKS: u32 = 3;
 

@@ -9,7 +9,11 @@
 //!
 //! What is read here was written by others: it is copied once and checked, and every index is taken modulo its ring.
 
-use super::{claim, mrq};
+use super::{
+    claim,
+    geometry::{Geometry, Stop, TAG_BYTES},
+    mrq,
+};
 use crate::control_queue::{
     descriptor::{self, SLOT},
     stadd,
@@ -19,7 +23,6 @@ use crate::shm::{
     job::Job,
     layout,
     mapping::Mapping,
-    own::Taken,
     regions::{self, Kind, Wrong},
 };
 use core::sync::atomic::{
@@ -54,109 +57,7 @@ const MRQ_TAIL: usize = 4 * LINE;
 const MRQ_SEEN: usize = 4 * LINE + 1;
 const MRQ_HEAD: usize = 5 * LINE;
 /// First record of the MRQ.
-const MRQ: usize = 6 * LINE;
-
-/// Bytes of a table of tags.
-pub(super) const TAG_BYTES: usize = stadd::PLACES * 16;
-
-/// What decides where a queue's words stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Geometry {
-    pub(super) mode: QueueMode,
-    /// Slots, a power of two from 2 to [`MOST_DEPTH`].
-    pub(super) depth: u32,
-    /// Records, a power of two from 1 to [`MOST_DEPTH`].
-    pub(super) mrq_depth: u32,
-    pub(super) checked: bool,
-}
-
-/// The most slots and records.
-pub(super) const MOST_DEPTH: u32 = 1 << 16;
-
-/// In a config word, so that other words are none.
-const QUEUE: u64 = 0x51 << 56;
-
-impl Geometry {
-    pub(super) fn to_bits(self) -> u64 {
-        let mode = match self.mode {
-            QueueMode::Normal => 0,
-            QueueMode::Exclusive => 1,
-            QueueMode::Session => 2,
-        };
-        let logs = u64::from(self.depth.ilog2()) << 8 | u64::from(self.mrq_depth.ilog2()) << 16;
-        QUEUE | logs | u64::from(self.checked) << 4 | mode
-    }
-
-    pub(super) fn from_bits(bits: u64) -> Option<Self> {
-        let mode = match bits & 0xf {
-            0 => QueueMode::Normal,
-            1 => QueueMode::Exclusive,
-            2 => QueueMode::Session,
-            _ => return None,
-        };
-        let most = MOST_DEPTH.ilog2();
-        let log = |at: u32| Some((bits >> at) as u32 & 0xff).filter(|&log| log <= most);
-        let geometry = Geometry { mode, depth: 1 << log(8)?, mrq_depth: 1 << log(16)?, checked: bits >> 4 & 1 != 0 };
-        (geometry.depth >= 2 && geometry.to_bits() == bits).then_some(geometry)
-    }
-
-    fn toq(&self) -> usize {
-        MRQ + self.mrq_depth as usize * (mrq::RECORD + 1)
-    }
-
-    fn tcq(&self) -> usize {
-        self.toq() + self.shared_slots() * SLOT
-    }
-
-    /// Slots of the rings that only session queues have.
-    fn shared_slots(&self) -> usize {
-        if self.mode == QueueMode::Session { self.depth as usize } else { 0 }
-    }
-
-    /// Bytes of the extent.
-    pub(super) fn bytes(&self) -> usize {
-        (self.tcq() + self.shared_slots() * SLOT) * 8
-    }
-}
-
-/// Why a queue has stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
-    CreditOverrun,
-    MrqOverflow,
-    Corrupt(&'static str),
-    /// Its owner closes it.
-    Closed,
-}
-
-impl Stop {
-    fn to_bits(self) -> u64 {
-        match self {
-            Stop::CreditOverrun => 1,
-            Stop::MrqOverflow => 2,
-            Stop::Closed => 3,
-            Stop::Corrupt(what) => {
-                let parts = crate::control_queue::status::PARTS;
-                4 + parts.iter().position(|&part| part == what).unwrap_or(0) as u64
-            }
-        }
-    }
-
-    fn from_bits(bits: u64) -> Option<Self> {
-        match bits {
-            0 => None,
-            1 => Some(Stop::CreditOverrun),
-            2 => Some(Stop::MrqOverflow),
-            3 => Some(Stop::Closed),
-            // Damaged words stop it too.
-            _ => {
-                let parts = crate::control_queue::status::PARTS;
-                let part = usize::try_from(bits - 4).ok().and_then(|part| parts.get(part));
-                Some(Stop::Corrupt(part.copied().unwrap_or(parts[0])))
-            }
-        }
-    }
-}
+pub(super) const MRQ: usize = 6 * LINE;
 
 /// An open queue in its owner's segment.
 #[derive(Clone, Copy)]
@@ -230,17 +131,17 @@ impl<'a> View<'a> {
         }
     }
 
-    /// An own queue, which needs no checks: the caller has taken `words` and `tags` for it.
-    #[inline]
+    /// An own queue, which needs no checks: `words`, registered under `key`, and `tags` are offsets of extents that the
+    /// caller has taken for it.
+    #[inline(always)]
     pub(super) fn own(
         segment: &'a Mapping,
         id: QueueId,
         geometry: Geometry,
-        words: &Taken,
-        tags: &Taken,
+        (key, words): (RegionKey, usize),
+        tags: usize,
     ) -> Option<Self> {
-        let (key, tags) = (words.key, segment.queue_words(tags.extent.offset, TAG_BYTES)?);
-        let words = segment.queue_words(words.extent.offset, geometry.bytes())?;
+        let (words, tags) = (segment.queue_words(words, geometry.bytes())?, segment.queue_words(tags, TAG_BYTES)?);
         Some(View { id, segment, geometry, key, words, tags })
     }
 
@@ -269,7 +170,7 @@ impl<'a> View<'a> {
     }
 
     /// The words of place `place` in the table of tags.
-    #[inline]
+    #[inline(always)]
     pub(super) fn tag(&self, place: usize) -> (&'a AtomicU64, &'a AtomicU64) {
         let at = place % stadd::PLACES * 2;
         (&self.tags[at], &self.tags[at + 1])
@@ -287,7 +188,7 @@ impl<'a> View<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn mrq(&self) -> mrq::Ring<'a, AtomicU64> {
         let (records, claims) =
             self.words[MRQ..self.geometry.toq()].split_at(self.geometry.mrq_depth as usize * mrq::RECORD);
@@ -305,6 +206,19 @@ impl<'a> View<'a> {
     pub(super) fn stopped(&self) -> Option<Stop> {
         // Acquire: pairs with the exchange in `stop`.
         Stop::from_bits(self.words[STOP].load(Acquire))
+    }
+
+    /// Whether it has not stopped.
+    #[inline(always)]
+    pub(super) fn is_going(&self) -> bool {
+        // Acquire: as in `stopped`.
+        self.words[STOP].load(Acquire) == 0
+    }
+
+    /// What it is made of, as its words say: [`Geometry::to_bits`] and the region key of the table of tags.
+    #[inline(always)]
+    pub(super) fn made_of(&self) -> (u64, u64) {
+        (self.words[CONFIG].load(Relaxed), self.words[TAGS].load(Relaxed))
     }
 
     /// Stop it; the first reason counts. Its owner learns of it when it polls.
@@ -415,24 +329,4 @@ pub(super) struct Entry {
     /// The status is an error that nobody asked to hear of; if a completion was asked for, that is a good one.
     pub(super) kept: bool,
     pub(super) status: Status,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_config_word_is_a_geometry_or_refused() {
-        for mode in [QueueMode::Normal, QueueMode::Exclusive, QueueMode::Session] {
-            for (depth, mrq_depth, checked) in [(2, 1, false), (2048, 4096, true), (MOST_DEPTH, MOST_DEPTH, false)] {
-                let geometry = Geometry { mode, depth, mrq_depth, checked };
-                assert_eq!(Geometry::from_bits(geometry.to_bits()), Some(geometry));
-                for bit in 0..64 {
-                    let read = Geometry::from_bits(geometry.to_bits() ^ 1 << bit);
-                    assert!(read.is_none_or(|read| read != geometry && read.bytes() < 1 << 24));
-                }
-            }
-        }
-        assert_eq!(Geometry::from_bits(0), None);
-    }
 }

@@ -7,6 +7,7 @@ mod locks;
 mod machine;
 mod notices;
 mod pair;
+mod queues;
 mod words;
 
 pub(super) use crowd::{RANKS as CROWD, measure_crowd};
@@ -47,7 +48,8 @@ impl Case {
 
 /// All cases, in the order of the table.
 pub(super) fn all() -> impl Iterator<Item = &'static Case> {
-    let lists = [words::CASES, notices::CASES, locks::CASES, bandwidth::CASES, machine::CASES, crowd::CASES];
+    let lists =
+        [words::CASES, notices::CASES, queues::CASES, locks::CASES, bandwidth::CASES, machine::CASES, crowd::CASES];
     lists.into_iter().flatten()
 }
 

@@ -6,10 +6,10 @@ use super::{
         meeting, placement,
         sampling::{Measured, Named, Sampler},
     },
-    Case, Plan, all, bandwidth, locks, machine, notices, words,
+    Case, Plan, all, bandwidth, locks, machine, notices, queues, words,
 };
 use core::sync::atomic::Ordering::Release;
-use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
+use rdma_fabric::{Fabric, FullFabric, Group, ProgramResult, Rank};
 
 /// Who posts, where only one does.
 pub(super) const ME: Rank = Rank::new(0);
@@ -66,7 +66,7 @@ rdma_fabric::program! {
     }
 }
 
-async fn measure<F: Fabric>(fabric: &F, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {
+async fn measure<F: FullFabric>(fabric: &F, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {
     let me = fabric.rank().index();
     placement::pin(plan.cores[me % plan.cores.len()])?;
     if plan.cores.len() < 2 {
@@ -81,6 +81,7 @@ async fn measure<F: Fabric>(fabric: &F, bare: &Bare, plan: &Plan) -> ProgramResu
     let mut pair = Pair { fabric, region, sampler, plan };
     words::measure(&mut pair).await?;
     notices::measure(&mut pair).await?;
+    queues::measure(&mut pair).await?;
     locks::measure(&mut pair).await?;
     bandwidth::measure(&mut pair).await?;
     machine::measure(&mut pair).await?;

@@ -1,0 +1,133 @@
+//! Where commands of a queue went before: the target's queue and registration as they were found, kept by the poster.
+//!
+//! Finding them takes a walk through directory, region table, the queue's words and its table of tags. A route keeps what was
+//! read on the way, and before each use compares it with what stands there now: whether the rank is lost, the directory's
+//! entry, the generations of both extents, what the queue is made of, whether it has stopped, the tag and its key. The region's
+//! own generation is looked at by the [`Piece`] at every access. So whatever the walk would notice (a queue that was closed, or
+//! opened anew; a tag given back, or given anew; a region that is gone; a lost rank) is noticed here too. Then the walk is taken,
+//! and tells the error.
+//!
+//! Offsets are kept, not addresses: they are checked against the mapping whenever they are used.
+
+use super::{
+    geometry::{Geometry, TAG_BYTES},
+    tags::{Found, find},
+    words::{View, directory_at},
+};
+use crate::shm::{
+    job::Job,
+    layout,
+    mapping::{Mapping, Piece},
+    regions::{self, Kind},
+};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use rdma_fabric::{
+    RegionKey,
+    control_queue::{QueueId, Stadd},
+};
+
+/// A registration on a queue of any rank, as it was found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Route {
+    to: QueueId,
+    /// Where the directory's entry stands.
+    directory_at: usize,
+    /// The extent of the queue's words, as the directory said.
+    words_key: RegionKey,
+    /// The extent of the table of tags, as the words said.
+    tags_key: RegionKey,
+    geometry: Geometry,
+    /// [`Geometry::to_bits`].
+    config: u64,
+    words: usize,
+    tags: usize,
+    found: Found,
+}
+
+/// Routes that a queue remembers, a few.
+#[derive(Debug, Default)]
+pub(super) struct Routes {
+    places: [Option<Route>; Routes::PLACES],
+    /// The last registration on the own queue.
+    pub(super) own: Option<Found>,
+}
+
+impl Routes {
+    const PLACES: usize = 8;
+
+    /// The place of the route to `at` on `to`.
+    #[inline(always)]
+    fn place(&mut self, to: QueueId, at: Stadd) -> &mut Option<Route> {
+        let mixed = to.to_bits() ^ to.to_bits() >> 8 ^ to.to_bits() >> 16 ^ u64::from(at.tag());
+        &mut self.places[mixed as usize % Self::PLACES]
+    }
+
+    /// The `len` bytes at `at` on `to`, which peers may write, and the queue, which has not stopped. `None` if that is not so, or
+    /// not any more: the walk tells why.
+    #[inline(always)]
+    pub(super) fn follow<'a>(
+        &mut self,
+        job: &'a Job,
+        to: QueueId,
+        at: Stadd,
+        len: usize,
+    ) -> Option<(View<'a>, Piece<&'a Mapping>)> {
+        let place = self.place(to, at);
+        if let Some(route) = place
+            && route.to == to
+            && let Some(queue) = route.queue(job)
+            && let Some(piece) = route.found.piece(&queue, at, len, true)
+        {
+            return Some((queue, piece));
+        }
+        // Next time.
+        renew(place, job, to, at);
+        None
+    }
+}
+
+/// Walk.
+#[cold]
+#[inline(never)]
+fn renew(place: &mut Option<Route>, job: &Job, to: QueueId, at: Stadd) {
+    *place = Route::find(job, to, at);
+}
+
+impl Route {
+    fn find(job: &Job, to: QueueId, at: Stadd) -> Option<Self> {
+        let queue = View::find(job, to).ok()?;
+        let directory_at = directory_at(to)?;
+        let words_key = RegionKey::from_bits(queue.segment.word(directory_at).load(Acquire));
+        let (config, tags_key) = queue.made_of();
+        let tags_key = RegionKey::from_bits(tags_key);
+        let extent = |key, bytes| match regions::copy(queue.segment, key) {
+            Ok((offset, len, Kind::Queue)) if len == bytes => Some(offset),
+            _ => None,
+        };
+        let (words, tags) = (extent(words_key, queue.geometry.bytes())?, extent(tags_key, TAG_BYTES)?);
+        let found = find(&queue, at).ok()?;
+        let route =
+            Route { to, directory_at, words_key, tags_key, geometry: queue.geometry, config, words, tags, found };
+        // All of it, as it is now.
+        route.queue(job).is_some().then_some(route)
+    }
+
+    /// The queue, if it is as it was found and has not stopped.
+    #[inline(always)]
+    fn queue<'a>(&self, job: &'a Job) -> Option<View<'a>> {
+        let segment: &'a Mapping = job.segment(self.to.rank()).ok()?;
+        let lost = segment.word(layout::LOST).load(Relaxed);
+        // Acquire: pairs with the release in `publish`.
+        let directory = segment.word(self.directory_at).load(Acquire);
+        if lost != 0
+            || directory != self.words_key.to_bits()
+            || !regions::is_current(segment, self.words_key)
+            || !regions::is_current(segment, self.tags_key)
+        {
+            return None;
+        }
+        let queue = View::own(segment, self.to, self.geometry, (self.words_key, self.words), self.tags)?;
+        let as_found = queue.made_of() == (self.config, self.tags_key.to_bits());
+        (as_found && queue.is_going()).then_some(queue)
+    }
+}
