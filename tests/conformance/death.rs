@@ -42,6 +42,7 @@ program! {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(16).await?;
         let (me, last) = (fabric.rank(), Rank::new(fabric.ranks() as u32 - 1));
+        let others = world.split((me != last).then_some(0), 0).await?;
         world.barrier().await?;
         if me == last {
             // The others are parked by then.
@@ -63,6 +64,8 @@ program! {
         if end != Err(FabricError::PeerLost { rank: last }) {
             return Err(format!("{wait:?} ended with {end:?}").into());
         }
+        // Nobody takes his memory along while others are still inside the barrier.
+        others.ok_or("the lost rank is here")?.barrier().await?;
         let died = fabric.load(&region.word::<u64>(&fabric, 0)?)?;
         Ok((now.saturating_sub(died) / 1000).to_string())
     }
