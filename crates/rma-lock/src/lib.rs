@@ -38,7 +38,9 @@
 
 mod error;
 mod guard;
+mod owed;
 mod rp;
+mod shortcut;
 
 pub use error::{CorruptWord, LockError, Result};
 pub use guard::{ReadGuard, WriteGuard};

@@ -27,22 +27,20 @@
 //! # Fast and slow
 //! Where operations are over when they are posted, an acquisition or release that meets nobody is a few lines without a wait
 //! (`reader::Enter` and `Leave`; `Core::start` and `leave`). Where they take time, a reader's one atomic is awaited in place
-//! ([`owed::InFlight`]). As soon as one has to wait for more, or to be woken, it goes on in a boxed future that owns what it needs,
-//! so that dropping it can leave it to the fabric ([`owed`]).
+//! ([`in_flight::InFlight`]). As soon as one has to wait for more, or to be woken, it goes on in a boxed future that owns what it needs,
+//! so that dropping it can leave it to the fabric ([`crate::owed`]).
 
+mod in_flight;
 mod layout;
 mod node;
-mod owed;
 mod publish;
 pub(crate) mod reader;
 mod settle;
-mod shortcut;
 pub(crate) mod writer;
 
-pub(crate) use shortcut::shortcut;
 pub(crate) use writer::Writing;
 
-use crate::{LockError, Result, error::Trouble};
+use crate::{LockError, Result, error::Trouble, owed::Side};
 use core::fmt;
 use layout::{Home, LOCK_BYTES};
 use node::{NodeId, Nodes};
@@ -158,6 +156,14 @@ impl<F: Fabric> RpLock<F> {
     /// The fabric the lock lives on.
     pub fn fabric(&self) -> &F {
         &self.core.fabric
+    }
+}
+
+impl<F: Fabric> Side for Core<F> {
+    type Fabric = F;
+
+    fn fabric(&self) -> &F {
+        &self.fabric
     }
 }
 
