@@ -36,12 +36,17 @@
 
 #![forbid(unsafe_code)]
 
+mod back_off;
 mod error;
 mod guard;
+mod lock;
 mod owed;
+mod posting;
 mod rp;
 mod shortcut;
 
+pub use back_off::{Access, BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, WindowGuard, WindowLock};
 pub use error::{CorruptWord, LockError, Result};
 pub use guard::{ReadGuard, WriteGuard};
+pub use lock::{Fairness, Guard, RmaLock};
 pub use rp::RpLock;

@@ -40,14 +40,17 @@ pub(crate) mod writer;
 
 pub(crate) use writer::Writing;
 
-use crate::{LockError, Result, error::Trouble, owed::Side};
+use crate::{
+    LockError, Result,
+    error::Trouble,
+    owed::Side,
+    posting::{NotOver, Posting, atomic_now},
+};
 use core::fmt;
 use layout::{Home, LOCK_BYTES};
 use node::{NodeId, Nodes};
 use publish::{Lane, Published, Step};
-use rdma_fabric::{
-    Amo, Fabric, FabricError, OpHandle, PutOrder, Rank, Refused, Region, RegionKey, RemoteSpan, RemoteWord,
-};
+use rdma_fabric::{Amo, Fabric, FabricError, PutOrder, Rank, Refused, Region, RegionKey, RemoteSpan, RemoteWord};
 use std::sync::{Arc, OnceLock};
 
 /// A writer is registered at `head` and waits for the readers to leave.
@@ -233,18 +236,7 @@ impl<F: Fabric> Core<F> {
     /// An atomic that is over at once.
     #[inline(always)]
     fn atomic_now(&self, word: &RemoteWord<F, u64>, amo: Amo<u64>) -> Result<u64, NotOver<F>> {
-        match self.fabric.try_atomic(word, amo) {
-            Ok(mut handle) => {
-                if !handle.test() {
-                    return Err(not_over(Posting::InFlight(handle)));
-                }
-                match handle.wait() {
-                    Ok(old) => Ok(old),
-                    Err(error) => Err(not_over(Posting::Over(Err(error)))),
-                }
-            }
-            Err(_) => Err(None),
-        }
+        atomic_now(&self.fabric, word, amo)
     }
 
     /// The same, announced. If it was not posted the announcement is taken back.
@@ -310,29 +302,4 @@ impl<F: Fabric> Core<F> {
         }
         posted
     }
-}
-
-/// An atomic that was posted.
-pub(crate) enum Posting<F: Fabric> {
-    InFlight(<F as Fabric>::Handle<u64>),
-    Over(Result<u64, FabricError>),
-}
-
-impl<F: Fabric> Posting<F> {
-    async fn result(self) -> Result<u64, FabricError> {
-        match self {
-            Posting::InFlight(handle) => handle.await,
-            Posting::Over(result) => result,
-        }
-    }
-}
-
-/// Why there is no result yet; `None` if the atomic was not posted, and may be tried again. Boxed, because results that large cost
-/// more to move than a lock costs to take.
-pub(crate) type NotOver<F> = Option<Box<Posting<F>>>;
-
-#[cold]
-#[inline(never)]
-fn not_over<F: Fabric>(posting: Posting<F>) -> NotOver<F> {
-    Some(Box::new(posting))
 }
