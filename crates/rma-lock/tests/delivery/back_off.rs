@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-const ATTEMPTS: u32 = 2;
+const ATTEMPTS: u32 = 3;
 /// A sleep that costs the explorer fewest states: no two differ.
 const PACE: BackOff = BackOff { first: Duration::from_nanos(1), doublings: 0, attempts: ATTEMPTS, seed: 0 };
 
@@ -225,5 +225,80 @@ fn random_orders_of_many_ranks() {
         let two = explorer(roles).sample(1, RUNS, window(roles, n, None));
         assert!(two.failure.is_none(), "two levels, {roles:?} x {n}: {two}");
         println!("{roles:?} x {n}: {one}; {two}");
+    }
+}
+
+/// Ranks' accesses to a window, and facts: who is inside, as exclusive holders of rank 0, 1, ..., shared ones, holders of all.
+mod accesses {
+    use super::PACE;
+    use crate::program::in_time;
+    use explore::ExploreFabric;
+    use rdma_fabric::{Fabric, Rank};
+    use rma_lock::{
+        Access::{self, *},
+        WindowLock,
+    };
+
+    const EXCLUSIVE: u32 = 10;
+    const SHARED: u32 = 20;
+    const EVERYWHERE: u32 = 30;
+
+    fn fact(access: Access) -> u32 {
+        match access {
+            Exclusive(rank) => EXCLUSIVE + rank.number(),
+            Shared(rank) => SHARED + rank.number(),
+            All => EVERYWHERE,
+        }
+    }
+
+    /// All that two accesses allow, and nothing else. `together`: whether all of them can be inside.
+    fn explore(accesses: &'static [Access], together: bool) {
+        let report = explorer_of(accesses, together).run(move |fabric: ExploreFabric| async move {
+            let (probe, access) = (fabric.probe(), accesses[fabric.rank().index()]);
+            let lock = WindowLock::symmetric_with(&fabric, Rank::new(0), PACE).await?;
+            if let Some(guard) = in_time(lock.lock(access).await)? {
+                probe.add(fact(access), 1);
+                probe.subtract(fact(access), 1);
+                guard.release().await?;
+            }
+            Ok(())
+        });
+        println!("{accesses:?}: {report}");
+        report.expect_exhausted();
+    }
+
+    fn explorer_of(accesses: &'static [Access], together: bool) -> explore::Explorer<'static> {
+        let explorer = explore::Explorer::new(accesses.len())
+            .at_end("idle", |view| view.words().all(|(_, value)| value == 0))
+            .always("exclusion", |view| {
+                (0..4).all(|rank| {
+                    let exclusive = view.fact(EXCLUSIVE + rank);
+                    exclusive == 0 || exclusive == 1 && view.fact(SHARED + rank) == 0 && view.fact(EVERYWHERE) == 0
+                })
+            });
+        let all_inside = move |view: &explore::View<'_>| {
+            accesses.iter().all(|access| {
+                view.fact(fact(*access)) == accesses.iter().filter(|other| *other == access).count() as u64
+            })
+        };
+        match together {
+            true => explorer.possible("all inside together", all_inside),
+            false => explorer.always("not all inside together", move |view| !all_inside(view)),
+        }
+    }
+
+    #[test]
+    fn exclude_only_what_they_must() {
+        const A: Rank = Rank::new(0);
+        const B: Rank = Rank::new(1);
+        explore(&[Exclusive(A), Exclusive(B)], true);
+        explore(&[Exclusive(A), Shared(B)], true);
+        explore(&[Shared(A), Shared(A), All], true);
+        explore(&[All, All, Shared(B)], true);
+        explore(&[Exclusive(B), Exclusive(B)], false);
+        explore(&[Exclusive(B), Shared(B)], false);
+        explore(&[Exclusive(B), All], false);
+        explore(&[Exclusive(A), Exclusive(B), All], false);
+        explore(&[Exclusive(B), Shared(B), All], false);
     }
 }
