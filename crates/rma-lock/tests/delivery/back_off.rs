@@ -129,22 +129,22 @@ fn window(roles: &[Role], n: usize, wrong: Option<Wrong>) -> impl Fn(ExploreFabr
     job::<WindowLock<_>, WindowLock<_>>(roles, n, wrong)
 }
 
-/// What is explored of both: roles, rounds, and how many states at least, about half of what was recorded.
+/// What is explored of both: roles, rounds, and how many states at least, about half of what was recorded of one word.
 const CASES: &[(&[Role], usize, u64)] = &[
-    (&[Read, Write], 1, 1),
-    (&[Read, Write], 2, 1),
-    (&[Write, Write], 2, 1),
-    (&[Read, Read, Write], 1, 1),
-    (&[Read, Write, Write], 1, 1),
-    (&[TryRead, Write], 2, 1),
-    (&[TryWrite, Read], 2, 1),
-    (&[ReadBefore, Write], 2, 1),
-    (&[WriteBefore, Read], 2, 1),
-    (&[ReadDropped, Write], 1, 1),
-    (&[WriteDropped, Read], 1, 1),
-    (&[WriteDropped, Write], 1, 1),
-    (&[ReadReleaseDropped, Write], 1, 1),
-    (&[WriteReleaseDropped, Read], 1, 1),
+    (&[Read, Write], 1, 90),
+    (&[Read, Write], 2, 2_300),
+    (&[Write, Write], 2, 1_400),
+    (&[Read, Read, Write], 1, 11_000),
+    (&[Read, Write, Write], 1, 3_600),
+    (&[TryRead, Write], 2, 500),
+    (&[TryWrite, Read], 2, 700),
+    (&[ReadBefore, Write], 2, 690),
+    (&[WriteBefore, Read], 2, 800),
+    (&[ReadDropped, Write], 1, 1_000),
+    (&[WriteDropped, Read], 1, 590),
+    (&[WriteDropped, Write], 1, 590),
+    (&[ReadReleaseDropped, Write], 1, 440),
+    (&[WriteReleaseDropped, Read], 1, 600),
 ];
 
 fn exhaust<P: Fn(ExploreFabric) -> Run + 'static>(program: impl Fn(&[Role], usize, Option<Wrong>) -> P) {
