@@ -1,5 +1,10 @@
 //! Atomics that may be over when they are posted.
 
+use core::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
 use rdma_fabric::{Amo, Fabric, FabricError, OpHandle, RemoteWord};
 
 /// An atomic that was posted.
@@ -40,6 +45,24 @@ pub(crate) fn atomic_now<F: Fabric>(fabric: &F, word: &RemoteWord<F, u64>, amo: 
                 Err(error) => Err(not_over(Posting::Over(Err(error)))),
             }
         }
+        Err(_) => Err(None),
+    }
+}
+
+/// The same, polled: a few instructions less where the fabric's handles know that they are over.
+#[inline(always)]
+pub(crate) fn poll_atomic<F: Fabric>(
+    fabric: &F,
+    word: &RemoteWord<F, u64>,
+    amo: Amo<u64>,
+    cx: &mut Context<'_>,
+) -> Result<u64, NotOver<F>> {
+    match fabric.try_atomic(word, amo) {
+        Ok(mut handle) => match Pin::new(&mut handle).poll(cx) {
+            Poll::Ready(Ok(old)) => Ok(old),
+            Poll::Ready(Err(error)) => Err(not_over(Posting::Over(Err(error)))),
+            Poll::Pending => Err(not_over(Posting::InFlight(handle))),
+        },
         Err(_) => Err(None),
     }
 }

@@ -201,11 +201,14 @@ pub(super) async fn release<F: Fabric, const N: usize>(
     Owed::new(base, |base, _| async move { base.answer(base.leave_from(&ways, last).await) }).await
 }
 
-/// Flush, and give all of `ways` back, in the background.
-pub(super) fn release_unawaited<F: Fabric, const N: usize>(base: &Arc<Base<F>>, ways: [Way<F>; N]) {
+/// Flush, and give all of `ways` back, in the background. The atomic of the last may have been posted already.
+#[cold]
+pub(super) fn release_unawaited<F: Fabric, const N: usize>(base: &Arc<Base<F>>, ways: [Way<F>; N], last: NotOver<F>) {
     let owner = base.clone();
     base.fabric.detach(async move {
-        let _ = owner.flush_data().await;
-        let _ = owner.answer(owner.leave(&ways).await);
+        if last.is_none() {
+            let _ = owner.flush_data().await;
+        }
+        let _ = owner.answer(owner.leave_from(&ways, last).await);
     });
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Guard, Result,
-    posting::{NotOver, Posting, atomic_now},
+    posting::{NotOver, Posting, poll_atomic},
     shortcut::{Now, Try, shortcut},
 };
 use core::{
@@ -14,7 +14,7 @@ use core::{
     future::{self, Future},
     marker::PhantomData,
     mem,
-    task::Context,
+    task::{Context, Waker},
 };
 use rdma_fabric::Fabric;
 
@@ -55,6 +55,19 @@ impl<'a, F: Fabric, M: Mode> BackOffGuard<'a, F, M> {
         shortcut(Leave(self), |(guard, posted)| guard.release_from(posted))
     }
 
+    /// Where an atomic is over when it is posted. Otherwise it may have been posted.
+    #[inline(always)]
+    fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver<F>> {
+        let (base, claim) = (&self.lock.base, M::CLAIM);
+        if !base.ordered_everywhere {
+            return Err(None);
+        }
+        match poll_atomic(&base.fabric, &self.lock.word, claim.leave, cx)? {
+            old if claim.was_held(old) => Ok(()),
+            old => Err(Some(Box::new(Posting::Over(Ok(old))))),
+        }
+    }
+
     /// Where the atomic is not over yet, or not posted. Dropped before it is, the guard does it all in the background.
     async fn release_from(self, posted: NotOver<F>) -> Result<()> {
         let base = &self.lock.base;
@@ -66,8 +79,11 @@ impl<'a, F: Fabric, M: Mode> BackOffGuard<'a, F, M> {
 }
 
 impl<F: Fabric, M: Mode> Drop for BackOffGuard<'_, F, M> {
+    #[inline]
     fn drop(&mut self) {
-        release_unawaited(&self.lock.base, self.lock.ways::<M>());
+        if let Err(posted) = self.leave_now(&mut Context::from_waker(Waker::noop())) {
+            release_unawaited(&self.lock.base, self.lock.ways::<M>(), posted);
+        }
     }
 }
 
@@ -88,19 +104,14 @@ impl<'a, F: Fabric, M: Mode> Try for Leave<'a, F, M> {
     type Stage = (BackOffGuard<'a, F, M>, NotOver<F>);
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Now<Self> {
+    fn now(self, cx: &mut Context<'_>) -> Now<Self> {
         let Leave(guard) = self;
-        let (base, claim) = (&guard.lock.base, M::CLAIM);
-        if !base.ordered_everywhere {
-            return Now::Stuck((guard, None));
-        }
-        match atomic_now(&base.fabric, &guard.lock.word, claim.leave) {
-            Ok(old) if claim.was_held(old) => {
+        match guard.leave_now(cx) {
+            Ok(()) => {
                 mem::forget(guard);
                 Now::Over(Ok(()))
             }
-            Ok(old) => Now::Stuck((guard, Some(Box::new(Posting::Over(Ok(old)))))),
-            Err(posting) => Now::Stuck((guard, posting)),
+            Err(posted) => Now::Stuck((guard, posted)),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Fairness, Result, RmaLock,
-    posting::{NotOver, Posting, atomic_now},
+    posting::{NotOver, Posting, poll_atomic},
     shortcut::{Now, Try, shortcut},
 };
 use core::{
@@ -110,12 +110,12 @@ impl<'a, F: Fabric, M: Mode, Held: From<BackOffGuard<'a, F, M>>> Try for Enter<'
     type Stage = NotOver<F>;
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Now<Self> {
+    fn now(self, cx: &mut Context<'_>) -> Now<Self> {
         let Enter(lock, claim, _) = self;
         if !lock.base.ordered_everywhere || !lock.base.is_whole() {
             return Now::Stuck(None);
         }
-        match atomic_now(&lock.base.fabric, &lock.word, claim.enter) {
+        match poll_atomic(&lock.base.fabric, &lock.word, claim.enter, cx) {
             Ok(old) if claim.admits(old) => Now::Over(Ok(BackOffGuard::new(lock).into())),
             Ok(old) => Now::Stuck(Some(Box::new(Posting::Over(Ok(old))))),
             Err(posting) => Now::Stuck(posting),

@@ -174,8 +174,8 @@ impl<F: Fabric> WindowGuard<'_, F> {
 impl<F: Fabric> Drop for WindowGuard<'_, F> {
     fn drop(&mut self) {
         match self.held.take() {
-            Some(Ways::One(ways)) => release_unawaited(&self.lock.base, ways),
-            Some(Ways::Two(ways)) => release_unawaited(&self.lock.base, ways),
+            Some(Ways::One(ways)) => release_unawaited(&self.lock.base, ways, None),
+            Some(Ways::Two(ways)) => release_unawaited(&self.lock.base, ways, None),
             None => {}
         }
     }
