@@ -1,10 +1,10 @@
 //! What a pair of lock and unlock costs over shared memory: `cargo run --release -p rma-lock --example lock_cost`.
 //!
 //! First a remote idle lock, its home asleep outside the fabric; the fastest of many batches, three million pairs in all. Then sixteen
-//! ranks that all want it exclusively, beside as many threads and a mutex of the standard library.
+//! ranks that all want it exclusively, beside as many threads and a mutex of the standard library. The same for the lock that backs off.
 
-use rdma_fabric::{Group, Rank};
-use rma_lock::RpLock;
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
+use rma_lock::{BackOffLock, Guard, RmaLock, RpLock};
 use std::{
     hint::black_box,
     sync::{
@@ -42,72 +42,87 @@ enum Pair {
 struct Line(AtomicU64);
 
 rdma_fabric::program! {
-    /// Rank 0 repeats; nanoseconds per pair in the fastest batch, which other work of the machine is least likely to have disturbed.
-    async fn alone<F>(fabric: F, pair: Pair, asleep: Arc<Barrier>) -> f64 {
-        let mut world = Group::world(&fabric).await?;
-        let lock = RpLock::symmetric(&fabric, HOME).await?;
-        world.barrier().await?;
-        let (word, published) = (Line(AtomicU64::new(0)), Line(AtomicU64::new(0)));
-        let mut least = f64::INFINITY;
-        for _ in 0..BATCHES {
-            if fabric.rank() == HOME {
-                break;
-            }
-            let begun = Instant::now();
-            match pair {
-                Pair::Limit => {
-                    for _ in 0..PAIRS {
-                        black_box(word.0.fetch_add(4, AcqRel));
-                        black_box(word.0.fetch_add(4u64.wrapping_neg(), AcqRel));
-                    }
-                }
-                Pair::LimitPublished => {
-                    for _ in 0..PAIRS {
-                        published.0.store(1, Release);
-                        black_box(word.0.fetch_add(4, AcqRel));
-                        published.0.store(2, Release);
-                        published.0.store(3, Release);
-                        black_box(word.0.fetch_add(4u64.wrapping_neg(), AcqRel));
-                        published.0.store(0, Release);
-                    }
-                }
-                Pair::Shared => {
-                    for _ in 0..PAIRS {
-                        lock.read().await?.release().await?;
-                    }
-                }
-                Pair::Exclusive => {
-                    for _ in 0..PAIRS {
-                        lock.write().await?.release().await?;
-                    }
-                }
-                Pair::Dropped => {
-                    for _ in 0..PAIRS {
-                        drop(lock.read().await?);
-                    }
-                }
-            }
-            least = least.min(begun.elapsed().as_nanos() as f64 / f64::from(PAIRS));
+    /// Rank 0 repeats, with the lock that backs off or the one that queues; nanoseconds per pair in the fastest batch, which other work
+    /// of the machine is least likely to have disturbed.
+    async fn alone<F>(fabric: F, backs_off: bool, pair: Pair, asleep: Arc<Barrier>) -> f64 {
+        match backs_off {
+            false => repeat::<F, RpLock<F>>(fabric, pair, asleep).await,
+            true => repeat::<F, BackOffLock<F>>(fabric, pair, asleep).await,
         }
-        asleep.wait();
-        world.barrier().await?;
-        Ok(least)
     }
+}
+
+async fn repeat<F: Fabric, L: RmaLock<F>>(fabric: F, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
+    let mut world = Group::world(&fabric).await?;
+    let lock = L::symmetric(&fabric, HOME).await?;
+    world.barrier().await?;
+    let (word, published) = (Line(AtomicU64::new(0)), Line(AtomicU64::new(0)));
+    let mut least = f64::INFINITY;
+    for _ in 0..BATCHES {
+        if fabric.rank() == HOME {
+            break;
+        }
+        let begun = Instant::now();
+        match pair {
+            Pair::Limit => {
+                for _ in 0..PAIRS {
+                    black_box(word.0.fetch_add(4, AcqRel));
+                    black_box(word.0.fetch_add(4u64.wrapping_neg(), AcqRel));
+                }
+            }
+            Pair::LimitPublished => {
+                for _ in 0..PAIRS {
+                    published.0.store(1, Release);
+                    black_box(word.0.fetch_add(4, AcqRel));
+                    published.0.store(2, Release);
+                    published.0.store(3, Release);
+                    black_box(word.0.fetch_add(4u64.wrapping_neg(), AcqRel));
+                    published.0.store(0, Release);
+                }
+            }
+            Pair::Shared => {
+                for _ in 0..PAIRS {
+                    lock.read().await?.release().await?;
+                }
+            }
+            Pair::Exclusive => {
+                for _ in 0..PAIRS {
+                    lock.write().await?.release().await?;
+                }
+            }
+            Pair::Dropped => {
+                for _ in 0..PAIRS {
+                    drop(lock.read().await?);
+                }
+            }
+        }
+        least = least.min(begun.elapsed().as_nanos() as f64 / f64::from(PAIRS));
+    }
+    asleep.wait();
+    world.barrier().await?;
+    Ok(least)
 }
 
 rdma_fabric::program! {
     /// All ranks lock exclusively; the time from the barrier before to the barrier after.
-    async fn crowd<F>(fabric: F) -> Duration {
-        let mut world = Group::world(&fabric).await?;
-        let lock = RpLock::symmetric(&fabric, HOME).await?;
-        world.barrier().await?;
-        let begun = Instant::now();
-        for _ in 0..CROWD_PAIRS {
-            lock.write().await?.release().await?;
+    async fn crowd<F>(fabric: F, backs_off: bool) -> Duration {
+        match backs_off {
+            false => contend::<F, RpLock<F>>(fabric).await,
+            true => contend::<F, BackOffLock<F>>(fabric).await,
         }
-        world.barrier().await?;
-        Ok(begun.elapsed())
     }
+}
+
+async fn contend<F: Fabric, L: RmaLock<F>>(fabric: F) -> ProgramResult<Duration> {
+    let mut world = Group::world(&fabric).await?;
+    let lock = L::symmetric(&fabric, HOME).await?;
+    world.barrier().await?;
+    let begun = Instant::now();
+    for _ in 0..CROWD_PAIRS {
+        lock.write().await?.release().await?;
+    }
+    world.barrier().await?;
+    Ok(begun.elapsed())
 }
 
 fn mutex_crowd() -> Duration {
@@ -131,15 +146,31 @@ fn mutex_crowd() -> Duration {
 }
 
 fn main() -> Result<(), tofu2_sim::JobError> {
-    for pair in [Pair::Limit, Pair::LimitPublished, Pair::Shared, Pair::Exclusive, Pair::Dropped] {
+    let alone = |backs_off, pair| -> Result<f64, tofu2_sim::JobError> {
         let asleep = Arc::new(Barrier::new(2));
-        let least = Threads::new(2).run(&alone { pair, asleep })?[0];
-        println!("{pair:?} pair, alone: {least:.2} ns, fastest of {BATCHES} batches of {PAIRS}");
+        Ok(Threads::new(2).run(&alone { backs_off, pair, asleep })?[0])
+    };
+    let of = format!("ns, fastest of {BATCHES} batches of {PAIRS}");
+    for pair in [Pair::Limit, Pair::LimitPublished] {
+        println!("{pair:?} pair: {:.2} {of}", alone(false, pair)?);
+    }
+    for backs_off in [false, true] {
+        for pair in [Pair::Shared, Pair::Exclusive, Pair::Dropped] {
+            println!("{}, {pair:?} pair, alone: {:.2} {of}", name(backs_off), alone(backs_off, pair)?);
+        }
     }
     let each = |time: Duration| time.as_nanos() as f64 / (CROWD as f64 * f64::from(CROWD_PAIRS));
     for _ in 0..3 {
-        let lock = Threads::new(CROWD).run(&crowd {})?.into_iter().max().unwrap_or_default();
-        println!("{CROWD} ranks, exclusive: {:.0} ns a pair; mutex {:.0} ns", each(lock), each(mutex_crowd()));
+        for backs_off in [false, true] {
+            let lock = Threads::new(CROWD).run(&crowd { backs_off })?.into_iter().max().unwrap_or_default();
+            println!("{}, {CROWD} ranks, exclusive: {:.0} ns a pair", name(backs_off), each(lock));
+        }
+        println!("mutex, {CROWD} threads: {:.0} ns", each(mutex_crowd()));
     }
     Ok(())
+}
+
+fn name(backs_off: bool) -> &'static str {
+    type On = tofu2_sim::shm::Endpoint;
+    if backs_off { <BackOffLock<On> as RmaLock<On>>::NAME } else { <RpLock<On> as RmaLock<On>>::NAME }
 }

@@ -30,6 +30,12 @@ pub enum LockError {
         /// Its queue nodes per lock.
         nodes: u32,
     },
+    /// The lock was taken at every attempt, as many as its [back-off](crate::BackOff) allows. Nothing is left to undo.
+    #[error("the lock was taken at all {attempts} attempts that its back-off allows")]
+    Contended {
+        /// Attempts made.
+        attempts: u32,
+    },
     /// A lock word holds what no rank that keeps to the protocol writes.
     #[error(transparent)]
     Corrupt(Box<CorruptWord>),

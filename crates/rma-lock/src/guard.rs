@@ -2,7 +2,8 @@
 
 use crate::{
     Result, RpLock,
-    rp::{Writing, reader, shortcut, writer},
+    rp::{Writing, reader, writer},
+    shortcut::shortcut,
 };
 use core::{future::Future, mem};
 use rdma_fabric::Fabric;

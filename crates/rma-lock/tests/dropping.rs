@@ -1,15 +1,18 @@
 //! Acquisitions that lose a race against time, in virtual time and between threads.
 
+mod which;
+
 use rdma_fabric::{
-    Fabric, Group, Rank, Region,
+    Fabric, Group, ProgramResult, Rank, Region,
     join::{Either, race},
 };
-use rma_lock::{LockError, RpLock};
+use rma_lock::{Access, BackOffLock, Guard, LockError, RmaLock, RpLock, WindowLock};
 use std::time::Duration;
 use tofu2_sim::{
     shm::{Endpoint, Threads},
     virt::{Job, Platform},
 };
+use which::{ALL, Which, with_lock};
 
 const HOME: Rank = Rank::new(0);
 const ROUNDS: u32 = 40;
@@ -27,58 +30,66 @@ rdma_fabric::program! {
     /// Every rank tries again and again, as reader or writer, with so little patience that many acquisitions are dropped while they
     /// wait; whoever gets in counts itself in a word that only the lock protects. Yields how often this rank wrote and how often it
     /// lost the race.
-    async fn impatient<F>(fabric: F, patience: Duration, stay: Duration) -> (u64, u64) {
-        let mut world = Group::world(&fabric).await?;
-        let lock = RpLock::symmetric(&fabric, HOME).await?;
-        let region = fabric.alloc_symmetric(8).await?;
-        let count = fabric.remote_word::<u64>(region.at(HOME, 0))?;
-        world.barrier().await?;
-        let (mut wrote, mut dropped) = (0, 0);
-        for round in 0..ROUNDS {
-            let me = fabric.rank().number();
-            let patience = patience * ((me + round) % 5);
-            if (me + round).is_multiple_of(3) {
-                match race(lock.read(), fabric.sleep(patience)).await {
-                    // Half of the guards are left to themselves.
-                    Either::First(Ok(guard)) if round % 2 == 0 => guard.release().await?,
-                    Either::First(Ok(guard)) => drop(guard),
-                    Either::First(Err(error)) => wait_for_a_node(&fabric, error).await?,
-                    Either::Second(()) => dropped += 1,
-                }
-                continue;
-            }
-            match race(lock.write(), fabric.sleep(patience)).await {
-                Either::First(Ok(guard)) => {
-                    let old = fabric.get_word(&count).await?;
-                    fabric.sleep(stay).await;
-                    fabric.put_word(&count, old + 1).await?;
-                    wrote += 1;
-                    if round % 2 == 0 {
-                        guard.release().await?;
-                    }
-                }
+    async fn impatient<F>(fabric: F, which: Which, patience: Duration, stay: Duration) -> (u64, u64) {
+        with_lock!(which, wait_impatiently::<F>(fabric, patience, stay))
+    }
+}
+
+async fn wait_impatiently<F: Fabric, L: RmaLock<F>>(
+    fabric: F,
+    patience: Duration,
+    stay: Duration,
+) -> ProgramResult<(u64, u64)> {
+    let mut world = Group::world(&fabric).await?;
+    let lock = L::symmetric(&fabric, HOME).await?;
+    let region = fabric.alloc_symmetric(8).await?;
+    let count = fabric.remote_word::<u64>(region.at(HOME, 0))?;
+    world.barrier().await?;
+    let (mut wrote, mut dropped) = (0, 0);
+    for round in 0..ROUNDS {
+        let me = fabric.rank().number();
+        let patience = patience * ((me + round) % 5);
+        if (me + round).is_multiple_of(3) {
+            match race(lock.read(), fabric.sleep(patience)).await {
+                // Half of the guards are left to themselves.
+                Either::First(Ok(guard)) if round % 2 == 0 => guard.release().await?,
+                Either::First(Ok(guard)) => drop(guard),
                 Either::First(Err(error)) => wait_for_a_node(&fabric, error).await?,
                 Either::Second(()) => dropped += 1,
             }
+            continue;
         }
-        // Nothing is left behind: everybody gets in without a limit.
-        let guard = loop {
-            match lock.write().await {
-                Ok(guard) => break guard,
-                Err(error) => wait_for_a_node(&fabric, error).await?,
+        match race(lock.write(), fabric.sleep(patience)).await {
+            Either::First(Ok(guard)) => {
+                let old = fabric.get_word(&count).await?;
+                fabric.sleep(stay).await;
+                fabric.put_word(&count, old + 1).await?;
+                wrote += 1;
+                if round % 2 == 0 {
+                    guard.release().await?;
+                }
             }
-        };
-        let old = fabric.get_word(&count).await?;
-        fabric.put_word(&count, old + 1).await?;
-        guard.release().await?;
-        world.barrier().await?;
-        let sum: u64 = world.allgather([wrote + 1]).await?.iter().map(|[wrote]| wrote).sum();
-        let guard = lock.read().await?;
-        assert_eq!(fabric.get_word(&count).await?, sum, "two were inside together");
-        drop(guard);
-        world.barrier().await?;
-        Ok((wrote, dropped))
+            Either::First(Err(error)) => wait_for_a_node(&fabric, error).await?,
+            Either::Second(()) => dropped += 1,
+        }
     }
+    // Nothing is left behind: everybody gets in without a limit.
+    let guard = loop {
+        match lock.write().await {
+            Ok(guard) => break guard,
+            Err(error) => wait_for_a_node(&fabric, error).await?,
+        }
+    };
+    let old = fabric.get_word(&count).await?;
+    fabric.put_word(&count, old + 1).await?;
+    guard.release().await?;
+    world.barrier().await?;
+    let sum: u64 = world.allgather([wrote + 1]).await?.iter().map(|[wrote]| wrote).sum();
+    let guard = lock.read().await?;
+    assert_eq!(fabric.get_word(&count).await?, sum, "two were inside together");
+    drop(guard);
+    world.barrier().await?;
+    Ok((wrote, dropped))
 }
 
 fn some_of_each(outs: &[(u64, u64)]) {
@@ -87,20 +98,39 @@ fn some_of_each(outs: &[(u64, u64)]) {
 
 #[test]
 fn in_virtual_time() {
-    let program = impatient { patience: Duration::from_micros(60), stay: Duration::from_micros(1) };
-    for seed in 0..20 {
-        let job = Job::new(&Platform::fx100(), 6).ranks_per_node(2).seed(seed).jitter(Duration::from_micros(1));
-        some_of_each(&job.shuffle_ties(true).run(&program).unwrap_or_else(|error| panic!("seed {seed}: {error}")).outs);
+    for which in ALL {
+        let program = impatient { which, patience: Duration::from_micros(60), stay: Duration::from_micros(1) };
+        for seed in 0..20 {
+            let job = Job::new(&Platform::fx100(), 6).ranks_per_node(2).seed(seed).jitter(Duration::from_micros(1));
+            let run = job.shuffle_ties(true).run(&program);
+            some_of_each(&run.unwrap_or_else(|error| panic!("{which:?}, seed {seed}: {error}")).outs);
+        }
     }
 }
 
 #[test]
 fn between_threads() {
-    let program = impatient { patience: Duration::from_micros(40), stay: Duration::from_micros(50) };
-    some_of_each(&Threads::new(6).run(&program).unwrap());
+    for which in ALL {
+        let program = impatient { which, patience: Duration::from_micros(40), stay: Duration::from_micros(50) };
+        some_of_each(&Threads::new(6).run(&program).unwrap_or_else(|error| panic!("{which:?}: {error}")));
+    }
 }
 
 /// Compiled, not run: over shared memory all futures may move between the threads of a runtime, and be spawned with a lock of their own.
+#[allow(dead_code, reason = "the compiler is the test")]
+fn so_are_those_that_back_off(lock: BackOffLock<Endpoint>, window: WindowLock<Endpoint>) {
+    fn send(_: &impl Send) {}
+    send(&lock.read());
+    send(&lock.try_write());
+    fn spawn(_: impl Future<Output = Result<(), LockError>> + Send + 'static) {}
+    spawn(async move {
+        lock.read().await?.release().await?;
+        lock.write().await?.release().await?;
+        window.lock(Access::All).await?.release().await
+    });
+}
+
+/// The same of the lock that queues.
 #[allow(dead_code, reason = "the compiler is the test")]
 fn futures_over_shared_memory_are_send(lock: RpLock<Endpoint>) {
     fn send(_: &impl Send) {}

@@ -1,45 +1,55 @@
-//! The lock over thread ranks: real memory, real interleavings, and Miri's weak memory (`cargo xtask miri`).
+//! The locks over thread ranks: real memory, real interleavings, and Miri's weak memory (`cargo xtask miri`).
 
-use rdma_fabric::{Group, Rank, Region};
-use rma_lock::RpLock;
+mod which;
+
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
+use rma_lock::{Guard, RmaLock};
 use tofu2_sim::shm::Threads;
+use which::{ALL, Which, with_lock};
 
 const ROUNDS: u64 = if cfg!(miri) { 2 } else { 500 };
 const RANKS: usize = 3;
 
 rdma_fabric::program! {
     /// Writers move two words at a time; readers must never see them apart.
-    async fn two_words<F>(fabric: F, rounds: u64) -> u64 {
-        let mut world = Group::world(&fabric).await?;
-        let window = fabric.alloc_symmetric(16).await?;
-        let home = Rank::new(0);
-        let lock = RpLock::symmetric(&fabric, home).await?;
-        let (a, b) = (fabric.remote_word::<u64>(window.at(home, 0))?, fabric.remote_word::<u64>(window.at(home, 8))?);
-        for round in 0..rounds {
-            if (round + u64::from(fabric.rank().number())).is_multiple_of(2) {
-                let guard = lock.write().await?;
-                let (old_a, old_b) = (fabric.get_word(&a).await?, fabric.get_word(&b).await?);
-                assert_eq!(old_a, old_b, "two writers");
-                fabric.put_word(&a, old_a + 1).await?;
-                fabric.put_word(&b, old_b + 1).await?;
-                guard.release().await?;
-            } else {
-                let guard = lock.read().await?;
-                assert_eq!(fabric.get_word(&a).await?, fabric.get_word(&b).await?, "a writer beside a reader");
-                guard.release().await?;
-            }
-        }
-        world.barrier().await?;
-        let sum = fabric.get_word(&a).await?;
-        world.barrier().await?;
-        Ok(sum)
+    async fn two_words<F>(fabric: F, which: Which, rounds: u64) -> u64 {
+        with_lock!(which, move_words::<F>(fabric, rounds))
     }
+}
+
+async fn move_words<F: Fabric, L: RmaLock<F>>(fabric: F, rounds: u64) -> ProgramResult<u64> {
+    let mut world = Group::world(&fabric).await?;
+    let window = fabric.alloc_symmetric(16).await?;
+    let home = Rank::new(0);
+    let lock = L::symmetric(&fabric, home).await?;
+    let (a, b) = (fabric.remote_word::<u64>(window.at(home, 0))?, fabric.remote_word::<u64>(window.at(home, 8))?);
+    for round in 0..rounds {
+        if (round + u64::from(fabric.rank().number())).is_multiple_of(2) {
+            let guard = lock.write().await?;
+            let (old_a, old_b) = (fabric.get_word(&a).await?, fabric.get_word(&b).await?);
+            assert_eq!(old_a, old_b, "two writers");
+            fabric.put_word(&a, old_a + 1).await?;
+            fabric.put_word(&b, old_b + 1).await?;
+            guard.release().await?;
+        } else {
+            let guard = lock.read().await?;
+            assert_eq!(fabric.get_word(&a).await?, fabric.get_word(&b).await?, "a writer beside a reader");
+            guard.release().await?;
+        }
+    }
+    world.barrier().await?;
+    let sum = fabric.get_word(&a).await?;
+    world.barrier().await?;
+    Ok(sum)
 }
 
 #[test]
 fn readers_and_writers_exclude_each_other() {
-    let sums = Threads::new(RANKS).segment_bytes(1 << 16).run(&two_words { rounds: ROUNDS }).unwrap();
     let writes =
         (0..RANKS as u64).map(|rank| (0..ROUNDS).filter(|round| (round + rank).is_multiple_of(2)).count() as u64);
-    assert_eq!(sums, vec![writes.sum::<u64>(); RANKS]);
+    let writes: u64 = writes.sum();
+    for which in ALL {
+        let sums = Threads::new(RANKS).segment_bytes(1 << 16).run(&two_words { which, rounds: ROUNDS }).unwrap();
+        assert_eq!(sums, vec![writes; RANKS], "{which:?}");
+    }
 }

@@ -27,29 +27,30 @@
 //! # Fast and slow
 //! Where operations are over when they are posted, an acquisition or release that meets nobody is a few lines without a wait
 //! (`reader::Enter` and `Leave`; `Core::start` and `leave`). Where they take time, a reader's one atomic is awaited in place
-//! ([`owed::InFlight`]). As soon as one has to wait for more, or to be woken, it goes on in a boxed future that owns what it needs,
-//! so that dropping it can leave it to the fabric ([`owed`]).
+//! ([`in_flight::InFlight`]). As soon as one has to wait for more, or to be woken, it goes on in a boxed future that owns what it needs,
+//! so that dropping it can leave it to the fabric ([`crate::owed`]).
 
+mod in_flight;
 mod layout;
 mod node;
-mod owed;
 mod publish;
 pub(crate) mod reader;
 mod settle;
-mod shortcut;
 pub(crate) mod writer;
 
-pub(crate) use shortcut::shortcut;
 pub(crate) use writer::Writing;
 
-use crate::{LockError, Result, error::Trouble};
+use crate::{
+    LockError, Result,
+    error::Trouble,
+    owed::Side,
+    posting::{NotOver, Posting, atomic_now},
+};
 use core::fmt;
 use layout::{Home, LOCK_BYTES};
 use node::{NodeId, Nodes};
 use publish::{Lane, Published, Step};
-use rdma_fabric::{
-    Amo, Fabric, FabricError, OpHandle, PutOrder, Rank, Refused, Region, RegionKey, RemoteSpan, RemoteWord,
-};
+use rdma_fabric::{Amo, Fabric, FabricError, PutOrder, Rank, Refused, Region, RegionKey, RemoteSpan, RemoteWord};
 use std::sync::{Arc, OnceLock};
 
 /// A writer is registered at `head` and waits for the readers to leave.
@@ -161,6 +162,14 @@ impl<F: Fabric> RpLock<F> {
     }
 }
 
+impl<F: Fabric> Side for Core<F> {
+    type Fabric = F;
+
+    fn fabric(&self) -> &F {
+        &self.fabric
+    }
+}
+
 impl<F: Fabric> Core<F> {
     fn key(&self) -> RegionKey {
         self.region.key()
@@ -227,18 +236,7 @@ impl<F: Fabric> Core<F> {
     /// An atomic that is over at once.
     #[inline(always)]
     fn atomic_now(&self, word: &RemoteWord<F, u64>, amo: Amo<u64>) -> Result<u64, NotOver<F>> {
-        match self.fabric.try_atomic(word, amo) {
-            Ok(mut handle) => {
-                if !handle.test() {
-                    return Err(not_over(Posting::InFlight(handle)));
-                }
-                match handle.wait() {
-                    Ok(old) => Ok(old),
-                    Err(error) => Err(not_over(Posting::Over(Err(error)))),
-                }
-            }
-            Err(_) => Err(None),
-        }
+        atomic_now(&self.fabric, word, amo)
     }
 
     /// The same, announced. If it was not posted the announcement is taken back.
@@ -304,29 +302,4 @@ impl<F: Fabric> Core<F> {
         }
         posted
     }
-}
-
-/// An atomic that was posted.
-pub(crate) enum Posting<F: Fabric> {
-    InFlight(<F as Fabric>::Handle<u64>),
-    Over(Result<u64, FabricError>),
-}
-
-impl<F: Fabric> Posting<F> {
-    async fn result(self) -> Result<u64, FabricError> {
-        match self {
-            Posting::InFlight(handle) => handle.await,
-            Posting::Over(result) => result,
-        }
-    }
-}
-
-/// Why there is no result yet; `None` if the atomic was not posted, and may be tried again. Boxed, because results that large cost
-/// more to move than a lock costs to take.
-pub(crate) type NotOver<F> = Option<Box<Posting<F>>>;
-
-#[cold]
-#[inline(never)]
-fn not_over<F: Fabric>(posting: Posting<F>) -> NotOver<F> {
-    Some(Box::new(posting))
 }

@@ -12,10 +12,9 @@
 use super::{
     Core,
     layout::{self, NODES, Part},
-    owed::Quit,
     publish::Lane,
 };
-use crate::{LockError, Result, error::Trouble};
+use crate::{LockError, Result, error::Trouble, owed::Quit};
 use core::{
     fmt,
     sync::atomic::{

@@ -2,13 +2,17 @@
 
 use super::{
     Core, NodeId, READER, RpLock, WRITER_ACTIVE, WRITER_INTERESTED,
+    in_flight::{Dropped, InFlight},
     layout::Part,
-    owed::{Dropped, InFlight, Owed, Quit},
     publish::{Lane, Step},
     settle::Duties,
+};
+use crate::{
+    LockError, ReadGuard, Result,
+    error::Trouble,
+    owed::{Owed, Quit},
     shortcut::{Now, Try, shortcut},
 };
-use crate::{LockError, ReadGuard, Result, error::Trouble};
 use core::{
     future::Future,
     marker::PhantomData,

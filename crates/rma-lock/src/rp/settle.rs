@@ -8,9 +8,8 @@ use super::{
     Core, NodeId,
     layout::Part,
     node::{Own, Wait, wake_word},
-    owed::Quit,
 };
-use crate::{LockError, error::Trouble};
+use crate::{LockError, error::Trouble, owed::Quit};
 use rdma_fabric::{Deps, Fabric, Time};
 
 /// What this rank still has to do for others. Each entry is owed exactly once.

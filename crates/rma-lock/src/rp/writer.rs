@@ -4,12 +4,15 @@ use super::{
     Core, NodeId, Posting, READER, RpLock, WRITER_ACTIVE, WRITER_INTERESTED,
     layout::Part,
     node::Own,
-    owed::{Owed, Quit},
     publish::Step,
     settle::{Departing, Duties},
+};
+use crate::{
+    Result, WriteGuard,
+    error::Trouble,
+    owed::{Owed, Quit},
     shortcut::{Now, Try, shortcut},
 };
-use crate::{Result, WriteGuard, error::Trouble};
 use core::{
     fmt,
     future::{self, Future},

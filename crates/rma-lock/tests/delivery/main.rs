@@ -1,9 +1,10 @@
-//! Checks of the lock against a network that delivers in any order.
+//! Checks of the locks against a network that delivers in any order.
 //!
 //! What loom is to memory orders this is to delivery: `onesided-explore` lets puts stay on their way as long as the contract allows and
 //! arrive in any order, and each rank's CPU comes to its next act whenever it likes. Memory is sequentially consistent. Small cases
 //! are explored to the last state, larger ones at random.
 
+mod back_off;
 mod cases;
 #[path = "../mutant/mod.rs"]
 mod mutant;

@@ -1,9 +1,9 @@
-//! The lock under exploration: what ranks do, and what must hold.
+//! Locks under exploration: what ranks do, and what must hold.
 
 use super::mutant::{Mutant, Rp, Step, assert_idle};
 use explore::{ExploreFabric, Explorer, Probe};
 use rdma_fabric::{Fabric, ProgramResult, Rank, Region, Time};
-use rma_lock::{LockError, RpLock};
+use rma_lock::{Guard, LockError, RmaLock, RpLock};
 
 /// What a rank does, any number of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +38,10 @@ impl Role {
     }
 }
 
-/// A deadline that came is no error here.
+/// A deadline that came is no error here, nor is a lock that was taken at every attempt.
 pub(crate) fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
     match outcome {
-        Err(LockError::TimedOut) => Ok(None),
+        Err(LockError::TimedOut | LockError::Contended { .. }) => Ok(None),
         outcome => outcome.map(Some),
     }
 }
@@ -51,8 +51,14 @@ pub(crate) fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, Loc
 /// A step ends when the lock is held and when it has been let go. What a rank remembers then is what the guard and the lock show of
 /// themselves, and which of its queue nodes are worn: that follows from what it stored in its own words and from the rounds in which it
 /// gave up.
-pub(crate) async fn rounds<F: Fabric>(fabric: F, probe: Probe, role: Role, n: usize) -> ProgramResult<()> {
-    let lock = RpLock::symmetric(&fabric, HOME).await?;
+pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
+    fabric: F,
+    options: L::Options,
+    probe: Probe,
+    role: Role,
+    n: usize,
+) -> ProgramResult<()> {
+    let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let shared = fabric.alloc_symmetric(8).await?;
     // With the last rank: the data need not be where the lock is.
     let word = fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 0))?;
@@ -62,9 +68,11 @@ pub(crate) async fn rounds<F: Fabric>(fabric: F, probe: Probe, role: Role, n: us
         without |= 1 << round;
         if role.writes() {
             let guard = match role {
-                Write | WriteReleaseDropped => Some(lock.write().await?),
+                Write | WriteReleaseDropped => in_time(lock.write().await)?,
                 TryWrite => lock.try_write().await?,
-                WriteDropped => fabric.before(DEADLINE, lock.write()).await.transpose()?,
+                WriteDropped => {
+                    in_time(fabric.before(DEADLINE, lock.write()).await.unwrap_or(Err(LockError::TimedOut)))?
+                }
                 _ => in_time(lock.write_before(DEADLINE).await)?,
             };
             if let Some(guard) = guard {
@@ -82,9 +90,9 @@ pub(crate) async fn rounds<F: Fabric>(fabric: F, probe: Probe, role: Role, n: us
             }
         } else {
             let guard = match role {
-                Read | ReadReleaseDropped => Some(lock.read().await?),
+                Read | ReadReleaseDropped => in_time(lock.read().await)?,
                 TryRead => lock.try_read().await?,
-                ReadDropped => fabric.before(DEADLINE, lock.read()).await.transpose()?,
+                ReadDropped => in_time(fabric.before(DEADLINE, lock.read()).await.unwrap_or(Err(LockError::TimedOut)))?,
                 _ => in_time(lock.read_before(DEADLINE).await)?,
             };
             if let Some(guard) = guard {
@@ -111,22 +119,34 @@ pub(crate) fn job(roles: &[Role], n: usize, step: Step) -> impl Fn(ExploreFabric
     move |fabric| {
         let (probe, role) = (fabric.probe(), roles[fabric.rank().index()]);
         if step == Step::Right {
-            Box::pin(rounds(fabric, probe, role, n))
+            Box::pin(rounds::<_, RpLock<_>>(fabric, (), probe, role, n))
         } else {
-            Box::pin(rounds(Mutant::new(fabric, Rp::new(step)), probe, role, n))
+            Box::pin(rounds::<_, RpLock<_>>(Mutant::new(fabric, Rp::new(step)), (), probe, role, n))
         }
     }
 }
 
-type Run = std::pin::Pin<Box<dyn Future<Output = ProgramResult<()>>>>;
+pub(crate) type Run = std::pin::Pin<Box<dyn Future<Output = ProgramResult<()>>>>;
 
 /// What must hold of such a job.
 pub(crate) fn explorer(roles: &[Role]) -> Explorer<'static> {
-    let readers = roles.iter().filter(|role| !role.writes()).count() as u64;
     let names =
         [(0, "count"), (8, "readers"), (16, "tail"), (24, "head"), (64, "published"), (80, "wake"), (88, "next")];
-    let explorer = names.iter().fold(Explorer::new(roles.len()), |explorer, (at, name)| explorer.name(0, *at, name));
-    explorer
+    let explorer = names.iter().fold(of_any_lock(roles), |explorer, (at, name)| explorer.name(0, *at, name));
+    explorer.at_end("idle", |view| {
+        assert_idle(
+            view.words()
+                .filter(|(addr, _)| addr.region.index == 0)
+                .map(|(addr, value)| (addr.rank.index(), addr.offset as usize / 8, value)),
+        );
+        true
+    })
+}
+
+/// What must hold of [`rounds`] with any lock.
+pub(crate) fn of_any_lock(roles: &[Role]) -> Explorer<'static> {
+    let readers = roles.iter().filter(|role| !role.writes()).count() as u64;
+    Explorer::new(roles.len())
         .name(1, 0, "data")
         .always("mutual exclusion", |view| {
             view.fact(WRITERS) == 0 || view.fact(WRITERS) == 1 && view.fact(READERS) == 0
@@ -135,13 +155,5 @@ pub(crate) fn explorer(roles: &[Role]) -> Explorer<'static> {
         .possible("somebody wrote", {
             let writers = readers < roles.len() as u64;
             move |view| !writers || view.fact(WRITES) > 0
-        })
-        .at_end("idle", |view| {
-            assert_idle(
-                view.words()
-                    .filter(|(addr, _)| addr.region.index == 0)
-                    .map(|(addr, value)| (addr.rank.index(), addr.offset as usize / 8, value)),
-            );
-            true
         })
 }

@@ -57,6 +57,10 @@ pub(crate) trait Mutation: fmt::Debug + 'static {
     fn detaches(&self) -> bool {
         true
     }
+    /// Whether a comparison falls apart into a get and a put.
+    fn tears(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> bool {
+        false
+    }
     /// A word is being put.
     fn sees_put(&self, _addr: RemoteAddr, _bits: u64) {}
 }
@@ -284,6 +288,18 @@ impl<F: Fabric, M: Mutation> Fabric for Mutant<F, M> {
         if let Some((to, bits)) = self.mutation.puts(addr, asked) {
             let to = self.inner.remote_span::<u64>(to, 1).map_err(failed)?;
             drop(self.inner.try_put(&to, [bits], PutOptions::default()).map_err(|refused| refused.map(drop))?);
+        }
+        if let Amo::CompareSwap { expected, new } = asked
+            && self.mutation.tears(addr, asked)
+        {
+            return Ok(MutantHandle::after(async move {
+                let old = this.inner.get_word(&inner).await?;
+                if old == expected {
+                    this.inner.put_word(&inner, new).await?;
+                    this.inner.flush(addr.rank).await?;
+                }
+                Ok(W::from_bits(this.mutation.result(addr, asked, old)))
+            }));
         }
         let first = self.mutation.first(addr, asked);
         let done = if W::BYTES == 8 { self.mutation.atomic(addr, asked) } else { asked };

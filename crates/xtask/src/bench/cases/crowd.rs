@@ -1,8 +1,8 @@
 //! Many ranks on few cores: who hands a lock on in good time?
 //!
 //! All ranks want one lock all the time, for a fixed time; a figure is that time by the number of acquisitions
-//! of all ranks together. Readers wait for nobody. The mutex may be barged into, so that a rank that runs takes it again and again; a queue
-//! hands it to a rank that first has to be given a core. The queue that parks shows what that costs at least.
+//! of all ranks together. Readers wait for nobody. The mutex may be barged into, as may the lock that backs off, so that a rank that runs takes it
+//! again and again; a queue hands it to a rank that first has to be given a core. The queue that parks shows what that costs at least.
 
 use super::{
     super::{
@@ -20,7 +20,7 @@ use core::{
     time::Duration,
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::RpLock;
+use rma_lock::{BackOffLock, Guard, RmaLock, RpLock};
 use std::time::Instant;
 
 /// Ranks of the job.
@@ -29,12 +29,16 @@ pub(in super::super) const RANKS: usize = 16;
 const EXCLUSIVE: Case =
     Case::new("crowd-exclusive", "16 ranks on 2 cores, exclusive lock + unlock", Takes::Both).goal(Goal::Ratio(1.5));
 
+const BACK_OFF: Case =
+    Case::new("crowd-back-off", "16 ranks on 2 cores, exclusive lock + unlock that backs off", Takes::Both)
+        .goal(Goal::Ratio(1.5));
+
 const SHARED: Case =
     Case::new("crowd-shared", "16 ranks on 2 cores, shared lock + unlock", Takes::Both).goal(Goal::Ratio(1.5));
 
 const QUEUE: Case = Case::new("machine-crowd-queue", "16 ranks on 2 cores, bare queue lock that parks", Takes::Both);
 
-pub(super) const CASES: &[Case] = &[EXCLUSIVE, SHARED, QUEUE];
+pub(super) const CASES: &[Case] = &[EXCLUSIVE, BACK_OFF, SHARED, QUEUE];
 
 rdma_fabric::program! {
     /// Measure all cases of many ranks; rank 0 has the results.
@@ -58,18 +62,22 @@ async fn measure<F: Fabric>(fabric: &F, bare: &Bare, plan: &Plan) -> ProgramResu
     }
     let mut world = Group::world(fabric).await?;
     let lock = RpLock::symmetric(fabric, Rank::new(0)).await?;
+    let back_off = BackOffLock::symmetric(fabric, Rank::new(0)).await?;
     world.barrier().await?;
     let mut crowd = Crowd { bare, me, meeting: Meeting::new(bare, me, fabric.ranks()), ping_pong: PingPong::default() };
     let (samples, length) = if plan.quick { (3, Duration::from_millis(10)) } else { (15, Duration::from_millis(60)) };
     let mut done = Vec::new();
     let mutex = FutexMutex(bare.half(lines::MUTEX));
-    for case in [&EXCLUSIVE, &SHARED].into_iter().filter(|case| plan.wants(case)) {
+    for case in [&EXCLUSIVE, &BACK_OFF, &SHARED].into_iter().filter(|case| plan.wants(case)) {
         let (mut over_fabric, mut by_mutex) = (Vec::new(), Vec::new());
         crowd.announce(case);
         for _ in 0..samples {
-            over_fabric.push(match case.name == SHARED.name {
-                true => crowd.sample(length, async || Ok(lock.read().await?.release().await?)).await?,
-                false => crowd.sample(length, async || Ok(lock.write().await?.release().await?)).await?,
+            over_fabric.push(match case.name {
+                name if name == SHARED.name => {
+                    crowd.sample(length, async || Ok(lock.read().await?.release().await?)).await?
+                }
+                name if name == BACK_OFF.name => crowd.sample(length, || write(&back_off)).await?,
+                _ => crowd.sample(length, || write(&lock)).await?,
             });
             let sample = crowd.sample(length, async || {
                 mutex.lock();
@@ -96,6 +104,12 @@ async fn measure<F: Fabric>(fabric: &F, bare: &Bare, plan: &Plan) -> ProgramResu
     }
     world.barrier().await?;
     Ok(if me == 0 { done } else { Vec::new() })
+}
+
+/// An exclusive pair of any lock.
+#[inline(always)]
+async fn write<F: Fabric, L: RmaLock<F>>(lock: &L) -> ProgramResult<()> {
+    Ok(lock.write().await?.release().await?)
 }
 
 fn measured(case: &Case, forms: Vec<(&str, Vec<Sample>)>) -> Measured {

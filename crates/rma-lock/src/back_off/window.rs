@@ -1,0 +1,226 @@
+//! A word for each rank, and one for all: the two levels.
+
+use super::{
+    attempt::{Base, Way, acquire, release, release_unawaited, try_acquire},
+    claim::Claim,
+    pace::BackOff,
+};
+use crate::{Fairness, Guard, Result, RmaLock};
+use core::{fmt, future::Future};
+use rdma_fabric::{Fabric, Rank, Region, RemoteWord, Time};
+use std::sync::Arc;
+
+/// A rank's own word.
+const OWN: u64 = 0;
+/// The word of the second level, at the home, on another line.
+const ALL: u64 = 64;
+const LOCK_BYTES: usize = 128;
+
+/// What of a window is accessed, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// All ranks' memory, shared (MPI's `lock_all`).
+    All,
+    /// One rank's memory, shared.
+    Shared(Rank),
+    /// One rank's memory, exclusively.
+    Exclusive(Rank),
+}
+
+/// The lock of a window: each rank's memory can be locked for itself, shared or exclusively, and that of all ranks together, shared.
+///
+/// Exclusive accesses to different ranks do not meet. An access to all ranks is one atomic, however many there are; in exchange an exclusive one
+/// asks at the home whether there is any. As a [`RmaLock`] it has all ranks for readers and the home for writers.
+///
+/// Remote operations without contention: [`Access::All`] and [`Access::Shared`] 1 atomic to lock and 1 to unlock, [`Access::Exclusive`] 2
+/// and 2, one at the rank and one at the home. An attempt that fails costs 2; an exclusive one 2 that meets a holder of all, 3 that meets
+/// one of the rank.
+///
+/// Nobody is promised to get in. Errors, deaths and dropped futures are as with [`crate::BackOffLock`]; the loss of a rank whose
+/// memory is asked for is [`rdma_fabric::FabricError::PeerLost`] too, with nothing left at the home.
+pub struct WindowLock<F: Fabric> {
+    base: Arc<Base<F>>,
+    all: RemoteWord<F, u64>,
+}
+
+impl<F: Fabric> Clone for WindowLock<F> {
+    fn clone(&self) -> Self {
+        WindowLock { base: self.base.clone(), all: self.all.clone() }
+    }
+}
+
+impl<F: Fabric> fmt::Debug for WindowLock<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WindowLock({:?})", self.base)
+    }
+}
+
+/// An access of any kind takes one claim or two.
+#[derive(Clone)]
+enum Ways<F: Fabric> {
+    One([Way<F>; 1]),
+    Two([Way<F>; 2]),
+}
+
+impl<F: Fabric> WindowLock<F> {
+    /// A lock whose second level is at `home`, with the default [`BackOff`]. Collective over the job: all ranks call it in the same order
+    /// relative to other symmetric allocations.
+    ///
+    /// # Errors
+    /// As [`Fabric::alloc_symmetric`], and [`rdma_fabric::FabricError::NoSuchRank`].
+    pub fn symmetric(fabric: &F, home: Rank) -> impl Future<Output = Result<Self>> {
+        WindowLock::symmetric_with(fabric, home, BackOff::default())
+    }
+
+    /// The same with another [`BackOff`].
+    ///
+    /// # Errors
+    /// As [`WindowLock::symmetric`].
+    pub async fn symmetric_with(fabric: &F, home: Rank, back_off: BackOff) -> Result<Self> {
+        let base = Base::symmetric(fabric, home, LOCK_BYTES, back_off).await?;
+        let all = fabric.remote_word(base.region.at(home, ALL))?;
+        Ok(WindowLock { base: Arc::new(base), all })
+    }
+
+    /// Take the lock for `access`. What earlier holders put is visible to gets posted afterwards.
+    ///
+    /// # Errors
+    /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`]; [`crate::LockError::Broken`] if an earlier call failed half-way.
+    pub fn lock(&self, access: Access) -> impl Future<Output = Result<WindowGuard<'_, F>>> {
+        self.lock_before(access, Time::MAX)
+    }
+
+    /// The same, or give up at `deadline`; it is tried at least once.
+    ///
+    /// # Errors
+    /// As [`WindowLock::lock`], and [`crate::LockError::TimedOut`].
+    pub async fn lock_before(&self, access: Access, deadline: Time) -> Result<WindowGuard<'_, F>> {
+        let ways = self.ways(access)?;
+        match ways.clone() {
+            Ways::One(ways) => acquire(&self.base, ways, None, deadline).await?,
+            Ways::Two(ways) => acquire(&self.base, ways, None, deadline).await?,
+        }
+        Ok(WindowGuard { lock: self, access, held: Some(ways) })
+    }
+
+    /// The same, if nobody is in the way; others that have not found out yet that somebody is in *their* way count.
+    ///
+    /// # Errors
+    /// As [`WindowLock::lock`], never [`crate::LockError::Contended`].
+    pub async fn try_lock(&self, access: Access) -> Result<Option<WindowGuard<'_, F>>> {
+        let ways = self.ways(access)?;
+        let entered = match ways.clone() {
+            Ways::One(ways) => try_acquire(&self.base, ways, None).await?,
+            Ways::Two(ways) => try_acquire(&self.base, ways, None).await?,
+        };
+        Ok(entered.then(|| WindowGuard { lock: self, access, held: Some(ways) }))
+    }
+
+    /// The home comes first: who has a rank's word waits for nobody.
+    fn ways(&self, access: Access) -> Result<Ways<F>> {
+        let all = |claim| Way { word: self.all.clone(), claim };
+        let own = |rank, claim| -> Result<_> {
+            Ok(Way { word: self.base.fabric.remote_word(self.base.region.at(rank, OWN))?, claim })
+        };
+        Ok(match access {
+            Access::All => Ways::One([all(Claim::EVERYWHERE)]),
+            Access::Shared(rank) => Ways::One([own(rank, Claim::READ)?]),
+            Access::Exclusive(rank) => Ways::Two([all(Claim::SOMEWHERE), own(rank, Claim::WRITE)?]),
+        })
+    }
+}
+
+/// Access to a rank's memory, or to all ranks', by a [`WindowLock`].
+///
+/// Dropping it releases the lock in the background, as [`WindowGuard::release`] does, and tells nobody about errors.
+#[must_use = "a guard that is dropped at once protects nothing"]
+pub struct WindowGuard<'a, F: Fabric> {
+    lock: &'a WindowLock<F>,
+    access: Access,
+    /// Resolved before: a rank that is lost can be resolved no more, and the home's word is to be given back all the same. `None` when that
+    /// is done.
+    held: Option<Ways<F>>,
+}
+
+impl<F: Fabric> fmt::Debug for WindowGuard<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}, {:?}", self.access, self.lock)
+    }
+}
+
+impl<F: Fabric> WindowGuard<'_, F> {
+    /// What is held.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// background.
+    ///
+    /// # Errors
+    /// As [`crate::BackOffGuard::release`].
+    pub async fn release(mut self) -> Result<()> {
+        let base = &self.lock.base;
+        let flushed = base.flush_data().await;
+        let left = match self.held.take() {
+            Some(Ways::One(ways)) => release(base, ways, None).await,
+            Some(Ways::Two(ways)) => release(base, ways, None).await,
+            None => Ok(()),
+        };
+        left.and(flushed)
+    }
+}
+
+impl<F: Fabric> Drop for WindowGuard<'_, F> {
+    fn drop(&mut self) {
+        match self.held.take() {
+            Some(Ways::One(ways)) => release_unawaited(&self.lock.base, ways, None),
+            Some(Ways::Two(ways)) => release_unawaited(&self.lock.base, ways, None),
+            None => {}
+        }
+    }
+}
+
+impl<F: Fabric> Guard for WindowGuard<'_, F> {
+    fn release(self) -> impl Future<Output = Result<()>> {
+        WindowGuard::release(self)
+    }
+}
+
+impl<F: Fabric> RmaLock<F> for WindowLock<F> {
+    type Options = BackOff;
+    type Shared<'a> = WindowGuard<'a, F>;
+    type Exclusive<'a> = WindowGuard<'a, F>;
+
+    const NAME: &'static str = "two-level back-off";
+    const FAIRNESS: Fairness = Fairness::Barging;
+    const HOME_WORDS: usize = 2;
+
+    fn symmetric_with(fabric: &F, home: Rank, options: BackOff) -> impl Future<Output = Result<Self>> {
+        WindowLock::symmetric_with(fabric, home, options)
+    }
+
+    fn home(&self) -> Rank {
+        self.base.home
+    }
+
+    fn fabric(&self) -> &F {
+        &self.base.fabric
+    }
+
+    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_, F>>> {
+        self.lock_before(Access::All, deadline)
+    }
+
+    fn try_read(&self) -> impl Future<Output = Result<Option<WindowGuard<'_, F>>>> {
+        self.try_lock(Access::All)
+    }
+
+    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_, F>>> {
+        self.lock_before(Access::Exclusive(self.base.home), deadline)
+    }
+
+    fn try_write(&self) -> impl Future<Output = Result<Option<WindowGuard<'_, F>>>> {
+        self.try_lock(Access::Exclusive(self.base.home))
+    }
+}

@@ -1,0 +1,62 @@
+//! The one atomic of a reader, awaited in place: what it still owes when it is dropped.
+
+use super::{Core, RpLock};
+use crate::Result;
+use core::{
+    future::Future,
+    marker::PhantomData,
+    pin::Pin,
+    task::{Context, Poll},
+};
+use rdma_fabric::Fabric;
+use std::sync::Arc;
+
+/// What is to be done if the result of an atomic is not taken. A type and not a value, to take no room.
+pub(super) trait Dropped {
+    /// Detach it.
+    fn dropped<F: Fabric>(core: &Arc<Core<F>>, posted: F::Handle<u64>);
+}
+
+/// An atomic that was posted and must be followed by others; yields the value before.
+pub(super) struct InFlight<'a, F: Fabric, D: Dropped> {
+    lock: &'a RpLock<F>,
+    /// `None` when the result has been taken.
+    handle: Option<F::Handle<u64>>,
+    dropped: PhantomData<fn() -> D>,
+}
+
+impl<'a, F: Fabric, D: Dropped> InFlight<'a, F, D> {
+    #[inline(always)]
+    pub(super) fn new(lock: &'a RpLock<F>, handle: F::Handle<u64>) -> Self {
+        InFlight { lock, handle: Some(handle), dropped: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(super) fn lock(&self) -> &'a RpLock<F> {
+        self.lock
+    }
+}
+
+impl<F: Fabric, D: Dropped> Future for InFlight<'_, F, D> {
+    type Output = Result<u64>;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+        let handle = self.handle.as_mut().expect("polled after the end");
+        let Poll::Ready(result) = Pin::new(handle).poll(cx) else { return Poll::Pending };
+        self.handle = None;
+        Poll::Ready(match result {
+            Ok(old) => Ok(old),
+            Err(error) => Err(self.lock.core.broke_by(error)),
+        })
+    }
+}
+
+impl<F: Fabric, D: Dropped> Drop for InFlight<'_, F, D> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            D::dropped(&self.lock.core, handle);
+        }
+    }
+}
