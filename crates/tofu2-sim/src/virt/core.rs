@@ -481,7 +481,6 @@ impl Core {
 
     fn arrive_put(&mut self, slot: u32) {
         let known_at = self.answer_time(slot);
-        self.seen_over(slot);
         let op = self.slab.get_mut(slot);
         let (poster, target, inline, cargo) = (op.poster, op.target, op.a, op.cargo.take());
         self.slab.free(slot);
@@ -567,7 +566,6 @@ impl Core {
     /// A result has reached its poster.
     #[inline]
     fn complete(&mut self, slot: u32) {
-        self.seen_over(slot);
         let op = self.slab.get_mut(slot);
         let (poster, awaited, detached) = (op.poster, op.awaited, op.detached);
         op.done = true;

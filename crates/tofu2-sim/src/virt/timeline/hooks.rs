@@ -23,12 +23,14 @@ impl Core {
     #[cold]
     fn show_posted(&mut self, slot: u32, sender: u32, start: u64, sent: u64) {
         let op = self.slab.get(slot);
-        let (rank, what) = (op.poster, what(op));
+        let (rank, op_verb, what) = (op.poster, op.verb, what(op));
         let (node, posted) = (self.node_of(rank), self.ranks[rank as usize].cpu_until);
         let busy = self.engine_busy(start, sent);
         let Some(timeline) = &mut self.timeline else { return };
         let flight = timeline.take_off();
-        timeline.flying.insert(slot, flight);
+        if op_verb != Verb::Nop && timeline.len() < timeline.limit {
+            timeline.flying.insert(slot, flight);
+        }
         let written = posted.saturating_sub(self.timing.post);
         timeline.slice(node, Place::Cpu(rank), written, posted, what, Some(flight));
         timeline.slice(node, Place::Send(sender as u8), start, start + busy, what, Some(flight));
@@ -50,7 +52,7 @@ impl Core {
     pub(in super::super) fn seen_arrived(&mut self, slot: u32) {
         if self.timeline.is_some() {
             let (verb, bytes) = (self.slab.get(slot).verb, self.slab.get(slot).target.len);
-            self.show_at(slot, |op| Place::Receive(op.engine), self.receiver_busy(verb, bytes));
+            self.show_at(slot, |op| Place::Receive(op.engine), self.receiver_busy(verb, bytes), !verb.is_atomic());
         }
     }
 
@@ -58,25 +60,18 @@ impl Core {
     #[inline]
     pub(in super::super) fn seen_served(&mut self, slot: u32, service: u64) {
         if self.timeline.is_some() {
-            self.show_at(slot, |_| Place::Atomics, service);
+            self.show_at(slot, |_| Place::Atomics, service, true);
         }
     }
 
+    /// `last`: nothing of the command is shown after this.
     #[cold]
-    fn show_at(&mut self, slot: u32, place: impl Fn(&Op) -> Place, took: u64) {
+    fn show_at(&mut self, slot: u32, place: impl Fn(&Op) -> Place, took: u64, last: bool) {
         let op = self.slab.get(slot);
         let (node, place, what) = (self.node_of(op.target.rank), place(op), what(op));
         let Some(timeline) = &mut self.timeline else { return };
-        let flight = timeline.flying.get(&slot).copied();
+        let flight = if last { timeline.flying.remove(&slot) } else { timeline.flying.get(&slot).copied() };
         timeline.slice(node, place, self.now.saturating_sub(took), self.now, what, flight);
-    }
-
-    /// The poster has the answer of a get or atomic, or an acknowledgement.
-    #[inline]
-    pub(in super::super) fn seen_over(&mut self, slot: u32) {
-        if let Some(timeline) = &mut self.timeline {
-            timeline.flying.remove(&slot);
-        }
     }
 
     /// A rank computes until then.
