@@ -88,6 +88,42 @@ program! {
 }
 
 program! {
+    pub async fn memory_of_a_group<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let (n, me) = (world.len(), world.me());
+        let half = world.split(Some(me as u64 % 2), (n - me) as u64).await?;
+        let Some(mut half) = half else { return Err("G4: a member without its group".into()) };
+        let whole = half.memory(24).await?;
+        let memory = whole.part(8, 16)?;
+        let outside = memory.part(8, 9).err();
+        ensure!(matches!(outside, Some(FabricError::OutOfBounds { .. })), "G4: a part beyond the end: {outside:?}");
+        ensure_eq!((memory.len(), memory.members()), (16, half.len()), "G4");
+        for number in 0..half.len() {
+            let rank = half.rank(number)?;
+            ensure_eq!((memory.member(number)?, memory.number(rank)), (rank, Some(number)), "G4: member {number}");
+            fabric.fetch_add(&fabric.remote_word::<u64>(memory.at(rank, 8)?)?, 1 + me as u64).await?;
+        }
+        half.barrier().await?;
+        let sum: u64 = (0..n as u64).filter(|rank| *rank as usize % 2 == me % 2).map(|rank| 1 + rank).sum();
+        let own = fabric.local_word::<u64>(whole.at(fabric.rank(), 16)?)?;
+        ensure_eq!(fabric.load(&own)?, sum, "G4: what the members added");
+        let stranger = Rank::new((me as u32 + 1) % n as u32);
+        if n > 1 && (n.is_multiple_of(2) || me + 1 < n) {
+            ensure_eq!(memory.at(stranger, 0).err(), Some(FabricError::NotInGroup { rank: stranger, members: half.len() }), "G4");
+            ensure_eq!((memory.number(stranger), half.number(stranger).is_err()), (None, true), "G4");
+        }
+        let ours = world.memory(8).await?;
+        ensure_eq!((ours.members(), ours.member(n - 1)?, ours.number(Rank::new(n as u32))), (n, Rank::new(n as u32 - 1), None), "G4");
+        let last = fabric.remote_word::<u64>(ours.at(Rank::new(n as u32 - 1), 0)?)?;
+        fabric.fetch_add(&last, 1).await?;
+        world.barrier().await?;
+        ensure_eq!(fabric.get_word(&last).await?, n as u64, "G4: of the world");
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
     pub async fn barriers_publish_what_was_flushed<F>(fabric: F) -> () {
         let mut world = Group::world(&fabric).await?;
         let (n, me) = (world.len(), world.me());

@@ -2,7 +2,7 @@
 
 use super::verdict::{ensure, ensure_eq};
 use rdma_fabric::{
-    Amo, Deps, FabricError, Group, LocalWord, Pod, Rank, Refused, Region, RegionAccess, RegionKey, RemoteAddr,
+    Amo, Deps, FabricError, Group, LocalWord, Node, Pod, Rank, Refused, Region, RegionAccess, RegionKey, RemoteAddr,
     Zeroable, op, program,
 };
 
@@ -26,6 +26,13 @@ program! {
         ensure!(all.iter().all(|theirs| *theirs == mine), "I2: ranks do not agree who runs where");
         let rank = Rank::new(ranks as u32);
         ensure_eq!(fabric.node(rank), Err(FabricError::NoSuchRank { rank, ranks }), "I2");
+        ensure_eq!(fabric.nodes(), nodes.iter().map(|node| node.index() + 1).max().unwrap_or(0), "I2: nodes");
+        for number in 0..=fabric.nodes() as u32 {
+            let node = Node::new(number);
+            let on_it = (0..ranks as u32).filter(|rank| nodes[*rank as usize] == node).map(Rank::new);
+            let told: Vec<_> = (0..=ranks).map_while(|i| fabric.rank_on(node, i)).collect();
+            ensure_eq!(told, on_it.collect::<Vec<_>>(), "I2: ranks of {node:?}");
+        }
         let caps = fabric.caps();
         ensure!((8..=64).contains(&caps.notice_bits) && caps.max_transfer > 0, "I3: {caps:?}");
         let numbers = [caps.put_order as u64, caps.notice_bits.into(), caps.max_transfer, caps.blocking_wait.into()];

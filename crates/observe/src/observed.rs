@@ -91,6 +91,14 @@ impl<F: Fabric> Fabric for Observed<F> {
         self.inner.node(rank)
     }
 
+    fn nodes(&self) -> usize {
+        self.inner.nodes()
+    }
+
+    fn rank_on(&self, node: Node, number: usize) -> Option<Rank> {
+        self.inner.rank_on(node, number)
+    }
+
     fn caps(&self) -> Caps {
         self.inner.caps()
     }

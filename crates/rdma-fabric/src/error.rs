@@ -30,6 +30,14 @@ pub enum FabricError {
         /// The number of ranks.
         ranks: usize,
     },
+    /// A rank that is no member of the group it was named in.
+    #[error("{rank} is none of the group's {members} members")]
+    NotInGroup {
+        /// The rank named.
+        rank: Rank,
+        /// Members of the group.
+        members: usize,
+    },
     /// The rank never registered such a region.
     #[error("{rank} has no {region:?}")]
     NoSuchRegion {

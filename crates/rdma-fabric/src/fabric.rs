@@ -51,6 +51,22 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
     /// [`FabricError::NoSuchRank`].
     fn node(&self, rank: Rank) -> Result<Node>;
 
+    /// How many nodes the job has: each has a rank, and is numbered below this.
+    ///
+    /// Provided by asking for each rank's node; providers know it.
+    fn nodes(&self) -> usize {
+        let nodes = (0..self.ranks()).filter_map(|rank| self.node(Rank::new(rank as u32)).ok());
+        nodes.map(|node| node.index() + 1).max().unwrap_or(0)
+    }
+
+    /// The rank that has `number` on `node`, counted from 0 in order of ranks; `None` if the node has no so many, or does not exist.
+    ///
+    /// Provided by asking for each rank's node; providers know it.
+    fn rank_on(&self, node: Node, number: usize) -> Option<Rank> {
+        let ranks = (0..self.ranks()).map(|rank| Rank::new(rank as u32));
+        ranks.filter(|rank| self.node(*rank) == Ok(node)).nth(number)
+    }
+
     /// What this provider guarantees beyond the contract.
     fn caps(&self) -> Caps;
 

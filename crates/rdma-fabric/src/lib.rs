@@ -50,7 +50,7 @@ pub use error::{FabricError, Refused, Result};
 pub use existing::{OwnedMemory, RegisterError, Registered, Uses};
 pub use fabric::Fabric;
 pub use full::FullFabric;
-pub use group::Group;
+pub use group::{Group, GroupMemory};
 pub use handle::{Completed, OpHandle};
 pub use notice::{Notice, PutOptions};
 pub use op::{GetSink, Operation, PutSource};

@@ -4,7 +4,7 @@
 //! ranks that all want it exclusively, beside as many threads and a mutex of the standard library. The same for the lock that backs off.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{BackOffLock, Guard, RmaLock, RpLock};
+use rma_lock::{BackOffLock, Guard, Lock, RmaLock, RpLock};
 use std::{
     hint::black_box,
     sync::{
@@ -172,5 +172,5 @@ fn main() -> Result<(), tofu2_sim::JobError> {
 
 fn name(backs_off: bool) -> &'static str {
     type On = tofu2_sim::shm::Endpoint;
-    if backs_off { <BackOffLock<On> as RmaLock<On>>::NAME } else { <RpLock<On> as RmaLock<On>>::NAME }
+    if backs_off { <BackOffLock<On> as Lock<On>>::NAME } else { <RpLock<On> as Lock<On>>::NAME }
 }

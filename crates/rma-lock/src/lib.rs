@@ -39,17 +39,20 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod back_off;
 mod error;
 mod guard;
 mod lock;
 mod owed;
 mod posting;
+mod queue;
 mod rp;
 mod shortcut;
 
-pub use back_off::{Access, BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, WindowGuard, WindowLock};
+pub use access::{Access, AccessLock, OneGuard, OneLock};
+pub use back_off::{BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, WindowGuard, WindowLock};
 pub use error::{CorruptWord, LockError, Result};
 pub use guard::{ReadGuard, WriteGuard};
-pub use lock::{Fairness, Guard, RmaLock};
+pub use lock::{Fairness, Guard, Lock, RmaLock};
 pub use rp::RpLock;

@@ -1,8 +1,70 @@
 //! What all locks of this crate can do.
 
-use crate::{ReadGuard, Result, RpLock, WriteGuard};
+use crate::{ReadGuard, Result, RpLock, WriteGuard, queue::LOCK_BYTES};
 use core::{fmt, future::Future};
-use rdma_fabric::{Fabric, Rank, Time};
+use rdma_fabric::{Fabric, Group, GroupMemory, Rank, Time};
+
+/// How any lock is made, and what it says of itself. What it does is [`RmaLock`]'s or [`crate::AccessLock`]'s.
+pub trait Lock<F: Fabric>: Clone + fmt::Debug + 'static {
+    /// What is to be chosen when a lock is made; the same on all ranks, unless the lock says otherwise.
+    type Options: Clone + fmt::Debug + Default;
+    /// What the lock is called in tables.
+    const NAME: &'static str;
+    /// Who gets in when several want to.
+    const FAIRNESS: Fairness;
+    /// Words of 8 bytes at the home.
+    const HOME_WORDS: usize;
+
+    /// Bytes that the lock needs at each of `members` ranks.
+    fn bytes(options: &Self::Options, members: usize) -> usize;
+
+    /// A lock homed at `home`, in [`RmaLock::bytes`] of zeroed memory that all its ranks have and use for nothing else. All of them make it, with the same home
+    /// and options.
+    ///
+    /// # Errors
+    /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::NoSuchRank`] of the home; [`rdma_fabric::FabricError::OutOfBounds`]
+    /// where memory is too short.
+    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: Self::Options) -> Result<Self>;
+
+    /// A lock of the whole job, homed at `home`. Collective over the job: all ranks call it in the same order relative to other
+    /// symmetric allocations.
+    ///
+    /// # Errors
+    /// As [`Fabric::alloc_symmetric`], and [`rdma_fabric::FabricError::NoSuchRank`].
+    fn symmetric_with(fabric: &F, home: Rank, options: Self::Options) -> impl Future<Output = Result<Self>> {
+        async move {
+            fabric.node(home)?;
+            let memory = GroupMemory::symmetric(fabric, Self::bytes(&options, fabric.ranks())).await?;
+            Self::over(fabric, memory, home, options)
+        }
+    }
+
+    /// A lock of a group's members, homed at one of them. Collective over the group. Others are not concerned, alive or dead.
+    ///
+    /// # Errors
+    /// As [`Group::memory`], and [`rdma_fabric::FabricError::NotInGroup`] of the home.
+    fn in_group(group: &mut Group<F>, home: Rank, options: Self::Options) -> impl Future<Output = Result<Self>> {
+        async move {
+            group.number(home)?;
+            let memory = group.memory(Self::bytes(&options, group.len())).await?;
+            Self::over(group.fabric(), memory, home, options)
+        }
+    }
+
+    /// [`RmaLock::symmetric_with`] the usual options.
+    ///
+    /// # Errors
+    /// As there.
+    fn symmetric(fabric: &F, home: Rank) -> impl Future<Output = Result<Self>> {
+        Self::symmetric_with(fabric, home, Self::Options::default())
+    }
+
+    /// The rank whose memory holds the lock words.
+    fn home(&self) -> Rank;
+
+    /// The fabric the lock lives on.
+    fn fabric(&self) -> &F;
+}
 
 /// Any readers-writer lock in a rank's memory: for programs and tests that leave it open which.
 ///
@@ -22,41 +84,11 @@ use rdma_fabric::{Fabric, Rank, Time};
 ///     Ok(guard.release().await?)
 /// }
 /// ```
-pub trait RmaLock<F: Fabric>: Clone + fmt::Debug + 'static {
-    /// What is to be chosen when a lock is made; the same on all ranks, unless the lock says otherwise.
-    type Options: Clone + fmt::Debug + Default;
+pub trait RmaLock<F: Fabric>: Lock<F> {
     /// Proof of shared access.
     type Shared<'a>: Guard;
     /// Proof of exclusive access.
     type Exclusive<'a>: Guard;
-
-    /// What the lock is called in tables.
-    const NAME: &'static str;
-    /// Who gets in when several want to.
-    const FAIRNESS: Fairness;
-    /// Words of 8 bytes at the home.
-    const HOME_WORDS: usize;
-
-    /// A lock homed at `home`. Collective over the job: all ranks call it in the same order relative to other
-    /// symmetric allocations.
-    ///
-    /// # Errors
-    /// As [`Fabric::alloc_symmetric`], and [`rdma_fabric::FabricError::NoSuchRank`].
-    fn symmetric_with(fabric: &F, home: Rank, options: Self::Options) -> impl Future<Output = Result<Self>>;
-
-    /// [`RmaLock::symmetric_with`] the usual options.
-    ///
-    /// # Errors
-    /// As there.
-    fn symmetric(fabric: &F, home: Rank) -> impl Future<Output = Result<Self>> {
-        Self::symmetric_with(fabric, home, Self::Options::default())
-    }
-
-    /// The rank whose memory holds the lock words.
-    fn home(&self) -> Rank;
-
-    /// The fabric the lock lives on.
-    fn fabric(&self) -> &F;
 
     /// Take the lock shared, or give up at `deadline`. What earlier holders put is visible to gets posted afterwards. Dropping the future
     /// takes back what it has done.
@@ -122,17 +154,19 @@ pub enum Fairness {
     Barging,
 }
 
-impl<F: Fabric> RmaLock<F> for RpLock<F> {
+impl<F: Fabric> Lock<F> for RpLock<F> {
     type Options = ();
-    type Shared<'a> = ReadGuard<'a, F>;
-    type Exclusive<'a> = WriteGuard<'a, F>;
 
     const NAME: &'static str = "reader preference";
     const FAIRNESS: Fairness = Fairness::ReadersFirst;
     const HOME_WORDS: usize = 4;
 
-    fn symmetric_with(fabric: &F, home: Rank, (): ()) -> impl Future<Output = Result<Self>> {
-        RpLock::symmetric(fabric, home)
+    fn bytes((): &(), _: usize) -> usize {
+        LOCK_BYTES
+    }
+
+    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, (): ()) -> Result<Self> {
+        RpLock::over(fabric, memory, home)
     }
 
     fn home(&self) -> Rank {
@@ -142,6 +176,11 @@ impl<F: Fabric> RmaLock<F> for RpLock<F> {
     fn fabric(&self) -> &F {
         RpLock::fabric(self)
     }
+}
+
+impl<F: Fabric> RmaLock<F> for RpLock<F> {
+    type Shared<'a> = ReadGuard<'a, F>;
+    type Exclusive<'a> = WriteGuard<'a, F>;
 
     #[inline]
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, F>>> {

@@ -10,7 +10,10 @@ mod barrier;
 mod broadcast;
 mod control;
 mod gates;
+mod memory;
 mod split;
+
+pub use memory::GroupMemory;
 
 use crate::{Deps, Fabric, FabricError, Rank, Region, RegionKey, Result};
 use control::{CONTROL_BYTES, Control};
@@ -107,6 +110,18 @@ impl<F: Fabric> Group<F> {
             Members::Listed { ranks, .. } if member < ranks.len() => Ok(ranks[member]),
             _ => Err(FabricError::NoSuchRank { rank: Rank::new(member as u32), ranks: self.len() }),
         }
+    }
+
+    /// The number of a rank in the group.
+    ///
+    /// # Errors
+    /// [`FabricError::NotInGroup`].
+    pub fn number(&self, rank: Rank) -> Result<usize> {
+        let number = match &self.members {
+            Members::World { ranks, .. } => Some(rank.index()).filter(|number| number < ranks),
+            Members::Listed { ranks, .. } => ranks.iter().position(|member| *member == rank),
+        };
+        number.ok_or(FabricError::NotInGroup { rank, members: self.len() })
     }
 
     /// The fabric the group lives on.

@@ -8,13 +8,13 @@ use crate::{
     posting::NotOver,
 };
 use core::fmt;
-use rdma_fabric::{Fabric, FabricError, Location, PutOrder, Rank, RemoteWord, Time};
+use rdma_fabric::{Fabric, FabricError, GroupMemory, Location, PutOrder, Rank, RemoteWord, Time};
 use std::sync::{Arc, OnceLock};
 
 /// A rank's side of a lock that backs off.
 pub(crate) struct Base<F: Fabric> {
     pub(super) fabric: F,
-    pub(super) region: F::Region,
+    pub(super) memory: GroupMemory<F>,
     pub(super) home: Rank,
     me: Rank,
     pace: BackOff,
@@ -48,11 +48,10 @@ impl<F: Fabric> Side for Base<F> {
 }
 
 impl<F: Fabric> Base<F> {
-    /// Collective.
-    pub(super) async fn symmetric(fabric: &F, home: Rank, bytes: usize, pace: BackOff) -> Result<Self> {
-        fabric.node(home)?;
+    pub(super) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, pace: BackOff) -> Result<Self> {
+        memory.at(home, 0)?;
         Ok(Base {
-            region: fabric.alloc_symmetric(bytes).await?,
+            memory,
             fabric: fabric.clone(),
             home,
             me: fabric.rank(),

@@ -28,4 +28,4 @@ mod window;
 pub use guard::BackOffGuard;
 pub use pace::BackOff;
 pub use single::{BackOffLock, Exclusive, Mode, Shared};
-pub use window::{Access, WindowGuard, WindowLock};
+pub use window::{WindowGuard, WindowLock};

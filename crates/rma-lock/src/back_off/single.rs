@@ -7,7 +7,7 @@ use super::{
     pace::BackOff,
 };
 use crate::{
-    Fairness, Result, RmaLock,
+    Fairness, Lock, Result, RmaLock,
     posting::{NotOver, Posting, poll_atomic},
     shortcut::{Now, Try, shortcut},
 };
@@ -17,7 +17,7 @@ use core::{
     marker::PhantomData,
     task::Context,
 };
-use rdma_fabric::{Fabric, Rank, Region, RemoteWord, Time};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
 use std::sync::Arc;
 
 /// A line of its own.
@@ -137,10 +137,8 @@ impl<F: Fabric> BackOffLock<F> {
     ///
     /// # Errors
     /// As [`BackOffLock::symmetric`].
-    pub async fn symmetric_with(fabric: &F, home: Rank, back_off: BackOff) -> Result<Self> {
-        let base = Base::symmetric(fabric, home, LOCK_BYTES, back_off).await?;
-        let word = fabric.remote_word(base.region.at(home, 0))?;
-        Ok(BackOffLock { base: Arc::new(base), word })
+    pub fn symmetric_with(fabric: &F, home: Rank, back_off: BackOff) -> impl Future<Output = Result<Self>> {
+        <Self as Lock<F>>::symmetric_with(fabric, home, back_off)
     }
 
     /// The rank whose memory holds the lock word.
@@ -229,17 +227,22 @@ impl<F: Fabric> BackOffLock<F> {
     }
 }
 
-impl<F: Fabric> RmaLock<F> for BackOffLock<F> {
+impl<F: Fabric> Lock<F> for BackOffLock<F> {
     type Options = BackOff;
-    type Shared<'a> = BackOffGuard<'a, F, Shared>;
-    type Exclusive<'a> = BackOffGuard<'a, F, Exclusive>;
 
     const NAME: &'static str = "back-off";
     const FAIRNESS: Fairness = Fairness::Barging;
     const HOME_WORDS: usize = 1;
 
-    fn symmetric_with(fabric: &F, home: Rank, options: BackOff) -> impl Future<Output = Result<Self>> {
-        BackOffLock::symmetric_with(fabric, home, options)
+    fn bytes(_: &BackOff, _: usize) -> usize {
+        LOCK_BYTES
+    }
+
+    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: BackOff) -> Result<Self> {
+        let memory = memory.part(0, LOCK_BYTES)?;
+        let word = fabric.remote_word(memory.at(home, 0)?)?;
+        let base = Base::over(fabric, memory, home, options)?;
+        Ok(BackOffLock { base: Arc::new(base), word })
     }
 
     fn home(&self) -> Rank {
@@ -249,6 +252,11 @@ impl<F: Fabric> RmaLock<F> for BackOffLock<F> {
     fn fabric(&self) -> &F {
         &self.base.fabric
     }
+}
+
+impl<F: Fabric> RmaLock<F> for BackOffLock<F> {
+    type Shared<'a> = BackOffGuard<'a, F, Shared>;
+    type Exclusive<'a> = BackOffGuard<'a, F, Exclusive>;
 
     #[inline]
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {

@@ -5,9 +5,9 @@ use super::{
     claim::Claim,
     pace::BackOff,
 };
-use crate::{Fairness, Guard, Result, RmaLock};
+use crate::{Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock};
 use core::{fmt, future::Future};
-use rdma_fabric::{Fabric, Rank, Region, RemoteWord, Time};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
 use std::sync::Arc;
 
 /// A rank's own word.
@@ -15,17 +15,6 @@ const OWN: u64 = 0;
 /// The word of the second level, at the home, on another line.
 const ALL: u64 = 64;
 const LOCK_BYTES: usize = 128;
-
-/// What of a window is accessed, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// All ranks' memory, shared (MPI's `lock_all`).
-    All,
-    /// One rank's memory, shared.
-    Shared(Rank),
-    /// One rank's memory, exclusively.
-    Exclusive(Rank),
-}
 
 /// The lock of a window: each rank's memory can be locked for itself, shared or exclusively, and that of all ranks together, shared.
 ///
@@ -76,10 +65,8 @@ impl<F: Fabric> WindowLock<F> {
     ///
     /// # Errors
     /// As [`WindowLock::symmetric`].
-    pub async fn symmetric_with(fabric: &F, home: Rank, back_off: BackOff) -> Result<Self> {
-        let base = Base::symmetric(fabric, home, LOCK_BYTES, back_off).await?;
-        let all = fabric.remote_word(base.region.at(home, ALL))?;
-        Ok(WindowLock { base: Arc::new(base), all })
+    pub fn symmetric_with(fabric: &F, home: Rank, back_off: BackOff) -> impl Future<Output = Result<Self>> {
+        <Self as Lock<F>>::symmetric_with(fabric, home, back_off)
     }
 
     /// Take the lock for `access`. What earlier holders put is visible to gets posted afterwards.
@@ -120,7 +107,7 @@ impl<F: Fabric> WindowLock<F> {
     fn ways(&self, access: Access) -> Result<Ways<F>> {
         let all = |claim| Way { word: self.all.clone(), claim };
         let own = |rank, claim| -> Result<_> {
-            Ok(Way { word: self.base.fabric.remote_word(self.base.region.at(rank, OWN))?, claim })
+            Ok(Way { word: self.base.fabric.remote_word(self.base.memory.at(rank, OWN)?)?, claim })
         };
         Ok(match access {
             Access::All => Ways::One([all(Claim::EVERYWHERE)]),
@@ -187,17 +174,22 @@ impl<F: Fabric> Guard for WindowGuard<'_, F> {
     }
 }
 
-impl<F: Fabric> RmaLock<F> for WindowLock<F> {
+impl<F: Fabric> Lock<F> for WindowLock<F> {
     type Options = BackOff;
-    type Shared<'a> = WindowGuard<'a, F>;
-    type Exclusive<'a> = WindowGuard<'a, F>;
 
     const NAME: &'static str = "two-level back-off";
     const FAIRNESS: Fairness = Fairness::Barging;
     const HOME_WORDS: usize = 2;
 
-    fn symmetric_with(fabric: &F, home: Rank, options: BackOff) -> impl Future<Output = Result<Self>> {
-        WindowLock::symmetric_with(fabric, home, options)
+    fn bytes(_: &BackOff, _: usize) -> usize {
+        LOCK_BYTES
+    }
+
+    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: BackOff) -> Result<Self> {
+        let memory = memory.part(0, LOCK_BYTES)?;
+        let all = fabric.remote_word(memory.at(home, ALL)?)?;
+        let base = Base::over(fabric, memory, home, options)?;
+        Ok(WindowLock { base: Arc::new(base), all })
     }
 
     fn home(&self) -> Rank {
@@ -207,6 +199,23 @@ impl<F: Fabric> RmaLock<F> for WindowLock<F> {
     fn fabric(&self) -> &F {
         &self.base.fabric
     }
+}
+
+impl<F: Fabric> AccessLock<F> for WindowLock<F> {
+    type Guard<'a> = WindowGuard<'a, F>;
+
+    fn lock_before(&self, access: Access, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_, F>>> {
+        WindowLock::lock_before(self, access, deadline)
+    }
+
+    fn try_lock(&self, access: Access) -> impl Future<Output = Result<Option<WindowGuard<'_, F>>>> {
+        WindowLock::try_lock(self, access)
+    }
+}
+
+impl<F: Fabric> RmaLock<F> for WindowLock<F> {
+    type Shared<'a> = WindowGuard<'a, F>;
+    type Exclusive<'a> = WindowGuard<'a, F>;
 
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_, F>>> {
         self.lock_before(Access::All, deadline)

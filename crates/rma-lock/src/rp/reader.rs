@@ -1,16 +1,15 @@
 //! Readers: one atomic in, one atomic out, unless a writer is about.
 
 use super::{
-    Core, NodeId, READER, RpLock, WRITER_ACTIVE, WRITER_INTERESTED,
+    Core, READER, RpLock, WRITER_ACTIVE, WRITER_INTERESTED,
     in_flight::{Dropped, InFlight},
-    layout::Part,
-    publish::{Lane, Step},
     settle::Duties,
 };
 use crate::{
     LockError, ReadGuard, Result,
     error::Trouble,
     owed::{Owed, Quit},
+    queue::{Lane, NodeId, Part, Step},
     shortcut::{Now, Try, shortcut},
 };
 use core::{
@@ -43,7 +42,7 @@ impl<'a, F: Fabric, Held: From<ReadGuard<'a, F>>> Try for Enter<'a, F, Held> {
     #[inline(always)]
     fn now(self, cx: &mut Context<'_>) -> Now<Self> {
         let (lock, core) = (self.0, &self.0.core);
-        if core.broken.get().is_some() {
+        if !core.is_whole() {
             return Now::Stuck(Entry::Outside);
         }
         let lane = core.published.lane();

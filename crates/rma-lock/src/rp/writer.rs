@@ -1,16 +1,15 @@
 //! Writers: a queue, whose first waits for the readers.
 
 use super::{
-    Core, NodeId, Posting, READER, RpLock, WRITER_ACTIVE, WRITER_INTERESTED,
-    layout::Part,
-    node::Own,
-    publish::Step,
+    Core, READER, RpLock, WRITER_ACTIVE, WRITER_INTERESTED,
     settle::{Departing, Duties},
 };
 use crate::{
     Result, WriteGuard,
     error::Trouble,
     owed::{Owed, Quit},
+    posting::Posting,
+    queue::{NodeId, Own, Part, Step},
     shortcut::{Now, Try, shortcut},
 };
 use core::{
@@ -259,7 +258,7 @@ impl<F: Fabric> Core<F> {
     /// W1–W5 as far as nothing has to be waited for: inside.
     #[inline(always)]
     fn start(&self, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Writing, NotInside<F>> {
-        if !self.is_fast() || self.broken.get().is_some() {
+        if !self.is_fast() || !self.is_whole() {
             return Err(None);
         }
         let lane = self.published.lane();

@@ -193,6 +193,14 @@ impl<F: Fabric, M: Mutation> Fabric for Mutant<F, M> {
         self.inner.node(rank)
     }
 
+    fn nodes(&self) -> usize {
+        self.inner.nodes()
+    }
+
+    fn rank_on(&self, node: Node, number: usize) -> Option<Rank> {
+        self.inner.rank_on(node, number)
+    }
+
     fn caps(&self) -> Caps {
         self.inner.caps()
     }

@@ -405,6 +405,17 @@ impl Fabric for Endpoint {
         Ok(Node::new((rank.index() / self.job().plan.ranks_per_node) as u32))
     }
 
+    fn nodes(&self) -> usize {
+        let plan = &self.job().plan;
+        plan.ranks.div_ceil(plan.ranks_per_node)
+    }
+
+    fn rank_on(&self, node: Node, number: usize) -> Option<Rank> {
+        let plan = &self.job().plan;
+        let rank = node.index().checked_mul(plan.ranks_per_node)?.checked_add(number)?;
+        (number < plan.ranks_per_node && rank < plan.ranks).then(|| Rank::new(rank as u32))
+    }
+
     fn caps(&self) -> Caps {
         let mut caps = Caps::weakest();
         // Puts are plain stores and atomics release: `access`, "Ordering".

@@ -82,6 +82,18 @@ impl Fabric for VirtFabric {
         }
     }
 
+    fn nodes(&self) -> usize {
+        let core = self.world.core();
+        core.ranks.len().div_ceil(core.ranks_per_node as usize)
+    }
+
+    fn rank_on(&self, node: Node, number: usize) -> Option<Rank> {
+        let core = self.world.core();
+        let on_node = core.ranks_per_node as usize;
+        let rank = node.index().checked_mul(on_node)?.checked_add(number)?;
+        (number < on_node && rank < core.ranks.len()).then(|| Rank::new(rank as u32))
+    }
+
     fn caps(&self) -> Caps {
         let core = self.world.core();
         let mut caps = Caps::weakest();

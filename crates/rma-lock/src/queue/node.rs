@@ -4,13 +4,13 @@
 //! woken afterwards (of the stack or queue the node is in).
 //!
 //! A node in no queue is blocked in its next turn and has no next, ready for R2 or W1 without a store. Who takes a node out of
-//! its queue begins its next turn ([`super::settle`], `retire`), for itself or for an owner who gave up. A writer that nobody had to wake and that leaves
+//! its queue begins its next turn ([`Queue::retire`]), for itself or for an owner who gave up. A writer that nobody had to wake and that leaves
 //! the queue as its last takes the same turn again: nobody knows it of its node.
 //!
 //! [`NodeId::PASSED`] in the next word means that a successor is still on its way to it; the node is not taken before.
 
 use super::{
-    Core,
+    Queue,
     layout::{self, NODES, Part},
     publish::Lane,
 };
@@ -22,7 +22,7 @@ use core::{
         Ordering::{Acquire, Relaxed, Release},
     },
 };
-use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, Rank, RemoteWord, Time};
+use rdma_fabric::{Fabric, FabricError, LocalWord, Rank, RemoteWord, Time};
 use std::sync::OnceLock;
 
 /// Names a node in a lock word: `turn:16 | rank + 1:32 | slot:16`. Zero names none.
@@ -31,7 +31,7 @@ pub(crate) struct NodeId(u64);
 
 impl NodeId {
     /// Left in a next word by a writer that is gone: whoever links itself here is first in the queue.
-    pub(super) const PASSED: u64 = u64::MAX;
+    pub(crate) const PASSED: u64 = u64::MAX;
 
     #[inline(always)]
     fn new(rank: Rank, slot: usize, turn: u16) -> Self {
@@ -39,7 +39,7 @@ impl NodeId {
     }
 
     /// The node that `bits` of a lock word name.
-    pub(super) fn decode(word: &'static str, bits: u64, ranks: usize) -> Result<Option<Self>> {
+    pub(crate) fn decode(word: &'static str, bits: u64, ranks: usize) -> Result<Option<Self>> {
         if bits == 0 {
             return Ok(None);
         }
@@ -53,26 +53,26 @@ impl NodeId {
 
     /// From [`NodeId::bits`].
     #[inline(always)]
-    pub(super) fn of_bits(bits: u64) -> Self {
+    pub(crate) fn of_bits(bits: u64) -> Self {
         NodeId(bits)
     }
 
     #[inline(always)]
-    pub(super) fn bits(self) -> u64 {
+    pub(crate) fn bits(self) -> u64 {
         self.0
     }
 
-    pub(super) fn rank(self) -> Rank {
+    pub(crate) fn rank(self) -> Rank {
         Rank::new((self.0 >> 16) as u32 - 1)
     }
 
     #[inline(always)]
-    pub(super) fn slot(self) -> usize {
+    pub(crate) fn slot(self) -> usize {
         (self.0 & 0xffff) as usize
     }
 
     /// The same node the next time it is used.
-    pub(super) fn next_turn(self) -> NodeId {
+    pub(crate) fn next_turn(self) -> NodeId {
         NodeId(self.0.wrapping_add(1 << 48))
     }
 
@@ -89,7 +89,7 @@ impl fmt::Debug for NodeId {
 
 /// How a wait stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Wait {
+pub(crate) enum Wait {
     /// The node's rank waits, or may begin to.
     Blocked = 0,
     /// It was woken.
@@ -100,7 +100,7 @@ pub(super) enum Wait {
 
 /// A wake word: `turn:16 | epoch:16 | unused:24 | wait:8`. A wake names turn and epoch, so that one that comes too
 /// late for either changes nothing.
-pub(super) fn wake_word(wait: Wait, epoch: u16, node: NodeId) -> u64 {
+pub(crate) fn wake_word(wait: Wait, epoch: u16, node: NodeId) -> u64 {
     (node.turn() as u64) << 48 | (epoch as u64) << 32 | wait as u64
 }
 
@@ -108,7 +108,7 @@ pub(super) fn wake_word(wait: Wait, epoch: u16, node: NodeId) -> u64 {
 ///
 /// The first belongs to the [thread](super::Published::is_owner) that used the lock first, which therefore takes it without a
 /// read-modify-write; any thread may give it back.
-pub(super) struct Nodes<F: Fabric> {
+pub(crate) struct Nodes<F: Fabric> {
     slots: [Slot; NODES],
     /// Wake and next of each node, resolved when one is first used: most readers never use any.
     words: OnceLock<Box<[LocalWord<F, u64>]>>,
@@ -129,22 +129,22 @@ const WORN: u8 = 1;
 const TAKEN: u8 = 2;
 
 impl<F: Fabric> Nodes<F> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let slot = || Slot { state: AtomicU8::new(FRESH), turn: AtomicU16::new(0) };
         Nodes { slots: [(); NODES].map(|()| slot()), words: OnceLock::new() }
     }
 }
 
 /// A node in use by this rank. Dropping it gives the node back, worn.
-pub(super) struct Own<'a> {
+pub(crate) struct Own<'a> {
     slot: &'a Slot,
-    pub(super) id: NodeId,
+    pub(crate) id: NodeId,
 }
 
 impl Own<'_> {
-    /// Keep the node taken beyond this value's life; [`Core::adopt`] takes it up again.
+    /// Keep the node taken beyond this value's life; [`Queue::adopt`] takes it up again.
     #[inline(always)]
-    pub(super) fn keep(self) -> NodeId {
+    pub(crate) fn keep(self) -> NodeId {
         let id = self.id;
         core::mem::forget(self);
         id
@@ -152,7 +152,7 @@ impl Own<'_> {
 
     /// Give it back as it was: nobody woke it or linked to it.
     #[inline(always)]
-    pub(super) fn give_back_fresh(self) {
+    pub(crate) fn give_back_fresh(self) {
         // Release: pairs with the acquire of who takes it.
         self.slot.state.store(FRESH, Release);
         core::mem::forget(self);
@@ -166,10 +166,10 @@ impl Drop for Own<'_> {
     }
 }
 
-impl<F: Fabric> Core<F> {
+impl<F: Fabric> Queue<F> {
     /// Take a node that is ready to wait on: blocked, no next (R2, W1).
     #[inline(always)]
-    pub(super) fn take_fresh_node(&self, lane: Lane) -> Option<Own<'_>> {
+    pub(crate) fn take_fresh_node(&self, lane: Lane) -> Option<Own<'_>> {
         let slot = &self.nodes.slots[0];
         // Acquire: pairs with the release of who gave it back.
         if lane.is_first() && slot.state.load(Acquire) == FRESH {
@@ -189,14 +189,15 @@ impl<F: Fabric> Core<F> {
     ///
     /// If the only node left waits for a successor on its way, so does this.
     #[cold]
-    pub(super) async fn take_node(&self, deadline: Time, quit: &Quit) -> Result<Own<'_>, Trouble> {
+    pub(crate) async fn take_node(&self, deadline: Time, quit: &Quit) -> Result<Own<'_>, Trouble> {
         let Some(own) = self.take_any().map_err(LockError::from).map_err(Trouble::GaveUp)? else {
             let error = LockError::TooManyWaiting { rank: self.me, nodes: NODES as u32 };
             return Err(Trouble::GaveUp(error));
         };
         let next = self.own(own.id.slot(), Part::Next)?;
         if self.fabric.load(next)? == NodeId::PASSED {
-            let linked = self.fabric.wait_until(next, Deps::All, |bits| bits != NodeId::PASSED || quit.is_set());
+            let linked =
+                self.fabric.wait_until(next, self.memory.deps(), |bits| bits != NodeId::PASSED || quit.is_set());
             let linked = if deadline == Time::MAX {
                 linked.await
             } else {
@@ -269,13 +270,13 @@ impl<F: Fabric> Core<F> {
 
     /// Take up a node that was [kept](Own::keep).
     #[inline(always)]
-    pub(super) fn adopt(&self, id: NodeId) -> Own<'_> {
+    pub(crate) fn adopt(&self, id: NodeId) -> Own<'_> {
         Own { slot: &self.nodes.slots[id.slot()], id }
     }
 
     /// A word of one of my nodes.
     #[inline(always)]
-    pub(super) fn own(&self, slot: usize, part: Part) -> Result<&LocalWord<F, u64>, FabricError> {
+    pub(crate) fn own(&self, slot: usize, part: Part) -> Result<&LocalWord<F, u64>, FabricError> {
         let words = match self.nodes.words.get() {
             Some(words) => words,
             None => self.resolve_own()?,
@@ -285,7 +286,7 @@ impl<F: Fabric> Core<F> {
 
     #[cold]
     fn resolve_own(&self) -> Result<&[LocalWord<F, u64>], FabricError> {
-        let word = |slot, part| self.fabric.local_word(layout::node(self.me, self.key(), slot, part));
+        let word = |slot, part| self.fabric.local_word(self.memory.at(self.me, layout::node(slot, part))?);
         let mut words = Vec::with_capacity(2 * NODES);
         for slot in 0..NODES {
             words.extend([word(slot, Part::Wake)?, word(slot, Part::Next)?]);
@@ -294,11 +295,11 @@ impl<F: Fabric> Core<F> {
     }
 
     /// A word of anybody's node.
-    pub(super) fn node(&self, id: NodeId, part: Part) -> Result<RemoteWord<F, u64>, FabricError> {
-        self.fabric.remote_word(layout::node(id.rank(), self.key(), id.slot(), part))
+    pub(crate) fn node(&self, id: NodeId, part: Part) -> Result<RemoteWord<F, u64>, FabricError> {
+        self.fabric.remote_word(self.memory.at(id.rank(), layout::node(id.slot(), part))?)
     }
 
-    pub(super) fn decode(&self, word: &'static str, bits: u64) -> Result<Option<NodeId>, Trouble> {
+    pub(crate) fn decode(&self, word: &'static str, bits: u64) -> Result<Option<NodeId>, Trouble> {
         NodeId::decode(word, bits, self.fabric.ranks()).map_err(Trouble::Broken)
     }
 }

@@ -18,7 +18,7 @@ use core::{
     ptr,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
-use rdma_fabric::{Fabric, LocalWord, Region, Result};
+use rdma_fabric::{Fabric, GroupMemory, LocalWord, Result};
 use std::sync::{Mutex, PoisonError};
 
 /// Places of the reader counters, 16 bits each.
@@ -28,37 +28,37 @@ const LEAVING: u64 = 1 << 48;
 
 /// A change of the published state.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step(u64);
+pub(crate) struct Step(u64);
 
 impl Step {
     /// A reader is about to be counted.
-    pub(super) const READER_ARRIVES: Step = Step(ARRIVING);
-    pub(super) const READER_ENTERS: Step = Step(INSIDE - ARRIVING);
-    pub(super) const READER_LEAVES: Step = Step(LEAVING.wrapping_sub(INSIDE));
+    pub(crate) const READER_ARRIVES: Step = Step(ARRIVING);
+    pub(crate) const READER_ENTERS: Step = Step(INSIDE - ARRIVING);
+    pub(crate) const READER_LEAVES: Step = Step(LEAVING.wrapping_sub(INSIDE));
     /// It is not counted any more.
-    pub(super) const READER_IS_GONE: Step = Step(LEAVING.wrapping_neg());
+    pub(crate) const READER_IS_GONE: Step = Step(LEAVING.wrapping_neg());
     /// It gave up; who finds its node uncounts it.
-    pub(super) const READER_GIVES_UP: Step = Step(ARRIVING.wrapping_neg());
+    pub(crate) const READER_GIVES_UP: Step = Step(ARRIVING.wrapping_neg());
 
     /// The writer on `node` goes on: from nothing to arriving, inside, leaving. Two bits for each slot.
     #[inline(always)]
-    pub(super) fn writer_goes_on(node: NodeId) -> Step {
+    pub(crate) fn writer_goes_on(node: NodeId) -> Step {
         Step(1 << (2 * node.slot()))
     }
 
     /// The opposite, `times` times.
     #[inline(always)]
-    pub(super) fn writer_goes_back(node: NodeId, times: u64) -> Step {
+    pub(crate) fn writer_goes_back(node: NodeId, times: u64) -> Step {
         Step((times << (2 * node.slot())).wrapping_neg())
     }
 
     #[inline(always)]
-    pub(super) fn undone(self) -> Step {
+    pub(crate) fn undone(self) -> Step {
         Step(self.0.wrapping_neg())
     }
 }
 
-pub(super) struct Published<F: Fabric> {
+pub(crate) struct Published<F: Fabric> {
     /// The owner's lane, and the one of the others.
     words: [LocalWord<F, u64>; 2],
     /// The [thread](here) that used the lock first; 0 before that.
@@ -93,8 +93,8 @@ fn here() -> usize {
 }
 
 impl<F: Fabric> Published<F> {
-    pub(super) fn new(fabric: &F, region: &F::Region) -> Result<Self> {
-        let word = |lane| fabric.local_word(layout::published(fabric.rank(), region.key(), lane));
+    pub(crate) fn new(fabric: &F, memory: &GroupMemory<F>) -> Result<Self> {
+        let word = |lane| fabric.local_word(memory.at(fabric.rank(), layout::published(lane))?);
         Ok(Published {
             words: [word(0)?, word(1)?],
             owner: AtomicUsize::new(0),
@@ -105,20 +105,20 @@ impl<F: Fabric> Published<F> {
 
     /// Whether the calling thread has the first lane.
     #[inline(always)]
-    pub(super) fn is_owner(&self) -> bool {
+    pub(crate) fn is_owner(&self) -> bool {
         let (here, owner) = (here(), self.owner.load(Relaxed));
         here == owner || owner == 0 && self.owner.compare_exchange(0, here, Relaxed, Relaxed).is_ok()
     }
 
     /// The calling thread's.
     #[inline(always)]
-    pub(super) fn lane(&self) -> Lane {
+    pub(crate) fn lane(&self) -> Lane {
         Lane { first: self.is_owner(), here: PhantomData }
     }
 
     /// Publish a change.
     #[inline(always)]
-    pub(super) fn step(&self, fabric: &F, lane: Lane, step: Step) -> Result<()> {
+    pub(crate) fn step(&self, fabric: &F, lane: Lane, step: Step) -> Result<()> {
         if !lane.first {
             return self.step_of_others(fabric, step);
         }
@@ -138,14 +138,14 @@ impl<F: Fabric> Published<F> {
 
 /// In which lane a thread publishes. Not `Send`, so that it is asked for again where a task may have moved: after each wait.
 #[derive(Clone, Copy)]
-pub(super) struct Lane {
+pub(crate) struct Lane {
     first: bool,
     here: PhantomData<*const ()>,
 }
 
 impl Lane {
     #[inline(always)]
-    pub(super) fn is_first(self) -> bool {
+    pub(crate) fn is_first(self) -> bool {
         self.first
     }
 }

@@ -1,0 +1,118 @@
+//! Locks of many ranks' memory: one rank's, or all ranks' together.
+
+use crate::{Guard, Lock, Result, RmaLock};
+use core::future::Future;
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
+
+/// What of a window is accessed, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// All ranks' memory, shared (MPI's `lock_all`).
+    All,
+    /// One rank's memory, shared.
+    Shared(Rank),
+    /// One rank's memory, exclusively.
+    Exclusive(Rank),
+}
+
+/// Any lock under which a window's memory can be accessed. Two accesses are kept apart if one of them is exclusive to memory that the other
+/// one is to as well; a lock may keep more apart than that.
+///
+/// One value per rank refers to one lock for all; clones of it are the same value. The promises in the crate's documentation hold.
+pub trait AccessLock<F: Fabric>: Lock<F> {
+    /// Proof of access.
+    type Guard<'a>: Guard;
+
+    /// Take the lock for `access`, or give up at `deadline`. What earlier holders put is visible to gets posted afterwards. Dropping the future
+    /// takes back what it has done.
+    ///
+    /// # Errors
+    /// [`crate::LockError::TimedOut`]; [`crate::LockError::Fabric`]; [`crate::LockError::Broken`] if an earlier call failed half-way; what
+    /// else the lock's own method says.
+    fn lock_before(&self, access: Access, deadline: Time) -> impl Future<Output = Result<Self::Guard<'_>>>;
+
+    /// The same without a deadline.
+    ///
+    /// # Errors
+    /// As [`AccessLock::lock_before`], but for the deadline.
+    fn lock(&self, access: Access) -> impl Future<Output = Result<Self::Guard<'_>>> {
+        self.lock_before(access, Time::MAX)
+    }
+
+    /// The same, if that needs no wait.
+    ///
+    /// # Errors
+    /// As [`AccessLock::lock`].
+    fn try_lock(&self, access: Access) -> impl Future<Output = Result<Option<Self::Guard<'_>>>>;
+}
+
+/// One lock for all of a window, as on FX100 (Hatanaka, Hori and Ishikawa, section 4.2): every shared access is a reader, every exclusive
+/// one a writer. So exclusive accesses to different ranks are kept apart too.
+#[derive(Clone, Debug)]
+pub struct OneLock<L> {
+    lock: L,
+}
+
+/// Access by a [`OneLock`].
+#[must_use = "a guard that is dropped at once protects nothing"]
+#[derive(Debug)]
+pub enum OneGuard<S, E> {
+    /// As a reader.
+    Shared(S),
+    /// As a writer.
+    Exclusive(E),
+}
+
+impl<S: Guard, E: Guard> Guard for OneGuard<S, E> {
+    #[inline]
+    async fn release(self) -> Result<()> {
+        match self {
+            OneGuard::Shared(guard) => guard.release().await,
+            OneGuard::Exclusive(guard) => guard.release().await,
+        }
+    }
+}
+
+impl<F: Fabric, L: RmaLock<F>> Lock<F> for OneLock<L> {
+    type Options = L::Options;
+
+    const NAME: &'static str = L::NAME;
+    const FAIRNESS: crate::Fairness = L::FAIRNESS;
+    const HOME_WORDS: usize = L::HOME_WORDS;
+
+    fn bytes(options: &L::Options, members: usize) -> usize {
+        L::bytes(options, members)
+    }
+
+    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: L::Options) -> Result<Self> {
+        Ok(OneLock { lock: L::over(fabric, memory, home, options)? })
+    }
+
+    fn home(&self) -> Rank {
+        self.lock.home()
+    }
+
+    fn fabric(&self) -> &F {
+        self.lock.fabric()
+    }
+}
+
+impl<F: Fabric, L: RmaLock<F>> AccessLock<F> for OneLock<L> {
+    type Guard<'a> = OneGuard<L::Shared<'a>, L::Exclusive<'a>>;
+
+    #[inline]
+    async fn lock_before(&self, access: Access, deadline: Time) -> Result<Self::Guard<'_>> {
+        Ok(match access {
+            Access::All | Access::Shared(_) => OneGuard::Shared(self.lock.read_before(deadline).await?),
+            Access::Exclusive(_) => OneGuard::Exclusive(self.lock.write_before(deadline).await?),
+        })
+    }
+
+    #[inline]
+    async fn try_lock(&self, access: Access) -> Result<Option<Self::Guard<'_>>> {
+        Ok(match access {
+            Access::All | Access::Shared(_) => self.lock.try_read().await?.map(OneGuard::Shared),
+            Access::Exclusive(_) => self.lock.try_write().await?.map(OneGuard::Exclusive),
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! Where a lock's words stand in its memory at each rank: the words of the home on one cache line; on the next, what belongs to the
+//! rank itself, the published words and three queue nodes. The fourth, which only a rank with as many waiting acquisitions
+//! needs, has the rest of the first line.
+
+/// Queue nodes per rank and lock.
+pub(crate) const NODES: usize = 4;
+
+const LINE: u64 = 64;
+const PUBLISHED: u64 = LINE;
+const NODE: u64 = 16;
+const FIRST_NODE: u64 = PUBLISHED + 16;
+const LAST_NODE: u64 = LINE - NODE;
+
+/// Bytes at each rank.
+pub(crate) const LOCK_BYTES: usize = 2 * LINE as usize;
+const _: () = assert!(FIRST_NODE + (NODES as u64 - 1) * NODE <= LOCK_BYTES as u64);
+
+/// How many of them, the first ones, are the lock's own at its home.
+pub(crate) const HOME_BYTES: u64 = LAST_NODE;
+
+/// The words of a node. Two, because two different ranks write them.
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    Wake = 0,
+    Next = 8,
+}
+
+pub(super) fn published(lane: usize) -> u64 {
+    PUBLISHED + 8 * lane as u64
+}
+
+pub(super) fn node(slot: usize, part: Part) -> u64 {
+    let start = if slot == NODES - 1 { LAST_NODE } else { FIRST_NODE + slot as u64 * NODE };
+    start + part as u64
+}

@@ -1,0 +1,54 @@
+//! Waiting on one's own node, waking another's, and readying a node for its next turn.
+
+use super::{
+    NodeId, Own, Part, Queue,
+    node::{Wait, wake_word},
+};
+use crate::{LockError, error::Trouble, owed::Quit};
+use rdma_fabric::{Fabric, Time};
+
+impl<F: Fabric> Queue<F> {
+    /// Wake `node`. False if it gave up. A wake for an earlier turn or epoch changes nothing and counts as done.
+    pub(crate) async fn wake(&self, node: NodeId) -> Result<bool, Trouble> {
+        let word = self.node(node, Part::Wake)?;
+        let blocked = wake_word(Wait::Blocked, self.epoch, node);
+        let granted = wake_word(Wait::Granted, self.epoch, node);
+        // Release for the woken rank: pairs with the acquire in `wait_to_be_woken`.
+        let old = self.fabric.compare_swap(&word, blocked, granted).await?;
+        Ok(old != wake_word(Wait::Abandoned, self.epoch, node))
+    }
+
+    /// Wait on own memory, until woken. Whatever else ends the wait (the deadline, quitting, the loss of a rank), the
+    /// node is abandoned then and nothing is owed.
+    pub(crate) async fn wait_to_be_woken(&self, own: &Own<'_>, deadline: Time, quit: &Quit) -> Result<(), Trouble> {
+        let word = self.own(own.id.slot(), Part::Wake)?;
+        let granted = wake_word(Wait::Granted, self.epoch, own.id);
+        // Acquire: pairs with the wake's release.
+        let woken = self.fabric.wait_until(word, self.memory.deps(), |bits| bits == granted || quit.is_set());
+        let woken = if deadline == Time::MAX { Some(woken.await) } else { self.fabric.before(deadline, woken).await };
+        let reason = match woken {
+            Some(Ok(bits)) if bits == granted => return Ok(()),
+            Some(Ok(_)) => Quit::REASON,
+            Some(Err(error)) => error.into(),
+            None => LockError::TimedOut,
+        };
+        let blocked = wake_word(Wait::Blocked, self.epoch, own.id);
+        let abandoned = wake_word(Wait::Abandoned, self.epoch, own.id);
+        match self.fabric.compare_swap(&word.as_remote(), blocked, abandoned).await? {
+            old if old == blocked => Err(Trouble::GaveUp(reason)),
+            old if old == granted => Ok(()),
+            value => Err(Trouble::Broken(LockError::corrupt("wake", value))),
+        }
+    }
+
+    /// The node is in no queue any more: begin its next turn, so that its owner may use it again.
+    pub(crate) async fn retire(&self, node: NodeId) -> Result<(), Trouble> {
+        let ready = wake_word(Wait::Blocked, self.epoch, node.next_turn());
+        if node.rank() == self.me {
+            self.fabric.store(self.own(node.slot(), Part::Wake)?, ready)?;
+        } else {
+            self.fabric.put_word(&self.node(node, Part::Wake)?, ready).await?;
+        }
+        Ok(())
+    }
+}
