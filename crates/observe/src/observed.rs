@@ -63,7 +63,7 @@ pub(crate) fn only(deps: &Deps<'_>) -> Option<u32> {
     }
 }
 
-fn kind_of<W>(amo: &Amo<W>) -> Kind {
+pub(crate) fn kind_of<W>(amo: &Amo<W>) -> Kind {
     match amo {
         Amo::Add(_) => Kind::Add,
         Amo::Swap(_) => Kind::Swap,

@@ -254,14 +254,7 @@ impl Fabric for VirtFabric {
 
     #[inline]
     fn try_atomic<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, amo: Amo<W>) -> Result<Handle<W>, Refused<()>> {
-        let (verb, a, b) = match amo {
-            Amo::Add(v) => (Verb::Add, v, v),
-            Amo::Swap(v) => (Verb::Swap, v, v),
-            Amo::CompareSwap { expected, new } => (Verb::CompareSwap, expected, new),
-            Amo::Or(v) => (Verb::Or, v, v),
-            Amo::And(v) => (Verb::And, v, v),
-            Amo::Xor(v) => (Verb::Xor, v, v),
-        };
+        let (verb, a, b) = Verb::of(amo);
         let mut core = self.world.core();
         match self.admit(&core, word.loc()) {
             Err(error) => return Err(Refused::Failed(error, ())),
