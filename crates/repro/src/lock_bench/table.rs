@@ -63,7 +63,7 @@ pub fn terminal(rows: &[Row]) -> String {
                 part(waits.writers, |all| all.p50_ns as f64),
                 part(waits.writers, |all| all.p999_ns as f64),
                 format!("{:.3}", row.fairness.jain),
-                row.fairness.max_over_min.map_or_else(|| "∞".into(), |ratio| format!("{ratio:.2}")),
+                row.fairness.max_over_min.map_or_else(|| "∞".into(), three),
                 last,
             ]
             .map(number),
