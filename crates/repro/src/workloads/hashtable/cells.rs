@@ -141,7 +141,7 @@ impl<F: Fabric> Cells<F> {
     }
 
     fn bucket(&self, key: u64) -> u64 {
-        (hash(key) >> 32) * u64::from(self.size.buckets) >> 32
+        ((hash(key) >> 32) * u64::from(self.size.buckets)) >> 32
     }
 
     /// The cell of `key` from `cell` on.

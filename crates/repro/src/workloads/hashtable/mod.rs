@@ -110,6 +110,6 @@ impl<F: Fabric, L: RmaLock<F>> Hashtable<F, L> {
     fn volume(&self, key: u64) -> &(Cells<F>, L) {
         // The upper half chooses the bucket.
         let half = cells::hash(key) & 0xffff_ffff;
-        &self.volumes[(half * self.volumes.len() as u64 >> 32) as usize]
+        &self.volumes[((half * self.volumes.len() as u64) >> 32) as usize]
     }
 }
