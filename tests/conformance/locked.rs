@@ -6,7 +6,7 @@ use super::{
 };
 use rdma_fabric::{
     ControlQueue, Deps, Fabric, FabricError, Group, LockedMemory, Pact, ProgramResult, Rank, Region, RegionAccess,
-    RegionKey, RemoteAddr, SessionFabric,
+    RegionKey, RemoteAddr,
     control_queue::{QueueMode, QueueSpec},
     program,
 };

@@ -93,9 +93,16 @@ impl<'a, F: Fabric, T: Element, L: Excludes<F>> LockedReadGuard<'a, F, T, L> {
     ///
     /// # Errors
     /// As [`Guard::release`] of the lock.
+    #[inline]
     pub async fn release(self) -> Result<()> {
         let LockedReadGuard { locked, held } = self;
-        locked.heeding(held.release().await)
+        match held.release().await {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                locked.heed(&error);
+                Err(error)
+            }
+        }
     }
 }
 
@@ -125,10 +132,17 @@ impl<'a, F: Fabric, T: Element, L: Excludes<F>> LockedWriteGuard<'a, F, T, L> {
     ///
     /// # Errors
     /// As [`Guard::release`] of the lock.
+    #[inline]
     pub async fn release(self) -> Result<()> {
         // Declared last, `alarm` is dropped first, here or half-way.
         let LockedWriteGuard { locked, held, alarm } = self;
         drop(alarm);
-        locked.heeding(held.release().await)
+        match held.release().await {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                locked.heed(&error);
+                Err(error)
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Element;
 use crate::LockError;
-use core::{fmt, marker::PhantomData, ops::Range};
+use core::{fmt, future::Future, marker::PhantomData, ops::Range};
 use rdma_fabric::{
     Fabric, FabricError, GetSink, LockedMemory, Mapped, Pact, PutOptions, PutSource, Rank, Refused, Region, RemoteSpan,
     RemoteWord, Result,
@@ -79,16 +79,16 @@ impl<F: Fabric, T: Element> Memory<F, T> {
         self.keyless.get(&from, to).await
     }
 
+    #[inline]
     pub(super) async fn put<S: PutSource<F, T>>(&self, rank: Rank, start: usize, from: S) -> Result<S> {
         let to = self.span(rank, start..start.saturating_add(from.elements()))?;
         self.keyless.put(&to, from).await
     }
 
-    /// Who poisoned it, if anybody. To be asked under the lock.
-    #[inline]
-    pub(super) async fn poisoned(&self) -> Result<Option<Rank>> {
-        let mark = self.keyless.get_word(&self.mark).await?;
-        Ok(mark.checked_sub(1).map(|rank| Rank::new(rank as u32)))
+    /// 0, or 1 + the rank that poisoned it. To be asked under the lock.
+    #[inline(always)]
+    pub(super) fn mark(&self) -> impl Future<Output = Result<u64>> {
+        self.keyless.get_word(&self.mark)
     }
 
     /// Say that this rank did not end what it began. The release that follows makes it visible.

@@ -10,7 +10,7 @@ pub use guard::{LockedReadGuard, LockedWriteGuard};
 pub use proof::{Excludes, PartsMut};
 
 use crate::{LockError, Result, RpLock};
-use core::fmt;
+use core::{fmt, future::Future};
 use memory::Memory;
 use proof::{Role, pact};
 use rdma_fabric::{Fabric, FabricError, Mapped, Pod, Rank, Time};
@@ -152,6 +152,25 @@ impl<F: Fabric, T: Element, L: Excludes<F>> fmt::Debug for Locked<F, T, L> {
     }
 }
 
+/// Take the lock, then look whether the memory is poisoned. In one block: the compiler leaves those that await others out of line.
+macro_rules! entering {
+    ($self:ident, $taking:expr, $guard:ident) => {
+        async move {
+            let guard = match $taking.await {
+                Ok(held) => $guard::new($self, held),
+                Err(error) => {
+                    $self.heed(&error);
+                    return Err(AcquireError::Lock(error));
+                }
+            };
+            match $self.memory.mark().await {
+                Ok(0) => Ok(guard),
+                outcome => $self.object(guard, outcome),
+            }
+        }
+    };
+}
+
 impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     /// `len` elements on every rank, under a lock homed at `home` with the usual options. Collective over the job: all ranks call it with the same arguments, in the
     /// same order relative to other symmetric allocations.
@@ -202,18 +221,17 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     /// # Errors
     /// [`AcquireError::Lock`] as the lock's `read`; [`AcquireError::Poisoned`] with the guard.
     #[inline]
-    pub async fn read(&self) -> Entered<LockedReadGuard<'_, F, T, L>> {
-        let held = self.heeding(self.lock.read().await)?;
-        self.check(LockedReadGuard::new(self, held)).await
+    pub fn read(&self) -> impl Future<Output = Entered<LockedReadGuard<'_, F, T, L>>> {
+        entering!(self, self.lock.read(), LockedReadGuard)
     }
 
     /// Enter shared, or give up at `deadline`.
     ///
     /// # Errors
     /// As [`Locked::read`], and [`LockError::TimedOut`].
-    pub async fn read_before(&self, deadline: Time) -> Entered<LockedReadGuard<'_, F, T, L>> {
-        let held = self.heeding(self.lock.read_before(deadline).await)?;
-        self.check(LockedReadGuard::new(self, held)).await
+    #[inline]
+    pub fn read_before(&self, deadline: Time) -> impl Future<Output = Entered<LockedReadGuard<'_, F, T, L>>> {
+        entering!(self, self.lock.read_before(deadline), LockedReadGuard)
     }
 
     /// Enter shared if that needs no wait.
@@ -232,18 +250,17 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     /// # Errors
     /// [`AcquireError::Lock`] as the lock's `write`; [`AcquireError::Poisoned`] with the guard.
     #[inline]
-    pub async fn write(&self) -> Entered<LockedWriteGuard<'_, F, T, L>> {
-        let held = self.heeding(self.lock.write().await)?;
-        self.check(LockedWriteGuard::new(self, held)).await
+    pub fn write(&self) -> impl Future<Output = Entered<LockedWriteGuard<'_, F, T, L>>> {
+        entering!(self, self.lock.write(), LockedWriteGuard)
     }
 
     /// Enter alone, or give up at `deadline`.
     ///
     /// # Errors
     /// As [`Locked::write`], and [`LockError::TimedOut`].
-    pub async fn write_before(&self, deadline: Time) -> Entered<LockedWriteGuard<'_, F, T, L>> {
-        let held = self.heeding(self.lock.write_before(deadline).await)?;
-        self.check(LockedWriteGuard::new(self, held)).await
+    #[inline]
+    pub fn write_before(&self, deadline: Time) -> impl Future<Output = Entered<LockedWriteGuard<'_, F, T, L>>> {
+        entering!(self, self.lock.write_before(deadline), LockedWriteGuard)
     }
 
     /// Enter alone if that needs no wait.
@@ -257,12 +274,20 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
         }
     }
 
+    /// It is poisoned, or can't be looked at.
+    #[cold]
+    #[inline(never)]
+    fn object<G>(&self, guard: G, outcome: rdma_fabric::Result<u64>) -> Entered<G> {
+        let mark = self.noting(outcome)?;
+        let by = Rank::new(mark.wrapping_sub(1) as u32);
+        Err(AcquireError::Poisoned(PoisonError::new(guard, by)))
+    }
+
     /// Look whether the memory is poisoned.
-    #[inline]
     async fn check<G>(&self, guard: G) -> Entered<G> {
-        match self.noting(self.memory.poisoned().await)? {
-            None => Ok(guard),
-            Some(by) => Err(AcquireError::Poisoned(PoisonError::new(guard, by))),
+        match self.memory.mark().await {
+            Ok(0) => Ok(guard),
+            outcome => self.object(guard, outcome),
         }
     }
 
