@@ -54,7 +54,7 @@ async fn write<F: Fabric, L: Excludes<F>>(
     round: u64,
 ) -> ProgramResult<()> {
     let (ranks, len, maps) = (guard.locked().fabric().ranks(), guard.locked().len(), guard.locked().maps());
-    if maps && round % 3 == 0 {
+    if maps && round.is_multiple_of(3) {
         for rank in 0..ranks as u32 {
             guard.part_mut(Rank::new(rank))?.iter_mut().for_each(|element| *element += 1);
         }

@@ -10,7 +10,7 @@ pub use guard::{LockedReadGuard, LockedWriteGuard};
 pub use proof::{Excludes, PartsMut};
 
 use crate::{LockError, Result, RpLock};
-use core::{fmt, future::Future};
+use core::fmt;
 use memory::Memory;
 use proof::{Role, pact};
 use rdma_fabric::{Fabric, FabricError, Mapped, Pod, Rank, Time};
@@ -154,21 +154,19 @@ impl<F: Fabric, T: Element, L: Excludes<F>> fmt::Debug for Locked<F, T, L> {
 
 /// Take the lock, then look whether the memory is poisoned. In one block: the compiler leaves those that await others out of line.
 macro_rules! entering {
-    ($self:ident, $taking:expr, $guard:ident) => {
-        async move {
-            let guard = match $taking.await {
-                Ok(held) => $guard::new($self, held),
-                Err(error) => {
-                    $self.heed(&error);
-                    return Err(AcquireError::Lock(error));
-                }
-            };
-            match $self.memory.mark().await {
-                Ok(0) => Ok(guard),
-                outcome => $self.object(guard, outcome),
+    ($self:ident, $taking:expr, $guard:ident) => {{
+        let guard = match $taking.await {
+            Ok(held) => $guard::new($self, held),
+            Err(error) => {
+                $self.heed(&error);
+                return Err(AcquireError::Lock(error));
             }
+        };
+        match $self.memory.mark().await {
+            Ok(0) => Ok(guard),
+            outcome => $self.object(guard, outcome),
         }
-    };
+    }};
 }
 
 impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
@@ -221,7 +219,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     /// # Errors
     /// [`AcquireError::Lock`] as the lock's `read`; [`AcquireError::Poisoned`] with the guard.
     #[inline]
-    pub fn read(&self) -> impl Future<Output = Entered<LockedReadGuard<'_, F, T, L>>> {
+    pub async fn read(&self) -> Entered<LockedReadGuard<'_, F, T, L>> {
         entering!(self, self.lock.read(), LockedReadGuard)
     }
 
@@ -230,7 +228,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     /// # Errors
     /// As [`Locked::read`], and [`LockError::TimedOut`].
     #[inline]
-    pub fn read_before(&self, deadline: Time) -> impl Future<Output = Entered<LockedReadGuard<'_, F, T, L>>> {
+    pub async fn read_before(&self, deadline: Time) -> Entered<LockedReadGuard<'_, F, T, L>> {
         entering!(self, self.lock.read_before(deadline), LockedReadGuard)
     }
 
@@ -250,7 +248,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     /// # Errors
     /// [`AcquireError::Lock`] as the lock's `write`; [`AcquireError::Poisoned`] with the guard.
     #[inline]
-    pub fn write(&self) -> impl Future<Output = Entered<LockedWriteGuard<'_, F, T, L>>> {
+    pub async fn write(&self) -> Entered<LockedWriteGuard<'_, F, T, L>> {
         entering!(self, self.lock.write(), LockedWriteGuard)
     }
 
@@ -259,7 +257,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     /// # Errors
     /// As [`Locked::write`], and [`LockError::TimedOut`].
     #[inline]
-    pub fn write_before(&self, deadline: Time) -> impl Future<Output = Entered<LockedWriteGuard<'_, F, T, L>>> {
+    pub async fn write_before(&self, deadline: Time) -> Entered<LockedWriteGuard<'_, F, T, L>> {
         entering!(self, self.lock.write_before(deadline), LockedWriteGuard)
     }
 
