@@ -1,7 +1,7 @@
 //! Locks around locks: one that watches who is inside, one that is broken.
 
-use rdma_fabric::{Fabric, Rank, Time};
-use rma_lock::{Fairness, Guard, Result, RmaLock};
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
+use rma_lock::{Fairness, Guard, Lock, Result, RmaLock};
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -80,17 +80,19 @@ impl<G: Guard> Guard for WatchedGuard<G> {
     }
 }
 
-impl<F: Fabric, L: RmaLock<F>> RmaLock<F> for Watched<L> {
+impl<F: Fabric, L: RmaLock<F>> Lock<F> for Watched<L> {
     type Options = Watch;
-    type Shared<'a> = WatchedGuard<L::Shared<'a>>;
-    type Exclusive<'a> = WatchedGuard<L::Exclusive<'a>>;
 
     const NAME: &'static str = L::NAME;
     const FAIRNESS: Fairness = L::FAIRNESS;
     const HOME_WORDS: usize = L::HOME_WORDS;
 
-    async fn symmetric_with(fabric: &F, home: Rank, watch: Watch) -> Result<Self> {
-        Ok(Watched { lock: L::symmetric(fabric, home).await?, watch })
+    fn bytes(_: &Watch, members: usize) -> usize {
+        L::bytes(&L::Options::default(), members)
+    }
+
+    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, watch: Watch) -> Result<Self> {
+        Ok(Watched { lock: L::over(fabric, memory, home, L::Options::default())?, watch })
     }
 
     fn home(&self) -> Rank {
@@ -100,6 +102,11 @@ impl<F: Fabric, L: RmaLock<F>> RmaLock<F> for Watched<L> {
     fn fabric(&self) -> &F {
         self.lock.fabric()
     }
+}
+
+impl<F: Fabric, L: RmaLock<F>> RmaLock<F> for Watched<L> {
+    type Shared<'a> = WatchedGuard<L::Shared<'a>>;
+    type Exclusive<'a> = WatchedGuard<L::Exclusive<'a>>;
 
     async fn read_before(&self, deadline: Time) -> Result<Self::Shared<'_>> {
         let guard = WatchedGuard::new(self.lock.read_before(deadline).await?, &self.watch, false);
@@ -126,17 +133,19 @@ impl<F: Fabric, L: RmaLock<F>> RmaLock<F> for Watched<L> {
 #[derive(Clone, Debug)]
 pub(crate) struct Broken<L>(L);
 
-impl<F: Fabric, L: RmaLock<F>> RmaLock<F> for Broken<L> {
+impl<F: Fabric, L: RmaLock<F>> Lock<F> for Broken<L> {
     type Options = L::Options;
-    type Shared<'a> = L::Shared<'a>;
-    type Exclusive<'a> = L::Shared<'a>;
 
     const NAME: &'static str = "broken";
     const FAIRNESS: Fairness = L::FAIRNESS;
     const HOME_WORDS: usize = L::HOME_WORDS;
 
-    async fn symmetric_with(fabric: &F, home: Rank, options: L::Options) -> Result<Self> {
-        Ok(Broken(L::symmetric_with(fabric, home, options).await?))
+    fn bytes(options: &L::Options, members: usize) -> usize {
+        L::bytes(options, members)
+    }
+
+    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: L::Options) -> Result<Self> {
+        Ok(Broken(L::over(fabric, memory, home, options)?))
     }
 
     fn home(&self) -> Rank {
@@ -146,6 +155,11 @@ impl<F: Fabric, L: RmaLock<F>> RmaLock<F> for Broken<L> {
     fn fabric(&self) -> &F {
         self.0.fabric()
     }
+}
+
+impl<F: Fabric, L: RmaLock<F>> RmaLock<F> for Broken<L> {
+    type Shared<'a> = L::Shared<'a>;
+    type Exclusive<'a> = L::Shared<'a>;
 
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<L::Shared<'_>>> {
         self.0.read_before(deadline)

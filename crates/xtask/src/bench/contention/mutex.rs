@@ -4,8 +4,8 @@ use super::super::{
     limit::{Bare, FutexMutex},
     lines,
 };
-use rdma_fabric::{Fabric, FabricError, Rank, Time};
-use rma_lock::{Fairness, Guard, LockError, Result, RmaLock};
+use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, Time};
+use rma_lock::{Fairness, Guard, Lock, LockError, Result, RmaLock};
 use std::{fmt, sync::Arc};
 
 /// Where the mutex is.
@@ -54,16 +54,18 @@ fn unsupported(feature: &'static str) -> LockError {
     FabricError::Unsupported { feature }.into()
 }
 
-impl<F: Fabric> RmaLock<F> for MutexLock<F> {
+impl<F: Fabric> Lock<F> for MutexLock<F> {
     type Options = Memory;
-    type Shared<'a> = MutexGuard<'a>;
-    type Exclusive<'a> = MutexGuard<'a>;
 
     const NAME: &'static str = "futex mutex";
     const FAIRNESS: Fairness = Fairness::Barging;
     const HOME_WORDS: usize = 1;
 
-    async fn symmetric_with(fabric: &F, home: Rank, memory: Memory) -> Result<Self> {
+    fn bytes(_: &Memory, _: usize) -> usize {
+        0
+    }
+
+    fn over(fabric: &F, _: GroupMemory<F>, home: Rank, memory: Memory) -> Result<Self> {
         let bare = memory.0.ok_or_else(|| unsupported("a mutex without memory to lie in"))?;
         Ok(MutexLock { fabric: fabric.clone(), home, bare })
     }
@@ -75,6 +77,11 @@ impl<F: Fabric> RmaLock<F> for MutexLock<F> {
     fn fabric(&self) -> &F {
         &self.fabric
     }
+}
+
+impl<F: Fabric> RmaLock<F> for MutexLock<F> {
+    type Shared<'a> = MutexGuard<'a>;
+    type Exclusive<'a> = MutexGuard<'a>;
 
     #[inline]
     async fn read_before(&self, deadline: Time) -> Result<MutexGuard<'_>> {
