@@ -5,6 +5,7 @@ use super::{
     kind::{LockKind, OverLock, place},
     record::{EXCLUSIVE, RankRecord, SHARED},
     section::Section,
+    window::{BEGUN, OVER, Window},
     work::Work,
     workload::Workload,
 };
@@ -24,7 +25,8 @@ pub enum Amount {
         /// At most so long.
         within: Duration,
     },
-    /// As many as go into a length of time, for wall clock. Each rank goes by its own clock, so that one that waits keeps nobody.
+    /// As many as are completed in a length of time, for wall clock. It begins and ends for all ranks when the first rank's clock says so, so
+    /// that all contend all the time, and one that waits keeps nobody.
     Lasting {
         /// Not counted.
         warm_up: Duration,
@@ -68,15 +70,19 @@ pub async fn contend<F: Fabric, L: RmaLock<F>>(
     let section = Section::new(&mut world, run.workload, home, run.keys, work).await?;
     let draws = Draws::new(run.seed, fabric.rank());
     let record = RankRecord::default();
+    let window = Window::new(fabric).await?;
     let mut contender = Contender { fabric, lock: &lock, run: *run, draws, work, section, limit: Time::MAX, record };
     world.barrier().await?;
     match (run.amount, run.timed) {
         (Amount::Operations { each, within }, true) => contender.operations::<true>(each, within).await?,
         (Amount::Operations { each, within }, false) => contender.operations::<false>(each, within).await?,
-        (Amount::Lasting { warm_up, length }, true) => contender.lasting::<true>(warm_up, length).await?,
-        (Amount::Lasting { warm_up, length }, false) => contender.lasting::<false>(warm_up, length).await?,
+        (Amount::Lasting { warm_up, length }, true) => contender.lasting::<true>(&window, warm_up, length).await?,
+        (Amount::Lasting { warm_up, length }, false) => contender.lasting::<false>(&window, warm_up, length).await?,
     }
     world.barrier().await?;
+    if matches!(run.amount, Amount::Lasting { .. }) {
+        contender.record.elapsed = window.length()?;
+    }
     contender.section.check(&mut world).await?;
     // Until then others look at this rank's memory.
     world.barrier().await?;
@@ -134,27 +140,43 @@ impl<F: Fabric, L: RmaLock<F>> Contender<'_, F, L> {
         Ok(())
     }
 
-    async fn lasting<const TIMED: bool>(&mut self, warm_up: Duration, length: Duration) -> ProgramResult<()> {
-        self.until::<TIMED>(self.fabric.now() + warm_up).await?;
-        self.record = RankRecord::default();
-        let begun = self.fabric.now();
-        self.until::<TIMED>(begun + length).await?;
-        self.record.elapsed = self.fabric.now().picos_since(begun);
-        Ok(())
-    }
-
-    async fn until<const TIMED: bool>(&mut self, end: Time) -> ProgramResult<()> {
-        let mut stride = 1;
-        let mut looked = self.fabric.now();
-        while looked < end {
-            for _ in 0..stride {
-                self.turn::<TIMED>().await?;
+    async fn lasting<const TIMED: bool>(
+        &mut self,
+        window: &Window<F>,
+        warm_up: Duration,
+        length: Duration,
+    ) -> ProgramResult<()> {
+        let (mut begun, mut counting) = (self.fabric.now(), false);
+        let (mut looked, mut stride, mut unwatched) = (begun, 1, 0);
+        loop {
+            let before = self.record.completed;
+            self.turn::<TIMED>().await?;
+            let stage = window.stage()?;
+            if stage & OVER != 0 {
+                // It came too late to count; that somebody waited so long is true all the same.
+                self.record.completed = if counting { before } else { [0, 0] };
+                return Ok(());
+            }
+            if !counting && stage & BEGUN != 0 {
+                // What has just been completed is the first that counts.
+                let now = self.record.completed;
+                self.record = RankRecord::default();
+                self.record.completed = [now[SHARED] - before[SHARED], now[EXCLUSIVE] - before[EXCLUSIVE]];
+                (begun, counting) = (self.fabric.now(), true);
+            }
+            unwatched += 1;
+            if unwatched < stride {
+                continue;
             }
             let now = self.fabric.now();
             stride = if now - looked < UNWATCHED { (stride * 2).min(MOST_UNWATCHED) } else { (stride / 2).max(1) };
-            looked = now;
+            (looked, unwatched) = (now, 0);
+            if counting && now - begun >= length {
+                window.end(now.picos_since(begun)).await?;
+            } else if !counting && now - begun >= warm_up {
+                window.begin().await?;
+            }
         }
-        Ok(())
     }
 
     /// One acquisition; whether it was in time.

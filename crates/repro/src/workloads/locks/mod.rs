@@ -19,6 +19,7 @@ mod draws;
 mod kind;
 mod record;
 mod section;
+mod window;
 mod work;
 mod workload;
 
