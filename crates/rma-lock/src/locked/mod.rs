@@ -29,11 +29,12 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 ///
 /// ```
 /// use rma_lock::Locked;
-/// use rdma_fabric::Rank;
+/// use rdma_fabric::{Group, Rank};
 ///
 /// rdma_fabric::program! {
 ///     /// Every rank counts once, in the last one's memory.
 ///     async fn count<F>(fabric: F) -> u64 {
+///         let mut world = Group::world(&fabric).await?;
 ///         let there = Rank::new(fabric.ranks() as u32 - 1);
 ///         let counters = Locked::<F, u64>::symmetric(&fabric, Rank::new(0), 8).await?;
 ///         let mut guard = counters.write().await?;
@@ -47,10 +48,11 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 ///         let guard = counters.read().await?;
 ///         let count = guard.get(there, 3..4).await?[0];
 ///         guard.release().await?;
+///         world.barrier().await?; // who ends first takes its memory along
 ///         Ok(count)
 ///     }
 /// }
-/// let counts = tofu2_sim::shm::Threads::new(3).run(&count {}).into_iter().collect::<Result<Vec<u64>, _>>().unwrap();
+/// let counts = tofu2_sim::shm::Threads::new(3).run(&count {}).unwrap();
 /// assert_eq!(counts.into_iter().max(), Some(3));
 /// ```
 ///
