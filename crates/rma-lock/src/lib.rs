@@ -44,6 +44,7 @@ mod back_off;
 mod error;
 mod guard;
 mod lock;
+mod nodes;
 mod owed;
 mod posting;
 mod queue;
@@ -55,4 +56,5 @@ pub use back_off::{BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, 
 pub use error::{CorruptWord, LockError, Result};
 pub use guard::{ReadGuard, WriteGuard};
 pub use lock::{Fairness, Guard, Lock, RmaLock};
+pub use nodes::{Aggregated, AggregatedGuard, AggregatedOptions, Levels};
 pub use rp::RpLock;

@@ -8,6 +8,8 @@ mod back_off;
 mod cases;
 #[path = "../mutant/mod.rs"]
 mod mutant;
+mod nodes;
+mod nodes_cases;
 mod oracle;
 mod program;
 mod rp;
