@@ -35,7 +35,7 @@ impl<F: Fabric, M: Mode> fmt::Debug for BackOffGuard<'_, F, M> {
 
 impl<'a, F: Fabric, M: Mode> BackOffGuard<'a, F, M> {
     #[inline(always)]
-    pub(crate) fn new(lock: &'a BackOffLock<F>) -> Self {
+    pub(super) fn new(lock: &'a BackOffLock<F>) -> Self {
         BackOffGuard { lock, mode: PhantomData }
     }
 
