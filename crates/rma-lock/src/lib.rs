@@ -41,6 +41,7 @@
 
 mod access;
 mod back_off;
+mod classes;
 mod error;
 mod guard;
 mod lock;
@@ -48,6 +49,7 @@ mod nodes;
 mod owed;
 mod posting;
 mod queue;
+mod ranks;
 mod rp;
 mod shortcut;
 
@@ -57,4 +59,5 @@ pub use error::{CorruptWord, LockError, Result};
 pub use guard::{ReadGuard, WriteGuard};
 pub use lock::{AnonymousShared, Fairness, Guard, Lock, RmaLock};
 pub use nodes::{Aggregated, AggregatedGuard, AggregatedOptions, Levels};
+pub use ranks::{EachGuard, EachLock, EachOptions, PerRankGuard, PerRankLock};
 pub use rp::RpLock;

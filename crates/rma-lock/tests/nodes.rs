@@ -46,7 +46,10 @@ async fn waves<F: Fabric, L: RmaLock<Observed<F>>>(
             world.barrier().await?;
         }
     }
-    Ok(additions(&recorder) - before)
+    let counted = additions(&recorder) - before;
+    // Nobody's memory goes before all are through.
+    world.barrier().await?;
+    Ok(counted)
 }
 
 rdma_fabric::program! {
@@ -116,18 +119,21 @@ rdma_fabric::program! {
         if let Some(guard) = held {
             fabric.sleep_until(end).await;
             guard.release().await?;
+            world.barrier().await?;
             return Ok(None);
         }
         fabric.sleep(Duration::from_micros(u64::from(fabric.rank().number()) * 10)).await;
         if fabric.rank() == Rank::new(0) {
             let deadline = fabric.now() + Duration::from_micros(100);
             assert_eq!(lock.read_before(deadline).await.err(), Some(rma_lock::LockError::TimedOut));
+            world.barrier().await?;
             return Ok(None);
         }
         assert!(lock.try_read().await?.is_none());
         let guard = lock.read().await?;
         let late = fabric.now().as_picos() as i64 - end.as_picos() as i64;
         guard.release().await?;
+        world.barrier().await?;
         Ok(Some(late))
     }
 }

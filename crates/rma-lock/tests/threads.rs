@@ -51,7 +51,11 @@ fn readers_and_writers_exclude_each_other() {
         (0..RANKS as u64).map(|rank| (0..ROUNDS).filter(|round| (round + rank).is_multiple_of(2)).count() as u64);
     let writes: u64 = writes.sum();
     for which in ALL {
-        let sums = Threads::new(RANKS).ranks_per_node(RANKS_PER_NODE).segment_bytes(1 << 16).run(&two_words { which, rounds: ROUNDS }).unwrap();
+        let sums = Threads::new(RANKS)
+            .ranks_per_node(RANKS_PER_NODE)
+            .segment_bytes(1 << 16)
+            .run(&two_words { which, rounds: ROUNDS })
+            .unwrap();
         assert_eq!(sums, vec![writes; RANKS], "{which:?}");
     }
 }

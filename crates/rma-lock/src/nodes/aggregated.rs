@@ -1,24 +1,8 @@
 //! The lock.
 
-use super::{
-    Stair,
-    above::SharedOf,
-    climb::Patience,
-    guard::AggregatedGuard,
-    level::{COUNT_ME, HELD},
-    shape::Levels,
-};
-use crate::{
-    AnonymousShared, Fairness, Lock, Result, RmaLock,
-    posting::{NotOver, Posting, poll_atomic},
-    shortcut::{Now, Try, shortcut},
-};
-use core::{
-    fmt,
-    future::{self, Future},
-    marker::PhantomData,
-    task::Context,
-};
+use super::{Inside, Stair, above::SharedOf, shape::Levels};
+use crate::{AnonymousShared, Fairness, Guard, Lock, Result, RmaLock};
+use core::{fmt, future::Future};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 use std::sync::Arc;
 
@@ -113,26 +97,43 @@ impl<F: Fabric, L: AnonymousShared<F>> Lock<F> for Aggregated<F, L> {
     }
 }
 
-/// N1, where it is over when it is posted.
-struct Enter<'a, F: Fabric, L, Held>(&'a Aggregated<F, L>, PhantomData<fn() -> Held>);
+/// Shared access by an [`Aggregated`] lock.
+///
+/// Dropping it releases the lock in the background, as [`AggregatedGuard::release`] does, and tells nobody about errors.
+#[must_use = "a guard that is dropped at once protects nothing"]
+pub struct AggregatedGuard<'a, F: Fabric, L: AnonymousShared<F>> {
+    lock: &'a Aggregated<F, L>,
+    inside: Inside<'a, F, SharedOf<L>>,
+}
 
-impl<'a, F: Fabric, L: AnonymousShared<F>, Held: From<AggregatedGuard<'a, F, L>>> Try for Enter<'a, F, L, Held> {
-    type Out = Result<Held>;
-    type Posted = future::Pending<Result<Self::Out, Self::Stage>>;
-    type Stage = NotOver<F>;
+impl<F: Fabric, L: AnonymousShared<F>> fmt::Debug for AggregatedGuard<'_, F, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shared, {:?}", self.lock)
+    }
+}
 
-    #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Now<Self> {
-        let stair = &self.0.stair;
-        let Some(level) = stair.levels.first() else { return Now::Stuck(None) };
-        if !stair.queue.ordered_everywhere || !stair.queue.is_whole() {
-            return Now::Stuck(None);
-        }
-        match poll_atomic(&stair.queue.fabric, &level.count, COUNT_ME, cx) {
-            Ok(old) if old & HELD != 0 => Now::Over(Ok(AggregatedGuard::new(self.0).into())),
-            Ok(old) => Now::Stuck(Some(Box::new(Posting::Over(Ok(old))))),
-            Err(posting) => Now::Stuck(posting),
-        }
+impl<'a, F: Fabric, L: AnonymousShared<F>> AggregatedGuard<'a, F, L> {
+    /// The lock that is held.
+    pub fn lock(&self) -> &'a Aggregated<F, L> {
+        self.lock
+    }
+
+    /// Make every put of this rank visible, then leave; the last one of the node lets go of the lock. If the future is dropped half-way, the
+    /// rest is done in the background.
+    ///
+    /// # Errors
+    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
+    /// met.
+    #[inline]
+    pub fn release(self) -> impl Future<Output = Result<()>> {
+        self.inside.release()
+    }
+}
+
+impl<F: Fabric, L: AnonymousShared<F>> Guard for AggregatedGuard<'_, F, L> {
+    #[inline]
+    fn release(self) -> impl Future<Output = Result<()>> {
+        AggregatedGuard::release(self)
     }
 }
 
@@ -142,17 +143,14 @@ impl<F: Fabric, L: AnonymousShared<F>> RmaLock<F> for Aggregated<F, L> {
 
     #[inline]
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
-        shortcut(Enter(self, PhantomData), move |first| async move {
-            self.stair.acquire(first, Patience::Before(deadline)).await?;
-            Ok(AggregatedGuard::new(self))
-        })
+        let inside = Stair::enter_before(&self.stair, deadline);
+        async move { Ok(AggregatedGuard { lock: self, inside: inside.await? }) }
     }
 
     #[inline]
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
-        shortcut(Enter(self, PhantomData), move |first| async move {
-            Ok(self.stair.acquire(first, Patience::None).await?.then(|| AggregatedGuard::new(self)))
-        })
+        let inside = Stair::try_enter(&self.stair);
+        async move { Ok(inside.await?.map(|inside| AggregatedGuard { lock: self, inside })) }
     }
 
     fn write_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Exclusive<'_>>> {

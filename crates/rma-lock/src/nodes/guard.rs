@@ -1,18 +1,16 @@
-//! Proof of shared access through one's node.
+//! Proof of being inside by way of one's node.
 
 use super::{
     Stair,
-    above::SharedOf,
-    aggregated::Aggregated,
+    above::Above,
     level::{LAST_INSIDE, UNCOUNT_ME},
 };
 use crate::{
-    AnonymousShared, Guard, Result,
+    Result,
     posting::{NotOver, Posting, poll_atomic},
     shortcut::{Now, Try, shortcut},
 };
 use core::{
-    fmt,
     future::{self, Future},
     mem,
     task::{Context, Waker},
@@ -20,102 +18,72 @@ use core::{
 use rdma_fabric::Fabric;
 use std::sync::Arc;
 
-/// Shared access by an [`Aggregated`] lock.
-///
-/// Dropping it releases the lock in the background, as [`AggregatedGuard::release`] does, and tells nobody about errors.
-#[must_use = "a guard that is dropped at once protects nothing"]
-pub struct AggregatedGuard<'a, F: Fabric, L: AnonymousShared<F>> {
-    lock: &'a Aggregated<F, L>,
+/// A rank inside. Dropping it leaves in the background.
+pub(crate) struct Inside<'a, F: Fabric, A: Above<F>> {
+    stair: &'a Arc<Stair<F, A>>,
 }
 
-impl<F: Fabric, L: AnonymousShared<F>> fmt::Debug for AggregatedGuard<'_, F, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "shared, {:?}", self.lock)
-    }
-}
-
-impl<'a, F: Fabric, L: AnonymousShared<F>> AggregatedGuard<'a, F, L> {
-    pub(super) fn new(lock: &'a Aggregated<F, L>) -> Self {
-        AggregatedGuard { lock }
+impl<'a, F: Fabric, A: Above<F>> Inside<'a, F, A> {
+    #[inline(always)]
+    pub(super) fn new(stair: &'a Arc<Stair<F, A>>) -> Self {
+        Inside { stair }
     }
 
-    /// The lock that is held.
-    pub fn lock(&self) -> &'a Aggregated<F, L> {
-        self.lock
-    }
-
-    /// Make every put of this rank visible, then leave; the last one of the node lets go of the lock. If the future is dropped half-way, the
-    /// rest is done in the background.
-    ///
-    /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
-    /// met.
-    #[inline]
-    pub fn release(self) -> impl Future<Output = Result<()>> {
-        shortcut(Leave(self), |(guard, posted)| guard.release_from(posted))
+    /// Make every put of this rank visible, then leave.
+    #[inline(always)]
+    pub(crate) fn release(self) -> impl Future<Output = Result<()>> {
+        shortcut(Leave(self), |(inside, posted)| inside.release_from(posted))
     }
 
     /// Where an atomic is over when it is posted. Otherwise it may have been posted.
     #[inline(always)]
     fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver<F>> {
-        let stair = self.stair();
-        let Some(level) = stair.levels.first() else { return Err(None) };
-        if !stair.queue.ordered_everywhere {
+        let Some(level) = self.stair.levels.first() else { return Err(None) };
+        if !self.stair.queue.ordered_everywhere {
             return Err(None);
         }
-        match poll_atomic(&stair.queue.fabric, &level.count, UNCOUNT_ME, cx)? {
+        match poll_atomic(&self.stair.queue.fabric, &level.count, UNCOUNT_ME, cx)? {
             old if old > LAST_INSIDE => Ok(()),
             old => Err(Some(Box::new(Posting::Over(Ok(old))))),
         }
     }
 
-    fn stair(&self) -> &'a Arc<Stair<F, SharedOf<L>>> {
-        &self.lock.stair
-    }
-
-    /// Dropped before the flush is over, the guard does it all in the background.
+    /// Dropped before the flush is over, this does it all in the background.
     async fn release_from(self, posted: NotOver<F>) -> Result<()> {
-        let stair = self.stair();
+        let stair = self.stair;
         let flushed = if posted.is_none() { stair.queue.flush_data().await } else { Ok(()) };
         mem::forget(self);
         stair.release(posted).await.and(flushed)
     }
 }
 
-impl<F: Fabric, L: AnonymousShared<F>> Drop for AggregatedGuard<'_, F, L> {
+impl<F: Fabric, A: Above<F>> Drop for Inside<'_, F, A> {
     #[inline]
     fn drop(&mut self) {
         if let Err(posted) = self.leave_now(&mut Context::from_waker(Waker::noop())) {
-            self.stair().release_unawaited(posted);
+            self.stair.release_unawaited(posted);
         }
     }
 }
 
-impl<F: Fabric, L: AnonymousShared<F>> Guard for AggregatedGuard<'_, F, L> {
-    #[inline]
-    fn release(self) -> impl Future<Output = Result<()>> {
-        AggregatedGuard::release(self)
-    }
-}
-
 /// The release, where it is over when it is posted.
-struct Leave<'a, F: Fabric, L: AnonymousShared<F>>(AggregatedGuard<'a, F, L>);
+struct Leave<'a, F: Fabric, A: Above<F>>(Inside<'a, F, A>);
 
-impl<'a, F: Fabric, L: AnonymousShared<F>> Try for Leave<'a, F, L> {
+impl<'a, F: Fabric, A: Above<F>> Try for Leave<'a, F, A> {
     type Out = Result<()>;
     type Posted = future::Pending<Result<Self::Out, Self::Stage>>;
-    /// The guard is armed though its atomic may have been posted.
-    type Stage = (AggregatedGuard<'a, F, L>, NotOver<F>);
+    /// This would leave again when it is dropped, though its atomic may have been posted.
+    type Stage = (Inside<'a, F, A>, NotOver<F>);
 
     #[inline(always)]
     fn now(self, cx: &mut Context<'_>) -> Now<Self> {
-        let Leave(guard) = self;
-        match guard.leave_now(cx) {
+        let Leave(inside) = self;
+        match inside.leave_now(cx) {
             Ok(()) => {
-                mem::forget(guard);
+                mem::forget(inside);
                 Now::Over(Ok(()))
             }
-            Err(posted) => Now::Stuck((guard, posted)),
+            Err(posted) => Now::Stuck((inside, posted)),
         }
     }
 }

@@ -16,22 +16,24 @@
 mod above;
 mod aggregated;
 mod climb;
+mod enter;
 mod guard;
 mod layout;
 mod level;
 mod shape;
 
-pub use aggregated::{Aggregated, AggregatedOptions};
-pub use guard::AggregatedGuard;
+pub(crate) use above::Above;
+pub use aggregated::{Aggregated, AggregatedGuard, AggregatedOptions};
+pub(crate) use guard::Inside;
 pub use shape::Levels;
 
 use crate::{
     Result,
+    error::Trouble,
     owed::{Owed, Side},
-    posting::{NotOver, Posting},
+    posting::NotOver,
     queue::{LOCK_BYTES, Queue},
 };
-use above::Above;
 use climb::Patience;
 use core::fmt;
 use level::Level;
@@ -87,7 +89,7 @@ impl<F: Fabric, A: Above<F>> Stair<F, A> {
     /// Leave, with the puts visible that this rank posted. The first atomic may have been posted. If the future is dropped the rest is done in the
     /// background.
     async fn release(self: &Arc<Self>, first: NotOver<F>) -> Result<()> {
-        Owed::new(self, |stair, _| async move { stair.queue.answer(stair.leave(first).await) }).await
+        Owed::new(self, |stair, _| async move { stair.queue.answer(stair.leave_by(first).await) }).await
     }
 
     /// [`Stair::release`] by nobody; flushes, unless the first atomic was posted.
@@ -98,13 +100,13 @@ impl<F: Fabric, A: Above<F>> Stair<F, A> {
             if first.is_none() {
                 let _ = stair.queue.flush_data().await;
             }
-            let _ = stair.queue.answer(stair.leave(first).await);
+            let _ = stair.queue.answer(stair.leave_by(first).await);
         });
     }
 
-    async fn leave(&self, first: NotOver<F>) -> Result<(), crate::error::Trouble> {
+    async fn leave_by(&self, first: NotOver<F>) -> Result<(), Trouble> {
         let old = match first {
-            Some(posting) => Some(Posting::result(*posting).await?),
+            Some(posting) => Some(posting.result().await?),
             None => None,
         };
         self.leave_from(0, old).await

@@ -4,6 +4,7 @@
 //! arrive in any order, and each rank's CPU comes to its next act whenever it likes. Memory is sequentially consistent. Small cases
 //! are explored to the last state, larger ones at random.
 
+mod accesses;
 mod back_off;
 mod cases;
 #[path = "../mutant/mod.rs"]
