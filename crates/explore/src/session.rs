@@ -41,7 +41,8 @@ pub(crate) enum World {
 
 pub(crate) struct Session {
     pub(crate) rank: Rank,
-    pub(crate) ranks: usize,
+    /// The node of each rank.
+    pub(crate) nodes: Rc<[u32]>,
     pub(crate) cells: Rc<RefCell<Cells>>,
     /// Ranks that may die.
     pub(crate) mortal: Cell<Ranks>,
@@ -94,10 +95,10 @@ pub(crate) struct Own {
 }
 
 impl Session {
-    pub(crate) fn new(rank: Rank, ranks: usize, cells: Rc<RefCell<Cells>>, world: World) -> Rc<Self> {
+    pub(crate) fn new(rank: Rank, nodes: Rc<[u32]>, cells: Rc<RefCell<Cells>>, world: World) -> Rc<Self> {
         Rc::new(Session {
             rank,
-            ranks,
+            nodes,
             cells,
             mortal: Cell::new(0),
             world,

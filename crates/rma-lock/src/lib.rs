@@ -33,7 +33,7 @@
 //! * Exclusion: no writer with anyone. Readers share.
 //! * Data: puts that a holder posted, to any target, are visible before the lock passes on: a release
 //!   flushes first, unless the provider orders puts before atomics by itself.
-//! * [`RmaLock::FAIRNESS`]. [`RpLock`] prefers readers: they cannot starve; writers can, under a steady stream of readers.
+//! * [`Lock::FAIRNESS`]. [`RpLock`] prefers readers: they cannot starve; writers can, under a steady stream of readers.
 //! * Any future may be dropped at any moment: an acquisition ends not holding the lock, a release ends having released it. A
 //!   guard that is dropped is released in the background; [`Guard::release`] tells when that is done, and whether it could be.
 //! * A lost home is [`rdma_fabric::FabricError::PeerLost`], as is the loss of any rank while somebody waits in [`RpLock`]'s queue. A lost
@@ -41,13 +41,16 @@
 
 mod access;
 mod back_off;
+mod classes;
 mod error;
 mod guard;
 mod lock;
 mod locked;
+mod nodes;
 mod owed;
 mod posting;
 mod queue;
+mod ranks;
 mod rp;
 mod shortcut;
 
@@ -55,8 +58,10 @@ pub use access::{Access, AccessLock, OneGuard, OneLock};
 pub use back_off::{BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, WindowGuard, WindowLock};
 pub use error::{CorruptWord, LockError, Result};
 pub use guard::{ReadGuard, WriteGuard};
-pub use lock::{Fairness, Guard, Lock, RmaLock};
 pub use locked::{
     AcquireError, Element, Entered, Excludes, Locked, LockedReadGuard, LockedWriteGuard, PartsMut, PoisonError,
 };
+pub use lock::{AnonymousShared, Fairness, Guard, Lock, RmaLock};
+pub use nodes::{Aggregated, AggregatedGuard, AggregatedOptions, Levels};
+pub use ranks::{EachGuard, EachLock, EachOptions, PerRankGuard, PerRankLock};
 pub use rp::RpLock;

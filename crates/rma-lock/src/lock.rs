@@ -1,7 +1,7 @@
 //! What all locks of this crate can do.
 
 use crate::{ReadGuard, Result, RpLock, WriteGuard, queue::LOCK_BYTES};
-use core::{fmt, future::Future};
+use core::{fmt, future::Future, mem};
 use rdma_fabric::{Fabric, Group, GroupMemory, Rank, Time};
 
 /// How any lock is made, and what it says of itself. What it does is [`RmaLock`]'s or [`crate::AccessLock`]'s.
@@ -18,7 +18,7 @@ pub trait Lock<F: Fabric>: Clone + fmt::Debug + 'static {
     /// Bytes that the lock needs at each of `members` ranks.
     fn bytes(options: &Self::Options, members: usize) -> usize;
 
-    /// A lock homed at `home`, in [`RmaLock::bytes`] of zeroed memory that all its ranks have and use for nothing else. All of them make it, with the same home
+    /// A lock homed at `home`, in [`Lock::bytes`] of zeroed memory that all its ranks have and use for nothing else. All of them make it, with the same home
     /// and options.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ pub trait Lock<F: Fabric>: Clone + fmt::Debug + 'static {
         }
     }
 
-    /// [`RmaLock::symmetric_with`] the usual options.
+    /// [`Lock::symmetric_with`] the usual options.
     ///
     /// # Errors
     /// As there.
@@ -143,6 +143,23 @@ pub trait Guard: fmt::Debug {
     fn release(self) -> impl Future<Output = Result<()>>;
 }
 
+/// A lock whose words count readers without telling them apart, so that a shared hold which one rank began may be ended by another.
+///
+/// How a hold comes from rank to rank is the caller's affair; whoever takes it over must know of it from the one who handed it over.
+/// What a rank publishes of its readers tells of a hold only while somebody has its guard.
+pub trait AnonymousShared<F: Fabric>: RmaLock<F> {
+    /// Give a shared hold away: it is held until somebody who has [taken it over](AnonymousShared::adopt_shared) releases it.
+    ///
+    /// Nothing is flushed. Puts made under the hold must be visible before the one who releases it is told so: flush before telling, for a release
+    /// flushes only its own rank's puts.
+    fn hand_over(guard: Self::Shared<'_>);
+
+    /// Take over a shared hold that was [handed over](AnonymousShared::hand_over), by any rank, and by nobody taken over before. No operation.
+    ///
+    /// Taking over what nobody handed over breaks the lock: others' exclusion is lost, or they wait for ever.
+    fn adopt_shared(&self) -> Self::Shared<'_>;
+}
+
 /// Who gets in when several want to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -200,6 +217,20 @@ impl<F: Fabric> RmaLock<F> for RpLock<F> {
     #[inline]
     fn try_write(&self) -> impl Future<Output = Result<Option<WriteGuard<'_, F>>>> {
         RpLock::try_write(self)
+    }
+}
+
+impl<F: Fabric> AnonymousShared<F> for RpLock<F> {
+    #[inline]
+    fn hand_over(guard: ReadGuard<'_, F>) {
+        guard.lock().core.pass_reader_on();
+        mem::forget(guard);
+    }
+
+    #[inline]
+    fn adopt_shared(&self) -> ReadGuard<'_, F> {
+        self.core.take_reader_over();
+        ReadGuard::new(self)
     }
 }
 

@@ -6,9 +6,14 @@ pub(crate) enum Which {
     ReaderPreference,
     BackOff,
     TwoLevels,
+    /// The first of these, shared by the ranks of a node.
+    Nodes,
+    /// The second.
+    NodesBackOff,
 }
 
-pub(crate) const ALL: [Which; 3] = [Which::ReaderPreference, Which::BackOff, Which::TwoLevels];
+pub(crate) const ALL: [Which; 5] =
+    [Which::ReaderPreference, Which::BackOff, Which::TwoLevels, Which::Nodes, Which::NodesBackOff];
 
 /// Call `function::<F, lock>` with that lock.
 macro_rules! with_lock {
@@ -16,6 +21,12 @@ macro_rules! with_lock {
         match $which {
             crate::which::Which::ReaderPreference => $function::<$fabric, rma_lock::RpLock<$fabric>>($($argument),*).await,
             crate::which::Which::BackOff => $function::<$fabric, rma_lock::BackOffLock<$fabric>>($($argument),*).await,
+            crate::which::Which::Nodes => {
+                $function::<$fabric, rma_lock::Aggregated<$fabric, rma_lock::RpLock<$fabric>>>($($argument),*).await
+            }
+            crate::which::Which::NodesBackOff => {
+                $function::<$fabric, rma_lock::Aggregated<$fabric, rma_lock::BackOffLock<$fabric>>>($($argument),*).await
+            }
             crate::which::Which::TwoLevels => $function::<$fabric, rma_lock::WindowLock<$fabric>>($($argument),*).await,
         }
     };
