@@ -36,6 +36,24 @@ pub enum LockError {
         /// Attempts made.
         attempts: u32,
     },
+    /// What the lock protects may be half-written: its writer died, panicked or is suspected ([`crate::RecoverableLock`]). The lock is not held.
+    #[error("what the lock protects may be torn: {by} died or panicked while it wrote, or is suspected of it")]
+    Torn {
+        /// Who wrote.
+        by: Rank,
+    },
+    /// More ranks have died, or in more turns, than the lock was made to survive ([`crate::Recovery`]).
+    #[error("the lock was made to survive {deaths} deaths in {epochs} epochs, and that was not enough")]
+    Unrecoverable {
+        /// Epochs it could have.
+        epochs: usize,
+        /// Deaths that could be written down.
+        deaths: usize,
+    },
+    /// The lock's home word keeps everybody out; nothing is left to undo. Told only inside this crate.
+    #[doc(hidden)]
+    #[error("the lock's home word keeps everybody out")]
+    KeptOut,
     /// A lock word holds what no rank that keeps to the protocol writes.
     #[error(transparent)]
     Corrupt(Box<CorruptWord>),
