@@ -6,7 +6,8 @@
 pub(crate) const NODES: usize = 4;
 
 const LINE: u64 = 64;
-const PUBLISHED: u64 = LINE;
+/// Two words that a rank publishes.
+pub(crate) const PUBLISHED: u64 = LINE;
 const NODE: u64 = 16;
 const FIRST_NODE: u64 = PUBLISHED + 16;
 const LAST_NODE: u64 = LINE - NODE;
@@ -16,7 +17,9 @@ pub(crate) const LOCK_BYTES: usize = 2 * LINE as usize;
 const _: () = assert!(FIRST_NODE + (NODES as u64 - 1) * NODE <= LOCK_BYTES as u64);
 
 /// How many of them, the first ones, are the lock's own at its home.
-pub(crate) const HOME_BYTES: u64 = LAST_NODE;
+pub(crate) const HOME_BYTES: u64 = LAST_NODE - 8;
+/// How often the second word that a rank publishes has been changed, twice.
+pub(crate) const VERSION: u64 = HOME_BYTES;
 
 /// The words of a node. Two, because two different ranks write them.
 #[derive(Clone, Copy)]

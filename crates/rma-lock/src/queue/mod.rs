@@ -20,9 +20,9 @@ mod posting;
 mod publish;
 mod wake;
 
-pub(crate) use layout::{HOME_BYTES, LOCK_BYTES, Part};
+pub(crate) use layout::{HOME_BYTES, LOCK_BYTES, PUBLISHED, Part, VERSION};
 pub(crate) use node::{NodeId, Own};
-pub(crate) use publish::{Lane, Step};
+pub(crate) use publish::{Lane, Step, is_inside};
 
 use crate::{LockError, Result, error::Trouble, owed::Side};
 use core::fmt;
@@ -67,6 +67,7 @@ impl<F: Fabric> Side for Queue<F> {
 impl<F: Fabric> Queue<F> {
     /// In memory of [`LOCK_BYTES`] at each rank, zeroed.
     pub(crate) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank) -> Result<Self> {
+        NodeId::check(fabric.ranks())?;
         let memory = memory.part(0, LOCK_BYTES)?;
         memory.at(home, 0)?;
         let order = fabric.caps().put_order;

@@ -1,12 +1,12 @@
 //! Taking the lock, in whichever epoch is open.
 
 use super::{
-    Core, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard,
+    EpochLock, Survivor, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard,
     agreement::{Agreement, State},
     catching_up::Reason,
     guard::Torn,
 };
-use crate::{CountedWriteGuard, LockError, Result, recovery::Surviving};
+use crate::{WriteGuard, LockError, Result, recovery::Surviving};
 use core::future::Future;
 use rdma_fabric::{Fabric, FabricError, Rank, Time};
 use std::sync::Arc;
@@ -50,7 +50,9 @@ impl<F: Fabric> RecoverableLock<F> {
         loop {
             let (epoch, lock) = self.core.open();
             match lock.try_read().await {
-                Ok(guard) => return Ok(guard.map(RecoverableReadGuard::new)),
+                Ok(Some(guard)) => return Ok(Some(RecoverableReadGuard::new(guard))),
+                Ok(None) if !self.core.is_shut(epoch, lock).await? => return Ok(None),
+                Ok(None) => {}
                 Err(error) => self.core.go_on(epoch, error, Time::MAX).await?,
             }
         }
@@ -90,7 +92,8 @@ impl<F: Fabric> RecoverableLock<F> {
         loop {
             let (epoch, lock) = self.core.open();
             match lock.try_write().await {
-                Ok(None) => return Ok(None),
+                Ok(None) if !self.core.is_shut(epoch, lock).await? => return Ok(None),
+                Ok(None) => {}
                 Ok(Some(guard)) => return self.checked(guard, Takes::Whole).await.map(Some),
                 Err(error) => self.core.go_on(epoch, error, Time::MAX).await?,
             }
@@ -109,7 +112,7 @@ impl<F: Fabric> RecoverableLock<F> {
 
     async fn checked<'a>(
         &'a self,
-        guard: CountedWriteGuard<'a, F, Surviving>,
+        guard: WriteGuard<'a, F, Surviving>,
         takes: Takes,
     ) -> Result<RecoverableWriteGuard<'a, F>> {
         let torn = if guard.lock().is_torn().await? { Some(self.core.torn().await?) } else { None };
@@ -132,7 +135,7 @@ impl<F: Fabric> RecoverableLock<F> {
     }
 }
 
-impl<F: Fabric> Core<F> {
+impl<F: Fabric> Survivor<F> {
     /// An acquisition in `epoch` ended with `error`: come to the epoch in which to try again, or say why there is none.
     async fn go_on(self: &Arc<Self>, epoch: usize, error: LockError, deadline: Time) -> Result<()> {
         let reason = match &error {
@@ -152,6 +155,18 @@ impl<F: Fabric> Core<F> {
         self.catch_up(epoch, reason, deadline).await
     }
 
+    /// A try was refused in `epoch`. Not because the epoch is over: then this comes to the next one first, and it is worth another try.
+    async fn is_shut(self: &Arc<Self>, epoch: usize, lock: &EpochLock<F>) -> Result<bool> {
+        if lock.is_torn().await? {
+            return Err(LockError::Torn { by: self.torn().await?.by });
+        }
+        let closed = lock.is_closed().await?;
+        if closed {
+            self.catch_up(epoch, Reason::Closed, Time::MAX).await?;
+        }
+        Ok(closed)
+    }
+
     /// Who tore what the lock protects, if it is torn.
     async fn torn(&self) -> Result<Torn> {
         match self.fabric.get_word(&self.torn_by).await? {
@@ -160,10 +175,26 @@ impl<F: Fabric> Core<F> {
         }
     }
 
-    /// Mark as torn what the lock protects, in the epoch that is open.
-    pub(super) async fn tear(self: &Arc<Self>, by: Rank) -> Result<()> {
+    /// Before what the lock protects is marked as torn.
+    pub(crate) async fn say_who_tore(&self, by: Rank) -> Result<()> {
         self.fabric.put_word(&self.torn_by, 1 + u64::from(by.number())).await?;
         self.fabric.flush(self.home).await?;
-        self.open().1.mark_torn().await
+        Ok(())
+    }
+
+    /// Mark as torn what the lock protects, in the epoch that is open.
+    async fn tear(self: &Arc<Self>, by: Rank) -> Result<()> {
+        self.say_who_tore(by).await?;
+        let mut seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
+        loop {
+            self.come_to(seen).await?;
+            self.open().1.mark_torn().await?;
+            // Who has closed this epoch before may have missed it.
+            match (seen.state, Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?) {
+                (State::Open | State::Over, after) if after.epoch == seen.epoch => return Ok(()),
+                (State::Opening { next, by }, after) if after == seen => self.await_opening(seen, next, by, Time::MAX).await?,
+                (_, after) => seen = after,
+            }
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! From an epoch that is over to the one that is open.
 
 use super::{
-    Agreement, Core, EpochLock, State,
-    layout::{self},
-    opening,
+    EpochLock, Survivor,
+    agreement::{Agreement, State},
+    layout, opening,
 };
-use crate::{LockError, Result, owed::Owed, queue::LOCK_BYTES, rp::RpLock};
+use crate::{LockError, Result, counted::CountedLock, owed::Owed, queue::LOCK_BYTES};
 use core::sync::atomic::Ordering::AcqRel;
 use rdma_fabric::{Deps, Fabric, FabricError, GroupMemory, Rank, Time};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) enum Reason {
     Loss,
 }
 
-impl<F: Fabric> Core<F> {
+impl<F: Fabric> Survivor<F> {
     /// Come to the epoch after `from`, which is left for `reason`: open it, or wait until somebody else has.
     ///
     /// Dropped, it owes nothing, or goes on opening in the background.
@@ -28,7 +28,10 @@ impl<F: Fabric> Core<F> {
             let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
             self.come_to(seen).await?;
             match seen.state {
-                State::Over => return Err(LockError::Unrecoverable { epochs: self.options.epochs, deaths: self.options.deaths }),
+                State::Over => {
+                    let (epochs, deaths) = (self.options.epochs as u32, self.options.deaths as u32);
+                    return Err(LockError::Unrecoverable { epochs, deaths });
+                }
                 State::Open if seen.epoch > from => return Ok(()),
                 State::Open if reason == Reason::Loss => self.propose(seen).await?,
                 // An epoch is closed by who has agreed to open the next.
@@ -50,7 +53,7 @@ impl<F: Fabric> Core<F> {
     }
 
     /// Wait until `by` has opened `next`; if it dies, take its place.
-    async fn await_opening(self: &Arc<Self>, seen: Agreement, next: usize, by: Rank, deadline: Time) -> Result<()> {
+    pub(super) async fn await_opening(self: &Arc<Self>, seen: Agreement, next: usize, by: Rank, deadline: Time) -> Result<()> {
         let rung = self.fabric.wait_until(&self.doorbell, Deps::One(by), |epoch| epoch >= next as u64);
         let rung = if deadline == Time::MAX { Some(rung.await) } else { self.fabric.before(deadline, rung).await };
         match rung {
@@ -89,7 +92,7 @@ impl<F: Fabric> Core<F> {
     /// The lock of an epoch for those who live in it.
     pub(super) fn lock_of(self: &Arc<Self>, epoch: usize, dead: &[Rank]) -> Result<EpochLock<F>> {
         let memory = self.words_of(epoch)?.without(dead);
-        RpLock::surviving(self, epoch, memory)
+        CountedLock::surviving(self, epoch, memory)
     }
 
     pub(super) fn words_of(&self, epoch: usize) -> Result<GroupMemory<F>> {

@@ -1,7 +1,7 @@
 //! Proof of holding a lock that survives deaths.
 
-use super::{Core, Surviving};
-use crate::{CountedReadGuard, CountedWriteGuard, Guard, Result};
+use super::{Survivor, Surviving};
+use crate::{ReadGuard, WriteGuard, Guard, Result};
 use core::future::Future;
 use rdma_fabric::{Fabric, Rank};
 use std::{sync::Arc, thread};
@@ -12,7 +12,7 @@ use std::{sync::Arc, thread};
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RecoverableReadGuard<'a, F: Fabric> {
-    inside: CountedReadGuard<'a, F, Surviving>,
+    inside: ReadGuard<'a, F, Surviving>,
 }
 
 /// Exclusive access: nobody else is inside. Returned by [`super::RecoverableLock::write`] and [`super::RecoverableLock::mend`].
@@ -22,9 +22,9 @@ pub struct RecoverableReadGuard<'a, F: Fabric> {
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RecoverableWriteGuard<'a, F: Fabric> {
-    core: &'a Arc<Core<F>>,
+    core: &'a Arc<Survivor<F>>,
     /// `None` when it is released.
-    inside: Option<CountedWriteGuard<'a, F, Surviving>>,
+    inside: Option<WriteGuard<'a, F, Surviving>>,
     torn: Option<Torn>,
 }
 
@@ -36,7 +36,7 @@ pub struct Torn {
 }
 
 impl<'a, F: Fabric> RecoverableReadGuard<'a, F> {
-    pub(super) fn new(inside: CountedReadGuard<'a, F, Surviving>) -> Self {
+    pub(super) fn new(inside: ReadGuard<'a, F, Surviving>) -> Self {
         RecoverableReadGuard { inside }
     }
 
@@ -52,8 +52,8 @@ impl<'a, F: Fabric> RecoverableReadGuard<'a, F> {
 
 impl<'a, F: Fabric> RecoverableWriteGuard<'a, F> {
     pub(super) fn new(
-        core: &'a Arc<Core<F>>,
-        inside: CountedWriteGuard<'a, F, Surviving>,
+        core: &'a Arc<Survivor<F>>,
+        inside: WriteGuard<'a, F, Surviving>,
         torn: Option<Torn>,
     ) -> Self {
         RecoverableWriteGuard { core, inside: Some(inside), torn }

@@ -26,6 +26,7 @@
 //!   Mere suspicion does not take a lock from anybody ([`RecoverableLock::suspect`]).
 //! * The home lives. Its loss is [`rdma_fabric::FabricError::PeerLost`] for everybody.
 
+mod acquiring;
 mod agreement;
 mod catching_up;
 mod claim;
@@ -36,21 +37,19 @@ mod opening;
 mod options;
 mod scan;
 
-pub use guard::{RecoverableReadGuard, RecoverableWriteGuard};
+pub use guard::{RecoverableReadGuard, RecoverableWriteGuard, Torn};
 pub use options::Recovery;
 
-use crate::{
-    Fairness, Lock, LockError, Result, RmaLock,
-    owed::Side,
-    rp::{RpLock, Surviving},
-};
-use agreement::{Agreement, State};
-use core::{fmt, sync::atomic::AtomicUsize};
+pub(crate) use crate::counted::Surviving;
+pub(crate) use finishing::Survival;
+
+use crate::{Fairness, Lock, Result, RmaLock, counted::CountedLock, owed::Side};
+use core::{fmt, future::Future, sync::atomic::AtomicUsize};
 use rdma_fabric::{Fabric, GroupMemory, LocalWord, Rank, RemoteWord, Time};
 use std::sync::{Arc, OnceLock, atomic::Ordering::Acquire};
 
 /// The lock of one epoch.
-type EpochLock<F> = RpLock<F, Surviving>;
+type EpochLock<F> = CountedLock<F, Surviving>;
 
 /// A readers-writer lock with reader preference that goes on after members have died.
 ///
@@ -59,11 +58,11 @@ type EpochLock<F> = RpLock<F, Surviving>;
 /// The loss of a member that does not hold the lock is noticed by those who wait, and costs them a while. If it held the lock to write, what the
 /// lock protects may be torn: then acquisitions answer [`LockError::Torn`] until [`RecoverableLock::mend`].
 pub struct RecoverableLock<F: Fabric> {
-    core: Arc<Core<F>>,
+    core: Arc<Survivor<F>>,
 }
 
 /// A rank's side.
-struct Core<F: Fabric> {
+pub(crate) struct Survivor<F: Fabric> {
     fabric: F,
     me: Rank,
     home: Rank,
@@ -86,12 +85,18 @@ impl<F: Fabric> Clone for RecoverableLock<F> {
 
 impl<F: Fabric> fmt::Debug for RecoverableLock<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (epoch, lock) = self.core.open();
-        write!(f, "RecoverableLock(epoch {epoch}, {lock:?})")
+        write!(f, "RecoverableLock({:?})", self.core)
     }
 }
 
-impl<F: Fabric> Side for Core<F> {
+impl<F: Fabric> fmt::Debug for Survivor<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (epoch, lock) = self.open();
+        write!(f, "epoch {epoch}, {lock:?}")
+    }
+}
+
+impl<F: Fabric> Side for Survivor<F> {
     type Fabric = F;
 
     fn fabric(&self) -> &F {
@@ -99,12 +104,91 @@ impl<F: Fabric> Side for Core<F> {
     }
 }
 
-impl<F: Fabric> Core<F> {
+impl<F: Fabric> Survivor<F> {
     /// The last epoch this rank knows of, and its lock.
     #[inline(always)]
     fn open(&self) -> (usize, &EpochLock<F>) {
         // Acquire: pairs with the release of who came to it.
         let epoch = self.current.load(Acquire);
         (epoch, self.epochs[epoch].get().expect("epochs are made before they are current"))
+    }
+}
+
+impl<F: Fabric> Survivor<F> {
+    pub(crate) fn fabric(&self) -> &F {
+        &self.fabric
+    }
+
+    pub(crate) fn home(&self) -> Rank {
+        self.home
+    }
+
+    /// The members that are not among `dead`.
+    fn living(&self, dead: &[Rank]) -> Result<Vec<Rank>> {
+        let members = (0..self.memory.members()).map(|number| self.memory.member(number));
+        let mut members = members.collect::<Result<Vec<_>, _>>()?;
+        members.retain(|rank| !dead.contains(rank));
+        Ok(members)
+    }
+}
+
+impl<F: Fabric> Lock<F> for RecoverableLock<F> {
+    type Options = Recovery;
+
+    const NAME: &'static str = "recoverable";
+    const FAIRNESS: Fairness = Fairness::ReadersFirst;
+    const HOME_WORDS: usize = 3;
+
+    fn bytes(options: &Recovery, _: usize) -> usize {
+        layout::bytes(&options.within_limits())
+    }
+
+    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: Recovery) -> Result<Self> {
+        let options = options.within_limits();
+        let memory = memory.part(0, layout::bytes(&options))?;
+        let core = Arc::new(Survivor {
+            agreement: fabric.remote_word(memory.at(home, layout::AGREEMENT)?)?,
+            torn_by: fabric.remote_word(memory.at(home, layout::TORN_BY)?)?,
+            doorbell: fabric.local_word(memory.at(fabric.rank(), layout::DOORBELL)?)?,
+            epochs: (0..options.epochs).map(|_| OnceLock::new()).collect(),
+            current: AtomicUsize::new(0),
+            fabric: fabric.clone(),
+            me: fabric.rank(),
+            home,
+            memory,
+            options,
+        });
+        let first = core.lock_of(0, &[])?;
+        let _ = core.epochs[0].set(first);
+        Ok(RecoverableLock { core })
+    }
+
+    fn home(&self) -> Rank {
+        self.core.home
+    }
+
+    fn fabric(&self) -> &F {
+        &self.core.fabric
+    }
+}
+
+impl<F: Fabric> RmaLock<F> for RecoverableLock<F> {
+    type Shared<'a> = RecoverableReadGuard<'a, F>;
+    type Exclusive<'a> = RecoverableWriteGuard<'a, F>;
+
+    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableReadGuard<'_, F>>> {
+        RecoverableLock::read_before(self, deadline)
+    }
+
+    fn try_read(&self) -> impl Future<Output = Result<Option<RecoverableReadGuard<'_, F>>>> {
+        RecoverableLock::try_read(self)
+    }
+
+    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableWriteGuard<'_, F>>> {
+        RecoverableLock::write_before(self, deadline)
+    }
+
+    fn try_write(&self) -> impl Future<Output = Result<Option<RecoverableWriteGuard<'_, F>>>> {
+        RecoverableLock::try_write(self)
     }
 }

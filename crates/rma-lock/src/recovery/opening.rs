@@ -1,17 +1,18 @@
 //! Closing an epoch and opening the next: what one survivor does alone.
 
 use super::{
-    Agreement, Core, State,
+    Survivor,
+    agreement::{Agreement, State},
     claim::Claim,
-    layout::{self},
+    layout,
     scan::Seen,
 };
-use crate::{LockError, Result, queue::NodeId, rp::surviving};
+use crate::{LockError, Result, counted::surviving};
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, RemoteWord};
 use std::sync::Arc;
 
 /// Do what was agreed.
-pub(super) async fn open<F: Fabric>(core: &Arc<Core<F>>, agreed: Agreement) -> Result<()> {
+pub(super) async fn open<F: Fabric>(core: &Arc<Survivor<F>>, agreed: Agreement) -> Result<()> {
     let opened = match agreed.state {
         State::Opening { next, .. } => Opening::new(core, agreed, next).await?.open().await?,
         State::Open | State::Over => Err(agreed),
@@ -26,7 +27,7 @@ pub(super) async fn open<F: Fabric>(core: &Arc<Core<F>>, agreed: Agreement) -> R
 }
 
 /// Wake those who wait for it, on their own memory.
-async fn ring<F: Fabric>(core: &Core<F>, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
+async fn ring<F: Fabric>(core: &Survivor<F>, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
     let number = match agreed.state {
         State::Opening { next, .. } => next as u64,
         State::Open | State::Over => u64::MAX,
@@ -59,7 +60,7 @@ fn is_gone(error: &FabricError, rank: Rank) -> bool {
 }
 
 struct Opening<'a, F: Fabric> {
-    core: &'a Arc<Core<F>>,
+    core: &'a Arc<Survivor<F>>,
     agreed: Agreement,
     next: usize,
     /// Members that were alive when the old epoch was opened.
@@ -74,7 +75,7 @@ struct Opening<'a, F: Fabric> {
 }
 
 impl<'a, F: Fabric> Opening<'a, F> {
-    async fn new(core: &'a Arc<Core<F>>, agreed: Agreement, next: usize) -> Result<Self> {
+    async fn new(core: &'a Arc<Survivor<F>>, agreed: Agreement, next: usize) -> Result<Self> {
         let dead = core.dead(agreed.deaths).await?;
         let new = core.words_of(next)?;
         Ok(Opening {
@@ -110,7 +111,7 @@ impl<'a, F: Fabric> Opening<'a, F> {
         }
         let mut torn = closed.torn;
         let mut torn_by = None;
-        let writer = closed.writer.map(NodeId::rank);
+        let writer = closed.writer;
         let writes = |rank: Rank| writer == Some(rank);
         if let Some(rank) = writer
             && self.found.contains(&rank)

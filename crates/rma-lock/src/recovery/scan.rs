@@ -1,6 +1,6 @@
 //! What each member publishes of itself in an epoch.
 
-use super::{Core, layout};
+use super::{Survivor, layout};
 use crate::queue::{self, is_inside};
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, Result, op};
 
@@ -18,7 +18,7 @@ pub(super) enum Seen {
 /// Members asked at a time.
 const BATCH: usize = 64;
 
-impl<F: Fabric> Core<F> {
+impl<F: Fabric> Survivor<F> {
     /// How each of `members` stands in the epoch of that number, in their order.
     ///
     /// What a member publishes is the sum of two words. The second changes only between two changes of a version; so it is the same for as long as it takes
