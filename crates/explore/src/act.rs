@@ -1,6 +1,6 @@
 //! What a rank's program does, and what it is told: the whole of its dealings with the world.
 
-use crate::cell::Part;
+use crate::{cell::Part, loss::Ranks};
 use rdma_fabric::{Amo, Notice, Rank, RegionKey};
 use std::rc::Rc;
 
@@ -44,6 +44,10 @@ pub(crate) enum Act {
     Choose,
     /// Is what is being detached polled at once (1) or later (0)?
     Detach,
+    /// Does this rank know that another one is lost (1) or not (0)?
+    IsLost(Rank),
+    /// Which of these ranks, by bits, does this rank know to be lost? Asked by a wait that is not satisfied, in the same moment.
+    LostAmong(Ranks),
 
     /// The end of the rank.
     Done,
@@ -66,6 +70,8 @@ pub(crate) enum Answer {
     Notice(Told),
     /// The number of a task.
     Task(u8),
+    /// The operation has failed: this rank is lost.
+    Lost(Rank),
 }
 
 /// An operation to be posted.

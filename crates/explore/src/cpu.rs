@@ -4,6 +4,7 @@ use crate::{
     act::{Act, Answer},
     cell::Cells,
     fabric::ExploreFabric,
+    loss::Ranks,
     quiet,
     session::{Frontier, Own, Session, Task, World},
 };
@@ -41,12 +42,15 @@ pub(crate) struct Job<'a> {
     pub(crate) caps: Caps,
     pub(crate) start: &'a Start<'a>,
     pub(crate) cells: Rc<RefCell<Cells>>,
+    /// Ranks that may die.
+    pub(crate) mortal: Ranks,
 }
 
 impl Job<'_> {
     /// Run `rank` from its start, given these answers.
     pub(crate) fn run(&self, rank: Rank, script: Vec<Answer>) -> Outcome {
         let session = Session::new(rank, self.ranks, self.cells.clone(), World::Script(script));
+        session.mortal.set(self.mortal);
         let mut tasks = Vec::new();
         let run = catch_unwind(AssertUnwindSafe(|| {
             quiet::while_exploring(|| {

@@ -7,6 +7,7 @@ use crate::{
     cpu::{Job, Start},
     fabric::ExploreFabric,
     live::LiveJob,
+    loss::{Ranks, bit},
     report::{CounterExample, Report, Stop, Verdict},
     sample::{self, Failure, Sample},
     schedule::{MOST_RANKS, Schedule},
@@ -15,7 +16,7 @@ use crate::{
     view::View,
     world::{Halt, Move, World},
 };
-use rdma_fabric::{Caps, Program, ProgramResult};
+use rdma_fabric::{Caps, Program, ProgramResult, Rank};
 use std::{cell::RefCell, collections::HashMap, fmt, future::Future, ops::ControlFlow, rc::Rc};
 
 type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
@@ -46,6 +47,7 @@ pub struct Explorer<'a> {
     checks: Checks<'a>,
     names: HashMap<(u32, u64), String>,
     reduced: bool,
+    mortal: Ranks,
     watch: Box<Watch<'a>>,
 }
 
@@ -70,6 +72,7 @@ impl<'a> Explorer<'a> {
             checks: Checks::default(),
             names: HashMap::new(),
             reduced: true,
+            mortal: 0,
             watch: Box::new(|_| ControlFlow::Continue(())),
         }
     }
@@ -110,6 +113,18 @@ impl<'a> Explorer<'a> {
         self
     }
 
+    /// Let `rank` die at any moment before it has ended, or not at all; call it again for more ranks. The others learn of it, each at a moment
+    /// of its own, or end without. [The crate](crate#the-loss-of-ranks) says what they see.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    #[must_use]
+    pub fn mortal(mut self, rank: Rank) -> Self {
+        assert!(rank.index() < self.ranks, "{rank} of a job of {} ranks can't die", self.ranks);
+        self.mortal |= bit(rank);
+        self
+    }
+
     /// What must hold in every state.
     #[must_use]
     pub fn always(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
@@ -117,7 +132,7 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// What must hold when all ranks have ended and nothing is on its way any more.
+    /// What must hold when all ranks have ended or died and nothing is on its way any more.
     #[must_use]
     pub fn at_end(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
         self.checks.add_at_end(name, check);
@@ -180,14 +195,14 @@ impl<'a> Explorer<'a> {
     {
         let mut sample = Sample::default();
         for seed in (0..runs).map(|run| seed.wrapping_add(run)) {
-            let mut job = LiveJob::new(self.ranks, self.caps, &program);
+            let mut job = self.live(&program);
             match sample::run(&mut job, self.ranks, &self.checks, seed) {
                 Ok(events) => {
                     sample.runs += 1;
                     sample.events += events;
                 }
                 Err(what) => {
-                    let mut job = LiveJob::new(self.ranks, self.caps, &program);
+                    let mut job = self.live(&program);
                     job.record(&self.names);
                     // The same again: only its timeline is of interest.
                     let _ = sample::run(&mut job, self.ranks, &self.checks, seed);
@@ -199,9 +214,17 @@ impl<'a> Explorer<'a> {
         sample
     }
 
+    fn live<Fut>(&self, program: impl Fn(ExploreFabric) -> Fut) -> LiveJob
+    where
+        Fut: Future<Output = ProgramResult<()>> + 'static,
+    {
+        let ranks = (0..self.ranks as u32).map(Rank::new).filter(|rank| self.mortal & bit(*rank) != 0);
+        ranks.fold(LiveJob::new(self.ranks, self.caps, program), LiveJob::mortal)
+    }
+
     fn world<'s>(&self, start: &'s Start<'s>) -> World<'s> {
         let cells = Rc::new(RefCell::new(Cells::named(&self.names)));
-        let job = Job { ranks: self.ranks, caps: self.caps, start, cells };
+        let job = Job { ranks: self.ranks, caps: self.caps, start, cells, mortal: self.mortal };
         World {
             automaton: Automaton::new(job, self.patience),
             order: self.caps.put_order,

@@ -101,6 +101,7 @@ impl Fabric for ExploreFabric {
     }
 
     fn locate(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Place> {
+        self.alive(addr.rank)?;
         self.session.cells.borrow().locate(self.ranks(), addr, len, align)?;
         Ok(Place { addr, len })
     }
@@ -157,6 +158,9 @@ impl Fabric for ExploreFabric {
             return Err(Refused::Failed(error, from));
         }
         let place = to.loc();
+        if let Err(error) = self.alive(place.addr.rank) {
+            return Err(Refused::Failed(error, from));
+        }
         let notice = options.notice.map(|data| Told {
             from: self.me().number(),
             data,
@@ -193,6 +197,9 @@ impl Fabric for ExploreFabric {
             return Err(Refused::Failed(error, to));
         }
         let place = from.loc();
+        if let Err(error) = self.alive(place.addr.rank) {
+            return Err(Refused::Failed(error, to));
+        }
         if place.len == 0 {
             return Ok(ExploreHandle::complete(&self.session, to));
         }
@@ -221,6 +228,9 @@ impl Fabric for ExploreFabric {
         word: &RemoteWord<Self, W>,
         amo: Amo<W>,
     ) -> Result<ExploreHandle<W>, Refused<()>> {
+        if let Err(error) = self.alive(word.loc().addr.rank) {
+            return Err(Refused::Failed(error, ()));
+        }
         let at = self.word::<W>(Agent::Network, word.loc());
         let slot = self.session.take_slot();
         let rmw = Rmw::new(in_bits(amo));
@@ -232,12 +242,13 @@ impl Fabric for ExploreFabric {
         Ok(ExploreHandle::complete(&self.session, ()))
     }
 
-    async fn room(&self, _target: Option<Rank>) -> Result<()> {
-        Ok(())
+    async fn room(&self, target: Option<Rank>) -> Result<()> {
+        target.map_or(Ok(()), |target| self.alive(target))
     }
 
     async fn flush(&self, target: Rank) -> Result<()> {
         self.node(target)?;
+        self.alive(target)?;
         self.flushed(Some(target)).await
     }
 
@@ -248,7 +259,7 @@ impl Fabric for ExploreFabric {
     async fn wait_until<W: AtomicWord>(
         &self,
         word: &LocalWord<Self, W>,
-        _deps: Deps<'_>,
+        deps: Deps<'_>,
         mut until: impl FnMut(W) -> bool,
     ) -> Result<W> {
         let part = self.word::<W>(Agent::Cpu(self.me()), word.loc());
@@ -260,7 +271,7 @@ impl Fabric for ExploreFabric {
                 Poll::Ready(Ok(value))
             } else {
                 self.session.not_ready();
-                Poll::Pending
+                self.hopeful(&deps).map_or_else(|lost| Poll::Ready(Err(lost)), |()| Poll::Pending)
             }
         })
         .await
@@ -272,14 +283,14 @@ impl Fabric for ExploreFabric {
         Ok(if let Answer::Notice(told) = answer { Some(told.notice()) } else { None })
     }
 
-    async fn next_notice(&self, _deps: Deps<'_>) -> Result<Notice> {
+    async fn next_notice(&self, deps: Deps<'_>) -> Result<Notice> {
         poll_fn(|_| {
             if let Some(Answer::Notice(told)) = self.session.ask(Act::NextNotice) {
                 self.session.went_on();
                 Poll::Ready(Ok(told.notice()))
             } else {
                 self.session.not_ready();
-                Poll::Pending
+                self.hopeful(&deps).map_or_else(|lost| Poll::Ready(Err(lost)), |()| Poll::Pending)
             }
         })
         .await

@@ -48,15 +48,20 @@ impl<T> ExploreHandle<T> {
         ExploreHandle { session: session.clone(), stage: Stage::Posted(slot, Box::new(finish)) }
     }
 
-    fn take(&mut self) -> Option<T> {
+    fn take(&mut self) -> Option<Result<T>> {
         match std::mem::replace(&mut self.stage, Stage::Taken) {
-            Stage::Complete(value) => Some(value),
+            Stage::Complete(value) => Some(Ok(value)),
             Stage::Taken => None,
             Stage::Posted(slot, finish) => {
                 let words = match self.session.ask(Act::Await(slot)) {
                     Some(Answer::Value(word)) => vec![word],
                     Some(Answer::Words(words)) => words.to_vec(),
                     Some(Answer::Done) => Vec::new(),
+                    Some(Answer::Lost(rank)) => {
+                        self.session.went_on();
+                        self.session.free_slot(slot);
+                        return Some(Err(FabricError::PeerLost { rank }));
+                    }
                     _ => {
                         self.session.not_ready();
                         self.stage = Stage::Posted(slot, finish);
@@ -65,7 +70,7 @@ impl<T> ExploreHandle<T> {
                 };
                 self.session.went_on();
                 self.session.free_slot(slot);
-                Some(finish(&words))
+                Some(Ok(finish(&words)))
             }
         }
     }
@@ -84,7 +89,7 @@ impl<T: Unpin> Future for ExploreHandle<T> {
     type Output = Result<T>;
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<T>> {
         assert!(!matches!(self.stage, Stage::Taken), "a completed operation was polled again");
-        self.take().map_or(Poll::Pending, |value| Poll::Ready(Ok(value)))
+        self.take().map_or(Poll::Pending, Poll::Ready)
     }
 }
 
@@ -104,7 +109,7 @@ impl<T: Unpin + 'static> OpHandle<T> for ExploreHandle<T> {
         if self.test()
             && let Some(value) = self.take()
         {
-            return Ok(value);
+            return value;
         }
         Err(FabricError::Unsupported { feature: "blocking wait" })
     }

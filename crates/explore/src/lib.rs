@@ -63,14 +63,17 @@
 #![forbid(unsafe_code)]
 
 mod act;
+mod alive;
 mod automaton;
 mod cell;
 mod checks;
 mod cpu;
+mod deaths;
 mod explorer;
 mod fabric;
 mod handle;
 mod live;
+mod loss;
 mod mix;
 mod place;
 mod probe;

@@ -6,6 +6,7 @@ use crate::{
     act::{Act, Answer},
     cell::Cells,
     fabric::ExploreFabric,
+    loss::{Ranks, bit},
     quiet,
     session::{Session, Task, World},
     state::{At, State},
@@ -31,6 +32,8 @@ pub(crate) struct Live {
     awake: Vec<bool>,
     /// The earliest deadline of each rank that has not come.
     deadlines: Vec<Option<u64>>,
+    /// Ranks that may die.
+    mortal: Ranks,
     timeline: Option<Timeline>,
 }
 
@@ -65,6 +68,15 @@ pub enum Event {
     Happen(usize),
     /// A rank's clock comes to its next deadline.
     Tick(Rank),
+    /// A [mortal](LiveJob::mortal) rank dies. It need not.
+    Die(Rank),
+    /// A rank learns of another one's loss.
+    Learn {
+        /// Who learns.
+        by: Rank,
+        /// Who died.
+        lost: Rank,
+    },
 }
 
 /// A job of which each next event is chosen by the caller.
@@ -96,6 +108,7 @@ impl LiveJob {
             cells: cells.clone(),
             awake: vec![true; ranks],
             deadlines: vec![None; ranks],
+            mortal: 0,
             timeline: None,
         };
         let live = Rc::new(RefCell::new(live));
@@ -108,6 +121,20 @@ impl LiveJob {
             sessions.push(session);
         }
         LiveJob { live, caps, sessions, tasks }
+    }
+
+    /// Let `rank` die at any moment before it has ended, as [`Explorer::mortal`](crate::Explorer::mortal) does.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    #[must_use]
+    pub fn mortal(self, rank: Rank) -> Self {
+        assert!(rank.index() < self.tasks.len(), "{rank} of a job of {} ranks can't die", self.tasks.len());
+        let mut live = self.live.borrow_mut();
+        live.mortal |= bit(rank);
+        self.sessions.iter().for_each(|session| session.mortal.set(live.mortal));
+        drop(live);
+        self
     }
 
     /// Keep a timeline from now on.
@@ -135,12 +162,24 @@ impl LiveJob {
         let news = |place: &usize| live.state.may_happen(*place, order) && !live.state.only_tells(*place);
         into.extend((0..live.state.items.len()).filter(news).map(Event::Happen));
         into.extend(ranks().filter(|(r, _)| live.deadlines[*r].is_some()).map(|(_, rank)| Event::Tick(rank)));
+        for (r, lost) in ranks().filter(|(_, rank)| live.mortal & bit(*rank) != 0) {
+            if !live.state.losses.is_dead(lost) {
+                into.extend((!self.tasks[r].is_empty()).then_some(Event::Die(lost)));
+                continue;
+            }
+            // Who has ended asks for nothing any more, but may have heard what keeps others' operations from happening.
+            let under_way = live.state.items.iter().any(|item| item.by == lost);
+            let learns = ranks().filter(|(by, rank)| {
+                live.state.losses.may_learn(*rank, lost) && (under_way || !self.tasks[*by].is_empty())
+            });
+            into.extend(learns.map(|(_, by)| Event::Learn { by, lost }));
+        }
     }
 
     /// Whose event it is.
     pub fn actor(&self, event: Event) -> Rank {
         match event {
-            Event::Go(rank) | Event::Tick(rank) => rank,
+            Event::Go(rank) | Event::Tick(rank) | Event::Die(rank) | Event::Learn { by: rank, .. } => rank,
             Event::Happen(place) => self.live.borrow().state.items[place].by,
         }
     }
@@ -174,6 +213,24 @@ impl LiveJob {
                 *clock = live.deadlines[rank.index()].take().unwrap_or(0).max(*clock);
                 live.awake[rank.index()] = true;
             }
+            Event::Learn { by, lost } => {
+                if let Some(timeline) = &mut live.timeline {
+                    timeline.learns(by, lost);
+                }
+                live.state.learn(by, lost);
+                live.awake[by.index()] = true;
+            }
+            Event::Die(rank) => {
+                if let Some(timeline) = &mut live.timeline {
+                    timeline.dies(rank);
+                }
+                live.state.die(rank);
+                (live.awake[rank.index()], live.deadlines[rank.index()]) = (false, None);
+                drop(borrowed);
+                // What its futures still do when they are dropped never comes to be.
+                self.sessions[rank.index()].end();
+                self.tasks[rank.index()].clear();
+            }
             Event::Go(rank) => {
                 live.awake[rank.index()] = false;
                 drop(borrowed);
@@ -203,12 +260,16 @@ impl LiveJob {
             batch = self.sessions[rank.index()].detached();
         }
         if tasks.is_empty() {
-            self.live.borrow_mut().deadlines[rank.index()] = None;
+            let live = &mut *self.live.borrow_mut();
+            live.deadlines[rank.index()] = None;
+            if live.mortal & bit(rank) != 0 && !live.state.losses.is_dead(rank) {
+                live.state.losses.end(rank);
+            }
         }
         Ok(())
     }
 
-    /// Whether a rank, and all that it detached, is over.
+    /// Whether a rank, and all that it detached, is over, be it by its death.
     pub fn has_ended(&self, rank: Rank) -> bool {
         self.tasks[rank.index()].is_empty()
     }

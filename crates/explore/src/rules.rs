@@ -3,6 +3,7 @@
 use crate::{
     act::{Act, Answer, NO_SLOT, Slot},
     cell::Part,
+    loss::bit,
     state::{Item, Kind, Phase, State},
 };
 use rdma_fabric::{PutOrder, Rank};
@@ -21,13 +22,15 @@ impl State {
             Kind::Notice => self.notice_may_arrive(place),
             Kind::Flush => item.phase == Phase::Posted && self.flushed(item.by, item.target, place),
             // The first piece stands for all of its operation.
-            Kind::Over => item.phase == Phase::Happened && self.is_first(place) && self.happened(item.by, item.slot),
+            Kind::Over | Kind::Lost => {
+                item.phase == Phase::Happened && self.is_first(place) && self.happened(item.by, item.slot)
+            }
         }
     }
 
     /// Whether all that happens to the item is that its poster's handle knows.
     pub(crate) fn only_tells(&self, place: usize) -> bool {
-        matches!(self.items[place].kind, Kind::Flush | Kind::Over)
+        matches!(self.items[place].kind, Kind::Flush | Kind::Over | Kind::Lost)
     }
 
     /// After its own bytes; after the notices posted before to the same target.
@@ -89,10 +92,12 @@ impl State {
                 self.items.remove(place);
             }
             Kind::Notice => {
-                self.notices.push((item.target, item.told()));
+                if !self.losses.is_dead(item.target) {
+                    self.notices.push((item.target, item.told()));
+                }
                 self.items.remove(place);
             }
-            Kind::Flush | Kind::Over => {
+            Kind::Flush | Kind::Over | Kind::Lost => {
                 for piece in &mut self.items {
                     if piece.by == item.by && piece.slot == item.slot {
                         piece.phase = Phase::Complete;
@@ -118,6 +123,14 @@ impl State {
         if !complete {
             return Answer::Pending;
         }
+        if let Some(lost) = pieces.clone().find(|item| item.kind == Kind::Lost) {
+            return Answer::Lost(lost.target);
+        }
+        if let Some(lost) = self.losses.owed_to(by)
+            && pieces.clone().any(State::flushes_all)
+        {
+            return Answer::Lost(lost);
+        }
         match (pieces.next(), pieces.next()) {
             (Some(only), None) => Answer::Value(only.bits),
             _ => Answer::Words(self.items.iter().filter(|i| i.by == by && i.slot == slot).map(|i| i.bits).collect()),
@@ -132,8 +145,13 @@ impl State {
                 item.phase = Phase::Posted;
             }
         }
-        // Without a hearer these do nothing more.
-        self.items.retain(|item| item.slot != NO_SLOT || !matches!(item.kind, Kind::Over | Kind::Get | Kind::Flush));
+        self.forget_the_unheard();
+    }
+
+    /// Without a hearer these do nothing more.
+    pub(crate) fn forget_the_unheard(&mut self) {
+        let silent = |item: &Item| matches!(item.kind, Kind::Over | Kind::Get | Kind::Flush | Kind::Lost);
+        self.items.retain(|item| item.slot != NO_SLOT || !silent(item));
     }
 
     pub(crate) fn notice_for(&self, rank: Rank) -> Answer {
@@ -171,6 +189,8 @@ impl State {
                 }
             }
             Act::Detach => Answer::Task(0),
+            Act::IsLost(other) => Answer::Value(u64::from(self.losses.known_to(rank) & bit(*other) != 0)),
+            Act::LostAmong(ranks) => Answer::Value(u64::from(self.losses.known_to(rank) & ranks)),
             _ => Answer::Done,
         }
     }
@@ -179,7 +199,14 @@ impl State {
     pub(crate) fn answered(&mut self, rank: Rank, act: &Act, answer: &Answer) {
         match (act, answer) {
             (_, Answer::Pending) => {}
-            (Act::Await(slot), _) => self.release(rank, *slot),
+            (Act::Await(slot), _) => {
+                if matches!(answer, Answer::Lost(_))
+                    && self.items.iter().any(|i| i.by == rank && i.slot == *slot && State::flushes_all(i))
+                {
+                    self.losses.paid(rank);
+                }
+                self.release(rank, *slot);
+            }
             (Act::TryNotice | Act::NextNotice, Answer::Notice(_)) => {
                 if let Some(place) = self.notices.iter().position(|(target, _)| *target == rank) {
                     self.notices.remove(place);

@@ -6,7 +6,7 @@ use crate::{
     mix::Mix,
 };
 use rdma_fabric::Rank;
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
 /// What random runs came to. A run is repeated by its seed.
 #[derive(Clone, Debug, Default)]
@@ -49,11 +49,13 @@ struct Dice {
     drawn: u64,
     /// Per rank: its CPU, its atomics and gets, its puts, its clock.
     weights: Vec<[u64; 4]>,
+    /// Per rank that may die: it does with one of so many events, or never (0).
+    deaths: HashMap<Rank, u64>,
 }
 
 impl Dice {
     fn new(seed: u64, ranks: usize) -> Self {
-        let mut dice = Dice { seed, drawn: 0, weights: Vec::new() };
+        let mut dice = Dice { seed, drawn: 0, weights: Vec::new(), deaths: HashMap::new() };
         dice.weights = (0..ranks).map(|_| [(); 4].map(|()| [1, 4, 16, 64][dice.below(4) as usize])).collect();
         dice
     }
@@ -69,12 +71,25 @@ impl Dice {
     fn choose(&mut self, job: &LiveJob, events: &[Event]) -> Event {
         let weight = |dice: &Dice, event: &Event| {
             let kind = match event {
-                Event::Go(_) => 0,
+                Event::Go(_) | Event::Learn { .. } => 0,
                 Event::Happen(place) => 1 + usize::from(job.is_put(*place)),
                 Event::Tick(_) => 3,
+                Event::Die(_) => return 0,
             };
             dice.weights[job.actor(*event).index()][kind]
         };
+        for event in events {
+            if let Event::Die(rank) = event {
+                let of = match self.deaths.get(rank) {
+                    Some(of) => *of,
+                    None => [0, 8, 40, 200][self.below(4) as usize],
+                };
+                self.deaths.insert(*rank, of);
+                if of > 0 && self.below(of) == 0 {
+                    return *event;
+                }
+            }
+        }
         let mut left = self.below(events.iter().map(|event| weight(self, event)).sum());
         for event in events {
             let weight = weight(self, event);
@@ -96,7 +111,8 @@ pub(crate) fn run(job: &mut LiveJob, ranks: usize, checks: &Checks<'_>, seed: u6
     for count in 0..MOST {
         job.with_state(|state, cells| checks.always(state, cells))?;
         job.events(&mut events);
-        if events.is_empty() {
+        // A death may come, but need not.
+        if events.iter().all(|event| matches!(event, Event::Die(_))) {
             let waiting: Vec<_> =
                 (0..ranks as u32).map(Rank::new).filter(|rank| !job.has_ended(*rank)).map(|r| r.to_string()).collect();
             if !waiting.is_empty() {

@@ -2,7 +2,8 @@
 //!
 //! `A0+80,f2:Bb0` says that rank 0's word at byte 80 of region 0 and fact 2 are touched by others than their owner's CPU, which decides
 //! where ranks stop; then that rank 1's CPU went on, and the first operation that it had on its way happened. `B2` is rank 1's CPU with its
-//! task 2, `b!` its clock.
+//! task 2, `b!` its clock. `b~` is rank 1's death, `a?b` is rank 0's learning of it, `b-` the end of what rank 1 had on its way when
+//! nobody is left to learn.
 
 use crate::{
     cell::{Cells, Home},
@@ -47,6 +48,9 @@ impl fmt::Display for Schedule {
                 Move::GoWith(rank, task) => write!(f, "{}{task}", upper(rank.into()))?,
                 Move::Happen(rank, number) => write!(f, "{}{number}", lower(rank))?,
                 Move::Tick(rank) => write!(f, "{}!", lower(rank))?,
+                Move::Die(rank) => write!(f, "{}~", lower(rank))?,
+                Move::Learn(rank, lost) => write!(f, "{}?{}", lower(rank), lower(lost))?,
+                Move::Vanish(rank) => write!(f, "{}-", lower(rank))?,
             }
         }
         Ok(())
@@ -84,7 +88,13 @@ fn read_moves(text: &str) -> Option<Vec<Move>> {
             (b'A'..=b'Z', None) => Move::Go(letter - b'A'),
             (b'A'..=b'Z', Some(task)) => Move::GoWith(letter - b'A', task),
             (b'a'..=b'z', Some(number)) => Move::Happen(letter - b'a', number),
-            (b'a'..=b'z', None) if rest.next() == Some(b'!') => Move::Tick(letter - b'a'),
+            (b'a'..=b'z', None) => match rest.next()? {
+                b'!' => Move::Tick(letter - b'a'),
+                b'~' => Move::Die(letter - b'a'),
+                b'-' => Move::Vanish(letter - b'a'),
+                b'?' => Move::Learn(letter - b'a', rest.next().filter(u8::is_ascii_lowercase)? - b'a'),
+                _ => return None,
+            },
             _ => return None,
         });
     }
@@ -104,12 +114,22 @@ mod tests {
         };
         let schedule = Schedule {
             shared: vec![Home::Memory(word), Home::Fact(2)],
-            moves: vec![Move::Go(0), Move::GoWith(1, 12), Move::Happen(25, 3), Move::Tick(2), Move::Go(2)],
+            moves: vec![
+                Move::Go(0),
+                Move::GoWith(1, 12),
+                Move::Happen(25, 3),
+                Move::Tick(2),
+                Move::Go(2),
+                Move::Die(1),
+                Move::Learn(0, 1),
+                Move::Vanish(25),
+            ],
         };
-        assert_eq!(schedule.to_string(), "B65536+80,f2:AB12z3c!C");
-        assert_eq!(Schedule::read("B65536+80,f2:AB12 z3c!\nC"), Some(schedule));
+        assert_eq!(schedule.to_string(), "B65536+80,f2:AB12z3c!Cb~a?bz-");
+        assert_eq!(Schedule::read("B65536+80,f2:AB12 z3c!\nC b~a?b z-"), Some(schedule));
         assert_eq!(Schedule::read(":"), Some(Schedule { shared: Vec::new(), moves: Vec::new() }));
-        for wrong in ["", "A", ":a", ":A!", ":1", ":a999", ":é", "a:", "A0:", "é0+0:", "A0+x:A"] {
+        for wrong in ["", "A", ":a", ":A!", ":1", ":a999", ":é", ":a?", ":a?B", ":a0~", "a:", "A0:", "é0+0:", "A0+x:A"]
+        {
             assert_eq!(Schedule::read(wrong), None, "{wrong}");
         }
     }

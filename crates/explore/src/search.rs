@@ -154,7 +154,8 @@ fn visit(world: &mut World<'_>, checks: &Checks<'_>, state: &State, moves: &mut 
     moves.clear();
     checks.always(state, &world.automaton.job.cells.borrow()).map_err(Halt::Failure)?;
     world.moves(state, moves)?;
-    if !moves.is_empty() {
+    // A death may come, but need not.
+    if moves.iter().any(|which| !matches!(which, Move::Die(_))) {
         return Ok(false);
     }
     let ranks = 0..state.ranks.len() as u32;

@@ -7,6 +7,7 @@ use crate::{
     act::{Act, Answer, Slot},
     cell::Cells,
     live::Live,
+    loss::Ranks,
     mix::Mix,
 };
 use rdma_fabric::Rank;
@@ -42,6 +43,8 @@ pub(crate) struct Session {
     pub(crate) rank: Rank,
     pub(crate) ranks: usize,
     pub(crate) cells: Rc<RefCell<Cells>>,
+    /// Ranks that may die.
+    pub(crate) mortal: Cell<Ranks>,
     world: World,
     /// How many answers of the script were given.
     given: Cell<usize>,
@@ -96,6 +99,7 @@ impl Session {
             rank,
             ranks,
             cells,
+            mortal: Cell::new(0),
             world,
             given: Cell::new(0),
             over: Cell::new(false),
@@ -106,6 +110,11 @@ impl Session {
             trail_before: Cell::new(0),
             inner: RefCell::default(),
         })
+    }
+
+    pub(crate) fn others_that_may_die(&self) -> impl Iterator<Item = Rank> + use<> {
+        let (me, mortal) = (self.rank, self.mortal.get());
+        (0..Ranks::BITS).filter(move |rank| mortal >> rank & 1 == 1).map(Rank::new).filter(move |rank| *rank != me)
     }
 
     /// Whether nobody hears the program any more. A program that panics is over: what its guards do on the way out would have to unwind a

@@ -4,6 +4,7 @@ use crate::{
     act::{NO_SLOT, Op, Rmw, Slot, Told},
     automaton::LocalId,
     cell::Part,
+    loss::Losses,
     mix::Mix,
 };
 use rdma_fabric::Rank;
@@ -47,6 +48,8 @@ pub(crate) enum Kind {
     Flush,
     /// What is left of something whose poster has not been told yet.
     Over,
+    /// The same, of something that failed because its target is lost.
+    Lost,
 }
 
 /// How far a part of an operation is, as its poster sees it.
@@ -84,7 +87,7 @@ impl Item {
                 mix.add(self.rmw.b);
             }
             Kind::GetInto | Kind::Landing | Kind::PutFrom => mix.add(self.own.mask),
-            Kind::Get | Kind::Put | Kind::Flush | Kind::Over => {}
+            Kind::Get | Kind::Put | Kind::Flush | Kind::Over | Kind::Lost => {}
         }
     }
 
@@ -123,6 +126,7 @@ pub(crate) struct State {
     pub(crate) ranks: Vec<At>,
     /// Notices that were not taken, by target, in order of arrival.
     pub(crate) notices: Vec<(Rank, Told)>,
+    pub(crate) losses: Losses,
 }
 
 impl Clone for State {
@@ -137,6 +141,7 @@ impl Clone for State {
         self.items.clone_from(&from.items);
         self.ranks.clone_from(&from.ranks);
         self.notices.clone_from(&from.notices);
+        self.losses.assign(&from.losses);
     }
 }
 
@@ -245,6 +250,7 @@ impl State {
                 mix.add(part);
             }
         }
+        self.losses.mix(&mut mix);
         mix.end()
     }
 }

@@ -40,6 +40,18 @@ impl Timeline {
         self.line(rank, format!("its clock comes to {deadline} ps"));
     }
 
+    pub(crate) fn dies(&mut self, rank: Rank) {
+        self.line(rank, "DIES".to_owned());
+    }
+
+    pub(crate) fn learns(&mut self, rank: Rank, lost: Rank) {
+        self.line(rank, format!("learns that {lost} is lost"));
+    }
+
+    pub(crate) fn vanishes(&mut self, rank: Rank) {
+        self.line(rank, "what it had on its way is lost with it".to_owned());
+    }
+
     pub(crate) fn done(&mut self, rank: Rank) {
         self.line(rank, "ends".to_owned());
     }
@@ -65,6 +77,7 @@ impl Timeline {
             Kind::Notice => format!("← notice {:#x} arrives at {}", item.bits, item.target),
             Kind::Flush => "flush is complete".to_owned(),
             Kind::Over => format!("handle {} knows", item.slot),
+            Kind::Lost => format!("handle {} knows that {} is lost", item.slot, item.target),
         };
         self.line(item.by, text);
     }
@@ -115,6 +128,7 @@ impl Timeline {
             Act::Watch(part) => format!("looks at {}: {:#x}", at(part), value(part)),
             Act::Await(_) if moves => match answer {
                 Answer::Value(value) => format!("goes on with {value:#x}"),
+                Answer::Lost(rank) => format!("goes on with an error: {rank} is lost"),
                 _ => "goes on".to_owned(),
             },
             Act::Test(_) => format!("tests a handle: {}", *answer == Answer::Value(1)),
@@ -124,6 +138,8 @@ impl Timeline {
             },
             Act::Sleep(_) if moves => "its deadline has come".to_owned(),
             Act::Yield => "yields".to_owned(),
+            Act::IsLost(rank) if *answer == Answer::Value(1) => format!("is refused: {rank} is lost"),
+            Act::LostAmong(_) if *answer != Answer::Value(0) => "its wait ends with an error".to_owned(),
             _ => return,
         };
         self.line(rank, text);

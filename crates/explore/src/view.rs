@@ -4,7 +4,7 @@ use crate::{
     cell::{Cells, Home},
     state::State,
 };
-use rdma_fabric::RemoteAddr;
+use rdma_fabric::{Rank, RemoteAddr};
 
 /// One moment of a job, seen from outside.
 #[derive(Debug)]
@@ -16,6 +16,11 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     pub(crate) fn new(state: &'a State, cells: &'a Cells) -> Self {
         View { state, cells }
+    }
+
+    /// Whether a [mortal](crate::Explorer::mortal) rank has died, whoever knows. Facts that it set, and its memory, stay as they were.
+    pub fn is_lost(&self, rank: Rank) -> bool {
+        self.state.losses.is_dead(rank)
     }
 
     /// A fact; see [`crate::Probe`].

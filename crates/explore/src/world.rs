@@ -1,12 +1,13 @@
 //! What may happen next in a job, and doing it.
 //!
 //! A *move* is one of these: an operation's effect at its target (of each cell apart), the arrival of a notice, a handle's coming to
-//! know, a clock's coming to a deadline, or a rank's going on. A rank goes on through what concerns nobody else and stops before the
+//! know, a clock's coming to a deadline, a rank's death, another's learning of it, or a rank's going on. A rank goes on through what concerns nobody else and stops before the
 //! next act that others could tell from one done later: that is where another order could matter.
 
 use crate::{
     act::{Act, Answer},
     automaton::{Automaton, LocalId},
+    loss::bit,
     state::{At, State},
     timeline::Timeline,
 };
@@ -27,6 +28,12 @@ pub(crate) enum Move {
     Happen(u8, u8),
     /// A rank's clock comes to its next deadline.
     Tick(u8),
+    /// A rank that may die does.
+    Die(u8),
+    /// The first learns that the second is lost.
+    Learn(u8, u8),
+    /// What a dead rank has on its way is lost, and nobody is left to learn of it.
+    Vanish(u8),
 }
 
 /// Why a move was not done to its end.
@@ -76,28 +83,7 @@ impl World<'_> {
     pub(crate) fn moves(&mut self, state: &State, into: &mut Vec<Move>) -> Result<(), Halt> {
         into.clear();
         for r in 0..state.ranks.len() as u8 {
-            let local = self.automaton.local(state.ranks[r as usize].local);
-            if let Some(tasks) = local.choices() {
-                let mut deadline = false;
-                for task in (0..64).filter(|task| tasks >> task & 1 == 1) {
-                    let outlook = self.outlook(state, r, Some(task))?;
-                    deadline |= outlook.deadline.is_some();
-                    if outlook.goes_on {
-                        into.push(Move::GoWith(r, task));
-                    }
-                }
-                if deadline {
-                    into.push(Move::Tick(r));
-                }
-            } else {
-                let outlook = self.outlook(state, r, None)?;
-                if outlook.goes_on {
-                    into.push(Move::Go(r));
-                }
-                if outlook.deadline.is_some() {
-                    into.push(Move::Tick(r));
-                }
-            }
+            self.moves_of_cpu(state, r, into)?;
             let mut number = 0;
             for place in 0..state.items.len() {
                 if state.items[place].by.index() == r as usize {
@@ -108,14 +94,59 @@ impl World<'_> {
                 }
             }
         }
+        self.losses(state, into);
+        Ok(())
+    }
+
+    fn moves_of_cpu(&mut self, state: &State, r: u8, into: &mut Vec<Move>) -> Result<(), Halt> {
+        let rank = Rank::new(r.into());
+        if state.losses.is_dead(rank) {
+            return Ok(());
+        }
+        if self.is_about_to_end(state, rank) {
+            into.push(Move::Go(r));
+            return Ok(());
+        }
+        let local = self.automaton.local(state.ranks[r as usize].local);
+        if let Some(tasks) = local.choices() {
+            let mut deadline = false;
+            for task in (0..64).filter(|task| tasks >> task & 1 == 1) {
+                let outlook = self.outlook(state, r, Some(task))?;
+                deadline |= outlook.deadline.is_some();
+                if outlook.goes_on {
+                    into.push(Move::GoWith(r, task));
+                }
+            }
+            if deadline {
+                into.push(Move::Tick(r));
+            }
+        } else {
+            let outlook = self.outlook(state, r, None)?;
+            if outlook.goes_on {
+                into.push(Move::Go(r));
+            }
+            if outlook.deadline.is_some() {
+                into.push(Move::Tick(r));
+            }
+        }
         Ok(())
     }
 
     /// Do `which`, which is one of [`World::moves`].
     pub(crate) fn act(&mut self, state: &mut State, which: Move) -> Result<(), Halt> {
         match which {
+            Move::Go(rank) | Move::GoWith(rank, _) | Move::Tick(rank)
+                if state.losses.is_dead(Rank::new(rank.into())) =>
+            {
+                Err(Halt::Failure(format!("the schedule lets rank {rank} go on, which is dead")))
+            }
+            Move::Go(rank) if self.is_about_to_end(state, Rank::new(rank.into())) => {
+                self.end(state, Rank::new(rank.into()));
+                Ok(())
+            }
             Move::Go(rank) => self.proceed(state, Rank::new(rank.into()), None, false).map(drop),
             Move::GoWith(rank, task) => self.proceed(state, Rank::new(rank.into()), Some(task), false).map(drop),
+            Move::Die(_) | Move::Learn(..) | Move::Vanish(_) => self.lose(state, which),
             Move::Tick(rank) => {
                 if let Some(deadline) = self.next_deadline(state, rank)? {
                     state.ranks[rank as usize].clock = deadline;
@@ -137,17 +168,24 @@ impl World<'_> {
                     timeline.happens(&self.automaton.job.cells.borrow(), state, place);
                 }
                 state.happen(place);
-                // Who waits for nothing else goes on at once: what it does up to its next act that others notice, nobody notices.
-                let local = state.ranks[rank.index()].local;
-                if let Act::Await(slot) = self.automaton.local(local).act
-                    && self.is_sole(local)
-                    && state.result(rank, slot, true) != Answer::Pending
-                {
-                    self.proceed(state, rank, None, true)?;
-                }
-                Ok(())
+                self.go_on_at_once(state, rank)
             }
         }
+    }
+
+    /// Who waits for nothing else goes on at once: what it does up to its next act that others notice, nobody notices.
+    pub(crate) fn go_on_at_once(&mut self, state: &mut State, rank: Rank) -> Result<(), Halt> {
+        if state.losses.is_dead(rank) {
+            return Ok(());
+        }
+        let local = state.ranks[rank.index()].local;
+        if let Act::Await(slot) = self.automaton.local(local).act
+            && self.is_sole(local)
+            && state.result(rank, slot, self.is_told_at_once(state, rank, local)) != Answer::Pending
+        {
+            self.proceed(state, rank, None, true)?;
+        }
+        Ok(())
     }
 
     fn next_deadline(&mut self, state: &State, rank: u8) -> Result<Option<u64>, Halt> {
@@ -177,10 +215,11 @@ impl World<'_> {
                 Act::Watch(part) => Answer::Value(state.read(*part)),
                 Act::Await(slot) => {
                     let slot = *slot;
-                    let sole = self.is_sole(local);
-                    state.result(me, slot, sole)
+                    let at_once = self.is_told_at_once(state, me, local);
+                    state.result(me, slot, at_once)
                 }
                 Act::NextNotice => state.notice_for(me),
+                Act::LostAmong(ranks) => Answer::Value(u64::from(state.losses.known_to(me) & ranks)),
                 Act::Sleep(until) => {
                     if state.ranks[rank as usize].clock >= *until {
                         Answer::Done
@@ -219,7 +258,7 @@ impl World<'_> {
         let mut acts = 0;
         loop {
             acts += 1;
-            let at_once = self.is_sole(local);
+            let at_once = self.is_told_at_once(state, rank, local);
             let here = self.automaton.local(local);
             let alone = here.is_alone();
             let answer = match &here.act {
@@ -232,7 +271,7 @@ impl World<'_> {
                     Some(task) => Answer::Task(task),
                     None => return Ok(()),
                 },
-                act if moved && self.is_noticed(act) => break,
+                act if moved && self.is_noticed(state, rank, act) => break,
                 act => state.ask(rank, act, at_once),
             };
             if moved && alone && answer == Answer::Pending {
@@ -265,23 +304,30 @@ impl World<'_> {
         state.ranks[rank.index()].local = local;
         if let Some(timeline) = &mut self.timeline
             && self.automaton.local(local).act == Act::Done
+            && self.automaton.job.mortal & bit(rank) == 0
         {
             timeline.done(rank);
         }
     }
 
-    fn is_sole(&mut self, local: LocalId) -> bool {
+    pub(crate) fn is_sole(&mut self, local: LocalId) -> bool {
         self.reduced && self.automaton.is_sole(local)
     }
 
     /// Whether doing `act` now or later could make a difference to anybody else.
-    fn is_noticed(&self, act: &Act) -> bool {
+    fn is_noticed(&self, state: &State, rank: Rank, act: &Act) -> bool {
         match act {
             Act::Load(part) | Act::Watch(part) | Act::Store(part, _) => {
                 !self.reduced || self.automaton.job.cells.borrow().is_shared(part.cell)
             }
             // Invariants speak of facts, whoever changes them.
             Act::Fact(..) | Act::TryNotice | Act::NextNotice | Act::Test(_) | Act::Yield => true,
+            // Until the answer can't change any more.
+            Act::IsLost(other) => {
+                !self.reduced || state.losses.known_to(rank) & bit(*other) == 0 && !state.losses.has_ended(*other)
+            }
+            // One moment with the look at what is waited for.
+            Act::LostAmong(_) => false,
             _ => !self.reduced,
         }
     }
@@ -297,6 +343,9 @@ impl World<'_> {
 
     /// What a rank waits for, in words.
     pub(crate) fn waits_for(&mut self, state: &State, rank: Rank) -> Option<String> {
+        if state.losses.is_dead(rank) {
+            return None;
+        }
         let local = self.automaton.local(state.ranks[rank.index()].local);
         let what = match &local.act {
             Act::Done => return None,

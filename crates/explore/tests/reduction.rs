@@ -2,9 +2,13 @@
 
 use explore::{ExploreFabric, Explorer, Report};
 use rdma_fabric::{
-    Amo, Caps, Deps, Fabric, LocalSpan, ProgramResult, PutOptions, PutOrder, Rank, Region, RegionAccess, Time, join, op,
+    Amo, Caps, Deps, Fabric, FabricError, LocalSpan, ProgramResult, PutOptions, PutOrder, Rank, Refused, Region,
+    RegionAccess, Time, join, op,
 };
-use std::{cell::RefCell, collections::BTreeSet};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+};
 
 const WORDS: u64 = 2;
 
@@ -64,15 +68,25 @@ impl Dice {
     }
 }
 
-/// Follow the lines; what was seen becomes a fact.
+/// Follow the lines, as far as nobody is lost; what was seen becomes a fact.
 async fn follow(fabric: ExploreFabric, lines: Vec<Line>) -> ProgramResult<()> {
-    let (probe, me) = (fabric.probe(), fabric.rank());
+    let mut seen = 1u64;
+    let mut see = |value: u64| seen = seen.wrapping_mul(31).wrapping_add(value);
+    if let Err(error) = steps(&fabric, lines, &mut see).await {
+        match error.downcast_ref() {
+            Some(FabricError::PeerLost { rank }) => see(20 + u64::from(rank.number())),
+            _ => return Err(error),
+        }
+    }
+    fabric.probe().set(fabric.rank().number(), seen);
+    Ok(())
+}
+
+async fn steps(fabric: &ExploreFabric, lines: Vec<Line>, see: &mut impl FnMut(u64)) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8 * WORDS as usize).await?;
     let scratch = fabric.alloc(8)?;
     let there = |word: u64| fabric.remote_word::<u64>(region.at(Rank::new((word / WORDS) as u32), word % WORDS * 8));
-    let here = |word: u64| region.word::<u64>(&fabric, word as usize * 8);
-    let mut seen = 1u64;
-    let mut see = |value: u64| seen = seen.wrapping_mul(31).wrapping_add(value);
+    let here = |word: u64| region.word::<u64>(fabric, word as usize * 8);
     for line in lines {
         match line {
             Load(word) => see(fabric.load(&here(word)?)?),
@@ -80,17 +94,20 @@ async fn follow(fabric: ExploreFabric, lines: Vec<Line>) -> ProgramResult<()> {
             Put(word, value) => fabric.put_word(&there(word)?, value).await?,
             PutNotified(word, value) => drop(fabric.put_notify(&there(word)?.as_span(), [value], value).await?),
             PutFrom(word) => {
-                let source: LocalSpan<_, u64> = scratch.span(&fabric, 0, 1)?;
+                let source: LocalSpan<_, u64> = scratch.span(fabric, 0, 1)?;
                 fabric.write(&source, &[5])?;
                 let put = op::Put { to: &there(word)?.as_span(), from: source.clone(), options: PutOptions::default() };
-                let handle = fabric.try_post(put).expect("room");
+                let handle = fabric.try_post(put).map_err(refused)?;
                 fabric.write(&source, &[6])?;
                 handle.await?;
             }
             Get(word) => see(fabric.get_word(&there(word)?).await?),
             Add(word, value) => see(fabric.fetch_add(&there(word)?, value).await?),
             Swap(word, value) => see(fabric.swap(&there(word)?, value).await?),
-            Send(word) => drop(fabric.try_post(op::Atomic { word: &there(word)?, amo: Amo::Add(16) }).expect("room")),
+            Send(word) => {
+                let atomic = op::Atomic { word: &there(word)?, amo: Amo::Add(16) };
+                drop(fabric.try_post(atomic).map_err(refused)?);
+            }
             Both(one, other) => {
                 let (one, other) = (there(one)?, there(other)?);
                 let (a, b) = join::join(fabric.fetch_add(&one, 1), fabric.get_word(&other)).await;
@@ -110,64 +127,94 @@ async fn follow(fabric: ExploreFabric, lines: Vec<Line>) -> ProgramResult<()> {
             Detach(one, other) => {
                 let (owner, one, other) = (fabric.clone(), there(one)?, there(other)?);
                 fabric.detach(async move {
-                    let old = owner.fetch_add(&one, 64).await.expect("no error");
-                    owner.put_word(&other, old + 32).await.expect("no error");
+                    if let Ok(old) = owner.fetch_add(&one, 64).await {
+                        let _ = owner.put_word(&other, old + 32).await;
+                    }
                 });
             }
         }
     }
-    probe.set(me.number(), seen);
     Ok(())
 }
 
-/// All ways to end: facts and words.
-fn ends(explorer: Explorer<'_>, ranks: usize, program: &[Vec<Line>]) -> (BTreeSet<Vec<u64>>, Report) {
-    let ends = RefCell::new(BTreeSet::new());
+fn refused<T>(why: Refused<T>) -> FabricError {
+    match why {
+        Refused::Failed(error, _) => error,
+        Refused::Full(_) => panic!("there is always room"),
+    }
+}
+
+/// All ways to end: facts and words; and how often somebody had died.
+fn ends(explorer: Explorer<'_>, ranks: usize, program: &[Vec<Line>]) -> (BTreeSet<Vec<u64>>, Report, u64) {
+    let (ends, dead) = (RefCell::new(BTreeSet::new()), Cell::new(0u64));
     let report = explorer
         .at_end("noted", |view| {
-            let words = view.words().flat_map(|(addr, value)| [addr.rank.number().into(), addr.offset, value]);
+            // Of memory that only a dead rank's CPU touched it does not matter where it stopped. What others saw of it is in their facts.
+            let words = view.words().filter(|(addr, _)| !view.is_lost(addr.rank));
+            let words = words.flat_map(|(addr, value)| [addr.rank.number().into(), addr.offset, value]);
             ends.borrow_mut().insert((0..ranks as u32).map(|rank| view.fact(rank)).chain(words).collect());
+            dead.set(dead.get() + u64::from((0..ranks as u32).any(|rank| view.is_lost(Rank::new(rank)))));
             true
         })
         .run(|fabric| {
             let lines = program[fabric.rank().index()].clone();
             follow(fabric, lines)
         });
-    (ends.take(), report)
+    (ends.take(), report, dead.get())
 }
 
-fn compare(ranks: usize, lines: usize, programs: u64, order: PutOrder) {
-    let (mut caps, mut saved, mut most) = (Caps::weakest(), 0, 0);
+/// `mortal`: so many ranks may die.
+fn compare(ranks: usize, lines: usize, programs: u64, order: PutOrder, mortal: u32) {
+    let (mut caps, mut saved, mut most, mut compared, mut died) = (Caps::weakest(), 0, 0, 0, 0);
     caps.put_order = order;
     for seed in 0..programs {
         let mut dice = Dice(seed * 1_000 + lines as u64);
         let program: Vec<Vec<_>> = (0..ranks).map(|_| (0..lines).map(|_| dice.line(ranks as u64)).collect()).collect();
-        let with = |explorer: Explorer<'_>| ends(explorer.caps(caps).state_limit(400_000), ranks, &program);
-        let (expected, whole) = with(Explorer::new(ranks).unreduced());
-        let (found, reduced) = with(Explorer::new(ranks));
+        let with = |explorer: Explorer<'_>| {
+            let explorer = (0..mortal).map(Rank::new).fold(explorer, Explorer::mortal);
+            ends(explorer.caps(caps).state_limit(400_000), ranks, &program)
+        };
+        let (expected, whole, _) = with(Explorer::new(ranks).unreduced());
+        let (found, reduced, dead) = with(Explorer::new(ranks));
         if !matches!(whole.verdict, explore::Verdict::Exhausted) {
             continue;
         }
         reduced.expect_exhausted();
         assert_eq!(found, expected, "seed {seed}: {program:?}");
         saved += whole.states - reduced.states;
+        (compared, died) = (compared + 1, died + u64::from(dead > 0));
         most = most.max(expected.len());
     }
     println!(
-        "{programs} programs of {ranks} ranks x {lines} lines, {order:?}: {saved} states less, at most {most} ends"
+        "{compared} of {programs} programs of {ranks} ranks, {mortal} mortal, x {lines} lines, {order:?}: {saved} states less, \
+         at most {most} ends"
     );
     assert!(saved > 0 && most > 5, "nothing was compared");
+    assert!(died > compared / 2 || mortal == 0, "nobody died");
 }
 
 #[test]
 fn two_ranks_end_in_the_same_ways() {
-    compare(2, 3, 100, PutOrder::None);
-    compare(2, 4, 20, PutOrder::None);
-    compare(2, 3, 40, PutOrder::SameTarget);
+    compare(2, 3, 100, PutOrder::None, 0);
+    compare(2, 4, 20, PutOrder::None, 0);
+    compare(2, 3, 40, PutOrder::SameTarget, 0);
 }
 
 #[test]
 fn three_ranks_end_in_the_same_ways() {
-    compare(3, 2, 60, PutOrder::None);
-    compare(3, 2, 20, PutOrder::AllTargets);
+    compare(3, 2, 60, PutOrder::None, 0);
+    compare(3, 2, 20, PutOrder::AllTargets, 0);
+}
+
+#[test]
+fn with_deaths_two_ranks_end_in_the_same_ways() {
+    compare(2, 3, 100, PutOrder::None, 1);
+    compare(2, 3, 40, PutOrder::SameTarget, 1);
+    compare(2, 2, 60, PutOrder::None, 2);
+}
+
+#[test]
+fn with_deaths_three_ranks_end_in_the_same_ways() {
+    compare(3, 2, 40, PutOrder::None, 1);
+    compare(3, 2, 20, PutOrder::AllTargets, 1);
 }
