@@ -70,3 +70,8 @@ fn one_dies_at_any_moment() {
     println!("{runs} runs of {lasted} ps, {torn} with torn data");
     assert!(torn > 0 && torn < runs);
 }
+
+#[test]
+fn dbg() {
+    run(3, 4, &[(1, 43552531)]);
+}
