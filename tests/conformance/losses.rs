@@ -6,10 +6,10 @@ use super::{
     verdict::{ensure, ensure_eq},
 };
 use rdma_fabric::{
-    ControlQueue, Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank, Refused, Region, RegionAccess,
-    Result,
+    Amo, ControlQueue, Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank, Refused, Region,
+    RegionAccess, Result,
     control_queue::{Command, Inline, Posting, QueueError, QueueMode, QueueSpec},
-    op::Put,
+    op::{Atomic, Put},
     program,
 };
 use rma_lock::{LockError, RpLock};
@@ -84,12 +84,19 @@ impl<F: Fabric> Stage<F> {
         self.fabric.fetch_add(&word, 1).await.map(drop)
     }
 
-    /// Be lost when the others are ready, have everything that was meant for them, and had time to wait, or not.
-    async fn be_lost(&self, loss: Loss) -> ProgramResult<()> {
+    /// The others are ready.
+    async fn is_set(&self) -> ProgramResult<()> {
         let fabric = &self.fabric;
         let others = fabric.ranks() as u64 - 1;
         let word = self.region.word::<u64>(fabric, 0)?;
         fabric.wait_until(&word, Deps::All, |ready| ready == others).await?;
+        Ok(())
+    }
+
+    /// Be lost when the others are ready, have everything that was meant for them, and had time to wait, or not.
+    async fn be_lost(&self, loss: Loss) -> ProgramResult<()> {
+        let fabric = &self.fabric;
+        self.is_set().await?;
         fabric.flush_all().await?;
         fabric.sleep(Duration::from_micros(700)).await;
         loss.happen()
@@ -201,6 +208,42 @@ program! {
         }
         let end = ended(&fabric, "W3", fabric.next_notice(Deps::One(last))).await?;
         ensure_eq!(end, lost(last), "W3: no more will come");
+        Ok(())
+    }
+}
+
+program! {
+    pub async fn nothing_comes_after_a_loss<F>(fabric: F, loss: Loss) -> () {
+        const LONG: usize = 512;
+        let stage = Stage::new(&fabric).await?;
+        let region = fabric.alloc_symmetric(8 * (2 + LONG)).await?;
+        let (me, last) = (fabric.rank(), victim(&fabric));
+        if me == last {
+            stage.is_set().await?;
+            for rank in (0..last.number()).map(Rank::new) {
+                let word = fabric.remote_word::<u64>(region.at(rank, 0))?;
+                drop(fabric.post(Atomic { word: &word, amo: Amo::Add(1) }).await?);
+                fabric.put_word(&fabric.remote_word::<u64>(region.at(rank, 8))?, 1).await?;
+                let long = fabric.remote_span::<u64>(region.at(rank, 16), LONG)?;
+                fabric.put_notify(&long, vec![1u64; LONG], 1).await?;
+            }
+            return loss.happen();
+        }
+        stage.ready().await?;
+        notice_the_loss(&fabric).await?;
+        let span = region.span::<u64>(&fabric, 0, 2 + LONG)?;
+        let mut looks = [(); 2].map(|()| (vec![0; 2 + LONG], 0));
+        for (i, (words, notices)) in looks.iter_mut().enumerate() {
+            if i > 0 {
+                fabric.sleep(Duration::from_millis(2)).await;
+            }
+            fabric.read(&span, words)?;
+            while fabric.try_notice()?.is_some() {
+                *notices += 1;
+            }
+        }
+        ensure_eq!(looks[1].0, looks[0].0, "E4: what came after the loss was known");
+        ensure_eq!(looks[1].1, 0, "E4: notices that came after the loss was known");
         Ok(())
     }
 }

@@ -163,6 +163,8 @@ macro_rules! every_case {
                 #[wraps(losses)]
                 losses::notices_still_arrive("E3", [2]);
                 #[wraps(losses)]
+                losses::nothing_comes_after_a_loss("E4", [2, 3]);
+                #[wraps(losses)]
                 losses::operations_fail("E2", [2, 3]);
                 #[wraps(losses)]
                 losses::posting_into_a_full_queue("E2 O12", [2, 3]);

@@ -44,8 +44,27 @@
 //!   queue or a handle), anything else may happen; so between those of its program and those of the futures it has detached.
 //! * A clock stands still until a deadline that its rank waits for comes, at any moment.
 //!
+//! # The loss of ranks
+//! [`Explorer::mortal`] names ranks that may die, each at any moment before it has ended, or not at all. Others are never lost.
+//! * A rank that dies does nothing more, nor do the futures it has detached. What it had posted may still happen, as before. Its memory is
+//!   still there, and whoever does not know of its death uses it as before.
+//! * Each other rank learns of the death at a moment of its own, or ends without. From the first such moment on nothing happens any more
+//!   of what the dead rank had under way: for all ranks, also those that do not know yet. If everybody has ended without learning, the
+//!   rest of it happens or is lost.
+//! * To a rank that has learned of it, operations on the dead rank's memory, [`Fabric::locate`], `room` and `flush` are
+//!   [`PeerLost`](rdma_fabric::FabricError::PeerLost). So ends what it had under way there, unless its handle was told before that it is complete; it may have been done all the same,
+//!   seen by those that did not know yet. Puts that had not arrived never do; the next `flush_all` tells so, once.
+//! * Its waits that depend on the dead rank end with `PeerLost`, unless they are satisfied. Others are not disturbed. Notices
+//!   that have arrived can be taken.
+//! * A job has ended when all ranks have ended or died. That a death could come saves nobody from a deadlock: it need not. Facts and memory
+//!   stay as the dead rank left them; invariants ask [`View::is_lost`].
+//!
+//! What is *not* in this: a rank whose program returns an error is not lost, but a finding (wrap it, if `PeerLost` is what its
+//! ranks may end with); allocations end well whoever is dead; in memory that only a dead rank's CPU has ever touched it may have come further than any
+//! other rank could tell. Without mortal ranks there is no more to explore than without this.
+//!
 //! # What is not explored
-//! Memory orders of CPUs (loom does that); the loss of ranks, and waits that end because the others have left (both show as deadlocks);
+//! Memory orders of CPUs (loom does that); waits that end because the others have left (they show as deadlocks);
 //! queues that are full; deregistration: regions live until the job ends. The bytes of one aligned 8-byte word arrive together.
 //! A put of an owned buffer is complete as soon as it is posted. Waits that are polled together see one moment. Liveness is not
 //! checked: that a rank may go in circles is [counted](Report::circles), a step that never ends is [cut](Report::cut).

@@ -11,7 +11,7 @@ pub struct Report {
     pub transitions: u64,
     /// Moves of the longest path that was followed.
     pub longest: usize,
-    /// States in which all ranks had ended.
+    /// States in which all ranks had ended or died.
     pub ends: u64,
     /// Moves back to a state on the way there: so often the job could go in circles. Not an error; nobody promises fairness.
     pub circles: u64,

@@ -6,6 +6,7 @@
 
 mod back_off;
 mod cases;
+mod mortal;
 #[path = "../mutant/mod.rs"]
 mod mutant;
 mod oracle;

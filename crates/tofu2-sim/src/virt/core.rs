@@ -195,6 +195,12 @@ impl Core {
         }
     }
 
+    /// Whether an operation that has come to its target is done there: its memory may be gone, or the loss of its poster known (E4).
+    #[inline]
+    fn takes_effect(&self, poster: u32, target: &Loc) -> bool {
+        self.memory.is_live(target) && (self.first_lost.is_none() || !self.is_lost(poster))
+    }
+
     #[inline]
     pub(super) fn is_lost(&self, rank: u32) -> bool {
         self.ranks[rank as usize].status == Status::Lost
@@ -424,10 +430,11 @@ impl Core {
     fn served(&mut self, node: u32) {
         let slot = self.units.finish(node);
         self.seen_served(slot, self.timing.service[0]);
+        let takes_effect = self.takes_effect(self.slab.get(slot).poster, &self.slab.get(slot).target);
         let op = self.slab.get_mut(slot);
-        let (target, engine, flight) = (op.target, op.engine, op.flight);
+        let (poster, target, engine, flight) = (op.poster, op.target, op.engine, op.flight);
         let mut old_value = None;
-        if self.memory.is_live(&target) {
+        if takes_effect {
             let old = self.memory.load(&target);
             let new = op.applied(old);
             op.a = old;
@@ -441,7 +448,6 @@ impl Core {
             self.fail(slot, error);
         }
         if flight == NONE {
-            let poster = self.slab.get(slot).poster;
             prefetch(&self.ranks[poster as usize]);
             self.soon = Some(poster);
             let answer = self.answer_time(slot);
@@ -484,7 +490,7 @@ impl Core {
         let op = self.slab.get_mut(slot);
         let (poster, target, inline, cargo) = (op.poster, op.target, op.a, op.cargo.take());
         self.slab.free(slot);
-        let live = self.memory.is_live(&target);
+        let live = self.takes_effect(poster, &target);
         let error = if live { None } else { Some(self.unusable(&target)) };
         if live {
             match &cargo {
@@ -515,7 +521,7 @@ impl Core {
         let mut first = op.target;
         first.len /= 2;
         if let Some(cargo) = &op.cargo
-            && self.memory.is_live(&op.target)
+            && self.takes_effect(op.poster, &op.target)
             && cargo.bytes.len() >= first.len as usize
         {
             self.memory.copy_in(&first, &cargo.bytes[..first.len as usize]);

@@ -26,7 +26,7 @@
 //! Collective allocation is out-of-band: it takes no time.
 //!
 //! # How a run can end early
-//! A rank whose program returns an error or panics is lost; waits that depend on it end with `PeerLost`, waits whose
+//! A rank whose program returns an error or panics is lost, and what it had on its way with it; waits that depend on it end with `PeerLost`, waits whose
 //! dependencies have all finished, with nothing under way any more, end with `PeersLeft`. When no event is
 //! pending and some rank still waits, the job ends with [`crate::JobError::Deadlock`].
 

@@ -1,7 +1,7 @@
 //! Faults: each kind does what it says, a record replays, and protocols live through what they must.
 
 use rdma_fabric::{
-    ControlQueue, Deps, FabricError, Group, ProgramResult, Rank, RegionAccess, Time,
+    ControlQueue, Deps, FabricError, Group, ProgramResult, Rank, Region, RegionAccess, Time,
     control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
     program,
 };
@@ -187,6 +187,45 @@ fn a_node_that_stops_takes_its_ranks_along() {
     assert_eq!(run.outs[0].as_deref(), Some("lLLllll"));
     assert_eq!(run.outs.iter().filter(|out| out.is_none()).count(), 2);
     assert_eq!(struck(&run), [true]);
+}
+
+program! {
+    /// Rank 1 posts to rank 0 and fails, at once or when that has arrived. What is in rank 0's three words long after.
+    async fn last_orders<F>(fabric: F, waits: bool) -> Vec<u64> {
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(32).await?;
+        let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+        let at = queue.register_fixed(&region, 0)?;
+        let ids = world.allgather(queue.id().to_bits()).await?;
+        let theirs = |offset| fabric.remote_word::<u64>(region.at(Rank::new(0), offset));
+        if world.me() == 1 {
+            let to = QueueId::from_bits(ids[0]).ok_or("an id")?;
+            let put = Command::PutInline { to, bytes: Inline::word(7), at: at + 16 };
+            queue.post(Posting::new(put), Deps::All).await?;
+            fabric.put_notify(&theirs(0)?.as_span(), [7], 7).await?;
+            drop(fabric.post(rdma_fabric::op::Atomic { word: &theirs(8)?, amo: rdma_fabric::Amo::Add(7) }).await?);
+            fabric.sleep(Duration::from_micros(if waits { 20 } else { 0 })).await;
+            return Err("lost on purpose".into());
+        }
+        let word = region.word::<u64>(&fabric, 24)?;
+        let end = fabric.wait_until(&word, Deps::One(Rank::new(1)), |v| v == 1).await;
+        assert_eq!(end, Err(FabricError::PeerLost { rank: Rank::new(1) }));
+        fabric.sleep(Duration::from_micros(50)).await;
+        let mut words = vec![0u64; 3];
+        fabric.read(&region.span(&fabric, 0, 3)?, &mut words)?;
+        words.push(fabric.try_notice()?.map_or(0, |notice| notice.data));
+        Ok(words)
+    }
+}
+
+#[test]
+fn what_a_rank_had_on_the_way_is_lost_with_it() {
+    for network in [tofu2_sim::virt::NetworkModel::Latency, tofu2_sim::virt::NetworkModel::Router] {
+        for (waits, left) in [(false, 0), (true, 7)] {
+            let (run, _) = job(2).network(network).run_through(&last_orders { waits }).expect("it ends");
+            assert_eq!(run.outs[0], Some(vec![left; 4]), "{network:?}, waits: {waits}");
+        }
+    }
 }
 
 program! {

@@ -163,7 +163,8 @@ impl<'a> Executor<'a> {
     /// Execute one command of a session queue, with its claim held.
     fn step(&self, queue: &View<'_>, due: Due, work: &mut Work) -> Step {
         death::reach(Label::Claimed);
-        if queue.stopped().is_some() {
+        // Nothing of a lost rank's is begun (E4).
+        if queue.stopped().is_some() || self.job.is_lost(queue.id.rank()) {
             return Step::Stop;
         }
         if work.budget == 0 {

@@ -27,7 +27,12 @@ impl Core {
 
     /// A command does at its target what it is to do.
     pub(super) fn take_effect(&mut self, slot: u32) {
-        let (to, verb) = (self.queues.flights.get(slot).to, self.queues.flights.get(slot).verb);
+        let flight = self.queues.flights.get(slot);
+        let (to, verb, from) = (flight.to, flight.verb, flight.from);
+        if self.is_lost(flight.rank) {
+            // Everybody knows by now (E4).
+            return self.refuse(slot, QueueError::PeerLost { queue: from });
+        }
         let target = match self.target(to) {
             Ok(target) => target,
             Err(error) => return self.refuse(slot, error),
@@ -140,6 +145,9 @@ impl Core {
     /// The first half of a put's bytes are seen, while the rest is still on its way.
     pub(in super::super) fn half_of_flight(&mut self, slot: u32) {
         let flight = self.queues.flights.get(slot);
+        if self.is_lost(flight.rank) {
+            return;
+        }
         let (to, at, half) = (flight.to, flight.at, flight.len as usize / 2);
         let Ok(target) = self.target(to) else { return };
         let Ok(place) = self.written(target, at, half as u64) else { return };

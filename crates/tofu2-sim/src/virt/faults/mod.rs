@@ -5,7 +5,8 @@
 //! so they are part of the trace hash, and a timeline marks them.
 //!
 //! # What they do
-//! * [`FaultKind::NodeStop`]: the node's ranks are lost in the middle of whatever they do. What has left the node arrives.
+//! * [`FaultKind::NodeStop`]: the node's ranks are lost in the middle of whatever they do. What has left the node and not arrived
+//!   never does, since the loss is known at once.
 //! * [`FaultKind::LinkSlow`], [`FaultKind::LinkDown`]: whatever goes from one node to another takes longer, or waits until the link is up again. Order on
 //!   the way is kept. (Between *ends*, whatever the route: the latency model has no links.)
 //! * [`FaultKind::MrqOverflow`]: the next notice for any control queue of the rank finds the MRQ full.
