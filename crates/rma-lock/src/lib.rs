@@ -56,5 +56,5 @@ pub use back_off::{BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, 
 pub use counted::{CountedLock, Flat, Packed, PackedLock, RpLock, Scheme, WritersFirst, WritersFirstLock};
 pub use error::{CorruptWord, LockError, Result};
 pub use guard::{ReadGuard, WriteGuard};
-pub use recovery::{RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery, Torn};
 pub use lock::{AnonymousShared, Fairness, Guard, Lock, RmaLock};
+pub use recovery::{RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery, Torn};

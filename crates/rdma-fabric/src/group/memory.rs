@@ -67,9 +67,7 @@ impl<F: Fabric> GroupMemory<F> {
     /// [`FabricError::OutOfBounds`].
     pub fn part(&self, start: usize, len: usize) -> Result<Self> {
         match start.checked_add(len) {
-            Some(end) if end <= self.len => {
-                Ok(GroupMemory { start: self.start + start as u64, len, ..self.clone() })
-            }
+            Some(end) if end <= self.len => Ok(GroupMemory { start: self.start + start as u64, len, ..self.clone() }),
             _ => Err(FabricError::OutOfBounds {
                 rank: self.member(0).unwrap_or(Rank::new(0)),
                 region: self.whole.region.key(),

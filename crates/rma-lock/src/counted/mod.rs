@@ -150,7 +150,7 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
             readers: fabric.remote_word(at(Home::Readers)?)?,
             tail: fabric.remote_word(at(Home::Tail)?)?,
             head: fabric.remote_span(at(Home::Head)?, 1)?,
-            queue: Queue::over(fabric, memory, home)?,
+            queue: Queue::over(fabric, memory, home, S::SURVIVES)?,
             survival,
         };
         Ok(CountedLock { core: Arc::new(core) })

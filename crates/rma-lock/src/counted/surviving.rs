@@ -82,11 +82,7 @@ impl Rules for Surviving {
 
 impl<F: Fabric> CountedLock<F, Surviving> {
     /// The lock of an epoch, in its words. After the first epoch a rank's last node is for its stand-in.
-    pub(crate) fn surviving(
-        survivor: &Arc<Survivor<F>>,
-        epoch: usize,
-        memory: GroupMemory<F>,
-    ) -> Result<Self> {
+    pub(crate) fn surviving(survivor: &Arc<Survivor<F>>, epoch: usize, memory: GroupMemory<F>) -> Result<Self> {
         let survival = Survival::new(survivor, epoch)?;
         let lock = CountedLock::with(survivor.fabric(), memory, survivor.home(), survival)?;
         if epoch > 0 {
@@ -195,11 +191,6 @@ impl<F: Fabric> HomeWords<F> {
         fabric.put_word(&self.tail, node).await?;
         fabric.put_word(&self.count, active | if torn { TORN } else { 0 }).await?;
         fabric.flush(self.home).await?;
-        Ok(())
-    }
-
-    pub(crate) async fn tear(&self, fabric: &F) -> Result<()> {
-        fabric.fetch_or(&self.count, TORN).await?;
         Ok(())
     }
 

@@ -40,6 +40,8 @@ pub(crate) struct Queue<F: Fabric> {
     pub(crate) ordered_here: bool,
     /// Whether they are ordered before all atomics.
     pub(crate) ordered_everywhere: bool,
+    /// Whether the lock goes on when a member is lost.
+    survives: bool,
     /// The words of all ranks: [`LOCK_BYTES`].
     memory: GroupMemory<F>,
     nodes: Nodes<F>,
@@ -66,7 +68,7 @@ impl<F: Fabric> Side for Queue<F> {
 
 impl<F: Fabric> Queue<F> {
     /// In memory of [`LOCK_BYTES`] at each rank, zeroed.
-    pub(crate) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank) -> Result<Self> {
+    pub(crate) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, survives: bool) -> Result<Self> {
         NodeId::check(fabric.ranks())?;
         let memory = memory.part(0, LOCK_BYTES)?;
         memory.at(home, 0)?;
@@ -79,6 +81,7 @@ impl<F: Fabric> Queue<F> {
             home,
             ordered_here: order >= PutOrder::SameTarget,
             ordered_everywhere: order >= PutOrder::AllTargets,
+            survives,
             memory,
             epoch: 0,
             broken: OnceLock::new(),

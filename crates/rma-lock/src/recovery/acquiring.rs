@@ -1,12 +1,12 @@
 //! Taking the lock, in whichever epoch is open.
 
 use super::{
-    EpochLock, Survivor, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard,
+    EpochLock, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Survivor,
     agreement::{Agreement, State},
     catching_up::Reason,
     guard::Torn,
 };
-use crate::{WriteGuard, LockError, Result, recovery::Surviving};
+use crate::{LockError, Result, WriteGuard, recovery::Surviving};
 use core::future::Future;
 use rdma_fabric::{Fabric, FabricError, Rank, Time};
 use std::sync::Arc;
@@ -192,7 +192,9 @@ impl<F: Fabric> Survivor<F> {
             // Who has closed this epoch before may have missed it.
             match (seen.state, Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?) {
                 (State::Open | State::Over, after) if after.epoch == seen.epoch => return Ok(()),
-                (State::Opening { next, by }, after) if after == seen => self.await_opening(seen, next, by, Time::MAX).await?,
+                (State::Opening { next, by }, after) if after == seen => {
+                    self.await_opening(seen, next, by, Time::MAX).await?
+                }
                 (_, after) => seen = after,
             }
         }

@@ -53,7 +53,13 @@ impl<F: Fabric> Survivor<F> {
     }
 
     /// Wait until `by` has opened `next`; if it dies, take its place.
-    pub(super) async fn await_opening(self: &Arc<Self>, seen: Agreement, next: usize, by: Rank, deadline: Time) -> Result<()> {
+    pub(super) async fn await_opening(
+        self: &Arc<Self>,
+        seen: Agreement,
+        next: usize,
+        by: Rank,
+        deadline: Time,
+    ) -> Result<()> {
         let rung = self.fabric.wait_until(&self.doorbell, Deps::One(by), |epoch| epoch >= next as u64);
         let rung = if deadline == Time::MAX { Some(rung.await) } else { self.fabric.before(deadline, rung).await };
         match rung {

@@ -1,7 +1,7 @@
 //! Proof of holding a lock that survives deaths.
 
-use super::{Survivor, Surviving};
-use crate::{ReadGuard, WriteGuard, Guard, Result};
+use super::{Surviving, Survivor};
+use crate::{Guard, ReadGuard, Result, WriteGuard};
 use core::future::Future;
 use rdma_fabric::{Fabric, Rank};
 use std::{sync::Arc, thread};
@@ -51,11 +51,7 @@ impl<'a, F: Fabric> RecoverableReadGuard<'a, F> {
 }
 
 impl<'a, F: Fabric> RecoverableWriteGuard<'a, F> {
-    pub(super) fn new(
-        core: &'a Arc<Survivor<F>>,
-        inside: WriteGuard<'a, F, Surviving>,
-        torn: Option<Torn>,
-    ) -> Self {
+    pub(super) fn new(core: &'a Arc<Survivor<F>>, inside: WriteGuard<'a, F, Surviving>, torn: Option<Torn>) -> Self {
         RecoverableWriteGuard { core, inside: Some(inside), torn }
     }
 

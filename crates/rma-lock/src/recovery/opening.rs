@@ -8,22 +8,43 @@ use super::{
     scan::Seen,
 };
 use crate::{LockError, Result, counted::surviving};
-use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, RemoteWord};
+use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Rank, RemoteWord, op};
 use std::sync::Arc;
 
+/// Doorbells rung at a time.
+const BATCH: usize = 64;
+
 /// Do what was agreed.
-pub(super) async fn open<F: Fabric>(core: &Arc<Survivor<F>>, agreed: Agreement) -> Result<()> {
-    let opened = match agreed.state {
-        State::Opening { next, .. } => Opening::new(core, agreed, next).await?.open().await?,
-        State::Open | State::Over => Err(agreed),
-    };
-    match opened {
-        Ok(survivors) => ring(core, agreed, &survivors).await,
-        Err(agreed) => {
-            let dead = core.dead(agreed.deaths).await?;
-            ring(core, agreed, &core.living(&dead)?).await
+pub(super) async fn open<F: Fabric>(core: &Arc<Survivor<F>>, mut agreed: Agreement) -> Result<()> {
+    loop {
+        let end = match agreed.state {
+            State::Opening { next, .. } => Opening::new(core, agreed, next).await?.open().await?,
+            State::Open | State::Over => End::Over,
+        };
+        match end {
+            End::Open(survivors) => return ring(core, agreed, &survivors).await,
+            End::Over => {
+                let over = Agreement { state: State::Over, ..agreed };
+                core.agree(agreed, over).await?;
+                return ring(core, over, &core.living(&core.dead(agreed.deaths).await?)?).await;
+            }
+            End::Again => {
+                let again = agreed.opened_by(core.me, core.options.epochs);
+                core.agree(agreed, again).await?;
+                agreed = again;
+            }
         }
     }
+}
+
+/// What came of it.
+enum End {
+    /// The epoch is open, to these.
+    Open(Vec<Rank>),
+    /// A member died of which nobody can tell whether its stand-in is in the epoch's words: they can't be used.
+    Again,
+    /// More have died than can be written down.
+    Over,
 }
 
 /// Wake those who wait for it, on their own memory.
@@ -32,22 +53,37 @@ async fn ring<F: Fabric>(core: &Survivor<F>, agreed: Agreement, survivors: &[Ran
         State::Opening { next, .. } => next as u64,
         State::Open | State::Over => u64::MAX,
     };
-    for rank in survivors {
-        if *rank == core.me {
-            core.fabric.store(&core.doorbell, number)?;
-            continue;
+    // Atomics, whose failure is told here and not to whoever flushes next.
+    for ranks in survivors.chunks(BATCH) {
+        let mut under_way = Vec::with_capacity(ranks.len());
+        for rank in ranks {
+            let doorbell = core.memory.at(*rank, layout::DOORBELL).and_then(|at| core.fabric.remote_word::<u64>(at));
+            under_way.push(match doorbell {
+                Ok(doorbell) => core.fabric.post(op::Atomic { word: &doorbell, amo: Amo::Swap(number) }).await,
+                Err(error) => Err(error),
+            });
         }
-        let rung = async {
-            let doorbell = core.fabric.remote_word(core.memory.at(*rank, layout::DOORBELL)?)?;
-            core.fabric.put_word(&doorbell, number).await
-        };
-        match rung.await {
-            Err(error) if !is_gone(&error, *rank) => return Err(error.into()),
-            // Who is gone waits for nothing.
-            _ => {}
+        for (rank, rung) in ranks.iter().zip(under_way) {
+            let rung = match rung {
+                Ok(rung) => rung.await,
+                Err(error) => Err(error),
+            };
+            match rung {
+                // Who is gone waits for nothing.
+                Err(error) if !is_gone(&error, *rank) => return Err(error.into()),
+                _ => {}
+            }
         }
     }
     Ok(())
+}
+
+impl<F: Fabric> Survivor<F> {
+    /// Replace what this rank has agreed to do: nobody else does.
+    async fn agree(&self, agreed: Agreement, now: Agreement) -> Result<()> {
+        let old = self.fabric.compare_swap(&self.agreement, agreed.bits(), now.bits()).await?;
+        if old == agreed.bits() { Ok(()) } else { Err(LockError::corrupt("agreement", old)) }
+    }
 }
 
 /// Whether `error` says that `rank` is lost, or has left.
@@ -90,8 +126,7 @@ impl<'a, F: Fabric> Opening<'a, F> {
         })
     }
 
-    /// Yields the survivors; or, if more have died than can be written down, what is agreed now.
-    async fn open(mut self) -> Result<Result<Vec<Rank>, Agreement>> {
+    async fn open(mut self) -> Result<End> {
         let fabric = &self.core.fabric;
         let old = surviving::HomeWords::new(fabric, &self.old, self.core.home)?;
         let closed = old.close(fabric).await?;
@@ -109,30 +144,15 @@ impl<'a, F: Fabric> Opening<'a, F> {
                 Seen::Out => self.hosts(*rank).await?,
             };
         }
-        let mut torn = closed.torn;
-        let mut torn_by = None;
         let writer = closed.writer;
-        let writes = |rank: Rank| writer == Some(rank);
-        if let Some(rank) = writer
-            && self.found.contains(&rank)
-        {
-            (torn, torn_by) = (true, Some(rank));
-        }
-        let sits = writer.filter(|rank| members.iter().zip(&standing).any(|(member, stands)| member == rank && *stands));
-        self.words.install(fabric, sits, torn).await?;
-        for (number, rank) in members.iter().enumerate().filter(|(number, _)| standing[*number]) {
-            debug_assert!(standing[number]);
-            match self.stand_in(*rank, writes(*rank)).await {
-                Ok(()) => {}
-                Err(LockError::Fabric(error)) if *error == FabricError::PeerLost { rank: *rank } => {
-                    self.found.push(*rank);
-                    self.take_back(*rank, writes(*rank)).await?;
-                    if writes(*rank) {
-                        torn_by = Some(*rank);
-                        self.words.tear(fabric).await?;
-                    }
-                }
-                Err(error) => return Err(error),
+        let torn_by = writer.filter(|rank| self.found.contains(rank));
+        let sits =
+            writer.filter(|rank| members.iter().zip(&standing).any(|(member, stands)| member == rank && *stands));
+        self.words.install(fabric, sits, closed.torn || torn_by.is_some()).await?;
+        for rank in members.iter().zip(&standing).filter_map(|(rank, stands)| stands.then_some(*rank)) {
+            match self.stand_in(rank, writer == Some(rank)).await {
+                Err(LockError::Fabric(error)) if *error == (FabricError::PeerLost { rank }) => return Ok(End::Again),
+                stood => stood?,
             }
         }
         if let Some(rank) = torn_by {
@@ -142,63 +162,62 @@ impl<'a, F: Fabric> Opening<'a, F> {
     }
 
     /// Write down who is dead, and open the epoch.
-    async fn declare(self) -> Result<Result<Vec<Rank>, Agreement>> {
+    async fn declare(self) -> Result<End> {
         let (core, fabric) = (self.core, &self.core.fabric);
         let deaths = self.agreed.deaths + self.found.len();
-        let agreement = if deaths <= core.options.deaths {
-            for (number, rank) in self.found.iter().enumerate() {
-                let word = core.memory.at(core.home, layout::dead(self.agreed.deaths + number))?;
-                fabric.put_word(&fabric.remote_word(word)?, u64::from(rank.number())).await?;
-            }
-            Agreement { state: State::Open, epoch: self.next, deaths }
-        } else {
-            Agreement { state: State::Over, ..self.agreed }
-        };
+        if deaths > core.options.deaths {
+            return Ok(End::Over);
+        }
+        for (number, rank) in self.found.iter().enumerate() {
+            let word = core.memory.at(core.home, layout::dead(self.agreed.deaths + number))?;
+            fabric.put_word(&fabric.remote_word(word)?, u64::from(rank.number())).await?;
+        }
         fabric.flush(core.home).await?;
-        let old = fabric.compare_swap(&core.agreement, self.agreed.bits(), agreement.bits()).await?;
-        if old != self.agreed.bits() {
-            return Err(LockError::corrupt("agreement", old));
-        }
-        if agreement.state == State::Over {
-            return Ok(Err(agreement));
-        }
-        Ok(Ok(self.members.into_iter().filter(|rank| !self.found.contains(rank)).collect()))
+        core.agree(self.agreed, Agreement { state: State::Open, epoch: self.next, deaths }).await?;
+        Ok(End::Open(self.members.into_iter().filter(|rank| !self.found.contains(rank)).collect()))
     }
 
     /// Put a stand-in for `rank` into the next epoch, unless it turns out to be through with the old one.
     async fn stand_in(&self, rank: Rank, writes: bool) -> Result<()> {
+        if !writes {
+            self.words.count_reader(&self.core.fabric).await?;
+        }
+        if !self.mark(rank, writes).await? {
+            self.take_back(rank, writes).await?;
+        }
+        Ok(())
+    }
+
+    /// Leave it to `rank` to take its stand-in out. False if it will not, because there is no need for one.
+    async fn mark(&self, rank: Rank, writes: bool) -> Result<bool, FabricError> {
         let fabric = &self.core.fabric;
         let (there, here) = (self.claim(&self.new, rank)?, self.claim(&self.old, rank)?);
         fabric.fetch_or(&there, Claim::HOSTS).await?;
-        if !writes {
-            self.words.count_reader(fabric).await?;
-        }
         let mut known = 0;
         let marked = loop {
             let claim = Claim::of_bits(known);
-            let marked = claim.with_stand_in(self.next, writes);
             if claim.is_over() {
                 break None;
             }
+            let marked = claim.with_stand_in(self.next, writes);
             match fabric.compare_swap(&here, known, marked.bits()).await? {
                 old if old == known => break Some(marked),
                 old => known = old,
             }
         };
         // The rank publishes that it is out before it looks at its claim. So if it did not find the mark, it is seen out now.
-        let leaves = match marked {
-            None => true,
-            Some(marked) if marked.hosts() => false,
+        let stays = match marked {
+            None => false,
+            Some(marked) if marked.hosts() => true,
             Some(marked) => {
-                self.core.look(self.agreed.epoch, rank).await? == Seen::Out
-                    && fabric.compare_swap(&here, marked.bits(), marked.bits() | Claim::OVER).await? == marked.bits()
+                self.core.look(self.agreed.epoch, rank).await? != Seen::Out
+                    || fabric.compare_swap(&here, marked.bits(), marked.bits() | Claim::OVER).await? != marked.bits()
             }
         };
-        if leaves {
-            self.take_back(rank, writes).await?;
+        if !stays {
             fabric.fetch_and(&there, !Claim::HOSTS).await?;
         }
-        Ok(())
+        Ok(stays)
     }
 
     /// Nobody can have queued behind it: the epoch is not open.

@@ -11,4 +11,5 @@ mod mortal;
 mod mutant;
 mod oracle;
 mod program;
+mod recoverable;
 mod rp;

@@ -62,7 +62,6 @@ pub(crate) async fn rounds<F: Fabric>(fabric: F, rounds: u64, busy: Duration, en
                 Err(LockError::Torn { .. }) => continue,
                 guard => {
                     let guard = guard?;
-                    eprintln!("{} {} reads {guard:?}", fabric.now(), fabric.rank());
                     let [a, b] = record.look(&fabric).await?;
                     assert_eq!(a, b, "a reader saw a torn record");
                     guard.release().await?;
@@ -85,15 +84,10 @@ async fn write<F: Fabric>(
     busy: Duration,
     guard: RecoverableWriteGuard<'_, F>,
 ) -> ProgramResult<()> {
-    eprintln!("{} {} in {:?}", fabric.now(), fabric.rank(), guard);
     let [a, b] = record.look(fabric).await?;
-    eprintln!("{} {} saw {a} {b}", fabric.now(), fabric.rank());
     assert_eq!(a, b, "a writer saw a torn record");
     fabric.put_word(&record.0[0], a + 1).await?;
     fabric.compute(busy).await;
     fabric.put_word(&record.0[1], a + 1).await?;
-    eprintln!("{} {} out", fabric.now(), fabric.rank());
-    guard.release().await?;
-    eprintln!("{} {} gone {:?}", fabric.now(), fabric.rank(), ());
-    Ok(())
+    Ok(guard.release().await?)
 }

@@ -26,7 +26,8 @@ struct End {
 fn run(ranks: usize, n: u64, victims: &[(u32, u64)]) -> End {
     let stop = |(node, at): &(u32, u64)| Fault { at: Time::from_picos(*at), kind: FaultKind::NodeStop { node: *node } };
     let faults = Faults::new(victims.iter().map(stop).collect());
-    let (run, _) = job(ranks).faults(faults).run_through(&recovers { n }).unwrap_or_else(|error| panic!("{victims:?}: {error}"));
+    let (run, _) =
+        job(ranks).faults(faults).run_through(&recovers { n }).unwrap_or_else(|error| panic!("{victims:?}: {error}"));
     let (mut wrote, mut version, mut torn) = (0, 0, 0);
     for (rank, out) in run.outs.into_iter().enumerate() {
         let dies = victims.iter().any(|(victim, _)| *victim as usize == rank);
@@ -69,9 +70,4 @@ fn one_dies_at_any_moment() {
     }
     println!("{runs} runs of {lasted} ps, {torn} with torn data");
     assert!(torn > 0 && torn < runs);
-}
-
-#[test]
-fn dbg() {
-    run(3, 4, &[(1, 43552531)]);
 }
