@@ -41,18 +41,18 @@
 
 mod access;
 mod back_off;
+mod counted;
 mod error;
 mod guard;
 mod lock;
 mod owed;
 mod posting;
 mod queue;
-mod rp;
 mod shortcut;
 
 pub use access::{Access, AccessLock, OneGuard, OneLock};
 pub use back_off::{BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, WindowGuard, WindowLock};
+pub use counted::{CountedLock, Flat, Packed, PackedLock, RpLock, Scheme, WritersFirst, WritersFirstLock};
 pub use error::{CorruptWord, LockError, Result};
 pub use guard::{ReadGuard, WriteGuard};
 pub use lock::{AnonymousShared, Fairness, Guard, Lock, RmaLock};
-pub use rp::RpLock;

@@ -1,9 +1,9 @@
 //! Locks under exploration: what ranks do, and what must hold.
 
-use super::mutant::{Mutant, Rp, Step, assert_idle};
+use super::mutant::{Mutant, Rp, Step, Subject, assert_idle};
 use explore::{ExploreFabric, Explorer, Probe};
 use rdma_fabric::{Fabric, ProgramResult, Rank, Region, Time};
-use rma_lock::{Guard, LockError, RmaLock, RpLock};
+use rma_lock::{Guard, LockError, PackedLock, RmaLock, RpLock, WritersFirstLock};
 
 /// What a rank does, any number of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,14 +114,23 @@ pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
 }
 
 /// [`rounds`] for each rank, with one step of the lock done wrong, or none.
-pub(crate) fn job(roles: &[Role], n: usize, step: Step) -> impl Fn(ExploreFabric) -> Run + use<> {
+pub(crate) fn job(subject: Subject, roles: &[Role], n: usize, step: Step) -> impl Fn(ExploreFabric) -> Run + use<> {
     let roles = roles.to_vec();
     move |fabric| {
         let (probe, role) = (fabric.probe(), roles[fabric.rank().index()]);
         if step == Step::Right {
-            Box::pin(rounds::<_, RpLock<_>>(fabric, (), probe, role, n))
+            match subject {
+                Subject::Flat => Box::pin(rounds::<_, RpLock<_>>(fabric, (), probe, role, n)),
+                Subject::Packed => Box::pin(rounds::<_, PackedLock<_>>(fabric, (), probe, role, n)),
+                Subject::WritersFirst => Box::pin(rounds::<_, WritersFirstLock<_>>(fabric, (), probe, role, n)),
+            }
         } else {
-            Box::pin(rounds::<_, RpLock<_>>(Mutant::new(fabric, Rp::new(step)), (), probe, role, n))
+            let fabric = Mutant::new(fabric, Rp::new(step));
+            match subject {
+                Subject::Flat => Box::pin(rounds::<_, RpLock<_>>(fabric, (), probe, role, n)),
+                Subject::Packed => Box::pin(rounds::<_, PackedLock<_>>(fabric, (), probe, role, n)),
+                Subject::WritersFirst => Box::pin(rounds::<_, WritersFirstLock<_>>(fabric, (), probe, role, n)),
+            }
         }
     }
 }

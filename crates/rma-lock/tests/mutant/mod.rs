@@ -5,7 +5,7 @@
 
 mod rp;
 
-pub(crate) use rp::{Rp, Step, assert_idle};
+pub(crate) use rp::{Rp, Step, Subject, assert_idle};
 
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice, OpHandle,
@@ -44,6 +44,18 @@ pub(crate) trait Mutation: fmt::Debug + 'static {
     /// An atomic that is executed, to its end, before `amo` is posted.
     fn first(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<(RemoteAddr, Amo<u64>)> {
         None
+    }
+    /// An atomic that is executed, to its end, after `amo`, which found `old`; what that finds goes to [`Mutation::after`].
+    fn then(&self, _addr: RemoteAddr, _amo: Amo<u64>, _old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
+        None
+    }
+    /// What the poster of `amo` is told if another one came [after](Mutation::then) it.
+    fn after(&self, _addr: RemoteAddr, old: u64, _found: u64) -> u64 {
+        old
+    }
+    /// Whether [`Mutation::then`] is to be asked for this `amo`.
+    fn goes_on(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> bool {
+        false
     }
     /// A word that is put, and not flushed, before `amo` is posted.
     fn puts(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
@@ -316,6 +328,16 @@ impl<F: Fabric, M: Mutation> Fabric for Mutant<F, M> {
             return Ok(MutantHandle::after(async move {
                 this.inner.atomic(&word, amo).await?;
                 let old = this.inner.atomic(&inner, done).await?;
+                Ok(W::from_bits(this.mutation.result(addr, asked, old)))
+            }));
+        }
+        if self.mutation.goes_on(addr, asked) {
+            return Ok(MutantHandle::after(async move {
+                let mut old = this.inner.atomic(&inner, done).await?;
+                if let Some((to, amo)) = this.mutation.then(addr, asked, old) {
+                    let found = this.inner.atomic(&this.inner.remote_word::<u64>(to)?, amo).await?;
+                    old = this.mutation.after(addr, old, found);
+                }
                 Ok(W::from_bits(this.mutation.result(addr, asked, old)))
             }));
         }
