@@ -63,7 +63,7 @@ const ALL: [Shape; SHAPES] = [
 ];
 
 /// So many states at least: fewer would mean that something is not explored any more. About half of what was recorded.
-const AT_LEAST: [(Subject, [u64; SHAPES]); 3] = [
+const AT_LEAST: [(Subject, [u64; SHAPES]); 4] = [
     (
         Subject::Flat,
         [
@@ -74,6 +74,7 @@ const AT_LEAST: [(Subject, [u64; SHAPES]); 3] = [
     ),
     (Subject::Packed, [1; SHAPES]),
     (Subject::WritersFirst, [1; SHAPES]),
+    (Subject::Fair, [1; SHAPES]),
 ];
 
 /// A job of a lock.
@@ -109,6 +110,13 @@ pub(crate) struct Mutation {
     pub(crate) step: Step,
     pub(crate) roles: &'static [Role],
     pub(crate) rounds: usize,
+}
+
+impl Mutation {
+    /// Whether it is found in some seconds.
+    pub(crate) fn quick(&self) -> bool {
+        self.step != ToldTooLate
+    }
 }
 
 const FLAT: &[(Step, &[Role], usize)] = &[
@@ -174,9 +182,37 @@ const WRITERS_FIRST: &[(Step, &[Role], usize)] = &[
     (DroppedAndForgotten, &[WriteDropped, Write], 1),
 ];
 
+const FAIR: &[(Step, &[Role], usize)] = &[
+    (LateLook, &[Read, Read, Read, Write], 1),
+    (ReadersIgnored, &[Read, Read, Write], 1),
+    (NotCounted, &[Read, Write], 1),
+    (NotSaid, &[Read, Write], 1),
+    (NotTakenBack, &[Read, Write], 1),
+    (NotInside, &[Read, Read], 1),
+    (InsideIgnored, &[Read, Read], 1),
+    (BlockedTakenForInside, &[Read, Write], 2),
+    (LateInitialisation, &[Write, Write], 2),
+    (DataNotFlushed, &[Read, Write], 1),
+    (StoreForSubtract, &[Read, Read, Write], 1),
+    (TailIgnored, &[Write, Write], 1),
+    (MarkIgnored, &[Write, Write], 1),
+    (MarkIgnored, &[Read, Write], 1),
+    (NoMark, &[Write, Write], 1),
+    (NoMark, &[Read, Write], 1),
+    (AbandonedTakenForWoken, &[WriteBefore, Write], 1),
+    (AbandonedTakenForWoken, &[ReadDropped, Write], 1),
+    (DroppedAndForgotten, &[ReadDropped, Write], 1),
+    (DroppedAndForgotten, &[WriteDropped, Write], 1),
+];
+
 /// All mutations of all locks.
 pub(crate) fn mutations() -> impl Iterator<Item = Mutation> {
-    let all = [(Subject::Flat, FLAT), (Subject::Packed, PACKED), (Subject::WritersFirst, WRITERS_FIRST)];
+    let all = [
+        (Subject::Flat, FLAT),
+        (Subject::Packed, PACKED),
+        (Subject::WritersFirst, WRITERS_FIRST),
+        (Subject::Fair, FAIR),
+    ];
     all.into_iter().flat_map(|(subject, steps)| {
         steps.iter().map(move |&(step, roles, rounds)| Mutation { subject, step, roles, rounds })
     })

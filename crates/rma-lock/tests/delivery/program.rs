@@ -1,9 +1,9 @@
 //! Locks under exploration: what ranks do, and what must hold.
 
-use super::mutant::{Mutant, Rp, Step, Subject, assert_idle};
+use super::mutant::{Fair, Mutant, Rp, Step, Subject, assert_idle};
 use explore::{ExploreFabric, Explorer, Probe};
 use rdma_fabric::{Fabric, ProgramResult, Rank, Region, Time};
-use rma_lock::{Guard, LockError, PackedLock, RmaLock, RpLock, WritersFirstLock};
+use rma_lock::{FairLock, Guard, LockError, PackedLock, RmaLock, RpLock, WritersFirstLock};
 
 /// What a rank does, any number of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,20 +118,20 @@ pub(crate) fn job(subject: Subject, roles: &[Role], n: usize, step: Step) -> imp
     let roles = roles.to_vec();
     move |fabric| {
         let (probe, role) = (fabric.probe(), roles[fabric.rank().index()]);
-        if step == Step::Right {
-            match subject {
-                Subject::Flat => Box::pin(rounds::<_, RpLock<_>>(fabric, (), probe, role, n)),
-                Subject::Packed => Box::pin(rounds::<_, PackedLock<_>>(fabric, (), probe, role, n)),
-                Subject::WritersFirst => Box::pin(rounds::<_, WritersFirstLock<_>>(fabric, (), probe, role, n)),
-            }
-        } else {
-            let fabric = Mutant::new(fabric, Rp::new(step));
-            match subject {
-                Subject::Flat => Box::pin(rounds::<_, RpLock<_>>(fabric, (), probe, role, n)),
-                Subject::Packed => Box::pin(rounds::<_, PackedLock<_>>(fabric, (), probe, role, n)),
-                Subject::WritersFirst => Box::pin(rounds::<_, WritersFirstLock<_>>(fabric, (), probe, role, n)),
-            }
+        match (step, subject) {
+            (Step::Right, subject) => with(fabric, subject, probe, role, n),
+            (step, Subject::Fair) => with(Mutant::new(fabric, Fair(step)), subject, probe, role, n),
+            (step, _) => with(Mutant::new(fabric, Rp::new(step)), subject, probe, role, n),
         }
+    }
+}
+
+fn with<F: Fabric>(fabric: F, subject: Subject, probe: Probe, role: Role, n: usize) -> Run {
+    match subject {
+        Subject::Flat => Box::pin(rounds::<_, RpLock<_>>(fabric, (), probe, role, n)),
+        Subject::Packed => Box::pin(rounds::<_, PackedLock<_>>(fabric, (), probe, role, n)),
+        Subject::WritersFirst => Box::pin(rounds::<_, WritersFirstLock<_>>(fabric, (), probe, role, n)),
+        Subject::Fair => Box::pin(rounds::<_, FairLock<_>>(fabric, (), probe, role, n)),
     }
 }
 

@@ -3,8 +3,10 @@
 //! The lock has no switches for its own mutation. What a mutated line would do differently is seen at the fabric: a
 //! flush that is missing, a result that is ignored, a store that comes late. [`Mutant`] does that to every rank alike.
 
+mod fair;
 mod rp;
 
+pub(crate) use fair::Fair;
 pub(crate) use rp::{Rp, Step, Subject, assert_idle};
 
 use rdma_fabric::{
@@ -50,7 +52,7 @@ pub(crate) trait Mutation: fmt::Debug + 'static {
         None
     }
     /// What the poster of `amo` is told if another one came [after](Mutation::then) it.
-    fn after(&self, _addr: RemoteAddr, old: u64, _found: u64) -> u64 {
+    fn after(&self, _addr: RemoteAddr, _amo: Amo<u64>, old: u64, _found: u64) -> u64 {
         old
     }
     /// Whether [`Mutation::then`] is to be asked for this `amo`.
@@ -336,7 +338,7 @@ impl<F: Fabric, M: Mutation> Fabric for Mutant<F, M> {
                 let mut old = this.inner.atomic(&inner, done).await?;
                 if let Some((to, amo)) = this.mutation.then(addr, asked, old) {
                     let found = this.inner.atomic(&this.inner.remote_word::<u64>(to)?, amo).await?;
-                    old = this.mutation.after(addr, old, found);
+                    old = this.mutation.after(addr, asked, old, found);
                 }
                 Ok(W::from_bits(this.mutation.result(addr, asked, old)))
             }));

@@ -16,7 +16,7 @@ const NODES: [std::ops::Range<u64>; 2] = [48..64, 80..128];
 /// What a rank publishes: two words, whose sum is zero when it does nothing. (Here one thread uses all.)
 const PUBLISHED: std::ops::Range<u64> = 64..80;
 
-fn in_node(offset: u64) -> bool {
+pub(super) fn in_node(offset: u64) -> bool {
     NODES.iter().any(|nodes| nodes.contains(&offset))
 }
 
@@ -48,6 +48,7 @@ pub(crate) enum Subject {
     Flat,
     Packed,
     WritersFirst,
+    Fair,
 }
 
 impl Subject {
@@ -58,6 +59,7 @@ impl Subject {
             Subject::Flat => "RpLock",
             Subject::Packed => "PackedLock",
             Subject::WritersFirst => "WritersFirstLock",
+            Subject::Fair => "FairLock",
         }
     }
 }
@@ -135,6 +137,22 @@ pub(crate) enum Step {
     ToldTooLate,
     /// U2, W5, X7 give up if readers began to wait meanwhile.
     OneComparison,
+    /// F4 sees no readers.
+    ReadersIgnored,
+    /// A reader that is inside, or let in, is not counted.
+    NotCounted,
+    /// A reader that leaves does not say which writer comes next.
+    NotSaid,
+    /// G4 is left out.
+    NotTakenBack,
+    /// A reader that finds nobody registered when it leaves as the last looks again later, and lets in whom it finds: the lock as printed.
+    LateLook,
+    /// A reader that is inside does not say so in its node.
+    NotInside,
+    /// A reader does not see that the one before it is inside.
+    InsideIgnored,
+    /// It takes one that waits for one that is.
+    BlockedTakenForInside,
     /// The release does not flush the data.
     DataNotFlushed,
     /// U1 stores what a lone reader would leave instead of subtracting.
