@@ -170,6 +170,8 @@ pub enum Fairness {
     /// Readers get in only when no writer waits, and starve under a steady stream of writers; writers get in one after the other in order of
     /// arrival.
     WritersFirst,
+    /// In order of arrival, readers beside each other together. Nobody starves.
+    Fifo,
     /// Whoever comes when the lock is free gets in, however long others have waited; anybody can starve.
     Barging,
 }

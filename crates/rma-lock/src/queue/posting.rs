@@ -6,6 +6,11 @@ use rdma_fabric::{Amo, Fabric, FabricError, Refused, RemoteWord};
 
 impl<F: Fabric> Queue<F> {
     #[inline(always)]
+    pub(crate) fn publish(&self, step: Step) -> Result<(), FabricError> {
+        self.publish_in(self.published.lane(), step)
+    }
+
+    #[inline(always)]
     pub(crate) fn publish_in(&self, lane: Lane, step: Step) -> Result<(), FabricError> {
         self.published.step(&self.fabric, &self.memory, lane, step)
     }

@@ -11,5 +11,5 @@ mod mortal;
 mod mutant;
 mod oracle;
 mod program;
+mod queued;
 mod recoverable;
-mod rp;
