@@ -7,7 +7,8 @@ use crate::{
     suite::provider::{Outcome, Provider},
 };
 use rdma_fabric::{
-    Amo, Existing, Fabric, FabricError, Group, OpHandle, ProgramResult, PutOptions, PutOrder, Rank, Refused, Region,
+    Amo, Existing, Fabric, FabricError, Group, LockedMemory, OpHandle, ProgramResult, PutOptions, PutOrder, Rank,
+    Refused, Region,
     op::{Atomic, Nop, Put},
     program,
 };
@@ -27,13 +28,14 @@ fn columns() -> Vec<(&'static str, Vec<String>)> {
 }
 
 /// The rows' heads, in the order in which [`look`] finds what is in them.
-const ROWS: [&str; 13] = [
+const ROWS: [&str; 14] = [
     "put order before atomics",
     "own loads and stores coherent with atomics",
     "notice data, bits",
     "progress at a computing target",
     "blocking `wait` on handles",
     "registering memory that exists",
+    "memory without a key",
     "control queues, in session mode too",
     "barrier unit",
     "longest transfer that is not split, bytes",
@@ -100,6 +102,11 @@ program! {
                 // Which of the two is the machine's choice.
                 Existing::CrossCopy | Existing::Staged => "cross copy or staged",
                 Existing::Direct => "direct",
+            }.to_owned());
+            rows.push(match caps.locked_memory {
+                LockedMemory::None => "none",
+                LockedMemory::Copies => "by copies",
+                LockedMemory::Mapped => "by copies and references",
             }.to_owned());
             rows.push(match fabric.queue_limits().engines {
                 0 => "none",

@@ -14,6 +14,8 @@ pub(crate) mod gates;
 pub(crate) mod groups;
 #[path = "handles.rs"]
 pub(crate) mod handles;
+#[path = "locked.rs"]
+pub(crate) mod locked;
 #[path = "losses.rs"]
 pub(crate) mod losses;
 #[path = "memory.rs"]
@@ -123,6 +125,13 @@ macro_rules! every_case {
                 #[wraps(waits)]
                 existing::taking_waits_for_who_is_inside("X4", [3]);
                 existing::dropping_deregisters("X6", [2]);
+                #[wraps(memory)]
+                locked::keyless_memory_is_memory("K1", [1, 3]);
+                #[wraps(errors)]
+                locked::locked_regions_are_shut("K2 K4", [1, 2]);
+                locked::pacts_must_agree("K3", [2, 3]);
+                #[wraps(memory)]
+                locked::references_lead_to_the_same_bytes("K4", [1, 3]);
                 #[wraps(waits)]
                 detach::is_run_to_its_end("D1 D2", [2, 5]);
                 detach::may_detach_in_turn("D1 D3", [3]);

@@ -59,8 +59,8 @@ struct Cell {
 pub(crate) struct Cells {
     numbers: HashMap<(u32, u32, u32), u32>,
     cells: Vec<Cell>,
-    /// Bytes by ordinal.
-    symmetric: Vec<usize>,
+    /// Bytes by ordinal, and the terms of what has no key; else 0.
+    symmetric: Vec<(usize, [u64; 3])>,
     /// Owner, its ordinal, bytes.
     local: Vec<(Rank, u32, usize)>,
     /// What people call words, by region and offset.
@@ -87,10 +87,16 @@ impl Cells {
         RegionKey { index: LOCAL + place as u32, generation: Cells::GENERATION }
     }
 
-    pub(crate) fn alloc_symmetric(&mut self, rank: Rank, ordinal: u32, bytes: usize) -> Result<RegionKey> {
+    pub(crate) fn alloc_symmetric(
+        &mut self,
+        rank: Rank,
+        ordinal: u32,
+        bytes: usize,
+        terms: [u64; 3],
+    ) -> Result<RegionKey> {
         match self.symmetric.get(ordinal as usize) {
-            Some(len) if *len == bytes => {}
-            Some(len) => {
+            Some(region) if *region == (bytes, terms) => {}
+            Some((len, _)) => {
                 return Err(FabricError::Mismatch {
                     collective: "alloc_symmetric",
                     rank,
@@ -99,9 +105,14 @@ impl Cells {
                     ours: *len as u64,
                 });
             }
-            None => self.symmetric.push(bytes),
+            None => self.symmetric.push((bytes, terms)),
         }
         Ok(RegionKey { index: ordinal, generation: Cells::GENERATION })
+    }
+
+    /// Whether a region has no key.
+    pub(crate) fn is_locked(&self, region: RegionKey) -> bool {
+        self.symmetric.get(region.index as usize).is_some_and(|(_, terms)| *terms != [0; 3])
     }
 
     /// All checks of [`rdma_fabric::Fabric::locate`].
@@ -114,7 +125,7 @@ impl Cells {
             let local = self.local.get((region.index - LOCAL) as usize);
             local.filter(|local| local.0 == rank).map(|local| local.2)
         } else {
-            self.symmetric.get(region.index as usize).copied()
+            self.symmetric.get(region.index as usize).map(|(len, _)| *len)
         };
         let region_len = match found {
             Some(len) if region.generation == Cells::GENERATION => len as u64,

@@ -10,8 +10,9 @@ use crate::{
     transfer::{bits_of, bytes_of},
 };
 use rdma_fabric::{
-    Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Node, Notice, Pod, PutOptions,
-    PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, bytemuck,
+    Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, Keyring, LocalSpan, LocalWord, LockedMemory, Node,
+    Notice, Pact, Pod, PutOptions, PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord,
+    Result, Time, bytemuck,
     op::{SinkView, SourceView},
 };
 use std::{
@@ -26,6 +27,8 @@ use std::{
 pub struct ExploreFabric {
     pub(crate) session: Rc<Session>,
     caps: Caps,
+    /// The regions without keys that this handle opens, if it is for such.
+    keyring: Option<Rc<Keyring<ExploreFabric>>>,
 }
 
 /// Registered until the job ends, whenever it is dropped: ranks end in any order.
@@ -49,7 +52,7 @@ const OVER: FabricError = FabricError::Unsupported { feature: "a run that is ove
 
 impl ExploreFabric {
     pub(crate) fn new(session: Rc<Session>, caps: Caps) -> Self {
-        ExploreFabric { session, caps }
+        ExploreFabric { session, caps, keyring: None }
     }
 
     /// For what the explorer is to know of this rank besides its operations.
@@ -85,7 +88,9 @@ impl Fabric for ExploreFabric {
     }
 
     fn caps(&self) -> Caps {
-        self.caps
+        let mut caps = self.caps;
+        caps.locked_memory = LockedMemory::Copies;
+        caps
     }
 
     fn alloc(&self, bytes: usize) -> Result<ExploreRegion> {
@@ -96,13 +101,25 @@ impl Fabric for ExploreFabric {
 
     async fn alloc_symmetric(&self, bytes: usize) -> Result<ExploreRegion> {
         let ordinal = self.session.next_symmetric_region();
-        let key = self.session.cells.borrow_mut().alloc_symmetric(self.me(), ordinal, bytes)?;
+        let terms = self.keyring.as_ref().map_or([0; 3], |ring| ring.next_terms());
+        let key = self.session.cells.borrow_mut().alloc_symmetric(self.me(), ordinal, bytes, terms)?;
+        if let Some(ring) = &self.keyring {
+            ring.add(key);
+        }
         Ok(ExploreRegion { key, len: bytes })
+    }
+
+    fn keyless(&self, pact: Pact<Self>) -> Result<Self> {
+        Ok(ExploreFabric { keyring: Some(Rc::new(Keyring::new(pact))), ..self.clone() })
     }
 
     fn locate(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Place> {
         self.alive(addr.rank)?;
-        self.session.cells.borrow().locate(self.ranks(), addr, len, align)?;
+        let cells = self.session.cells.borrow();
+        if cells.is_locked(addr.region) && !self.keyring.as_ref().is_some_and(|ring| ring.opens(addr.region)) {
+            return Err(FabricError::Locked { rank: addr.rank, region: addr.region });
+        }
+        cells.locate(self.ranks(), addr, len, align)?;
         Ok(Place { addr, len })
     }
 

@@ -52,16 +52,17 @@
 //!   of what the dead rank had under way: for all ranks, also those that do not know yet. If everybody has ended without learning, the
 //!   rest of it happens or is lost.
 //! * To a rank that has learned of it, operations on the dead rank's memory, [`Fabric::locate`], `room` and `flush` are
-//!   [`PeerLost`](rdma_fabric::FabricError::PeerLost). So ends what it had under way there, unless its handle was told before that it is complete; it may have been done all the same,
-//!   seen by those that did not know yet. Puts that had not arrived never do; the next `flush_all` tells so, once.
+//!   [`PeerLost`](rdma_fabric::FabricError::PeerLost). So ends what it had under way there, unless its handle was told before that
+//!   it is complete; it may have been done all the same, seen by those that did not know yet. Puts that had not arrived never do; the
+//!   next `flush_all` tells so, once.
 //! * Its waits that depend on the dead rank end with `PeerLost`, unless they are satisfied. Others are not disturbed. Notices
 //!   that have arrived can be taken.
 //! * A job has ended when all ranks have ended or died. That a death could come saves nobody from a deadlock: it need not. Facts and memory
 //!   stay as the dead rank left them; invariants ask [`View::is_lost`].
 //!
 //! What is *not* in this: a rank whose program returns an error is not lost, but a finding (wrap it, if `PeerLost` is what its
-//! ranks may end with); allocations end well whoever is dead; in memory that only a dead rank's CPU has ever touched it may have come further than any
-//! other rank could tell. Without mortal ranks there is no more to explore than without this.
+//! ranks may end with); allocations end well whoever is dead; in memory that only a dead rank's CPU has ever touched it may have come
+//! further than any other rank could tell. Without mortal ranks there is no more to explore than without this.
 //!
 //! # What is not explored
 //! Memory orders of CPUs (loom does that); waits that end because the others have left (they show as deadlocks);

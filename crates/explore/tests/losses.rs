@@ -132,10 +132,8 @@ fn what_is_under_way_arrives_before_the_loss_is_known_or_never() {
                 return Ok(());
             }
             let word = region.word::<u64>(&fabric, 0)?;
-            if known {
-                if !known_in_time(&fabric, &region).await? {
-                    return Ok(());
-                }
+            if known && !known_in_time(&fabric, &region).await? {
+                return Ok(());
             }
             let first = fabric.load(&word)?;
             let second = fabric.load(&word)?;

@@ -8,14 +8,16 @@ use crate::{
     waiting::Waiting,
 };
 use rdma_fabric::{
-    Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Node, Notice, OwnedMemory, Pod,
-    PutOptions, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses,
+    Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, LockedMemory, Node, Notice,
+    OwnedMemory, Pact, Pod, PutOptions, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
+    Uses,
 };
 use std::{fmt, future::Future, time::Duration};
 
 /// `F`, with every operation and wait noted in a [`Recorder`].
 ///
-/// Nothing else changes: results, errors, order and virtual time are those of `F`. An operation costs a lock that
+/// Nothing else changes: results, errors, order and virtual time are those of `F`, but that there are no references to memory
+/// without a key. An operation costs a lock that
 /// nobody contends for and two looks at the clock more.
 #[derive(Clone)]
 pub struct Observed<F> {
@@ -63,7 +65,7 @@ pub(crate) fn only(deps: &Deps<'_>) -> Option<u32> {
     }
 }
 
-fn kind_of<W>(amo: &Amo<W>) -> Kind {
+pub(crate) fn kind_of<W>(amo: &Amo<W>) -> Kind {
     match amo {
         Amo::Add(_) => Kind::Add,
         Amo::Swap(_) => Kind::Swap,
@@ -99,8 +101,11 @@ impl<F: Fabric> Fabric for Observed<F> {
         self.inner.rank_on(node, number)
     }
 
+    /// What passes by reference is not seen, so memory without a key is reached by copies only.
     fn caps(&self) -> Caps {
-        self.inner.caps()
+        let mut caps = self.inner.caps();
+        caps.locked_memory = caps.locked_memory.min(LockedMemory::Copies);
+        caps
     }
 
     fn alloc(&self, bytes: usize) -> Result<F::Region> {
@@ -110,6 +115,11 @@ impl<F: Fabric> Fabric for Observed<F> {
     async fn alloc_symmetric(&self, bytes: usize) -> Result<F::Region> {
         let mut waiting = Waiting::begin(self, WaitKind::Registration, None);
         waiting.until(self.inner.alloc_symmetric(bytes)).await
+    }
+
+    fn keyless(&self, pact: Pact<Self>) -> Result<Self> {
+        let inner = self.inner.keyless(pact.without_references())?;
+        Ok(Observed { inner, recorder: self.recorder.clone() })
     }
 
     fn adopt(&self, memory: OwnedMemory, uses: Uses) -> Result<F::Region, (FabricError, OwnedMemory)> {

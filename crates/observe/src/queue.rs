@@ -3,12 +3,12 @@
 use crate::{
     counts::WaitKind,
     event::{Event, Kind},
-    observed::{Observed, only},
+    observed::{Observed, kind_of, only},
     waiting::Waiting,
 };
 use rdma_fabric::{
     ControlQueue, Deps, Rank, Refused, Result, SessionFabric,
-    control_queue::{Armw, Command, Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
+    control_queue::{Command, Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
 };
 use std::fmt;
 
@@ -47,16 +47,7 @@ fn described(posting: &Posting) -> (Kind, u64) {
         Command::Get { len, blocks, .. } => (Kind::Get, u64::from(*len) * u64::from(blocks.count)),
         Command::CompareSwap { width, .. } => (Kind::CompareSwap, *width as u64),
         Command::Nop => (Kind::Nop, 0),
-        Command::Armw { op, width, .. } => {
-            let kind = match op {
-                Armw::Swap(_) => Kind::Swap,
-                Armw::Add(_) => Kind::Add,
-                Armw::Xor(_) => Kind::Xor,
-                Armw::And(_) => Kind::And,
-                Armw::Or(_) => Kind::Or,
-            };
-            (kind, *width as u64)
-        }
+        Command::Armw { op, width, .. } => (kind_of(&op.amo()), *width as u64),
     }
 }
 

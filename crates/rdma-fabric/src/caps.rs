@@ -1,5 +1,7 @@
 //! What a provider guarantees beyond the contract.
 
+use crate::LockedMemory;
+
 /// Which later atomics a put is ordered before *without* a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PutOrder {
@@ -46,6 +48,8 @@ pub struct Caps {
     /// The best way in which memory that already exists can be registered; [`crate::Registered::way`] tells which it
     /// was.
     pub register_existing: Existing,
+    /// Whether there is memory [without a key](crate::Fabric::keyless), and whether it is mapped.
+    pub locked_memory: LockedMemory,
     /// Whether [`crate::OpHandle::wait`] may block the calling thread.
     pub blocking_wait: bool,
     /// The longest single transfer in bytes; longer ones are split by the provider.
@@ -62,6 +66,7 @@ impl Caps {
             session_queues: false,
             strong_progress: false,
             register_existing: Existing::None,
+            locked_memory: LockedMemory::None,
             blocking_wait: false,
             max_transfer: 16_777_215,
         }

@@ -54,6 +54,22 @@ pub enum FabricError {
         /// The key used.
         region: RegionKey,
     },
+    /// The region has no key: only the capability it was allocated with leads there ([`crate::Fabric::keyless`]).
+    #[error("{region:?} of {rank} is locked: it has no key, and is reached through what it was allocated with only")]
+    Locked {
+        /// The owner.
+        rank: Rank,
+        /// The key used.
+        region: RegionKey,
+    },
+    /// The rank's part of a locked region has no address in this process: it is reached by copies only.
+    #[error("{region:?} of {rank} is not mapped here: use get and put")]
+    NotMapped {
+        /// The owner.
+        rank: Rank,
+        /// The region.
+        region: RegionKey,
+    },
     /// The range is not inside the region.
     #[error("bytes {offset}..{end} of {region:?} of {rank} are outside its {region_len} bytes", end = .offset.saturating_add(*.len))]
     OutOfBounds {

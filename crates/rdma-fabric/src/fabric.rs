@@ -4,8 +4,8 @@
 //! it.
 
 use crate::{
-    Amo, AtomicWord, Caps, Deps, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice, OpHandle,
-    Operation, OwnedMemory, PutOptions, PutSource, Rank, Refused, Region, RegisterError, Registered, RemoteAddr,
+    Amo, AtomicWord, Caps, Deps, FabricError, GetSink, LocalSpan, LocalWord, Location, Mapped, Node, Notice, OpHandle,
+    Operation, OwnedMemory, Pact, PutOptions, PutSource, Rank, Refused, Region, RegisterError, Registered, RemoteAddr,
     RemoteSpan, RemoteWord, Result, Time, Uses,
     join::{Either, race},
     op::{self, Performing},
@@ -108,10 +108,33 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
         ready(Err(FabricError::Unsupported { feature: "giving memory back that was allocated" }))
     }
 
+    /// Another handle of this rank, whose [symmetric allocations](Fabric::alloc_symmetric) are *locked regions*: they have no key
+    /// for others. This handle and its clones resolve addresses in them; every other handle of any rank, control queues too, refuses with
+    /// [`FabricError::Locked`]. All else it does as this one, but that it has no local allocations and registers nothing.
+    ///
+    /// Ranks allocate together that have made their handles with the same [`Pact`], and have allocated as often through them;
+    /// otherwise it is a [`FabricError::Mismatch`]. [`Caps::locked_memory`] tells whether there is such memory.
+    ///
+    /// # Errors
+    /// [`FabricError::Unsupported`].
+    fn keyless(&self, pact: Pact<Self>) -> Result<Self> {
+        let _ = pact;
+        Err(FabricError::Unsupported { feature: "memory without a key" })
+    }
+
+    /// Where `rank`'s part of a region is in this process's memory, if the region was allocated through this handle, that was made
+    /// with a pact that [allows references](Pact::references), and the provider maps it.
+    ///
+    /// # Errors
+    /// [`FabricError::NotMapped`], [`FabricError::NoSuchRank`], [`FabricError::PeerLost`].
+    fn mapped(&self, region: &Self::Region, rank: Rank) -> Result<Mapped<Self>> {
+        Err(FabricError::NotMapped { rank, region: region.key() })
+    }
+
     /// Resolve `len` bytes at `addr`, aligned to `align`, for accesses of `width` bytes.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`], [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`],
+    /// [`FabricError::NoSuchRank`], [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Locked`],
     /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`], [`FabricError::CellWidth`], [`FabricError::PeerLost`].
     fn locate(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Self::Loc>;
 

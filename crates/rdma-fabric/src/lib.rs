@@ -18,10 +18,9 @@
 //! * A [`Program`] is what every rank runs. A provider's launcher starts it; this crate has none.
 //!
 //! # Safety
-//! All of it is safe to call. Memory that others may write is never handed out as a slice: it is read and
-//! written by copying. What a wrong peer can do is to write wrong *values* into memory that was registered for it.
-
-#![forbid(unsafe_code)]
+//! All of it is safe to call but for what makes a [`Pact`] that allows references or uses one. Memory that others may write is
+//! never handed out as a slice: it is read and written by copying. References exist only to memory [without a key](Fabric::keyless),
+//! under a lock's guard. What a wrong peer can do is to write wrong *values* into memory that was registered for it.
 
 pub mod barrier;
 mod caps;
@@ -33,6 +32,7 @@ mod full;
 mod group;
 mod handle;
 pub mod join;
+mod locked;
 mod notice;
 pub mod op;
 mod pointer;
@@ -52,6 +52,7 @@ pub use fabric::Fabric;
 pub use full::FullFabric;
 pub use group::{Group, GroupMemory};
 pub use handle::{Completed, OpHandle};
+pub use locked::{Keyring, LockedMemory, Mapped, Pact};
 pub use notice::{Notice, PutOptions};
 pub use op::{GetSink, Operation, PutSource};
 pub use pointer::{LocalSpan, LocalWord, Location, RemoteSpan, RemoteWord};

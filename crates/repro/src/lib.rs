@@ -21,6 +21,7 @@
 mod cost;
 mod error;
 pub mod figures;
+pub mod lock_bench;
 pub mod lock_paper;
 pub mod null_model;
 pub mod outcome;

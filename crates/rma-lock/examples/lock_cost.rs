@@ -3,8 +3,8 @@
 //! First a remote idle lock, its home asleep outside the fabric; the fastest of many batches, three million pairs in all. Then sixteen
 //! ranks that all want it exclusively, beside as many threads and a mutex of the standard library. The same for the other locks.
 
-use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{BackOffLock, FairLock, Guard, Lock, PackedLock, RmaLock, RpLock, WritersFirstLock};
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
+use rma_lock::{BackOffLock, Excludes, FairLock, Guard, Lock, Locked, PackedLock, RmaLock, RpLock, WritersFirstLock};
 use std::{
     hint::black_box,
     sync::{
@@ -35,6 +35,12 @@ enum Pair {
     Exclusive,
     /// Without `release`.
     Dropped,
+    /// Exclusive, and a put of 8 bytes between.
+    Put,
+    /// Memory under the lock: exclusive, and a store through a reference between.
+    Stored,
+    /// The same with a put of 8 bytes by the guard.
+    Copied,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,9 +72,12 @@ rdma_fabric::program! {
     }
 }
 
-async fn repeat<F: Fabric, L: RmaLock<F>>(fabric: F, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
+async fn repeat<F: Fabric, L: Excludes<F>>(fabric: F, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric(&fabric, HOME).await?;
+    let locked = Locked::<F, u64, L>::symmetric(&fabric, HOME, 1).await?;
+    let window = fabric.alloc_symmetric(8).await?;
+    let far = fabric.remote_word::<u64>(window.at(HOME, 0))?;
     world.barrier().await?;
     let (word, published) = (Line(AtomicU64::new(0)), Line(AtomicU64::new(0)));
     let mut least = f64::INFINITY;
@@ -102,6 +111,27 @@ async fn repeat<F: Fabric, L: RmaLock<F>>(fabric: F, pair: Pair, asleep: Arc<Bar
             Pair::Exclusive => {
                 for _ in 0..PAIRS {
                     lock.write().await?.release().await?;
+                }
+            }
+            Pair::Put => {
+                for turn in 0..PAIRS {
+                    let guard = lock.write().await?;
+                    fabric.put_word(&far, u64::from(turn)).await?;
+                    guard.release().await?;
+                }
+            }
+            Pair::Stored => {
+                for turn in 0..PAIRS {
+                    let mut guard = locked.write().await?;
+                    guard.part_mut(HOME)?[0] = u64::from(turn);
+                    guard.release().await?;
+                }
+            }
+            Pair::Copied => {
+                for turn in 0..PAIRS {
+                    let mut guard = locked.write().await?;
+                    guard.put(HOME, 0, [u64::from(turn)]).await?;
+                    guard.release().await?;
                 }
             }
             Pair::Dropped => {
@@ -172,7 +202,7 @@ fn main() -> Result<(), tofu2_sim::JobError> {
         println!("{pair:?} pair: {:.2} {of}", alone(Which::Flat, pair)?);
     }
     for which in ALL {
-        for pair in [Pair::Shared, Pair::Exclusive, Pair::Dropped] {
+        for pair in [Pair::Shared, Pair::Exclusive, Pair::Dropped, Pair::Put, Pair::Stored, Pair::Copied] {
             println!("{}, {pair:?} pair, alone: {:.2} {of}", name(which), alone(which, pair)?);
         }
     }

@@ -62,6 +62,12 @@ pub enum LockError {
     #[doc(hidden)]
     #[error("the lock's home word keeps everybody out")]
     KeptOut,
+    /// A rank panicked while it wrote what the lock guards; the lock was let go again. See [`crate::PoisonError`].
+    #[error("{by} panicked while it wrote what the lock guards")]
+    Poisoned {
+        /// The rank.
+        by: Rank,
+    },
     /// A lock word holds what no rank that keeps to the protocol writes.
     #[error(transparent)]
     Corrupt(Box<CorruptWord>),

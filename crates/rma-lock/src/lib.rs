@@ -27,6 +27,8 @@
 //! }
 //! ```
 //!
+//! [`Locked`] is memory of all ranks together with its lock: guards lend slices of it where the fabric allows, and it can't be reached otherwise.
+//!
 //! # What a lock promises
 //! * Exclusion: no writer with anyone. Readers share.
 //! * Data: puts that a holder posted, to any target, are visible before the lock passes on: a release
@@ -37,8 +39,6 @@
 //! * A lost home is [`rdma_fabric::FabricError::PeerLost`], as is the loss of any rank while somebody waits in [`RpLock`]'s queue. A lost
 //!   holder of a lock that backs off can't be told from a slow one: deadlines end the wait for it.
 
-#![forbid(unsafe_code)]
-
 mod access;
 mod back_off;
 mod counted;
@@ -46,6 +46,7 @@ mod error;
 mod fair;
 mod guard;
 mod lock;
+mod locked;
 mod owed;
 mod posting;
 mod queue;
@@ -60,3 +61,6 @@ pub use fair::{FairGuard, FairLock};
 pub use guard::{ReadGuard, WriteGuard};
 pub use lock::{AnonymousShared, Fairness, Guard, Lock, RmaLock};
 pub use recovery::{RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery, Torn};
+pub use locked::{
+    AcquireError, Element, Entered, Excludes, Locked, LockedReadGuard, LockedWriteGuard, PartsMut, PoisonError,
+};

@@ -33,6 +33,14 @@ enum Task {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     BenchRank(bench::RankOptions),
+    /// Measure the lock workloads of the literature (LB, ECSB, SOB, WCSB, WARB, DHT) for every lock, between processes beside a
+    /// mutex, or in virtual time.
+    #[cfg(target_os = "linux")]
+    BenchLocks(bench::contention::Options),
+    /// Be one rank that contends for a lock.
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    BenchLocksRank(bench::contention::RankOptions),
     /// Move more bytes at once than every limit, on every provider. Takes some 11 GiB of memory, or skips what it can't.
     #[cfg(target_os = "linux")]
     LongTransfers(long_transfers::Options),
@@ -58,6 +66,10 @@ fn main() -> ExitCode {
         Task::Bench(options) => bench::run(&options),
         #[cfg(target_os = "linux")]
         Task::BenchRank(options) => bench::run_rank(&options),
+        #[cfg(target_os = "linux")]
+        Task::BenchLocks(options) => bench::contention::run(&options),
+        #[cfg(target_os = "linux")]
+        Task::BenchLocksRank(options) => bench::contention::be_rank(&options),
         #[cfg(target_os = "linux")]
         Task::LongTransfers(options) => long_transfers::run(&options),
         Task::Miri(options) => miri::run(&options),

@@ -107,3 +107,41 @@ fn what_cannot_be_done_is_said_before_anything_is_measured() {
     let out = xtask(&["bench-rank", "pair", "{}"]);
     assert!(!out.status.success(), "a rank without a job");
 }
+
+fn rows(out: &Output) -> Vec<Value> {
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let report: Value = serde_json::from_slice(&out.stdout).expect("nothing but JSON on standard output");
+    report["rows"].as_array().expect("rows").clone()
+}
+
+#[test]
+fn processes_contend_for_every_lock_and_the_mutex() {
+    let few = ["bench-locks", "--quick", "--ranks", "2,5", "--workloads", "lb,wcsb,dht", "--writers", "25"];
+    let rows = rows(&xtask(&[&few[..], &["--json", "-"]].concat()));
+    let locks: std::collections::BTreeSet<_> = rows.iter().filter_map(|row| row["lock"].as_str()).collect();
+    assert!(locks.contains("futex-mutex") && locks.len() >= 4, "{locks:?}");
+    assert_eq!(rows.len(), 2 * 3 * locks.len());
+    for row in &rows {
+        let whole = is_positive(&row["throughput"]["median"])
+            && is_positive(&row["fairness"]["jain"])
+            && is_positive(&row["waits"]["pair"]["mean_ns"])
+            && is_positive(&row["ping_pong_ns"]);
+        assert!(whole && row["cut"] == false, "{row}");
+    }
+}
+
+#[test]
+fn contention_in_virtual_time_is_the_same_each_time_and_goes_to_its_page() {
+    let page = scratch("locks.md");
+    fs::write(&page, "above\n<!-- locks-virt:begin -->\n<!-- locks-virt:end -->\n").expect("a page");
+    let place = page.to_string_lossy().into_owned();
+    let few = ["bench-locks", "--virt", "--quick", "--ranks", "16", "--writers", "5", "--seed", "9"];
+    let once = rows(&xtask(&[&few[..], &["--json", "-", "--markdown", &place]].concat()));
+    assert_eq!(once, rows(&xtask(&[&few[..], &["--json", "-"]].concat())));
+    assert!(once.iter().all(|row| is_positive(&row["simulation"]["atomics_per_acquisition"])));
+    let written = fs::read_to_string(&page).expect("the page");
+    assert!(written.contains("| DHT") && written.contains("joint trace hash"), "{written}");
+
+    let refused = xtask(&["bench-locks", "--virt", "--locks", "futex-mutex"]);
+    assert!(!refused.status.success() && text(&refused.stderr).contains("no mutex in virtual time"));
+}

@@ -1,6 +1,7 @@
 //! What a control queue can be told to do: commands, and how each is posted.
 
 use super::{QueueId, Stadd};
+use crate::Amo;
 
 /// Bytes that travel in the descriptor itself: a *piggyback* put. At most [`Inline::MOST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,20 @@ pub enum Armw {
     And(u64),
     /// Or.
     Or(u64),
+}
+
+impl Armw {
+    /// The same as an atomic of eight bytes.
+    #[inline]
+    pub const fn amo(self) -> Amo<u64> {
+        match self {
+            Armw::Swap(value) => Amo::Swap(value),
+            Armw::Add(value) => Amo::Add(value),
+            Armw::Xor(value) => Amo::Xor(value),
+            Armw::And(value) => Amo::And(value),
+            Armw::Or(value) => Amo::Or(value),
+        }
+    }
 }
 
 /// Equal blocks at equal distances: block `i` starts `i * stride` bytes after the first, on both sides.

@@ -1,8 +1,10 @@
-//! The papers' workloads, as programs over any fabric.
+//! Workloads, as programs over any fabric: the papers' own, and [those of the locks' literature](locks).
 //!
 //! Elapsed times are picoseconds of the fabric's clock: virtual on the simulator, wall clock elsewhere.
 
+pub mod hashtable;
 mod lock;
+pub mod locks;
 mod together;
 
 pub use lock::{FetchAdd, reader_pairs, single_fetch_adds};

@@ -19,8 +19,8 @@ pub(super) type Next = (NodeId, Class);
 /// What a node's owner has said of it before it leaves the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
-    Nothing = 0,
-    Inside = INSIDE as isize,
+    Nothing,
+    Inside,
 }
 
 /// How a node came out of the queue.
@@ -64,7 +64,7 @@ impl<F: Fabric> Core<F> {
 
     /// G1: `node`, mine or one that was given up, leaves the queue.
     pub(super) async fn leave_queue(&self, node: NodeId, said: Said) -> Result<Out, Trouble> {
-        let said = said as u64;
+        let said = if said == Said::Inside { INSIDE } else { 0 };
         let mut link = if node.rank() == self.me {
             self.fabric.load(self.own(node.slot(), Part::Next)?)?
         } else {

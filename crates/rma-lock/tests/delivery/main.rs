@@ -6,6 +6,7 @@
 
 mod back_off;
 mod cases;
+mod locked;
 mod mortal;
 #[path = "../mutant/mod.rs"]
 mod mutant;

@@ -11,7 +11,7 @@ pub(crate) use rp::{Rp, Step, Subject, assert_idle};
 
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice, OpHandle,
-    Pod, PutOptions, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
+    Pact, Pod, PutOptions, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
     op::{SinkView, SourceView},
 };
 use std::{
@@ -225,6 +225,10 @@ impl<F: Fabric, M: Mutation> Fabric for Mutant<F, M> {
 
     fn alloc_symmetric(&self, bytes: usize) -> impl Future<Output = Result<F::Region>> {
         self.inner.alloc_symmetric(bytes)
+    }
+
+    fn keyless(&self, pact: Pact<Self>) -> Result<Self> {
+        Ok(Mutant { inner: self.inner.keyless(pact.without_references())?, ..self.clone() })
     }
 
     fn locate(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<F::Loc> {

@@ -11,13 +11,13 @@ use super::{
     immediate::Immediate,
     inside::{self, Id, Inside},
     job::Job,
+    locked,
     mapping::Mapping,
     notice_ring,
     notifying::Notifying,
     own::{Own, Pages, Region, Taken},
     place::Place,
     regions::{self, Kind, Resolved},
-    symmetric,
     waiting::{self, Look},
     wakers::Wakers,
 };
@@ -32,9 +32,9 @@ use core::{
     time::Duration,
 };
 use rdma_fabric::{
-    Amo, AtomicWord, Caps, Completed, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice,
-    OwnedMemory, Pod, PutOptions, PutOrder, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
-    Uses,
+    Amo, AtomicWord, Caps, Completed, Deps, Fabric, FabricError, GetSink, Keyring, LocalSpan, LocalWord, Location,
+    LockedMemory, Mapped, Node, Notice, OwnedMemory, Pact, Pod, PutOptions, PutOrder, PutSource, Rank, Refused,
+    RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses,
     op::{SinkView, SourceView},
 };
 use std::{
@@ -51,7 +51,7 @@ use std::{
 /// When the last clone and region of a rank are gone, the rank has left the job, unless its program's end was published
 /// before.
 #[derive(Clone)]
-pub struct Endpoint(Arc<Inner>);
+pub struct Endpoint(Arc<Inner>, Option<Arc<Keyring<Endpoint>>>);
 
 struct Inner {
     rank: Rank,
@@ -99,7 +99,7 @@ impl Endpoint {
             .queues
             .progress_thread
             .then(|| Progress::start(job.clone(), rank, segment.clone(), inside.clone(), queues.clone()));
-        Ok(Endpoint(Arc::new(Inner {
+        let inner = Inner {
             rank,
             job,
             segment,
@@ -110,7 +110,26 @@ impl Endpoint {
             served: AtomicU64::new(0),
             _progress: progress.transpose()?,
             wakers,
-        })))
+        };
+        Ok(Endpoint(Arc::new(inner), None))
+    }
+
+    /// What this handle has beyond others of the rank: the regions without keys that it opens.
+    pub(super) fn keyring(&self) -> Option<&Keyring<Endpoint>> {
+        self.1.as_deref()
+    }
+
+    /// Whether both are handles of one rank of one job.
+    pub(super) fn is_of(&self, other: &Endpoint) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// A handle without keys allocates symmetric memory only.
+    fn only_with_keys(&self) -> Result<()> {
+        match self.1 {
+            None => Ok(()),
+            Some(_) => Err(FabricError::Unsupported { feature: "local memory without a key" }),
+        }
     }
 
     pub(super) fn me(&self) -> Rank {
@@ -425,17 +444,22 @@ impl Fabric for Endpoint {
         caps.strong_progress = true;
         caps.blocking_wait = true;
         caps.register_existing = self.job().existing();
+        caps.locked_memory = LockedMemory::Mapped;
         caps.max_transfer = u64::MAX;
         caps
     }
 
     /// If only memory that was freed within the last 20 ms is left, this blocks until those are over.
     fn alloc(&self, bytes: usize) -> Result<Region> {
+        self.only_with_keys()?;
         let taken = self.take_extent(bytes, Kind::Heap, |_, _| ())?;
         Ok(Region::local(self.clone(), bytes, taken))
     }
 
     fn adopt(&self, memory: OwnedMemory, uses: Uses) -> Result<Region, (FabricError, OwnedMemory)> {
+        if let Err(error) = self.only_with_keys() {
+            return Err((error, memory));
+        }
         existing::adopt(self, memory, uses).map(|held| Region::existing(self.clone(), held))
     }
 
@@ -453,7 +477,15 @@ impl Fabric for Endpoint {
     }
 
     fn alloc_symmetric(&self, bytes: usize) -> impl Future<Output = Result<Region>> {
-        symmetric::alloc(self, bytes)
+        locked::alloc_symmetric(self, bytes)
+    }
+
+    fn keyless(&self, pact: Pact<Self>) -> Result<Self> {
+        Ok(Endpoint(self.0.clone(), Some(Arc::new(Keyring::new(pact)))))
+    }
+
+    fn mapped(&self, region: &Region, rank: Rank) -> Result<Mapped<Self>> {
+        locked::mapped(self, region, rank)
     }
 
     /// Any width: where memory is accessed in cells, other widths are put together from them.
@@ -462,11 +494,15 @@ impl Fabric for Endpoint {
         if self.job().is_lost(addr.rank) {
             return Err(FabricError::PeerLost { rank: addr.rank });
         }
-        let outside = match regions::resolve(target, addr, len, align)? {
-            Resolved::Heap(piece) => return Ok(Place::new(piece, addr)),
-            Resolved::Staged(piece) => existing::Outside::Staged(piece),
-            Resolved::Adopted { region_len } => existing::resolve(self.job(), self.me(), addr, len, align, region_len)?,
-        };
+        let outside =
+            match regions::resolve(target, addr, len, align, |key| self.keyring().is_some_and(|ring| ring.opens(key)))?
+            {
+                Resolved::Heap(piece) => return Ok(Place::new(piece, addr)),
+                Resolved::Staged(piece) => existing::Outside::Staged(piece),
+                Resolved::Adopted { region_len } => {
+                    existing::resolve(self.job(), self.me(), addr, len, align, region_len)?
+                }
+            };
         let stand_in = target.stand_in(regions::generation_at(addr.region.index as usize));
         Ok(Place::outside_of(stand_in, addr, outside))
     }

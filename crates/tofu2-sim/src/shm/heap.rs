@@ -3,6 +3,9 @@
 //! Two arenas share one range of bytes. Symmetric regions grow from its start, local ones from its end, so that
 //! neither has a fixed share. The symmetric arena's state depends only on the sequence of symmetric calls, which
 //! is the same on all ranks: equal calls give equal offsets everywhere.
+//!
+//! Locked regions to which references may exist have bytes that no other region ever had nor will have: a short operation on another
+//! region, whose thread is stopped before its access, must not hit them, however late it comes.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -28,11 +31,7 @@ struct Arena {
 impl Arena {
     /// A hole of `len` bytes, or fresh bytes if they end at or below `limit`.
     fn take(&mut self, len: usize, limit: usize) -> Option<usize> {
-        if let Some((&offset, &hole)) = self.holes.iter().find(|&(_, &hole)| hole >= len) {
-            self.holes.remove(&offset);
-            if hole > len {
-                self.holes.insert(offset + len, hole - len);
-            }
+        if let Some(offset) = first_fit(&mut self.holes, len) {
             return Some(offset);
         }
         let end = self.top.checked_add(len).filter(|&end| end <= limit)?;
@@ -41,16 +40,18 @@ impl Arena {
         Some(offset)
     }
 
-    fn give_back(&mut self, mut offset: usize, mut len: usize) {
-        if let Some((&before, &hole)) = self.holes.range(..offset).next_back()
-            && before + hole == offset
-        {
-            self.holes.remove(&before);
-            (offset, len) = (before, hole + len);
+    /// `len` bytes that were never handed out, ending at or below `limit`. What is free below them becomes a hole.
+    fn take_fresh(&mut self, len: usize, limit: usize) -> Option<usize> {
+        let end = self.touched.checked_add(len).filter(|&end| end <= limit)?;
+        if self.top < self.touched {
+            self.holes.insert(self.top, self.touched - self.top);
         }
-        if let Some(hole) = self.holes.remove(&(offset + len)) {
-            len += hole;
-        }
+        self.top = end;
+        Some(std::mem::replace(&mut self.touched, end))
+    }
+
+    fn give_back(&mut self, offset: usize, len: usize) {
+        let (offset, len) = joined(&mut self.holes, offset, len);
         if offset + len == self.top {
             self.top = offset;
         } else {
@@ -62,6 +63,30 @@ impl Arena {
     fn largest(&self, limit: usize) -> usize {
         self.holes.values().copied().max().unwrap_or(0).max(limit.saturating_sub(self.top))
     }
+}
+
+/// A free piece together with those of `holes` that touch it, which are taken out.
+fn joined(holes: &mut BTreeMap<usize, usize>, mut offset: usize, mut len: usize) -> (usize, usize) {
+    if let Some((&before, &hole)) = holes.range(..offset).next_back()
+        && before + hole == offset
+    {
+        holes.remove(&before);
+        (offset, len) = (before, hole + len);
+    }
+    if let Some(hole) = holes.remove(&(offset + len)) {
+        len += hole;
+    }
+    (offset, len)
+}
+
+/// The first hole of at least `len` bytes, less what is taken.
+fn first_fit(holes: &mut BTreeMap<usize, usize>, len: usize) -> Option<usize> {
+    let (&offset, &hole) = holes.iter().find(|&(_, &hole)| hole >= len)?;
+    holes.remove(&offset);
+    if hole > len {
+        holes.insert(offset + len, hole - len);
+    }
+    Some(offset)
 }
 
 /// Bytes that were taken.
@@ -95,11 +120,19 @@ pub(super) struct Heap {
     local: Arena,
     /// While a symmetric allocation is being agreed on, local extents stay at or above this offset.
     promised: usize,
+    /// Free pieces that belonged to locked regions, by offset. To `symmetric` they are in use for ever.
+    locked: BTreeMap<usize, usize>,
 }
 
 impl Heap {
     pub(super) fn new(len: usize) -> Self {
-        Heap { len: len / GRAIN * GRAIN, symmetric: Arena::default(), local: Arena::default(), promised: 0 }
+        Heap {
+            len: len / GRAIN * GRAIN,
+            symmetric: Arena::default(),
+            local: Arena::default(),
+            promised: 0,
+            locked: BTreeMap::new(),
+        }
     }
 
     /// The bytes that were never in use. (Either arena may have been where the other one is now.)
@@ -131,6 +164,31 @@ impl Heap {
         let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.top + len);
         self.promised = end.min(self.len - self.local.top);
         self.promised
+    }
+
+    /// [`Heap::promise_symmetric`] for a locked region: room that no region ever had.
+    pub(super) fn promise_locked(&mut self, bytes: usize) -> usize {
+        let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.touched + len);
+        self.promised = end.min(self.fresh().end);
+        self.promised
+    }
+
+    /// [`Heap::take_symmetric`] for a locked region: a piece that only such regions had, or one that none ever had.
+    pub(super) fn take_locked(&mut self, bytes: usize, limit: usize) -> Result<Extent, usize> {
+        let limit = limit.min(self.promised);
+        self.break_promise();
+        let fresh = self.fresh();
+        let (symmetric, locked) = (&mut self.symmetric, &mut self.locked);
+        let taken = grains(bytes)
+            .and_then(|len| Some((first_fit(locked, len).or_else(|| symmetric.take_fresh(len, limit))?, len)));
+        let none = || locked.values().copied().max().unwrap_or(0).max(limit.saturating_sub(fresh.start));
+        let (offset, len) = taken.ok_or_else(none)?;
+        Ok(extent(offset, len, fresh))
+    }
+
+    pub(super) fn give_back_locked(&mut self, extent: Extent) {
+        let (offset, len) = joined(&mut self.locked, extent.offset, extent.len);
+        self.locked.insert(offset, len);
     }
 
     /// Give up the room that [`Heap::promise_symmetric`] keeps.
@@ -170,16 +228,20 @@ mod tests {
     enum Step {
         Local(usize),
         Symmetric(usize),
+        Locked(usize),
         FreeLocal(prop::sample::Index),
         FreeSymmetric(prop::sample::Index),
+        FreeLocked(prop::sample::Index),
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
             (0..700usize).prop_map(Step::Local),
             (0..700usize).prop_map(Step::Symmetric),
+            (0..300usize).prop_map(Step::Locked),
             any::<prop::sample::Index>().prop_map(Step::FreeLocal),
             any::<prop::sample::Index>().prop_map(Step::FreeSymmetric),
+            any::<prop::sample::Index>().prop_map(Step::FreeLocked),
         ]
     }
 
@@ -192,13 +254,25 @@ mod tests {
             const GRAINS: usize = 64;
             let mut heap = Heap::new(GRAINS * GRAIN);
             let (mut owner, mut used) = ([false; GRAINS], [false; GRAINS]);
-            let (mut local, mut symmetric) = (Vec::new(), Vec::new());
+            // Grains that any but a locked region had, and that a locked one had.
+            let (mut open, mut closed) = ([false; GRAINS], [false; GRAINS]);
+            let (mut local, mut symmetric, mut locked) = (Vec::new(), Vec::new(), Vec::new());
             for step in steps {
-                let (taken, is_local) = match step {
-                    Step::Local(bytes) => (heap.take_local(bytes), true),
+                let (taken, kind) = match step {
+                    Step::Local(bytes) => (heap.take_local(bytes), 0),
                     Step::Symmetric(bytes) => {
                         let limit = heap.promise_symmetric(bytes);
-                        (heap.take_symmetric(bytes, limit), false)
+                        (heap.take_symmetric(bytes, limit), 1)
+                    }
+                    Step::Locked(bytes) => {
+                        let limit = heap.promise_locked(bytes);
+                        (heap.take_locked(bytes, limit), 2)
+                    }
+                    Step::FreeLocked(index) if !locked.is_empty() => {
+                        let extent: Extent = locked.swap_remove(index.index(locked.len()));
+                        owner[extent.offset / GRAIN..][..extent.len / GRAIN].fill(false);
+                        heap.give_back_locked(extent);
+                        continue;
                     }
                     Step::FreeLocal(index) if !local.is_empty() => {
                         let extent: Extent = local.swap_remove(index.index(local.len()));
@@ -222,12 +296,17 @@ mod tests {
                 prop_assert!(grains.start <= fresh.start && fresh.start <= fresh.end && fresh.end <= grains.end);
                 prop_assert!(!used[fresh].contains(&true), "{extent:?} is said to be fresh");
                 owner[grains.clone()].fill(true);
-                used[grains].fill(true);
-                if is_local { local.push(extent) } else { symmetric.push(extent) }
+                used[grains.clone()].fill(true);
+                let (own, others) = if kind == 2 { (&mut closed, &open) } else { (&mut open, &closed) };
+                own[grains.clone()].fill(true);
+                prop_assert!(!others[grains].contains(&true), "{extent:?} was of another kind");
+                [&mut local, &mut symmetric, &mut locked][kind].push(extent);
             }
             local.into_iter().for_each(|extent| heap.give_back_local(extent));
             symmetric.into_iter().for_each(|extent| heap.give_back_symmetric(extent));
-            prop_assert_eq!(heap.take_local(GRAINS * GRAIN).map(|extent| extent.offset), Ok(0));
+            if !closed.contains(&true) {
+                prop_assert_eq!(heap.take_local(GRAINS * GRAIN).map(|extent| extent.offset), Ok(0));
+            }
         }
     }
 
@@ -250,6 +329,29 @@ mod tests {
         let limit = heap.promise_symmetric(2 * GRAIN);
         heap.give_back_symmetric(first);
         assert_eq!(heap.take_symmetric(2 * GRAIN, limit).map(|extent| extent.offset), Ok(0));
+    }
+
+    #[test]
+    fn locked_extents_are_fresh_or_were_locked() {
+        let mut heap = Heap::new(8 * GRAIN);
+        let open = heap.promise_symmetric(2 * GRAIN);
+        let open = heap.take_symmetric(2 * GRAIN, open).unwrap();
+        heap.give_back_symmetric(open);
+        let local = heap.take_local(GRAIN).unwrap();
+        heap.give_back_local(local);
+        let take = |heap: &mut Heap, grains| {
+            let limit = heap.promise_locked(grains * GRAIN);
+            heap.take_locked(grains * GRAIN, limit)
+        };
+        let first = take(&mut heap, 2).unwrap();
+        assert_eq!((first.offset, first.used_before()), (2 * GRAIN, [(2 * GRAIN, 0), (4 * GRAIN, 0)]));
+        heap.give_back_locked(first);
+        // The hole below is for others, and what was locked is not.
+        assert_eq!(heap.promise_symmetric(2 * GRAIN), 6 * GRAIN);
+        assert_eq!(heap.take_symmetric(2 * GRAIN, 6 * GRAIN).map(|extent| extent.offset), Ok(0));
+        assert_eq!(take(&mut heap, 1).map(|extent| extent.offset), Ok(2 * GRAIN));
+        assert_eq!(take(&mut heap, 4), Err(3 * GRAIN), "one grain was local");
+        assert_eq!(take(&mut heap, 3).map(|extent| extent.offset), Ok(4 * GRAIN));
     }
 
     #[test]

@@ -128,6 +128,8 @@ pub(super) const SIDE_BYTES: usize = 0;
 pub(super) const SIDE_VERDICT: usize = 8;
 /// `u64` in a side: 1 if the rank has freed regions whose time in limbo is not over.
 pub(super) const SIDE_LIMBO: usize = 16;
+/// Three `u64` in a side: the terms of a locked region ([`rdma_fabric::Pact::terms`]), or 0.
+pub(super) const SIDE_TERMS: usize = 24;
 /// Bit set in a side: symmetric slots that the rank has dropped.
 pub(super) const SIDE_DROPPED: usize = CACHE_LINE;
 /// Bytes of a side.
@@ -136,7 +138,7 @@ const SIDE: usize = SIDE_DROPPED + SYMMETRIC_SLOTS / 8;
 pub(super) const CARD: usize = CARD_SIDES[1] + SIDE;
 
 /// What [`MAGIC`] holds: name, version and line length of this layout.
-pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x05\0") | (CACHE_LINE.ilog2() as u64) << 56;
+pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x06\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
 /// Whether [`PAGE`] suits a system with pages of `bytes` bytes.
 ///
@@ -216,8 +218,14 @@ const _: () = in_order([
     (CARD_SIDES[1], SIDE),
     (CARD, 0),
 ]);
-const _: () =
-    in_order([(SIDE_BYTES, 8), (SIDE_VERDICT, 8), (SIDE_LIMBO, 8), (SIDE_DROPPED, SYMMETRIC_SLOTS / 8), (SIDE, 0)]);
+const _: () = in_order([
+    (SIDE_BYTES, 8),
+    (SIDE_VERDICT, 8),
+    (SIDE_LIMBO, 8),
+    (SIDE_TERMS, 24),
+    (SIDE_DROPPED, SYMMETRIC_SLOTS / 8),
+    (SIDE, 0),
+]);
 const _: () = on_own_lines([CARD_STATE, CARD_SIDES[0], SIDE_DROPPED]);
 
 /// Length of a segment with a heap of `heap` bytes.

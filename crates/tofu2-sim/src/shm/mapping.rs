@@ -2,7 +2,7 @@
 //!
 //! A [`Mapping`] starts with protocol words, which are atomics, and goes on with the heap, which is reached only
 //! through [`super::access`]. It never moves or shrinks while it exists, and nothing outside this module sees its
-//! addresses.
+//! addresses, but who is given a [`Mapped`] of a locked region.
 //!
 //! # Safety
 //! `base..base + len` is one mapped allocation, aligned to a cache line, until the last owner of the [`Mapping`] is gone; a
@@ -16,6 +16,7 @@
 use super::{
     access,
     doorbell::{self, Watch},
+    endpoint::Endpoint,
     inside::ANNOUNCEMENTS,
     layout,
     regions::CONDEMNED,
@@ -29,7 +30,7 @@ use core::{
     },
     time::Duration,
 };
-use rdma_fabric::{Amo, FabricError};
+use rdma_fabric::{Amo, FabricError, Mapped};
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
     fmt,
@@ -231,6 +232,20 @@ impl Mapping {
     ) -> Piece {
         let word = NonNull::from(self.word(generation_at));
         Piece::new(self.clone(), self.base, start, len, word, generation.into())
+    }
+
+    /// Where `len` bytes at `offset` of the heap are; `None` if they are not inside.
+    ///
+    /// # Safety
+    /// They are a part of a locked region that handles allocated which all were made with a pact that allows references.
+    pub(super) unsafe fn mapped(self: &Arc<Self>, offset: usize, len: usize) -> Option<Mapped<Endpoint>> {
+        offset.checked_add(len).filter(|&end| end <= self.heap_len())?;
+        // SAFETY: inside the mapping, by the check.
+        let start = unsafe { self.base.add(self.heap_at + offset) };
+        // SAFETY: mapped, sealed, as long as the mapping is owned. Only those handles resolve the region (`regions::resolve`),
+        // its bytes never were nor will be another kind of region's (`heap`), and operations are over when they are posted. The
+        // endpoint's atomics are `access`'s.
+        Some(unsafe { Mapped::new(start, len, self.clone()) })
     }
 
     /// The piece of `len` bytes at `offset` of the heap, valid as long as the protocol word at `generation_at` holds

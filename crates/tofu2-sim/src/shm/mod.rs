@@ -37,6 +37,7 @@ mod job;
 mod launcher;
 mod layout;
 mod limbo;
+mod locked;
 mod mapping;
 mod notice_ring;
 mod notifying;

@@ -228,6 +228,11 @@ impl Region {
         Region { endpoint, key: held.key(), len: held.len(), what: What::Existing(Some(held)) }
     }
 
+    /// The handle it was allocated through.
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
     /// The rank whose memory it is.
     pub(super) fn owner(&self) -> Rank {
         self.endpoint.me()

@@ -62,6 +62,8 @@ pub(super) enum Kind {
     Adopted = 2,
     /// The words of a control queue in the heap. To keys of peers there is no such region.
     Queue = 3,
+    /// Bytes of the heap without a key: only handles that allocated them resolve it.
+    Locked = 4,
 }
 
 /// The key that the next registration in the free entry `index` will have.
@@ -113,21 +115,26 @@ pub(super) enum Resolved {
     },
 }
 
-/// The bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to `align`.
+/// The bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to `align`. `opens` tells whether a locked
+/// region may be resolved.
 ///
 /// # Errors
-/// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Corrupt`], [`FabricError::OutOfBounds`],
+/// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Locked`], [`FabricError::Corrupt`], [`FabricError::OutOfBounds`],
 /// [`FabricError::Misaligned`].
 pub(super) fn resolve(
     target: &Arc<Mapping>,
     addr: RemoteAddr,
     len: usize,
     align: usize,
+    opens: impl FnOnce(RegionKey) -> bool,
 ) -> Result<Resolved, FabricError> {
     let RemoteAddr { rank, region, .. } = addr;
     let (region_offset, region_len, kind) = entry(target, rank, region)?;
     if kind == Kind::Queue {
         return Err(FabricError::NoSuchRegion { rank, region });
+    }
+    if kind == Kind::Locked && !opens(region) {
+        return Err(FabricError::Locked { rank, region });
     }
     let out_of_bounds = || FabricError::OutOfBounds {
         rank,
@@ -199,6 +206,7 @@ pub(super) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize,
         1 => Some(Kind::Staged),
         2 => Some(Kind::Adopted),
         3 => Some(Kind::Queue),
+        4 => Some(Kind::Locked),
         _ => None,
     };
     // Acquire: pairs with the fence in `register`.
@@ -222,6 +230,10 @@ pub(super) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn resolve(target: &Arc<Mapping>, addr: RemoteAddr, len: usize, align: usize) -> Result<Resolved, FabricError> {
+        super::resolve(target, addr, len, align, |_| false)
+    }
 
     fn segment() -> Arc<Mapping> {
         Mapping::in_process(layout::HEAP + 4096, layout::HEAP).unwrap()
@@ -316,6 +328,21 @@ mod tests {
                 deregister(&own, key.index as usize);
             }
         }
+    }
+
+    #[test]
+    fn locked_regions_are_for_who_opens_them() {
+        let own = segment();
+        let key = register(&own, 2, 128, 64, Kind::Locked);
+        let locked = FabricError::Locked { rank: Rank::new(3), region: key };
+        for (offset, len) in [(0, 8), (0, 1000), (3, 8), (64, 0)] {
+            assert_eq!(resolve(&own, addr(key, offset), len, 8).unwrap_err(), locked, "{offset} {len}");
+        }
+        let opened = |offset| super::resolve(&own, addr(key, offset), 8, 8, |opened| opened == key);
+        assert!(matches!(opened(56), Ok(Resolved::Heap(_))));
+        assert!(matches!(opened(57), Err(FabricError::OutOfBounds { region_len: 64, .. })));
+        deregister(&own, 2);
+        assert!(matches!(opened(0), Err(FabricError::StaleRegion { .. })));
     }
 
     /// Only an aligned word of 8 bytes is accessed as one, whatever stands in the table.

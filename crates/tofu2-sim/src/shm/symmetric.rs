@@ -6,6 +6,9 @@
 //! 2. Everybody reserves and registers his part, writes how that went, and arrives again. When all have arrived, the
 //!    region can be reached everywhere, or all give it back.
 //!
+//! A locked region is allocated in the same way; its terms are compared as sizes are. If references to it may exist, it has bytes
+//! of its own ([`super::heap`]).
+//!
 //! Nobody arrives at a phase before all have read what was said in the one before the last, so two sides of a card,
 //! used in turn, are enough.
 //!
@@ -26,7 +29,7 @@ use super::{
     regions, waiting,
 };
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use rdma_fabric::{Deps, FabricError, Rank, RegionKey};
+use rdma_fabric::{Deps, FabricError, Pact, Rank, RegionKey};
 use std::collections::{BTreeMap, VecDeque};
 
 const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
@@ -34,8 +37,8 @@ const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
 /// One rank's view; everything but `dropped`, `limbo`, `tickets` and `under_way` is the same on all ranks.
 #[derive(Debug, Default)]
 pub(super) struct Symmetric {
-    /// Places of the table entries in use.
-    live: BTreeMap<usize, Extent>,
+    /// Places of the table entries in use, and whether their bytes are kept apart.
+    live: BTreeMap<usize, (Extent, bool)>,
     /// Entries that may not be used again.
     retired: Vec<usize>,
     /// Entries in use whose part this rank has dropped, and nobody is inside of any more.
@@ -54,11 +57,43 @@ pub(super) struct Symmetric {
 #[derive(Debug)]
 enum Stage {
     /// Waits for the end of the last freed region's limbo, to propose again.
-    Settling { bytes: usize },
+    Settling { asked: Asked },
     /// Arrived at phase 1.
-    Proposed { bytes: usize },
+    Proposed { asked: Asked },
     /// Arrived at phase 2.
-    Placed { bytes: usize, extent: Extent, key: RegionKey, failure: Option<FabricError> },
+    Placed { asked: Asked, extent: Extent, key: RegionKey, failure: Option<FabricError> },
+}
+
+/// What all ranks must ask for alike.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    bytes: usize,
+    /// Of a locked region; else 0.
+    terms: [u64; 3],
+}
+
+impl Asked {
+    /// Whether only who allocates it gets at it.
+    fn is_locked(&self) -> bool {
+        self.terms != [0; 3]
+    }
+
+    /// Whether there may be references to it, so that its bytes are kept apart from all others.
+    fn is_apart(&self) -> bool {
+        Pact::<()>::terms_allow_references(self.terms)
+    }
+
+    /// What the ranks compare, and where it stands in a side.
+    fn words(&self) -> [(usize, u64); 4] {
+        let [first, second, third] = self.terms;
+        let terms = layout::SIDE_TERMS;
+        [(layout::SIDE_BYTES, self.bytes as u64), (terms, first), (terms + 8, second), (terms + 16, third)]
+    }
+}
+
+/// The opposite of taking an extent.
+fn give_back(own: &mut Own, extent: Extent, is_apart: bool) {
+    if is_apart { own.heap.give_back_locked(extent) } else { own.heap.give_back_symmetric(extent) }
 }
 
 impl Symmetric {
@@ -77,18 +112,24 @@ impl Symmetric {
         self.limbo.settle(job, |index| dropped[index / 64] |= 1 << (index % 64));
     }
 
+    /// Where this rank's part under `key` is, which it has not dropped.
+    pub(super) fn extent(&self, key: RegionKey) -> Option<Extent> {
+        self.live.get(&(key.index as usize)).map(|(extent, _)| *extent)
+    }
+
     fn free_slot(&self) -> Option<usize> {
         regions::SYMMETRIC.clone().find(|index| !self.live.contains_key(index) && !self.retired.contains(index))
     }
 }
 
-pub(super) async fn alloc(endpoint: &Endpoint, bytes: usize) -> Result<Region, FabricError> {
+/// Allocate, a locked region if there are `terms`.
+pub(super) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64; 3]>) -> Result<Region, FabricError> {
     let _turn = Turn::wait(endpoint).await?;
     if endpoint.own().symmetric.under_way.is_some() {
         // Somebody dropped its future. Its outcome concerns nobody.
         drop(complete(endpoint).await?);
     }
-    propose(endpoint, bytes);
+    propose(endpoint, Asked { bytes, terms: terms.unwrap_or_default() });
     complete(endpoint).await?
 }
 
@@ -124,21 +165,22 @@ fn side(phase: u64) -> usize {
 }
 
 /// The start of phase 1.
-fn propose(endpoint: &Endpoint, bytes: usize) {
+fn propose(endpoint: &Endpoint, asked: Asked) {
     let me = endpoint.me().index();
     let control = &endpoint.job().control;
     let own = &mut *endpoint.own();
     own.settle(endpoint.job(), endpoint.segment());
     own.symmetric.settle(endpoint.job());
-    let promised = own.heap.promise_symmetric(bytes);
+    let promised =
+        if asked.is_apart() { own.heap.promise_locked(asked.bytes) } else { own.heap.promise_symmetric(asked.bytes) };
     let say = |field, value| control.card(me, side(own.symmetric.phase + 1) + field).store(value, Relaxed);
-    say(layout::SIDE_BYTES, bytes as u64);
+    asked.words().into_iter().for_each(|(field, word)| say(field, word));
     say(layout::SIDE_VERDICT, promised as u64);
     say(layout::SIDE_LIMBO, is_in_limbo(own).into());
     for (word, dropped) in own.symmetric.dropped.iter().enumerate() {
         say(layout::SIDE_DROPPED + 8 * word, *dropped);
     }
-    own.symmetric.under_way = Some(Stage::Proposed { bytes });
+    own.symmetric.under_way = Some(Stage::Proposed { asked });
     arrive(endpoint, own);
 }
 
@@ -149,16 +191,16 @@ async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, Fa
         all_arrived(endpoint).await?;
         let own = &mut *endpoint.own();
         match own.symmetric.under_way.take() {
-            Some(Stage::Proposed { bytes }) => {
-                if let Err(error) = place(endpoint, own, bytes) {
+            Some(Stage::Proposed { asked }) => {
+                if let Err(error) = place(endpoint, own, asked) {
                     return Ok(Err(error));
                 }
             }
             // `settle` has proposed again.
             Some(settling @ Stage::Settling { .. }) => own.symmetric.under_way = Some(settling),
-            Some(Stage::Placed { bytes, extent, key, failure }) => {
-                return Ok(conclude(endpoint, own, bytes, (extent, key), failure)
-                    .map(|()| Region::symmetric(endpoint.clone(), bytes, key)));
+            Some(Stage::Placed { asked, extent, key, failure }) => {
+                return Ok(conclude(endpoint, own, asked, (extent, key), failure)
+                    .map(|()| Region::symmetric(endpoint.clone(), asked.bytes, key)));
             }
             None => return Ok(Err(FabricError::Corrupt { rank: endpoint.me(), what: "a symmetric allocation" })),
         }
@@ -172,17 +214,18 @@ fn is_in_limbo(own: &Own) -> bool {
 
 /// Propose again after the freed regions' limbo, if that is what all ranks do.
 async fn settle(endpoint: &Endpoint) -> Result<(), FabricError> {
-    let bytes = match endpoint.own().symmetric.under_way {
-        Some(Stage::Settling { bytes }) => bytes,
+    let asked = match endpoint.own().symmetric.under_way {
+        Some(Stage::Settling { asked }) => asked,
         _ => return Ok(()),
     };
     waiting::until_ready(endpoint, || Ok(!is_in_limbo(&endpoint.own()))).await?;
-    propose(endpoint, bytes);
+    propose(endpoint, asked);
     Ok(())
 }
 
 /// The end of phase 1, the start of phase 2. Errors are the same on all ranks.
-fn place(endpoint: &Endpoint, own: &mut Own, bytes: usize) -> Result<(), FabricError> {
+fn place(endpoint: &Endpoint, own: &mut Own, asked: Asked) -> Result<(), FabricError> {
+    let Asked { bytes, .. } = asked;
     let (me, job, segment) = (endpoint.me(), endpoint.job(), endpoint.segment());
     let phase = own.symmetric.phase;
     let card = |rank: usize, field| job.control.card(rank, side(phase) + field).load(Relaxed);
@@ -192,53 +235,55 @@ fn place(endpoint: &Endpoint, own: &mut Own, bytes: usize) -> Result<(), FabricE
         // Not what this rank does not know of: peers can write its card too.
         let freed = ranks.clone().fold(own.symmetric.dropped[word], |all, rank| all & card(rank, at));
         for index in (0..64).filter(|bit| freed >> bit & 1 == 1).map(|bit| word * 64 + bit) {
-            if let Some(extent) = own.symmetric.live.remove(&index) {
-                own.heap.give_back_symmetric(extent);
+            if let Some((extent, is_apart)) = own.symmetric.live.remove(&index) {
+                give_back(own, extent, is_apart);
             }
         }
         own.symmetric.dropped[word] &= !freed;
     }
     let limit = ranks.clone().map(|rank| card(rank, layout::SIDE_VERDICT)).min().unwrap_or(0);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let other = ranks.clone().find(|&rank| card(rank, layout::SIDE_BYTES) != bytes as u64);
-    if let Some(other) = other {
+    let differs = |rank| asked.words().into_iter().find(move |&(field, word)| card(rank, field) != word);
+    let other = ranks.clone().find_map(|rank| differs(rank).map(|differs| (rank, differs)));
+    if let Some((other, (field, word))) = other {
         own.heap.break_promise();
         return Err(FabricError::Mismatch {
-            collective: "alloc_symmetric",
+            collective: if field == layout::SIDE_BYTES { "alloc_symmetric" } else { "alloc_symmetric, locked," },
             rank: me,
-            theirs: bytes as u64,
+            theirs: word,
             other: Rank::new(other as u32),
-            ours: card(other, layout::SIDE_BYTES),
+            ours: card(other, field),
         });
     }
     // What somebody has dropped may be free in a moment. The same cards tell all ranks the same.
     let more_later = ranks.clone().any(|rank| card(rank, layout::SIDE_LIMBO) == 1);
-    let taken = own
-        .heap
-        .take_symmetric(bytes, limit)
-        .map_err(|available| out_of_memory(segment, me, bytes, available))
-        .and_then(|extent| match own.symmetric.free_slot() {
+    let heap = &mut own.heap;
+    let taken = if asked.is_apart() { heap.take_locked(bytes, limit) } else { heap.take_symmetric(bytes, limit) };
+    let taken = taken.map_err(|available| out_of_memory(segment, me, bytes, available)).and_then(|extent| {
+        match own.symmetric.free_slot() {
             Some(index) => Ok((extent, index)),
             None => {
-                own.heap.give_back_symmetric(extent);
+                give_back(own, extent, asked.is_apart());
                 Err(FabricError::TooManyRegions { rank: me, limit: regions::SYMMETRIC.len() })
             }
-        });
+        }
+    });
     let (extent, index) = match taken {
         Ok(taken) => taken,
         Err(_) if more_later => {
-            own.symmetric.under_way = Some(Stage::Settling { bytes });
+            own.symmetric.under_way = Some(Stage::Settling { asked });
             return Ok(());
         }
         Err(error) => return Err(error),
     };
-    own.symmetric.live.insert(index, extent);
+    own.symmetric.live.insert(index, (extent, asked.is_apart()));
     let failure = own.prepare(segment, me, bytes, extent).err();
     job.control.card(me.index(), side(phase + 1) + layout::SIDE_VERDICT).store(failure.is_none().into(), Relaxed);
     // Bytes without pages must not be reached.
     let reachable = if failure.is_none() { bytes } else { 0 };
-    let key = regions::register(segment, index, extent.offset, reachable, regions::Kind::Heap);
-    own.symmetric.under_way = Some(Stage::Placed { bytes, extent, key, failure });
+    let kind = if asked.is_locked() { regions::Kind::Locked } else { regions::Kind::Heap };
+    let key = regions::register(segment, index, extent.offset, reachable, kind);
+    own.symmetric.under_way = Some(Stage::Placed { asked, extent, key, failure });
     arrive(endpoint, own);
     Ok(())
 }
@@ -247,7 +292,7 @@ fn place(endpoint: &Endpoint, own: &mut Own, bytes: usize) -> Result<(), FabricE
 fn conclude(
     endpoint: &Endpoint,
     own: &mut Own,
-    bytes: usize,
+    asked: Asked,
     (extent, key): (Extent, RegionKey),
     failure: Option<FabricError>,
 ) -> Result<(), FabricError> {
@@ -260,8 +305,8 @@ fn conclude(
     if !regions::deregister(segment, index) {
         own.symmetric.retired.push(index);
     }
-    own.heap.give_back_symmetric(extent);
-    Err(failure.unwrap_or_else(|| out_of_memory(segment, Rank::new(failed as u32), bytes, 0)))
+    give_back(own, extent, asked.is_apart());
+    Err(failure.unwrap_or_else(|| out_of_memory(segment, Rank::new(failed as u32), asked.bytes, 0)))
 }
 
 /// Tell that this rank's card is ready for the next phase.

@@ -49,7 +49,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         make: impl Fn(VirtFabric) -> Fut,
         progress: Option<(u64, &'a mut Progress<'p>)>,
     ) -> Self {
-        let fabric = |rank| VirtFabric { world: Rc::clone(&world), rank };
+        let fabric = |rank| VirtFabric { world: Rc::clone(&world), rank, keyring: None };
         Executor {
             tasks: (0..ranks).map(|rank| Some(Box::pin(make(fabric(rank))))).collect(),
             outs: (0..ranks).map(|_| None).collect(),

@@ -11,9 +11,9 @@ use super::{
 };
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use rdma_fabric::{
-    Amo, AtomicWord, Caps, Deps, Existing, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice,
-    OwnedMemory, PutOptions, PutOrder, PutSource, Rank, Refused, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result,
-    Time, Uses,
+    Amo, AtomicWord, Caps, Deps, Existing, Fabric, FabricError, GetSink, Keyring, LocalSpan, LocalWord, Location,
+    LockedMemory, Node, Notice, OwnedMemory, Pact, PutOptions, PutOrder, PutSource, Rank, Refused, RegionKey,
+    RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses,
     op::{SinkView, SourceView},
 };
 use std::{
@@ -33,6 +33,8 @@ use std::{
 pub struct VirtFabric {
     pub(super) world: Rc<World>,
     pub(super) rank: u32,
+    /// The regions without keys that this handle opens, if it is for such.
+    pub(super) keyring: Option<Rc<Keyring<VirtFabric>>>,
 }
 
 impl fmt::Debug for VirtFabric {
@@ -42,6 +44,18 @@ impl fmt::Debug for VirtFabric {
 }
 
 impl VirtFabric {
+    /// A handle without keys allocates symmetric memory only.
+    fn only_with_keys(&self) -> Result<()> {
+        match self.keyring {
+            None => Ok(()),
+            Some(_) => Err(FabricError::Unsupported { feature: "local memory without a key" }),
+        }
+    }
+
+    fn opens(&self, key: RegionKey) -> bool {
+        self.keyring.as_ref().is_some_and(|ring| ring.opens(key))
+    }
+
     fn spend(&self, picos: u64) -> impl Future<Output = ()> + use<> {
         waits::busy(self.clone(), picos)
     }
@@ -103,12 +117,14 @@ impl Fabric for VirtFabric {
         caps.session_queues = core.timing.queues.session > 0;
         caps.strong_progress = true;
         caps.register_existing = Existing::Direct;
+        caps.locked_memory = LockedMemory::Copies;
         caps.blocking_wait = false;
         caps.max_transfer = core.timing.max_transfer;
         caps
     }
 
     fn alloc(&self, bytes: usize) -> Result<Region> {
+        self.only_with_keys()?;
         let key = {
             let mut core = self.world.core();
             core.reserve_memory(self.rank, bytes)?;
@@ -126,10 +142,19 @@ impl Fabric for VirtFabric {
                 let state = &mut core.ranks[self.rank as usize];
                 let number = state.symmetric;
                 state.symmetric += 1;
-                core.memory.join_symmetric(self.rank, number, bytes)
+                let terms = self.keyring.as_ref().map(|ring| ring.next_terms());
+                core.memory.join_symmetric(self.rank, number, bytes, terms)
             };
+            if let (Some(ring), Ok(key)) = (&self.keyring, &key) {
+                ring.add(*key);
+            }
             self.registered(key, bytes)
         }
+    }
+
+    /// Its memory is nobody's but the simulated network's: there are no references to it.
+    fn keyless(&self, pact: Pact<Self>) -> Result<Self> {
+        Ok(VirtFabric { keyring: Some(Rc::new(Keyring::new(pact))), ..self.clone() })
     }
 
     /// The network reaches it like any region. Nothing is charged for it.
@@ -171,6 +196,9 @@ impl Fabric for VirtFabric {
         match core.status_of(addr.rank.number()) {
             None => Err(FabricError::NoSuchRank { rank: addr.rank, ranks: core.ranks.len() }),
             Some(Status::Lost) => Err(FabricError::PeerLost { rank: addr.rank }),
+            Some(_) if core.memory.is_locked(addr.region) && !self.opens(addr.region) => {
+                Err(FabricError::Locked { rank: addr.rank, region: addr.region })
+            }
             Some(_) => core.memory.locate(addr, len, align),
         }
     }
@@ -254,14 +282,7 @@ impl Fabric for VirtFabric {
 
     #[inline]
     fn try_atomic<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, amo: Amo<W>) -> Result<Handle<W>, Refused<()>> {
-        let (verb, a, b) = match amo {
-            Amo::Add(v) => (Verb::Add, v, v),
-            Amo::Swap(v) => (Verb::Swap, v, v),
-            Amo::CompareSwap { expected, new } => (Verb::CompareSwap, expected, new),
-            Amo::Or(v) => (Verb::Or, v, v),
-            Amo::And(v) => (Verb::And, v, v),
-            Amo::Xor(v) => (Verb::Xor, v, v),
-        };
+        let (verb, a, b) = Verb::of(amo);
         let mut core = self.world.core();
         match self.admit(&core, word.loc()) {
             Err(error) => return Err(Refused::Failed(error, ())),

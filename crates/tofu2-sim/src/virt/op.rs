@@ -21,6 +21,21 @@ pub(super) enum Verb {
 }
 
 impl Verb {
+    /// What an atomic is, and its operands: that of a comparison comes first.
+    #[inline]
+    pub(super) fn of<W: Copy>(amo: Amo<W>) -> (Verb, W, W) {
+        match amo {
+            Amo::Add(v) => (Verb::Add, v, v),
+            Amo::Swap(v) => (Verb::Swap, v, v),
+            Amo::CompareSwap { expected, new } => (Verb::CompareSwap, expected, new),
+            Amo::Or(v) => (Verb::Or, v, v),
+            Amo::And(v) => (Verb::And, v, v),
+            Amo::Xor(v) => (Verb::Xor, v, v),
+        }
+    }
+}
+
+impl Verb {
     pub(super) fn is_atomic(self) -> bool {
         !matches!(self, Verb::Put | Verb::Get | Verb::Nop)
     }

@@ -138,12 +138,12 @@ fn measure(
 }
 
 /// A nameless file in memory, gone with this process.
-fn memory_file(name: &str) -> Result<File, Box<dyn Error>> {
+pub(super) fn memory_file(name: &str) -> Result<File, Box<dyn Error>> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 
 /// Where this process's children find an open file of it.
-fn path_of(file: &File) -> PathBuf {
+pub(super) fn path_of(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd()).into()
 }
 

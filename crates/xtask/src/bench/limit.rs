@@ -298,6 +298,11 @@ impl FutexMutex<'_> {
         }
     }
 
+    /// Take it if it is free.
+    pub(super) fn try_lock(&self) -> bool {
+        self.0.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
+    }
+
     #[inline]
     pub(super) fn unlock(&self) {
         if self.0.swap(0, Release) == 2 {

@@ -5,6 +5,7 @@
 
 mod cases;
 mod compare;
+pub(crate) mod contention;
 mod goal;
 mod job;
 mod limit;
@@ -93,11 +94,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let page =
         options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
     if let Some((_, page)) = &page {
-        page::rewritten(page, "")?;
+        page::rewritten(page, "bench", "")?;
     }
     let report = measure(options, &chosen)?;
     if let Some((path, page)) = page {
-        fs::write(path, page::rewritten(&page, &table::markdown(&report))?)?;
+        fs::write(path, page::rewritten(&page, "bench", &table::markdown(&report))?)?;
     }
     match &options.json {
         Some(path) if path.as_os_str() == "-" => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,

@@ -20,7 +20,7 @@ use crate::shm::{
 use core::sync::atomic::AtomicU64;
 use rdma_fabric::{
     Amo,
-    control_queue::{Armw, Command, MrqKind, Posting, QueueError, QueueId, Stadd, Width},
+    control_queue::{Command, MrqKind, Posting, QueueError, QueueId, Stadd, Width},
 };
 
 /// The longest copy that is not announced, in bytes: those take few instructions.
@@ -134,7 +134,7 @@ impl<'a> Executor<'a> {
             }
             Command::Armw { to, at, width, op } => {
                 work.spend(0);
-                self.atomic(&stage, posting, to, at, width, amo(op))
+                self.atomic(&stage, posting, to, at, width, op.amo())
             }
             Command::CompareSwap { to, at, width, expected, new } => {
                 work.spend(0);
@@ -371,14 +371,4 @@ fn own_address(command: &Command) -> Stadd {
 #[cold]
 fn gone(queue: QueueId, stadd: Stadd, piece: &Piece<&Mapping>) -> QueueError {
     if piece.is_lost() { QueueError::PeerLost { queue } } else { QueueError::Stale { queue, stadd } }
-}
-
-fn amo(op: Armw) -> Amo<u64> {
-    match op {
-        Armw::Swap(value) => Amo::Swap(value),
-        Armw::Add(value) => Amo::Add(value),
-        Armw::Xor(value) => Amo::Xor(value),
-        Armw::And(value) => Amo::And(value),
-        Armw::Or(value) => Amo::Or(value),
-    }
 }

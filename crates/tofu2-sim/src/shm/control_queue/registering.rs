@@ -23,6 +23,9 @@ impl Queue {
             return Err(FabricError::Unsupported { feature: "control queues on memory that was not allocated here" });
         }
         let key = region.key();
+        if region.endpoint().keyring().is_some() {
+            return Err(FabricError::Locked { rank: region.owner(), region: key });
+        }
         if !regions::is_current(self.endpoint().segment(), key) {
             return Err(FabricError::StaleRegion { rank: self.name().rank(), region: key });
         }

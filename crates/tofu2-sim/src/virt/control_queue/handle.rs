@@ -5,7 +5,7 @@ use super::{
     waits,
 };
 use rdma_fabric::{
-    ControlQueue, Deps, FabricError, Refused, Region as _, Result, SessionFabric,
+    ControlQueue, Deps, Fabric as _, FabricError, Refused, Region as _, Result, SessionFabric,
     control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueLimits, QueueSpec, Stadd},
 };
 use std::{cell::RefMut, fmt, future::Future, rc::Rc};
@@ -44,8 +44,11 @@ impl Queue {
         }
     }
 
-    /// Refuses regions of others.
+    /// Refuses regions of others, and those without a key.
     fn own(&self, region: &Region) -> Result<()> {
+        if self.fabric.world.core().memory.is_locked(region.key()) {
+            return Err(FabricError::Locked { rank: self.fabric.rank(), region: region.key() });
+        }
         if region.is_of(&self.fabric.world, self.fabric.rank) {
             Ok(())
         } else {

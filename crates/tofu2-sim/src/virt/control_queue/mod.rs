@@ -73,6 +73,12 @@ struct Slot {
 }
 
 impl Queues {
+    /// Whose queue it is.
+    #[inline]
+    pub(super) fn owner(&self, queue: u32) -> u32 {
+        self.get(queue).rank
+    }
+
     #[inline]
     fn get(&self, queue: u32) -> &QueueState {
         self.slots[queue as usize].state.as_deref().expect("a queue's slot is kept while anything refers to it")

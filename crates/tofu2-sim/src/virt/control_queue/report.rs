@@ -18,7 +18,7 @@ pub(in super::super) enum Side {
 impl Core {
     /// A completion that will be in the TCQ at this time.
     pub(super) fn completed(&mut self, queue: u32, at: u64, completion: Completion) {
-        let at = at.saturating_add(self.completion_late(self.queues.get(queue).rank));
+        let at = at.saturating_add(self.completion_late(queue));
         let state = self.queues.get_mut(queue);
         // Never before the one before it.
         let at = state.tcq.back().map_or(at, |(last, _)| at.max(*last));
@@ -31,7 +31,7 @@ impl Core {
 
     /// A notice for the MRQ. One too many stops the queue.
     pub(super) fn notify(&mut self, queue: u32, notice: MrqNotice) {
-        let overflows = self.overflows(self.queues.get(queue).rank);
+        let overflows = self.overflows(queue);
         let state = self.queues.get_mut(queue);
         if overflows || state.mrq.len() >= state.mrq_depth as usize {
             let error = QueueError::MrqOverflow { queue: state.id, depth: state.mrq_depth };

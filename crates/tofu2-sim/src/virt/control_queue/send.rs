@@ -13,7 +13,7 @@ use super::{
     life::Point,
     toq::Order,
 };
-use rdma_fabric::control_queue::{Armw, Command, Completion, QueueError, QueueId, Stadd, Width};
+use rdma_fabric::control_queue::{Command, Completion, QueueError, QueueId, Stadd, Width};
 
 impl Core {
     /// Lets a queue ask its engine for the next command, if there is one that may start and it has not asked yet.
@@ -174,13 +174,7 @@ impl Core {
                 flight
             }
             Command::Armw { to, at, width, op } => {
-                let (verb, operand) = match op {
-                    Armw::Swap(v) => (Verb::Swap, v),
-                    Armw::Add(v) => (Verb::Add, v),
-                    Armw::Xor(v) => (Verb::Xor, v),
-                    Armw::And(v) => (Verb::And, v),
-                    Armw::Or(v) => (Verb::Or, v),
-                };
+                let (verb, operand, _) = Verb::of(op.amo());
                 let mut flight = new(to, verb, at);
                 (flight.len, flight.a, flight.b) = (width as u32, low(width, operand), 0);
                 flight

@@ -117,16 +117,18 @@ impl Core {
 
     /// Whether a notice for the rank overflows its MRQ.
     #[inline]
-    pub(in super::super) fn overflows(&mut self, rank: u32) -> bool {
+    pub(in super::super) fn overflows(&mut self, queue: u32) -> bool {
         let Some(trouble) = &mut self.trouble else { return false };
+        let rank = self.queues.owner(queue);
         let fits = |kind| matches!(kind, FaultKind::MrqOverflow { rank: whose } if whose == rank).then_some(());
         trouble.take(fits).is_some()
     }
 
-    /// How late a completion of the rank is.
+    /// How late a completion of the queue's rank is.
     #[inline]
-    pub(in super::super) fn completion_late(&mut self, rank: u32) -> u64 {
+    pub(in super::super) fn completion_late(&mut self, queue: u32) -> u64 {
         let Some(trouble) = &mut self.trouble else { return 0 };
+        let rank = self.queues.owner(queue);
         let late = trouble.take(|kind| match kind {
             FaultKind::LateCompletion { rank: whose, by } if whose == rank => Some(picos(by)),
             _ => None,
@@ -158,12 +160,12 @@ impl Core {
     /// When the first half of a message for the rank is seen, if before it arrives as a whole.
     #[inline]
     pub(in super::super) fn half_seen(&mut self, rank: u32, verb: Verb, bytes: u64, arrival: u64) -> Option<u64> {
-        let half = self.timing.payload(bytes) / 2;
         let trouble = self.trouble.as_mut()?;
         if verb != Verb::Put || bytes <= LONG {
             return None;
         }
         trouble.take(|kind| matches!(kind, FaultKind::PartialPut { rank: whose } if whose == rank).then_some(()))?;
+        let half = self.timing.payload(bytes) / 2;
         Some(arrival.saturating_sub(half).max(self.now))
     }
 }

@@ -13,6 +13,7 @@ pub use location::Loc;
 use bytemuck::{cast_slice, cast_slice_mut};
 use local::LocalTable;
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
+use std::collections::BTreeMap;
 use symmetric::Symmetric;
 
 /// Set in the index of a symmetric region's key.
@@ -31,6 +32,8 @@ pub(super) struct Memory {
     ranks: u32,
     /// By sequence number of the collective allocation; numbers are not reused.
     symmetric: Vec<Symmetric>,
+    /// The terms of those that have no key ([`rdma_fabric::Pact::terms`]).
+    locked: BTreeMap<u32, [u64; 3]>,
     /// By rank; grown when a rank first registers.
     local: Vec<Option<Box<LocalTable>>>,
     stored: Stored,
@@ -67,16 +70,25 @@ pub(super) enum Gone {
 
 impl Memory {
     pub(super) fn new(ranks: u32) -> Self {
-        Memory { ranks, symmetric: Vec::new(), local: Vec::new(), stored: Stored::default() }
+        Memory { ranks, symmetric: Vec::new(), locked: BTreeMap::new(), local: Vec::new(), stored: Stored::default() }
     }
 
-    /// The `number`-th symmetric region, seen from `rank`.
-    pub(super) fn join_symmetric(&mut self, rank: u32, number: u32, bytes: usize) -> Result<RegionKey> {
+    /// The `number`-th symmetric region, seen from `rank`. Without a key if there are `terms`.
+    pub(super) fn join_symmetric(
+        &mut self,
+        rank: u32,
+        number: u32,
+        bytes: usize,
+        terms: Option<[u64; 3]>,
+    ) -> Result<RegionKey> {
         if number >= SYMMETRIC {
             return Err(FabricError::TooManyRegions { rank: Rank::new(rank), limit: SYMMETRIC as usize });
         }
         match self.symmetric.get(number as usize) {
-            None => self.symmetric.push(Symmetric::new(rank, bytes, self.ranks)),
+            None => {
+                self.symmetric.push(Symmetric::new(rank, bytes, self.ranks));
+                self.locked.extend(terms.map(|terms| (number, terms)));
+            }
             Some(there) if there.bytes() != bytes => {
                 return Err(FabricError::Mismatch {
                     collective: "alloc_symmetric",
@@ -86,7 +98,18 @@ impl Memory {
                     ours: there.bytes() as u64,
                 });
             }
-            Some(_) => {}
+            Some(there) => {
+                let (mine, ours) = (terms.unwrap_or_default(), self.locked.get(&number).copied().unwrap_or_default());
+                if let Some((mine, ours)) = mine.into_iter().zip(ours).find(|(mine, ours)| mine != ours) {
+                    return Err(FabricError::Mismatch {
+                        collective: "alloc_symmetric, locked,",
+                        rank: Rank::new(rank),
+                        theirs: mine,
+                        other: Rank::new(there.first()),
+                        ours,
+                    });
+                }
+            }
         }
         Ok(RegionKey { index: SYMMETRIC | number, generation: 0 })
     }
@@ -131,6 +154,15 @@ impl Memory {
     #[inline]
     pub(super) fn is_live(&self, loc: &Loc) -> bool {
         self.len_of(loc.rank, loc.key()).is_ok()
+    }
+
+    /// Whether the region has no key.
+    #[inline]
+    pub(super) fn is_locked(&self, key: RegionKey) -> bool {
+        !self.locked.is_empty()
+            && key.generation == 0
+            && key.index & SYMMETRIC != 0
+            && self.locked.contains_key(&(key.index & !SYMMETRIC))
     }
 
     /// Checks key, bounds and alignment once.
@@ -258,7 +290,7 @@ mod tests {
         let mut memory = Memory::new(10_000);
         let mut key = None;
         for rank in 0..10_000 {
-            key = Some(memory.join_symmetric(rank, 0, 72).unwrap());
+            key = Some(memory.join_symmetric(rank, 0, 72, None).unwrap());
         }
         let key = key.unwrap();
         assert_eq!(memory.stored.now, 0);
@@ -280,9 +312,22 @@ mod tests {
     #[test]
     fn mismatch_names_both() {
         let mut memory = Memory::new(4);
-        memory.join_symmetric(3, 0, 64).unwrap();
-        let error = memory.join_symmetric(1, 0, 65).unwrap_err();
+        memory.join_symmetric(3, 0, 64, None).unwrap();
+        let error = memory.join_symmetric(1, 0, 65, None).unwrap_err();
         assert_eq!(error.to_string(), "rank 1 called alloc_symmetric with 65, rank 3 with 64");
+    }
+
+    #[test]
+    fn terms_must_agree() {
+        let mut memory = Memory::new(4);
+        let key = memory.join_symmetric(0, 0, 64, Some([1, 2, 3])).unwrap();
+        assert_eq!(memory.join_symmetric(1, 0, 64, Some([1, 2, 3])), Ok(key));
+        for terms in [None, Some([1, 2, 4])] {
+            assert!(matches!(memory.join_symmetric(2, 0, 64, terms), Err(FabricError::Mismatch { .. })), "{terms:?}");
+        }
+        let open = memory.join_symmetric(0, 1, 64, None).unwrap();
+        assert!(matches!(memory.join_symmetric(2, 1, 64, Some([1, 2, 3])), Err(FabricError::Mismatch { .. })));
+        assert!(memory.is_locked(key) && !memory.is_locked(open));
     }
 
     #[test]
@@ -308,7 +353,7 @@ mod tests {
     #[test]
     fn bytes_and_words_are_the_same_memory() {
         let mut memory = Memory::new(3);
-        let key = memory.join_symmetric(0, 0, 40).unwrap();
+        let key = memory.join_symmetric(0, 0, 40, None).unwrap();
         let span = memory.locate(at(2, key, 3), 18, 1).unwrap();
         memory.copy_in(&span, &[0xff; 18]);
         let word = memory.locate(at(2, key, 16), 8, 8).unwrap();

@@ -2,7 +2,7 @@
 
 use super::{Place, What};
 use crate::virt::{core::Core, op::Verb};
-use rdma_fabric::control_queue::{Armw, Command, QueueId};
+use rdma_fabric::control_queue::{Command, QueueId};
 
 /// What a command is shown as. The numbers of blocks and of bytes are those of one block.
 fn what(command: &Command, from: QueueId) -> What {
@@ -12,16 +12,7 @@ fn what(command: &Command, from: QueueId) -> What {
         Command::Get { len, .. } => (Verb::Get, u64::from(*len)),
         Command::CompareSwap { width, .. } => (Verb::CompareSwap, *width as u64),
         Command::Nop => (Verb::Nop, 0),
-        Command::Armw { width, op, .. } => {
-            let verb = match op {
-                Armw::Swap(_) => Verb::Swap,
-                Armw::Add(_) => Verb::Add,
-                Armw::Xor(_) => Verb::Xor,
-                Armw::And(_) => Verb::And,
-                Armw::Or(_) => Verb::Or,
-            };
-            (verb, *width as u64)
-        }
+        Command::Armw { width, op, .. } => (Verb::of(op.amo()).0, *width as u64),
     };
     let target = command.target().unwrap_or(from).rank().number();
     What::Command { verb, bytes, poster: from.rank().number(), target }

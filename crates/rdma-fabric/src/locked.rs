@@ -1,0 +1,214 @@
+//! Locked regions: memory of the fabric that has no public key.
+//!
+//! The problem: a reference into memory that peers can write is undefined behaviour as soon as one does. Everything that has
+//! a key can be written by whoever guesses the key. So memory into which references shall exist must have none: the only way in
+//! is a *capability*, and whoever holds that gives access only to who has a lock.
+//!
+//! The capability is a handle of the fabric, made by [`Fabric::keyless`]: symmetric regions that are allocated through it are
+//! resolved by it and its clones, and refused by every other handle with [`FabricError::Locked`](crate::FabricError::Locked), whatever the
+//! operation. Its region's key still names the region, in errors and notices.
+//!
+//! Ranks that allocate together must mean the same by it, because each gets a capability to all parts. They say what they mean in
+//! a [`Pact`], which is compared as the length is. A pact that allows references can only be made by `unsafe` code, and never
+//! meets one that doesn't; and it is bound to the type of the fabric, so that a fabric that wraps another (and may do with operations
+//! what it likes) can't pass it on. Where a provider has mapped the memory of all ranks, [`Fabric::mapped`] tells where, under such
+//! a pact only.
+
+#![allow(unsafe_code)]
+
+use crate::{RegionKey, fabric::Fabric};
+use bytemuck::Pod;
+use core::{
+    any::Any,
+    fmt,
+    marker::PhantomData,
+    ptr::NonNull,
+    slice,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Whether a provider has memory without a key, and what can be done with it: see [`Fabric::keyless`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LockedMemory {
+    /// It has none.
+    None,
+    /// Whoever has the capability puts, gets and uses atomics.
+    Copies,
+    /// And all ranks' parts are mapped here, so that references are possible.
+    Mapped,
+}
+
+/// What ranks that allocate memory without a key mean by it.
+///
+/// A name of two words, which all must give alike, and whether references may exist.
+pub struct Pact<F> {
+    name: [u64; 2],
+    references: bool,
+    fabric: PhantomData<fn() -> F>,
+}
+
+impl<F> Pact<F> {
+    /// A pact under which nobody makes references: [`Fabric::mapped`] answers no address.
+    pub const fn copies(name: [u64; 2]) -> Self {
+        Pact { name, references: false, fabric: PhantomData }
+    }
+
+    /// A pact under which references to the memory may be made.
+    ///
+    /// # Safety
+    /// Whoever, on any rank, makes a pact of this name that allows references keeps to one discipline: the memory is read, by reference or
+    /// by operation, only by holders of a lock, and written only by its exclusive holder; the lock is the same for all; and no
+    /// handle made with the pact, region allocated through it, or place resolved by it gets to code that doesn't keep to it.
+    pub const unsafe fn references(name: [u64; 2]) -> Self {
+        Pact { name, references: true, fabric: PhantomData }
+    }
+
+    /// What it is called.
+    pub const fn name(&self) -> [u64; 2] {
+        self.name
+    }
+
+    /// Whether references may be made.
+    pub const fn allows_references(&self) -> bool {
+        self.references
+    }
+
+    /// The same for a fabric that this one wraps, without references.
+    pub const fn without_references<G>(&self) -> Pact<G> {
+        Pact::copies(self.name)
+    }
+
+    /// Whether the allocation that ranks compared `terms` for was under a pact that allows references.
+    pub const fn terms_allow_references(terms: [u64; 3]) -> bool {
+        terms[0] >> 1 & 1 == 1
+    }
+
+    /// What ranks compare at the `nth` allocation of a handle: never all 0.
+    pub const fn terms(&self, nth: u32) -> [u64; 3] {
+        [1 | (self.references as u64) << 1 | (nth as u64) << 32, self.name[0], self.name[1]]
+    }
+}
+
+impl<F> fmt::Debug for Pact<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.references { "references" } else { "copies" };
+        write!(f, "Pact({:#x} {:#x}, {kind})", self.name[0], self.name[1])
+    }
+}
+
+/// What a handle made by [`Fabric::keyless`] holds, for providers: the pact, and which regions the handle opens.
+#[derive(Debug)]
+pub struct Keyring<F> {
+    pact: Pact<F>,
+    made: AtomicU32,
+    opens: Mutex<Vec<RegionKey>>,
+}
+
+impl<F> Keyring<F> {
+    /// One that opens nothing yet.
+    pub const fn new(pact: Pact<F>) -> Self {
+        Keyring { pact, made: AtomicU32::new(0), opens: Mutex::new(Vec::new()) }
+    }
+
+    /// Whether the allocation that ranks compared `terms` for was under a pact that allows references.
+    pub const fn terms_allow_references(terms: [u64; 3]) -> bool {
+        terms[0] >> 1 & 1 == 1
+    }
+
+    /// What ranks compare at the next allocation.
+    pub fn next_terms(&self) -> [u64; 3] {
+        self.pact.terms(self.made.fetch_add(1, Relaxed))
+    }
+
+    /// Open `key` from now on.
+    pub fn add(&self, key: RegionKey) {
+        self.opens.lock().unwrap_or_else(PoisonError::into_inner).push(key);
+    }
+
+    /// Whether `key` is of a region allocated through the handle.
+    pub fn opens(&self, key: RegionKey) -> bool {
+        self.opens.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
+    }
+
+    /// Whether references may be made to those.
+    pub const fn allows_references(&self) -> bool {
+        self.pact.references
+    }
+}
+
+/// Where a rank's part of a locked region is mapped in this process.
+///
+/// `F` is the fabric that vouches for it: locks over `F` exclude, and nothing but handles of the same [`Pact`] reaches the bytes.
+pub struct Mapped<F> {
+    /// `len` bytes, mapped as long as `keep` lives.
+    start: NonNull<u8>,
+    len: usize,
+    keep: Arc<dyn Any + Send + Sync>,
+    fabric: PhantomData<fn() -> F>,
+}
+
+// SAFETY: a pointer that only `unsafe` code makes references of, and what keeps the memory, which is both.
+unsafe impl<F> Send for Mapped<F> {}
+// SAFETY: as above.
+unsafe impl<F> Sync for Mapped<F> {}
+
+impl<F: Fabric> Mapped<F> {
+    /// For providers.
+    ///
+    /// # Safety
+    /// * The `len` bytes at `start` are one allocation, readable and writable as long as `keep` lives, whatever other ranks do, die
+    ///   or free.
+    /// * They are accessed only through places that handles resolved which were made with a pact that allows references, by operations that
+    ///   are over when they are posted, and through values of this type; and before the region was allocated everywhere, and after
+    ///   it was dropped everywhere. No operation that was posted for memory without such a pact ever reaches them, however late.
+    /// * `F` keeps the contract: atomics are atomic, and what they order is ordered for plain accesses to these bytes too.
+    pub unsafe fn new(start: NonNull<u8>, len: usize, keep: Arc<dyn Any + Send + Sync>) -> Self {
+        Mapped { start, len, keep, fabric: PhantomData }
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bytes at all.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The `len` elements that start `offset` bytes on; `None` if they are not inside or not aligned.
+    fn at<T: Pod>(&self, offset: usize, len: usize) -> Option<NonNull<T>> {
+        let end = len.checked_mul(size_of::<T>())?.checked_add(offset)?;
+        let start = (end <= self.len).then(|| self.start.as_ptr().wrapping_add(offset).cast::<T>())?;
+        NonNull::new(start).filter(|start| start.is_aligned())
+    }
+
+    /// The `len` elements that start `offset` bytes on; `None` if they are not inside or not aligned.
+    ///
+    /// # Safety
+    /// Nobody, on any rank, writes them as long as the reference lives.
+    #[inline]
+    pub unsafe fn slice<T: Pod + Sync>(&self, offset: usize, len: usize) -> Option<&[T]> {
+        // SAFETY: inside the bytes and aligned, by `at`; they are mapped as long as `self`; any bits are a `T`; unwritten, by
+        // the caller.
+        self.at(offset, len).map(|start| unsafe { slice::from_raw_parts(start.as_ptr(), len) })
+    }
+
+    /// [`Mapped::slice`] to write.
+    ///
+    /// # Safety
+    /// Nobody else, on any rank, reads or writes them as long as the reference lives.
+    #[inline]
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn slice_mut<T: Pod + Send>(&self, offset: usize, len: usize) -> Option<&mut [T]> {
+        // SAFETY: as in `slice`; nobody else's, by the caller.
+        self.at(offset, len).map(|start| unsafe { slice::from_raw_parts_mut(start.as_ptr(), len) })
+    }
+}
+
+impl<F> fmt::Debug for Mapped<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Mapped({} bytes, {} owners)", self.len, Arc::strong_count(&self.keep))
+    }
+}

@@ -1,0 +1,135 @@
+//! The runs in virtual time.
+
+use super::row::{Case, Row, Simulation};
+use crate::{
+    ReproError,
+    lock_paper::Shape,
+    progress::Progress,
+    simulate::{Machine, Setting, simulate},
+    workloads::locks::{Amount, LockKind, Run, Workload, WriterShare, contention},
+};
+use std::time::Duration;
+
+/// Ranks per node, as in the lock paper's Fig. 8.
+const PER_NODE: u32 = 32;
+
+/// What to run: every combination. FX100, 32 ranks per node, on a torus of 128 nodes (2×4×16) with arbitration at every port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimulatedPlan {
+    /// Which workloads.
+    pub workloads: Vec<Workload>,
+    /// Which shares of writers.
+    pub writers: Vec<WriterShare>,
+    /// How many ranks, at most 4096.
+    pub ranks: Vec<u32>,
+    /// Which locks.
+    pub locks: Vec<LockKind>,
+    /// Acquisitions of all ranks together, shared evenly; each rank has 4 at least.
+    pub acquisitions: u32,
+    /// Virtual time after which ranks give up.
+    pub within: Duration,
+    /// Of everything drawn, and of the order of events at one moment unless it is 0.
+    pub seed: u64,
+}
+
+impl SimulatedPlan {
+    /// Every workload, share and lock; 16 to 4096 ranks.
+    pub fn whole(seed: u64) -> Self {
+        SimulatedPlan {
+            workloads: Workload::ALL.to_vec(),
+            writers: WriterShare::PUBLISHED.to_vec(),
+            ranks: vec![16, 64, 256, 1024, 4096],
+            locks: LockKind::ALL.to_vec(),
+            acquisitions: 16_384,
+            within: Duration::from_millis(50),
+            seed,
+        }
+    }
+
+    /// The same with a sixteenth of the acquisitions, on 16 and 64 ranks: shows that everything works, and little else.
+    pub fn quick(seed: u64) -> Self {
+        let whole = Self::whole(seed);
+        SimulatedPlan { ranks: vec![16, 64], acquisitions: 1024, within: Duration::from_millis(5), ..whole }
+    }
+}
+
+/// Keys of each rank in DHT.
+const KEYS: u32 = 8;
+
+/// Simulate everything the plan asks for, in the order of its lists, the lock changing fastest.
+///
+/// # Errors
+/// [`ReproError::Job`] of the first job that failed; a lock that did not exclude is one.
+pub fn run(plan: &SimulatedPlan, progress: &mut Progress) -> Result<Vec<Row>, ReproError> {
+    let mut cases = Vec::new();
+    for &workload in &plan.workloads {
+        for &ranks in &plan.ranks {
+            for &writers in &plan.writers {
+                cases.extend(plan.locks.iter().map(|&lock| (workload, ranks, writers, lock)));
+            }
+        }
+    }
+    progress.begin(cases.len());
+    let mut rows = Vec::with_capacity(cases.len());
+    for (workload, ranks, writers, lock) in cases {
+        let each = (plan.acquisitions / ranks.max(1)).max(4);
+        let amount = Amount::Operations { each, within: plan.within };
+        let run = Run { workload, writers, amount, timed: true, keys: KEYS, seed: plan.seed };
+        let setting = Setting::torus(Machine::Fx100, ranks, PER_NODE, Shape::OF_128_NODES[0], plan.seed);
+        let label = format!("{workload}, {ranks} ranks, {writers} writers, {lock}");
+        let done = simulate(label, &setting, &contention { lock, run }, progress)?;
+        let completed: u64 = done.outs.iter().map(|record| record.all()).sum();
+        let case = Case { workload, writers, ranks: ranks as usize, lock: lock.name().to_owned() };
+        let repetitions = [done.outs];
+        let simulation = Simulation {
+            trace_hash: done.job.trace_hash,
+            events: done.job.cost.events,
+            atomics_per_acquisition: done.job.atomics.unwrap_or(0) as f64 / completed.max(1) as f64,
+        };
+        let row = Row::of(case, &repetitions, &repetitions);
+        rows.extend(row.map(|row| Row { simulation: Some(simulation), ..row }));
+    }
+    progress.end();
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small(seed: u64) -> SimulatedPlan {
+        SimulatedPlan {
+            ranks: vec![48],
+            writers: vec![WriterShare::per_mille(250)],
+            acquisitions: 200,
+            ..SimulatedPlan::quick(seed)
+        }
+    }
+
+    #[test]
+    fn equal_plans_have_equal_rows_and_every_case_one() {
+        let rows = run(&small(3), &mut Progress::silent()).expect("a run");
+        assert_eq!(rows.len(), Workload::ALL.len() * LockKind::ALL.len());
+        assert_eq!(run(&small(3), &mut Progress::silent()).expect("a run"), rows);
+        let hash = |row: &Row| row.simulation.map(|simulation| simulation.trace_hash);
+        let other = run(&small(4), &mut Progress::silent()).expect("a run");
+        assert!(rows.iter().zip(&other).all(|(a, b)| hash(a) != hash(b)));
+        for row in &rows {
+            assert!(!row.cut && row.throughput.median > 0.0, "{row:?}");
+            assert!(row.waits.pair.is_some_and(|pair| pair.samples == 48 * 4 && pair.p50_ns > 1000), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn readers_of_the_queue_lock_need_two_atomics() {
+        let plan = SimulatedPlan {
+            workloads: vec![Workload::Ecsb],
+            writers: vec![WriterShare::per_mille(0)],
+            locks: vec![LockKind::ReaderPreference],
+            ..small(0)
+        };
+        let rows = run(&plan, &mut Progress::silent()).expect("a run");
+        let atomics = rows[0].simulation.map(|simulation| simulation.atomics_per_acquisition);
+        assert_eq!(atomics, Some(2.0));
+    }
+}

@@ -1,0 +1,115 @@
+//! A distributed hashtable whose volumes are protected by locks.
+//!
+//! The problem: many ranks insert into and look up in one table that lies in several ranks' memory, and the CPUs of those ranks shall not
+//! be involved. The table is cut into *volumes*, each in one rank's memory with a lock of its own beside it. A volume has the
+//! form of the hashtable of foMPI (Gerstenberger, Besta and Hoefler, SC 2013, section 4.1): a table of cells, and a heap for keys that
+//! find their cell taken. There atomics let ranks insert at once; here, as in the DHT benchmark of Schmid, Besta and Hoefler (HPDC 2016), a
+//! lock does: an insert holds it exclusively, a lookup shared.
+//!
+//! ```
+//! use rdma_fabric::Fabric;
+//! use repro::workloads::hashtable::{Hashtable, VolumeSize};
+//! use rma_lock::RpLock;
+//!
+//! rdma_fabric::program! {
+//!     /// Every rank inserts a key and finds it.
+//!     async fn insert_one<F>(fabric: F) -> () {
+//!         let mut world = rdma_fabric::Group::world(&fabric).await?;
+//!         let size = VolumeSize { buckets: 64, heap: 64 };
+//!         let table = Hashtable::<F, RpLock<F>>::symmetric(&mut world, 2, size, ()).await?;
+//!         let key = u64::from(fabric.rank().number());
+//!         table.insert(key, key + 1).await?;
+//!         assert_eq!(table.get(key).await?, Some(key + 1));
+//!         world.barrier().await?; // memory of a volume lives as long as its rank's table
+//!         Ok(())
+//!     }
+//! }
+//! tofu2_sim::virt::Job::new(&tofu2_sim::virt::Platform::fx100(), 4).run(&insert_one {}).unwrap();
+//! ```
+
+mod cells;
+mod error;
+
+pub use cells::{Cells, VolumeSize};
+pub use error::{TableError, TableResult};
+
+use super::locks::place;
+use rdma_fabric::{Fabric, Group, Rank};
+use rma_lock::{Guard, RmaLock};
+
+/// A table of `u64` keys with `u64` values. One value per rank refers to one table for all.
+///
+/// Memory of a volume is deregistered when its rank drops its table: meet in a barrier before.
+#[derive(Debug)]
+pub struct Hashtable<F: Fabric, L> {
+    /// At least one. A key's is told by its hash.
+    volumes: Vec<(Cells<F>, L)>,
+}
+
+impl<F: Fabric, L: RmaLock<F>> Hashtable<F, L> {
+    /// A table of `volumes` volumes of `size`, spread evenly over the ranks of the job. Collective over `world`, which is the group
+    /// of all ranks. Fewer than one volume are one.
+    ///
+    /// # Errors
+    /// [`TableError::Fabric`] as [`Cells::collective`], [`TableError::Lock`] as [`RmaLock::symmetric_with`].
+    pub async fn symmetric(
+        world: &mut Group<F>,
+        volumes: usize,
+        size: VolumeSize,
+        options: L::Options,
+    ) -> TableResult<Self> {
+        let (count, ranks) = (volumes.max(1), world.len());
+        let mut volumes = Vec::with_capacity(count);
+        for volume in 0..count {
+            let home = Rank::new((volume * ranks / count % ranks) as u32);
+            let cells = Cells::collective(world, home, size).await?;
+            volumes.push((cells, place(world.fabric(), home, options.clone()).await?));
+        }
+        Ok(Hashtable { volumes })
+    }
+
+    /// Give `key` this value; the one it had. Holds the volume's lock exclusively.
+    ///
+    /// # Errors
+    /// As [`Cells::insert`], and [`TableError::Lock`]. The lock is released all the same.
+    pub async fn insert(&self, key: u64, value: u64) -> TableResult<Option<u64>> {
+        let (cells, lock) = self.volume(key);
+        let guard = lock.write().await?;
+        let before = cells.insert(key, value).await;
+        guard.release().await?;
+        before
+    }
+
+    /// The value of `key`. Holds the volume's lock shared.
+    ///
+    /// # Errors
+    /// As [`Cells::get`], and [`TableError::Lock`].
+    pub async fn get(&self, key: u64) -> TableResult<Option<u64>> {
+        let (cells, lock) = self.volume(key);
+        let guard = lock.read().await?;
+        let value = cells.get(key).await;
+        guard.release().await?;
+        value
+    }
+
+    /// How many keys there are: volume after volume, each locked shared while it is counted.
+    ///
+    /// # Errors
+    /// As [`Cells::count`], and [`TableError::Lock`].
+    pub async fn count(&self) -> TableResult<u64> {
+        let mut all = 0;
+        for (cells, lock) in &self.volumes {
+            let guard = lock.read().await?;
+            let count = cells.count().await;
+            guard.release().await?;
+            all += count?;
+        }
+        Ok(all)
+    }
+
+    fn volume(&self, key: u64) -> &(Cells<F>, L) {
+        // The upper half chooses the bucket.
+        let half = cells::hash(key) & 0xffff_ffff;
+        &self.volumes[((half * self.volumes.len() as u64) >> 32) as usize]
+    }
+}

@@ -1,0 +1,224 @@
+//! One rank's part in a run.
+
+use super::{
+    draws::{Draws, WriterShare},
+    kind::{LockKind, OverLock, place},
+    record::{EXCLUSIVE, RankRecord, SHARED},
+    section::Section,
+    window::{BEGUN, OVER, Window},
+    work::Work,
+    workload::Workload,
+};
+use core::time::Duration;
+use rdma_fabric::{Fabric, Group, ProgramResult, Time};
+use rma_lock::{Guard, LockError, RmaLock};
+use serde::{Deserialize, Serialize};
+
+/// How much is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Amount {
+    /// So many acquisitions by each rank, for virtual time. Whoever has not done them all `within` that time stops, and gives up
+    /// what it waits for: a lock that lets somebody starve would never end.
+    Operations {
+        /// Of each rank.
+        each: u32,
+        /// At most so long.
+        within: Duration,
+    },
+    /// As many as are completed in a length of time, for wall clock. It begins and ends for all ranks when the first rank's clock says so, so
+    /// that all contend all the time, and one that waits keeps nobody.
+    Lasting {
+        /// Not counted.
+        warm_up: Duration,
+        /// Counted.
+        length: Duration,
+    },
+}
+
+/// What all ranks do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Between acquisitions and inside.
+    pub workload: Workload,
+    /// How many are writers'.
+    pub writers: WriterShare,
+    /// How much.
+    pub amount: Amount,
+    /// Time every acquisition. Reading the clock costs nothing in virtual time, on wall clock about as much as a free lock.
+    pub timed: bool,
+    /// Keys of each rank in [`Workload::Dht`].
+    pub keys: u32,
+    /// Of everything that is drawn, the lock's home included.
+    pub seed: u64,
+}
+
+/// Be one rank of `run`, all of which contend for one lock `L`.
+///
+/// Collective over the job. It begins and ends with a barrier. The lock's home is drawn, the protected data is there as well.
+///
+/// # Errors
+/// [`super::Unsound`] if the lock did not exclude; what the lock or the fabric met.
+pub async fn contend<F: Fabric, L: RmaLock<F>>(
+    fabric: &F,
+    run: &Run,
+    options: L::Options,
+) -> ProgramResult<RankRecord> {
+    let home = Draws::home(run.seed, fabric.ranks());
+    let mut world = Group::world(fabric).await?;
+    let lock: L = place(fabric, home, options).await?;
+    let work = Work::calibrated(fabric).await;
+    let section = Section::new(&mut world, run.workload, home, run.keys, work).await?;
+    let draws = Draws::new(run.seed, fabric.rank());
+    let record = RankRecord::default();
+    let window = Window::new(fabric).await?;
+    let mut contender = Contender { fabric, lock: &lock, run: *run, draws, work, section, limit: Time::MAX, record };
+    world.barrier().await?;
+    match (run.amount, run.timed) {
+        (Amount::Operations { each, within }, true) => contender.operations::<true>(each, within).await?,
+        (Amount::Operations { each, within }, false) => contender.operations::<false>(each, within).await?,
+        (Amount::Lasting { warm_up, length }, true) => contender.lasting::<true>(&window, warm_up, length).await?,
+        (Amount::Lasting { warm_up, length }, false) => contender.lasting::<false>(&window, warm_up, length).await?,
+    }
+    world.barrier().await?;
+    if matches!(run.amount, Amount::Lasting { .. }) {
+        contender.record.elapsed = window.length()?;
+    }
+    contender.section.check(&mut world).await?;
+    // Until then others look at this rank's memory.
+    world.barrier().await?;
+    Ok(contender.record)
+}
+
+rdma_fabric::program! {
+    /// All ranks [`contend`] for a lock with its usual options.
+    pub async fn contention<F>(fabric: F, lock: LockKind, run: Run) -> RankRecord {
+        lock.over(Contention { fabric: &fabric, run: &run }).await
+    }
+}
+
+struct Contention<'a, F> {
+    fabric: &'a F,
+    run: &'a Run,
+}
+
+impl<F: Fabric> OverLock<F> for Contention<'_, F> {
+    type Out = ProgramResult<RankRecord>;
+
+    async fn with<L: RmaLock<F>>(self) -> Self::Out {
+        contend::<F, L>(self.fabric, self.run, L::Options::default()).await
+    }
+}
+
+struct Contender<'a, F: Fabric, L> {
+    fabric: &'a F,
+    lock: &'a L,
+    run: Run,
+    draws: Draws,
+    work: Work,
+    section: Section<F>,
+    /// When acquisitions are given up.
+    limit: Time,
+    record: RankRecord,
+}
+
+/// How long a rank goes on without looking at the clock, about.
+const UNWATCHED: Duration = Duration::from_micros(10);
+/// Acquisitions between two looks, at most.
+const MOST_UNWATCHED: u32 = 64;
+
+impl<F: Fabric, L: RmaLock<F>> Contender<'_, F, L> {
+    async fn operations<const TIMED: bool>(&mut self, each: u32, within: Duration) -> ProgramResult<()> {
+        let begun = self.fabric.now();
+        self.limit = begun + within;
+        for _ in 0..each {
+            if self.fabric.now() >= self.limit || !self.turn::<TIMED>().await? {
+                self.record.gave_up = true;
+                break;
+            }
+        }
+        self.record.elapsed = self.fabric.now().picos_since(begun);
+        Ok(())
+    }
+
+    async fn lasting<const TIMED: bool>(
+        &mut self,
+        window: &Window<F>,
+        warm_up: Duration,
+        length: Duration,
+    ) -> ProgramResult<()> {
+        let (mut begun, mut counting) = (self.fabric.now(), false);
+        let (mut looked, mut stride, mut unwatched) = (begun, 1, 0);
+        loop {
+            let before = self.record.completed;
+            self.turn::<TIMED>().await?;
+            let stage = window.stage()?;
+            if stage & OVER != 0 {
+                // It came too late to count; that somebody waited so long is true all the same.
+                self.record.completed = if counting { before } else { [0, 0] };
+                return Ok(());
+            }
+            if !counting && stage & BEGUN != 0 {
+                // What has just been completed is the first that counts.
+                let now = self.record.completed;
+                self.record = RankRecord::default();
+                self.record.completed = [now[SHARED] - before[SHARED], now[EXCLUSIVE] - before[EXCLUSIVE]];
+                (begun, counting) = (self.fabric.now(), true);
+            }
+            unwatched += 1;
+            if unwatched < stride {
+                continue;
+            }
+            let now = self.fabric.now();
+            stride = if now - looked < UNWATCHED { (stride * 2).min(MOST_UNWATCHED) } else { (stride / 2).max(1) };
+            (looked, unwatched) = (now, 0);
+            if counting && now - begun >= length {
+                window.end(now.picos_since(begun)).await?;
+            } else if !counting && now - begun >= warm_up {
+                window.begin().await?;
+            }
+        }
+    }
+
+    /// One acquisition; whether it was in time.
+    #[inline(always)]
+    async fn turn<const TIMED: bool>(&mut self) -> ProgramResult<bool> {
+        let drawn = self.draws.next();
+        let clock = || if TIMED { self.fabric.now() } else { Time::ZERO };
+        let (kind, begun, acquired, leaving);
+        if drawn.writes(self.run.writers) {
+            kind = EXCLUSIVE;
+            begun = clock();
+            let guard = match self.lock.write_before(self.limit).await {
+                Ok(guard) => guard,
+                Err(LockError::TimedOut) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            };
+            acquired = clock();
+            self.section.write(drawn).await?;
+            leaving = clock();
+            guard.release().await?;
+        } else {
+            kind = SHARED;
+            begun = clock();
+            let guard = match self.lock.read_before(self.limit).await {
+                Ok(guard) => guard,
+                Err(LockError::TimedOut) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            };
+            acquired = clock();
+            self.section.read(drawn).await?;
+            leaving = clock();
+            guard.release().await?;
+        }
+        if TIMED {
+            let acquire = acquired.picos_since(begun);
+            self.record.acquire[kind].record_picos(acquire);
+            self.record.pair[kind].record_picos(acquire + clock().picos_since(leaving));
+        }
+        self.record.completed[kind] += 1;
+        if self.run.workload == Workload::Warb {
+            self.work.busy(self.fabric, drawn.wait()).await;
+        }
+        Ok(true)
+    }
+}

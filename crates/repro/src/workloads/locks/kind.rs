@@ -1,0 +1,100 @@
+//! The locks that are compared: the one table of them.
+
+use core::{fmt, future::Future, str::FromStr};
+use rdma_fabric::{Fabric, Rank};
+use rma_lock::RmaLock;
+use serde::{Deserialize, Serialize};
+
+/// What is done with a lock, whichever it is.
+pub trait OverLock<F: Fabric> {
+    /// What comes out.
+    type Out;
+
+    /// Do it with `L`.
+    fn with<L: RmaLock<F>>(self) -> impl Future<Output = Self::Out>;
+}
+
+/// No lock has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no lock is called `{name}`; there are {}", LockKind::ALL.map(LockKind::name).join(", "))]
+pub struct UnknownLock {
+    name: String,
+}
+
+macro_rules! locks {
+    ($($(#[$doc:meta])* $kind:ident, $name:literal, $lock:ident;)*) => {
+        /// A lock of `rma-lock`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub enum LockKind {
+            $($(#[$doc])* #[serde(rename = $name)] $kind,)*
+        }
+
+        impl LockKind {
+            /// All of them.
+            pub const ALL: [LockKind; [$($name),*].len()] = [$(LockKind::$kind),*];
+
+            /// The name on command lines and in tables.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(LockKind::$kind => $name,)*
+                }
+            }
+
+            /// Do what `what` does with this lock.
+            pub async fn over<F: Fabric, O: OverLock<F>>(self, what: O) -> O::Out {
+                match self {
+                    $(LockKind::$kind => what.with::<rma_lock::$lock<F>>().await,)*
+                }
+            }
+        }
+    };
+}
+
+// A line for each lock; everything else follows.
+locks! {
+    /// The queue lock that prefers readers.
+    ReaderPreference, "reader-preference", RpLock;
+    /// The lock of one word.
+    BackOff, "back-off", BackOffLock;
+    /// A window's two levels: readers lock all ranks, writers the home.
+    TwoLevels, "two-levels", WindowLock;
+}
+
+/// Make a lock: the one place where workloads do.
+///
+/// # Errors
+/// As [`RmaLock::symmetric_with`].
+pub async fn place<F: Fabric, L: RmaLock<F>>(fabric: &F, home: Rank, options: L::Options) -> rma_lock::Result<L> {
+    L::symmetric_with(fabric, home, options).await
+}
+
+impl fmt::Display for LockKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for LockKind {
+    type Err = UnknownLock;
+
+    fn from_str(name: &str) -> Result<Self, UnknownLock> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| UnknownLock { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for kind in LockKind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+            assert_eq!(serde_json::to_string(&kind).unwrap_or_default(), format!("\"{kind}\""));
+        }
+        let unknown =
+            "spin".parse::<LockKind>().map_err(|unknown| unknown.to_string()).expect_err("there is no such lock");
+        assert!(LockKind::ALL.iter().all(|kind| unknown.contains(kind.name())), "{unknown}");
+    }
+}

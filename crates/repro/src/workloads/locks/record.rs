@@ -1,0 +1,162 @@
+//! What a rank remembers of a run.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// Index of what readers did.
+pub const SHARED: usize = 0;
+/// Index of what writers did.
+pub const EXCLUSIVE: usize = 1;
+
+/// Latencies in nanoseconds, exact below 256 ns and to 1 % above.
+///
+/// A histogram, made with the first latency: an idle one costs a thousand ranks nothing.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Counts", into = "Counts")]
+pub struct Latencies(Option<Box<Histogram<u32>>>);
+
+impl core::fmt::Debug for Latencies {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Latencies({} of {:?} ns)", self.len(), self.mean_ns())
+    }
+}
+
+/// What travels: how many latencies were of about so many nanoseconds.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+struct Counts(Vec<(u64, u32)>);
+
+impl From<Latencies> for Counts {
+    fn from(latencies: Latencies) -> Self {
+        let recorded = latencies.0.iter().flat_map(|all| all.iter_recorded());
+        Counts(recorded.map(|at| (at.value_iterated_to(), at.count_at_value())).collect())
+    }
+}
+
+impl From<Counts> for Latencies {
+    fn from(counts: Counts) -> Self {
+        let mut latencies = Latencies::default();
+        counts.0.into_iter().for_each(|(ns, count)| latencies.record_many(ns, count));
+        latencies
+    }
+}
+
+/// Significant digits of a latency.
+const DIGITS: u8 = 2;
+
+impl Latencies {
+    #[inline]
+    pub(super) fn record_picos(&mut self, ps: u64) {
+        self.record_many(ps / 1000, 1);
+    }
+
+    fn record_many(&mut self, ns: u64, count: u32) {
+        let all = self.0.get_or_insert_with(|| Box::new(empty()));
+        // It grows as needed.
+        let _ = all.record_n(ns, count);
+    }
+
+    /// Put another's to these.
+    pub fn add(&mut self, other: &Latencies) {
+        if let Some(other) = &other.0 {
+            // It grows as needed.
+            let _ = self.0.get_or_insert_with(|| Box::new(empty())).add(&**other);
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.0.as_ref().map_or(0, |all| all.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The mean, if there are any, in nanoseconds.
+    pub fn mean_ns(&self) -> Option<f64> {
+        self.any().map(|all| all.mean())
+    }
+
+    /// What so large a part of them does not exceed, in nanoseconds; of none nothing.
+    pub fn quantile_ns(&self, part: f64) -> Option<u64> {
+        self.any().map(|all| all.value_at_quantile(part))
+    }
+
+    fn any(&self) -> Option<&Histogram<u32>> {
+        self.0.as_deref().filter(|all| !all.is_empty())
+    }
+}
+
+fn empty() -> Histogram<u32> {
+    Histogram::new(DIGITS).expect("two digits are among those that a histogram can have")
+}
+
+/// What one rank did in a run. Arrays are indexed by [`SHARED`] and [`EXCLUSIVE`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RankRecord {
+    /// Acquisitions that were completed.
+    pub completed: [u64; 2],
+    /// From the first of them to the end of the last, in picoseconds.
+    pub elapsed: u64,
+    /// An acquisition was given up because the run's time was over.
+    pub gave_up: bool,
+    /// How long acquisitions took, if they were timed.
+    pub acquire: [Latencies; 2],
+    /// The same and the release; what was done inside not counted.
+    pub pair: [Latencies; 2],
+}
+
+impl RankRecord {
+    /// Completed acquisitions a second.
+    pub fn rate(&self) -> f64 {
+        if self.elapsed == 0 { 0.0 } else { self.all() as f64 / (self.elapsed as f64 * 1e-12) }
+    }
+
+    /// Completed acquisitions of both kinds.
+    pub fn all(&self) -> u64 {
+        self.completed.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_latencies_are_exact_and_long_ones_to_a_per_cent() {
+        let mut latencies = Latencies::default();
+        assert_eq!((latencies.mean_ns(), latencies.quantile_ns(0.5), latencies.len()), (None, None, 0));
+        for ns in [20, 21, 255, 1_000_000] {
+            latencies.record_picos(ns * 1000 + 999);
+        }
+        assert_eq!([0.25, 0.5, 0.75].map(|part| latencies.quantile_ns(part)), [Some(20), Some(21), Some(255)]);
+        let most = latencies.quantile_ns(1.0).unwrap_or(0);
+        assert!((990_000..1_010_000).contains(&most), "{most}");
+    }
+
+    #[test]
+    fn records_survive_the_way_to_another_process() {
+        let mut record = RankRecord { completed: [3, 1], elapsed: 2_000_000, ..RankRecord::default() };
+        for ns in [30, 31, 31, 123_456_789] {
+            record.acquire[SHARED].record_picos(ns * 1000);
+        }
+        let text = serde_json::to_string(&record).expect("JSON");
+        let back: RankRecord = serde_json::from_str(&text).expect("the same");
+        assert_eq!(back.acquire[SHARED].len(), 4);
+        assert_eq!(back.acquire[SHARED].quantile_ns(1.0), record.acquire[SHARED].quantile_ns(1.0));
+        assert_eq!(serde_json::to_string(&back).expect("JSON"), text);
+        assert_eq!(back.rate(), 2e6);
+    }
+
+    #[test]
+    fn latencies_add_up() {
+        let (mut a, mut b) = (Latencies::default(), Latencies::default());
+        a.record_picos(10_000);
+        b.record_picos(30_000);
+        a.add(&b);
+        a.add(&Latencies::default());
+        assert_eq!((a.len(), a.mean_ns(), a.quantile_ns(1.0)), (2, Some(20.0), Some(30)));
+    }
+}

@@ -1,0 +1,195 @@
+//! What a lock protects: the body of each workload, and whether anything was lost in the end.
+
+use super::{draws::Drawn, work::Work, workload::Workload};
+use crate::workloads::hashtable::{Cells, VolumeSize};
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region, RemoteWord};
+
+/// A lock did not exclude.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unsound {
+    /// Increments of the counter are missing.
+    #[error("{counted} increments are left of {made} that writers made")]
+    LostIncrements {
+        /// The counter's value.
+        counted: u64,
+        /// Increments.
+        made: u64,
+    },
+    /// The counter went backwards while a rank looked on.
+    #[error("the counter was {before} and then {after}")]
+    Backwards {
+        /// Seen first.
+        before: u64,
+        /// Seen then.
+        after: u64,
+    },
+    /// An insert is missing, or one before it came back.
+    #[error("key {key:#x} has {} where its rank inserted {}", value(found), value(inserted))]
+    LostInsert {
+        /// The key.
+        key: u64,
+        /// What its rank, and no other, gave it last.
+        inserted: Option<u64>,
+        /// What it has.
+        found: Option<u64>,
+    },
+    /// A key has a value that nobody inserted for it.
+    #[error("key {key:#x} has the value {found:#x}, which is another key's")]
+    Strange {
+        /// The key.
+        key: u64,
+        /// Its value.
+        found: u64,
+    },
+}
+
+fn value(value: &Option<u64>) -> String {
+    value.map_or("nothing".into(), |value| format!("{value:#x}"))
+}
+
+/// The protected data of a workload, all at one rank.
+pub(super) enum Protected<F: Fabric> {
+    Nothing,
+    Word(RemoteWord<F, u64>),
+    Counter { word: RemoteWord<F, u64>, made: u64, seen: u64 },
+    Table { cells: Cells<F>, keys: u64, inserts: u64 },
+}
+
+/// One rank's way into the protected data.
+pub(super) struct Section<F: Fabric> {
+    fabric: F,
+    me: u64,
+    ranks: u64,
+    home: Rank,
+    work: Work,
+    /// SOB's word or WCSB's counter, and on another line all increments as their makers say. Kept registered.
+    region: F::Region,
+    pub(super) protected: Protected<F>,
+}
+
+/// Where the increments are summed up.
+const MADE: u64 = 64;
+const BYTES: usize = 128;
+
+impl<F: Fabric> Section<F> {
+    /// Collective over the job.
+    pub(super) async fn new(
+        world: &mut Group<F>,
+        workload: Workload,
+        home: Rank,
+        keys: u32,
+        work: Work,
+    ) -> ProgramResult<Self> {
+        let fabric = world.fabric().clone();
+        let region = fabric.alloc_symmetric(BYTES).await?;
+        let word = fabric.remote_word(region.at(home, 0))?;
+        let protected = match workload {
+            Workload::Lb | Workload::Ecsb | Workload::Warb => Protected::Nothing,
+            Workload::Sob => Protected::Word(word),
+            Workload::Wcsb => Protected::Counter { word, made: 0, seen: 0 },
+            Workload::Dht => {
+                // Keys may all meet in one bucket: as many cells in the heap as there can be keys.
+                let all = keys.saturating_mul(fabric.ranks() as u32);
+                let cells = Cells::collective(world, home, VolumeSize { buckets: all, heap: all }).await?;
+                Protected::Table { cells, keys: u64::from(keys.max(1)), inserts: 0 }
+            }
+        };
+        let (me, ranks) = (u64::from(fabric.rank().number()), fabric.ranks() as u64);
+        Ok(Section { fabric, me, ranks, home, work, region, protected })
+    }
+
+    /// A reader's stay.
+    #[inline]
+    pub(super) async fn read(&mut self, drawn: Drawn) -> ProgramResult<()> {
+        match &mut self.protected {
+            Protected::Nothing => {}
+            Protected::Word(word) => drop(self.fabric.get_word(word).await?),
+            Protected::Counter { word, seen, .. } => {
+                let now = self.fabric.get_word(word).await?;
+                if now < *seen {
+                    return Err(Unsound::Backwards { before: *seen, after: now }.into());
+                }
+                *seen = now;
+                self.work.busy(&self.fabric, drawn.wait()).await;
+            }
+            Protected::Table { cells, keys, .. } => {
+                let key = drawn.of(*keys * self.ranks);
+                match cells.get(key).await? {
+                    Some(value) if value as u32 != mark(key) => {
+                        return Err(Unsound::Strange { key, found: value }.into());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A writer's.
+    #[inline]
+    pub(super) async fn write(&mut self, drawn: Drawn) -> ProgramResult<()> {
+        match &mut self.protected {
+            Protected::Nothing => {}
+            Protected::Word(word) => self.fabric.put_word(word, self.me).await?,
+            Protected::Counter { word, made, seen } => {
+                let before = self.fabric.get_word(word).await?;
+                if before < *seen {
+                    return Err(Unsound::Backwards { before: *seen, after: before }.into());
+                }
+                self.fabric.put_word(word, before + 1).await?;
+                *seen = before + 1;
+                *made += 1;
+                self.work.busy(&self.fabric, drawn.wait()).await;
+            }
+            Protected::Table { cells, keys, inserts } => {
+                let (key, value) = nth_insert(self.me, *keys, *inserts);
+                let found = cells.insert(key, value).await?;
+                let inserted = inserts.checked_sub(*keys).map(|before| nth_insert(self.me, *keys, before).1);
+                if found != inserted {
+                    return Err(Unsound::LostInsert { key, inserted, found }.into());
+                }
+                *inserts += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all that was written is there. Collective over the job; nobody writes any more.
+    pub(super) async fn check(&self, world: &mut Group<F>) -> ProgramResult<()> {
+        match &self.protected {
+            Protected::Nothing | Protected::Word(_) => {}
+            Protected::Counter { word, made, .. } => {
+                let all = self.fabric.remote_word::<u64>(self.region.at(self.home, MADE))?;
+                self.fabric.fetch_add(&all, *made).await?;
+                world.barrier().await?;
+                let (counted, made) = (self.fabric.get_word(word).await?, self.fabric.get_word(&all).await?);
+                if counted != made {
+                    return Err(Unsound::LostIncrements { counted, made }.into());
+                }
+            }
+            Protected::Table { cells, keys, inserts } => {
+                // The last insert of each key.
+                for insert in inserts.saturating_sub(*keys)..*inserts {
+                    let (key, inserted) = nth_insert(self.me, *keys, insert);
+                    let found = cells.get(key).await?;
+                    if found != Some(inserted) {
+                        return Err(Unsound::LostInsert { key, inserted: Some(inserted), found }.into());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Key and value of a rank's n-th insert: its keys in turn, each time with another value.
+fn nth_insert(rank: u64, keys: u64, n: u64) -> (u64, u64) {
+    let key = rank * keys + n % keys;
+    (key, (n / keys) << 32 | u64::from(mark(key)))
+}
+
+/// What every value of a key ends with.
+fn mark(key: u64) -> u32 {
+    (key as u32).wrapping_mul(0x9e37_79b9) | 1
+}

@@ -1,0 +1,200 @@
+//! Every workload of the locks' literature with every lock, in virtual time: exclusion, nothing lost, determinism; and a broken lock, which must
+//! be found out.
+
+mod table;
+mod wrapped;
+
+use rdma_fabric::{Fabric, ProgramResult};
+use repro::workloads::locks::{
+    Amount, EXCLUSIVE, LockKind, OverLock, RankRecord, Run, SHARED, Workload, WriterShare, contend, contention,
+};
+use rma_lock::RmaLock;
+use std::time::Duration;
+use tofu2_sim::{
+    JobError,
+    virt::{self, Job, Platform},
+};
+use wrapped::{Broken, Watch, Watched};
+
+const RANKS: usize = 12;
+const EACH: u32 = 30;
+
+fn job() -> Job<'static> {
+    Job::new(&Platform::fx100(), RANKS).ranks_per_node(4)
+}
+
+fn run(workload: Workload, writers: u32) -> Run {
+    Run {
+        workload,
+        writers: WriterShare::per_mille(writers),
+        amount: Amount::Operations { each: EACH, within: Duration::from_millis(50) },
+        timed: true,
+        keys: 4,
+        seed: 1,
+    }
+}
+
+/// Shares that differ: some writers, half of them, nobody else.
+const SHARES: [u32; 3] = [20, 500, 1000];
+
+rdma_fabric::program! {
+    /// Contend for a lock that is watched, and broken if so.
+    async fn watched<F>(fabric: F, lock: LockKind, broken: bool, run: Run, watch: Watch) -> RankRecord {
+        lock.over(Look { fabric: &fabric, broken, run, watch }).await
+    }
+}
+
+struct Look<'a, F> {
+    fabric: &'a F,
+    broken: bool,
+    run: Run,
+    watch: Watch,
+}
+
+impl<F: Fabric> OverLock<F> for Look<'_, F> {
+    type Out = ProgramResult<RankRecord>;
+
+    async fn with<L: RmaLock<F>>(self) -> Self::Out {
+        match self.broken {
+            false => contend::<F, Watched<L>>(self.fabric, &self.run, self.watch).await,
+            true => contend::<F, Watched<Broken<L>>>(self.fabric, &self.run, self.watch).await,
+        }
+    }
+}
+
+rdma_fabric::program! {
+    /// Contend for a broken lock that nobody watches.
+    async fn unwatched<F>(fabric: F, lock: LockKind, run: Run) -> RankRecord {
+        lock.over(Unwatched { fabric: &fabric, run }).await
+    }
+}
+
+struct Unwatched<'a, F> {
+    fabric: &'a F,
+    run: Run,
+}
+
+impl<F: Fabric> OverLock<F> for Unwatched<'_, F> {
+    type Out = ProgramResult<RankRecord>;
+
+    async fn with<L: RmaLock<F>>(self) -> Self::Out {
+        contend::<F, Broken<L>>(self.fabric, &self.run, L::Options::default()).await
+    }
+}
+
+#[test]
+fn every_lock_excludes_in_every_workload() {
+    for lock in LockKind::ALL {
+        for workload in Workload::ALL {
+            for share in SHARES {
+                let case = format!("{lock}, {workload}, {share} of 1000");
+                let (run, watch) = (run(workload, share), Watch::default());
+                let program = watched { lock, broken: false, run, watch: watch.clone() };
+                let records = job().run(&program).unwrap_or_else(|error| panic!("{case}: {error}")).outs;
+                let seen = watch.seen();
+                assert!(!seen.broken, "{case}");
+                let completed = |kind: usize| records.iter().map(|record| record.completed[kind]).sum::<u64>();
+                assert_eq!((completed(SHARED), completed(EXCLUSIVE)), (seen.read, seen.written), "{case}");
+                assert_eq!(seen.read + seen.written, (RANKS as u64) * u64::from(EACH), "{case}");
+                assert!(records.iter().all(|record| !record.gave_up), "{case}");
+                let timed = records.iter().map(|record| record.acquire[SHARED].len() + record.pair[EXCLUSIVE].len());
+                assert_eq!(timed.sum::<u64>(), (RANKS as u64) * u64::from(EACH), "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_runs_have_equal_traces_and_seeds_tell_them_apart() {
+    for lock in LockKind::ALL {
+        for workload in Workload::ALL {
+            let once = |seed| {
+                let run = Run { seed, ..run(workload, 250) };
+                let done = job().run(&contention { lock, run }).expect("it runs");
+                (done.stats.trace_hash, done.outs)
+            };
+            assert_eq!(once(1), once(1), "{lock}, {workload}");
+            assert_ne!(once(1).0, once(2).0, "{lock}, {workload}");
+        }
+    }
+}
+
+#[test]
+fn a_watched_lock_that_lets_two_writers_in_is_found_in_every_workload() {
+    for lock in LockKind::ALL {
+        for workload in Workload::ALL {
+            let watch = Watch::default();
+            let program = watched { lock, broken: true, run: run(workload, 500), watch: watch.clone() };
+            match job().run(&program) {
+                Ok(_) => assert!(watch.seen().broken, "{lock}, {workload}"),
+                Err(error) => assert!(is_unsound(&error), "{lock}, {workload}: {error}"),
+            }
+        }
+    }
+}
+
+fn is_unsound(error: &JobError) -> bool {
+    let text = error.to_string();
+    ["increments are left", "the counter was", "where its rank inserted", "another key's", "is corrupt"]
+        .iter()
+        .any(|part| text.contains(part))
+}
+
+/// No watch is needed where a workload leaves traces.
+#[test]
+fn lost_increments_and_inserts_are_found() {
+    for lock in LockKind::ALL {
+        for workload in [Workload::Wcsb, Workload::Dht] {
+            let run = run(workload, 1000);
+            let error = job().run(&unwatched { lock, run }).expect_err("two writers at a time");
+            assert!(is_unsound(&error), "{lock}, {workload}: {error}");
+        }
+    }
+}
+
+#[test]
+fn who_is_not_done_in_time_gives_up() {
+    for lock in LockKind::ALL {
+        let amount = Amount::Operations { each: 1_000_000, within: Duration::from_micros(300) };
+        let run = Run { amount, ..run(Workload::Wcsb, 1000) };
+        let virt::Run { outs, stats, .. } = job().run(&contention { lock, run }).expect("it ends");
+        assert!(outs.iter().all(|record| record.gave_up && record.completed[SHARED] == 0), "{lock}");
+        assert!(outs.iter().any(|record| record.completed[EXCLUSIVE] > 0), "{lock}");
+        assert!(stats.end.as_secs_f64() < 5e-3, "{lock}: {}", stats.end);
+    }
+}
+
+#[test]
+fn waits_are_kept_and_counted() {
+    // Alone, WARB takes 1 to 4 µs an acquisition beyond the lock, and WCSB that long inside; latencies contain neither.
+    let alone = |workload| {
+        let program = contention { lock: LockKind::BackOff, run: run(workload, 1000) };
+        let run = Job::new(&Platform::fx100(), 1).run(&program).expect("it runs");
+        let record = &run.outs[0];
+        (record.elapsed as f64 / f64::from(EACH) * 1e-6, record.pair[EXCLUSIVE].mean_ns().unwrap_or(0.0) * 1e-3)
+    };
+    let (empty, pair) = alone(Workload::Ecsb);
+    assert!((empty / pair - 1.0).abs() < 0.02, "{empty} µs an acquisition, {pair} µs a pair");
+    for workload in [Workload::Warb, Workload::Wcsb] {
+        let (all, same_pair) = alone(workload);
+        assert!((2.0..6.0).contains(&(all - empty)), "{workload}: {all} µs, empty {empty} µs");
+        assert!((same_pair / pair - 1.0).abs() < 0.05, "{workload}: {same_pair} µs a pair, empty {pair} µs");
+    }
+}
+
+/// The same source over thread ranks, by the clock.
+#[test]
+fn threads_contend_for_a_length_of_time() {
+    use tofu2_sim::shm::Threads;
+    for lock in LockKind::ALL {
+        for workload in Workload::ALL {
+            let amount = Amount::Lasting { warm_up: Duration::from_millis(1), length: Duration::from_millis(8) };
+            let run = Run { amount, timed: workload.is_about_latency(), ..run(workload, 250) };
+            let records = Threads::new(3).segment_bytes(1 << 20).run(&contention { lock, run }).expect("it runs");
+            assert!(records.iter().map(RankRecord::all).sum::<u64>() > 0, "{lock}, {workload}");
+            let timed = records.iter().any(|record| !record.pair[SHARED].is_empty());
+            assert_eq!(timed, workload.is_about_latency(), "{lock}, {workload}");
+            assert!(records.iter().all(|record| record.elapsed >= 8_000_000_000), "{lock}, {workload}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Why memory under a lock was not entered as it should.
+
+use crate::LockError;
+use core::fmt;
+use rdma_fabric::Rank;
+
+/// The memory was left by a panic in the middle of writing: it may be half-changed, and says so to every next holder until it is
+/// [cleared](crate::LockedWriteGuard::clear_poison).
+///
+/// It holds the guard: the lock is held. Dropped, it lets go.
+#[must_use = "it holds the lock"]
+pub struct PoisonError<G> {
+    guard: G,
+    by: Rank,
+}
+
+impl<G> PoisonError<G> {
+    pub(super) fn new(guard: G, by: Rank) -> Self {
+        PoisonError { guard, by }
+    }
+
+    /// The guard all the same.
+    pub fn into_inner(self) -> G {
+        self.guard
+    }
+
+    /// The guard.
+    pub fn get_ref(&self) -> &G {
+        &self.guard
+    }
+
+    /// The guard.
+    pub fn get_mut(&mut self) -> &mut G {
+        &mut self.guard
+    }
+
+    /// Who panicked.
+    pub fn by(&self) -> Rank {
+        self.by
+    }
+}
+
+/// Why a guard of a [`crate::Locked`] was not simply given. `?` turns it into a [`LockError`], or a boxed error, and lets go of the lock.
+#[must_use = "it may hold the lock"]
+pub enum AcquireError<G> {
+    /// The lock is not held.
+    Lock(LockError),
+    /// The lock is held, the memory poisoned.
+    Poisoned(PoisonError<G>),
+}
+
+impl<G> AcquireError<G> {
+    /// The guard, if the memory is only poisoned.
+    ///
+    /// # Errors
+    /// What else it was.
+    pub fn into_inner(self) -> Result<G, LockError> {
+        match self {
+            AcquireError::Lock(error) => Err(error),
+            AcquireError::Poisoned(poisoned) => Ok(poisoned.into_inner()),
+        }
+    }
+
+    pub(super) fn map<H>(self, f: impl FnOnce(G) -> H) -> AcquireError<H> {
+        match self {
+            AcquireError::Lock(error) => AcquireError::Lock(error),
+            AcquireError::Poisoned(PoisonError { guard, by }) => {
+                AcquireError::Poisoned(PoisonError { guard: f(guard), by })
+            }
+        }
+    }
+}
+
+impl<G> fmt::Debug for PoisonError<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PoisonError(by {})", self.by)
+    }
+}
+
+impl<G> fmt::Debug for AcquireError<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AcquireError::Lock(error) => error.fmt(f),
+            AcquireError::Poisoned(poisoned) => poisoned.fmt(f),
+        }
+    }
+}
+
+impl<G> From<LockError> for AcquireError<G> {
+    fn from(error: LockError) -> Self {
+        AcquireError::Lock(error)
+    }
+}
+
+impl<G> From<AcquireError<G>> for LockError {
+    /// Lets go of the lock.
+    fn from(error: AcquireError<G>) -> Self {
+        match error {
+            AcquireError::Lock(error) => error,
+            AcquireError::Poisoned(poisoned) => LockError::Poisoned { by: poisoned.by },
+        }
+    }
+}
+
+impl<G> From<AcquireError<G>> for Box<dyn core::error::Error + Send + Sync> {
+    /// Lets go of the lock.
+    fn from(error: AcquireError<G>) -> Self {
+        LockError::from(error).into()
+    }
+}

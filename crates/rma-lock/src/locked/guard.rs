@@ -1,0 +1,148 @@
+//! What a holder can do.
+
+use super::{Element, Excludes, Locked};
+use crate::{Guard, Result, RpLock};
+use core::{fmt, ops::Range};
+use rdma_fabric::{Fabric, GetSink, PutSource, Rank};
+use std::thread;
+
+/// Shared access to the memory of a [`Locked`]: no writer is inside.
+///
+/// Dropping it releases the lock in the background, as [`LockedReadGuard::release`] does, and tells nobody about errors.
+#[must_use = "a guard that is dropped at once protects nothing"]
+pub struct LockedReadGuard<'a, F: Fabric, T: Element, L: Excludes<F> = RpLock<F>> {
+    pub(super) locked: &'a Locked<F, T, L>,
+    held: L::Shared<'a>,
+}
+
+/// Exclusive access to the memory of a [`Locked`]: nobody else is inside.
+///
+/// Dropping it releases the lock in the background, as [`LockedWriteGuard::release`] does, and tells nobody about errors. If it is
+/// dropped because its thread panics, the memory is [poisoned](crate::PoisonError).
+#[must_use = "a guard that is dropped at once protects nothing"]
+pub struct LockedWriteGuard<'a, F: Fabric, T: Element, L: Excludes<F> = RpLock<F>> {
+    /// Dropped before `held`, which passes the lock on.
+    alarm: Alarm<'a, F, T, L>,
+    pub(super) locked: &'a Locked<F, T, L>,
+    held: L::Exclusive<'a>,
+}
+
+/// Poisons the memory if it is dropped by a panic that began after it was made.
+struct Alarm<'a, F: Fabric, T: Element, L: Excludes<F>> {
+    locked: &'a Locked<F, T, L>,
+    panicking: bool,
+}
+
+impl<F: Fabric, T: Element, L: Excludes<F>> Drop for Alarm<'_, F, T, L> {
+    #[inline]
+    fn drop(&mut self) {
+        if thread::panicking() && !self.panicking {
+            self.locked.memory.poison();
+        }
+    }
+}
+
+impl<F: Fabric, T: Element, L: Excludes<F>> fmt::Debug for LockedReadGuard<'_, F, T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of {:?}", self.held, self.locked)
+    }
+}
+
+impl<F: Fabric, T: Element, L: Excludes<F>> fmt::Debug for LockedWriteGuard<'_, F, T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of {:?}", self.held, self.locked)
+    }
+}
+
+macro_rules! reading {
+    ($guard:ident) => {
+        impl<'a, F: Fabric, T: Element, L: Excludes<F>> $guard<'a, F, T, L> {
+            /// The memory and its lock.
+            pub fn locked(&self) -> &'a Locked<F, T, L> {
+                self.locked
+            }
+
+            /// A copy of the elements `range` of `rank`'s part.
+            ///
+            /// # Errors
+            /// [`rdma_fabric::FabricError::OutOfBounds`]; as [`Fabric::get`].
+            pub async fn get(&self, rank: Rank, range: Range<usize>) -> Result<Vec<T>> {
+                self.locked.noting(self.locked.memory.get(rank, range).await)
+            }
+
+            /// The elements of `rank`'s part from `start` on, into `to`, which comes back filled.
+            ///
+            /// # Errors
+            /// As [`Self::get`].
+            pub async fn get_into<D: GetSink<F, T>>(&self, rank: Rank, start: usize, to: D) -> Result<D> {
+                self.locked.noting(self.locked.memory.get_into(rank, start, to).await)
+            }
+        }
+    };
+}
+reading!(LockedReadGuard);
+reading!(LockedWriteGuard);
+
+impl<'a, F: Fabric, T: Element, L: Excludes<F>> LockedReadGuard<'a, F, T, L> {
+    #[inline]
+    pub(super) fn new(locked: &'a Locked<F, T, L>, held: L::Shared<'a>) -> Self {
+        LockedReadGuard { locked, held }
+    }
+
+    /// Let go of the lock. If the future is dropped half-way, the rest is done in the background.
+    ///
+    /// # Errors
+    /// As [`Guard::release`] of the lock.
+    #[inline]
+    pub async fn release(self) -> Result<()> {
+        let LockedReadGuard { locked, held } = self;
+        match held.release().await {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                locked.heed(&error);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl<'a, F: Fabric, T: Element, L: Excludes<F>> LockedWriteGuard<'a, F, T, L> {
+    #[inline]
+    pub(super) fn new(locked: &'a Locked<F, T, L>, held: L::Exclusive<'a>) -> Self {
+        LockedWriteGuard { alarm: Alarm { locked, panicking: thread::panicking() }, locked, held }
+    }
+
+    /// Copy `from` into `rank`'s part from element `start` on; it comes back when it is reusable. The next holder sees it.
+    ///
+    /// # Errors
+    /// [`rdma_fabric::FabricError::OutOfBounds`]; as [`Fabric::put`].
+    pub async fn put<S: PutSource<F, T>>(&mut self, rank: Rank, start: usize, from: S) -> Result<S> {
+        self.locked.noting(self.locked.memory.put(rank, start, from).await)
+    }
+
+    /// Say that the memory is in order again, whoever poisoned it.
+    ///
+    /// # Errors
+    /// As [`Fabric::swap`].
+    pub async fn clear_poison(&mut self) -> Result<()> {
+        self.locked.noting(self.locked.memory.clear_poison().await)
+    }
+
+    /// Make what was put and stored visible, then let go of the lock. If the future is dropped half-way, the rest is done in the background.
+    ///
+    /// # Errors
+    /// As [`Guard::release`] of the lock.
+    #[inline]
+    pub async fn release(self) -> Result<()> {
+        // Declared last, `alarm` is dropped first, here or half-way.
+        let LockedWriteGuard { locked, held, alarm } = self;
+        drop(alarm);
+        match held.release().await {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                locked.heed(&error);
+                Err(error)
+            }
+        }
+    }
+}

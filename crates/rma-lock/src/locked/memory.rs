@@ -1,0 +1,140 @@
+//! The memory itself: one region without a key, and where its parts are.
+
+use super::Element;
+use crate::LockError;
+use core::{fmt, future::Future, marker::PhantomData, ops::Range};
+use rdma_fabric::{
+    Fabric, FabricError, GetSink, LockedMemory, Mapped, Pact, PutOptions, PutSource, Rank, Refused, Region, RemoteSpan,
+    RemoteWord, Result,
+};
+
+/// Bytes before the elements, in each part. The home's first word is the mark: 0, or 1 + the rank that poisoned the memory.
+pub(super) const HEADER: usize = 64;
+
+/// One rank's capability.
+pub(super) struct Memory<F: Fabric, T> {
+    /// Opens `region`.
+    keyless: F,
+    region: F::Region,
+    /// Elements in each part.
+    len: usize,
+    /// By rank, resolved once; empty where the provider doesn't map.
+    parts: Box<[Mapped<F>]>,
+    mark: RemoteWord<F, u64>,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<F: Fabric, T> fmt::Debug for Memory<F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} elements per rank, {:?}, {}",
+            self.len,
+            self.region,
+            if self.maps() { "mapped" } else { "copies" }
+        )
+    }
+}
+
+impl<F: Fabric, T: Element> Memory<F, T> {
+    /// Collective over the job.
+    pub(super) async fn symmetric(fabric: &F, home: Rank, len: usize, pact: Pact<F>) -> Result<Self> {
+        const { assert!(align_of::<T>() <= HEADER, "elements need no more than the alignment of regions") };
+        let keyless = fabric.keyless(pact)?;
+        // More than there is anywhere, if it overflows.
+        let bytes = len.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(HEADER)).unwrap_or(usize::MAX);
+        let region = keyless.alloc_symmetric(bytes).await?;
+        let parts = if fabric.caps().locked_memory == LockedMemory::Mapped {
+            let part = |rank| keyless.mapped(&region, Rank::new(rank as u32));
+            (0..fabric.ranks()).map(part).collect::<Result<_>>()?
+        } else {
+            Box::default()
+        };
+        let mark = keyless.remote_word(region.at(home, 0))?;
+        Ok(Memory { keyless, region, len, parts, mark, element: PhantomData })
+    }
+
+    /// The elements `range` of `rank`'s part.
+    fn span(&self, rank: Rank, range: Range<usize>) -> Result<RemoteSpan<F, T>> {
+        let Range { start, end } = range;
+        if start > end || end > self.len {
+            return Err(FabricError::OutOfBounds {
+                rank,
+                region: self.region.key(),
+                offset: (start as u64).saturating_mul(size_of::<T>() as u64),
+                len: (end.saturating_sub(start) as u64).saturating_mul(size_of::<T>() as u64),
+                region_len: (self.len * size_of::<T>()) as u64,
+            });
+        }
+        self.keyless.remote_span(self.region.at(rank, (HEADER + start * size_of::<T>()) as u64), end - start)
+    }
+
+    pub(super) async fn get(&self, rank: Rank, range: Range<usize>) -> Result<Vec<T>> {
+        let from = self.span(rank, range)?;
+        self.keyless.get(&from, vec![T::zeroed(); from.len()]).await
+    }
+
+    pub(super) async fn get_into<D: GetSink<F, T>>(&self, rank: Rank, start: usize, to: D) -> Result<D> {
+        let from = self.span(rank, start..start.saturating_add(to.elements()))?;
+        self.keyless.get(&from, to).await
+    }
+
+    #[inline]
+    pub(super) async fn put<S: PutSource<F, T>>(&self, rank: Rank, start: usize, from: S) -> Result<S> {
+        let to = self.span(rank, start..start.saturating_add(from.elements()))?;
+        self.keyless.put(&to, from).await
+    }
+
+    /// 0, or 1 + the rank that poisoned it. To be asked under the lock.
+    #[inline(always)]
+    pub(super) fn mark(&self) -> impl Future<Output = Result<u64>> {
+        self.keyless.get_word(&self.mark)
+    }
+
+    /// Say that this rank did not end what it began. The release that follows makes it visible.
+    #[cold]
+    pub(super) fn poison(&self) {
+        let mark = [1 + u64::from(self.keyless.rank().number())];
+        match self.keyless.try_put(&self.mark.as_span(), mark, PutOptions::default()) {
+            Ok(_) | Err(Refused::Failed(..)) => {}
+            Err(Refused::Full(_)) => {
+                let (fabric, word) = (self.keyless.clone(), self.mark.clone());
+                self.keyless.detach(async move {
+                    let _ = fabric.put_word(&word, mark[0]).await;
+                    let _ = fabric.flush(word.rank()).await;
+                });
+            }
+        }
+    }
+
+    /// Take that back. An atomic, so that it can't overtake, or be overtaken by, a later [`Memory::poison`].
+    pub(super) async fn clear_poison(&self) -> Result<()> {
+        self.keyless.swap(&self.mark, 0).await.map(drop)
+    }
+}
+
+impl<F: Fabric, T> Memory<F, T> {
+    pub(super) fn key(&self) -> rdma_fabric::RegionKey {
+        self.region.key()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn maps(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
+    pub(super) fn parts(&self) -> &[Mapped<F>] {
+        &self.parts
+    }
+
+    #[cold]
+    pub(super) fn not_mapped(&self, rank: Rank) -> LockError {
+        let ranks = self.keyless.ranks();
+        let there = rank.index() < ranks;
+        let region = self.region.key();
+        if there { FabricError::NotMapped { rank, region } } else { FabricError::NoSuchRank { rank, ranks } }.into()
+    }
+}

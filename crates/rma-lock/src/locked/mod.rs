@@ -1,0 +1,335 @@
+//! Memory of all ranks that one lock guards.
+
+mod error;
+mod guard;
+mod memory;
+mod proof;
+
+pub use error::{AcquireError, PoisonError};
+pub use guard::{LockedReadGuard, LockedWriteGuard};
+pub use proof::{Excludes, PartsMut};
+
+use crate::{LockError, Result, RpLock};
+use core::fmt;
+use memory::Memory;
+use proof::{Role, pact};
+use rdma_fabric::{Fabric, FabricError, Mapped, Pod, Rank, Time};
+use std::sync::OnceLock;
+
+/// What memory under a lock consists of.
+pub trait Element: Pod + Send + Sync + Unpin {}
+
+impl<T: Pod + Send + Sync + Unpin> Element for T {}
+
+/// `len` elements in every rank's memory, and a readers-writer lock for all of them.
+///
+/// The memory has no key: nothing but guards leads there ([`Fabric::keyless`]), and the same holds for the lock's words. Where the provider has mapped all ranks' memory
+/// ([`Locked::maps`]: shared memory), a guard lends any rank's part as a slice, and nothing is copied; everywhere it gets and puts. It is
+/// zeroed at first.
+///
+/// ```
+/// use rma_lock::Locked;
+/// use rdma_fabric::{Group, Rank};
+///
+/// rdma_fabric::program! {
+///     /// Every rank counts once, in the last one's memory.
+///     async fn count<F>(fabric: F) -> u64 {
+///         let mut world = Group::world(&fabric).await?;
+///         let there = Rank::new(fabric.ranks() as u32 - 1);
+///         let counters = Locked::<F, u64>::symmetric(&fabric, Rank::new(0), 8).await?;
+///         let mut guard = counters.write().await?;
+///         if counters.maps() {
+///             guard.part_mut(there)?[3] += 1;
+///         } else {
+///             let count = guard.get(there, 3..4).await?;
+///             guard.put(there, 3, [count[0] + 1]).await?;
+///         }
+///         guard.release().await?;
+///         let guard = counters.read().await?;
+///         let count = guard.get(there, 3..4).await?[0];
+///         guard.release().await?;
+///         world.barrier().await?; // who ends first takes its memory along
+///         Ok(count)
+///     }
+/// }
+/// let counts = tofu2_sim::shm::Threads::new(3).run(&count {}).unwrap();
+/// assert_eq!(counts.into_iter().max(), Some(3));
+/// ```
+///
+/// # What the types refuse
+/// A reference does not outlive its guard:
+/// ```compile_fail,E0597
+/// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
+/// # async fn program<F: Fabric>(memory: &Locked<F, u64>) {
+/// let part = {
+///     let guard = memory.read().await.unwrap();
+///     guard.part(Rank::new(0)).unwrap()
+/// };
+/// drop(part.len());
+/// # }
+/// ```
+/// nor its release:
+/// ```compile_fail,E0505
+/// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
+/// # async fn program<F: Fabric>(memory: &Locked<F, u64>) {
+/// let mut guard = memory.write().await.unwrap();
+/// let part = guard.part_mut(Rank::new(0)).unwrap();
+/// guard.release().await.unwrap();
+/// part[0] = 1;
+/// # }
+/// ```
+/// one rank's part is borrowed once ([`LockedWriteGuard::parts_mut`] lends all ranks' at the same time):
+/// ```compile_fail,E0499
+/// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
+/// # async fn program<F: Fabric>(memory: &Locked<F, u64>) {
+/// let mut guard = memory.write().await.unwrap();
+/// let part = guard.part_mut(Rank::new(0)).unwrap();
+/// let again = guard.part_mut(Rank::new(0)).unwrap();
+/// part[0] = again[0];
+/// # }
+/// ```
+/// nothing is put while a part is borrowed:
+/// ```compile_fail,E0502
+/// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
+/// # async fn program<F: Fabric>(memory: &Locked<F, u64>) {
+/// let mut guard = memory.write().await.unwrap();
+/// let part = guard.part(Rank::new(0)).unwrap();
+/// guard.put(Rank::new(0), 0, [1]).await.unwrap();
+/// drop(part.len());
+/// # }
+/// ```
+/// nor under shared access:
+/// ```compile_fail,E0599
+/// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
+/// # async fn program<F: Fabric>(memory: &Locked<F, u64>) {
+/// let mut guard = memory.read().await.unwrap();
+/// guard.put(Rank::new(0), 0, [1]).await.unwrap();
+/// # }
+/// ```
+/// and a guard that was released is gone:
+/// ```compile_fail,E0382
+/// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
+/// # async fn program<F: Fabric>(memory: &Locked<F, u64>) {
+/// let guard = memory.read().await.unwrap();
+/// guard.release().await.unwrap();
+/// guard.part(Rank::new(0)).unwrap();
+/// # }
+/// ```
+/// A lock must say that references may depend on it:
+/// ```compile_fail,E0277
+/// # use rma_lock::{Locked, RmaLock}; use rdma_fabric::{Fabric, Rank};
+/// async fn program<F: Fabric, L: RmaLock<F>>(fabric: &F) {
+///     let memory = Locked::<F, u64, L>::symmetric(fabric, Rank::new(0), 1).await;
+/// }
+/// ```
+///
+/// # Who is inside
+/// As the lock says ([`crate::RmaLock::FAIRNESS`]). What a holder stored through a reference, or put, the next one sees. There is no access without
+/// holding the lock, and none that says it needs no check.
+///
+/// # Panics and deaths
+/// A panic under a write guard poisons the memory, as it does a [`std::sync::Mutex`]: the mark stands in the memory itself, so every rank learns of it
+/// ([`PoisonError`]). It is put before the lock passes on; only if the rank's own queue is full at that moment, the very next holder may miss it.
+///
+/// A *lost* holder's lock is never passed on, for it may still run: whoever waits is told as the lock tells it ([`FabricError::PeerLost`]
+/// with [`RpLock`]). Once a call of this value has met the loss of a rank, references are refused here with that error; copies are refused as far
+/// as the fabric refuses them. References that exist stay valid, those into the lost rank's memory too: it stays mapped. No references ever
+/// where a lock may be taken from a holder that lives: see [`Excludes`].
+///
+/// # Memory
+/// Each rank's part takes 64 bytes more than its elements. Dropping the value frees this rank's part; the bytes are used again when all ranks have dropped theirs.
+pub struct Locked<F: Fabric, T: Element, L: Excludes<F> = RpLock<F>> {
+    /// The rank's usual handle.
+    fabric: F,
+    memory: Memory<F, T>,
+    /// Made over a handle that has no keys; nobody gets at it.
+    lock: L,
+    /// Who was lost when a call of this value met it.
+    lost: OnceLock<Rank>,
+}
+
+impl<F: Fabric, T: Element, L: Excludes<F>> fmt::Debug for Locked<F, T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Locked({:?}, {:?})", self.memory, self.lock)
+    }
+}
+
+/// Take the lock, then look whether the memory is poisoned. In one block: the compiler leaves those that await others out of line.
+macro_rules! entering {
+    ($self:ident, $taking:expr, $guard:ident) => {{
+        let guard = match $taking.await {
+            Ok(held) => $guard::new($self, held),
+            Err(error) => {
+                $self.heed(&error);
+                return Err(AcquireError::Lock(error));
+            }
+        };
+        match $self.memory.mark().await {
+            Ok(0) => Ok(guard),
+            outcome => $self.object(guard, outcome),
+        }
+    }};
+}
+
+impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
+    /// `len` elements on every rank, under a lock homed at `home` with the usual options. Collective over the job: all ranks call it with the same arguments, in the
+    /// same order relative to other symmetric allocations.
+    ///
+    /// # Errors
+    /// As [`Fabric::alloc_symmetric`], also [`FabricError::Mismatch`] if homes, lengths, sizes of elements or kinds of lock differ;
+    /// [`FabricError::NoSuchRank`]; [`FabricError::Unsupported`] where there is no memory without a key.
+    pub async fn symmetric(fabric: &F, home: Rank, len: usize) -> Result<Self> {
+        Self::symmetric_with(fabric, home, len, L::Options::default()).await
+    }
+
+    /// [`Locked::symmetric`] with options of the lock.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn symmetric_with(fabric: &F, home: Rank, len: usize, options: L::Options) -> Result<Self> {
+        fabric.node(home)?;
+        let data = pact::<F, L>(home, Role::Data { element: size_of::<T>() });
+        let memory = Memory::symmetric(fabric, home, len, data).await?;
+        let words = fabric.keyless(pact::<F, L>(home, Role::Words { data: memory.key() }))?;
+        let lock = L::symmetric_with(&words, home, options).await?;
+        Ok(Locked { fabric: fabric.clone(), memory, lock, lost: OnceLock::new() })
+    }
+
+    /// Elements in each rank's part.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Whether guards lend slices; otherwise they only copy.
+    pub fn maps(&self) -> bool {
+        self.memory.maps()
+    }
+
+    /// The rank whose memory holds the lock words and the mark of poison.
+    pub fn home(&self) -> Rank {
+        self.lock.home()
+    }
+
+    /// The fabric it lives on.
+    pub fn fabric(&self) -> &F {
+        &self.fabric
+    }
+
+    /// Enter shared.
+    ///
+    /// # Errors
+    /// [`AcquireError::Lock`] as the lock's `read`; [`AcquireError::Poisoned`] with the guard.
+    #[inline]
+    pub async fn read(&self) -> Entered<LockedReadGuard<'_, F, T, L>> {
+        entering!(self, self.lock.read(), LockedReadGuard)
+    }
+
+    /// Enter shared, or give up at `deadline`.
+    ///
+    /// # Errors
+    /// As [`Locked::read`], and [`LockError::TimedOut`].
+    #[inline]
+    pub async fn read_before(&self, deadline: Time) -> Entered<LockedReadGuard<'_, F, T, L>> {
+        entering!(self, self.lock.read_before(deadline), LockedReadGuard)
+    }
+
+    /// Enter shared if that needs no wait.
+    ///
+    /// # Errors
+    /// As [`Locked::read`].
+    pub async fn try_read(&self) -> Entered<Option<LockedReadGuard<'_, F, T, L>>> {
+        match self.heeding(self.lock.try_read().await)? {
+            Some(held) => self.check(LockedReadGuard::new(self, held)).await.map(Some).map_err(|e| e.map(Some)),
+            None => Ok(None),
+        }
+    }
+
+    /// Enter alone.
+    ///
+    /// # Errors
+    /// [`AcquireError::Lock`] as the lock's `write`; [`AcquireError::Poisoned`] with the guard.
+    #[inline]
+    pub async fn write(&self) -> Entered<LockedWriteGuard<'_, F, T, L>> {
+        entering!(self, self.lock.write(), LockedWriteGuard)
+    }
+
+    /// Enter alone, or give up at `deadline`.
+    ///
+    /// # Errors
+    /// As [`Locked::write`], and [`LockError::TimedOut`].
+    #[inline]
+    pub async fn write_before(&self, deadline: Time) -> Entered<LockedWriteGuard<'_, F, T, L>> {
+        entering!(self, self.lock.write_before(deadline), LockedWriteGuard)
+    }
+
+    /// Enter alone if that needs no wait.
+    ///
+    /// # Errors
+    /// As [`Locked::write`].
+    pub async fn try_write(&self) -> Entered<Option<LockedWriteGuard<'_, F, T, L>>> {
+        match self.heeding(self.lock.try_write().await)? {
+            Some(held) => self.check(LockedWriteGuard::new(self, held)).await.map(Some).map_err(|e| e.map(Some)),
+            None => Ok(None),
+        }
+    }
+
+    /// It is poisoned, or can't be looked at.
+    #[cold]
+    #[inline(never)]
+    fn object<G>(&self, guard: G, outcome: rdma_fabric::Result<u64>) -> Entered<G> {
+        let mark = self.noting(outcome)?;
+        let by = Rank::new(mark.wrapping_sub(1) as u32);
+        Err(AcquireError::Poisoned(PoisonError::new(guard, by)))
+    }
+
+    /// Look whether the memory is poisoned.
+    async fn check<G>(&self, guard: G) -> Entered<G> {
+        match self.memory.mark().await {
+            Ok(0) => Ok(guard),
+            outcome => self.object(guard, outcome),
+        }
+    }
+
+    /// Where a rank's part is, unless references are refused.
+    #[inline]
+    fn part(&self, rank: Rank) -> Result<&Mapped<F>> {
+        match (self.lost.get(), self.memory.parts().get(rank.index())) {
+            (None, Some(part)) => Ok(part),
+            (Some(&lost), _) => Err(FabricError::PeerLost { rank: lost }.into()),
+            (None, None) => Err(self.memory.not_mapped(rank)),
+        }
+    }
+
+    /// What the lock answered, and who was lost if that was why.
+    #[inline]
+    fn heeding<R>(&self, outcome: Result<R>) -> Result<R> {
+        outcome.inspect_err(|error| self.heed(error))
+    }
+
+    /// The same of the fabric.
+    #[inline]
+    fn noting<R>(&self, outcome: rdma_fabric::Result<R>) -> Result<R> {
+        outcome.map_err(|error| {
+            let error = LockError::from(error);
+            self.heed(&error);
+            error
+        })
+    }
+
+    #[cold]
+    fn heed(&self, error: &LockError) {
+        let mut cause = error;
+        while let LockError::Broken(before) = cause {
+            cause = before;
+        }
+        if let LockError::Fabric(error) = cause
+            && let FabricError::PeerLost { rank } = **error
+        {
+            self.lost.get_or_init(|| rank);
+        }
+    }
+}
+
+/// What entering answers.
+pub type Entered<G> = Result<G, AcquireError<G>>;

@@ -1,0 +1,170 @@
+//! Where a held lock becomes a reference: all the `unsafe` of this crate.
+//!
+//! # Safety
+//! A reference into a rank's memory is made from a [`Mapped`](rdma_fabric::Mapped), for which the fabric vouches, under a guard, for which the lock vouches
+//! ([`Excludes`]). What is left to this crate:
+//!
+//! * The memory and the lock's words are allocated under pacts of references here and nowhere else, and the names tell the
+//!   discipline, the lock's home and the element's size, and for the words also which memory they guard. So all ranks that have a part of
+//!   one region guard it by one lock of one kind, whatever order they make several in.
+//! * The handles, regions and places stay in [`super::Memory`] and in the lock, which no user gets hold of: [`Locked`](super::Locked) lends neither. What guards do by
+//!   operation is over when it is posted ([`rdma_fabric::Mapped::new`]), and they are borrowed meanwhile.
+//! * A guard of this module exists only together with the lock's own, of the same lock, and is not cloned. References borrow the guard;
+//!   `&mut` ones exclusively, of distinct ranks at most one each. Releasing consumes it; a leaked one holds the lock for ever.
+//! * The header, which operations write at any time, is outside of all references.
+
+#![allow(unsafe_code)]
+
+use super::{
+    Element,
+    guard::{LockedReadGuard, LockedWriteGuard},
+    memory::HEADER,
+};
+use crate::{BackOffLock, FairLock, PackedLock, Result, RmaLock, RpLock, WindowLock, WritersFirstLock};
+use core::slice;
+use rdma_fabric::{Fabric, Mapped, Pact, Rank, RegionKey};
+
+/// A lock that references to memory may depend on.
+///
+/// [`crate::Locked`] hands out `&mut` to memory of other ranks for no other reason than that it holds this lock.
+///
+/// # Safety
+/// If all ranks have made the lock with the same fabric memory, home and kind, then, over a fabric that keeps its contract and whatever safe code
+/// and deaths of ranks do:
+/// * while a value of `Exclusive` exists, or has been forgotten, no other value of `Shared` or `Exclusive` does, at any rank; nor after its holder was
+///   lost: a lock that takes itself back from a holder must know that the holder does not run any more;
+/// * what a holder did before it let go happens before what the next one does;
+/// * all its words are in symmetric memory of the fabric it was made with, and it lets nobody at that fabric or those words but who has a
+///   value of the lock or a guard;
+/// * no other lock has its [`Excludes::DISCIPLINE`].
+pub unsafe trait Excludes<F: Fabric>: RmaLock<F> {
+    /// The lock's number. This crate's are below 1000.
+    const DISCIPLINE: u32;
+}
+
+// SAFETY: `docs/verification.md`: exclusion and visibility are explored in every order of delivery, with dropped futures and lost ranks; a lost
+// holder's lock is never passed on. Its words, and the clone of its fabric, are private but to `RpLock::fabric` and `guard.lock()`.
+unsafe impl<F: Fabric> Excludes<F> for RpLock<F> {
+    const DISCIPLINE: u32 = 1;
+}
+
+// SAFETY: as above; nobody can take the word back from a lost holder.
+unsafe impl<F: Fabric> Excludes<F> for BackOffLock<F> {
+    const DISCIPLINE: u32 = 2;
+}
+
+// SAFETY: as above. What it takes exclusively as an `RmaLock` is its home, shared are all ranks; the two exclude each other.
+unsafe impl<F: Fabric> Excludes<F> for WindowLock<F> {
+    const DISCIPLINE: u32 = 3;
+}
+
+// SAFETY: as `RpLock`, whose steps it takes with another home word.
+unsafe impl<F: Fabric> Excludes<F> for PackedLock<F> {
+    const DISCIPLINE: u32 = 4;
+}
+
+// SAFETY: as above.
+unsafe impl<F: Fabric> Excludes<F> for WritersFirstLock<F> {
+    const DISCIPLINE: u32 = 5;
+}
+
+// SAFETY: explored in the same way; a lost holder's lock is never passed on.
+unsafe impl<F: Fabric> Excludes<F> for FairLock<F> {
+    const DISCIPLINE: u32 = 6;
+}
+
+/// What distinguishes this crate's pacts from each other.
+#[derive(Clone, Copy)]
+pub(super) enum Role {
+    /// The memory, of elements of so many bytes.
+    Data { element: usize },
+    /// The words of the lock of that memory.
+    Words { data: RegionKey },
+}
+
+/// The pact under which the ranks allocate.
+pub(super) fn pact<F: Fabric, L: Excludes<F>>(home: Rank, role: Role) -> Pact<F> {
+    let (role, of) = match role {
+        Role::Data { element } => (1, element as u64),
+        Role::Words { data } => (2, data.to_bits()),
+    };
+    let name = [role << 62 | u64::from(L::DISCIPLINE & 0x3fff_ffff) << 32 | u64::from(home.number()), of];
+    // SAFETY: the module's documentation.
+    unsafe { Pact::references(name) }
+}
+
+impl<F: Fabric, T: Element, L: Excludes<F>> LockedReadGuard<'_, F, T, L> {
+    /// `rank`'s part, where it is. A pointer: nothing is copied.
+    ///
+    /// # Errors
+    /// [`rdma_fabric::FabricError::NotMapped`], [`rdma_fabric::FabricError::NoSuchRank`]; [`rdma_fabric::FabricError::PeerLost`] once a call of
+    /// the lock met the loss of a rank.
+    #[inline]
+    pub fn part(&self, rank: Rank) -> Result<&[T]> {
+        let memory = &self.locked.memory;
+        let part = self.locked.part(rank)?;
+        // SAFETY: no writer holds the lock as long as `self` is borrowed.
+        unsafe { part.slice(HEADER, memory.len()) }.ok_or_else(|| memory.not_mapped(rank))
+    }
+}
+
+impl<F: Fabric, T: Element, L: Excludes<F>> LockedWriteGuard<'_, F, T, L> {
+    /// As [`LockedReadGuard::part`].
+    ///
+    /// # Errors
+    /// As [`LockedReadGuard::part`].
+    #[inline]
+    pub fn part(&self, rank: Rank) -> Result<&[T]> {
+        let memory = &self.locked.memory;
+        let part = self.locked.part(rank)?;
+        // SAFETY: nobody else holds the lock, and this holder does not write as long as `self` is borrowed so.
+        unsafe { part.slice(HEADER, memory.len()) }.ok_or_else(|| memory.not_mapped(rank))
+    }
+
+    /// `rank`'s part, where it is, to write. What is stored there the next holder sees.
+    ///
+    /// # Errors
+    /// As [`LockedReadGuard::part`].
+    #[inline]
+    pub fn part_mut(&mut self, rank: Rank) -> Result<&mut [T]> {
+        let memory = &self.locked.memory;
+        let part = self.locked.part(rank)?;
+        // SAFETY: nobody else holds the lock, and this holder has no other reference as long as `self` is borrowed so.
+        unsafe { part.slice_mut(HEADER, memory.len()) }.ok_or_else(|| memory.not_mapped(rank))
+    }
+
+    /// All ranks' parts at once, to write, in order of rank.
+    ///
+    /// # Errors
+    /// As [`LockedReadGuard::part`].
+    pub fn parts_mut(&mut self) -> Result<PartsMut<'_, F, T>> {
+        let memory = &self.locked.memory;
+        self.locked.part(Rank::new(0))?;
+        Ok(PartsMut { parts: memory.parts().iter(), len: memory.len(), element: core::marker::PhantomData })
+    }
+}
+
+/// All ranks' parts, each once: see [`LockedWriteGuard::parts_mut`].
+#[derive(Debug)]
+pub struct PartsMut<'g, F, T> {
+    /// Those not given yet: distinct bytes. Made from a write guard that is borrowed exclusively for `'g`.
+    parts: slice::Iter<'g, Mapped<F>>,
+    len: usize,
+    element: core::marker::PhantomData<&'g mut [T]>,
+}
+
+impl<'g, F: Fabric, T: Element> Iterator for PartsMut<'g, F, T> {
+    type Item = &'g mut [T];
+
+    fn next(&mut self) -> Option<&'g mut [T]> {
+        let part: &'g Mapped<F> = self.parts.next()?;
+        // SAFETY: as in `part_mut`; each part is given once, and they are of distinct ranks.
+        unsafe { part.slice_mut(HEADER, self.len) }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.parts.size_hint()
+    }
+}
+
+impl<F: Fabric, T: Element> ExactSizeIterator for PartsMut<'_, F, T> {}

@@ -1,0 +1,226 @@
+//! Memory under a lock between processes, one of which is killed. The test binary runs itself as the ranks.
+
+#![cfg(target_os = "linux")]
+
+use rdma_fabric::{Deps, Fabric, FabricError, Group, Program, ProgramResult, Rank, Region, RegionAccess};
+use rma_lock::{BackOff, BackOffLock, LockError, Locked};
+use std::{env, fs, path::Path, process::Command, time::Duration};
+use tofu2_sim::shm::{Endpoint, JOB_VARIABLE, Launcher, run_rank};
+
+const RANKS: usize = 3;
+const VICTIM: Rank = Rank::new(2);
+const LEN: usize = 1000;
+/// Where ranks say that all was well.
+const DIRECTORY: &str = "LOCKED_DIRECTORY";
+/// Ten times what a loss may take to be noticed.
+const HANG: Duration = Duration::from_secs(20);
+
+/// Run `program` as processes; which ranks ended well.
+fn ended_well<P: Program<Out = ()>>(test: &str, program: &P) -> Vec<bool> {
+    if env::var_os(JOB_VARIABLE).is_some() {
+        let endpoint = Endpoint::from_env().expect("a rank").expect("a job");
+        let rank = endpoint.rank();
+        let ended = run_rank(endpoint, program);
+        if ended.is_ok() {
+            let directory = env::var(DIRECTORY).expect("where to tell");
+            fs::write(Path::new(&directory).join(rank.number().to_string()), "").expect("told");
+        } else {
+            eprintln!("{rank}: {ended:?}");
+        }
+        std::process::exit(ended.is_err().into());
+    }
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{}", std::process::id()));
+    fs::create_dir_all(&directory).expect("a directory");
+    let binary = env::current_exe().expect("own path");
+    let args = ["--exact", test, "--quiet", "--nocapture", "--test-threads=1"];
+    let launcher = Launcher::new(RANKS).grace(HANG).discard_stdout(true).command(binary, args);
+    // What it says of a rank that was killed is not the point.
+    let _ = launcher.env(DIRECTORY, directory.display().to_string()).run();
+    let told = (0..RANKS).map(|rank| directory.join(rank.to_string()).exists()).collect();
+    let _ = fs::remove_dir_all(&directory);
+    told
+}
+
+/// `SIGKILL` for this process.
+fn die() -> ! {
+    let me = std::process::id().to_string();
+    let _ = Command::new("kill").args(["-9", &me]).status();
+    std::process::abort()
+}
+
+async fn in_time<F: Fabric, T>(fabric: &F, wait: impl Future<Output = T>) -> ProgramResult<T> {
+    fabric.before(fabric.now() + HANG, wait).await.ok_or_else(|| "it hangs".into())
+}
+
+/// Wait until everybody but the victim knows that it is lost.
+async fn notice_the_loss<F: Fabric>(fabric: &F) -> ProgramResult<()> {
+    let word = fabric.alloc(8)?;
+    let word = word.word::<u64>(fabric, 0)?;
+    let end = in_time(fabric, fabric.wait_until(&word, Deps::One(VICTIM), |value| value == 1)).await?;
+    assert_eq!(end, Err(FabricError::PeerLost { rank: VICTIM }));
+    Ok(())
+}
+
+/// The group of all but the victim: who ends first takes its memory along, so they end together.
+async fn others<F: Fabric>(world: &mut Group<F>) -> ProgramResult<Option<Group<F>>> {
+    let stays = world.me() != VICTIM.index();
+    Ok(world.split(stays.then_some(0), 0).await?)
+}
+
+async fn meet<F: Fabric>(others: Option<Group<F>>) -> ProgramResult<()> {
+    Ok(others.ok_or("the victim is alive")?.barrier().await?)
+}
+
+fn is_of_the_loss(error: &LockError) -> bool {
+    match error {
+        LockError::Fabric(error) => **error == FabricError::PeerLost { rank: VICTIM },
+        LockError::Broken(cause) => is_of_the_loss(cause),
+        _ => false,
+    }
+}
+
+rdma_fabric::program! {
+    /// By reference and by copies in turn.
+    async fn counts<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let locked = Locked::<F, u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
+        assert!(locked.maps());
+        for round in 0..300 {
+            let mut guard = locked.write().await?;
+            if round % 2 == 0 {
+                guard.parts_mut()?.for_each(|part| part.iter_mut().for_each(|element| *element += 1));
+            } else {
+                for rank in (0..RANKS as u32).map(Rank::new) {
+                    let part = guard.get(rank, 0..LEN).await?;
+                    guard.put(rank, 0, part.iter().map(|element| element + 1).collect::<Vec<_>>()).await?;
+                }
+            }
+            guard.release().await?;
+            let guard = locked.read().await?;
+            let first = guard.part(Rank::new(0))?[0];
+            for rank in (0..RANKS as u32).map(Rank::new) {
+                assert!(guard.part(rank)?.iter().all(|element| *element == first), "torn");
+            }
+            guard.release().await?;
+        }
+        world.barrier().await?;
+        assert_eq!(locked.read().await?.part(VICTIM)?[LEN - 1], 300 * RANKS as u64);
+        Ok(world.barrier().await?)
+    }
+}
+
+#[test]
+fn processes_share_by_reference() {
+    assert_eq!(ended_well("processes_share_by_reference", &counts {}), [true; RANKS]);
+}
+
+rdma_fabric::program! {
+    /// The victim dies in the middle of writing.
+    async fn a_writer_dies<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let others = others(&mut world).await?;
+        let locked = Locked::<F, u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
+        let flags = fabric.alloc_symmetric(8).await?;
+        world.barrier().await?;
+        if fabric.rank() == VICTIM {
+            let mut guard = locked.write().await?;
+            for part in guard.parts_mut()? {
+                part[..LEN / 2].fill(u64::MAX);
+            }
+            for rank in [Rank::new(0), Rank::new(1)] {
+                fabric.put_word(&fabric.remote_word(flags.at(rank, 0))?, 1u64).await?;
+            }
+            fabric.flush_all().await?;
+            // Somebody waits already, somebody comes later.
+            std::thread::sleep(Duration::from_millis(100));
+            die();
+        }
+        let inside = flags.word::<u64>(&fabric, 0)?;
+        fabric.wait_until(&inside, Deps::All, |inside| inside == 1).await?;
+        if fabric.rank() == Rank::new(1) {
+            notice_the_loss(&fabric).await?;
+        }
+        for attempt in 0..3 {
+            let refused = match attempt {
+                1 => in_time(&fabric, locked.read()).await?.map(drop).map_err(LockError::from),
+                _ => in_time(&fabric, locked.write()).await?.map(drop).map_err(LockError::from),
+            };
+            let error = refused.expect_err("the lock was passed on from a holder that may live");
+            assert!(is_of_the_loss(&error), "{error:?}");
+        }
+        meet(others).await
+    }
+}
+
+#[test]
+fn the_lock_of_a_writer_that_was_killed_is_not_passed_on() {
+    let told = ended_well("the_lock_of_a_writer_that_was_killed_is_not_passed_on", &a_writer_dies {});
+    assert_eq!(told, [true, true, false]);
+}
+
+rdma_fabric::program! {
+    /// The same of a lock that can't tell: others give up.
+    async fn a_writer_dies_unnoticed<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let others = others(&mut world).await?;
+        let options = BackOff { attempts: 5, ..BackOff::default() };
+        let home = Rank::new(0);
+        let locked = Locked::<F, u64, BackOffLock<F>>::symmetric_with(&fabric, home, LEN, options).await?;
+        world.barrier().await?;
+        let guard = if fabric.rank() == VICTIM { Some(locked.write().await?) } else { None };
+        world.barrier().await?;
+        if guard.is_some() {
+            die();
+        }
+        notice_the_loss(&fabric).await?;
+        let refused = in_time(&fabric, locked.write()).await?.map(drop).map_err(LockError::from);
+        assert_eq!(refused, Err(LockError::Contended { attempts: 5 }));
+        meet(others).await
+    }
+}
+
+#[test]
+fn nor_is_that_of_a_lock_that_backs_off() {
+    let told = ended_well("nor_is_that_of_a_lock_that_backs_off", &a_writer_dies_unnoticed {});
+    assert_eq!(told, [true, true, false]);
+}
+
+rdma_fabric::program! {
+    /// A reference into the memory of a rank that dies.
+    async fn a_bystander_dies<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let others = others(&mut world).await?;
+        let locked = Locked::<F, u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
+        world.barrier().await?;
+        if fabric.rank() == VICTIM {
+            let mut guard = locked.write().await?;
+            guard.part_mut(VICTIM)?.fill(3);
+            guard.release().await?;
+            world.barrier().await?;
+            world.barrier().await?;
+            die();
+        }
+        world.barrier().await?;
+        let guard = locked.read().await?;
+        let theirs = guard.part(VICTIM)?;
+        world.barrier().await?;
+        notice_the_loss(&fabric).await?;
+        // Its process is gone; its pages are not.
+        assert!(theirs.iter().all(|element| *element == 3));
+        let refused = guard.get(VICTIM, 0..1).await.expect_err("a copy from a lost rank");
+        assert!(is_of_the_loss(&refused), "{refused:?}");
+        // Now the loss is known here, and no new references are made.
+        let refused = guard.part(Rank::new(0)).expect_err("a reference after a known loss");
+        assert!(is_of_the_loss(&refused), "{refused:?}");
+        assert_eq!(guard.get(Rank::new(0), 0..1).await?, [0]);
+        assert!(theirs.iter().all(|element| *element == 3));
+        guard.release().await?;
+        meet(others).await
+    }
+}
+
+#[test]
+fn references_into_a_dead_rank_stay_valid() {
+    let told = ended_well("references_into_a_dead_rank_stay_valid", &a_bystander_dies {});
+    assert_eq!(told, [true, true, false]);
+}

@@ -1,0 +1,287 @@
+//! Jobs of processes (or threads) that contend, one for each number of ranks.
+//!
+//! A case is a workload and a share of writers. Of each, the contestants take turns, repetition by repetition, so that a change of the
+//! machine's mood meets all of them. A repetition is one run without a look at the clock but for its end, which
+//! tells the throughput, and one in which every acquisition is timed.
+
+use super::{
+    super::{
+        job::{Provider, memory_file, path_of},
+        limit::Bare,
+        lines,
+        meeting::{Meeting, share_core},
+        placement::{PingPong, pin},
+    },
+    RankOptions,
+    mutex::{Memory, MutexLock},
+    telling::Telling,
+};
+use core::{fmt, str::FromStr, sync::atomic::Ordering::Release};
+use rdma_fabric::{Fabric, FullFabric, Program, ProgramResult};
+use repro::{
+    lock_bench::{Case, Row, Spread},
+    workloads::locks::{
+        Amount, EXCLUSIVE, LockKind, RankRecord, Run, SHARED, UnknownLock, Workload, WriterShare, contend, contention,
+    },
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    error::Error,
+    fs::{self, File},
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+use tofu2_sim::shm::{self, Endpoint, Launcher, Threads};
+
+/// Keys of each rank in DHT.
+const KEYS: u32 = 32;
+/// From so many ranks on they are a crowd: repetitions contain several time slices of each.
+const CROWD: u32 = 5;
+
+/// What ranks contend for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Contestant {
+    Lock(LockKind),
+    Mutex,
+}
+
+const MUTEX: &str = "futex-mutex";
+
+impl fmt::Display for Contestant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Contestant::Lock(kind) => kind.fmt(f),
+            Contestant::Mutex => f.write_str(MUTEX),
+        }
+    }
+}
+
+impl FromStr for Contestant {
+    type Err = UnknownLock;
+
+    fn from_str(name: &str) -> Result<Self, UnknownLock> {
+        if name == MUTEX { Ok(Contestant::Mutex) } else { name.parse().map(Contestant::Lock) }
+    }
+}
+
+/// What to measure: every combination.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) workloads: Vec<Workload>,
+    pub(super) writers: Vec<WriterShare>,
+    pub(super) ranks: Vec<u32>,
+    pub(super) locks: Vec<Contestant>,
+    pub(super) repetitions: usize,
+    pub(super) length: Duration,
+    /// The same for a crowd.
+    pub(super) crowd_length: Duration,
+    pub(super) seed: u64,
+    /// Rank r runs on core r modulo their number.
+    pub(super) cores: Vec<usize>,
+}
+
+/// What one job is to do; told to every rank.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Part {
+    cases: Vec<(Workload, WriterShare)>,
+    locks: Vec<Contestant>,
+    repetitions: usize,
+    length: Duration,
+    seed: u64,
+    cores: Vec<usize>,
+    /// The bare memory.
+    memory: PathBuf,
+    /// Where each rank writes what it recorded.
+    records: Vec<PathBuf>,
+}
+
+/// What a rank recorded of one case and contestant.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Recorded {
+    /// Of each repetition, without latencies.
+    repetitions: Vec<RankRecord>,
+    /// Latencies of all repetitions.
+    timed: RankRecord,
+    /// Nanoseconds, on ranks 0 and 1.
+    ping_pongs: Vec<f64>,
+}
+
+/// Measure everything the plan asks for.
+pub(super) fn run(plan: &Plan, provider: Provider) -> Result<Vec<Row>, Box<dyn Error>> {
+    let cases: Vec<_> =
+        plan.workloads.iter().flat_map(|&workload| plan.writers.iter().map(move |&share| (workload, share))).collect();
+    let names: Vec<String> = cases.iter().map(|(workload, share)| format!("{workload}, {share} writers")).collect();
+    let telling = Telling::stderr(cases.len() * plan.ranks.len());
+    let mut rows = Vec::new();
+    for (job, &ranks) in plan.ranks.iter().enumerate() {
+        let memory = memory_file("onesided-measuring-memory")?;
+        Bare::size(&memory)?;
+        let records = (0..ranks).map(|_| memory_file("onesided-measured")).collect::<Result<Vec<File>, _>>()?;
+        let part = Part {
+            cases: cases.clone(),
+            locks: plan.locks.clone(),
+            repetitions: plan.repetitions,
+            length: if ranks < CROWD { plan.length } else { plan.crowd_length },
+            seed: plan.seed,
+            cores: plan.cores.clone(),
+            memory: path_of(&memory),
+            records: records.iter().map(path_of).collect(),
+        };
+        let bare = Bare::open(&part.memory)?;
+        let recorded =
+            telling.watch(&bare, ranks as usize, job * cases.len(), &names, || part.run(ranks as usize, provider))?;
+        rows.extend(part.rows(&recorded));
+    }
+    telling.end();
+    Ok(rows)
+}
+
+impl Part {
+    /// What every rank recorded, in the order of cases and contestants.
+    fn run(&self, ranks: usize, provider: Provider) -> Result<Vec<Vec<Recorded>>, Box<dyn Error>> {
+        match provider {
+            Provider::Shm => {
+                let rank = ["bench-locks-rank".into(), serde_json::to_string(self)?];
+                let launcher = Launcher::new(ranks).grace(Duration::from_secs(1));
+                match launcher.command(std::env::current_exe()?, rank).run()? {
+                    0 => {}
+                    code => return Err(format!("the contending ranks ended with code {code}").into()),
+                }
+                let read = |path| Ok(serde_json::from_slice(&fs::read(path)?)?);
+                self.records.iter().map(read).collect()
+            }
+            Provider::Threads => Ok(Threads::new(ranks).run(&measure_contention { part: self.clone() })?),
+        }
+    }
+
+    fn rows(&self, recorded: &[Vec<Recorded>]) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (at, &(workload, writers)) in self.cases.iter().enumerate() {
+            for (of, lock) in self.locks.iter().enumerate() {
+                let of_ranks: Vec<_> = recorded.iter().map(|rank| &rank[at * self.locks.len() + of]).collect();
+                let repetition = |n: usize| of_ranks.iter().map(|rank| rank.repetitions[n].clone()).collect::<Vec<_>>();
+                let repetitions: Vec<_> = (0..self.repetitions).map(repetition).collect();
+                let timed = [of_ranks.iter().map(|rank| rank.timed.clone()).collect()];
+                let ping_pong = Spread::of(of_ranks[0].ping_pongs.iter().copied());
+                let case = Case { workload, writers, ranks: recorded.len(), lock: lock.to_string() };
+                let row = Row::of(case, &repetitions, &timed);
+                rows.extend(row.map(|row| Row { ping_pong_ns: ping_pong.map(|all| all.median), ..row }));
+            }
+        }
+        rows
+    }
+}
+
+/// Be a rank that [`run`] started.
+pub(crate) fn be_rank(options: &RankOptions) -> Result<ExitCode, Box<dyn Error>> {
+    let part: Part = serde_json::from_str(&options.plan)?;
+    let endpoint = Endpoint::from_env()?.ok_or("only `bench-locks` starts its ranks")?;
+    let me = endpoint.rank().index();
+    let place = part.records.get(me).ok_or("there are more ranks than places for their records")?.clone();
+    let recorded = shm::run_rank(endpoint, &measure_contention { part })?;
+    fs::write(place, serde_json::to_vec(&recorded)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+rdma_fabric::program! {
+    /// Measure all cases of a part.
+    async fn measure_contention<F>(fabric: F, part: Part) -> Vec<Recorded> {
+        let bare = Arc::new(Bare::open(&part.memory)?);
+        let outcome = measure(&fabric, &bare, &part).await;
+        if outcome.is_err() {
+            // Release: whoever waits outside the fabric for this rank stops.
+            bare.word(lines::ABANDONED).store(1, Release);
+        }
+        outcome
+    }
+}
+
+async fn measure<F: FullFabric>(fabric: &F, bare: &Arc<Bare>, part: &Part) -> ProgramResult<Vec<Recorded>> {
+    let me = fabric.rank().index();
+    pin(part.cores[me % part.cores.len()])?;
+    if part.cores.len() < 2 {
+        share_core();
+    }
+    let mut meeting = Meeting::new(bare, me, fabric.ranks());
+    let mut ping_pong = PingPong::default();
+    let mut all = Vec::new();
+    for (number, &(workload, writers)) in part.cases.iter().enumerate() {
+        if me == 0 {
+            bare.word(lines::PROGRESS).store(number as u64, Release);
+        }
+        let mut of_case = vec![Recorded::default(); part.locks.len()];
+        for repetition in 0..part.repetitions {
+            for (lock, recorded) in part.locks.iter().zip(&mut of_case) {
+                meeting.assemble()?;
+                // The others sleep in the next assembly.
+                if me < 2 {
+                    recorded.ping_pongs.push(ping_pong.measure(bare, me)?);
+                }
+                meeting.assemble()?;
+                let amount = Amount::Lasting { warm_up: part.length / 4, length: part.length };
+                let seed = part.seed.wrapping_add(repetition as u64);
+                let run = Run { workload, writers, amount, timed: true, keys: KEYS, seed };
+                let mut timed = one(fabric, bare, *lock, &run).await?;
+                add_latencies(&mut recorded.timed, &mut timed);
+                recorded.repetitions.push(match workload.is_about_latency() {
+                    true => timed,
+                    false => one(fabric, bare, *lock, &Run { timed: false, ..run }).await?,
+                });
+            }
+        }
+        all.extend(of_case);
+    }
+    Ok(all)
+}
+
+async fn one<F: FullFabric>(fabric: &F, bare: &Arc<Bare>, lock: Contestant, run: &Run) -> ProgramResult<RankRecord> {
+    match lock {
+        Contestant::Lock(lock) => contention { lock, run: *run }.run(fabric.clone()).await,
+        Contestant::Mutex => contend::<F, MutexLock<F>>(fabric, run, Memory(Some(bare.clone()))).await,
+    }
+}
+
+/// Move latencies from one record to another.
+fn add_latencies(all: &mut RankRecord, from: &mut RankRecord) {
+    for kind in [SHARED, EXCLUSIVE] {
+        all.acquire[kind].add(&std::mem::take(&mut from.acquire[kind]));
+        all.pair[kind].add(&std::mem::take(&mut from.pair[kind]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contestants_are_read_back() {
+        for contestant in LockKind::ALL.map(Contestant::Lock).into_iter().chain([Contestant::Mutex]) {
+            assert_eq!(contestant.to_string().parse(), Ok(contestant));
+        }
+        assert!("spin".parse::<Contestant>().is_err());
+    }
+
+    #[test]
+    fn all_workloads_and_contestants_make_rows() {
+        let plan = Plan {
+            workloads: Workload::ALL.to_vec(),
+            writers: vec![WriterShare::per_mille(250)],
+            ranks: vec![3],
+            locks: LockKind::ALL.map(Contestant::Lock).into_iter().chain([Contestant::Mutex]).collect(),
+            repetitions: 2,
+            length: Duration::from_millis(2),
+            crowd_length: Duration::from_millis(2),
+            seed: 1,
+            cores: super::super::super::placement::allowed_cores().expect("cores"),
+        };
+        let rows = run(&plan, Provider::Threads).expect("a run");
+        assert_eq!(rows.len(), 6 * plan.locks.len());
+        for row in &rows {
+            assert!(row.throughput.median > 0.0 && row.repetitions == 2, "{row:?}");
+            assert!(row.waits.pair.is_some() && row.ping_pong_ns.is_some_and(|ns| ns > 0.0), "{row:?}");
+            assert!(!row.cut && row.simulation.is_none(), "{row:?}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A counter and a histogram in one rank's memory, under a lock that nobody can go around.
+//!
+//! Where the ranks share memory a holder counts where the numbers are; elsewhere it gets and puts copies. Run it between real
+//! processes, and in virtual time:
+//!
+//! ```text
+//! cargo run --release --example shared_counter -- --ranks 4
+//! cargo run --release --example shared_counter -- --ranks 4 --fabric virt
+//! ```
+
+use onesided::{
+    Group, Rank,
+    lock::{Locked, LockedWriteGuard},
+};
+
+/// The first element counts all, the others how often each value came.
+const BINS: usize = 16;
+
+/// What a rank counts: the low bits of a generator that differs from rank to rank.
+fn samples(rank: Rank) -> impl Iterator<Item = usize> {
+    let seed = u64::from(rank.number()).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let next =
+        |state: &u64| Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
+    std::iter::successors(Some(seed), next).map(|state| (state >> 60) as usize % BINS)
+}
+
+/// Count one sample in `home`'s memory.
+async fn count<F: onesided::Fabric>(
+    guard: &mut LockedWriteGuard<'_, F, u64>,
+    home: Rank,
+    bin: usize,
+) -> Result<(), onesided::lock::LockError> {
+    if guard.locked().maps() {
+        let counts = guard.part_mut(home)?;
+        counts[0] += 1;
+        counts[1 + bin] += 1;
+    } else {
+        let mut counts = guard.get(home, 0..1 + BINS).await?;
+        counts[0] += 1;
+        counts[1 + bin] += 1;
+        guard.put(home, 0, counts).await?;
+    }
+    Ok(())
+}
+
+onesided::program! {
+    /// Each rank counts `rounds` samples.
+    async fn shared_counter<F>(fabric: F, rounds: usize) -> () {
+        let (lock_home, home) = (Rank::new(0), Rank::new(fabric.ranks() as u32 - 1));
+        let mut world = Group::world(&fabric).await?;
+        let counts = Locked::<F, u64>::symmetric(&fabric, lock_home, 1 + BINS).await?;
+        world.barrier().await?;
+
+        let start = fabric.now();
+        for bin in samples(fabric.rank()).take(rounds) {
+            let mut guard = counts.write().await?;
+            count(&mut guard, home, bin).await?;
+            guard.release().await?;
+        }
+        let took = fabric.now() - start;
+        world.barrier().await?;
+
+        // What it should be, by counting alone.
+        let mut want = vec![0; 1 + BINS];
+        for bin in (0..fabric.ranks() as u32).flat_map(|rank| samples(Rank::new(rank)).take(rounds)) {
+            want[0] += 1;
+            want[1 + bin] += 1;
+        }
+        let guard = counts.read().await?;
+        let got = guard.get(home, 0..1 + BINS).await?;
+        guard.release().await?;
+        if got != want {
+            return Err(format!("counted {got:?} instead of {want:?}").into());
+        }
+        if fabric.rank() == home {
+            let way = if counts.maps() { "by reference" } else { "by copies" };
+            println!("{} samples counted {way}, none lost; {took:?} on {home}: {:?}", got[0], &got[1..]);
+        }
+        Ok(world.barrier().await?)
+    }
+}
+
+fn main() -> std::process::ExitCode {
+    onesided::launch(shared_counter { rounds: 300 })
+}
