@@ -30,12 +30,38 @@ pub enum LockError {
         /// Its queue nodes per lock.
         nodes: u32,
     },
+    /// The job has more ranks than a lock with queues can name in half a word.
+    #[error("a lock with queues serves jobs of up to {most} ranks, not {ranks}")]
+    TooManyRanks {
+        /// Ranks of the job.
+        ranks: u32,
+        /// As many as it can be.
+        most: u32,
+    },
     /// The lock was taken at every attempt, as many as its [back-off](crate::BackOff) allows. Nothing is left to undo.
     #[error("the lock was taken at all {attempts} attempts that its back-off allows")]
     Contended {
         /// Attempts made.
         attempts: u32,
     },
+    /// What the lock protects may be half-written: its writer died, panicked or is suspected ([`crate::RecoverableLock`]). The lock is not held.
+    #[error("what the lock protects may be torn: {by} died or panicked while it wrote, or is suspected of it")]
+    Torn {
+        /// Who wrote.
+        by: Rank,
+    },
+    /// More ranks have died, or in more turns, than the lock was made to survive ([`crate::Recovery`]).
+    #[error("the lock was made to survive {deaths} deaths in {epochs} epochs, and that was not enough")]
+    Unrecoverable {
+        /// Epochs it could have.
+        epochs: u32,
+        /// Deaths that could be written down.
+        deaths: u32,
+    },
+    /// The lock's home word keeps everybody out; nothing is left to undo. Told only inside this crate.
+    #[doc(hidden)]
+    #[error("the lock's home word keeps everybody out")]
+    KeptOut,
     /// A rank panicked while it wrote what the lock guards; the lock was let go again. See [`crate::PoisonError`].
     #[error("{by} panicked while it wrote what the lock guards")]
     Poisoned {

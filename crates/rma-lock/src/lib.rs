@@ -42,7 +42,9 @@
 mod access;
 mod back_off;
 mod classes;
+mod counted;
 mod error;
+mod fair;
 mod guard;
 mod lock;
 mod locked;
@@ -51,12 +53,14 @@ mod owed;
 mod posting;
 mod queue;
 mod ranks;
-mod rp;
+mod recovery;
 mod shortcut;
 
 pub use access::{Access, AccessLock, OneGuard, OneLock};
 pub use back_off::{BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, WindowGuard, WindowLock};
+pub use counted::{CountedLock, Flat, Packed, PackedLock, RpLock, Scheme, WritersFirst, WritersFirstLock};
 pub use error::{CorruptWord, LockError, Result};
+pub use fair::{FairGuard, FairLock};
 pub use guard::{ReadGuard, WriteGuard};
 pub use locked::{
     AcquireError, Element, Entered, Excludes, Locked, LockedReadGuard, LockedWriteGuard, PartsMut, PoisonError,
@@ -64,4 +68,4 @@ pub use locked::{
 pub use lock::{AnonymousShared, Fairness, Guard, Lock, RmaLock};
 pub use nodes::{Aggregated, AggregatedGuard, AggregatedOptions, Levels};
 pub use ranks::{EachGuard, EachLock, EachOptions, PerRankGuard, PerRankLock};
-pub use rp::RpLock;
+pub use recovery::{RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery, Torn};

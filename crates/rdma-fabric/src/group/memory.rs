@@ -13,6 +13,8 @@ pub struct GroupMemory<F: Fabric> {
     whole: Arc<Whole<F>>,
     start: u64,
     len: usize,
+    /// Whom waits depend on, if not on every member.
+    living: Option<Arc<[Rank]>>,
 }
 
 struct Whole<F: Fabric> {
@@ -38,7 +40,7 @@ struct Listed {
 
 impl<F: Fabric> Clone for GroupMemory<F> {
     fn clone(&self) -> Self {
-        GroupMemory { whole: self.whole.clone(), start: self.start, len: self.len }
+        GroupMemory { whole: self.whole.clone(), start: self.start, len: self.len, living: self.living.clone() }
     }
 }
 
@@ -56,7 +58,7 @@ impl<F: Fabric> GroupMemory<F> {
     pub async fn symmetric(fabric: &F, bytes: usize) -> Result<Self> {
         let region = fabric.alloc_symmetric(bytes).await?;
         let who = Who::World { ranks: fabric.ranks() };
-        Ok(GroupMemory { whole: Arc::new(Whole { region, who }), start: 0, len: bytes })
+        Ok(GroupMemory { whole: Arc::new(Whole { region, who }), start: 0, len: bytes, living: None })
     }
 
     /// A part of it: what is given out to a protocol that needs only so much. It keeps all of it registered.
@@ -65,9 +67,7 @@ impl<F: Fabric> GroupMemory<F> {
     /// [`FabricError::OutOfBounds`].
     pub fn part(&self, start: usize, len: usize) -> Result<Self> {
         match start.checked_add(len) {
-            Some(end) if end <= self.len => {
-                Ok(GroupMemory { whole: self.whole.clone(), start: self.start + start as u64, len })
-            }
+            Some(end) if end <= self.len => Ok(GroupMemory { start: self.start + start as u64, len, ..self.clone() }),
             _ => Err(FabricError::OutOfBounds {
                 rank: self.member(0).unwrap_or(Rank::new(0)),
                 region: self.whole.region.key(),
@@ -76,6 +76,16 @@ impl<F: Fabric> GroupMemory<F> {
                 region_len: self.start + self.len as u64,
             }),
         }
+    }
+
+    /// The same memory for those who go on after some members are lost: waits for its words do not depend on `dead`, who stay addressable.
+    pub fn without(&self, dead: &[Rank]) -> Self {
+        if dead.is_empty() {
+            return self.clone();
+        }
+        let members = (0..self.members()).filter_map(|number| self.member(number).ok());
+        let living = members.filter(|rank| !dead.contains(rank)).collect();
+        GroupMemory { living: Some(living), ..self.clone() }
     }
 
     /// Bytes at each member.
@@ -131,12 +141,13 @@ impl<F: Fabric> GroupMemory<F> {
         Ok(RemoteAddr { rank, region, offset: self.start + offset })
     }
 
-    /// What a wait for a word of it depends on: every member.
+    /// What a wait for a word of it depends on: every member that is [not known to be lost](GroupMemory::without).
     #[inline]
     pub fn deps(&self) -> Deps<'_> {
-        match &self.whole.who {
-            Who::World { .. } => Deps::All,
-            Who::Listed(listed) => Deps::Ranks(&listed.ranks),
+        match (&self.living, &self.whole.who) {
+            (Some(living), _) => Deps::Ranks(living),
+            (None, Who::World { .. }) => Deps::All,
+            (None, Who::Listed(listed)) => Deps::Ranks(&listed.ranks),
         }
     }
 }
@@ -157,6 +168,6 @@ impl<F: Fabric> Group<F> {
         numbers.sort_unstable_by_key(|(rank, _)| *rank);
         let listed = Listed { ranks, keys: keys.into(), numbers: numbers.into() };
         let whole = Whole { region, who: Who::Listed(Arc::new(listed)) };
-        Ok(GroupMemory { whole: Arc::new(whole), start: 0, len: bytes })
+        Ok(GroupMemory { whole: Arc::new(whole), start: 0, len: bytes, living: None })
     }
 }

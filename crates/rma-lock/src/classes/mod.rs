@@ -119,7 +119,7 @@ impl<F: Fabric> Classes<F> {
             counts: word(0)?,
             open: word(1)?,
             waiting: [word(2)?, word(3)?, word(4)?, word(5)?],
-            queue: Queue::over(fabric, memory, home)?,
+            queue: Queue::over(fabric, memory, home, false)?,
         })
     }
 

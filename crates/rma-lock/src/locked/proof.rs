@@ -20,7 +20,7 @@ use super::{
     guard::{LockedReadGuard, LockedWriteGuard},
     memory::HEADER,
 };
-use crate::{BackOffLock, Result, RmaLock, RpLock, WindowLock};
+use crate::{BackOffLock, FairLock, PackedLock, Result, RmaLock, RpLock, WindowLock, WritersFirstLock};
 use core::slice;
 use rdma_fabric::{Fabric, Mapped, Pact, Rank, RegionKey};
 
@@ -56,6 +56,21 @@ unsafe impl<F: Fabric> Excludes<F> for BackOffLock<F> {
 // SAFETY: as above. What it takes exclusively as an `RmaLock` is its home, shared are all ranks; the two exclude each other.
 unsafe impl<F: Fabric> Excludes<F> for WindowLock<F> {
     const DISCIPLINE: u32 = 3;
+}
+
+// SAFETY: as `RpLock`, whose steps it takes with another home word.
+unsafe impl<F: Fabric> Excludes<F> for PackedLock<F> {
+    const DISCIPLINE: u32 = 4;
+}
+
+// SAFETY: as above.
+unsafe impl<F: Fabric> Excludes<F> for WritersFirstLock<F> {
+    const DISCIPLINE: u32 = 5;
+}
+
+// SAFETY: explored in the same way; a lost holder's lock is never passed on.
+unsafe impl<F: Fabric> Excludes<F> for FairLock<F> {
+    const DISCIPLINE: u32 = 6;
 }
 
 /// What distinguishes this crate's pacts from each other.

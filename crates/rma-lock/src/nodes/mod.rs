@@ -74,7 +74,7 @@ impl<F: Fabric, A: Above<F>> Stair<F, A> {
         let met = meetings(fabric, &memory, levels)?;
         let levels = met.into_iter().map(|meeting| Level::over(fabric, &memory, meeting));
         let levels = levels.collect::<Result<Box<[_]>, _>>()?;
-        Ok(Stair { levels, queue: Queue::over(fabric, memory.part(0, LOCK_BYTES)?, home)?, above })
+        Ok(Stair { levels, queue: Queue::over(fabric, memory.part(0, LOCK_BYTES)?, home, false)?, above })
     }
 
     /// Get inside, or find that it takes too long. The first atomic may have been posted. Dropping the future takes back what it has done.

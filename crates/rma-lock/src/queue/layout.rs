@@ -6,7 +6,8 @@
 pub(crate) const NODES: usize = 4;
 
 const LINE: u64 = 64;
-const PUBLISHED: u64 = LINE;
+/// Two words that a rank publishes.
+pub(crate) const PUBLISHED: u64 = LINE;
 const NODE: u64 = 16;
 const FIRST_NODE: u64 = PUBLISHED + 16;
 const LAST_NODE: u64 = LINE - NODE;
@@ -17,6 +18,13 @@ const _: () = assert!(FIRST_NODE + (NODES as u64 - 1) * NODE <= LOCK_BYTES as u6
 
 /// How many of them, the first ones, are the lock's own at its home.
 pub(crate) const HOME_BYTES: u64 = LAST_NODE;
+
+/// Bytes at each rank of a lock that goes on when members are lost.
+pub(crate) const SURVIVING_BYTES: usize = LOCK_BYTES + LINE as usize;
+/// There: how often the second word that a rank publishes has been changed, twice.
+pub(crate) const VERSION: u64 = LOCK_BYTES as u64;
+/// And a word for the lock that survives.
+pub(crate) const CLAIM: u64 = VERSION + 8;
 
 /// The words of a node. Two, because two different ranks write them.
 #[derive(Clone, Copy)]

@@ -20,9 +20,9 @@ mod posting;
 mod publish;
 mod wake;
 
-pub(crate) use layout::{HOME_BYTES, LOCK_BYTES, Part};
+pub(crate) use layout::{CLAIM, HOME_BYTES, LOCK_BYTES, PUBLISHED, Part, SURVIVING_BYTES, VERSION};
 pub(crate) use node::{NodeId, Own, Wait};
-pub(crate) use publish::{Lane, Step};
+pub(crate) use publish::{Lane, Step, is_inside};
 
 use crate::{LockError, Result, error::Trouble, owed::Side};
 use core::fmt;
@@ -40,6 +40,8 @@ pub(crate) struct Queue<F: Fabric> {
     pub(crate) ordered_here: bool,
     /// Whether they are ordered before all atomics.
     pub(crate) ordered_everywhere: bool,
+    /// Whether the lock goes on when a member is lost.
+    survives: bool,
     /// The words of all ranks: [`LOCK_BYTES`].
     memory: GroupMemory<F>,
     nodes: Nodes<F>,
@@ -65,9 +67,10 @@ impl<F: Fabric> Side for Queue<F> {
 }
 
 impl<F: Fabric> Queue<F> {
-    /// In memory of [`LOCK_BYTES`] at each rank, zeroed.
-    pub(crate) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank) -> Result<Self> {
-        let memory = memory.part(0, LOCK_BYTES)?;
+    /// In memory of [`LOCK_BYTES`] at each rank, zeroed; of [`SURVIVING_BYTES`] if the lock goes on when members are lost.
+    pub(crate) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, survives: bool) -> Result<Self> {
+        NodeId::check(fabric.ranks())?;
+        let memory = memory.part(0, if survives { SURVIVING_BYTES } else { LOCK_BYTES })?;
         memory.at(home, 0)?;
         let order = fabric.caps().put_order;
         Ok(Queue {
@@ -78,6 +81,7 @@ impl<F: Fabric> Queue<F> {
             home,
             ordered_here: order >= PutOrder::SameTarget,
             ordered_everywhere: order >= PutOrder::AllTargets,
+            survives,
             memory,
             epoch: 0,
             broken: OnceLock::new(),

@@ -12,7 +12,7 @@ impl<F: Fabric> Queue<F> {
 
     #[inline(always)]
     pub(crate) fn publish_in(&self, lane: Lane, step: Step) -> Result<(), FabricError> {
-        self.published.step(&self.fabric, lane, step)
+        self.published.step(&self.fabric, &self.memory, lane, step)
     }
 
     /// An atomic that is over at once.

@@ -11,7 +11,10 @@
 //! counts: the thread that uses the lock first has one to itself, and changes it by a load and a store; all other
 //! threads share the other one and a mutex. What one thread adds, another one may subtract: each lane wraps, the sum is right.
 
-use super::{NodeId, layout};
+use super::{
+    NodeId,
+    layout::{self, NODES},
+};
 use core::{
     fmt,
     marker::PhantomData,
@@ -68,13 +71,26 @@ pub(crate) struct Published<F: Fabric> {
     /// The value of the owner's lane. Changed by the owner only.
     own: AtomicU64,
     /// The value of the others' lane.
-    others: Mutex<u64>,
+    others: Mutex<Others>,
+}
+
+#[derive(Default)]
+struct Others {
+    sum: u64,
+    /// Twice how often the sum was changed, if anybody reads both lanes.
+    version: u64,
+}
+
+/// Whether a rank that publishes `sum` is inside, or may be. One that is leaving has nothing to do inside any more.
+pub(crate) fn is_inside(sum: u64) -> bool {
+    let readers = sum & (LEAVING - ARRIVING) != 0;
+    let writers = (0..NODES).any(|slot| matches!(sum >> (2 * slot) & 3, 1 | 2));
+    readers || writers
 }
 
 impl<F: Fabric> fmt::Debug for Published<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let others = *self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        let sum = self.own.load(Relaxed).wrapping_add(others);
+        let sum = self.sum();
         let readers = |place: u64| (sum / place) & 0xffff;
         write!(
             f,
@@ -101,7 +117,7 @@ impl<F: Fabric> Published<F> {
             words: [word(0)?, word(1)?],
             owner: AtomicUsize::new(0),
             own: AtomicU64::new(0),
-            others: Mutex::new(0),
+            others: Mutex::default(),
         })
     }
 
@@ -120,9 +136,9 @@ impl<F: Fabric> Published<F> {
 
     /// Publish a change.
     #[inline(always)]
-    pub(crate) fn step(&self, fabric: &F, lane: Lane, step: Step) -> Result<()> {
+    pub(crate) fn step(&self, fabric: &F, memory: &GroupMemory<F>, lane: Lane, step: Step) -> Result<()> {
         if !lane.first {
-            return self.step_of_others(fabric, step);
+            return self.step_of_others(fabric, memory, step);
         }
         // No other thread comes between, nor any other task of this one.
         let value = self.own.load(Relaxed).wrapping_add(step.0);
@@ -131,10 +147,24 @@ impl<F: Fabric> Published<F> {
     }
 
     #[cold]
-    fn step_of_others(&self, fabric: &F, step: Step) -> Result<()> {
+    fn step_of_others(&self, fabric: &F, memory: &GroupMemory<F>, step: Step) -> Result<()> {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        *others = others.wrapping_add(step.0);
-        fabric.store_unwaited(&self.words[1], *others)
+        others.sum = others.sum.wrapping_add(step.0);
+        if memory.len() as u64 <= layout::VERSION {
+            return fabric.store_unwaited(&self.words[1], others.sum);
+        }
+        // Odd while the lane changes. Each store comes after the one before it (release).
+        let version = fabric.local_word(memory.at(fabric.rank(), layout::VERSION)?)?;
+        others.version += 2;
+        fabric.store_unwaited(&version, others.version - 1)?;
+        fabric.store_unwaited(&self.words[1], others.sum)?;
+        fabric.store_unwaited(&version, others.version)
+    }
+
+    /// What both lanes say together.
+    pub(crate) fn sum(&self) -> u64 {
+        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner).sum;
+        self.own.load(Relaxed).wrapping_add(others)
     }
 }
 

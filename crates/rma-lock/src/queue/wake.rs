@@ -66,6 +66,9 @@ impl<F: Fabric> Queue<F> {
         let ready = wake_word(Wait::Blocked, self.epoch, node.next_turn());
         if node.rank() == self.me {
             self.fabric.store(self.own(node.slot(), Part::Wake)?, ready)?;
+        } else if self.survives {
+            // A put that fails would be told to whoever flushes next.
+            self.fabric.swap(&self.node(node, Part::Wake)?, ready).await?;
         } else {
             self.fabric.put_word(&self.node(node, Part::Wake)?, ready).await?;
         }

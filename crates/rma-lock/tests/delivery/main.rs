@@ -15,4 +15,5 @@ mod nodes;
 mod nodes_cases;
 mod oracle;
 mod program;
-mod rp;
+mod queued;
+mod recoverable;

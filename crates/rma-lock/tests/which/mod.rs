@@ -4,6 +4,9 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     ReaderPreference,
+    Packed,
+    WritersFirst,
+    Fair,
     BackOff,
     TwoLevels,
     /// The first of these, shared by the ranks of a node.
@@ -12,14 +15,25 @@ pub(crate) enum Which {
     NodesBackOff,
 }
 
-pub(crate) const ALL: [Which; 5] =
-    [Which::ReaderPreference, Which::BackOff, Which::TwoLevels, Which::Nodes, Which::NodesBackOff];
+pub(crate) const ALL: [Which; 8] = [
+    Which::ReaderPreference,
+    Which::Packed,
+    Which::WritersFirst,
+    Which::Fair,
+    Which::BackOff,
+    Which::TwoLevels,
+    Which::Nodes,
+    Which::NodesBackOff,
+];
 
 /// Call `function::<F, lock>` with that lock.
 macro_rules! with_lock {
     ($which:expr, $function:ident::<$fabric:ty>($($argument:expr),*)) => {
         match $which {
             crate::which::Which::ReaderPreference => $function::<$fabric, rma_lock::RpLock<$fabric>>($($argument),*).await,
+            crate::which::Which::Packed => $function::<$fabric, rma_lock::PackedLock<$fabric>>($($argument),*).await,
+            crate::which::Which::WritersFirst => $function::<$fabric, rma_lock::WritersFirstLock<$fabric>>($($argument),*).await,
+            crate::which::Which::Fair => $function::<$fabric, rma_lock::FairLock<$fabric>>($($argument),*).await,
             crate::which::Which::BackOff => $function::<$fabric, rma_lock::BackOffLock<$fabric>>($($argument),*).await,
             crate::which::Which::Nodes => {
                 $function::<$fabric, rma_lock::Aggregated<$fabric, rma_lock::RpLock<$fabric>>>($($argument),*).await

@@ -118,15 +118,18 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         };
         for node in nodes {
             for rank in node * per_node..(node * per_node).saturating_add(per_node).min(ranks) {
-                // What it has detached goes with it.
-                drop(self.world.detached.take(rank));
-                let error =
-                    || JobError::RankFailed { rank: Rank::new(rank), error: "its node stopped, as told".into() };
-                if self.tasks[rank as usize].is_some() {
-                    self.failure.get_or_insert_with(error);
-                    self.end(rank, false);
-                } else if self.ending.remove(&rank).is_some() {
-                    self.failure.get_or_insert_with(error);
+                let task = self.tasks[rank as usize].take();
+                let ends = task.is_some() || self.ending.remove(&rank).is_some();
+                // It does nothing more, not even what its futures do when they are dropped: what they detach goes with it.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(task)));
+                while self.world.detached.has(rank) {
+                    drop(self.world.detached.take(rank));
+                }
+                if ends {
+                    self.failure.get_or_insert_with(|| JobError::RankFailed {
+                        rank: Rank::new(rank),
+                        error: "its node stopped, as told".into(),
+                    });
                     self.leave(rank, false);
                 }
             }

@@ -1,0 +1,226 @@
+//! Readers-writer locks that count their readers in one word, over remote atomics: MCS-RW-RP and its relatives.
+//!
+//! # Words
+//! At the home, each only ever changed by atomics or by its one legitimate writer:
+//! * `count`: readers times 4; [`WRITER_ACTIVE`]; [`WRITER_INTERESTED`]; where the scheme says so, the first of the queue of writers.
+//! * `readers`: top of the stack of waiting readers.
+//! * `tail`: last of the queue of writers.
+//! * `head`, in one scheme: first of that queue. Meaningful only while a flag is set; written before the flag is.
+//!
+//! At each rank: its queue nodes and the words in which it publishes what it is doing ([`crate::queue`]).
+//!
+//! # Schemes
+//! One protocol, three ways to fill the count word ([`scheme`]):
+//! * [`Flat`], [`crate::RpLock`]: reader preference as printed. Waiting readers are counted, the head has a word of its own.
+//! * [`Packed`], [`crate::PackedLock`]: the same with the head in the count word. A writer that finds it 0 enters by one comparison,
+//!   hands the lock over by another, and the last reader learns from its own subtraction whom to wake.
+//! * [`WritersFirst`], [`crate::WritersFirstLock`]: a writer that is registered keeps readers out. A reader that waits is not counted; a wake tells it to
+//!   try again. [`scheme::READERS_WAIT`] tells the leaving writer that some wait. A writer whose successor is known wakes it, and that is all.
+//!
+//! # Steps
+//! Comments name the steps R1–R7 (reader lock), U1–U4 (reader unlock), W1–W7 (writer lock), X2–X7 (writer unlock) of
+//! Mellor-Crummey and Scott's Figure 7 as numbered in this project's documentation (`docs/rp-lock.md`), X1 being
+//! redundant. These things differ from the print:
+//! * A waiter is woken by a compare-and-swap and not by a store. It fails if the waiter gave up (a deadline) or
+//!   if the wake belongs to another turn of the node or another epoch of the lock; the waker then acts for who gave
+//!   up: [`settle`].
+//! * A writer links itself behind its predecessor with a swap. A leaving writer that finds no successor linked
+//!   yet, though one is on its way (the printed X4 waits for it), leaves [`NodeId::PASSED`] there and goes; the successor finds it
+//!   and registers itself. So no release waits for another rank's CPU.
+//! * A node is ready to be waited on as long as it is in no queue: who takes it out of one makes it so (R2, W1).
+//! * Flags known to be clear, or set, are changed by an addition (W4, X2, X6).
+//! * The leaving writer looks for waiting readers only if the count word shows any (X3).
+//!
+//! # Fast and slow
+//! Where operations are over when they are posted, an acquisition or release that meets nobody is a few lines without a wait
+//! (`reader::Enter` and `Leave`; `Core::start` and `leave`). Where they take time, a reader's one atomic is awaited in place
+//! ([`in_flight::InFlight`]). As soon as one has to wait for more, or to be woken, it goes on in a boxed future that owns what it needs,
+//! so that dropping it can leave it to the fabric ([`crate::owed`]).
+
+mod in_flight;
+mod layout;
+pub(crate) mod reader;
+mod scheme;
+mod settle;
+pub(crate) mod surviving;
+pub(crate) mod writer;
+
+pub use scheme::{Flat, Packed, Scheme, WritersFirst};
+pub(crate) use surviving::Surviving;
+pub(crate) use writer::Writing;
+
+use crate::{
+    Lock, LockError, Result,
+    error::Trouble,
+    owed::Side,
+    queue::{Lane, Queue, Step, is_inside},
+};
+use core::{fmt, future::Future, ops::Deref};
+use layout::Home;
+use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Rank, Refused, RemoteSpan, RemoteWord};
+use std::sync::Arc;
+
+/// A readers-writer lock with reader preference, homed at one rank: the one of Hatanaka, Hori and Ishikawa.
+///
+/// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 3 atomics and a put,
+/// unlock 2 atomics.
+pub type RpLock<F> = CountedLock<F, Flat>;
+
+/// The same with all that registers a writer in one word.
+///
+/// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics, unlock 2. From writer to writer 1, and a
+/// wake; the last reader lets a writer in by 2, and a wake.
+pub type PackedLock<F> = CountedLock<F, Packed>;
+
+/// A readers-writer lock with writer preference: no reader gets in while a writer waits.
+///
+/// Readers starve under a steady stream of writers. Remote operations without contention: as [`PackedLock`]. A reader that waits posts 3 atomics (the first
+/// of those that wait together one more) and, when it is woken, 1. From writer to writer there is only the wake.
+pub type WritersFirstLock<F> = CountedLock<F, WritersFirst>;
+
+/// A readers-writer lock whose readers are counted in a word of one rank: [`RpLock`], [`PackedLock`] or [`WritersFirstLock`].
+///
+/// One value per rank refers to one lock for all; clones of it are the same value. A rank may hold the lock shared several times (with
+/// [`WritersFirstLock`] the second time may wait for a writer that waits for the first);
+/// holding it exclusively and asking for it again deadlocks, as with any lock that is not reentrant.
+///
+/// # Dropped futures
+/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What it still owes is
+/// [detached](Fabric::detach): a dropped acquisition ends not holding the lock, a dropped release ends having released it. The
+/// others, and later calls of this rank, need not know.
+///
+/// # Threads
+/// A lock may be used by several threads, if its fabric may. It is fastest for the thread that uses it first.
+pub struct CountedLock<F: Fabric, S: Scheme> {
+    pub(crate) core: Arc<Core<F, S>>,
+}
+
+impl<F: Fabric, S: Scheme> Clone for CountedLock<F, S> {
+    fn clone(&self) -> Self {
+        CountedLock { core: self.core.clone() }
+    }
+}
+
+impl<F: Fabric, S: Scheme> fmt::Debug for CountedLock<F, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {:?}", S::NAME, self.core.queue)
+    }
+}
+
+/// A rank's side of a lock, kept by its values and by what their dropped futures still owe.
+pub(crate) struct Core<F: Fabric, S: Scheme> {
+    queue: Queue<F>,
+    count: RemoteWord<F, u64>,
+    readers: RemoteWord<F, u64>,
+    tail: RemoteWord<F, u64>,
+    /// One word: as a span, because it is put and got. Used if the [scheme](Scheme) has it.
+    head: RemoteSpan<F, u64>,
+    survival: S::Survival<F>,
+}
+
+impl<F: Fabric, S: Scheme> Deref for Core<F, S> {
+    type Target = Queue<F>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Queue<F> {
+        &self.queue
+    }
+}
+
+impl<F: Fabric, S: Scheme> fmt::Debug for Core<F, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Core({:?})", self.queue)
+    }
+}
+
+impl<F: Fabric, S: Scheme> CountedLock<F, S> {
+    /// A lock homed at `home`. Collective over the job: all ranks call it in the same order relative to other
+    /// symmetric allocations.
+    ///
+    /// # Errors
+    /// As [`Fabric::alloc_symmetric`], [`rdma_fabric::FabricError::NoSuchRank`], and [`crate::LockError::TooManyRanks`].
+    pub fn symmetric(fabric: &F, home: Rank) -> impl Future<Output = Result<Self>> {
+        <Self as Lock<F>>::symmetric(fabric, home)
+    }
+
+    fn with(fabric: &F, memory: GroupMemory<F>, home: Rank, survival: S::Survival<F>) -> Result<Self> {
+        let at = |word: Home| memory.at(home, word as u64);
+        let core = Core {
+            count: fabric.remote_word(at(Home::Count)?)?,
+            readers: fabric.remote_word(at(Home::Readers)?)?,
+            tail: fabric.remote_word(at(Home::Tail)?)?,
+            head: fabric.remote_span(at(Home::Head)?, 1)?,
+            queue: Queue::over(fabric, memory, home, S::SURVIVES)?,
+            survival,
+        };
+        Ok(CountedLock { core: Arc::new(core) })
+    }
+
+    pub(crate) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank) -> Result<Self> {
+        Self::with(fabric, memory, home, S::Survival::default())
+    }
+
+    /// The rank whose memory holds the lock words.
+    pub fn home(&self) -> Rank {
+        self.core.home
+    }
+
+    /// The fabric the lock lives on.
+    pub fn fabric(&self) -> &F {
+        &self.core.fabric
+    }
+}
+
+impl<F: Fabric, S: Scheme> Side for Core<F, S> {
+    type Fabric = F;
+
+    fn fabric(&self) -> &F {
+        &self.fabric
+    }
+}
+
+/// The same as the queue's, and whoever wants to know is told.
+impl<F: Fabric, S: Scheme> Core<F, S> {
+    #[inline(always)]
+    fn publish(&self, step: Step) -> Result<(), FabricError> {
+        self.publish_in(self.published.lane(), step)
+    }
+
+    #[inline(always)]
+    fn publish_in(&self, lane: Lane, step: Step) -> Result<(), FabricError> {
+        self.queue.publish_in(lane, step)?;
+        self.went_on();
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn went_on(&self) {
+        S::went_on(&self.survival, &self.fabric, || !is_inside(self.published.sum()));
+    }
+
+    /// Announce a step and post its atomic, waiting for room. Until it is posted, dropping this owes nothing.
+    async fn post(&self, step: Step, word: &RemoteWord<F, u64>, amo: Amo<u64>) -> Result<F::Handle<u64>, FabricError> {
+        let posted = self.queue.post(step, word, amo).await;
+        self.went_on();
+        posted
+    }
+
+    #[inline(always)]
+    fn try_post(
+        &self,
+        lane: Lane,
+        step: Step,
+        word: &RemoteWord<F, u64>,
+        amo: Amo<u64>,
+    ) -> Result<F::Handle<u64>, Refused<()>> {
+        let posted = self.queue.try_post(lane, step, word, amo);
+        self.went_on();
+        posted
+    }
+
+    /// Whether `trouble` is the loss of a member that this lock survives.
+    fn survives(&self, trouble: &Trouble) -> bool {
+        let Trouble::Broken(LockError::Fabric(error)) = trouble else { return false };
+        S::SURVIVES && matches!(**error, FabricError::PeerLost { rank } if rank != self.home)
+    }
+}

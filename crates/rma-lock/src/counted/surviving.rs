@@ -1,0 +1,214 @@
+//! The packed scheme in an epoch of a lock that survives its ranks: two flags more, and what is done to its words from outside.
+
+use super::{
+    CountedLock,
+    layout::Home,
+    scheme::{HandOver, READER, Rules, WRITER_ACTIVE, WRITER_INTERESTED},
+    settle::Duties,
+};
+use crate::{
+    Fairness, LockError, Result, WriteGuard,
+    queue::{self, NodeId},
+    recovery::{Survival, Survivor},
+};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord};
+use std::sync::Arc;
+
+/// The epoch is closed: nobody gets in any more.
+const CLOSED: u64 = 1 << 31;
+/// What the lock protects may be half-written: only who asks for that gets in.
+const TORN: u64 = 1 << 30;
+/// Of the count word's half without the head.
+const LAST: u64 = READER + WRITER_INTERESTED;
+const HEAD: u32 = 32;
+
+/// Reader preference, packed, in an epoch of a [`crate::RecoverableLock`].
+#[derive(Clone, Copy, Debug)]
+pub struct Surviving;
+
+impl Rules for Surviving {
+    type Survival<F: Fabric> = Survival<F>;
+
+    const NAME: &'static str = "recoverable";
+    const FAIRNESS: Fairness = Fairness::ReadersFirst;
+    const HOME_WORDS: usize = 3;
+    const KEEPS_OUT: u64 = WRITER_ACTIVE | CLOSED | TORN;
+    const HOLDS_UP: u64 = WRITER_ACTIVE;
+    const WAITS_COUNTED: bool = true;
+    const HEAD_APART: bool = false;
+    const HAND_OVER: HandOver = HandOver::IfNoReaders;
+    const SURVIVES: bool = true;
+
+    #[inline(always)]
+    fn interest(node: u64) -> u64 {
+        node << HEAD | WRITER_INTERESTED
+    }
+
+    #[inline(always)]
+    fn active(node: u64) -> u64 {
+        node << HEAD | WRITER_ACTIVE
+    }
+
+    #[inline(always)]
+    fn granted(word: u64) -> u64 {
+        word - WRITER_INTERESTED + WRITER_ACTIVE
+    }
+
+    #[inline(always)]
+    fn is_last(word: u64) -> bool {
+        u64::from(word as u32) & !TORN == LAST
+    }
+
+    #[inline(always)]
+    fn is_free(word: u64) -> bool {
+        word & !TORN == 0
+    }
+
+    #[inline(always)]
+    fn must_sweep(word: u64) -> bool {
+        u64::from(word as u32) & !(TORN | CLOSED) >= READER
+    }
+
+    #[inline]
+    fn is_shut(word: u64) -> bool {
+        word & (TORN | CLOSED) != 0
+    }
+
+    #[inline(always)]
+    fn went_on<F: Fabric>(survival: &Survival<F>, fabric: &F, is_out: impl FnOnce() -> bool) {
+        survival.went_on(fabric, is_out);
+    }
+}
+
+impl<F: Fabric> CountedLock<F, Surviving> {
+    /// The lock of an epoch, in its words. After the first epoch a rank's last node is for its stand-in.
+    pub(crate) fn surviving(survivor: &Arc<Survivor<F>>, epoch: usize, memory: GroupMemory<F>) -> Result<Self> {
+        let survival = Survival::new(survivor, epoch)?;
+        let lock = CountedLock::with(survivor.fabric(), memory, survivor.home(), survival)?;
+        if epoch > 0 {
+            lock.core.reserve_last_node();
+        }
+        Ok(lock)
+    }
+
+    /// Whether this rank is on its way in, or inside.
+    pub(crate) fn is_inside(&self) -> bool {
+        queue::is_inside(self.core.published.sum())
+    }
+
+    /// Whether what the lock protects may be half-written.
+    pub(crate) async fn is_torn(&self) -> Result<bool> {
+        Ok(self.core.fabric.get_word(&self.core.count).await? & TORN != 0)
+    }
+
+    /// Whether the epoch is closed.
+    pub(crate) async fn is_closed(&self) -> Result<bool> {
+        Ok(self.core.fabric.get_word(&self.core.count).await? & CLOSED != 0)
+    }
+
+    pub(crate) fn tears(&self) -> bool {
+        self.core.survival.tears()
+    }
+
+    pub(crate) async fn mark_torn(&self) -> Result<()> {
+        self.core.fabric.fetch_or(&self.core.count, TORN).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn mark_whole(&self) -> Result<()> {
+        self.core.fabric.fetch_and(&self.core.count, !TORN).await?;
+        Ok(())
+    }
+
+    /// This rank's stand-in leaves: as a reader at U1, or as a writer at X2.
+    pub(crate) async fn stand_in_leaves(&self, writes: bool) -> Result<()> {
+        let core = &self.core;
+        let mut duties = Duties::default();
+        let left = async {
+            if writes {
+                core.writer_leaves(NodeId::stand_in(core.me), &mut duties).await?;
+            } else {
+                duties.writer = core.reader_leaves().await?;
+            }
+            core.settle(duties).await
+        };
+        core.answer(left.await)
+    }
+}
+
+impl<F: Fabric> WriteGuard<'_, F, Surviving> {
+    /// Release what is half-written; in the background.
+    pub(crate) fn release_torn(self, survivor: Arc<Survivor<F>>) {
+        let lock = self.lock().clone();
+        let held = self.disarm();
+        lock.core.survival.tear();
+        survivor.fabric().clone().detach(async move {
+            // Torn before the lock passes on.
+            let _ = survivor.say_who_tore(lock.core.me).await;
+            let _ = lock.mark_torn().await;
+            drop(WriteGuard::new(&lock, held).release().await);
+        });
+    }
+}
+
+/// An epoch's words at the home, for who closes it or opens it.
+pub(crate) struct HomeWords<F: Fabric> {
+    count: RemoteWord<F, u64>,
+    tail: RemoteWord<F, u64>,
+    home: Rank,
+}
+
+/// What an epoch was like when it was closed.
+pub(crate) struct Closed {
+    /// The writer that was active.
+    pub(crate) writer: Option<Rank>,
+    /// Whether what the lock protects was marked as torn.
+    pub(crate) torn: bool,
+}
+
+impl<F: Fabric> HomeWords<F> {
+    pub(crate) fn new(fabric: &F, memory: &GroupMemory<F>, home: Rank) -> Result<Self> {
+        let word = |word: Home| fabric.remote_word(memory.at(home, word as u64)?);
+        Ok(HomeWords { count: word(Home::Count)?, tail: word(Home::Tail)?, home })
+    }
+
+    /// From now on nobody gets in. (Acquire and release: what was published before an atomic that found the epoch open is seen
+    /// afterwards.)
+    pub(crate) async fn close(&self, fabric: &F) -> Result<Closed> {
+        let word = fabric.fetch_or(&self.count, CLOSED).await?;
+        let active = word & WRITER_ACTIVE != 0;
+        let writer = NodeId::decode("count", if active { word >> HEAD } else { 0 }, fabric.ranks())?;
+        if active && writer.is_none() {
+            return Err(LockError::corrupt("count", word));
+        }
+        Ok(Closed { writer: writer.map(NodeId::rank), torn: word & TORN != 0 })
+    }
+
+    /// Words of an epoch that nobody else knows of yet: the stand-in of `writer` is inside, or nobody.
+    pub(crate) async fn install(&self, fabric: &F, writer: Option<Rank>, torn: bool) -> Result<()> {
+        let node = writer.map_or(0, |rank| NodeId::stand_in(rank).bits());
+        let active = if node == 0 { 0 } else { Surviving::active(node) };
+        fabric.put_word(&self.tail, node).await?;
+        fabric.put_word(&self.count, active | if torn { TORN } else { 0 }).await?;
+        fabric.flush(self.home).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn count_reader(&self, fabric: &F) -> Result<()> {
+        fabric.fetch_add(&self.count, READER).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn uncount_reader(&self, fabric: &F) -> Result<()> {
+        fabric.fetch_add(&self.count, READER.wrapping_neg()).await?;
+        Ok(())
+    }
+
+    /// The stand-in of `writer` is not inside after all, and nobody has come behind it.
+    pub(crate) async fn unseat(&self, fabric: &F, writer: Rank) -> Result<()> {
+        let node = NodeId::stand_in(writer).bits();
+        fabric.fetch_add(&self.count, Surviving::active(node).wrapping_neg()).await?;
+        fabric.compare_swap(&self.tail, node, 0).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! Being through with a closed epoch: taking one's stand-in out of the next.
+
+use super::{Survivor, claim::Claim, layout};
+use crate::{Result, counted::CountedLock};
+use core::{
+    fmt,
+    sync::atomic::{AtomicBool, Ordering::SeqCst, fence},
+};
+use rdma_fabric::{Fabric, LocalWord};
+use std::sync::{Arc, Weak};
+
+/// What the lock of an epoch knows of the lock that survives it.
+pub struct Survival<F: Fabric> {
+    /// Nobody's by default.
+    survivor: Weak<Survivor<F>>,
+    epoch: usize,
+    /// This rank's [`Claim`] in the epoch.
+    claim: Option<LocalWord<F, u64>>,
+    /// This rank has left something half-written.
+    tears: AtomicBool,
+}
+
+impl<F: Fabric> fmt::Debug for Survival<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Survival(epoch {})", self.epoch)
+    }
+}
+
+impl<F: Fabric> Default for Survival<F> {
+    fn default() -> Self {
+        Survival { survivor: Weak::new(), epoch: 0, claim: None, tears: AtomicBool::new(false) }
+    }
+}
+
+impl<F: Fabric> Survival<F> {
+    pub(crate) fn new(survivor: &Arc<Survivor<F>>, epoch: usize) -> Result<Self> {
+        let claim = survivor.fabric.local_word(survivor.words_of(epoch)?.at(survivor.me, layout::CLAIM)?)?;
+        Ok(Survival { survivor: Arc::downgrade(survivor), epoch, claim: Some(claim), ..Survival::default() })
+    }
+
+    /// This rank leaves something half-written, wherever it or its stand-in is inside.
+    pub(crate) fn tear(&self) {
+        self.tears.store(true, SeqCst);
+    }
+
+    pub(crate) fn tears(&self) -> bool {
+        self.tears.load(SeqCst)
+    }
+
+    /// This rank has published that an acquisition or release is over. If that was the last thing it had to do in the epoch (`is_out`),
+    /// and somebody has put a stand-in for it into the next one, the stand-in leaves.
+    #[inline(always)]
+    pub(crate) fn went_on(&self, fabric: &F, is_out: impl FnOnce() -> bool) {
+        // Published before it looks, as whoever marks it marks before he looks again: one of them sees the other.
+        fence(SeqCst);
+        if let Some(claim) = &self.claim
+            && let Ok(claim) = fabric.load(claim)
+            && claim & !Claim::HOSTS != 0
+            && is_out()
+        {
+            self.finish();
+        }
+    }
+
+    #[cold]
+    fn finish(&self) {
+        if let Some(core) = self.survivor.upgrade() {
+            let (fabric, epoch) = (core.fabric.clone(), self.epoch);
+            // An error is the home's, which all others will find as well.
+            fabric.detach(async move { drop(core.finish(epoch).await) });
+        }
+    }
+}
+
+impl<F: Fabric> Survivor<F> {
+    /// This rank is out of `epoch`, but for stand-ins from older ones.
+    pub(super) async fn finish(self: &Arc<Self>, mut epoch: usize) -> Result<()> {
+        loop {
+            let claim = self.fabric.remote_word(self.words_of(epoch)?.at(self.me, layout::CLAIM)?)?;
+            if Claim::of_bits(self.fabric.get_word(&claim).await?).hosts() {
+                return Ok(());
+            }
+            let before = Claim::of_bits(self.fabric.fetch_or(&claim, Claim::OVER).await?);
+            let Some((next, writes)) = before.stand_in().filter(|_| !before.is_over()) else { return Ok(()) };
+            // Its waits depend on nobody: it only leaves.
+            let lock = CountedLock::surviving(self, next, self.words_of(next)?)?;
+            if self.epochs[epoch].get().is_some_and(|lock| lock.tears()) {
+                lock.mark_torn().await?;
+            }
+            lock.stand_in_leaves(writes).await?;
+            let hosting = self.fabric.remote_word(self.words_of(next)?.at(self.me, layout::CLAIM)?)?;
+            let then = Claim::of_bits(self.fabric.fetch_and(&hosting, !Claim::HOSTS).await?);
+            // The next one is closed as well, and nothing else keeps this rank there.
+            let inside = self.epochs[next].get().is_some_and(|lock| lock.is_inside());
+            if then.stand_in().is_none() || inside {
+                return Ok(());
+            }
+            epoch = next;
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Proof of holding a lock that survives deaths.
+
+use super::{Surviving, Survivor};
+use crate::{Guard, ReadGuard, Result, WriteGuard};
+use core::future::Future;
+use rdma_fabric::{Fabric, Rank};
+use std::{sync::Arc, thread};
+
+/// Shared access: no writer is inside. Returned by [`super::RecoverableLock::read`].
+///
+/// Dropping it releases the lock in the background, as [`RecoverableReadGuard::release`] does, and tells nobody about errors.
+#[must_use = "a guard that is dropped at once protects nothing"]
+#[derive(Debug)]
+pub struct RecoverableReadGuard<'a, F: Fabric> {
+    inside: ReadGuard<'a, F, Surviving>,
+}
+
+/// Exclusive access: nobody else is inside. Returned by [`super::RecoverableLock::write`] and [`super::RecoverableLock::mend`].
+///
+/// Dropping it releases the lock in the background, as [`RecoverableWriteGuard::release`] does, and tells nobody about errors. If it is dropped by a panic, what the
+/// lock protects is torn.
+#[must_use = "a guard that is dropped at once protects nothing"]
+#[derive(Debug)]
+pub struct RecoverableWriteGuard<'a, F: Fabric> {
+    core: &'a Arc<Survivor<F>>,
+    /// `None` when it is released.
+    inside: Option<WriteGuard<'a, F, Surviving>>,
+    torn: Option<Torn>,
+}
+
+/// What a lock protects may be half-written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Torn {
+    /// Who wrote, and died, panicked, or is [suspected](super::RecoverableLock::suspect).
+    pub by: Rank,
+}
+
+impl<'a, F: Fabric> RecoverableReadGuard<'a, F> {
+    pub(super) fn new(inside: ReadGuard<'a, F, Surviving>) -> Self {
+        RecoverableReadGuard { inside }
+    }
+
+    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// background.
+    ///
+    /// # Errors
+    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself met.
+    pub fn release(self) -> impl Future<Output = Result<()>> {
+        self.inside.release()
+    }
+}
+
+impl<'a, F: Fabric> RecoverableWriteGuard<'a, F> {
+    pub(super) fn new(core: &'a Arc<Survivor<F>>, inside: WriteGuard<'a, F, Surviving>, torn: Option<Torn>) -> Self {
+        RecoverableWriteGuard { core, inside: Some(inside), torn }
+    }
+
+    /// Whether what the lock protects may be half-written: only if [`super::RecoverableLock::mend`] was asked for it.
+    pub fn torn(&self) -> Option<Torn> {
+        self.torn
+    }
+
+    /// What the lock protects is whole again: acquisitions are let in as before. It is so from the moment this is done, whatever becomes of
+    /// the guard.
+    ///
+    /// # Errors
+    /// [`crate::LockError::Fabric`].
+    pub async fn clear_torn(&mut self) -> Result<()> {
+        if let (Some(_), Some(inside)) = (self.torn, &self.inside) {
+            inside.lock().mark_whole().await?;
+            self.torn = None;
+        }
+        Ok(())
+    }
+
+    /// As [`RecoverableReadGuard::release`].
+    ///
+    /// # Errors
+    /// As [`RecoverableReadGuard::release`].
+    pub async fn release(mut self) -> Result<()> {
+        match self.inside.take() {
+            Some(inside) => inside.release().await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl<F: Fabric> Drop for RecoverableWriteGuard<'_, F> {
+    fn drop(&mut self) {
+        if let Some(inside) = self.inside.take()
+            && thread::panicking()
+        {
+            // Torn before the lock passes on.
+            inside.release_torn(self.core.clone());
+        }
+    }
+}
+
+impl<F: Fabric> Guard for RecoverableReadGuard<'_, F> {
+    fn release(self) -> impl Future<Output = Result<()>> {
+        RecoverableReadGuard::release(self)
+    }
+}
+
+impl<F: Fabric> Guard for RecoverableWriteGuard<'_, F> {
+    fn release(self) -> impl Future<Output = Result<()>> {
+        RecoverableWriteGuard::release(self)
+    }
+}

@@ -1,0 +1,194 @@
+//! A lock that its ranks' deaths do not take along.
+//!
+//! # Epochs
+//! The lock is a series of [packed locks](crate::PackedLock), one for each *epoch*, each in words of its own. One epoch is open; ranks acquire in it.
+//! When a member dies, survivors close the open epoch and open the next: in its words the dead never were. What a late operation still does to words
+//! of a closed epoch, a wake or a link to a queue node, concerns nobody any more.
+//!
+//! # Closing and opening
+//! Who notices a death (a wait for the lock ended with `PeerLost`) proposes itself in a word at the home, the [`agreement`]. One wins, and does it alone ([`opening`]), by one-sided
+//! operations only: no other rank's CPU has to run.
+//! 1. It sets *closed* in the old epoch's home word. Whoever comes later finds that in the result of its first atomic, and goes on in the next epoch. Nobody is let in
+//!    by the old words any more, for all that lets somebody in is a comparison with a word that was not closed.
+//! 2. It reads what each member publishes of itself in the old epoch: on the way in or inside, or not. Members that can't be read are dead or have left.
+//! 3. For each survivor that may be inside it puts a [stand-in](claim) into the next epoch. The survivor takes it out when it is through with the old epoch. So a
+//!    holder keeps what it holds, and nobody comes in beside it.
+//! 4. It writes down who is dead, opens the epoch in the agreement, and rings the doorbells of those who wait for it.
+//!
+//! Who dies doing this is replaced by whoever waited for it; the words of the epoch that it began are never used.
+//!
+//! # Torn data
+//! The home word names the active writer. If that one is dead, the next epoch is *torn*, as it is when a guard for writing is dropped by a panic: acquisitions are refused with
+//! [`crate::LockError::Torn`] until somebody looks ([`RecoverableLock::mend`]) and clears it.
+//!
+//! # What it stands on
+//! * A rank's loss is told only when it is proven, and no operation of the lost takes effect afterwards (`docs/fabric-contract.md`, E4).
+//!   Mere suspicion does not take a lock from anybody ([`RecoverableLock::suspect`]).
+//! * The home lives. Its loss is [`rdma_fabric::FabricError::PeerLost`] for everybody.
+
+mod acquiring;
+mod agreement;
+mod catching_up;
+mod claim;
+mod finishing;
+mod guard;
+mod layout;
+mod opening;
+mod options;
+mod scan;
+
+pub use guard::{RecoverableReadGuard, RecoverableWriteGuard, Torn};
+pub use options::Recovery;
+
+pub(crate) use crate::counted::Surviving;
+pub(crate) use finishing::Survival;
+
+use crate::{Fairness, Lock, Result, RmaLock, counted::CountedLock, owed::Side};
+use core::{fmt, future::Future, sync::atomic::AtomicUsize};
+use rdma_fabric::{Fabric, GroupMemory, LocalWord, Rank, RemoteWord, Time};
+use std::sync::{Arc, OnceLock, atomic::Ordering::Acquire};
+
+/// The lock of one epoch.
+type EpochLock<F> = CountedLock<F, Surviving>;
+
+/// A readers-writer lock with reader preference that goes on after members have died.
+///
+/// One value per rank refers to one lock for all; clones of it are the same value. Without deaths it is a [`crate::PackedLock`], and costs the same remote operations.
+///
+/// The loss of a member that does not hold the lock is noticed by those who wait, and costs them a while. If it held the lock to write, what the
+/// lock protects may be torn: then acquisitions answer [`LockError::Torn`] until [`RecoverableLock::mend`].
+pub struct RecoverableLock<F: Fabric> {
+    core: Arc<Survivor<F>>,
+}
+
+/// A rank's side.
+pub(crate) struct Survivor<F: Fabric> {
+    fabric: F,
+    me: Rank,
+    home: Rank,
+    memory: GroupMemory<F>,
+    options: Recovery,
+    agreement: RemoteWord<F, u64>,
+    torn_by: RemoteWord<F, u64>,
+    doorbell: LocalWord<F, u64>,
+    /// The epochs that this rank has come to; the first at once.
+    epochs: Box<[OnceLock<EpochLock<F>>]>,
+    /// The last of them. Grows.
+    current: AtomicUsize,
+}
+
+impl<F: Fabric> Clone for RecoverableLock<F> {
+    fn clone(&self) -> Self {
+        RecoverableLock { core: self.core.clone() }
+    }
+}
+
+impl<F: Fabric> fmt::Debug for RecoverableLock<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RecoverableLock({:?})", self.core)
+    }
+}
+
+impl<F: Fabric> fmt::Debug for Survivor<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (epoch, lock) = self.open();
+        write!(f, "epoch {epoch}, {lock:?}")
+    }
+}
+
+impl<F: Fabric> Side for Survivor<F> {
+    type Fabric = F;
+
+    fn fabric(&self) -> &F {
+        &self.fabric
+    }
+}
+
+impl<F: Fabric> Survivor<F> {
+    /// The last epoch this rank knows of, and its lock.
+    #[inline(always)]
+    fn open(&self) -> (usize, &EpochLock<F>) {
+        // Acquire: pairs with the release of who came to it.
+        let epoch = self.current.load(Acquire);
+        (epoch, self.epochs[epoch].get().expect("epochs are made before they are current"))
+    }
+}
+
+impl<F: Fabric> Survivor<F> {
+    pub(crate) fn fabric(&self) -> &F {
+        &self.fabric
+    }
+
+    pub(crate) fn home(&self) -> Rank {
+        self.home
+    }
+
+    /// The members that are not among `dead`.
+    fn living(&self, dead: &[Rank]) -> Result<Vec<Rank>> {
+        let members = (0..self.memory.members()).map(|number| self.memory.member(number));
+        let mut members = members.collect::<Result<Vec<_>, _>>()?;
+        members.retain(|rank| !dead.contains(rank));
+        Ok(members)
+    }
+}
+
+impl<F: Fabric> Lock<F> for RecoverableLock<F> {
+    type Options = Recovery;
+
+    const NAME: &'static str = "recoverable";
+    const FAIRNESS: Fairness = Fairness::ReadersFirst;
+    const HOME_WORDS: usize = 3;
+
+    fn bytes(options: &Recovery, _: usize) -> usize {
+        layout::bytes(&options.within_limits())
+    }
+
+    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: Recovery) -> Result<Self> {
+        let options = options.within_limits();
+        let memory = memory.part(0, layout::bytes(&options))?;
+        let core = Arc::new(Survivor {
+            agreement: fabric.remote_word(memory.at(home, layout::AGREEMENT)?)?,
+            torn_by: fabric.remote_word(memory.at(home, layout::TORN_BY)?)?,
+            doorbell: fabric.local_word(memory.at(fabric.rank(), layout::DOORBELL)?)?,
+            epochs: (0..options.epochs).map(|_| OnceLock::new()).collect(),
+            current: AtomicUsize::new(0),
+            fabric: fabric.clone(),
+            me: fabric.rank(),
+            home,
+            memory,
+            options,
+        });
+        let first = core.lock_of(0, &[])?;
+        let _ = core.epochs[0].set(first);
+        Ok(RecoverableLock { core })
+    }
+
+    fn home(&self) -> Rank {
+        self.core.home
+    }
+
+    fn fabric(&self) -> &F {
+        &self.core.fabric
+    }
+}
+
+impl<F: Fabric> RmaLock<F> for RecoverableLock<F> {
+    type Shared<'a> = RecoverableReadGuard<'a, F>;
+    type Exclusive<'a> = RecoverableWriteGuard<'a, F>;
+
+    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableReadGuard<'_, F>>> {
+        RecoverableLock::read_before(self, deadline)
+    }
+
+    fn try_read(&self) -> impl Future<Output = Result<Option<RecoverableReadGuard<'_, F>>>> {
+        RecoverableLock::try_read(self)
+    }
+
+    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableWriteGuard<'_, F>>> {
+        RecoverableLock::write_before(self, deadline)
+    }
+
+    fn try_write(&self) -> impl Future<Output = Result<Option<RecoverableWriteGuard<'_, F>>>> {
+        RecoverableLock::try_write(self)
+    }
+}

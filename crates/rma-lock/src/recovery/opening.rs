@@ -1,0 +1,246 @@
+//! Closing an epoch and opening the next: what one survivor does alone.
+
+use super::{
+    Survivor,
+    agreement::{Agreement, State},
+    claim::Claim,
+    layout,
+    scan::Seen,
+};
+use crate::{LockError, Result, counted::surviving};
+use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Rank, RemoteWord, op};
+use std::sync::Arc;
+
+/// Doorbells rung at a time.
+const BATCH: usize = 64;
+
+/// Do what was agreed.
+pub(super) async fn open<F: Fabric>(core: &Arc<Survivor<F>>, mut agreed: Agreement) -> Result<()> {
+    loop {
+        let end = match agreed.state {
+            State::Opening { next, .. } => Opening::new(core, agreed, next).await?.open().await?,
+            State::Open | State::Over => End::Over,
+        };
+        match end {
+            End::Open(survivors) => return ring(core, agreed, &survivors).await,
+            End::Over => {
+                let over = Agreement { state: State::Over, ..agreed };
+                core.agree(agreed, over).await?;
+                return ring(core, over, &core.living(&core.dead(agreed.deaths).await?)?).await;
+            }
+            End::Again => {
+                let again = agreed.opened_by(core.me, core.options.epochs);
+                core.agree(agreed, again).await?;
+                agreed = again;
+            }
+        }
+    }
+}
+
+/// What came of it.
+enum End {
+    /// The epoch is open, to these.
+    Open(Vec<Rank>),
+    /// A member died of which nobody can tell whether its stand-in is in the epoch's words: they can't be used.
+    Again,
+    /// More have died than can be written down.
+    Over,
+}
+
+/// Wake those who wait for it, on their own memory.
+async fn ring<F: Fabric>(core: &Survivor<F>, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
+    let number = match agreed.state {
+        State::Opening { next, .. } => next as u64,
+        State::Open | State::Over => u64::MAX,
+    };
+    // Atomics, whose failure is told here and not to whoever flushes next.
+    for ranks in survivors.chunks(BATCH) {
+        let mut under_way = Vec::with_capacity(ranks.len());
+        for rank in ranks {
+            let doorbell = core.memory.at(*rank, layout::DOORBELL).and_then(|at| core.fabric.remote_word::<u64>(at));
+            under_way.push(match doorbell {
+                Ok(doorbell) => core.fabric.post(op::Atomic { word: &doorbell, amo: Amo::Swap(number) }).await,
+                Err(error) => Err(error),
+            });
+        }
+        for (rank, rung) in ranks.iter().zip(under_way) {
+            let rung = match rung {
+                Ok(rung) => rung.await,
+                Err(error) => Err(error),
+            };
+            match rung {
+                // Who is gone waits for nothing.
+                Err(error) if !is_gone(&error, *rank) => return Err(error.into()),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+impl<F: Fabric> Survivor<F> {
+    /// Replace what this rank has agreed to do: nobody else does.
+    async fn agree(&self, agreed: Agreement, now: Agreement) -> Result<()> {
+        let old = self.fabric.compare_swap(&self.agreement, agreed.bits(), now.bits()).await?;
+        if old == agreed.bits() { Ok(()) } else { Err(LockError::corrupt("agreement", old)) }
+    }
+}
+
+/// Whether `error` says that `rank` is lost, or has left.
+fn is_gone(error: &FabricError, rank: Rank) -> bool {
+    match error {
+        FabricError::PeerLost { rank: lost } => *lost == rank,
+        FabricError::StaleRegion { .. } | FabricError::NoSuchRegion { .. } => true,
+        _ => false,
+    }
+}
+
+struct Opening<'a, F: Fabric> {
+    core: &'a Arc<Survivor<F>>,
+    agreed: Agreement,
+    next: usize,
+    /// Members that were alive when the old epoch was opened.
+    members: Vec<Rank>,
+    /// Those who have been found dead since.
+    found: Vec<Rank>,
+    /// The words of the old epoch and of the next.
+    old: GroupMemory<F>,
+    new: GroupMemory<F>,
+    /// The next epoch's words at the home.
+    words: surviving::HomeWords<F>,
+}
+
+impl<'a, F: Fabric> Opening<'a, F> {
+    async fn new(core: &'a Arc<Survivor<F>>, agreed: Agreement, next: usize) -> Result<Self> {
+        let dead = core.dead(agreed.deaths).await?;
+        let new = core.words_of(next)?;
+        Ok(Opening {
+            core,
+            agreed,
+            next,
+            members: core.living(&dead)?,
+            found: Vec::new(),
+            old: core.words_of(agreed.epoch)?,
+            words: surviving::HomeWords::new(&core.fabric, &new, core.home)?,
+            new,
+        })
+    }
+
+    async fn open(mut self) -> Result<End> {
+        let fabric = &self.core.fabric;
+        let old = surviving::HomeWords::new(fabric, &self.old, self.core.home)?;
+        let closed = old.close(fabric).await?;
+        let members = self.members.clone();
+        let seen = self.core.scan(self.agreed.epoch, &members).await?;
+        let mut standing = vec![false; members.len()];
+        for (number, rank) in members.iter().enumerate() {
+            standing[number] = match seen[number] {
+                Seen::Lost => {
+                    self.found.push(*rank);
+                    false
+                }
+                Seen::MaybeInside => true,
+                // A stand-in from an older epoch may still be there for it.
+                Seen::Out => self.hosts(*rank).await?,
+            };
+        }
+        let writer = closed.writer;
+        let torn_by = writer.filter(|rank| self.found.contains(rank));
+        let sits =
+            writer.filter(|rank| members.iter().zip(&standing).any(|(member, stands)| member == rank && *stands));
+        self.words.install(fabric, sits, closed.torn || torn_by.is_some()).await?;
+        for rank in members.iter().zip(&standing).filter_map(|(rank, stands)| stands.then_some(*rank)) {
+            match self.stand_in(rank, writer == Some(rank)).await {
+                Err(LockError::Fabric(error)) if *error == (FabricError::PeerLost { rank }) => return Ok(End::Again),
+                stood => stood?,
+            }
+        }
+        if let Some(rank) = torn_by {
+            fabric.put_word(&self.core.torn_by, 1 + u64::from(rank.number())).await?;
+        }
+        self.declare().await
+    }
+
+    /// Write down who is dead, and open the epoch.
+    async fn declare(self) -> Result<End> {
+        let (core, fabric) = (self.core, &self.core.fabric);
+        let deaths = self.agreed.deaths + self.found.len();
+        if deaths > core.options.deaths {
+            return Ok(End::Over);
+        }
+        for (number, rank) in self.found.iter().enumerate() {
+            let word = core.memory.at(core.home, layout::dead(self.agreed.deaths + number))?;
+            fabric.put_word(&fabric.remote_word(word)?, u64::from(rank.number())).await?;
+        }
+        fabric.flush(core.home).await?;
+        core.agree(self.agreed, Agreement { state: State::Open, epoch: self.next, deaths }).await?;
+        Ok(End::Open(self.members.into_iter().filter(|rank| !self.found.contains(rank)).collect()))
+    }
+
+    /// Put a stand-in for `rank` into the next epoch, unless it turns out to be through with the old one.
+    async fn stand_in(&self, rank: Rank, writes: bool) -> Result<()> {
+        if !writes {
+            self.words.count_reader(&self.core.fabric).await?;
+        }
+        if !self.mark(rank, writes).await? {
+            self.take_back(rank, writes).await?;
+        }
+        Ok(())
+    }
+
+    /// Leave it to `rank` to take its stand-in out. False if it will not, because there is no need for one.
+    async fn mark(&self, rank: Rank, writes: bool) -> Result<bool, FabricError> {
+        let fabric = &self.core.fabric;
+        let (there, here) = (self.claim(&self.new, rank)?, self.claim(&self.old, rank)?);
+        fabric.fetch_or(&there, Claim::HOSTS).await?;
+        let mut known = 0;
+        let marked = loop {
+            let claim = Claim::of_bits(known);
+            if claim.is_over() {
+                break None;
+            }
+            let marked = claim.with_stand_in(self.next, writes);
+            match fabric.compare_swap(&here, known, marked.bits()).await? {
+                old if old == known => break Some(marked),
+                old => known = old,
+            }
+        };
+        // The rank publishes that it is out before it looks at its claim. So if it did not find the mark, it is seen out now.
+        let stays = match marked {
+            None => false,
+            Some(marked) if marked.hosts() => true,
+            Some(marked) => {
+                self.core.look(self.agreed.epoch, rank).await? != Seen::Out
+                    || fabric.compare_swap(&here, marked.bits(), marked.bits() | Claim::OVER).await? != marked.bits()
+            }
+        };
+        if !stays {
+            fabric.fetch_and(&there, !Claim::HOSTS).await?;
+        }
+        Ok(stays)
+    }
+
+    /// Nobody can have queued behind it: the epoch is not open.
+    async fn take_back(&self, rank: Rank, writes: bool) -> Result<()> {
+        if writes {
+            self.words.unseat(&self.core.fabric, rank).await?;
+        } else {
+            self.words.uncount_reader(&self.core.fabric).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether a stand-in of `rank` is in the old epoch.
+    async fn hosts(&self, rank: Rank) -> Result<bool> {
+        let claim = async { self.core.fabric.get_word(&self.claim(&self.old, rank)?).await };
+        match claim.await {
+            Ok(bits) => Ok(Claim::of_bits(bits).hosts()),
+            Err(error) if is_gone(&error, rank) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn claim(&self, words: &GroupMemory<F>, rank: Rank) -> Result<RemoteWord<F, u64>, FabricError> {
+        self.core.fabric.remote_word(words.at(rank, layout::CLAIM)?)
+    }
+}

@@ -1,0 +1,146 @@
+//! The lock that survives deaths, when ranks die: whoever lives gets it, never beside another, and never with torn data unless told.
+//!
+//! The home is rank 0 and lives. Writers change two words, one after the other; a death in between leaves them apart.
+
+use crate::program::Role::{self, *};
+use explore::{ExploreFabric, Explorer, Fabric, Rank, Region, View};
+use rdma_fabric::{ProgramResult, RemoteWord};
+use rma_lock::{Lock, LockError, RecoverableLock, RecoverableWriteGuard, Recovery};
+use std::{future::Future, pin::Pin, time::Instant};
+
+const HOME: Rank = Rank::new(0);
+
+/// Facts: who is inside, a byte for each rank.
+const WRITERS: u32 = 0;
+const READERS: u32 = 1;
+/// How often somebody found torn data.
+const TORN: u32 = 2;
+
+type Record = [RemoteWord<ExploreFabric, u64>; 2];
+
+async fn look(fabric: &ExploreFabric, record: &Record) -> ProgramResult<[u64; 2]> {
+    Ok([fabric.get_word(&record[0]).await?, fabric.get_word(&record[1]).await?])
+}
+
+async fn set(fabric: &ExploreFabric, record: &Record, version: u64) -> ProgramResult<()> {
+    for word in record {
+        fabric.put_word(word, version).await?;
+    }
+    Ok(())
+}
+
+/// A guard for writing, and the record whole.
+async fn write<'a>(
+    fabric: &ExploreFabric,
+    lock: &'a RecoverableLock<ExploreFabric>,
+    record: &Record,
+) -> ProgramResult<RecoverableWriteGuard<'a, ExploreFabric>> {
+    match lock.write().await {
+        Err(LockError::Torn { .. }) => {
+            let mut guard = lock.mend().await?;
+            if guard.torn().is_some() {
+                fabric.probe().add(TORN, 1);
+                let [a, b] = look(fabric, record).await?;
+                set(fabric, record, a.max(b)).await?;
+                fabric.flush(HOME).await?;
+                guard.clear_torn().await?;
+            }
+            Ok(guard)
+        }
+        guard => Ok(guard?),
+    }
+}
+
+async fn once(fabric: ExploreFabric, role: Role, deaths: usize) -> ProgramResult<()> {
+    let probe = fabric.probe();
+    let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(deaths)).await?;
+    let region = fabric.alloc_symmetric(16).await?;
+    let record = [fabric.remote_word(region.at(HOME, 0))?, fabric.remote_word(region.at(HOME, 8))?];
+    let me = 1 << (8 * fabric.rank().number());
+    if role == Write {
+        let guard = write(&fabric, &lock, &record).await?;
+        probe.add(WRITERS, me);
+        let [a, b] = look(&fabric, &record).await?;
+        assert_eq!(a, b, "a writer saw torn data");
+        set(&fabric, &record, a + 1).await?;
+        probe.subtract(WRITERS, me);
+        guard.release().await?;
+    } else {
+        match lock.read().await {
+            Err(LockError::Torn { .. }) => {}
+            guard => {
+                let guard = guard?;
+                probe.add(READERS, me);
+                let [a, b] = look(&fabric, &record).await?;
+                assert_eq!(a, b, "a reader saw torn data");
+                probe.subtract(READERS, me);
+                guard.release().await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How many who live are inside.
+fn inside(view: &View<'_>, fact: u32, ranks: usize) -> usize {
+    let there = |rank: &usize| view.fact(fact) >> (8 * rank) & 0xff != 0;
+    (0..ranks).filter(there).filter(|rank| !view.is_lost(Rank::new(*rank as u32))).count()
+}
+
+fn program(
+    roles: &'static [Role],
+    mortal: &[u32],
+) -> impl Fn(ExploreFabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>>>> + use<> {
+    let deaths = mortal.len();
+    move |fabric| Box::pin(once(fabric.clone(), roles[fabric.rank().index()], deaths))
+}
+
+fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'static> {
+    let ranks = roles.len();
+    let explorer = Explorer::new(ranks).always("exclusion among the living", move |view| {
+        let (writers, readers) = (inside(view, WRITERS, ranks), inside(view, READERS, ranks));
+        writers == 0 || writers == 1 && readers == 0
+    });
+    let writer_dies = mortal.iter().any(|rank| roles[*rank as usize] == Write);
+    let explorer = explorer
+        .possible("somebody finds torn data", move |view| !writer_dies || roles[0] != Write || view.fact(TORN) > 0);
+    mortal.iter().fold(explorer, |explorer, rank| {
+        let rank = Rank::new(*rank);
+        explorer.mortal(rank).possible("it dies", move |view| view.is_lost(rank))
+    })
+}
+
+fn exhaust(roles: &'static [Role], mortal: &[u32]) {
+    let start = Instant::now();
+    let report = explorer(roles, mortal).run(program(roles, mortal));
+    println!("{roles:?}, mortal {mortal:?}: {report}, {:.1} s", start.elapsed().as_secs_f64());
+    report.expect_exhausted();
+}
+
+#[test]
+fn one_of_two_dies() {
+    exhaust(&[Read, Read], &[1]);
+    exhaust(&[Read, Write], &[1]);
+    exhaust(&[Write, Read], &[1]);
+    exhaust(&[Write, Write], &[1]);
+}
+
+/// More than can be exhausted. Repeat a failure by its seed.
+#[test]
+fn random_orders_and_deaths() {
+    const RUNS: u64 = 4_000;
+    let cases: [(&[Role], &[u32]); 6] = [
+        (&[Read, Write, Read], &[1]),
+        (&[Write, Write, Write], &[1]),
+        (&[Read, Write, Write], &[1, 2]),
+        (&[Write, Read, Write, Write], &[1, 2]),
+        (&[Read, Write, Read, Write], &[1, 2, 3]),
+        (&[Write, Write, Write, Read, Read], &[1, 2, 3, 4]),
+    ];
+    for (roles, mortal) in cases {
+        let start = Instant::now();
+        let sample = explorer(roles, mortal).sample(1, RUNS, program(roles, mortal));
+        assert!(sample.failure.is_none(), "{roles:?}, mortal {mortal:?}: {sample}");
+        println!("{roles:?}, mortal {mortal:?}: {sample}, {:.1} s", start.elapsed().as_secs_f64());
+    }
+}
