@@ -33,6 +33,11 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         true => LockPlan::quick(shapes, options.seed),
         false => LockPlan::paper(shapes, options.seed),
     };
+    if options.trace.is_some() && options.trace_job.get() > plan.jobs() {
+        let problem =
+            format!("--trace-job {}: jobs with a timeline have the numbers 1 to {}", options.trace_job, plan.jobs());
+        return Err(problem.into());
+    }
     plan.traced = options.trace.as_ref().map(|_| Traced { job: options.trace_job.get(), entries: TRACE_ENTRIES });
     let runs = lock_paper::run(&plan, &mut Progress::stderr())?;
     let mut rows = lock_paper::compare(&runs);
@@ -55,6 +60,9 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         rows.extend(figures::all().filter(|f| !simulated.iter().any(|id| id == f.id)).map(Row::unsimulated));
     }
     output(options, &rows, Some(&made))?;
+    if options.json.as_deref() != Some(Path::new("-")) {
+        print(&table::what_if(&runs.what_if))?;
+    }
 
     if options.check && !misses.is_empty() {
         for miss in misses {

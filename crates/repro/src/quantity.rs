@@ -16,6 +16,24 @@ pub(crate) fn with_unit(value: f64, unit: &str) -> String {
     if unit.is_empty() { number(value) } else { format!("{} {unit}", number(value)) }
 }
 
+/// A time in the unit that suits it, with three significant digits.
+pub(crate) fn seconds(value: f64) -> String {
+    let (scale, unit) = match value {
+        value if value >= 1.0 => (1.0, "s"),
+        value if value >= 1e-3 => (1e3, "ms"),
+        _ => (1e6, "µs"),
+    };
+    let scaled = value * scale;
+    let decimals = if scaled >= 100.0 {
+        0
+    } else if scaled >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{scaled:.decimals$} {unit}")
+}
+
 /// A relative deviation in per cent, with its sign.
 pub(crate) fn deviation(share: f64) -> String {
     // No "-0.0 %": what rounds to nothing has no sign.
@@ -63,6 +81,12 @@ mod tests {
         assert_eq!(deviation(-0.063), "−6.3 %");
         assert_eq!(deviation(-0.0001), "0.0 %");
         assert_eq!(deviation(-0.64), "−64.0 %");
+    }
+
+    #[test]
+    fn times_have_their_unit() {
+        let told = [0.3594, 0.045_04, 2.3e-6, 1.0, 104e-6].map(seconds);
+        assert_eq!(told, ["359 ms", "45.0 ms", "2.30 µs", "1.00 s", "104 µs"]);
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 use crate::{
     figures::{Bound, Paper, Status},
+    lock_paper::WhatIf,
     outcome::{Row, Tally, Verdict},
     provenance::{Provenance, short},
     quantity,
+    workloads::Form,
 };
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::fmt::Write;
@@ -47,6 +49,41 @@ pub fn render(rows: &[Row], provenance: Option<&Provenance>) -> String {
         out.push_str(&wrapped(&note));
     }
     out
+}
+
+/// What other forms of the lock would do, a line for each number of ranks; nothing if none was run.
+pub fn what_if(waves: &[WhatIf]) -> String {
+    if waves.is_empty() {
+        return String::new();
+    }
+    let mut tnis: Vec<u32> = waves.iter().map(|wave| wave.tnis).collect();
+    tnis.dedup();
+    let mut table = Table::new();
+    table.load_style(RULED_HEADER).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
+    let columns = || tnis.iter().flat_map(|tnis| Form::ALL.map(|form| (*tnis, form)));
+    let head = columns().map(|(tnis, form)| number(format!("{form}, {tnis} TNI{}", if tnis == 1 { "" } else { "s" })));
+    table.set_header([number("ranks".into())].into_iter().chain(head));
+    let mut ranks: Vec<u32> = waves.iter().map(|wave| wave.ranks).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    for ranks in ranks {
+        let pair = |(tnis, form)| {
+            let wave = waves.iter().find(|wave| (wave.ranks, wave.tnis, wave.form) == (ranks, tnis, form));
+            number(wave.map_or("–".into(), |wave| quantity::seconds(wave.pair())))
+        };
+        table.add_row([number(quantity::count(ranks.into()))].into_iter().chain(columns().map(pair)));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+    }
+    format!(
+        "\nWHAT IF: all ranks lock_all at once and, when all have it, unlock_all; time of the slowest, 8 ranks a node\n{}\n{}",
+        table.trim_fmt(),
+        wrapped(
+            "No figures of the paper: the modelled machine of its figures, latency network, one lock. `by node` and `tree of 64` \
+             are its future work: the first and the last of each node, or group of nodes, go to the home for all of it."
+        )
+    )
 }
 
 fn table(rows: &[&Row]) -> Table {

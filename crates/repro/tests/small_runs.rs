@@ -7,7 +7,7 @@ use repro::{
     lock_paper::{LockPlan, LockRuns, Shapes, compare, run},
     outcome::Verdict,
     progress::Progress,
-    workloads::{Together, reader_pairs, single_fetch_adds},
+    workloads::{Form, Together, reader_pairs, single_fetch_adds},
 };
 use tofu2_sim::virt::{Arbiter, Job, NetworkModel, Platform, Torus};
 
@@ -21,6 +21,7 @@ fn small_plan(seed: u64) -> LockPlan {
         ranks_per_node: vec![1],
         k_ranks: 512,
         k_pairs: 2,
+        what_if_ranks: vec![8, 512],
         ..LockPlan::paper(Shapes::One, seed)
     }
 }
@@ -35,7 +36,7 @@ fn equal_plans_give_equal_runs() {
     let hashes = |runs: &LockRuns| runs.jobs().map(|job| job.trace_hash).collect::<Vec<_>>();
     assert_eq!(hashes(&a), hashes(&b));
     assert_eq!(a.fx100[0].elapsed, b.fx100[0].elapsed);
-    assert_eq!(hashes(&a).len(), 8);
+    assert_eq!(hashes(&a).len(), 8 + 16);
 }
 
 #[test]
@@ -107,4 +108,18 @@ fn only_turns_at_the_routers_spread_the_finishing_times() {
     assert!(in_turn < 0.2, "{in_turn}");
     assert!(oldest_first > 0.6, "{oldest_first}");
     assert!(latency_only > 0.9, "{latency_only}");
+}
+
+/// Fewer ranks at the home are worth it as soon as the home is what takes long.
+#[test]
+fn fewer_at_the_home_take_less_time() {
+    let runs = small(0);
+    let pair = |ranks, form| {
+        let wave = runs.what_if.iter().find(|wave| (wave.ranks, wave.tnis, wave.form) == (ranks, 1, form));
+        wave.expect("a wave").pair()
+    };
+    let [flat, packed, nodes, tree] = Form::ALL.map(|form| pair(512, form));
+    assert!((packed / flat - 1.0).abs() < 0.01, "readers do the same: {flat} {packed}");
+    assert!(nodes < flat / 4.0, "64 nodes and not 512 ranks: {flat} {nodes}");
+    assert!(tree < flat / 4.0, "{flat} {tree}");
 }

@@ -3,7 +3,9 @@
 mod compare;
 mod plan;
 mod runs;
+mod what_if;
 
 pub use compare::compare;
 pub use plan::{LockPlan, Shape, Shapes, Traced};
 pub use runs::{LockRuns, PairRun, TniRun, run};
+pub use what_if::WhatIf;

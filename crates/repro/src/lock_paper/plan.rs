@@ -67,6 +67,10 @@ pub struct LockPlan {
     pub k_ranks: u32,
     /// Pairs per rank of the K-scale run.
     pub k_pairs: u32,
+    /// Numbers of ranks of the waves that show what other forms of the lock would do; empty leaves them out.
+    pub what_if_ranks: Vec<u32>,
+    /// Receiving TNIs of each node in them.
+    pub what_if_tnis: Vec<u32>,
     /// Seed of every job: 0 keeps events of one moment in the order they were made, another number shuffles them.
     pub seed: u64,
     /// Whether fewer pairs than the paper's are run, as a smoke test.
@@ -93,6 +97,8 @@ impl LockPlan {
             shapes: tried,
             k_ranks: 663_552,
             k_pairs: 10,
+            what_if_ranks: vec![4, 64, 1024, 16_384, 131_072, 663_552],
+            what_if_tnis: vec![1, 4],
             seed,
             quick: false,
             traced: None,
@@ -101,7 +107,13 @@ impl LockPlan {
 
     /// The same with a twentieth of the pairs: says whether everything works, not how well it agrees.
     pub fn quick(shapes: Shapes, seed: u64) -> Self {
-        LockPlan { pairs: 50, k_pairs: 1, quick: true, ..Self::paper(shapes, seed) }
+        let what_if_ranks = vec![4, 64, 1024, 16_384];
+        LockPlan { pairs: 50, k_pairs: 1, what_if_ranks, quick: true, ..Self::paper(shapes, seed) }
+    }
+
+    /// How many jobs that is; [`Traced::job`] is none beyond.
+    pub fn jobs(&self) -> usize {
+        super::runs::jobs(self)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Running the plan in virtual time.
 
-use super::{LockPlan, Shape, Traced};
+use super::{LockPlan, Shape, Traced, WhatIf, what_if};
 use crate::{
     ReproError,
     progress::Progress,
@@ -11,7 +11,7 @@ use rdma_fabric::{Program, Time};
 use tofu2_sim::virt::Timeline;
 
 /// All ranks begin when set-up is certainly over; virtual time that nothing happens in costs nothing.
-const TOGETHER: Together =
+pub(super) const TOGETHER: Together =
     Together::Clock { start: Time::from_picos(1_000_000_000_000), end: Time::from_picos(3_600_000_000_000_000) };
 
 /// When timelines begin: a little before all ranks do.
@@ -93,6 +93,8 @@ pub struct LockRuns {
     pub tnis: Vec<TniRun>,
     /// The K-scale run over the latency-only network.
     pub k: Option<PairRun>,
+    /// Waves of the lock's other forms.
+    pub what_if: Vec<WhatIf>,
     /// The timeline that the plan asked for; `None` too if it has no such job.
     pub timeline: Option<Timeline>,
 }
@@ -116,7 +118,10 @@ impl LockRuns {
     /// Records of all jobs, in the order they ran.
     pub fn jobs(&self) -> impl Iterator<Item = &JobRecord> {
         let pairs = self.fx100.iter().chain([&self.fx10]).map(|run| &run.job);
-        pairs.chain(self.tnis.iter().map(|run| &run.job)).chain(self.k.iter().map(|run| &run.job))
+        pairs
+            .chain(self.tnis.iter().map(|run| &run.job))
+            .chain(self.k.iter().map(|run| &run.job))
+            .chain(self.what_if.iter().map(|run| &run.job))
     }
 }
 
@@ -144,6 +149,14 @@ fn pair_jobs(plan: &LockPlan) -> Vec<PairJob> {
     }
     jobs
 }
+
+/// How many jobs have a number that a timeline can be asked for by.
+pub(super) fn jobs(plan: &LockPlan) -> usize {
+    pair_jobs(plan).len() + 1 + TNIS.len() + usize::from(plan.k_ranks > 0)
+}
+
+/// Receiving TNIs of Figs. 11 and 12.
+const TNIS: [u32; 2] = [1, 4];
 
 /// Runs one job after the other, and keeps the timeline of one.
 struct Runner<'a> {
@@ -189,7 +202,7 @@ impl Runner<'_> {
 /// [`ReproError::Job`] of the first job that failed.
 pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproError> {
     let jobs = pair_jobs(plan);
-    progress.begin(jobs.len() + 3 + usize::from(plan.k_ranks > 0));
+    progress.begin(plan.jobs() + what_if::jobs(plan));
     let mut runner = Runner { progress, traced: plan.traced, begun: 0, timeline: None };
 
     let mut fx100 = Vec::new();
@@ -203,7 +216,7 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
     let fx10 = runner.pairs(label, Setting::latency(Machine::Fx10, 256, 16, plan.seed), plan.pairs)?;
 
     let mut tnis = Vec::new();
-    for receiving in [1, 4] {
+    for receiving in TNIS {
         let label = format!("Figs. 11, 12: single fetch-adds, receiving TNIs: {receiving}");
         let mut setting = Setting::latency(Machine::Fx100, PACKED, PACKED, plan.seed);
         setting.receive_tnis = Some(receiving);
@@ -219,8 +232,9 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
         }
     };
     let timeline = runner.timeline;
+    let what_if = what_if::run(plan, progress)?;
     progress.end();
-    Ok(LockRuns { plan: plan.clone(), fx100, fx10, tnis, k, timeline })
+    Ok(LockRuns { plan: plan.clone(), fx100, fx10, tnis, k, what_if, timeline })
 }
 
 #[cfg(test)]
@@ -244,6 +258,7 @@ mod tests {
             ranks_per_node: vec![],
             k_ranks: 0,
             pairs: 3,
+            what_if_ranks: vec![],
             ..LockPlan::quick(Shapes::One, 0)
         };
         let plain = run(&small, &mut Progress::silent()).expect("a run");

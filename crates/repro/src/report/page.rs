@@ -5,12 +5,13 @@ use crate::{
     ReproError,
     cost::Cost,
     figures::{self, Figure},
-    lock_paper::{LockRuns, PairRun, TniRun},
+    lock_paper::{LockRuns, PairRun, TniRun, WhatIf},
     outcome::{Row, Tally, Verdict},
     platforms,
     provenance::{Provenance, short},
     quantity::{self, count},
     table,
+    workloads::Form,
 };
 use plotters::style::RGBColor;
 use std::fmt::{self, Write};
@@ -33,6 +34,8 @@ struct Plots {
     /// By rank, with 8 ranks and 1 rank per node.
     fewer: Vec<String>,
     fetch_adds: Vec<String>,
+    /// By receiving TNIs.
+    waves: Vec<(u32, String)>,
 }
 
 impl Plots {
@@ -51,6 +54,9 @@ impl Plots {
             full: (runs.full().map(|run| Ok((plots::by_rank(run, &ends)?, plots::by_hops(run)?))))
                 .collect::<Result<_, ReproError>>()?,
             fewer: fewer.map(|(run, last)| plots::by_rank(run, &[last])).collect::<Result<_, _>>()?,
+            waves: (runs.plan.what_if_tnis.iter().filter(|_| !runs.what_if.is_empty()))
+                .map(|&tnis| Ok((tnis, plots::waves(&runs.what_if, tnis)?)))
+                .collect::<Result<_, ReproError>>()?,
             fetch_adds: runs.tnis.iter().map(|run| plots::fetch_adds(run, highest)).collect::<Result<_, _>>()?,
         })
     }
@@ -94,6 +100,7 @@ fn body(page: &mut String, plots: &Plots, runs: &LockRuns, rows: &[Row], made: &
     finishing(page, plots, runs, rows)?;
     fetch_adds(page, plots)?;
     k_scale(page, rows)?;
+    what_if(page, plots, &runs.what_if)?;
 
     page.push_str("<h2>All figures</h2>");
     rows_table(page, rows)?;
@@ -207,6 +214,36 @@ fn k_scale(page: &mut String, rows: &[Row]) -> fmt::Result {
     Ok(())
 }
 
+fn what_if(page: &mut String, plots: &Plots, waves: &[WhatIf]) -> fmt::Result {
+    if waves.is_empty() {
+        return Ok(());
+    }
+    page.push_str(
+        "<h2>What if not every rank went to the home?</h2><p>The paper ends with a problem: all atomics meet at one home. Here all ranks lock all of a window at once, \
+         and unlock it at once when all have it; 8 ranks a node. Flat is the paper's lock, packed has one home word. By node, the first and the last of each node's ranks go to \
+         the home for all of them; in the tree, the first and the last of 64 nodes, and of 64 of those. These are no figures of the paper.</p>",
+    );
+    for (tnis, plot) in &plots.waves {
+        write!(page, "<figure>{plot}")?;
+        key(page, &Form::ALL.map(|form| (plots::colour(form), form.name())))?;
+        write!(page, "<figcaption>Slowest rank, receiving TNIs: {tnis}.</figcaption></figure>")?;
+    }
+    page.push_str("<div class=\"scroll\"><table><thead><tr><th class=\"n\">ranks</th><th>receiving TNIs</th>");
+    for form in Form::ALL {
+        write!(page, "<th class=\"n\">{form}</th>")?;
+    }
+    page.push_str("</tr></thead><tbody>");
+    for of_one in waves.chunks(Form::ALL.len()) {
+        write!(page, "<tr><td class=\"n\">{}</td><td>{}</td>", count(of_one[0].ranks.into()), of_one[0].tnis)?;
+        for wave in of_one {
+            write!(page, "<td class=\"n\">{}</td>", quantity::seconds(wave.pair()))?;
+        }
+        page.push_str("</tr>");
+    }
+    page.push_str("</tbody></table></div>");
+    Ok(())
+}
+
 fn rows_table(page: &mut String, rows: &[Row]) -> fmt::Result {
     page.push_str(
         "<p>PRED must come out of the model unaided. CAL set one of its constants. DER follows by arithmetic. SPEC is asserted. \
@@ -310,6 +347,13 @@ mod tests {
         workloads::FetchAdd,
     };
 
+    fn what_if() -> Vec<WhatIf> {
+        let job = || example().jobs[0].clone();
+        let wave =
+            |ranks: u32, form| WhatIf { form, ranks, tnis: 1, lock: 1e-6 * f64::from(ranks), unlock: 1e-6, job: job() };
+        [4, 663_552].into_iter().flat_map(|ranks| Form::ALL.map(|form| wave(ranks, form))).collect()
+    }
+
     /// Runs as a latency of half a microsecond per rank would give them, without a simulator.
     fn invented() -> LockRuns {
         let plan = LockPlan::paper(Shapes::One, 0);
@@ -328,7 +372,15 @@ mod tests {
         fx100.extend([run(128, 1, shape), run(1024, 8, shape)]);
         let fetch_add = |rank: u64| FetchAdd { issue: 150_000, wait: 1_000_000 + rank * 269_500 };
         let tnis = [1, 4].map(|tnis| TniRun { tnis, ranks: (0..32).map(fetch_add).collect(), job: job() });
-        LockRuns { fx10: run(256, 16, None), k: Some(run(16, 8, None)), tnis: tnis.into(), fx100, plan, timeline: None }
+        LockRuns {
+            fx10: run(256, 16, None),
+            k: Some(run(16, 8, None)),
+            tnis: tnis.into(),
+            fx100,
+            plan,
+            what_if: what_if(),
+            timeline: None,
+        }
     }
 
     #[test]

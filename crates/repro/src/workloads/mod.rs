@@ -6,6 +6,8 @@ pub mod hashtable;
 mod lock;
 pub mod locks;
 mod together;
+mod waves;
 
 pub use lock::{FetchAdd, reader_pairs, single_fetch_adds};
 pub use together::{Late, Together};
+pub use waves::{Form, Wave, wave};

@@ -60,6 +60,12 @@ impl Together {
 }
 
 impl<F: Fabric> Inside<F> {
+    /// Wait until all others are done with this rank's memory.
+    pub(super) async fn stay(self) -> ProgramResult<()> {
+        let me = self.fabric.rank();
+        self.leave(me).await
+    }
+
     /// Wait, if this is the home, until all others are done with its memory.
     pub(super) async fn leave(self, home: Rank) -> ProgramResult<()> {
         match self.until {

@@ -4,8 +4,10 @@ mod canvas;
 mod fetch_adds;
 mod finishing;
 mod scaling;
+mod what_if;
 
 pub(super) use canvas::{NULL, OURS, THEIRS, WAIT};
 pub(super) use fetch_adds::fetch_adds;
 pub(super) use finishing::{by_hops, by_rank};
 pub(super) use scaling::{latency, share};
+pub(super) use what_if::{colour, waves};
