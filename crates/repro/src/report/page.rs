@@ -390,7 +390,7 @@ mod tests {
         for reference in ["http", "src=", "href=", "url(", "@import", "<script", "<link"] {
             assert!(!page.contains(reference), "{reference} leads outside");
         }
-        assert_eq!(page.matches("<svg").count(), 8);
+        assert_eq!(page.matches("<svg").count(), 10);
         assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
     }
 
