@@ -8,6 +8,8 @@
 //! reader-preference queue lock of Mellor-Crummey and Scott (PPoPP 1991) over remote atomics.
 //! [`RpLock::read`] and [`RpLock::write`] are what most programs need.
 //!
+//! [`PackedLock`] is the same with fewer operations for writers; [`FairLock`] lets everybody in in order of arrival, [`WritersFirstLock`] prefers writers.
+//!
 //! [`BackOffLock`] and [`WindowLock`], those of foMPI, have no queue: who finds them taken sleeps and comes back. They cost less where they are
 //! free, and no rank has to run for another's sake. `docs/locks.md` tells which lock is for what; [`RmaLock`] is what all of them can do.
 //!
@@ -36,7 +38,7 @@
 //! * [`Lock::FAIRNESS`]. [`RpLock`] prefers readers: they cannot starve; writers can, under a steady stream of readers.
 //! * Any future may be dropped at any moment: an acquisition ends not holding the lock, a release ends having released it. A
 //!   guard that is dropped is released in the background; [`Guard::release`] tells when that is done, and whether it could be.
-//! * A lost home is [`rdma_fabric::FabricError::PeerLost`], as is the loss of any rank while somebody waits in [`RpLock`]'s queue. A lost
+//! * A lost home is [`rdma_fabric::FabricError::PeerLost`], as is the loss of any rank while somebody waits in a lock's queue. A lost
 //!   holder of a lock that backs off can't be told from a slow one: deadlines end the wait for it.
 
 mod access;

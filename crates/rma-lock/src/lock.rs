@@ -23,7 +23,7 @@ pub trait Lock<F: Fabric>: Clone + fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::NoSuchRank`] of the home; [`rdma_fabric::FabricError::OutOfBounds`]
-    /// where memory is too short.
+    /// where memory is too short; [`crate::LockError::TooManyRanks`] of a lock with queues.
     fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: Self::Options) -> Result<Self>;
 
     /// A lock of the whole job, homed at `home`. Collective over the job: all ranks call it in the same order relative to other

@@ -23,6 +23,15 @@ pub(super) enum Said {
     Inside,
 }
 
+impl Said {
+    fn bits(self) -> u64 {
+        match self {
+            Said::Nothing => 0,
+            Said::Inside => INSIDE,
+        }
+    }
+}
+
 /// How a node came out of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Out {
@@ -64,7 +73,7 @@ impl<F: Fabric> Core<F> {
 
     /// G1: `node`, mine or one that was given up, leaves the queue.
     pub(super) async fn leave_queue(&self, node: NodeId, said: Said) -> Result<Out, Trouble> {
-        let said = if said == Said::Inside { INSIDE } else { 0 };
+        let said = said.bits();
         let mut link = if node.rank() == self.me {
             self.fabric.load(self.own(node.slot(), Part::Next)?)?
         } else {

@@ -21,7 +21,7 @@ const fn shape(name: &'static str, roles: &'static [Role], rounds: usize, quick:
     Shape { name, roles, rounds, quick }
 }
 
-const SHAPES: usize = 34;
+const SHAPES: usize = 35;
 
 /// R and W in a name are readers and writers, the factor is rounds.
 const ALL: [Shape; SHAPES] = [
@@ -41,6 +41,7 @@ const ALL: [Shape; SHAPES] = [
     // Larger than what has been exhausted.
     shape("R2W2x2", &[Read, Read, Write, Write], 2, false),
     shape("R1W3x2", &[Read, Write, Write, Write], 2, false),
+    shape("R3W2x1", &[Read, Read, Read, Write, Write], 1, false),
     shape("tries: write and read x2", &[TryWrite, Read], 2, true),
     shape("tries: write and write x2", &[TryWrite, Write], 2, true),
     shape("tries: read and write x2", &[TryRead, Write], 2, true),
@@ -68,13 +69,34 @@ const AT_LEAST: [(Subject, [u64; SHAPES]); 4] = [
         Subject::Flat,
         [
             100, 500, 500, 500, 100, 5_000, 2_000, 2_000, 100_000, 100_000, 100_000, 50_000, 1_000_000, 100_000,
-            100_000, 100, 100, 100, 100, 1_000, 500, 500, 500, 1_000, 1_000, 100, 100, 100, 100, 100, 100, 100, 1_000,
-            1_000,
+            100_000, 100_000, 100, 100, 100, 100, 1_000, 500, 500, 500, 1_000, 1_000, 100, 100, 100, 100, 100, 100,
+            100, 1_000, 1_000,
         ],
     ),
-    (Subject::Packed, [1; SHAPES]),
-    (Subject::WritersFirst, [1; SHAPES]),
-    (Subject::Fair, [1; SHAPES]),
+    (
+        Subject::Packed,
+        [
+            100, 900, 900, 3_000, 700, 9_000, 2_000, 2_000, 400_000, 300_000, 300_000, 60_000, 2_000_000, 1, 1, 1, 500,
+            700, 500, 100, 1_000, 3_000, 6_000, 2_000, 4_000, 7_000, 1_000, 2_000, 2_000, 40_000, 800, 2_000, 40_000,
+            80_000, 200_000,
+        ],
+    ),
+    (
+        Subject::WritersFirst,
+        [
+            100, 5_000, 5_000, 3_000, 700, 30_000, 20_000, 2_000, 1, 10_000_000, 5_000_000, 5_000_000, 1, 1, 1, 1,
+            1_000, 700, 400, 100, 7_000, 10_000, 6_000, 20_000, 30_000, 50_000, 2_000, 2_000, 2_000, 40_000, 800,
+            2_000, 40_000, 1_000_000, 900_000,
+        ],
+    ),
+    (
+        Subject::Fair,
+        [
+            90, 2_000, 2_000, 2_000, 10_000, 7_000, 1_000, 1_000, 600_000, 2_000_000, 100_000, 30_000, 2_000_000, 1, 1,
+            1, 800, 400, 900, 100, 700, 7_000, 4_000, 5_000, 2_000, 4_000, 2_000, 2_000, 1_000, 10_000, 1_000, 900,
+            10_000, 50_000, 100_000,
+        ],
+    ),
 ];
 
 /// A job of a lock.
@@ -110,13 +132,8 @@ pub(crate) struct Mutation {
     pub(crate) step: Step,
     pub(crate) roles: &'static [Role],
     pub(crate) rounds: usize,
-}
-
-impl Mutation {
     /// Whether it is found in some seconds.
-    pub(crate) fn quick(&self) -> bool {
-        self.step != ToldTooLate
-    }
+    pub(crate) quick: bool,
 }
 
 const FLAT: &[(Step, &[Role], usize)] = &[
@@ -214,6 +231,12 @@ pub(crate) fn mutations() -> impl Iterator<Item = Mutation> {
         (Subject::Fair, FAIR),
     ];
     all.into_iter().flat_map(|(subject, steps)| {
-        steps.iter().map(move |&(step, roles, rounds)| Mutation { subject, step, roles, rounds })
+        steps.iter().map(move |&(step, roles, rounds)| Mutation {
+            subject,
+            step,
+            roles,
+            rounds,
+            quick: step != ToldTooLate,
+        })
     })
 }

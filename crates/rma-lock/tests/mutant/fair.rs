@@ -98,13 +98,9 @@ impl Mutation for Fair {
             (Step::InsideIgnored, Amo::Swap(_)) if next_word(addr) && old == INSIDE => 0,
             (Step::BlockedTakenForInside, Amo::Swap(_)) if next_word(addr) && old == 0 => INSIDE,
             (Step::AbandonedTakenForWoken, Amo::CompareSwap { expected, new })
-                if addr.region.index == 0 && in_node(addr.offset) && addr.offset % 16 == 0 =>
+                if addr.region.index == 0 && in_node(addr.offset) && addr.offset.is_multiple_of(16) =>
             {
-                if new & 0xff == GRANTED {
-                    expected
-                } else {
-                    old
-                }
+                if new & 0xff == GRANTED { expected } else { old }
             }
             _ => old,
         }

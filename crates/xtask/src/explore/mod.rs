@@ -86,7 +86,7 @@ impl Item {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let right = cases().filter(|case| case.quick || !options.quick).map(Item::Right);
-    let wrong = mutations().map(Item::Wrong);
+    let wrong = mutations().filter(|mutation| mutation.quick || !options.quick).map(Item::Wrong);
     let wanted = |item: &Item| options.only.is_empty() || options.only.iter().any(|part| item.name().contains(part));
     let items: Vec<_> = right.chain(wrong).filter(wanted).collect();
     let mut out = io::stdout().lock();
