@@ -1,11 +1,12 @@
-//! Operation counts as an oracle for the reader-preference lock: what each path posts, by kind, at the home and at peers.
+//! Operation counts as an oracle for the locks with queues: what each path posts, by kind, at the home and at peers.
 //!
-//! [`scenes`] names each operation by its step in `docs/rp-lock.md`, beside what the algorithm posts as printed; the counters of an
+//! [`scenes`] names each operation by its step in `docs/rp-lock.md` or `docs/queued-locks.md`, beside what the algorithm posts as printed; the counters of an
 //! observed fabric must say exactly the same, in virtual time for all paths and over threads for those in which nobody waits. The
-//! page's table is written by `CONFORMANCE_WRITE=1 cargo test --test lock_counts`. That the counts tell something is shown by [`broken`].
+//! pages' tables are written by `CONFORMANCE_WRITE=1 cargo test --test lock_counts`. That the counts tell something is shown by [`broken`].
 
 mod broken;
 #[path = "../../crates/rma-lock/tests/mutant/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "shared with tests that need more of it")]
 mod mutant;
 #[path = "../conformance/page.rs"]
 mod page;
@@ -23,7 +24,7 @@ fn each_path_posts_what_its_steps_say_in_virtual_time() {
         .iter()
         .map(|scene| match play::simulate(scene, Fault::None) {
             Ok(played) => played.differences(),
-            Err(error) => format!("{}: {error}\n", scene.name),
+            Err(error) => format!("{:?}, {}: {error}\n", scene.lock, scene.name),
         })
         .collect();
     assert!(found.is_empty(), "\n{found}");

@@ -2,14 +2,14 @@
 
 use crate::{
     broken::{Fault, Faulty},
-    mutant::{Mutant, assert_idle},
+    mutant::{Mutant, Subject, assert_idle},
     scene::{Act, Cue, PHASE, Scene},
     tally::Tally,
 };
 use onesided::{
     Fabric, Group, Program, ProgramResult, PutOptions, Rank, Region, RegionKey, RemoteAddr, RemoteSpan, Time,
     fabric::FullFabric,
-    lock::{LockError, ReadGuard, RpLock, WriteGuard},
+    lock::{FairLock, Guard, LockError, PackedLock, RmaLock, RpLock, WritersFirstLock},
     observe::{Observed, RankCounts, Recorder},
     sim::{
         shm::Threads,
@@ -65,7 +65,7 @@ impl Played<'_> {
                 let wanted = Tally::of_steps(line.map_or("", |line| line.steps), self.ordered);
                 let counted = self.tally(phase, rank);
                 if counted != wanted {
-                    let name = self.scene.name;
+                    let name = format!("{:?}, {}", self.scene.lock, self.scene.name);
                     let _ = writeln!(text, "{name}, phase {phase}, rank {rank}: {counted}; expected {wanted}");
                 }
             }
@@ -100,13 +100,22 @@ impl<'a> Play<'a> {
 
     /// One rank's part, with what it did counted at `observed`, which may be below a mutation.
     async fn part<F: FullFabric, O: Fabric>(&self, fabric: F, observed: O) -> ProgramResult<()> {
-        let lock = RpLock::symmetric(&observed, HOME).await?;
+        match self.scene.lock {
+            Subject::Flat => self.part_with::<F, O, RpLock<O>>(fabric, observed).await,
+            Subject::Packed => self.part_with::<F, O, PackedLock<O>>(fabric, observed).await,
+            Subject::WritersFirst => self.part_with::<F, O, WritersFirstLock<O>>(fabric, observed).await,
+            Subject::Fair => self.part_with::<F, O, FairLock<O>>(fabric, observed).await,
+        }
+    }
+
+    async fn part_with<F: FullFabric, O: Fabric, L: RmaLock<O>>(&self, fabric: F, observed: O) -> ProgramResult<()> {
+        let lock = L::symmetric(&observed, HOME).await?;
         // After the lock, which must be the first.
         let data = observed.alloc_symmetric(8).await?;
         let other = Rank::new(if fabric.rank().number() == 1 { fabric.ranks() as u32 - 1 } else { 1 });
         let data = observed.remote_span::<u64>(data.at(other, 0), 1)?;
         let mut world = Group::world(&fabric).await?;
-        let mut player = Player { fabric: &observed, lock: &lock, data, held: Vec::new() };
+        let mut player = Player::<O, L> { fabric: &observed, lock: &lock, data, held: Vec::new() };
         if !self.threads && fabric.now() >= BEGIN {
             return Err(format!("the scene began before all was prepared, at {}", fabric.now()).into());
         }
@@ -172,12 +181,12 @@ impl Program for Play<'_> {
     }
 }
 
-enum Held<'a, F: Fabric> {
-    Shared(ReadGuard<'a, F>),
-    Exclusive(WriteGuard<'a, F>),
+enum Held<S, E> {
+    Shared(S),
+    Exclusive(E),
 }
 
-impl<F: Fabric> Held<'_, F> {
+impl<S: Guard, E: Guard> Held<S, E> {
     async fn release(self) -> Result<(), LockError> {
         match self {
             Held::Shared(guard) => guard.release().await,
@@ -187,15 +196,15 @@ impl<F: Fabric> Held<'_, F> {
 }
 
 /// A rank and what it holds.
-struct Player<'a, F: Fabric> {
+struct Player<'a, F: Fabric, L: RmaLock<F>> {
     fabric: &'a F,
-    lock: &'a RpLock<F>,
+    lock: &'a L,
     /// A word of another rank.
     data: RemoteSpan<F, u64>,
-    held: Vec<Held<'a, F>>,
+    held: Vec<Held<L::Shared<'a>, L::Exclusive<'a>>>,
 }
 
-impl<F: Fabric> Player<'_, F> {
+impl<F: Fabric, L: RmaLock<F>> Player<'_, F, L> {
     async fn act(&mut self, act: Act, begin: Time) -> ProgramResult<()> {
         let lock = self.lock;
         let at = |nanos| begin + Duration::from_nanos(nanos);

@@ -3,6 +3,7 @@
 //! In virtual time a phase lasts [`PHASE`], which is long enough for everything that it begins to come to an end or to a wait. Over threads
 //! a phase ends when all have done their part; only scenes in which nobody waits for the lock are played there.
 
+use crate::mutant::Subject;
 use std::time::Duration;
 
 /// What a rank does to the lock. Times are nanoseconds after the phase began.
@@ -51,7 +52,7 @@ pub(crate) struct Line {
     pub(crate) rank: u32,
     /// What the rank does, for people; empty if another path's table tells it.
     pub(crate) what: &'static str,
-    /// Its operations by the steps of `docs/rp-lock.md`, in any order: [`Tally::of_steps`].
+    /// Its operations by the steps of the lock's documentation, in any order: [`Tally::of_steps`].
     pub(crate) steps: &'static str,
     /// Operations at the home and at peers in the algorithm as printed, if it has this path.
     pub(crate) printed: Option<(u64, u64)>,
@@ -61,6 +62,7 @@ pub(crate) struct Line {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Scene {
+    pub(crate) lock: Subject,
     pub(crate) name: &'static str,
     /// Nobody waits for the lock, and nothing depends on time.
     pub(crate) calm: bool,

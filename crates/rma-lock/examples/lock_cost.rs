@@ -1,10 +1,10 @@
 //! What a pair of lock and unlock costs over shared memory: `cargo run --release -p rma-lock --example lock_cost`.
 //!
 //! First a remote idle lock, its home asleep outside the fabric; the fastest of many batches, three million pairs in all. Then sixteen
-//! ranks that all want it exclusively, beside as many threads and a mutex of the standard library. The same for the lock that backs off.
+//! ranks that all want it exclusively, beside as many threads and a mutex of the standard library. The same for the other locks.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{BackOffLock, Guard, Lock, RmaLock, RpLock};
+use rma_lock::{BackOffLock, FairLock, Guard, Lock, PackedLock, RmaLock, RpLock, WritersFirstLock};
 use std::{
     hint::black_box,
     sync::{
@@ -37,17 +37,31 @@ enum Pair {
     Dropped,
 }
 
+#[derive(Clone, Copy, Debug)]
+enum Which {
+    Flat,
+    Packed,
+    WritersFirst,
+    Fair,
+    BackOff,
+}
+
+const ALL: [Which; 5] = [Which::Flat, Which::Packed, Which::WritersFirst, Which::Fair, Which::BackOff];
+
 /// A word with a cache line to itself.
 #[repr(align(128))]
 struct Line(AtomicU64);
 
 rdma_fabric::program! {
-    /// Rank 0 repeats, with the lock that backs off or the one that queues; nanoseconds per pair in the fastest batch, which other work
+    /// Rank 0 repeats; nanoseconds per pair in the fastest batch, which other work
     /// of the machine is least likely to have disturbed.
-    async fn alone<F>(fabric: F, backs_off: bool, pair: Pair, asleep: Arc<Barrier>) -> f64 {
-        match backs_off {
-            false => repeat::<F, RpLock<F>>(fabric, pair, asleep).await,
-            true => repeat::<F, BackOffLock<F>>(fabric, pair, asleep).await,
+    async fn alone<F>(fabric: F, which: Which, pair: Pair, asleep: Arc<Barrier>) -> f64 {
+        match which {
+            Which::Flat => repeat::<F, RpLock<F>>(fabric, pair, asleep).await,
+            Which::Packed => repeat::<F, PackedLock<F>>(fabric, pair, asleep).await,
+            Which::WritersFirst => repeat::<F, WritersFirstLock<F>>(fabric, pair, asleep).await,
+            Which::Fair => repeat::<F, FairLock<F>>(fabric, pair, asleep).await,
+            Which::BackOff => repeat::<F, BackOffLock<F>>(fabric, pair, asleep).await,
         }
     }
 }
@@ -105,10 +119,13 @@ async fn repeat<F: Fabric, L: RmaLock<F>>(fabric: F, pair: Pair, asleep: Arc<Bar
 
 rdma_fabric::program! {
     /// All ranks lock exclusively; the time from the barrier before to the barrier after.
-    async fn crowd<F>(fabric: F, backs_off: bool) -> Duration {
-        match backs_off {
-            false => contend::<F, RpLock<F>>(fabric).await,
-            true => contend::<F, BackOffLock<F>>(fabric).await,
+    async fn crowd<F>(fabric: F, which: Which) -> Duration {
+        match which {
+            Which::Flat => contend::<F, RpLock<F>>(fabric).await,
+            Which::Packed => contend::<F, PackedLock<F>>(fabric).await,
+            Which::WritersFirst => contend::<F, WritersFirstLock<F>>(fabric).await,
+            Which::Fair => contend::<F, FairLock<F>>(fabric).await,
+            Which::BackOff => contend::<F, BackOffLock<F>>(fabric).await,
         }
     }
 }
@@ -146,31 +163,37 @@ fn mutex_crowd() -> Duration {
 }
 
 fn main() -> Result<(), tofu2_sim::JobError> {
-    let alone = |backs_off, pair| -> Result<f64, tofu2_sim::JobError> {
+    let alone = |which, pair| -> Result<f64, tofu2_sim::JobError> {
         let asleep = Arc::new(Barrier::new(2));
-        Ok(Threads::new(2).run(&alone { backs_off, pair, asleep })?[0])
+        Ok(Threads::new(2).run(&alone { which, pair, asleep })?[0])
     };
     let of = format!("ns, fastest of {BATCHES} batches of {PAIRS}");
     for pair in [Pair::Limit, Pair::LimitPublished] {
-        println!("{pair:?} pair: {:.2} {of}", alone(false, pair)?);
+        println!("{pair:?} pair: {:.2} {of}", alone(Which::Flat, pair)?);
     }
-    for backs_off in [false, true] {
+    for which in ALL {
         for pair in [Pair::Shared, Pair::Exclusive, Pair::Dropped] {
-            println!("{}, {pair:?} pair, alone: {:.2} {of}", name(backs_off), alone(backs_off, pair)?);
+            println!("{}, {pair:?} pair, alone: {:.2} {of}", name(which), alone(which, pair)?);
         }
     }
     let each = |time: Duration| time.as_nanos() as f64 / (CROWD as f64 * f64::from(CROWD_PAIRS));
     for _ in 0..3 {
-        for backs_off in [false, true] {
-            let lock = Threads::new(CROWD).run(&crowd { backs_off })?.into_iter().max().unwrap_or_default();
-            println!("{}, {CROWD} ranks, exclusive: {:.0} ns a pair", name(backs_off), each(lock));
+        for which in ALL {
+            let lock = Threads::new(CROWD).run(&crowd { which })?.into_iter().max().unwrap_or_default();
+            println!("{}, {CROWD} ranks, exclusive: {:.0} ns a pair", name(which), each(lock));
         }
         println!("mutex, {CROWD} threads: {:.0} ns", each(mutex_crowd()));
     }
     Ok(())
 }
 
-fn name(backs_off: bool) -> &'static str {
+fn name(which: Which) -> &'static str {
     type On = tofu2_sim::shm::Endpoint;
-    if backs_off { <BackOffLock<On> as Lock<On>>::NAME } else { <RpLock<On> as Lock<On>>::NAME }
+    match which {
+        Which::Flat => <RpLock<On> as Lock<On>>::NAME,
+        Which::Packed => <PackedLock<On> as Lock<On>>::NAME,
+        Which::WritersFirst => <WritersFirstLock<On> as Lock<On>>::NAME,
+        Which::Fair => <FairLock<On> as Lock<On>>::NAME,
+        Which::BackOff => <BackOffLock<On> as Lock<On>>::NAME,
+    }
 }

@@ -30,6 +30,14 @@ pub enum LockError {
         /// Its queue nodes per lock.
         nodes: u32,
     },
+    /// The job has more ranks than a lock with queues can name in half a word.
+    #[error("a lock with queues serves jobs of up to {most} ranks, not {ranks}")]
+    TooManyRanks {
+        /// Ranks of the job.
+        ranks: u32,
+        /// As many as it can be.
+        most: u32,
+    },
     /// The lock was taken at every attempt, as many as its [back-off](crate::BackOff) allows. Nothing is left to undo.
     #[error("the lock was taken at all {attempts} attempts that its back-off allows")]
     Contended {

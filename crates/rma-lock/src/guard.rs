@@ -1,40 +1,40 @@
 //! Proof of holding a lock.
 
 use crate::{
-    Result, RpLock,
-    rp::{Writing, reader, writer},
+    CountedLock, Flat, Result, Scheme,
+    counted::{Writing, reader, writer},
     shortcut::shortcut,
 };
 use core::{future::Future, mem};
 use rdma_fabric::Fabric;
 
-/// Shared access: no writer is inside. Returned by [`RpLock::read`].
+/// Shared access: no writer is inside. Returned by [`CountedLock::read`].
 ///
 /// Dropping it releases the lock in the background, as [`ReadGuard::release`] does, and tells nobody about errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
-pub struct ReadGuard<'a, F: Fabric> {
-    lock: &'a RpLock<F>,
+pub struct ReadGuard<'a, F: Fabric, S: Scheme = Flat> {
+    lock: &'a CountedLock<F, S>,
 }
 
-/// Exclusive access: nobody else is inside. Returned by [`RpLock::write`].
+/// Exclusive access: nobody else is inside. Returned by [`CountedLock::write`].
 ///
 /// Dropping it releases the lock in the background, as [`WriteGuard::release`] does, and tells nobody about errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
-pub struct WriteGuard<'a, F: Fabric> {
-    lock: &'a RpLock<F>,
+pub struct WriteGuard<'a, F: Fabric, S: Scheme = Flat> {
+    lock: &'a CountedLock<F, S>,
     held: Writing,
 }
 
-impl<'a, F: Fabric> ReadGuard<'a, F> {
+impl<'a, F: Fabric, S: Scheme> ReadGuard<'a, F, S> {
     #[inline]
-    pub(crate) fn new(lock: &'a RpLock<F>) -> Self {
+    pub(crate) fn new(lock: &'a CountedLock<F, S>) -> Self {
         ReadGuard { lock }
     }
 
     /// The lock that is held.
-    pub fn lock(&self) -> &'a RpLock<F> {
+    pub fn lock(&self) -> &'a CountedLock<F, S> {
         self.lock
     }
 
@@ -47,24 +47,24 @@ impl<'a, F: Fabric> ReadGuard<'a, F> {
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         // Dropped unpolled, the future drops the guard.
-        shortcut(reader::Leave(self), RpLock::uncount_me_later)
+        shortcut(reader::Leave(self), CountedLock::uncount_me_later)
     }
 }
 
-impl<F: Fabric> Drop for ReadGuard<'_, F> {
+impl<F: Fabric, S: Scheme> Drop for ReadGuard<'_, F, S> {
     fn drop(&mut self) {
         self.lock.release_read_unawaited();
     }
 }
 
-impl<'a, F: Fabric> WriteGuard<'a, F> {
+impl<'a, F: Fabric, S: Scheme> WriteGuard<'a, F, S> {
     #[inline]
-    pub(crate) fn new(lock: &'a RpLock<F>, held: Writing) -> Self {
+    pub(crate) fn new(lock: &'a CountedLock<F, S>, held: Writing) -> Self {
         WriteGuard { lock, held }
     }
 
     /// The lock that is held.
-    pub fn lock(&self) -> &'a RpLock<F> {
+    pub fn lock(&self) -> &'a CountedLock<F, S> {
         self.lock
     }
 
@@ -74,7 +74,7 @@ impl<'a, F: Fabric> WriteGuard<'a, F> {
     /// As [`ReadGuard::release`].
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
-        shortcut(writer::Leave(self), |(guard, exit)| RpLock::leave_later(guard, exit))
+        shortcut(writer::Leave(self), |(guard, exit)| CountedLock::leave_later(guard, exit))
     }
 
     pub(crate) fn held(&self) -> Writing {
@@ -89,7 +89,7 @@ impl<'a, F: Fabric> WriteGuard<'a, F> {
     }
 }
 
-impl<F: Fabric> Drop for WriteGuard<'_, F> {
+impl<F: Fabric, S: Scheme> Drop for WriteGuard<'_, F, S> {
     fn drop(&mut self) {
         self.lock.release_write_unawaited(self.held);
     }

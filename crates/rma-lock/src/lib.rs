@@ -8,6 +8,8 @@
 //! reader-preference queue lock of Mellor-Crummey and Scott (PPoPP 1991) over remote atomics.
 //! [`RpLock::read`] and [`RpLock::write`] are what most programs need.
 //!
+//! [`PackedLock`] is the same with fewer operations for writers; [`FairLock`] lets everybody in in order of arrival, [`WritersFirstLock`] prefers writers.
+//!
 //! [`BackOffLock`] and [`WindowLock`], those of foMPI, have no queue: who finds them taken sleeps and comes back. They cost less where they are
 //! free, and no rank has to run for another's sake. `docs/locks.md` tells which lock is for what; [`RmaLock`] is what all of them can do.
 //!
@@ -34,25 +36,27 @@
 //! * [`Lock::FAIRNESS`]. [`RpLock`] prefers readers: they cannot starve; writers can, under a steady stream of readers.
 //! * Any future may be dropped at any moment: an acquisition ends not holding the lock, a release ends having released it. A
 //!   guard that is dropped is released in the background; [`Guard::release`] tells when that is done, and whether it could be.
-//! * A lost home is [`rdma_fabric::FabricError::PeerLost`], as is the loss of any rank while somebody waits in [`RpLock`]'s queue. A lost
+//! * A lost home is [`rdma_fabric::FabricError::PeerLost`], as is the loss of any rank while somebody waits in a lock's queue. A lost
 //!   holder of a lock that backs off can't be told from a slow one: deadlines end the wait for it.
 
 #![forbid(unsafe_code)]
 
 mod access;
 mod back_off;
+mod counted;
 mod error;
+mod fair;
 mod guard;
 mod lock;
 mod owed;
 mod posting;
 mod queue;
-mod rp;
 mod shortcut;
 
 pub use access::{Access, AccessLock, OneGuard, OneLock};
 pub use back_off::{BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, WindowGuard, WindowLock};
+pub use counted::{CountedLock, Flat, Packed, PackedLock, RpLock, Scheme, WritersFirst, WritersFirstLock};
 pub use error::{CorruptWord, LockError, Result};
+pub use fair::{FairGuard, FairLock};
 pub use guard::{ReadGuard, WriteGuard};
 pub use lock::{AnonymousShared, Fairness, Guard, Lock, RmaLock};
-pub use rp::RpLock;

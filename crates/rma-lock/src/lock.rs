@@ -1,6 +1,6 @@
 //! What all locks of this crate can do.
 
-use crate::{ReadGuard, Result, RpLock, WriteGuard, queue::LOCK_BYTES};
+use crate::{CountedLock, ReadGuard, Result, Scheme, WriteGuard, queue::LOCK_BYTES};
 use core::{fmt, future::Future, mem};
 use rdma_fabric::{Fabric, Group, GroupMemory, Rank, Time};
 
@@ -23,7 +23,7 @@ pub trait Lock<F: Fabric>: Clone + fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::NoSuchRank`] of the home; [`rdma_fabric::FabricError::OutOfBounds`]
-    /// where memory is too short.
+    /// where memory is too short; [`crate::LockError::TooManyRanks`] of a lock with queues.
     fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: Self::Options) -> Result<Self>;
 
     /// A lock of the whole job, homed at `home`. Collective over the job: all ranks call it in the same order relative to other
@@ -146,7 +146,7 @@ pub trait Guard: fmt::Debug {
 /// A lock whose words count readers without telling them apart, so that a shared hold which one rank began may be ended by another.
 ///
 /// How a hold comes from rank to rank is the caller's affair; whoever takes it over must know of it from the one who handed it over.
-/// What a rank [publishes](crate::RpLock) of its readers then wraps, and only the sum over all ranks says how many there are.
+/// What a rank [publishes](crate::CountedLock) of its readers then wraps, and only the sum over all ranks says how many there are.
 pub trait AnonymousShared<F: Fabric>: RmaLock<F> {
     /// Give a shared hold away: it is held until somebody who has [taken it over](AnonymousShared::adopt_shared) releases it.
     ///
@@ -167,79 +167,84 @@ pub enum Fairness {
     /// Readers wait for no writer that waits, and cannot starve; writers get in one after the other in order of arrival, and starve
     /// under a steady stream of readers.
     ReadersFirst,
+    /// Readers get in only when no writer waits, and starve under a steady stream of writers; writers get in one after the other in order of
+    /// arrival.
+    WritersFirst,
+    /// In order of arrival, readers beside each other together. Nobody starves.
+    Fifo,
     /// Whoever comes when the lock is free gets in, however long others have waited; anybody can starve.
     Barging,
 }
 
-impl<F: Fabric> Lock<F> for RpLock<F> {
+impl<F: Fabric, S: Scheme> Lock<F> for CountedLock<F, S> {
     type Options = ();
 
-    const NAME: &'static str = "reader preference";
-    const FAIRNESS: Fairness = Fairness::ReadersFirst;
-    const HOME_WORDS: usize = 4;
+    const NAME: &'static str = S::NAME;
+    const FAIRNESS: Fairness = S::FAIRNESS;
+    const HOME_WORDS: usize = S::HOME_WORDS;
 
     fn bytes((): &(), _: usize) -> usize {
         LOCK_BYTES
     }
 
     fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, (): ()) -> Result<Self> {
-        RpLock::over(fabric, memory, home)
+        CountedLock::over(fabric, memory, home)
     }
 
     fn home(&self) -> Rank {
-        RpLock::home(self)
+        CountedLock::home(self)
     }
 
     fn fabric(&self) -> &F {
-        RpLock::fabric(self)
+        CountedLock::fabric(self)
     }
 }
 
-impl<F: Fabric> RmaLock<F> for RpLock<F> {
-    type Shared<'a> = ReadGuard<'a, F>;
-    type Exclusive<'a> = WriteGuard<'a, F>;
+impl<F: Fabric, S: Scheme> RmaLock<F> for CountedLock<F, S> {
+    type Shared<'a> = ReadGuard<'a, F, S>;
+    type Exclusive<'a> = WriteGuard<'a, F, S>;
 
     #[inline]
-    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, F>>> {
-        RpLock::read_before(self, deadline)
+    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, F, S>>> {
+        CountedLock::read_before(self, deadline)
     }
 
     #[inline]
-    fn try_read(&self) -> impl Future<Output = Result<Option<ReadGuard<'_, F>>>> {
-        RpLock::try_read(self)
+    fn try_read(&self) -> impl Future<Output = Result<Option<ReadGuard<'_, F, S>>>> {
+        CountedLock::try_read(self)
     }
 
     #[inline]
-    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WriteGuard<'_, F>>> {
-        RpLock::write_before(self, deadline)
+    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WriteGuard<'_, F, S>>> {
+        CountedLock::write_before(self, deadline)
     }
 
     #[inline]
-    fn try_write(&self) -> impl Future<Output = Result<Option<WriteGuard<'_, F>>>> {
-        RpLock::try_write(self)
+    fn try_write(&self) -> impl Future<Output = Result<Option<WriteGuard<'_, F, S>>>> {
+        CountedLock::try_write(self)
     }
 }
 
-impl<F: Fabric> AnonymousShared<F> for RpLock<F> {
+impl<F: Fabric, S: Scheme> AnonymousShared<F> for CountedLock<F, S> {
     #[inline]
-    fn hand_over(guard: ReadGuard<'_, F>) {
+    fn hand_over(guard: ReadGuard<'_, F, S>) {
         mem::forget(guard);
     }
 
     #[inline]
-    fn adopt_shared(&self) -> ReadGuard<'_, F> {
+    fn adopt_shared(&self) -> ReadGuard<'_, F, S> {
         ReadGuard::new(self)
     }
 }
 
-impl<F: Fabric> Guard for ReadGuard<'_, F> {
+impl<F: Fabric, S: Scheme> Guard for ReadGuard<'_, F, S> {
     #[inline]
     fn release(self) -> impl Future<Output = Result<()>> {
         ReadGuard::release(self)
     }
 }
 
-impl<F: Fabric> Guard for WriteGuard<'_, F> {
+impl<F: Fabric, S: Scheme> Guard for WriteGuard<'_, F, S> {
     #[inline]
     fn release(self) -> impl Future<Output = Result<()>> {
         WriteGuard::release(self)

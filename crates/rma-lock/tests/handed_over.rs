@@ -2,7 +2,7 @@
 
 use explore::{ExploreFabric, Explorer};
 use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Region};
-use rma_lock::{AnonymousShared, Guard, RpLock};
+use rma_lock::{AnonymousShared, Guard, PackedLock, RpLock, WritersFirstLock};
 
 const HOME: Rank = Rank::new(0);
 /// The word at the home that may keep what it held.
@@ -62,4 +62,14 @@ fn exhaust<L: AnonymousShared<ExploreFabric>>(options: &L::Options) {
 #[test]
 fn by_reader_preference() {
     exhaust::<RpLock<ExploreFabric>>(&());
+}
+
+#[test]
+fn by_packed_reader_preference() {
+    exhaust::<PackedLock<ExploreFabric>>(&());
+}
+
+#[test]
+fn by_writer_preference() {
+    exhaust::<WritersFirstLock<ExploreFabric>>(&());
 }

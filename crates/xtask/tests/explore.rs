@@ -9,11 +9,11 @@ fn xtask(args: &[&str]) -> Output {
 
 #[test]
 fn a_case_is_exhausted_and_a_mutation_caught() {
-    let out = xtask(&["explore", "--quick", "--only", "R1W1x1", "NoSecondLook", "--json"]);
+    let out = xtask(&["explore", "--quick", "--only", "RpLock: R1W1x1", "RpLock: NoSecondLook", "--json"]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let rows: Value = serde_json::from_slice(&out.stdout).expect("nothing but JSON on standard output");
     let [right, wrong] = [&rows[0], &rows[1]];
-    assert_eq!((right["name"].as_str(), right["verdict"].as_str()), (Some("R1W1x1"), Some("exhausted")));
+    assert_eq!((right["name"].as_str(), right["verdict"].as_str()), (Some("RpLock: R1W1x1"), Some("exhausted")));
     assert_eq!((wrong["mutation"].as_bool(), wrong["verdict"].as_str()), (Some(true), Some("violated")));
     assert!(right["states"].as_u64() > Some(100) && right["what"].is_null(), "{right}");
     assert!(wrong["what"].as_str().is_some_and(|what| what.starts_with("deadlock")), "{wrong}");
@@ -22,7 +22,7 @@ fn a_case_is_exhausted_and_a_mutation_caught() {
 
 #[test]
 fn a_bound_that_is_met_is_told() {
-    let out = xtask(&["explore", "--quick", "--only", "R2W1x1", "--states", "200"]);
+    let out = xtask(&["explore", "--quick", "--only", "PackedLock: R2W1x1", "--states", "200"]);
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(out.status.success() && text.contains("stopped there"), "{text}");
     let none = xtask(&["explore", "--only", "no such case"]);

@@ -4,10 +4,16 @@
 //! lock's words is an operation at the home, what it does to somebody else's queue node one at a peer, and own nodes are own memory.
 
 mod between;
+mod fair;
 mod meeting;
+mod packed;
 mod quitting;
+mod writers_first;
 
-use crate::scene::{Act, Cue, Line, Scene};
+use crate::{
+    mutant::Subject,
+    scene::{Act, Cue, Line, Scene},
+};
 
 /// A writer whom nobody meets.
 pub(crate) const ALONE: &str = "exclusive, nobody about";
@@ -56,7 +62,7 @@ impl Line {
 fn scene<const C: usize, const L: usize>(name: &'static str, cues: [(u32, u32, Act); C], lines: [Line; L]) -> Scene {
     let cues: Vec<_> = cues.into_iter().map(|(phase, rank, act)| Cue { phase, rank, after: 0, act }).collect();
     let ranks = 1 + cues.iter().map(|cue| cue.rank).max().unwrap_or(0) as usize;
-    Scene { name, calm: false, ranks, cues, lines: lines.to_vec() }
+    Scene { lock: Subject::Flat, name, calm: false, ranks, cues, lines: lines.to_vec() }
 }
 
 impl Scene {
@@ -72,5 +78,18 @@ impl Scene {
 }
 
 pub(crate) fn scenes() -> Vec<Scene> {
-    [meeting::scenes(), between::scenes(), quitting::scenes()].concat()
+    [
+        meeting::scenes(),
+        between::scenes(),
+        quitting::scenes(),
+        packed::scenes(),
+        writers_first::scenes(),
+        fair::scenes(),
+    ]
+    .concat()
+}
+
+/// Scenes written for another lock than the one as printed.
+fn of(lock: Subject, scenes: Vec<Scene>) -> Vec<Scene> {
+    scenes.into_iter().map(|scene| Scene { lock, ..scene }).collect()
 }

@@ -79,6 +79,8 @@ mod sealed {
         #[doc(hidden)]
         #[allow(private_interfaces, reason = "only this crate can name it")]
         const CLAIM: Claim;
+        #[doc(hidden)]
+        const WRITES: bool;
     }
 }
 pub(super) use sealed::Sealed;
@@ -86,6 +88,7 @@ pub(super) use sealed::Sealed;
 #[allow(private_interfaces, reason = "only this crate can name it")]
 impl Sealed for Shared {
     const CLAIM: Claim = Claim::READ;
+    const WRITES: bool = false;
 }
 
 impl Mode for Shared {
@@ -95,6 +98,7 @@ impl Mode for Shared {
 #[allow(private_interfaces, reason = "only this crate can name it")]
 impl Sealed for Exclusive {
     const CLAIM: Claim = Claim::WRITE;
+    const WRITES: bool = true;
 }
 
 impl Mode for Exclusive {

@@ -67,6 +67,7 @@ impl<F: Fabric> Side for Queue<F> {
 impl<F: Fabric> Queue<F> {
     /// In memory of [`LOCK_BYTES`] at each rank, zeroed.
     pub(crate) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank) -> Result<Self> {
+        NodeId::check(fabric.ranks())?;
         let memory = memory.part(0, LOCK_BYTES)?;
         memory.at(home, 0)?;
         let order = fabric.caps().put_order;

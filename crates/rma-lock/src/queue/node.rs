@@ -25,17 +25,34 @@ use core::{
 use rdma_fabric::{Fabric, FabricError, LocalWord, Rank, RemoteWord, Time};
 use std::sync::OnceLock;
 
-/// Names a node in a lock word: `turn:16 | rank + 1:32 | slot:16`. Zero names none.
+/// Names a node in a lock word, of which it needs half: `turn:4 | rank + 1:26 | slot:2`. Zero names none.
+///
+/// A turn comes again after 16. Nothing is decided by an id that may be so old: a node is in a queue once at a time, and whoever compares a
+/// word with an id either has that node in the queue, or finds in the same word all that what it does depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NodeId(u64);
+pub(crate) struct NodeId(u32);
+
+const RANK: u32 = 2;
+const TURN: u32 = 28;
+/// Ranks that can be named.
+const RANKS: u32 = (1 << (TURN - RANK)) - 1;
+const _: () = assert!(NODES <= 1 << RANK);
 
 impl NodeId {
     /// Left in a next word by a writer that is gone: whoever links itself here is first in the queue.
     pub(crate) const PASSED: u64 = u64::MAX;
 
+    /// Whether all of `ranks` ranks' nodes have names.
+    pub(super) fn check(ranks: usize) -> Result<()> {
+        match u32::try_from(ranks) {
+            Ok(ranks) if ranks <= RANKS => Ok(()),
+            ranks => Err(LockError::TooManyRanks { ranks: ranks.unwrap_or(u32::MAX), most: RANKS }),
+        }
+    }
+
     #[inline(always)]
     fn new(rank: Rank, slot: usize, turn: u16) -> Self {
-        NodeId((turn as u64) << 48 | (rank.number() as u64 + 1) << 16 | slot as u64)
+        NodeId((turn as u32) << TURN | (rank.number() + 1) << RANK | slot as u32)
     }
 
     /// The node that `bits` of a lock word name.
@@ -43,41 +60,46 @@ impl NodeId {
         if bits == 0 {
             return Ok(None);
         }
-        let id = NodeId(bits);
-        let owner = (bits >> 16) as u32;
+        let corrupt = || LockError::corrupt(word, bits);
+        let id = NodeId(u32::try_from(bits).map_err(|_| corrupt())?);
+        let owner = id.owner();
         if owner == 0 || owner as usize > ranks || id.slot() >= NODES {
-            return Err(LockError::corrupt(word, bits));
+            return Err(corrupt());
         }
         Ok(Some(id))
     }
 
     /// From [`NodeId::bits`].
     #[inline(always)]
-    pub(crate) fn of_bits(bits: u64) -> Self {
+    pub(crate) fn of_bits(bits: u32) -> Self {
         NodeId(bits)
     }
 
     #[inline(always)]
     pub(crate) fn bits(self) -> u64 {
-        self.0
+        u64::from(self.0)
+    }
+
+    fn owner(self) -> u32 {
+        self.0 << (32 - TURN) >> (32 - TURN + RANK)
     }
 
     pub(crate) fn rank(self) -> Rank {
-        Rank::new((self.0 >> 16) as u32 - 1)
+        Rank::new(self.owner() - 1)
     }
 
     #[inline(always)]
     pub(crate) fn slot(self) -> usize {
-        (self.0 & 0xffff) as usize
+        (self.0 & ((1 << RANK) - 1)) as usize
     }
 
     /// The same node the next time it is used.
     pub(crate) fn next_turn(self) -> NodeId {
-        NodeId(self.0.wrapping_add(1 << 48))
+        NodeId(self.0.wrapping_add(1 << TURN))
     }
 
     fn turn(self) -> u16 {
-        (self.0 >> 48) as u16
+        (self.0 >> TURN) as u16
     }
 }
 
@@ -310,12 +332,21 @@ mod tests {
 
     #[test]
     fn ids_survive_a_lock_word_and_garbage_does_not() {
-        let id = NodeId::new(Rank::new(663_551), 2, 0xfffe);
+        let id = NodeId::new(Rank::new(663_551), 2, 0xe);
         assert_eq!(NodeId::decode("tail", id.bits(), 663_552).unwrap(), Some(id));
-        assert_eq!((id.rank(), id.slot(), id.turn()), (Rank::new(663_551), 2, 0xfffe));
+        assert_eq!((id.rank(), id.slot(), id.turn()), (Rank::new(663_551), 2, 0xe));
+        assert_eq!(id.next_turn().next_turn(), NodeId::new(id.rank(), 2, 0));
+        assert_eq!(NodeId::new(Rank::new(RANKS - 1), 3, 0xf).0, u32::MAX);
         assert_eq!(NodeId::decode("tail", 0, 4).unwrap(), None);
-        for bits in [NodeId::PASSED, 1, 5 << 16, id.bits(), 1 << 16 | NODES as u64] {
+        for bits in [NodeId::PASSED, 1, 5 << RANK, id.bits(), 1 << 32 | 1 << RANK] {
             assert!(NodeId::decode("tail", bits, 4).is_err(), "{bits:#x}");
         }
+    }
+
+    #[test]
+    fn ranks_without_a_name_are_told() {
+        assert_eq!(NodeId::check(663_552), Ok(()));
+        assert_eq!(NodeId::check(RANKS as usize), Ok(()));
+        assert_eq!(NodeId::check(RANKS as usize + 1), Err(LockError::TooManyRanks { ranks: RANKS + 1, most: RANKS }));
     }
 }

@@ -10,4 +10,4 @@ mod cases;
 mod mutant;
 mod oracle;
 mod program;
-mod rp;
+mod queued;

@@ -1,9 +1,9 @@
 //! Locks under exploration: what ranks do, and what must hold.
 
-use super::mutant::{Mutant, Rp, Step, assert_idle};
+use super::mutant::{Fair, Mutant, Rp, Step, Subject, assert_idle};
 use explore::{ExploreFabric, Explorer, Probe};
 use rdma_fabric::{Fabric, ProgramResult, Rank, Region, Time};
-use rma_lock::{Guard, LockError, RmaLock, RpLock};
+use rma_lock::{FairLock, Guard, LockError, PackedLock, RmaLock, RpLock, WritersFirstLock};
 
 /// What a rank does, any number of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,15 +114,24 @@ pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
 }
 
 /// [`rounds`] for each rank, with one step of the lock done wrong, or none.
-pub(crate) fn job(roles: &[Role], n: usize, step: Step) -> impl Fn(ExploreFabric) -> Run + use<> {
+pub(crate) fn job(subject: Subject, roles: &[Role], n: usize, step: Step) -> impl Fn(ExploreFabric) -> Run + use<> {
     let roles = roles.to_vec();
     move |fabric| {
         let (probe, role) = (fabric.probe(), roles[fabric.rank().index()]);
-        if step == Step::Right {
-            Box::pin(rounds::<_, RpLock<_>>(fabric, (), probe, role, n))
-        } else {
-            Box::pin(rounds::<_, RpLock<_>>(Mutant::new(fabric, Rp::new(step)), (), probe, role, n))
+        match (step, subject) {
+            (Step::Right, subject) => with(fabric, subject, probe, role, n),
+            (step, Subject::Fair) => with(Mutant::new(fabric, Fair(step)), subject, probe, role, n),
+            (step, _) => with(Mutant::new(fabric, Rp::new(step)), subject, probe, role, n),
         }
+    }
+}
+
+fn with<F: Fabric>(fabric: F, subject: Subject, probe: Probe, role: Role, n: usize) -> Run {
+    match subject {
+        Subject::Flat => Box::pin(rounds::<_, RpLock<_>>(fabric, (), probe, role, n)),
+        Subject::Packed => Box::pin(rounds::<_, PackedLock<_>>(fabric, (), probe, role, n)),
+        Subject::WritersFirst => Box::pin(rounds::<_, WritersFirstLock<_>>(fabric, (), probe, role, n)),
+        Subject::Fair => Box::pin(rounds::<_, FairLock<_>>(fabric, (), probe, role, n)),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
     },
 };
 use rdma_fabric::{Fabric, PutOrder};
+use rma_lock::RpLock;
 use std::{
     rc::Rc,
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -37,7 +38,7 @@ fn everywhere(bound: usize, dropped: fn(u8) -> Role, others: &[Role], points: u8
             let roles: Vec<_> = [dropped(polls)].into_iter().chain(others.iter().copied()).collect();
             let seen = Arc::new(Seen::default());
             print!("{roles:?}, {order:?}: ");
-            check(Some(bound), 1, model_of(config(roles.len(), order), roles, 1, seen.clone()));
+            check(Some(bound), 1, model_of::<RpLock<_>>(config(roles.len(), order), roles, 1, seen.clone()));
             if seen.refused_first.load(Relaxed) == 0 {
                 break;
             }
@@ -85,7 +86,7 @@ fn dropped_tries() {
         for (order, polls) in ORDERS.into_iter().flat_map(|order| (0..12).map(move |polls| (order, polls))) {
             let roles = vec![dropped(polls), other];
             print!("{roles:?}, {order:?}: ");
-            check(Some(3), 1, model_of(config(2, order), roles, 1, Arc::default()));
+            check(Some(3), 1, model_of::<RpLock<_>>(config(2, order), roles, 1, Arc::default()));
         }
     }
 }
@@ -103,7 +104,7 @@ fn without_late_results_the_fast_ways_are_right() {
         let seen = Arc::new(Seen::default());
         let config = Config { late_results: false, ..config(2, PutOrder::AllTargets) };
         print!("{roles:?} x 3: ");
-        check(Some(3), 10, model_of(config, roles.to_vec(), 3, seen));
+        check(Some(3), 10, model_of::<RpLock<_>>(config, roles.to_vec(), 3, seen));
     }
 }
 
@@ -113,7 +114,7 @@ fn broken(step: Step, roles: &'static [Role]) -> impl Fn() + Send + Sync + 'stat
         let job = run(config(roles.len(), PutOrder::None), move |fabric| {
             let (data, role) = (data.clone(), roles[fabric.rank().index()]);
             let mutant = Mutant::new(fabric.clone(), Rp::new(step));
-            async move { rounds(mutant, fabric, data, role, 1).await.expect("an error") }
+            async move { rounds::<_, RpLock<_>>(mutant, fabric, data, role, 1).await.expect("an error") }
         });
         assert_idle(job.residue());
     }

@@ -7,7 +7,9 @@ mod dropping;
 mod fabric;
 mod mcs;
 #[path = "../mutant/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "shared with tests that need more of it")]
 mod mutant;
 mod mutations;
+mod queued;
 mod rp;
 mod teeth;

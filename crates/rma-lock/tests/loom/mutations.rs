@@ -13,6 +13,7 @@ use crate::{
     },
 };
 use rdma_fabric::Fabric;
+use rma_lock::RpLock;
 use std::rc::Rc;
 
 const DEADLOCK: &str = "deadlock";
@@ -27,7 +28,7 @@ fn broken(step: Step, roles: &'static [Role], n: usize, config: Config) -> impl 
         let job = run(config, move |fabric| {
             let (data, role) = (data.clone(), roles[fabric.rank().index()]);
             let mutant = Mutant::new(fabric.clone(), Rp::new(step));
-            async move { rounds(mutant, fabric, data, role, n).await.expect("an error") }
+            async move { rounds::<_, RpLock<_>>(mutant, fabric, data, role, n).await.expect("an error") }
         });
         assert_idle(job.residue());
     }

@@ -8,7 +8,7 @@ use crate::{
     mutant::assert_idle,
 };
 use rdma_fabric::{Fabric, Rank, Region, RemoteWord, Time};
-use rma_lock::{LockError, RpLock};
+use rma_lock::{Guard, LockError, RmaLock, RpLock};
 use std::{
     future::{Future, poll_fn},
     pin::pin,
@@ -73,8 +73,8 @@ fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
 }
 
 /// Take the lock as `role` says, look at the data or change it, let go. True if the lock was had.
-async fn use_lock<F: Fabric>(
-    lock: &RpLock<F>,
+async fn use_lock<F: Fabric, L: RmaLock<F>>(
+    lock: &L,
     word: &RemoteWord<F, u64>,
     seen_by_loom: &LoomFabric,
     data: &DataCell,
@@ -127,17 +127,17 @@ async fn use_lock<F: Fabric>(
 }
 
 /// What must outlive the last rank: the lock, the data's region; and whether the lock was had.
-pub(crate) type Kept<F> = (RpLock<F>, <F as Fabric>::Region, bool);
+pub(crate) type Kept<F, L> = (L, <F as Fabric>::Region, bool);
 
 /// One rank's part.
-pub(crate) async fn rounds<F: Fabric>(
+pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
     fabric: F,
     seen_by_loom: LoomFabric,
     data: Rc<DataCell>,
     role: Role,
     rounds: usize,
-) -> Result<Kept<F>, LockError> {
-    let lock = RpLock::symmetric(&fabric, HOME).await?;
+) -> Result<Kept<F, L>, LockError> {
+    let lock = L::symmetric(&fabric, HOME).await?;
     let shared = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(shared.at(HOME, 0))?;
     let mut had = true;
@@ -150,23 +150,23 @@ pub(crate) async fn rounds<F: Fabric>(
 /// What happened in some execution, to see that a check is about what it claims to be about.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    most_readers: AtomicUsize,
+    pub(crate) most_readers: AtomicUsize,
     refused: AtomicUsize,
     /// Of rank 0.
     pub(crate) refused_first: AtomicUsize,
-    had: AtomicUsize,
+    pub(crate) had: AtomicUsize,
 }
 
 fn model(roles: &'static [Role], n: usize, delivery: Delivery, seen: Arc<Seen>) -> impl Fn() + Send + Sync + 'static {
-    model_of(Config::new(roles.len(), delivery), roles.to_vec(), n, seen)
+    model_of::<RpLock<_>>(Config::new(roles.len(), delivery), roles.to_vec(), n, seen)
 }
 
-pub(crate) fn model_of(
+pub(crate) fn model_of<L: RmaLock<LoomFabric>>(
     config: Config,
     roles: Vec<Role>,
     n: usize,
     seen: Arc<Seen>,
-) -> impl Fn() + Send + Sync + 'static {
+) -> impl Fn() + Send + Sync + 'static + use<L> {
     let roles = Arc::new(roles);
     move || {
         let roles = roles.clone();
@@ -176,7 +176,7 @@ pub(crate) fn model_of(
             let (data, role, seen) = (shared.clone(), roles[fabric.rank().index()], seen_by_rank.clone());
             let first = fabric.rank() == HOME;
             async move {
-                let kept = rounds(fabric.clone(), fabric, data, role, n).await.expect("no error is possible");
+                let kept = rounds::<_, L>(fabric.clone(), fabric, data, role, n).await.expect("no error is possible");
                 if first && !kept.2 {
                     seen.refused_first.fetch_add(1, Relaxed);
                 }

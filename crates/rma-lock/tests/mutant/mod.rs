@@ -3,9 +3,11 @@
 //! The lock has no switches for its own mutation. What a mutated line would do differently is seen at the fabric: a
 //! flush that is missing, a result that is ignored, a store that comes late. [`Mutant`] does that to every rank alike.
 
+mod fair;
 mod rp;
 
-pub(crate) use rp::{Rp, Step, assert_idle};
+pub(crate) use fair::Fair;
+pub(crate) use rp::{Rp, Step, Subject, assert_idle};
 
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice, OpHandle,
@@ -44,6 +46,18 @@ pub(crate) trait Mutation: fmt::Debug + 'static {
     /// An atomic that is executed, to its end, before `amo` is posted.
     fn first(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<(RemoteAddr, Amo<u64>)> {
         None
+    }
+    /// An atomic that is executed, to its end, after `amo`, which found `old`; what that finds goes to [`Mutation::after`].
+    fn then(&self, _addr: RemoteAddr, _amo: Amo<u64>, _old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
+        None
+    }
+    /// What the poster of `amo` is told if another one came [after](Mutation::then) it.
+    fn after(&self, _addr: RemoteAddr, _amo: Amo<u64>, old: u64, _found: u64) -> u64 {
+        old
+    }
+    /// Whether [`Mutation::then`] is to be asked for this `amo`.
+    fn goes_on(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> bool {
+        false
     }
     /// A word that is put, and not flushed, before `amo` is posted.
     fn puts(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
@@ -316,6 +330,16 @@ impl<F: Fabric, M: Mutation> Fabric for Mutant<F, M> {
             return Ok(MutantHandle::after(async move {
                 this.inner.atomic(&word, amo).await?;
                 let old = this.inner.atomic(&inner, done).await?;
+                Ok(W::from_bits(this.mutation.result(addr, asked, old)))
+            }));
+        }
+        if self.mutation.goes_on(addr, asked) {
+            return Ok(MutantHandle::after(async move {
+                let mut old = this.inner.atomic(&inner, done).await?;
+                if let Some((to, amo)) = this.mutation.then(addr, asked, old) {
+                    let found = this.inner.atomic(&this.inner.remote_word::<u64>(to)?, amo).await?;
+                    old = this.mutation.after(addr, asked, old, found);
+                }
                 Ok(W::from_bits(this.mutation.result(addr, asked, old)))
             }));
         }

@@ -1,4 +1,4 @@
-//! Mutations of the reader-preference lock, by the steps in its documentation.
+//! Mutations of the locks with queues, by the steps in their documentation.
 //!
 //! The lock must be the first symmetric region of the job.
 
@@ -16,7 +16,7 @@ const NODES: [std::ops::Range<u64>; 2] = [48..64, 80..128];
 /// What a rank publishes: two words, whose sum is zero when it does nothing. (Here one thread uses all.)
 const PUBLISHED: std::ops::Range<u64> = 64..80;
 
-fn in_node(offset: u64) -> bool {
+pub(super) fn in_node(offset: u64) -> bool {
     NODES.iter().any(|nodes| nodes.contains(&offset))
 }
 
@@ -38,9 +38,70 @@ pub(crate) fn assert_idle(words: impl IntoIterator<Item = (usize, usize, u64)>) 
 
 const INTERESTED: u64 = 1;
 const ACTIVE: u64 = 2;
-/// X2.
-const LEAVE: Amo<u64> = Amo::Add(ACTIVE.wrapping_neg());
+const READER: u64 = 4;
+const READERS_WAIT: u64 = 1 << 31;
 const GRANTED: u64 = 1;
+
+/// Which lock it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Flat,
+    Packed,
+    WritersFirst,
+    Fair,
+}
+
+impl Subject {
+    /// What tables call it.
+    #[allow(dead_code, reason = "not every checker shows it")]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Subject::Flat => "RpLock",
+            Subject::Packed => "PackedLock",
+            Subject::WritersFirst => "WritersFirstLock",
+            Subject::Fair => "FairLock",
+        }
+    }
+}
+
+/// What an atomic does to the count word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Move {
+    /// U1.
+    Uncount,
+    /// W4, X6.
+    ShowInterest,
+    /// W3–W5 in one.
+    EnterFree,
+    /// U2, W5, X7.
+    Activate,
+    /// One comparison from a writer to the next.
+    HandOver,
+    /// X2.
+    Leave,
+    /// The first of those that wait says so.
+    TellOfReaders,
+    /// Who takes the stack takes that back.
+    ForgetReaders,
+}
+
+impl Move {
+    fn of(amo: Amo<u64>) -> Option<Move> {
+        let flags = |word: u64| word & (INTERESTED | ACTIVE);
+        match amo {
+            Amo::Add(more) if more == READER.wrapping_neg() => Some(Move::Uncount),
+            Amo::Add(more) if flags(more) == INTERESTED => Some(Move::ShowInterest),
+            Amo::Add(more) if more > 1 << 63 && flags(more.wrapping_neg()) == ACTIVE => Some(Move::Leave),
+            Amo::CompareSwap { expected: 0, new } if flags(new) == ACTIVE => Some(Move::EnterFree),
+            Amo::CompareSwap { expected, new } if flags(new) == ACTIVE => {
+                Some(if flags(expected) == INTERESTED { Move::Activate } else { Move::HandOver })
+            }
+            Amo::Or(READERS_WAIT) => Some(Move::TellOfReaders),
+            Amo::And(mask) if mask == !READERS_WAIT => Some(Move::ForgetReaders),
+            _ => None,
+        }
+    }
+}
 
 /// One step of the lock done wrong.
 #[allow(dead_code, reason = "not every checker needs all of them")]
@@ -60,6 +121,38 @@ pub(crate) enum Step {
     LeaveMergedWithInterest,
     /// U2, W5, X7 believe that the comparison succeeded.
     ComparisonIgnored,
+    /// So does a writer that wants to enter a free lock by one comparison.
+    ShortcutIgnored,
+    /// So does a writer that hands over by one.
+    HandOverIgnored,
+    /// A head in the count word is not written.
+    HeadNotNamed,
+    /// It is not taken out again.
+    HeadKept,
+    /// A reader that finds a writer registered stays counted while it waits.
+    StaysCounted,
+    /// The first of the readers that wait does not say so.
+    NobodyTold,
+    /// That readers wait is taken back after the stack was taken.
+    ToldTooLate,
+    /// U2, W5, X7 give up if readers began to wait meanwhile.
+    OneComparison,
+    /// F4 sees no readers.
+    ReadersIgnored,
+    /// A reader that is inside, or let in, is not counted.
+    NotCounted,
+    /// A reader that leaves does not say which writer comes next.
+    NotSaid,
+    /// G4 is left out.
+    NotTakenBack,
+    /// A reader that finds nobody registered when it leaves as the last looks again later, and lets in whom it finds: the lock as printed.
+    LateLook,
+    /// A reader that is inside does not say so in its node.
+    NotInside,
+    /// A reader does not see that the one before it is inside.
+    InsideIgnored,
+    /// It takes one that waits for one that is.
+    BlockedTakenForInside,
     /// The release does not flush the data.
     DataNotFlushed,
     /// U1 stores what a lone reader would leave instead of subtracting.
@@ -86,18 +179,24 @@ pub(crate) struct Rp {
     step: Step,
     /// The id this rank put to the head last.
     registered: Cell<Option<u64>>,
-    /// Whether X2 is still to come.
-    active: Cell<bool>,
+    /// X2, if it is still to come.
+    active: Cell<Option<Amo<u64>>>,
+    /// The next subtraction takes back what was refused.
+    refused: Cell<bool>,
 }
 
 impl Rp {
     pub(crate) fn new(step: Step) -> Self {
-        Rp { step, registered: Cell::new(None), active: Cell::new(false) }
+        Rp { step, registered: Cell::new(None), active: Cell::new(None), refused: Cell::new(false) }
     }
 
     /// Whether `addr` is a word of the lock: the first symmetric region has the lowest key.
     fn word(addr: RemoteAddr, offset: u64) -> bool {
         addr.region.index == 0 && addr.offset == offset
+    }
+
+    fn at_count(addr: RemoteAddr, amo: Amo<u64>) -> Option<Move> {
+        if Rp::word(addr, COUNT) { Move::of(amo) } else { None }
     }
 
     fn wake_word(addr: RemoteAddr) -> bool {
@@ -132,45 +231,69 @@ impl Mutation for Rp {
 
     fn first(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, Amo<u64>)> {
         let ends_queue = Rp::word(addr, TAIL) && matches!(amo, Amo::CompareSwap { new: 0, .. });
-        (ends_queue && self.active.take()).then_some((RemoteAddr { offset: COUNT, ..addr }, LEAVE))
+        let leave = if ends_queue { self.active.take() } else { None };
+        leave.map(|leave| (RemoteAddr { offset: COUNT, ..addr }, leave))
     }
 
     fn puts(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
-        let leaves = self.step == Step::HeadClearedUnflushed && Rp::word(addr, COUNT) && amo == LEAVE;
+        let leaves = self.step == Step::HeadClearedUnflushed && Rp::at_count(addr, amo) == Some(Move::Leave);
         leaves.then_some((RemoteAddr { offset: HEAD, ..addr }, 0))
     }
 
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
-        match (self.step, amo) {
-            (Step::LeaveMergedWithInterest, LEAVE) if Rp::word(addr, COUNT) => {
-                self.active.set(true);
+        // Or(0) reads and leaves what is there.
+        match (self.step, Rp::at_count(addr, amo), amo) {
+            (Step::LeaveMergedWithInterest, Some(Move::Leave), _) => {
+                self.active.set(Some(amo));
                 Amo::Or(0)
             }
-            (Step::LeaveMergedWithInterest, Amo::Add(INTERESTED)) if Rp::word(addr, COUNT) && self.active.get() => {
-                Amo::Add(INTERESTED.wrapping_sub(ACTIVE))
-            }
-            // Or(0) reads and leaves what is there.
-            (Step::NoSweep, Amo::Swap(0)) if Rp::word(addr, READERS) => Amo::Or(0),
-            (Step::NoMark, Amo::CompareSwap { new: u64::MAX, .. }) if Rp::next_word(addr) => Amo::Or(0),
-            (Step::StoreForSubtract, Amo::Add(v)) if Rp::word(addr, COUNT) && v > 1 << 63 => Amo::Swap(0),
+            (Step::LeaveMergedWithInterest, Some(Move::ShowInterest), Amo::Add(interest)) => match self.active.get() {
+                Some(Amo::Add(less)) => Amo::Add(interest.wrapping_add(less)),
+                _ => amo,
+            },
+            (Step::HeadNotNamed, Some(Move::ShowInterest), _) => Amo::Add(INTERESTED),
+            (Step::HeadKept, Some(Move::Leave), _) => Amo::Add(ACTIVE.wrapping_neg()),
+            (Step::StaysCounted, Some(Move::Uncount), _) if self.refused.take() => Amo::Or(0),
+            (Step::NobodyTold, Some(Move::TellOfReaders), _) => Amo::Or(0),
+            (Step::ToldTooLate, Some(Move::ForgetReaders), _) => Amo::Or(0),
+            (Step::StoreForSubtract, Some(Move::Uncount), _) => Amo::Swap(0),
+            (Step::NoSweep, _, Amo::Swap(0)) if Rp::word(addr, READERS) => Amo::Or(0),
+            (Step::NoMark, _, Amo::CompareSwap { new: u64::MAX, .. }) if Rp::next_word(addr) => Amo::Or(0),
             _ => amo,
         }
     }
 
+    fn goes_on(&self, addr: RemoteAddr, amo: Amo<u64>) -> bool {
+        self.step == Step::ToldTooLate && Rp::word(addr, READERS) && amo == Amo::Swap(0)
+    }
+
+    fn then(&self, addr: RemoteAddr, _: Amo<u64>, _: u64) -> Option<(RemoteAddr, Amo<u64>)> {
+        Some((RemoteAddr { offset: COUNT, ..addr }, Amo::And(!READERS_WAIT)))
+    }
+
     fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
-        match (self.step, amo) {
-            (Step::NoSweep, Amo::Swap(0)) if Rp::word(addr, READERS) => 0,
-            (Step::ComparisonIgnored, Amo::CompareSwap { expected: INTERESTED, .. }) if Rp::word(addr, COUNT) => {
-                INTERESTED
+        match (self.step, Rp::at_count(addr, amo), amo) {
+            (Step::NoSecondLook, Some(Move::TellOfReaders), _) => old | ACTIVE,
+            (Step::StaysCounted, None, Amo::Add(READER)) if Rp::word(addr, COUNT) => {
+                self.refused.set(old & (INTERESTED | ACTIVE) != 0);
+                old
             }
-            (Step::LeaveMergedWithInterest, Amo::Add(INTERESTED)) if Rp::word(addr, COUNT) && self.active.take() => {
-                old - ACTIVE
+            (Step::ComparisonIgnored, Some(Move::Activate), Amo::CompareSwap { expected, .. })
+            | (Step::HandOverIgnored, Some(Move::HandOver), Amo::CompareSwap { expected, .. })
+            | (Step::ShortcutIgnored, Some(Move::EnterFree), Amo::CompareSwap { expected, .. }) => expected,
+            (Step::OneComparison, Some(Move::Activate), Amo::CompareSwap { expected, .. }) if old != expected => {
+                old | READER
             }
-            (Step::TailIgnored, Amo::CompareSwap { expected, new: 0 }) if Rp::word(addr, TAIL) => expected,
-            (Step::AbandonedTakenForWoken, Amo::CompareSwap { expected, new }) if Rp::wake_word(addr) => {
+            (Step::LeaveMergedWithInterest, Some(Move::ShowInterest), _) => match self.active.take() {
+                Some(Amo::Add(less)) => old.wrapping_add(less),
+                _ => old,
+            },
+            (Step::NoSweep, _, Amo::Swap(0)) if Rp::word(addr, READERS) => 0,
+            (Step::TailIgnored, _, Amo::CompareSwap { expected, new: 0 }) if Rp::word(addr, TAIL) => expected,
+            (Step::AbandonedTakenForWoken, _, Amo::CompareSwap { expected, new }) if Rp::wake_word(addr) => {
                 if new & 0xff == GRANTED { expected } else { old }
             }
-            (Step::MarkIgnored, Amo::Swap(_)) if Rp::next_word(addr) && old == u64::MAX => 0,
+            (Step::MarkIgnored, _, Amo::Swap(_)) if Rp::next_word(addr) && old == u64::MAX => 0,
             _ => old,
         }
     }

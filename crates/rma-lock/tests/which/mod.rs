@@ -4,17 +4,24 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     ReaderPreference,
+    Packed,
+    WritersFirst,
+    Fair,
     BackOff,
     TwoLevels,
 }
 
-pub(crate) const ALL: [Which; 3] = [Which::ReaderPreference, Which::BackOff, Which::TwoLevels];
+pub(crate) const ALL: [Which; 6] =
+    [Which::ReaderPreference, Which::Packed, Which::WritersFirst, Which::Fair, Which::BackOff, Which::TwoLevels];
 
 /// Call `function::<F, lock>` with that lock.
 macro_rules! with_lock {
     ($which:expr, $function:ident::<$fabric:ty>($($argument:expr),*)) => {
         match $which {
             crate::which::Which::ReaderPreference => $function::<$fabric, rma_lock::RpLock<$fabric>>($($argument),*).await,
+            crate::which::Which::Packed => $function::<$fabric, rma_lock::PackedLock<$fabric>>($($argument),*).await,
+            crate::which::Which::WritersFirst => $function::<$fabric, rma_lock::WritersFirstLock<$fabric>>($($argument),*).await,
+            crate::which::Which::Fair => $function::<$fabric, rma_lock::FairLock<$fabric>>($($argument),*).await,
             crate::which::Which::BackOff => $function::<$fabric, rma_lock::BackOffLock<$fabric>>($($argument),*).await,
             crate::which::Which::TwoLevels => $function::<$fabric, rma_lock::WindowLock<$fabric>>($($argument),*).await,
         }

@@ -1,6 +1,6 @@
-//! `cargo xtask explore`: the lock under every delivery order, right and with each of its steps done wrong.
+//! `cargo xtask explore`: the locks with queues under every delivery order, right and with each of their steps done wrong.
 //!
-//! Programs, bounds and mutations are those of the lock's own tests. `docs/verification.md` says what is proven.
+//! Programs, bounds and mutations are those of the locks' own tests. `docs/verification.md` says what is proven.
 
 #[path = "../../../rma-lock/tests/delivery/cases.rs"]
 mod cases;
@@ -13,7 +13,7 @@ mod progress;
 mod row;
 mod table;
 
-use cases::{CASES, Case, MUTATIONS, Mutation};
+use cases::{Case, Mutation, cases, mutations};
 use clap::Args;
 use mutant::Step;
 use progress::Progress;
@@ -62,30 +62,31 @@ enum Item {
 impl Item {
     fn name(&self) -> String {
         match self {
-            Item::Right(case) => case.name.to_owned(),
+            Item::Right(case) => format!("{}: {}", case.subject.name(), case.name),
             Item::Wrong(mutation) => {
                 let roles: Vec<_> = mutation.roles.iter().map(|role| format!("{role:?}")).collect();
-                format!("{:?} ({}, x{})", mutation.step, roles.join(" "), mutation.rounds)
+                let lock = mutation.subject.name();
+                format!("{lock}: {:?} ({}, x{})", mutation.step, roles.join(" "), mutation.rounds)
             }
         }
     }
 
     fn explore(&self, states: u64, progress: &Progress) -> Row {
-        let (roles, rounds, step) = match self {
-            Item::Right(case) => (case.roles, case.rounds, Step::Right),
-            Item::Wrong(mutation) => (mutation.roles, mutation.rounds, mutation.step),
+        let (subject, roles, rounds, step) = match self {
+            Item::Right(case) => (case.subject, case.roles, case.rounds, Step::Right),
+            Item::Wrong(mutation) => (mutation.subject, mutation.roles, mutation.rounds, mutation.step),
         };
         let start = Instant::now();
         let explorer = program::explorer(roles).state_limit(states).watch(|now| progress.look(now));
-        let report = explorer.run(program::job(roles, rounds, step));
+        let report = explorer.run(program::job(subject, roles, rounds, step));
         let at_least = if let Item::Right(case) = self { case.at_least } else { 0 };
         Row::new(self.name(), step != Step::Right, at_least, &report, start.elapsed())
     }
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    let right = CASES.iter().filter(|case| case.quick || !options.quick).map(|case| Item::Right(*case));
-    let wrong = MUTATIONS.iter().map(|mutation| Item::Wrong(*mutation));
+    let right = cases().filter(|case| case.quick || !options.quick).map(Item::Right);
+    let wrong = mutations().filter(|mutation| mutation.quick || !options.quick).map(Item::Wrong);
     let wanted = |item: &Item| options.only.is_empty() || options.only.iter().any(|part| item.name().contains(part));
     let items: Vec<_> = right.chain(wrong).filter(wanted).collect();
     let mut out = io::stdout().lock();

@@ -1,14 +1,21 @@
-//! MCS-RW-RP: the reader-preference queue lock over remote atomics.
+//! Readers-writer locks that count their readers in one word, over remote atomics: MCS-RW-RP and its relatives.
 //!
 //! # Words
 //! At the home, each only ever changed by atomics or by its one legitimate writer:
-//! * `count`: readers, inside or announced, times 4; [`WRITER_ACTIVE`]; [`WRITER_INTERESTED`]. Both flags are never
-//!   set together.
+//! * `count`: readers times 4; [`WRITER_ACTIVE`]; [`WRITER_INTERESTED`]; where the scheme says so, the first of the queue of writers.
 //! * `readers`: top of the stack of waiting readers.
 //! * `tail`: last of the queue of writers.
-//! * `head`: first of that queue. Meaningful only while a flag is set; written before the flag is.
+//! * `head`, in one scheme: first of that queue. Meaningful only while a flag is set; written before the flag is.
 //!
 //! At each rank: its queue nodes and the words in which it publishes what it is doing ([`crate::queue`]).
+//!
+//! # Schemes
+//! One protocol, three ways to fill the count word ([`scheme`]):
+//! * [`Flat`], [`crate::RpLock`]: reader preference as printed. Waiting readers are counted, the head has a word of its own.
+//! * [`Packed`], [`crate::PackedLock`]: the same with the head in the count word. A writer that finds it 0 enters by one comparison,
+//!   hands the lock over by another, and the last reader learns from its own subtraction whom to wake.
+//! * [`WritersFirst`], [`crate::WritersFirstLock`]: a writer that is registered keeps readers out. A reader that waits is not counted; a wake tells it to
+//!   try again. [`scheme::READERS_WAIT`] tells the leaving writer that some wait. A writer whose successor is known wakes it, and that is all.
 //!
 //! # Steps
 //! Comments name the steps R1–R7 (reader lock), U1–U4 (reader unlock), W1–W7 (writer lock), X2–X7 (writer unlock) of
@@ -22,7 +29,7 @@
 //!   and registers itself. So no release waits for another rank's CPU.
 //! * A node is ready to be waited on as long as it is in no queue: who takes it out of one makes it so (R2, W1).
 //! * Flags known to be clear, or set, are changed by an addition (W4, X2, X6).
-//! * The leaving writer looks for waiting readers only if the count shows any (X3).
+//! * The leaving writer looks for waiting readers only if the count word shows any (X3).
 //!
 //! # Fast and slow
 //! Where operations are over when they are posted, an acquisition or release that meets nobody is a few lines without a wait
@@ -33,31 +40,42 @@
 mod in_flight;
 mod layout;
 pub(crate) mod reader;
+mod scheme;
 mod settle;
 pub(crate) mod writer;
 
+pub use scheme::{Flat, Packed, Scheme, WritersFirst};
 pub(crate) use writer::Writing;
 
 use crate::{Lock, Result, owed::Side, queue::Queue};
-use core::{fmt, future::Future, ops::Deref};
+use core::{fmt, future::Future, marker::PhantomData, ops::Deref};
 use layout::Home;
 use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteSpan, RemoteWord};
 use std::sync::Arc;
 
-/// A writer is registered at `head` and waits for the readers to leave.
-const WRITER_INTERESTED: u64 = 1;
-/// A writer is inside.
-const WRITER_ACTIVE: u64 = 2;
-/// One reader.
-const READER: u64 = 4;
-
-/// A readers-writer lock with reader preference, homed at one rank.
-///
-/// One value per rank refers to one lock for all; clones of it are the same value. A rank may hold the lock shared several times;
-/// holding it exclusively and asking for it again deadlocks, as with any lock that is not reentrant.
+/// A readers-writer lock with reader preference, homed at one rank: the one of Hatanaka, Hori and Ishikawa.
 ///
 /// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 3 atomics and a put,
 /// unlock 2 atomics.
+pub type RpLock<F> = CountedLock<F, Flat>;
+
+/// The same with all that registers a writer in one word.
+///
+/// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics, unlock 2. From writer to writer 1, and a
+/// wake; the last reader lets a writer in by 2, and a wake.
+pub type PackedLock<F> = CountedLock<F, Packed>;
+
+/// A readers-writer lock with writer preference: no reader gets in while a writer waits.
+///
+/// Readers starve under a steady stream of writers. Remote operations without contention: as [`PackedLock`]. A reader that waits posts 3 atomics (the first
+/// of those that wait together one more) and, when it is woken, 1. From writer to writer there is only the wake.
+pub type WritersFirstLock<F> = CountedLock<F, WritersFirst>;
+
+/// A readers-writer lock whose readers are counted in a word of one rank: [`RpLock`], [`PackedLock`] or [`WritersFirstLock`].
+///
+/// One value per rank refers to one lock for all; clones of it are the same value. A rank may hold the lock shared several times (with
+/// [`WritersFirstLock`] the second time may wait for a writer that waits for the first);
+/// holding it exclusively and asking for it again deadlocks, as with any lock that is not reentrant.
 ///
 /// # Dropped futures
 /// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What it still owes is
@@ -66,33 +84,34 @@ const READER: u64 = 4;
 ///
 /// # Threads
 /// A lock may be used by several threads, if its fabric may. It is fastest for the thread that uses it first.
-pub struct RpLock<F: Fabric> {
-    pub(crate) core: Arc<Core<F>>,
+pub struct CountedLock<F: Fabric, S: Scheme> {
+    pub(crate) core: Arc<Core<F, S>>,
 }
 
-impl<F: Fabric> Clone for RpLock<F> {
+impl<F: Fabric, S: Scheme> Clone for CountedLock<F, S> {
     fn clone(&self) -> Self {
-        RpLock { core: self.core.clone() }
+        CountedLock { core: self.core.clone() }
     }
 }
 
-impl<F: Fabric> fmt::Debug for RpLock<F> {
+impl<F: Fabric, S: Scheme> fmt::Debug for CountedLock<F, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RpLock({:?})", self.core.queue)
+        write!(f, "{}, {:?}", S::NAME, self.core.queue)
     }
 }
 
 /// A rank's side of a lock, kept by its values and by what their dropped futures still owe.
-pub(crate) struct Core<F: Fabric> {
+pub(crate) struct Core<F: Fabric, S: Scheme> {
     queue: Queue<F>,
     count: RemoteWord<F, u64>,
     readers: RemoteWord<F, u64>,
     tail: RemoteWord<F, u64>,
-    /// One word: as a span, because it is put and got.
+    /// One word: as a span, because it is put and got. Used if the [scheme](Scheme) has it.
     head: RemoteSpan<F, u64>,
+    scheme: PhantomData<S>,
 }
 
-impl<F: Fabric> Deref for Core<F> {
+impl<F: Fabric, S: Scheme> Deref for Core<F, S> {
     type Target = Queue<F>;
 
     #[inline(always)]
@@ -101,18 +120,18 @@ impl<F: Fabric> Deref for Core<F> {
     }
 }
 
-impl<F: Fabric> fmt::Debug for Core<F> {
+impl<F: Fabric, S: Scheme> fmt::Debug for Core<F, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Core({:?})", self.queue)
     }
 }
 
-impl<F: Fabric> RpLock<F> {
+impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     /// A lock homed at `home`. Collective over the job: all ranks call it in the same order relative to other
     /// symmetric allocations.
     ///
     /// # Errors
-    /// As [`Fabric::alloc_symmetric`], and [`rdma_fabric::FabricError::NoSuchRank`].
+    /// As [`Fabric::alloc_symmetric`], [`rdma_fabric::FabricError::NoSuchRank`], and [`crate::LockError::TooManyRanks`].
     pub fn symmetric(fabric: &F, home: Rank) -> impl Future<Output = Result<Self>> {
         <Self as Lock<F>>::symmetric(fabric, home)
     }
@@ -125,8 +144,9 @@ impl<F: Fabric> RpLock<F> {
             tail: fabric.remote_word(at(Home::Tail)?)?,
             head: fabric.remote_span(at(Home::Head)?, 1)?,
             queue: Queue::over(fabric, memory, home)?,
+            scheme: PhantomData,
         };
-        Ok(RpLock { core: Arc::new(core) })
+        Ok(CountedLock { core: Arc::new(core) })
     }
 
     /// The rank whose memory holds the lock words.
@@ -140,7 +160,7 @@ impl<F: Fabric> RpLock<F> {
     }
 }
 
-impl<F: Fabric> Side for Core<F> {
+impl<F: Fabric, S: Scheme> Side for Core<F, S> {
     type Fabric = F;
 
     fn fabric(&self) -> &F {

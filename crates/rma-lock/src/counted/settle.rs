@@ -2,9 +2,9 @@
 //!
 //! A waiter whose deadline comes, or whose future is dropped, marks its own node abandoned and goes. Exactly one rank will try to wake
 //! that node, as for every node; it finds the mark and does what the waiter would have done with its grant: a reader wakes the
-//! next reader and leaves, a writer leaves. That may lead to further nodes, abandoned or not, so the duties form a loop.
+//! next reader and leaves (if it is counted), a writer leaves. That may lead to further nodes, abandoned or not, so the duties form a loop.
 
-use super::Core;
+use super::{Core, Scheme};
 use crate::{
     error::Trouble,
     queue::{NodeId, Part},
@@ -28,17 +28,20 @@ pub(super) struct Duties {
 #[derive(Debug)]
 pub(super) struct Departing {
     pub(super) node: NodeId,
-    /// What X4 found in the tail, if it has come so far.
-    pub(super) tail: Option<u64>,
+    pub(super) queue: Found,
 }
 
-impl Departing {
-    pub(super) fn new(node: NodeId) -> Self {
-        Departing { node, tail: None }
-    }
+/// What is known of the queue behind a writer.
+#[derive(Debug)]
+pub(super) enum Found {
+    Nothing,
+    /// A successor linked itself: its node's bits.
+    Link(u64),
+    /// What X4's comparison found in the tail.
+    Tail(u64),
 }
 
-impl<F: Fabric> Core<F> {
+impl<F: Fabric, S: Scheme> Core<F, S> {
     /// Do all duties, and those they lead to.
     ///
     /// Readers first: they wait only for us. A departing writer's queue comes next, then the writer to let in, and
@@ -51,14 +54,13 @@ impl<F: Fabric> Core<F> {
                     let below = self.fabric.get_word(&self.node(reader, Part::Next)?).await?;
                     duties.reader = self.decode("next", below)?;
                     self.retire(reader).await?;
-                    duties.leaving += 1;
+                    duties.leaving += u32::from(S::WAITS_COUNTED);
                 }
             } else if let Some(writer) = duties.departing.take() {
                 duties.writer = self.pass_queue_on(writer).await?;
             } else if let Some(writer) = duties.writer.take() {
                 if !self.wake(writer).await? {
-                    duties.reader = self.writer_leaves().await?;
-                    duties.departing = Some(Departing::new(writer));
+                    self.writer_leaves(writer, &mut duties).await?;
                 }
             } else if duties.leaving > 0 {
                 duties.leaving -= 1;

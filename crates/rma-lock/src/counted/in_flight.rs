@@ -1,6 +1,6 @@
 //! The one atomic of a reader, awaited in place: what it still owes when it is dropped.
 
-use super::{Core, RpLock};
+use super::{Core, CountedLock, Scheme};
 use crate::Result;
 use core::{
     future::Future,
@@ -14,30 +14,30 @@ use std::sync::Arc;
 /// What is to be done if the result of an atomic is not taken. A type and not a value, to take no room.
 pub(super) trait Dropped {
     /// Detach it.
-    fn dropped<F: Fabric>(core: &Arc<Core<F>>, posted: F::Handle<u64>);
+    fn dropped<F: Fabric, S: Scheme>(core: &Arc<Core<F, S>>, posted: F::Handle<u64>);
 }
 
 /// An atomic that was posted and must be followed by others; yields the value before.
-pub(super) struct InFlight<'a, F: Fabric, D: Dropped> {
-    lock: &'a RpLock<F>,
+pub(super) struct InFlight<'a, F: Fabric, S: Scheme, D: Dropped> {
+    lock: &'a CountedLock<F, S>,
     /// `None` when the result has been taken.
     handle: Option<F::Handle<u64>>,
     dropped: PhantomData<fn() -> D>,
 }
 
-impl<'a, F: Fabric, D: Dropped> InFlight<'a, F, D> {
+impl<'a, F: Fabric, S: Scheme, D: Dropped> InFlight<'a, F, S, D> {
     #[inline(always)]
-    pub(super) fn new(lock: &'a RpLock<F>, handle: F::Handle<u64>) -> Self {
+    pub(super) fn new(lock: &'a CountedLock<F, S>, handle: F::Handle<u64>) -> Self {
         InFlight { lock, handle: Some(handle), dropped: PhantomData }
     }
 
     #[inline(always)]
-    pub(super) fn lock(&self) -> &'a RpLock<F> {
+    pub(super) fn lock(&self) -> &'a CountedLock<F, S> {
         self.lock
     }
 }
 
-impl<F: Fabric, D: Dropped> Future for InFlight<'_, F, D> {
+impl<F: Fabric, S: Scheme, D: Dropped> Future for InFlight<'_, F, S, D> {
     type Output = Result<u64>;
 
     #[inline(always)]
@@ -52,7 +52,7 @@ impl<F: Fabric, D: Dropped> Future for InFlight<'_, F, D> {
     }
 }
 
-impl<F: Fabric, D: Dropped> Drop for InFlight<'_, F, D> {
+impl<F: Fabric, S: Scheme, D: Dropped> Drop for InFlight<'_, F, S, D> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {

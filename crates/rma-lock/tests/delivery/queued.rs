@@ -1,8 +1,8 @@
-//! The reader-preference lock, right and wrong, under all delivery orders.
+//! The locks with queues, right and wrong, under all delivery orders.
 
 use crate::{
-    cases::{CASES, MUTATIONS},
-    mutant::Step,
+    cases::{cases, mutations},
+    mutant::{Step, Subject},
     program::{
         Role::{self, *},
         explorer, job,
@@ -12,12 +12,12 @@ use explore::Explorer;
 use std::{cell::RefCell, collections::BTreeSet, rc::Rc, time::Instant};
 
 /// Explore the quick cases whose name begins so.
-fn exhaust(kind: impl Fn(&str) -> bool) {
+fn exhaust(subject: Subject, kind: impl Fn(&str) -> bool) {
     let mut count = 0;
-    for case in CASES.iter().filter(|case| case.quick && kind(case.name)) {
+    for case in cases().filter(|case| case.subject == subject && case.quick && kind(case.name)) {
         let start = Instant::now();
-        let report = explorer(case.roles).run(job(case.roles, case.rounds, Step::Right));
-        println!("{}: {report}, {:.2} s", case.name, start.elapsed().as_secs_f64());
+        let report = explorer(case.roles).run(job(subject, case.roles, case.rounds, Step::Right));
+        println!("{subject:?} {}: {report}, {:.2} s", case.name, start.elapsed().as_secs_f64());
         report.expect_exhausted();
         assert!(report.states >= case.at_least, "{}: {} states explored", case.name, report.states);
         count += 1;
@@ -25,32 +25,62 @@ fn exhaust(kind: impl Fn(&str) -> bool) {
     assert!(count > 0, "no such case");
 }
 
-#[test]
-fn readers_and_writers() {
-    exhaust(|name| !name.contains(": "));
+/// The same tests for each lock.
+macro_rules! tests_of {
+    ($($lock:ident: $subject:expr),+ $(,)?) => {
+        $(mod $lock {
+            use super::*;
+
+            #[test]
+            fn readers_and_writers() {
+                exhaust($subject, |name| !name.contains(": "));
+            }
+
+            #[test]
+            fn trying() {
+                exhaust($subject, |name| name.starts_with("tries"));
+            }
+
+            #[test]
+            fn giving_up() {
+                exhaust($subject, |name| name.starts_with("deadlines"));
+            }
+
+            #[test]
+            fn dropping() {
+                exhaust($subject, |name| name.starts_with("dropped"));
+            }
+
+            #[test]
+            fn mutations_are_caught() {
+                catch_mutations($subject);
+            }
+
+            #[test]
+            fn shortcuts_lose_no_outcome() {
+                compare_with_the_unreduced($subject);
+            }
+
+            #[test]
+            fn random_orders_of_many_ranks() {
+                sample($subject);
+            }
+        })+
+    };
 }
 
-#[test]
-fn trying() {
-    exhaust(|name| name.starts_with("tries"));
-}
-
-#[test]
-fn giving_up() {
-    exhaust(|name| name.starts_with("deadlines"));
-}
-
-#[test]
-fn dropping() {
-    exhaust(|name| name.starts_with("dropped"));
+tests_of! {
+    flat: Subject::Flat,
+    packed: Subject::Packed,
+    writers_first: Subject::WritersFirst,
+    fair: Subject::Fair,
 }
 
 /// Each step done wrong is found; the run that shows it can be run again.
-#[test]
-fn mutations_are_caught() {
-    for mutation in MUTATIONS {
+fn catch_mutations(subject: Subject) {
+    for mutation in mutations().filter(|mutation| mutation.subject == subject && mutation.quick) {
         let start = Instant::now();
-        let program = job(mutation.roles, mutation.rounds, mutation.step);
+        let program = job(subject, mutation.roles, mutation.rounds, mutation.step);
         let report = explorer(mutation.roles).state_limit(500_000).run(&program);
         let found = report.violation().unwrap_or_else(|| panic!("{mutation:?} passed: {report}"));
         println!(
@@ -66,9 +96,19 @@ fn mutations_are_caught() {
     }
 }
 
-/// The explorer does at once what nobody else notices. Without that the lock's words end in the same ways.
+/// Those that take long to go through all orders for are found at random.
 #[test]
-fn shortcuts_lose_no_outcome() {
+fn large_mutations_are_caught() {
+    for mutation in mutations().filter(|mutation| !mutation.quick) {
+        let program = job(mutation.subject, mutation.roles, mutation.rounds, mutation.step);
+        let sample = explorer(mutation.roles).sample(1, 200_000, program);
+        let failure = sample.failure.as_ref().unwrap_or_else(|| panic!("{mutation:?} passed: {sample}"));
+        println!("{mutation:?}: {failure:?}");
+    }
+}
+
+/// The explorer does at once what nobody else notices. Without that the lock's words end in the same ways.
+fn compare_with_the_unreduced(subject: Subject) {
     let roles: [&[Role]; 4] = [&[Read, Write], &[Write, Write], &[WriteBefore, Read], &[ReadReleaseDropped, Write]];
     for roles in roles {
         let ends = |explorer: Explorer<'static>| {
@@ -79,7 +119,7 @@ fn shortcuts_lose_no_outcome() {
                 noted.borrow_mut().insert(words.collect::<Vec<_>>());
                 true
             });
-            let report = explorer.run(job(roles, 1, Step::Right));
+            let report = explorer.run(job(subject, roles, 1, Step::Right));
             report.expect_exhausted();
             (ends.take(), report.states)
         };
@@ -90,8 +130,7 @@ fn shortcuts_lose_no_outcome() {
 }
 
 /// More ranks and rounds than can be exhausted. Repeat a failure by its seed.
-#[test]
-fn random_orders_of_many_ranks() {
+fn sample(subject: Subject) {
     const RUNS: u64 = 5_000;
     let cases: [(&[Role], usize); 10] = [
         (&[Read, Read, Write, Write], 2),
@@ -107,7 +146,7 @@ fn random_orders_of_many_ranks() {
     ];
     for (roles, n) in cases {
         let start = Instant::now();
-        let sample = explorer(roles).sample(1, RUNS, job(roles, n, Step::Right));
+        let sample = explorer(roles).sample(1, RUNS, job(subject, roles, n, Step::Right));
         assert!(sample.failure.is_none(), "{roles:?} x {n}: {sample}");
         println!("{roles:?} x {n}: {sample}, {:.2} s", start.elapsed().as_secs_f64());
     }

@@ -1,8 +1,9 @@
 //! Readers: one atomic in, one atomic out, unless a writer is about.
 
 use super::{
-    Core, READER, RpLock, WRITER_ACTIVE, WRITER_INTERESTED,
+    Core, CountedLock, Scheme,
     in_flight::{Dropped, InFlight},
+    scheme::{READER, READERS_WAIT},
     settle::Duties,
 };
 use crate::{
@@ -25,18 +26,15 @@ use std::sync::Arc;
 const COUNT_ME: Amo<u64> = Amo::Add(READER);
 const UNCOUNT_ME: Amo<u64> = Amo::Add(READER.wrapping_neg());
 
-/// The count that the last reader finds at U1 if a writer waits for it.
-const LAST: u64 = READER + WRITER_INTERESTED;
-
 /// R1, for a `Held` that is a guard or may be one.
-struct Enter<'a, F: Fabric, Held>(&'a RpLock<F>, PhantomData<fn() -> Held>);
+struct Enter<'a, F: Fabric, S: Scheme, Held>(&'a CountedLock<F, S>, PhantomData<fn() -> Held>);
 
 /// R1, posted.
-struct Entering<'a, F: Fabric, Held>(InFlight<'a, F, Arrival>, PhantomData<fn() -> Held>);
+struct Entering<'a, F: Fabric, S: Scheme, Held>(InFlight<'a, F, S, Arrival>, PhantomData<fn() -> Held>);
 
-impl<'a, F: Fabric, Held: From<ReadGuard<'a, F>>> Try for Enter<'a, F, Held> {
+impl<'a, F: Fabric, S: Scheme, Held: From<ReadGuard<'a, F, S>>> Try for Enter<'a, F, S, Held> {
     type Out = Result<Held>;
-    type Posted = Entering<'a, F, Held>;
+    type Posted = Entering<'a, F, S, Held>;
     type Stage = Entry;
 
     #[inline(always)]
@@ -60,7 +58,7 @@ impl<'a, F: Fabric, Held: From<ReadGuard<'a, F>>> Try for Enter<'a, F, Held> {
     }
 }
 
-impl<'a, F: Fabric, Held: From<ReadGuard<'a, F>>> Future for Entering<'a, F, Held> {
+impl<'a, F: Fabric, S: Scheme, Held: From<ReadGuard<'a, F, S>>> Future for Entering<'a, F, S, Held> {
     type Output = Result<Result<Held>, Entry>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -81,15 +79,15 @@ enum Entry {
 }
 
 /// U1.
-pub(crate) struct Leave<'a, F: Fabric>(pub(crate) ReadGuard<'a, F>);
+pub(crate) struct Leave<'a, F: Fabric, S: Scheme>(pub(crate) ReadGuard<'a, F, S>);
 
 /// U1, posted.
-pub(crate) struct Leaving<'a, F: Fabric>(InFlight<'a, F, Departure>);
+pub(crate) struct Leaving<'a, F: Fabric, S: Scheme>(InFlight<'a, F, S, Departure>);
 
-impl<'a, F: Fabric> Try for Leave<'a, F> {
+impl<'a, F: Fabric, S: Scheme> Try for Leave<'a, F, S> {
     type Out = Result<()>;
-    type Posted = Leaving<'a, F>;
-    type Stage = Exit<'a, F>;
+    type Posted = Leaving<'a, F, S>;
+    type Stage = Exit<'a, F, S>;
 
     #[inline(always)]
     fn now(self, cx: &mut Context<'_>) -> Now<Self> {
@@ -119,8 +117,8 @@ impl<'a, F: Fabric> Try for Leave<'a, F> {
     }
 }
 
-impl<'a, F: Fabric> Future for Leaving<'a, F> {
-    type Output = Result<Result<()>, Exit<'a, F>>;
+impl<'a, F: Fabric, S: Scheme> Future for Leaving<'a, F, S> {
+    type Output = Result<Result<()>, Exit<'a, F, S>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let lock = self.0.lock();
@@ -132,27 +130,27 @@ impl<'a, F: Fabric> Future for Leaving<'a, F> {
 }
 
 /// Where a release stands that is not over yet.
-pub(crate) enum Exit<'a, F: Fabric> {
+pub(crate) enum Exit<'a, F: Fabric, S: Scheme> {
     /// U1 was not posted, the guard is armed. What the flush met, if that is over.
-    Inside(ReadGuard<'a, F>, Option<Result<()>>),
-    /// Uncounted, the last reader before a writer.
-    Last(&'a RpLock<F>),
+    Inside(ReadGuard<'a, F, S>, Option<Result<()>>),
+    /// Uncounted, the last reader before a writer; what U1 found.
+    Last(&'a CountedLock<F, S>, u64),
 }
 
-impl<F: Fabric> RpLock<F> {
+impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     /// Take the lock shared.
     ///
-    /// What earlier writers put is visible to gets posted afterwards. Without a writer inside this is 1
+    /// What earlier writers put is visible to gets posted afterwards. Without a writer in its way this is 1
     /// remote atomic.
     ///
-    /// Dropping the future takes back what it has done: a reader that waits is uncounted by whoever would have woken it, at the cost of
-    /// 1 atomic on own memory now; one that is counted, or let in, uncounts itself in the background.
+    /// Dropping the future takes back what it has done: whoever would have woken a reader that waits finds its mark, and uncounts it if it is
+    /// counted, at the cost of 1 atomic on own memory now; one that is about to wait, or let in, uncounts itself in the background.
     ///
     /// # Errors
     /// [`LockError::Fabric`]; [`LockError::TooManyWaiting`]; [`LockError::Broken`] if an earlier call failed half-way. The loss of any
     /// rank ends a wait with [`rdma_fabric::FabricError::PeerLost`]; nothing is left to undo then.
     #[inline]
-    pub fn read(&self) -> impl Future<Output = Result<ReadGuard<'_, F>>> {
+    pub fn read(&self) -> impl Future<Output = Result<ReadGuard<'_, F, S>>> {
         self.read_before(Time::MAX)
     }
 
@@ -160,9 +158,9 @@ impl<F: Fabric> RpLock<F> {
     /// this rank takes its reader off the count. Dropping the future does the same.
     ///
     /// # Errors
-    /// As [`RpLock::read`], and [`LockError::TimedOut`].
+    /// As [`CountedLock::read`], and [`LockError::TimedOut`].
     #[inline]
-    pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, F>>> {
+    pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, F, S>>> {
         shortcut(Enter(self, PhantomData), move |entry| async move {
             if !self.count_me_later(entry).await? {
                 Owed::new(&self.core, |core, quit| wait_as_reader(core, deadline, quit)).await?;
@@ -171,13 +169,13 @@ impl<F: Fabric> RpLock<F> {
         })
     }
 
-    /// Take the lock shared if no writer is inside. 1 remote atomic if so, 2 or more if not. Dropping the future takes back what it
+    /// Take the lock shared if no writer is in the way. 1 remote atomic if so, 2 or more if not. Dropping the future takes back what it
     /// has done.
     ///
     /// # Errors
-    /// As [`RpLock::read`].
+    /// As [`CountedLock::read`].
     #[inline]
-    pub fn try_read(&self) -> impl Future<Output = Result<Option<ReadGuard<'_, F>>>> {
+    pub fn try_read(&self) -> impl Future<Output = Result<Option<ReadGuard<'_, F, S>>>> {
         shortcut(Enter(self, PhantomData), move |entry| async move {
             if !self.count_me_later(entry).await? {
                 let withdrawn =
@@ -190,8 +188,8 @@ impl<F: Fabric> RpLock<F> {
 
     /// The result of R1 is here.
     #[inline(always)]
-    fn enter<'a, Held: From<ReadGuard<'a, F>>>(&'a self, lane: Lane, old: u64) -> Result<Result<Held>, Entry> {
-        if old & WRITER_ACTIVE != 0 {
+    fn enter<'a, Held: From<ReadGuard<'a, F, S>>>(&'a self, lane: Lane, old: u64) -> Result<Result<Held>, Entry> {
+        if old & S::KEEPS_OUT != 0 {
             return Err(Entry::Counted);
         }
         Ok(match self.core.publish_in(lane, Step::READER_ENTERS) {
@@ -202,9 +200,9 @@ impl<F: Fabric> RpLock<F> {
 
     /// The result of U1 is here.
     #[inline(always)]
-    fn leave(&self, lane: Lane, old: u64) -> Result<Result<()>, Exit<'_, F>> {
+    fn leave(&self, lane: Lane, old: u64) -> Result<Result<()>, Exit<'_, F, S>> {
         match self.core.publish_in(lane, Step::READER_IS_GONE) {
-            Ok(()) if old == LAST => Err(Exit::Last(self)),
+            Ok(()) if S::is_last(old) => Err(Exit::Last(self, old)),
             Ok(()) => Ok(Ok(())),
             Err(error) => Ok(Err(self.core.broke_by(error))),
         }
@@ -216,8 +214,8 @@ impl<F: Fabric> RpLock<F> {
         if let Entry::Outside = entry {
             core.check()?;
             let posted = core.post(Step::READER_ARRIVES, &core.count, COUNT_ME).await?;
-            let old = InFlight::<_, Arrival>::new(self, posted).await?;
-            if old & WRITER_ACTIVE == 0 {
+            let old = InFlight::<_, _, Arrival>::new(self, posted).await?;
+            if old & S::KEEPS_OUT == 0 {
                 core.publish(Step::READER_ENTERS).map_err(|error| core.broke_by(error))?;
                 return Ok(true);
             }
@@ -226,9 +224,9 @@ impl<F: Fabric> RpLock<F> {
     }
 
     /// U1 from `exit` on. Dropped before U1 is posted, the guard does it all in the background.
-    pub(crate) async fn uncount_me_later(exit: Exit<'_, F>) -> Result<()> {
-        let (lock, flushed) = match exit {
-            Exit::Last(lock) => (lock, Ok(())),
+    pub(crate) async fn uncount_me_later(exit: Exit<'_, F, S>) -> Result<()> {
+        let (lock, old, flushed) = match exit {
+            Exit::Last(lock, old) => (lock, old, Ok(())),
             Exit::Inside(guard, flushed) => {
                 let (lock, core) = (guard.lock(), &guard.lock().core);
                 let flushed = match flushed {
@@ -237,15 +235,15 @@ impl<F: Fabric> RpLock<F> {
                 };
                 let posted = core.post(Step::READER_LEAVES, &core.count, UNCOUNT_ME).await?;
                 mem::forget(guard);
-                let old = InFlight::<_, Departure>::new(lock, posted).await?;
+                let old = InFlight::<_, _, Departure>::new(lock, posted).await?;
                 core.publish(Step::READER_IS_GONE).map_err(|error| core.broke_by(error))?;
-                if old != LAST {
+                if !S::is_last(old) {
                     return flushed;
                 }
-                (lock, flushed)
+                (lock, old, flushed)
             }
         };
-        Owed::new(&lock.core, |core, _| async move { core.answer(core.after_uncounting(LAST).await) }).await?;
+        Owed::new(&lock.core, |core, _| async move { core.answer(core.after_uncounting(old).await) }).await?;
         flushed
     }
 
@@ -268,7 +266,7 @@ struct Arrival;
 
 impl Dropped for Arrival {
     #[cold]
-    fn dropped<F: Fabric>(core: &Arc<Core<F>>, posted: F::Handle<u64>) {
+    fn dropped<F: Fabric, S: Scheme>(core: &Arc<Core<F, S>>, posted: F::Handle<u64>) {
         let owner = core.clone();
         core.fabric.detach(async move {
             let counted = async {
@@ -285,18 +283,23 @@ struct Departure;
 
 impl Dropped for Departure {
     #[cold]
-    fn dropped<F: Fabric>(core: &Arc<Core<F>>, posted: F::Handle<u64>) {
+    fn dropped<F: Fabric, S: Scheme>(core: &Arc<Core<F, S>>, posted: F::Handle<u64>) {
         let owner = core.clone();
         core.fabric.detach(async move { drop(owner.answer(owner.uncounted(posted).await)) });
     }
 }
 
 /// R2–R7, after R1 met a writer.
-async fn wait_as_reader<F: Fabric>(core: Arc<Core<F>>, deadline: Time, quit: Quit) -> Result<()> {
-    core.answer(core.queue_as_reader(deadline, &quit).await)
+async fn wait_as_reader<F: Fabric, S: Scheme>(core: Arc<Core<F, S>>, deadline: Time, quit: Quit) -> Result<()> {
+    let waited = if S::WAITS_COUNTED {
+        core.wait_counted(deadline, &quit).await
+    } else {
+        core.wait_uncounted(deadline, &quit).await
+    };
+    core.answer(waited)
 }
 
-impl<F: Fabric> Core<F> {
+impl<F: Fabric, S: Scheme> Core<F, S> {
     async fn uncounted(&self, posted: F::Handle<u64>) -> Result<(), Trouble> {
         let old = posted.await?;
         self.publish(Step::READER_IS_GONE)?;
@@ -310,7 +313,7 @@ impl<F: Fabric> Core<F> {
         self.after_uncounting(old).await
     }
 
-    async fn queue_as_reader(&self, deadline: Time, quit: &Quit) -> Result<(), Trouble> {
+    async fn wait_counted(&self, deadline: Time, quit: &Quit) -> Result<(), Trouble> {
         let own = match self.take_fresh_node(self.published.lane()) {
             Some(own) => own,
             None => match self.take_node(deadline, quit).await {
@@ -330,7 +333,7 @@ impl<F: Fabric> Core<F> {
             self.fabric.store(self.own(id.slot(), Part::Next)?, below)?;
         }
         // R4: the writer may have left between R1 and R3 without seeing me.
-        if self.fabric.get_word(&self.count).await? & WRITER_ACTIVE == 0 {
+        if self.fabric.get_word(&self.count).await? & S::KEEPS_OUT == 0 {
             // R5: whoever is there may enter; it may be me.
             let top = self.fabric.swap(&self.readers, 0).await?;
             if let Some(top) = self.decode("readers", top)? {
@@ -358,36 +361,105 @@ impl<F: Fabric> Core<F> {
         Ok(())
     }
 
+    /// The same if waiting readers are not counted: U1, and R3–R7 until R1 finds no writer.
+    async fn wait_uncounted(&self, deadline: Time, quit: &Quit) -> Result<(), Trouble> {
+        loop {
+            let old = self.fabric.atomic(&self.count, UNCOUNT_ME).await?; // U1
+            self.after_uncounting(old).await?;
+            if let Err(trouble) = self.wait_for_another_try(deadline, quit).await {
+                if let Trouble::GaveUp(_) = trouble {
+                    self.publish(Step::READER_GIVES_UP)?;
+                }
+                return Err(trouble);
+            }
+            if self.fabric.atomic(&self.count, COUNT_ME).await? & S::KEEPS_OUT == 0 {
+                break; // R1
+            }
+        }
+        self.publish(Step::READER_ENTERS)?;
+        if quit.is_set() {
+            let left = self.post(Step::READER_LEAVES, &self.count, UNCOUNT_ME).await?;
+            self.uncounted(left).await?;
+            return Err(Trouble::GaveUp(Quit::REASON));
+        }
+        Ok(())
+    }
+
+    /// R2–R7 of a reader that is not counted.
+    async fn wait_for_another_try(&self, deadline: Time, quit: &Quit) -> Result<(), Trouble> {
+        let own = match self.take_fresh_node(self.published.lane()) {
+            Some(own) => own,
+            None => self.take_node(deadline, quit).await?, // R2
+        };
+        let id = own.id;
+        let below = self.fabric.swap(&self.readers, id.bits()).await?; // R3
+        let next = self.decode("readers", below)?;
+        if next.is_some() {
+            self.fabric.store(self.own(id.slot(), Part::Next)?, below)?;
+        } else {
+            // R4: the first of those that wait tells the writer of all; if there is none, it does what that would have done.
+            let old = self.fabric.fetch_or(&self.count, READERS_WAIT).await?;
+            if old & S::KEEPS_OUT == 0 {
+                let top = self.sweep(READERS_WAIT).await?; // R5
+                self.settle(Duties { reader: top, ..Duties::default() }).await?;
+            }
+        }
+        // R6. Given up, the node stays on the stack; its waker will make it ready again.
+        self.wait_to_be_woken(&own, deadline, quit).await?;
+        self.retire(id).await?;
+        drop(own);
+        self.settle(Duties { reader: next, ..Duties::default() }).await?; // R7
+        if quit.is_set() { Err(Trouble::GaveUp(Quit::REASON)) } else { Ok(()) }
+    }
+
     /// U1 for somebody else, U2, U3. Yields the writer to be let in, if this was the last reader.
     pub(super) async fn reader_leaves(&self) -> Result<Option<NodeId>, Trouble> {
         match self.fabric.atomic(&self.count, UNCOUNT_ME).await? {
-            LAST => self.let_writer_in().await,
+            old if S::is_last(old) => self.let_writer_in(old - READER).await,
             _ => Ok(None),
         }
     }
 
-    /// U2–U4, if the count was `old` before U1.
+    /// U2–U4, if the count word was `old` before U1.
     #[inline]
     async fn after_uncounting(&self, old: u64) -> Result<(), Trouble> {
-        if old == READER + WRITER_INTERESTED
-            && let Some(writer) = self.let_writer_in().await?
+        if S::is_last(old)
+            && let Some(writer) = self.let_writer_in(old - READER).await?
         {
             self.settle(Duties { writer: Some(writer), ..Duties::default() }).await?;
         }
         Ok(())
     }
 
-    /// U2, U3; X7: turn interest into activity. Fails if a reader came in, who will then do it. The head is read *after* the
-    /// swap: it has no identity, and may have succeeded for a later writer than the one seen before.
-    pub(super) async fn let_writer_in(&self) -> Result<Option<NodeId>, Trouble> {
-        let old = self.fabric.compare_swap(&self.count, WRITER_INTERESTED, WRITER_ACTIVE).await?;
-        if old != WRITER_INTERESTED {
+    /// U2, U3; X7: turn the interest in `word`, in which no reader is counted, into activity. Fails if a reader came in, who will then do it. A
+    /// head apart is read *after* the swap: it has no identity, and may have succeeded for a later writer than the one seen before.
+    pub(super) async fn let_writer_in(&self, word: u64) -> Result<Option<NodeId>, Trouble> {
+        if !self.activate(word).await? {
             return Ok(None);
         }
-        let [head] = self.fabric.get(&self.head, [0]).await?;
-        match self.decode("head", head)? {
+        let (name, head) = if S::HEAD_APART {
+            let [head] = self.fabric.get(&self.head, [0]).await?;
+            ("head", head)
+        } else {
+            ("count", S::head(word))
+        };
+        match self.decode(name, head)? {
             Some(writer) => Ok(Some(writer)),
-            None => Err(Trouble::Broken(LockError::corrupt("head", 0))),
+            None => Err(Trouble::Broken(LockError::corrupt(name, head))),
+        }
+    }
+
+    /// The swap. That readers began or ceased to wait does not matter.
+    pub(super) async fn activate(&self, mut word: u64) -> Result<bool, Trouble> {
+        loop {
+            let old = self.fabric.compare_swap(&self.count, word, S::granted(word)).await?;
+            if old == word {
+                return Ok(true);
+            }
+            if S::WAITS_COUNTED || old ^ word != READERS_WAIT {
+                return Ok(false);
+            }
+            word = old;
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Writers: a queue, whose first waits for the readers.
 
 use super::{
-    Core, READER, RpLock, WRITER_ACTIVE, WRITER_INTERESTED,
-    settle::{Departing, Duties},
+    Core, CountedLock, Scheme,
+    scheme::{HandOver, READERS_WAIT, WRITER_INTERESTED},
+    settle::{Departing, Duties, Found},
 };
 use crate::{
     Result, WriteGuard,
@@ -21,17 +22,13 @@ use core::{
 use rdma_fabric::{Amo, Fabric, FabricError, PutOptions, Time};
 use std::sync::Arc;
 
-const SHOW_INTEREST: Amo<u64> = Amo::Add(WRITER_INTERESTED);
-const ENTER: Amo<u64> = Amo::CompareSwap { expected: WRITER_INTERESTED, new: WRITER_ACTIVE };
-const LEAVE: Amo<u64> = Amo::Add(WRITER_ACTIVE.wrapping_neg());
-
 /// What a writer inside must remember: its queue node, and whether somebody woke it. One word, to be cheap to move.
 #[derive(Clone, Copy)]
 pub(crate) struct Writing(u64);
 
 impl Writing {
-    /// In the slot's bits, of which few are used.
-    const WOKEN: u64 = 1 << 15;
+    /// Above the node's bits.
+    const WOKEN: u64 = 1 << 32;
 
     #[inline(always)]
     fn new(node: NodeId, woken: bool) -> Self {
@@ -40,7 +37,7 @@ impl Writing {
 
     #[inline(always)]
     fn node(self) -> NodeId {
-        NodeId::of_bits(self.0 & !Writing::WOKEN)
+        NodeId::of_bits(self.0 as u32)
     }
 
     #[inline(always)]
@@ -65,7 +62,7 @@ enum Entry<F: Fabric> {
     Interest(Posting<F>),
     /// W4 found nobody inside.
     Alone,
-    /// W5 was posted.
+    /// W5, or the comparison with 0 in its place, was posted.
     Enter(Posting<F>),
 }
 
@@ -80,6 +77,8 @@ fn not_inside<F: Fabric>(node: NodeId, entry: Entry<F>) -> NotInside<F> {
 
 /// Where a release stands that is not over yet.
 pub(crate) enum Exit<F: Fabric> {
+    /// The successor is known. The comparison that hands over to it was posted, if one is needed.
+    HandOver(Option<Posting<F>>, u64),
     /// X2 was posted.
     Active(Posting<F>),
     /// X3 is done.
@@ -100,10 +99,10 @@ fn not_out<F: Fabric>(exit: Exit<F>) -> NotOut<F> {
 /// A writer does several operations one after the other, so none is awaited in place.
 type Never<Fast> = future::Pending<Result<<Fast as Try>::Out, <Fast as Try>::Stage>>;
 
-struct Enter<'a, F: Fabric>(&'a RpLock<F>);
+struct Enter<'a, F: Fabric, S: Scheme>(&'a CountedLock<F, S>);
 
-impl<'a, F: Fabric> Try for Enter<'a, F> {
-    type Out = Result<WriteGuard<'a, F>>;
+impl<'a, F: Fabric, S: Scheme> Try for Enter<'a, F, S> {
+    type Out = Result<WriteGuard<'a, F, S>>;
     type Posted = Never<Self>;
     type Stage = NotInside<F>;
 
@@ -116,10 +115,10 @@ impl<'a, F: Fabric> Try for Enter<'a, F> {
     }
 }
 
-struct TryEnter<'a, F: Fabric>(&'a RpLock<F>);
+struct TryEnter<'a, F: Fabric, S: Scheme>(&'a CountedLock<F, S>);
 
-impl<'a, F: Fabric> Try for TryEnter<'a, F> {
-    type Out = Result<Option<WriteGuard<'a, F>>>;
+impl<'a, F: Fabric, S: Scheme> Try for TryEnter<'a, F, S> {
+    type Out = Result<Option<WriteGuard<'a, F, S>>>;
     type Posted = Never<Self>;
     type Stage = NotInside<F>;
 
@@ -133,12 +132,12 @@ impl<'a, F: Fabric> Try for TryEnter<'a, F> {
 }
 
 /// X2–X4, whose guard is still armed if X2 was not posted.
-pub(crate) struct Leave<'a, F: Fabric>(pub(crate) WriteGuard<'a, F>);
+pub(crate) struct Leave<'a, F: Fabric, S: Scheme>(pub(crate) WriteGuard<'a, F, S>);
 
-impl<'a, F: Fabric> Try for Leave<'a, F> {
+impl<'a, F: Fabric, S: Scheme> Try for Leave<'a, F, S> {
     type Out = Result<()>;
     type Posted = Never<Self>;
-    type Stage = (WriteGuard<'a, F>, NotOut<F>);
+    type Stage = (WriteGuard<'a, F, S>, NotOut<F>);
 
     #[inline(always)]
     fn now(self, _: &mut Context<'_>) -> Now<Self> {
@@ -152,7 +151,7 @@ impl<'a, F: Fabric> Try for Leave<'a, F> {
     }
 }
 
-impl<F: Fabric> RpLock<F> {
+impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     /// Take the lock exclusively.
     ///
     /// Everything that earlier holders put is visible to gets posted afterwards. On an idle lock this is 3 remote
@@ -162,9 +161,9 @@ impl<F: Fabric> RpLock<F> {
     /// 1 atomic on own memory now; one that is let in releases the lock in the background.
     ///
     /// # Errors
-    /// As [`RpLock::read`].
+    /// As [`CountedLock::read`].
     #[inline]
-    pub fn write(&self) -> impl Future<Output = Result<WriteGuard<'_, F>>> {
+    pub fn write(&self) -> impl Future<Output = Result<WriteGuard<'_, F, S>>> {
         self.write_before(Time::MAX)
     }
 
@@ -172,9 +171,9 @@ impl<F: Fabric> RpLock<F> {
     /// have woken this rank hands the lock on. Dropping the future does the same.
     ///
     /// # Errors
-    /// As [`RpLock::write`], and [`crate::LockError::TimedOut`].
+    /// As [`CountedLock::write`], and [`crate::LockError::TimedOut`].
     #[inline]
-    pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WriteGuard<'_, F>>> {
+    pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WriteGuard<'_, F, S>>> {
         shortcut(Enter(self), move |entry| async move {
             let core = &self.core;
             let (node, entry) = core.started(entry, deadline, queue_up).await?;
@@ -186,9 +185,9 @@ impl<F: Fabric> RpLock<F> {
     /// Take the lock exclusively if nobody is inside or waits to write. Dropping the future takes back what it has done.
     ///
     /// # Errors
-    /// As [`RpLock::write`].
+    /// As [`CountedLock::write`].
     #[inline]
-    pub fn try_write(&self) -> impl Future<Output = Result<Option<WriteGuard<'_, F>>>> {
+    pub fn try_write(&self) -> impl Future<Output = Result<Option<WriteGuard<'_, F, S>>>> {
         shortcut(TryEnter(self), move |entry| async move {
             let core = &self.core;
             let (node, entry) = core.started(entry, Time::MAX, only_first).await?;
@@ -198,7 +197,7 @@ impl<F: Fabric> RpLock<F> {
     }
 
     /// X2–X7 from `exit` on. Dropped before X2 is posted, the guard does it all in the background.
-    pub(crate) async fn leave_later(guard: WriteGuard<'_, F>, exit: NotOut<F>) -> Result<()> {
+    pub(crate) async fn leave_later(guard: WriteGuard<'_, F, S>, exit: NotOut<F>) -> Result<()> {
         let (lock, mut flushed) = (guard.lock(), Ok(()));
         let core = &lock.core;
         let exit = match exit {
@@ -224,8 +223,8 @@ impl<F: Fabric> RpLock<F> {
 }
 
 /// W2–W7 from `entry` on.
-async fn acquire<F: Fabric>(
-    core: Arc<Core<F>>,
+async fn acquire<F: Fabric, S: Scheme>(
+    core: Arc<Core<F, S>>,
     node: NodeId,
     entry: Entry<F>,
     deadline: Time,
@@ -235,8 +234,8 @@ async fn acquire<F: Fabric>(
 }
 
 /// The same for a try.
-async fn try_acquire<F: Fabric>(
-    core: Arc<Core<F>>,
+async fn try_acquire<F: Fabric, S: Scheme>(
+    core: Arc<Core<F, S>>,
     node: NodeId,
     entry: Entry<F>,
     quit: Quit,
@@ -254,7 +253,7 @@ fn only_first(node: NodeId) -> Amo<u64> {
     Amo::CompareSwap { expected: 0, new: node.bits() }
 }
 
-impl<F: Fabric> Core<F> {
+impl<F: Fabric, S: Scheme> Core<F, S> {
     /// W1–W5 as far as nothing has to be waited for: inside.
     #[inline(always)]
     fn start(&self, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Writing, NotInside<F>> {
@@ -275,19 +274,28 @@ impl<F: Fabric> Core<F> {
             }
             Err(Some(posting)) => return Err(not_inside(own.keep(), Entry::Tail(*posting))),
         }
+        if !S::HEAD_APART {
+            match self.atomic_now(&self.count, self.enter_free(node)) {
+                Ok(0) if self.publish_in(lane, step).is_ok() => return Ok(Writing::new(own.keep(), false)),
+                Ok(count) => return Err(not_inside(own.keep(), Entry::Enter(Posting::Over(Ok(count))))),
+                Err(None) => return Err(not_inside(own.keep(), Entry::First)),
+                Err(Some(posting)) => return Err(not_inside(own.keep(), Entry::Enter(*posting))),
+            }
+        }
         // W3: W4 comes after it by the provider's order.
         match self.fabric.try_put(&self.head, [node.bits()], PutOptions::default()) {
             Ok(handle) => drop(handle),
             Err(_) => return Err(not_inside(own.keep(), Entry::First)),
         }
-        match self.atomic_now(&self.count, SHOW_INTEREST) {
+        let interest = S::interest(node.bits());
+        match self.atomic_now(&self.count, Amo::Add(interest)) {
             Ok(0) => {}
             Ok(count) => return Err(not_inside(own.keep(), Entry::Interest(Posting::Over(Ok(count))))),
             Err(None) => return Err(not_inside(own.keep(), Entry::First)),
             Err(Some(posting)) => return Err(not_inside(own.keep(), Entry::Interest(*posting))),
         }
-        match self.atomic_now(&self.count, ENTER) {
-            Ok(count) if count == WRITER_INTERESTED && self.publish_in(lane, step).is_ok() => {}
+        match self.atomic_now(&self.count, Amo::CompareSwap { expected: interest, new: S::granted(interest) }) {
+            Ok(count) if count == interest && self.publish_in(lane, step).is_ok() => {}
             Ok(count) => return Err(not_inside(own.keep(), Entry::Enter(Posting::Over(Ok(count))))),
             Err(None) => return Err(not_inside(own.keep(), Entry::Alone)),
             Err(Some(posting)) => return Err(not_inside(own.keep(), Entry::Enter(*posting))),
@@ -339,15 +347,16 @@ impl<F: Fabric> Core<F> {
                     own.give_back_fresh();
                     return Ok(None);
                 }
-                self.contend(node, Entry::First).await?
+                self.try_contend(node, Entry::First).await?
             }
-            entry => self.contend(node, entry).await?,
+            entry => self.try_contend(node, entry).await?,
         };
         if !inside {
             // Readers are inside. Withdraw my interest, unless one of them has already let me in.
-            let old = self.fabric.fetch_and(&self.count, !WRITER_INTERESTED).await?;
-            if old & WRITER_INTERESTED != 0 {
-                self.settle(Duties { departing: Some(Departing::new(node)), ..Duties::default() }).await?;
+            if !S::HEAD_APART || self.fabric.fetch_and(&self.count, !WRITER_INTERESTED).await? & WRITER_INTERESTED != 0
+            {
+                let departing = Some(Departing { node, queue: Found::Nothing });
+                self.settle(Duties { departing, ..Duties::default() }).await?;
                 self.publish(Step::writer_goes_back(node, 1))?;
                 return Ok(None);
             }
@@ -384,45 +393,76 @@ impl<F: Fabric> Core<F> {
 
     /// W3–W5 from `entry` on: first in the queue, `node` registers and enters if no reader is there.
     async fn contend(&self, node: NodeId, entry: Entry<F>) -> Result<bool, Trouble> {
+        let interest = S::interest(node.bits());
         let count = match entry {
+            _ if !S::HEAD_APART => {
+                if self.found_free(node, entry).await? {
+                    return Ok(true);
+                }
+                self.register(node).await?
+            }
             Entry::Tail(_) | Entry::First => self.register(node).await?,
             Entry::Interest(posting) => posting.result().await?,
             Entry::Alone => 0,
-            Entry::Enter(posting) => return Ok(posting.result().await? == WRITER_INTERESTED),
+            Entry::Enter(posting) => return Ok(posting.result().await? == interest),
         };
-        Ok(count == 0 && self.fabric.atomic(&self.count, ENTER).await? == WRITER_INTERESTED)
+        Ok(S::is_free(count) && self.activate(count + interest).await?)
     }
 
-    /// W3, W4; X5, X6: make `node` the head, visibly, and then show interest. Yields the count before.
+    /// The same for one that wants to enter now. Where one comparison does it, it fails without having registered.
+    async fn try_contend(&self, node: NodeId, entry: Entry<F>) -> Result<bool, Trouble> {
+        if S::HEAD_APART { self.contend(node, entry).await } else { self.found_free(node, entry).await }
+    }
+
+    /// W3–W5 in one, from `entry` on.
+    async fn found_free(&self, node: NodeId, entry: Entry<F>) -> Result<bool, Trouble> {
+        let count = match entry {
+            Entry::Enter(posting) => posting.result().await?,
+            _ => self.fabric.atomic(&self.count, self.enter_free(node)).await?,
+        };
+        Ok(count == 0)
+    }
+
+    /// W3–W5 in one, if nobody is about.
+    #[inline(always)]
+    fn enter_free(&self, node: NodeId) -> Amo<u64> {
+        Amo::CompareSwap { expected: 0, new: S::active(node.bits()) }
+    }
+
+    /// W3, W4; X5, X6: make `node` the head, visibly, and then show interest. Yields the count word before.
     ///
     /// Interest is known not to be shown: only the first of the queue shows it, and it is first no more when it has become active or
     /// withdrawn.
     async fn register(&self, node: NodeId) -> Result<u64, Trouble> {
-        self.fabric.put(&self.head, [node.bits()]).await?;
-        if !self.ordered_here {
-            self.fabric.flush(self.home).await?;
+        if S::HEAD_APART {
+            self.fabric.put(&self.head, [node.bits()]).await?;
+            if !self.ordered_here {
+                self.fabric.flush(self.home).await?;
+            }
         }
-        Ok(self.fabric.atomic(&self.count, SHOW_INTEREST).await?)
+        Ok(self.fabric.atomic(&self.count, Amo::Add(S::interest(node.bits()))).await?)
+    }
+
+    /// X2.
+    #[inline(always)]
+    fn deactivate(&self, node: NodeId) -> Amo<u64> {
+        Amo::Add(S::active(node.bits()).wrapping_neg())
     }
 
     /// X2–X4 as far as nothing has to be waited for.
     #[inline(always)]
     pub(crate) fn leave(&self, held: Writing) -> Result<(), NotOut<F>> {
         let (node, lane) = (held.node(), self.published.lane());
-        if !self.is_fast() {
+        if !self.is_fast() || S::HAND_OVER != HandOver::Never && !self.is_last(node) {
             return Err(None);
         }
-        match self.announced_now(lane, Step::writer_goes_on(node), &self.count, LEAVE) {
-            Ok(count) if count < READER => {}
+        match self.announced_now(lane, Step::writer_goes_on(node), &self.count, self.deactivate(node)) {
+            Ok(count) if !S::must_sweep(count) => {}
             Ok(count) => return Err(not_out(Exit::Active(Posting::Over(Ok(count))))),
             Err(None) => return Err(None),
             Err(Some(posting)) => return Err(not_out(Exit::Active(*posting))),
         }
-        let unlinked = match self.own(node.slot(), Part::Next) {
-            Ok(next) => matches!(self.fabric.load(next), Ok(0)),
-            Err(_) => false,
-        };
-        if !unlinked {
+        if !self.is_last(node) {
             return Err(not_out(Exit::Queue));
         }
         match self.atomic_now(&self.tail, Amo::CompareSwap { expected: node.bits(), new: 0 }) {
@@ -438,9 +478,26 @@ impl<F: Fabric> Core<F> {
         Ok(())
     }
 
-    /// X2, posted.
+    /// Whether nobody has linked itself behind my node.
+    #[inline(always)]
+    fn is_last(&self, node: NodeId) -> bool {
+        self.own(node.slot(), Part::Next).is_ok_and(|next| matches!(self.fabric.load(next), Ok(0)))
+    }
+
+    /// X2, or the hand-over to a known successor in its place, posted.
     async fn post_leave(&self, held: Writing) -> Result<Exit<F>, FabricError> {
-        let posted = self.post(Step::writer_goes_on(held.node()), &self.count, LEAVE).await?;
+        let (node, step) = (held.node(), Step::writer_goes_on(held.node()));
+        if S::HAND_OVER != HandOver::Never {
+            let next = self.fabric.load(self.own(node.slot(), Part::Next)?)?;
+            if next != 0 {
+                let posted = match hand_over::<S>(node, next) {
+                    Some(amo) => Some(Posting::InFlight(self.post(step, &self.count, amo).await?)),
+                    None => self.publish(step).map(|()| None)?,
+                };
+                return Ok(Exit::HandOver(posted, next));
+            }
+        }
+        let posted = self.post(step, &self.count, self.deactivate(node)).await?;
         Ok(Exit::Active(Posting::InFlight(posted)))
     }
 
@@ -453,34 +510,74 @@ impl<F: Fabric> Core<F> {
     async fn leave_from(&self, held: Writing, exit: Exit<F>) -> Result<(), Trouble> {
         let node = held.node();
         let own = self.adopt(node);
-        let (mut reader, mut tail) = (None, None);
+        let mut duties = Duties::default();
         match exit {
+            Exit::HandOver(posted, next) => {
+                let old = match posted {
+                    Some(posted) => Some(posted.result().await?),
+                    None => None,
+                };
+                self.handed_over(node, next, old, &mut duties).await?;
+            }
             Exit::Active(posting) => {
                 let count = posting.result().await?;
-                reader = self.sweep(count).await?;
+                duties.reader = self.sweep(count).await?;
+                duties.departing = Some(Departing { node, queue: Found::Nothing });
             }
-            Exit::Queue => {}
-            Exit::Tail(posting) => tail = Some(posting.result().await?),
+            Exit::Queue => duties.departing = Some(Departing { node, queue: Found::Nothing }),
+            Exit::Tail(posting) => {
+                duties.departing = Some(Departing { node, queue: Found::Tail(posting.result().await?) });
+            }
         }
-        self.settle(Duties { reader, departing: Some(Departing { node, tail }), ..Duties::default() }).await?;
+        self.settle(duties).await?;
         self.publish(Step::writer_goes_back(node, 3))?;
         drop(own);
         Ok(())
     }
 
-    /// X2, X3 for one who gave up.
-    pub(super) async fn writer_leaves(&self) -> Result<Option<NodeId>, Trouble> {
-        let count = self.fabric.atomic(&self.count, LEAVE).await?;
-        self.sweep(count).await
+    /// X2, X3 for one who gave up, or the hand-over in their place.
+    pub(super) async fn writer_leaves(&self, node: NodeId, duties: &mut Duties) -> Result<(), Trouble> {
+        if S::HAND_OVER != HandOver::Never {
+            let next = self.linked(node).await?;
+            if next != 0 {
+                let old = match hand_over::<S>(node, next) {
+                    Some(amo) => Some(self.fabric.atomic(&self.count, amo).await?),
+                    None => None,
+                };
+                return self.handed_over(node, next, old, duties).await;
+            }
+        }
+        self.deactivate_for(node, Found::Nothing, duties).await
     }
 
-    /// X3, if the count was `count` before X2: take the readers that waited for that. Yields their top.
+    /// The lock was handed on to `next`, if the comparison that needs found what it should.
+    async fn handed_over(&self, node: NodeId, next: u64, old: Option<u64>, duties: &mut Duties) -> Result<(), Trouble> {
+        if old.is_some_and(|old| old != S::active(node.bits())) {
+            return self.deactivate_for(node, Found::Link(next), duties).await;
+        }
+        duties.writer = self.decode("next", next)?;
+        self.retire(node).await
+    }
+
+    /// X2, X3.
+    async fn deactivate_for(&self, node: NodeId, queue: Found, duties: &mut Duties) -> Result<(), Trouble> {
+        let count = self.fabric.atomic(&self.count, self.deactivate(node)).await?;
+        duties.reader = self.sweep(count).await?;
+        duties.departing = Some(Departing { node, queue });
+        Ok(())
+    }
+
+    /// X3, if the count word was `count` before X2: take the readers that waited for that. Yields their top.
     ///
     /// The stack is taken before the next writer can register (X6): a later sweep could release readers that queued behind
     /// that one.
-    async fn sweep(&self, count: u64) -> Result<Option<NodeId>, Trouble> {
-        if count < READER {
+    pub(super) async fn sweep(&self, count: u64) -> Result<Option<NodeId>, Trouble> {
+        if !S::must_sweep(count) {
             return Ok(None);
+        }
+        if !S::WAITS_COUNTED {
+            // Before the stack: who comes upon an empty one says so again.
+            self.fabric.fetch_and(&self.count, !READERS_WAIT).await?;
         }
         let top = self.fabric.swap(&self.readers, 0).await?;
         self.decode("readers", top)
@@ -495,22 +592,19 @@ impl<F: Fabric> Core<F> {
         self.retire(node).await?;
         let Some(successor) = successor else { return Ok(None) };
         let count = self.register(successor).await?; // X5, X6
-        if count != 0 {
+        if !S::is_free(count) {
             return Ok(None);
         }
-        self.let_writer_in().await // X7
+        self.let_writer_in(count + S::interest(successor.bits())).await // X7
     }
 
     /// X4: who comes after `node`. `None` if nobody does, or if who does will register itself.
-    async fn successor(&self, Departing { node, tail }: Departing) -> Result<Option<NodeId>, Trouble> {
-        let tail = match tail {
-            Some(tail) => tail,
-            None => {
-                let linked = if node.rank() == self.me {
-                    self.fabric.load(self.own(node.slot(), Part::Next)?)?
-                } else {
-                    self.fabric.get_word(&self.node(node, Part::Next)?).await?
-                };
+    async fn successor(&self, Departing { node, queue }: Departing) -> Result<Option<NodeId>, Trouble> {
+        let tail = match queue {
+            Found::Tail(tail) => tail,
+            Found::Link(linked) => return self.decode("next", linked),
+            Found::Nothing => {
+                let linked = self.linked(node).await?;
                 if linked != 0 {
                     return self.decode("next", linked);
                 }
@@ -524,4 +618,19 @@ impl<F: Fabric> Core<F> {
         let linked = self.fabric.compare_swap(&next, 0, NodeId::PASSED).await?;
         self.decode("next", linked)
     }
+
+    /// Who has linked itself behind `node`; 0 if nobody has.
+    async fn linked(&self, node: NodeId) -> Result<u64, FabricError> {
+        if node.rank() == self.me {
+            self.fabric.load(self.own(node.slot(), Part::Next)?)
+        } else {
+            self.fabric.get_word(&self.node(node, Part::Next)?).await
+        }
+    }
+}
+
+/// What hands the lock on from `node` to `next`, if anything has to be done but to wake it.
+fn hand_over<S: Scheme>(node: NodeId, next: u64) -> Option<Amo<u64>> {
+    (S::HAND_OVER == HandOver::IfNoReaders)
+        .then(|| Amo::CompareSwap { expected: S::active(node.bits()), new: S::active(next) })
 }

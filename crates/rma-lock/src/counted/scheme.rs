@@ -1,0 +1,208 @@
+//! What the home words of a lock mean, and what follows from that.
+
+use crate::Fairness;
+use core::fmt;
+
+/// A writer is registered as the queue's first and waits for the readers to leave.
+pub(super) const WRITER_INTERESTED: u64 = 1;
+/// A writer is inside.
+pub(super) const WRITER_ACTIVE: u64 = 2;
+/// One reader.
+pub(super) const READER: u64 = 4;
+/// Readers wait that are not counted.
+pub(super) const READERS_WAIT: u64 = 1 << 31;
+
+/// The count that the last reader finds at U1 if a writer waits for it.
+const LAST: u64 = READER + WRITER_INTERESTED;
+/// Where a count word has its head, if it has one.
+const HEAD: u32 = 32;
+
+/// How a writer lets in a successor that it knows, without letting go of the lock in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandOver {
+    /// It does not.
+    Never,
+    /// By a comparison, which fails if readers are counted.
+    IfNoReaders,
+    /// Always: the lock stays set active.
+    Always,
+}
+
+/// How a [`crate::CountedLock`] registers its writers, and whom it prefers: [`Flat`], [`Packed`] or [`WritersFirst`].
+pub trait Scheme: Rules {}
+
+impl<R: Rules> Scheme for R {}
+
+/// The scheme's own part. Nodes are [`crate::queue::NodeId::bits`], words are values of the count word.
+pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
+    /// [`crate::Lock::NAME`].
+    const NAME: &'static str;
+    /// [`crate::Lock::FAIRNESS`].
+    const FAIRNESS: Fairness;
+    /// [`crate::Lock::HOME_WORDS`].
+    const HOME_WORDS: usize;
+    /// Flags that keep an arriving reader out.
+    const KEEPS_OUT: u64;
+    /// Whether a reader that waits is counted: then whoever wakes it lets it in. Otherwise it tries again.
+    const WAITS_COUNTED: bool;
+    /// Whether the queue's first is named by a word of its own. Otherwise it stands in the count word.
+    const HEAD_APART: bool;
+    /// How a writer hands the lock over.
+    const HAND_OVER: HandOver;
+
+    /// What is added to the count word to show `node`'s interest.
+    fn interest(node: u64) -> u64;
+
+    /// What the count word has while `node` is active, readers apart.
+    fn active(node: u64) -> u64;
+
+    /// The count word in which interest has become activity.
+    fn granted(word: u64) -> u64;
+
+    /// Whether the reader that found `word` at U1 was the last one before a writer.
+    fn is_last(word: u64) -> bool;
+
+    /// Whether nobody is inside or registered.
+    fn is_free(word: u64) -> bool;
+
+    /// Whether the writer that found `word` at X2 must look for waiting readers.
+    fn must_sweep(word: u64) -> bool;
+
+    /// The head in a count word.
+    #[inline]
+    fn head(word: u64) -> u64 {
+        word >> HEAD
+    }
+}
+
+/// Reader preference with a word for the queue's first, as printed in 1991: [`crate::RpLock`].
+#[derive(Clone, Copy, Debug)]
+pub struct Flat;
+
+impl Rules for Flat {
+    const NAME: &'static str = "reader preference";
+    const FAIRNESS: Fairness = Fairness::ReadersFirst;
+    const HOME_WORDS: usize = 4;
+    const KEEPS_OUT: u64 = WRITER_ACTIVE;
+    const WAITS_COUNTED: bool = true;
+    const HEAD_APART: bool = true;
+    const HAND_OVER: HandOver = HandOver::Never;
+
+    #[inline(always)]
+    fn interest(_: u64) -> u64 {
+        WRITER_INTERESTED
+    }
+
+    #[inline(always)]
+    fn active(_: u64) -> u64 {
+        WRITER_ACTIVE
+    }
+
+    #[inline(always)]
+    fn granted(_: u64) -> u64 {
+        WRITER_ACTIVE
+    }
+
+    #[inline(always)]
+    fn is_last(word: u64) -> bool {
+        word == LAST
+    }
+
+    #[inline(always)]
+    fn is_free(word: u64) -> bool {
+        word == 0
+    }
+
+    #[inline(always)]
+    fn must_sweep(word: u64) -> bool {
+        word >= READER
+    }
+}
+
+/// Reader preference with the queue's first in the count word: [`crate::PackedLock`].
+#[derive(Clone, Copy, Debug)]
+pub struct Packed;
+
+impl Rules for Packed {
+    const NAME: &'static str = "packed reader preference";
+    const FAIRNESS: Fairness = Fairness::ReadersFirst;
+    const HOME_WORDS: usize = 3;
+    const KEEPS_OUT: u64 = WRITER_ACTIVE;
+    const WAITS_COUNTED: bool = true;
+    const HEAD_APART: bool = false;
+    const HAND_OVER: HandOver = HandOver::IfNoReaders;
+
+    #[inline(always)]
+    fn interest(node: u64) -> u64 {
+        node << HEAD | WRITER_INTERESTED
+    }
+
+    #[inline(always)]
+    fn active(node: u64) -> u64 {
+        node << HEAD | WRITER_ACTIVE
+    }
+
+    #[inline(always)]
+    fn granted(word: u64) -> u64 {
+        word - WRITER_INTERESTED + WRITER_ACTIVE
+    }
+
+    #[inline(always)]
+    fn is_last(word: u64) -> bool {
+        u64::from(word as u32) == LAST
+    }
+
+    #[inline(always)]
+    fn is_free(word: u64) -> bool {
+        word == 0
+    }
+
+    #[inline(always)]
+    fn must_sweep(word: u64) -> bool {
+        word as u32 >= READER as u32
+    }
+}
+
+/// Writer preference: [`crate::WritersFirstLock`].
+#[derive(Clone, Copy, Debug)]
+pub struct WritersFirst;
+
+impl Rules for WritersFirst {
+    const NAME: &'static str = "writer preference";
+    const FAIRNESS: Fairness = Fairness::WritersFirst;
+    const HOME_WORDS: usize = 3;
+    const KEEPS_OUT: u64 = WRITER_ACTIVE | WRITER_INTERESTED;
+    const WAITS_COUNTED: bool = false;
+    const HEAD_APART: bool = false;
+    const HAND_OVER: HandOver = HandOver::Always;
+
+    #[inline(always)]
+    fn interest(node: u64) -> u64 {
+        node << HEAD | WRITER_INTERESTED
+    }
+
+    #[inline(always)]
+    fn active(_: u64) -> u64 {
+        WRITER_ACTIVE
+    }
+
+    #[inline(always)]
+    fn granted(word: u64) -> u64 {
+        word & READERS_WAIT | WRITER_ACTIVE
+    }
+
+    #[inline(always)]
+    fn is_last(word: u64) -> bool {
+        u64::from(word as u32) & !READERS_WAIT == LAST
+    }
+
+    #[inline(always)]
+    fn is_free(word: u64) -> bool {
+        word & !READERS_WAIT == 0
+    }
+
+    #[inline(always)]
+    fn must_sweep(word: u64) -> bool {
+        word & READERS_WAIT != 0
+    }
+}

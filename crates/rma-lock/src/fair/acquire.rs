@@ -1,0 +1,178 @@
+//! Getting in: F1–F7.
+
+use super::{
+    Class, Core, READER, WRITER,
+    guard::Held,
+    link::{Out, Said},
+};
+use crate::{
+    Result,
+    error::Trouble,
+    owed::Quit,
+    posting::Posting,
+    queue::{NodeId, Own},
+};
+use rdma_fabric::{Amo, Fabric, Time};
+
+/// F1.
+pub(super) fn queue_up(node: NodeId) -> Amo<u64> {
+    Amo::Swap(node.bits())
+}
+
+/// In its place: queue up if nobody stands there; for a reader the first of two attempts, the second one behind a reader inside.
+pub(super) fn behind_readers(node: NodeId) -> Amo<u64> {
+    Amo::CompareSwap { expected: 0, new: node.bits() }
+}
+
+impl<F: Fabric> Core<F> {
+    /// A node whose F1, `first`, was posted. Until then dropping this owes nothing, and then it is over.
+    pub(super) async fn begin(
+        &self,
+        class: Class,
+        deadline: Time,
+        first: impl Fn(NodeId) -> Amo<u64>,
+    ) -> Result<(NodeId, Posting<F>)> {
+        self.check()?;
+        let own = match self.take_fresh_node(self.published.lane()) {
+            Some(own) => own,
+            None => self.answer(Box::pin(self.take_node(deadline, &Quit::default())).await)?,
+        };
+        let posted = self.post(class.arrives(own.id), &self.tail, first(own.id)).await?;
+        Ok((own.keep(), Posting::InFlight(posted)))
+    }
+
+    /// From F1's result on.
+    pub(super) async fn acquire(
+        &self,
+        node: NodeId,
+        class: Class,
+        posted: Posting<F>,
+        deadline: Time,
+        quit: &Quit,
+    ) -> Result<Held, Trouble> {
+        let own = self.adopt(node);
+        let ahead = match self.decode("tail", posted.result().await?)? {
+            Some(before) => self.link(node, class, before).await?,
+            None => true,
+        };
+        let inside = match (ahead, class) {
+            (false, _) => false,
+            (true, Class::Reader) => self.count_me().await?,
+            (true, Class::Writer) => self.no_reader().await? || self.registered_among_none(node).await?,
+        };
+        if !inside {
+            self.wait(&own, class, deadline, quit).await?;
+        }
+        self.now_inside(own, class, !inside, quit).await
+    }
+
+    /// The same for a try. It waits for nobody: only an empty queue or a reader inside may be before it.
+    pub(super) async fn try_acquire(
+        &self,
+        node: NodeId,
+        class: Class,
+        posted: Posting<F>,
+        quit: &Quit,
+    ) -> Result<Option<Held>, Trouble> {
+        let own = self.adopt(node);
+        let mut waits = false;
+        if let Some(before) = self.decode("tail", posted.result().await?)? {
+            let behind_reader = class == Class::Reader
+                && self.is_inside(before).await?
+                && self.fabric.compare_swap(&self.tail, before.bits(), node.bits()).await? == before.bits();
+            if !behind_reader {
+                self.publish(class.gives_up(node))?;
+                own.give_back_fresh();
+                return Ok(None);
+            }
+            // Another turn of that node may have come to the same place, as one that waits.
+            waits = !self.link(node, class, before).await?;
+        }
+        if waits {
+            let now = self.fabric.now();
+            match self.wait(&own, class, now, quit).await {
+                Ok(()) => {}
+                Err(Trouble::GaveUp(_)) => return Ok(None),
+                Err(broken) => return Err(broken),
+            }
+        } else if class == Class::Reader {
+            self.count_me().await?;
+        } else if !self.no_reader().await? {
+            self.withdraw(own).await?;
+            return Ok(None);
+        }
+        self.now_inside(own, class, waits, quit).await.map(Some)
+    }
+
+    /// F3.
+    async fn count_me(&self) -> Result<bool, Trouble> {
+        self.fabric.fetch_add(&self.state, READER).await?;
+        Ok(true)
+    }
+
+    /// F4, for the queue's first: readers still inside came before it, and none can come any more.
+    async fn no_reader(&self) -> Result<bool, Trouble> {
+        Ok(self.fabric.get_word(&self.state).await? == 0)
+    }
+
+    /// F5: `node` is first and waits for the readers. True if there is none any more; otherwise the last of them sees who waits.
+    pub(super) async fn registered_among_none(&self, node: NodeId) -> Result<bool, Trouble> {
+        let writer = node.bits() << WRITER;
+        if self.fabric.fetch_add(&self.state, writer).await? != 0 {
+            return Ok(false);
+        }
+        self.fabric.fetch_add(&self.state, writer.wrapping_neg()).await?;
+        Ok(true)
+    }
+
+    /// F6. Given up, the node stays in the queue; its waker will make it ready again.
+    async fn wait(&self, own: &Own<'_>, class: Class, deadline: Time, quit: &Quit) -> Result<(), Trouble> {
+        let woken = self.wait_to_be_woken(own, deadline, quit).await;
+        if let Err(Trouble::GaveUp(_)) = woken {
+            self.publish(class.gives_up(own.id))?;
+        }
+        woken
+    }
+
+    async fn now_inside(&self, own: Own<'_>, class: Class, woken: bool, quit: &Quit) -> Result<Held, Trouble> {
+        if class == Class::Reader
+            && let Some((reader, Class::Reader)) = self.say_inside(own.id).await?
+        {
+            self.count_me().await?; // for it
+            self.wake_or_act_for(reader, Class::Reader).await?;
+        }
+        self.publish(class.enters(own.id))?;
+        let held = Held { node: own.keep(), class, woken };
+        if quit.is_set() {
+            self.release(held).await?;
+            return Err(Trouble::GaveUp(Quit::REASON));
+        }
+        Ok(held)
+    }
+
+    /// The queue's first, with readers inside, leaves the queue instead of waiting for them.
+    async fn withdraw(&self, own: Own<'_>) -> Result<(), Trouble> {
+        let node = own.id;
+        let out = self.leave_queue(node, Said::Nothing).await?;
+        if out != Out::Last {
+            self.retire(node).await?;
+        }
+        match out {
+            Out::Last | Out::Passed => {}
+            Out::Before(reader, Class::Reader) => {
+                self.count_me().await?; // for it
+                self.wake_or_act_for(reader, Class::Reader).await?;
+            }
+            Out::Before(writer, Class::Writer) => {
+                if self.registered_among_none(writer).await? {
+                    self.wake_or_act_for(writer, Class::Writer).await?;
+                }
+            }
+        }
+        self.publish(Class::Writer.gives_up(node))?;
+        if out == Out::Last {
+            own.give_back_fresh();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! Proof of holding a fair lock.
+
+use super::{Class, FairLock};
+use crate::{Guard, Mode, Result, owed::Owed, queue::NodeId};
+use core::{fmt, future::Future, marker::PhantomData, mem};
+use rdma_fabric::Fabric;
+
+/// What a holder must remember.
+#[derive(Clone, Copy)]
+pub(super) struct Held {
+    pub(super) node: NodeId,
+    pub(super) class: Class,
+    /// Whether somebody woke it.
+    pub(super) woken: bool,
+}
+
+/// [`crate::Shared`] or [`crate::Exclusive`] access, by a [`FairLock`].
+///
+/// Dropping it releases the lock in the background, as [`FairGuard::release`] does, and tells nobody about errors.
+#[must_use = "a guard that is dropped at once protects nothing"]
+pub struct FairGuard<'a, F: Fabric, M: Mode> {
+    lock: &'a FairLock<F>,
+    held: Held,
+    mode: PhantomData<M>,
+}
+
+impl<F: Fabric, M: Mode> fmt::Debug for FairGuard<'_, F, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let woken = if self.held.woken { ", woken" } else { "" };
+        write!(f, "{}, {:?}{woken}, {:?}", M::NAME, self.held.node, self.lock)
+    }
+}
+
+impl<'a, F: Fabric, M: Mode> FairGuard<'a, F, M> {
+    pub(super) fn new(lock: &'a FairLock<F>, held: Held, mode: PhantomData<M>) -> Self {
+        FairGuard { lock, held, mode }
+    }
+
+    /// The lock that is held.
+    pub fn lock(&self) -> &'a FairLock<F> {
+        self.lock
+    }
+
+    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// background.
+    ///
+    /// # Errors
+    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
+    /// met, after which further calls on this lock answer [`crate::LockError::Broken`].
+    pub async fn release(self) -> Result<()> {
+        let core = &self.lock.core;
+        // Dropped in here, the guard does it all in the background.
+        let flushed = core.flush_data().await;
+        let held = self.held;
+        mem::forget(self);
+        Owed::new(core, |core, _| async move { core.answer(core.release(held).await) }).await?;
+        flushed
+    }
+}
+
+impl<F: Fabric, M: Mode> Drop for FairGuard<'_, F, M> {
+    fn drop(&mut self) {
+        let (core, held) = (self.lock.core.clone(), self.held);
+        self.lock.core.fabric.detach(async move {
+            let _ = core.flush_data().await;
+            let _ = core.answer(core.release(held).await);
+        });
+    }
+}
+
+impl<F: Fabric, M: Mode> Guard for FairGuard<'_, F, M> {
+    fn release(self) -> impl Future<Output = Result<()>> {
+        FairGuard::release(self)
+    }
+}

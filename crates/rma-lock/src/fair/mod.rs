@@ -1,0 +1,224 @@
+//! The fair queue lock: readers and writers get in in order of arrival, readers beside each other together.
+//!
+//! # Words
+//! At the home, changed by atomics only:
+//! * `state`: readers inside, or let in, in the low half; in the high half the writer that waits for them to leave, if it is the queue's first.
+//! * `tail`: last of the queue, in which readers and writers stand, and readers stay while they are inside.
+//!
+//! At each rank its queue nodes ([`crate::queue`]), whose next words say more here ([`link`]): who comes next, and of which class; or that the node's
+//! reader is inside; or that its owner has left.
+//!
+//! # Steps
+//! Comments name these, which `docs/queued-locks.md` has with their operations. All is after Mellor-Crummey and Scott's fair lock (PPoPP 1991, Figure 4), as
+//! corrected later; what differs is told there.
+//! * F1: to the end of the queue. F2: link behind the one before, and learn whether that is a reader inside, or gone.
+//! * F3: a reader that needs not wait counts itself. F4: a writer that is first looks whether readers are inside; F5: if so it says who it is, and looks
+//!   again. F6: wait. F7: a reader inside says so in its own node; a reader that came before that is counted, and woken.
+//! * G1: leave the queue, as the last or with a mark for a successor on its way. G2: a writer counts the reader it lets in. G3: a reader uncounts itself
+//!   and, in the same atomic, says which writer comes next. G4: the last of them takes that back, for it has seen it. G5: wake.
+//!
+//! # Giving up
+//! As everywhere, whoever would wake a node that was given up acts for it ([`release`]): a writer leaves the queue; a reader, which is counted
+//! already, leaves the queue and hands its count to the reader behind it, or uncounts itself.
+
+mod acquire;
+mod guard;
+mod link;
+mod release;
+
+pub use guard::FairGuard;
+
+use crate::{
+    Exclusive, Fairness, Lock, Mode, Result, RmaLock, Shared,
+    owed::{Owed, Side},
+    queue::{HOME_BYTES, LOCK_BYTES, NodeId, Queue, Step},
+};
+use acquire::{behind_readers, queue_up};
+use core::{fmt, future::Future, marker::PhantomData, ops::Deref};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
+use std::sync::Arc;
+
+const STATE: u64 = 0;
+const TAIL: u64 = 8;
+const _: () = assert!(TAIL + 8 <= HOME_BYTES);
+
+/// One reader, in the state.
+const READER: u64 = 1;
+/// Where the state has its writer.
+const WRITER: u32 = 32;
+
+/// Who stands at a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Reader,
+    Writer,
+}
+
+impl Class {
+    fn of<M: Mode>() -> Class {
+        if M::WRITES { Class::Writer } else { Class::Reader }
+    }
+
+    fn arrives(self, node: NodeId) -> Step {
+        match self {
+            Class::Reader => Step::READER_ARRIVES,
+            Class::Writer => Step::writer_goes_on(node),
+        }
+    }
+
+    fn enters(self, node: NodeId) -> Step {
+        match self {
+            Class::Reader => Step::READER_ENTERS,
+            Class::Writer => Step::writer_goes_on(node),
+        }
+    }
+
+    fn leaves(self, node: NodeId) -> Step {
+        match self {
+            Class::Reader => Step::READER_LEAVES,
+            Class::Writer => Step::writer_goes_on(node),
+        }
+    }
+
+    fn is_gone(self, node: NodeId) -> Step {
+        match self {
+            Class::Reader => Step::READER_IS_GONE,
+            Class::Writer => Step::writer_goes_back(node, 3),
+        }
+    }
+
+    fn gives_up(self, node: NodeId) -> Step {
+        match self {
+            Class::Reader => Step::READER_GIVES_UP,
+            Class::Writer => Step::writer_goes_back(node, 1),
+        }
+    }
+}
+
+/// A readers-writer lock that lets ranks in in order of their arrival, homed at one rank.
+///
+/// One value per rank refers to one lock for all; clones of it are the same value. Whoever holds the lock and asks for it again may wait for
+/// itself, also as a reader: behind a writer that waits for it to leave.
+///
+/// Remote operations without contention: shared lock 2 atomics, unlock 2; exclusive lock an atomic and a get, unlock 1 atomic. A rank waits and holds with at most four
+/// queue nodes at a time: more are [`crate::LockError::TooManyWaiting`].
+///
+/// # Dropped futures
+/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What it still owes is
+/// [detached](Fabric::detach): a dropped acquisition ends not holding the lock, a dropped release ends having released it. An acquisition that was given up keeps its
+/// place in the queue, and with it who came later, until the lock would have come to it.
+///
+/// # Threads
+/// A lock may be used by several threads, if its fabric may.
+pub struct FairLock<F: Fabric> {
+    core: Arc<Core<F>>,
+}
+
+impl<F: Fabric> Clone for FairLock<F> {
+    fn clone(&self) -> Self {
+        FairLock { core: self.core.clone() }
+    }
+}
+
+impl<F: Fabric> fmt::Debug for FairLock<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FairLock({:?})", self.core.queue)
+    }
+}
+
+/// A rank's side of a lock, kept by its values and by what their dropped futures still owe.
+struct Core<F: Fabric> {
+    queue: Queue<F>,
+    state: RemoteWord<F, u64>,
+    tail: RemoteWord<F, u64>,
+}
+
+impl<F: Fabric> Deref for Core<F> {
+    type Target = Queue<F>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Queue<F> {
+        &self.queue
+    }
+}
+
+impl<F: Fabric> Side for Core<F> {
+    type Fabric = F;
+
+    fn fabric(&self) -> &F {
+        &self.fabric
+    }
+}
+
+impl<F: Fabric> FairLock<F> {
+    async fn enter_before<M: Mode>(&self, deadline: Time) -> Result<FairGuard<'_, F, M>> {
+        let (core, class) = (&self.core, Class::of::<M>());
+        let (node, posted) = core.begin(class, deadline, queue_up).await?;
+        let held = Owed::new(core, |core, quit| async move {
+            core.answer(core.acquire(node, class, posted, deadline, &quit).await)
+        });
+        Ok(FairGuard::new(self, held.await?, PhantomData))
+    }
+
+    async fn try_enter<M: Mode>(&self) -> Result<Option<FairGuard<'_, F, M>>> {
+        let (core, class) = (&self.core, Class::of::<M>());
+        let (node, posted) = core.begin(class, Time::MAX, behind_readers).await?;
+        let held =
+            Owed::new(
+                core,
+                |core, quit| async move { core.answer(core.try_acquire(node, class, posted, &quit).await) },
+            );
+        Ok(held.await?.map(|held| FairGuard::new(self, held, PhantomData)))
+    }
+}
+
+impl<F: Fabric> Lock<F> for FairLock<F> {
+    type Options = ();
+
+    const NAME: &'static str = "fair";
+    const FAIRNESS: Fairness = Fairness::Fifo;
+    const HOME_WORDS: usize = 2;
+
+    fn bytes((): &(), _: usize) -> usize {
+        LOCK_BYTES
+    }
+
+    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, (): ()) -> Result<Self> {
+        let core = Core {
+            state: fabric.remote_word(memory.at(home, STATE)?)?,
+            tail: fabric.remote_word(memory.at(home, TAIL)?)?,
+            queue: Queue::over(fabric, memory, home)?,
+        };
+        Ok(FairLock { core: Arc::new(core) })
+    }
+
+    fn home(&self) -> Rank {
+        self.core.home
+    }
+
+    fn fabric(&self) -> &F {
+        &self.core.fabric
+    }
+}
+
+impl<F: Fabric> RmaLock<F> for FairLock<F> {
+    type Shared<'a> = FairGuard<'a, F, Shared>;
+    type Exclusive<'a> = FairGuard<'a, F, Exclusive>;
+
+    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
+        self.enter_before(deadline)
+    }
+
+    /// Also refused if somebody else queues up, or leaves the queue, at the same moment.
+    fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
+        self.try_enter()
+    }
+
+    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Exclusive<'_>>> {
+        self.enter_before(deadline)
+    }
+
+    fn try_write(&self) -> impl Future<Output = Result<Option<Self::Exclusive<'_>>>> {
+        self.try_enter()
+    }
+}
