@@ -13,6 +13,9 @@
 //! [`BackOffLock`] and [`WindowLock`], those of foMPI, have no queue: who finds them taken sleeps and comes back. They cost less where they are
 //! free, and no rank has to run for another's sake. `docs/locks.md` tells which lock is for what; [`RmaLock`] is what all of them can do.
 //!
+//! [`Aggregated`], [`IndicatorLock`], [`PerRankLock`] and [`EachLock`] are composed of these and know which ranks share a node
+//! (`docs/node-locks.md`); [`AnyLock`] is chosen at run time.
+//!
 //! ```
 //! use rma_lock::RpLock;
 //! use rdma_fabric::Rank;
@@ -42,12 +45,14 @@
 //!   holder of a lock that backs off can't be told from a slow one: deadlines end the wait for it.
 
 mod access;
+mod any;
 mod back_off;
 mod classes;
 mod counted;
 mod error;
 mod fair;
 mod guard;
+mod indicator;
 mod lock;
 mod locked;
 mod nodes;
@@ -59,15 +64,17 @@ mod recovery;
 mod shortcut;
 
 pub use access::{Access, AccessLock, OneGuard, OneLock};
+pub use any::{AnyLock, AnyReadGuard, AnyWriteGuard, Choice, Hint, LockKind};
 pub use back_off::{BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, WindowGuard, WindowLock};
 pub use counted::{CountedLock, Flat, Packed, PackedLock, RpLock, Scheme, WritersFirst, WritersFirstLock};
 pub use error::{CorruptWord, LockError, Result};
 pub use fair::{FairGuard, FairLock};
 pub use guard::{ReadGuard, WriteGuard};
+pub use indicator::{IndicatorGuard, IndicatorLock};
+pub use lock::{AnonymousShared, Fairness, Guard, KeptExclusive, Lock, RmaLock};
 pub use locked::{
     AcquireError, Element, Entered, Excludes, Locked, LockedReadGuard, LockedWriteGuard, PartsMut, PoisonError,
 };
-pub use lock::{AnonymousShared, Fairness, Guard, Lock, RmaLock};
 pub use nodes::{Aggregated, AggregatedGuard, AggregatedOptions, Levels};
 pub use ranks::{EachGuard, EachLock, EachOptions, PerRankGuard, PerRankLock};
 pub use recovery::{RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery, Torn};

@@ -1,6 +1,6 @@
 //! What all locks of this crate can do.
 
-use crate::{CountedLock, ReadGuard, Result, Scheme, WriteGuard, queue::LOCK_BYTES};
+use crate::{CountedLock, ReadGuard, Result, Scheme, WriteGuard, counted::Writing, queue::LOCK_BYTES};
 use core::{fmt, future::Future, mem};
 use rdma_fabric::{Fabric, Group, GroupMemory, Rank, Time};
 
@@ -160,6 +160,18 @@ pub trait AnonymousShared<F: Fabric>: RmaLock<F> {
     fn adopt_shared(&self) -> Self::Shared<'_>;
 }
 
+/// A lock whose exclusive hold can be kept without its guard: by a protocol that holds the lock for longer than a borrow of it lasts.
+pub trait KeptExclusive<F: Fabric>: RmaLock<F> {
+    /// What its rank must remember of a hold.
+    type Kept: Copy + fmt::Debug + Send + 'static;
+
+    /// Keep the lock held, by no guard.
+    fn keep(guard: Self::Exclusive<'_>) -> Self::Kept;
+
+    /// The guard of a hold that this rank [kept](KeptExclusive::keep), once.
+    fn take_up(&self, kept: Self::Kept) -> Self::Exclusive<'_>;
+}
+
 /// Who gets in when several want to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -172,6 +184,9 @@ pub enum Fairness {
     WritersFirst,
     /// In order of arrival, readers beside each other together. Nobody starves.
     Fifo,
+    /// Readers and writers take turns as long as both want: readers that find a writer inside get in when it leaves, before the next one;
+    /// writers wait for no reader that comes after them, and get in in the order of the lock that keeps them apart.
+    Alternating,
     /// Whoever comes when the lock is free gets in, however long others have waited; anybody can starve.
     Barging,
 }
@@ -236,6 +251,20 @@ impl<F: Fabric, S: Scheme> AnonymousShared<F> for CountedLock<F, S> {
     fn adopt_shared(&self) -> ReadGuard<'_, F, S> {
         self.core.take_reader_over();
         ReadGuard::new(self)
+    }
+}
+
+impl<F: Fabric, S: Scheme> KeptExclusive<F> for CountedLock<F, S> {
+    type Kept = Writing;
+
+    #[inline]
+    fn keep(guard: WriteGuard<'_, F, S>) -> Writing {
+        guard.disarm()
+    }
+
+    #[inline]
+    fn take_up(&self, kept: Writing) -> WriteGuard<'_, F, S> {
+        WriteGuard::new(self, kept)
     }
 }
 

@@ -1,8 +1,11 @@
 //! Locks that know nodes, in virtual time: how many operations their home meets, exactly, and how long a wave of readers takes.
 
 use observe::{Observed, Recorder};
-use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{Aggregated, AggregatedOptions, BackOffLock, Guard, Levels, RmaLock, RpLock};
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
+use rma_lock::{
+    Access, AccessLock, Aggregated, AggregatedOptions, AnyLock, BackOffLock, Choice, EachLock, EachOptions, Guard,
+    Hint, IndicatorLock, Levels, Lock, LockKind, PerRankLock, RmaLock, RpLock,
+};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 
@@ -110,7 +113,7 @@ rdma_fabric::program! {
     /// A node of readers, a writer on another node that leaves only after a while. Yields when this rank was inside, in picoseconds since the
     /// writer let go; rank 0 of the readers has no patience.
     async fn a_leader_that_gives_up<F>(fabric: F) -> Option<i64> {
-        let lock = Aggregated::<F, RpLock<F>>::symmetric_any(&fabric).await?;
+        let lock = Aggregated::<F, RpLock<F>>::symmetric(&fabric, HOME).await?;
         let mut world = Group::world(&fabric).await?;
         let last = Rank::new(fabric.ranks() as u32 - 1);
         let held = if fabric.rank() == last { Some(lock.write().await?) } else { None };
@@ -138,17 +141,162 @@ rdma_fabric::program! {
     }
 }
 
-trait SymmetricAny<F: Fabric>: RmaLock<F> {
-    fn symmetric_any(fabric: &F) -> impl Future<Output = rma_lock::Result<Self>> {
-        Self::symmetric(fabric, HOME)
-    }
-}
-impl<F: Fabric, L: RmaLock<F>> SymmetricAny<F> for L {}
-
 #[test]
 fn another_rank_leads_when_the_first_gives_up() {
     let outs = Job::new(&Platform::fx100(), 9).ranks_per_node(8).run(&a_leader_that_gives_up {}).unwrap().outs;
     let late: Vec<_> = outs.iter().flatten().collect();
     assert_eq!(late.len(), 7, "{outs:?}");
     assert!(late.iter().all(|late| (0..100_000_000).contains(*late)), "{late:?}");
+}
+
+/// Operations of any kind that this rank has posted to other nodes.
+fn abroad<F: Fabric>(fabric: &F, recorder: &Recorder) -> u64 {
+    let node = |rank| fabric.node(rank).unwrap();
+    let here = node(fabric.rank());
+    let counts = recorder.record().counts;
+    let peers = counts.peers.iter().filter(|(peer, _)| node(Rank::new(**peer)) != here);
+    peers.map(|(_, counts)| counts.puts + counts.gets + counts.atomics.sum()).sum()
+}
+
+rdma_fabric::program! {
+    /// Readers of an indicator: what they do at other nodes, without a writer; then a writer, and how often it was seen.
+    async fn indicated<F>(fabric: F) -> (u64, u64) {
+        let recorder = Recorder::new(fabric.rank(), None);
+        let observed = Observed::new(fabric.clone(), recorder.clone());
+        let lock = IndicatorLock::<_, RpLock<_>>::symmetric(&observed, HOME).await?;
+        let data = fabric.alloc_symmetric(8).await?;
+        let word = fabric.remote_word::<u64>(data.at(HOME, 0))?;
+        let mut world = Group::world(&fabric).await?;
+        world.barrier().await?;
+        for _ in 0..10 {
+            let guard = lock.read().await?;
+            guard.release().await?;
+        }
+        let before = abroad(&fabric, &recorder);
+        world.barrier().await?;
+        let mut seen = 0;
+        for round in 0..10u32 {
+            if fabric.rank().number() % 64 == 3 && round % 5 == 4 {
+                let guard = lock.write().await?;
+                let old = fabric.get_word(&word).await?;
+                fabric.put_word(&word, old + 1).await?;
+                fabric.flush_all().await?;
+                guard.release().await?;
+            } else {
+                let guard = lock.read().await?;
+                let now = fabric.get_word(&word).await?;
+                assert!(now >= seen, "a write was lost");
+                seen = now;
+                guard.release().await?;
+            }
+        }
+        world.barrier().await?;
+        let seen = fabric.get_word(&word).await?;
+        world.barrier().await?;
+        Ok((before, seen))
+    }
+}
+
+#[test]
+fn readers_of_an_indicator_stay_at_their_node() {
+    let outs = Job::new(&Platform::fx100(), 256).ranks_per_node(8).run(&indicated {}).unwrap().outs;
+    assert!(outs.iter().all(|out| *out == (0, 8)), "{:?}", &outs[..8]);
+}
+
+/// Everybody's access to all ranks, at once; yields this rank's additions at the home, and at all ranks.
+async fn everywhere<F: Fabric, L: AccessLock<Observed<F>>>(
+    fabric: F,
+    options: L::Options,
+    waves: u32,
+) -> ProgramResult<(u64, u64)> {
+    let recorder = Recorder::new(fabric.rank(), None);
+    let observed = Observed::new(fabric.clone(), recorder.clone());
+    let lock = L::symmetric_with(&observed, HOME, options).await?;
+    let mut world = Group::world(&fabric).await?;
+    for _ in 0..waves {
+        world.barrier().await?;
+        let guard = lock.lock(Access::All).await?;
+        world.barrier().await?;
+        guard.release().await?;
+    }
+    world.barrier().await?;
+    // Exclusive accesses to different ranks do not meet, and exclude those to all.
+    let guard = lock.lock(Access::Exclusive(fabric.rank())).await?;
+    world.barrier().await?;
+    assert!(lock.try_lock(Access::All).await?.is_none());
+    world.barrier().await?;
+    guard.release().await?;
+    world.barrier().await?;
+    Ok((additions(&recorder), recorder.record().counts.total().atomics.add))
+}
+
+rdma_fabric::program! {
+    async fn accesses<F>(fabric: F, each: Option<bool>, waves_of: u32) -> (u64, u64) {
+        match each {
+            None => everywhere::<F, PerRankLock<_, RpLock<_>>>(fabric, (), waves_of).await,
+            Some(at_once) => {
+                let options = EachOptions { at_once, lock: () };
+                everywhere::<F, EachLock<_, RpLock<_>>>(fabric, options, waves_of).await
+            }
+        }
+    }
+}
+
+/// What `waves` waves cost the home, and all ranks together, beside what comes after them.
+fn cost_of_waves(each: Option<bool>, nodes: usize, ranks_per_node: u32, waves_of: u32) -> (u64, u64) {
+    let cost = |waves_of| {
+        let job = Job::new(&Platform::fx100(), nodes * ranks_per_node as usize).ranks_per_node(ranks_per_node);
+        let outs = job.run(&accesses { each, waves_of }).unwrap().outs;
+        outs.iter().fold((0, 0), |sum, out| (sum.0 + out.0, sum.1 + out.1))
+    };
+    let (with, without) = (cost(waves_of + 1), cost(1));
+    (with.0 - without.0, with.1 - without.1)
+}
+
+#[test]
+fn access_to_all_costs_two_operations_for_each_node_instead_of_two_for_each_pair_of_ranks() {
+    const WAVES: u64 = 2;
+    // Each rank's own lock is at that rank: each meets all ranks.
+    for at_once in [false, true] {
+        assert_eq!(cost_of_waves(Some(at_once), 8, 4, WAVES as u32), (WAVES * 2 * 32, WAVES * 2 * 32 * 32));
+    }
+    assert_eq!(cost_of_waves(None, 8, 4, WAVES as u32).0, WAVES * 2 * 8);
+    assert_eq!(cost_of_waves(None, 32, 8, WAVES as u32).0, WAVES * 2 * 32, "256 ranks");
+}
+
+rdma_fabric::program! {
+    /// Every rank writes once and reads around it, with a lock chosen at run time.
+    async fn with_any<F>(fabric: F, choice: Choice) -> u64 {
+        let lock = AnyLock::symmetric_with(&fabric, HOME, choice).await?;
+        let data = fabric.alloc_symmetric(8).await?;
+        let word = fabric.remote_word::<u64>(data.at(HOME, 0))?;
+        let mut world = Group::world(&fabric).await?;
+        for _ in 0..3 {
+            let guard = lock.read().await?;
+            guard.release().await?;
+            let guard = lock.write().await?;
+            let old = fabric.get_word(&word).await?;
+            fabric.put_word(&word, old + 1).await?;
+            guard.release().await?;
+        }
+        world.barrier().await?;
+        let sum = fabric.get_word(&word).await?;
+        world.barrier().await?;
+        Ok(sum)
+    }
+}
+
+#[test]
+fn a_lock_may_be_chosen_at_run_time() {
+    let kinds = [
+        LockKind::ReaderPreference,
+        LockKind::BackOff,
+        LockKind::Nodes(Levels::Nodes),
+        LockKind::Nodes(Levels::Tree { radix: 2 }),
+        LockKind::Indicator,
+    ];
+    for choice in kinds.map(Choice::from).into_iter().chain([LockKind::auto(64, 16, Hint::MostlyShared)]) {
+        let outs = Job::new(&Platform::fx100(), 64).ranks_per_node(4).run(&with_any { choice }).unwrap().outs;
+        assert!(outs.iter().all(|out| *out == 3 * 64), "{choice}: {outs:?}");
+    }
 }

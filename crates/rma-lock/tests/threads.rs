@@ -7,7 +7,7 @@ use rma_lock::{Guard, RmaLock};
 use tofu2_sim::shm::Threads;
 use which::{ALL, Which, with_lock};
 
-const ROUNDS: u64 = if cfg!(miri) { 2 } else { 500 };
+const ROUNDS: u64 = if cfg!(miri) { 2 } else { 300 };
 const RANKS: usize = 4;
 /// As if there were more than one node.
 const RANKS_PER_NODE: usize = 2;

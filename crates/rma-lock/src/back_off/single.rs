@@ -7,7 +7,7 @@ use super::{
     pace::BackOff,
 };
 use crate::{
-    AnonymousShared, Fairness, Lock, Result, RmaLock,
+    AnonymousShared, Fairness, KeptExclusive, Lock, Result, RmaLock,
     posting::{NotOver, Posting, poll_atomic},
     shortcut::{Now, Try, shortcut},
 };
@@ -292,6 +292,20 @@ impl<F: Fabric> AnonymousShared<F> for BackOffLock<F> {
 
     #[inline]
     fn adopt_shared(&self) -> BackOffGuard<'_, F, Shared> {
+        BackOffGuard::new(self)
+    }
+}
+
+impl<F: Fabric> KeptExclusive<F> for BackOffLock<F> {
+    type Kept = ();
+
+    #[inline]
+    fn keep(guard: BackOffGuard<'_, F, Exclusive>) {
+        mem::forget(guard);
+    }
+
+    #[inline]
+    fn take_up(&self, (): ()) -> BackOffGuard<'_, F, Exclusive> {
         BackOffGuard::new(self)
     }
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// What a writer inside must remember: its queue node, and whether somebody woke it. One word, to be cheap to move.
 #[derive(Clone, Copy)]
-pub(crate) struct Writing(u64);
+pub struct Writing(u64);
 
 impl Writing {
     /// Above the node's bits.

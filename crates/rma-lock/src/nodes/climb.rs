@@ -37,7 +37,10 @@ enum Arrival {
 }
 
 /// Run `future`, but drop it when nobody awaits it any more.
-async fn unless_quit<T>(quit: &Quit, future: impl Future<Output = Result<T, LockError>>) -> Result<T, LockError> {
+pub(crate) async fn unless_quit<T>(
+    quit: &Quit,
+    future: impl Future<Output = Result<T, LockError>>,
+) -> Result<T, LockError> {
     let mut future = pin!(future);
     poll_fn(|cx| if quit.is_set() { Poll::Ready(Err(Quit::REASON)) } else { future.as_mut().poll(cx) }).await
 }

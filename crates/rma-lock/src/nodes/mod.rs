@@ -15,7 +15,7 @@
 
 mod above;
 mod aggregated;
-mod climb;
+pub(crate) mod climb;
 mod enter;
 mod guard;
 mod layout;
@@ -26,6 +26,7 @@ pub(crate) use above::Above;
 pub use aggregated::{Aggregated, AggregatedGuard, AggregatedOptions};
 pub(crate) use guard::Inside;
 pub use shape::Levels;
+pub(crate) use shape::{first_ranks, own_node};
 
 use crate::{
     Result,

@@ -97,6 +97,24 @@ impl<'a, F: Fabric> Nodes<'a, F> {
     }
 }
 
+/// The first rank of this rank's node among a lock's ranks, and the node's number among theirs.
+pub(crate) fn own_node<F: Fabric>(fabric: &F, memory: &GroupMemory<F>) -> Result<(usize, Rank)> {
+    let nodes = Nodes::of(fabric, memory)?;
+    let number = nodes.number(fabric, fabric.rank())?;
+    Ok((number, nodes.first(number).map_or(fabric.rank(), |(first, _)| first)))
+}
+
+/// The first rank of each node of a lock's ranks, by the nodes' numbers.
+pub(crate) fn first_ranks<F: Fabric>(fabric: &F, memory: &GroupMemory<F>) -> Result<Vec<Rank>> {
+    Ok(match Nodes::of(fabric, memory)? {
+        Nodes::Job(_) => {
+            let first = |node| fabric.rank_on(Node::new(node as u32), 0);
+            (0..fabric.nodes()).filter_map(first).collect()
+        }
+        Nodes::Listed(listed) => listed.chunk_by(|a, b| a.0 == b.0).map(|ranks| ranks[0].1).collect(),
+    })
+}
+
 /// Where this rank meets others on its way up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meeting {

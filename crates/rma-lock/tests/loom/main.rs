@@ -10,6 +10,7 @@ mod mcs;
 #[allow(dead_code, unused_imports, reason = "shared with tests that need more of it")]
 mod mutant;
 mod mutations;
+mod nodes;
 mod queued;
 mod rp;
 mod teeth;

@@ -13,9 +13,11 @@ pub(crate) enum Which {
     Nodes,
     /// The second.
     NodesBackOff,
+    /// Gates at nodes, over the first.
+    Indicator,
 }
 
-pub(crate) const ALL: [Which; 8] = [
+pub(crate) const ALL: [Which; 9] = [
     Which::ReaderPreference,
     Which::Packed,
     Which::WritersFirst,
@@ -24,6 +26,7 @@ pub(crate) const ALL: [Which; 8] = [
     Which::TwoLevels,
     Which::Nodes,
     Which::NodesBackOff,
+    Which::Indicator,
 ];
 
 /// Call `function::<F, lock>` with that lock.
@@ -37,6 +40,9 @@ macro_rules! with_lock {
             crate::which::Which::BackOff => $function::<$fabric, rma_lock::BackOffLock<$fabric>>($($argument),*).await,
             crate::which::Which::Nodes => {
                 $function::<$fabric, rma_lock::Aggregated<$fabric, rma_lock::RpLock<$fabric>>>($($argument),*).await
+            }
+            crate::which::Which::Indicator => {
+                $function::<$fabric, rma_lock::IndicatorLock<$fabric, rma_lock::RpLock<$fabric>>>($($argument),*).await
             }
             crate::which::Which::NodesBackOff => {
                 $function::<$fabric, rma_lock::Aggregated<$fabric, rma_lock::BackOffLock<$fabric>>>($($argument),*).await
