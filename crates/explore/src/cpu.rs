@@ -37,7 +37,8 @@ pub(crate) struct Outcome {
 
 /// What is the same for all runs of a job.
 pub(crate) struct Job<'a> {
-    pub(crate) ranks: usize,
+    /// The node of each rank.
+    pub(crate) nodes: Rc<[u32]>,
     pub(crate) caps: Caps,
     pub(crate) start: &'a Start<'a>,
     pub(crate) cells: Rc<RefCell<Cells>>,
@@ -46,7 +47,7 @@ pub(crate) struct Job<'a> {
 impl Job<'_> {
     /// Run `rank` from its start, given these answers.
     pub(crate) fn run(&self, rank: Rank, script: Vec<Answer>) -> Outcome {
-        let session = Session::new(rank, self.ranks, self.cells.clone(), World::Script(script));
+        let session = Session::new(rank, self.nodes.clone(), self.cells.clone(), World::Script(script));
         let mut tasks = Vec::new();
         let run = catch_unwind(AssertUnwindSafe(|| {
             quiet::while_exploring(|| {

@@ -39,7 +39,8 @@ type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 /// println!("{found}"); // who did what, and what arrived when
 /// ```
 pub struct Explorer<'a> {
-    ranks: usize,
+    /// The node of each rank.
+    nodes: Rc<[u32]>,
     caps: Caps,
     states: u64,
     patience: u32,
@@ -51,7 +52,7 @@ pub struct Explorer<'a> {
 
 impl fmt::Debug for Explorer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Explorer({} ranks, at most {} states)", self.ranks, self.states)
+        write!(f, "Explorer({} ranks, at most {} states)", self.nodes.len(), self.states)
     }
 }
 
@@ -63,7 +64,7 @@ impl<'a> Explorer<'a> {
     pub fn new(ranks: usize) -> Self {
         assert!((1..=MOST_RANKS).contains(&ranks), "{ranks} ranks can't be explored; 1 to 26 can");
         Explorer {
-            ranks,
+            nodes: (0..ranks as u32).collect(),
             caps: Caps::weakest(),
             states: 10_000_000,
             patience: 1_000,
@@ -72,6 +73,19 @@ impl<'a> Explorer<'a> {
             reduced: true,
             watch: Box::new(|_| ControlFlow::Continue(())),
         }
+    }
+
+    /// The node of each rank, from 0 on; each rank has one of its own unless said. Nothing that operations do depends on it.
+    ///
+    /// # Panics
+    /// If these are not as many as ranks, or a number below the highest is no rank's node.
+    #[must_use]
+    pub fn nodes(mut self, nodes: &[u32]) -> Self {
+        assert_eq!(nodes.len(), self.nodes.len(), "a node for each rank");
+        let highest = nodes.iter().copied().max().unwrap_or(0);
+        assert!((0..highest).all(|node| nodes.contains(&node)), "nodes are numbered without gaps: {nodes:?}");
+        self.nodes = nodes.into();
+        self
     }
 
     /// What the provider is to guarantee; [`Caps::weakest`] unless said. Of these, `put_order` and `notice_bits` matter here.
@@ -180,17 +194,17 @@ impl<'a> Explorer<'a> {
     {
         let mut sample = Sample::default();
         for seed in (0..runs).map(|run| seed.wrapping_add(run)) {
-            let mut job = LiveJob::new(self.ranks, self.caps, &program);
-            match sample::run(&mut job, self.ranks, &self.checks, seed) {
+            let mut job = LiveJob::on_nodes(self.nodes.clone(), self.caps, &program);
+            match sample::run(&mut job, self.nodes.len(), &self.checks, seed) {
                 Ok(events) => {
                     sample.runs += 1;
                     sample.events += events;
                 }
                 Err(what) => {
-                    let mut job = LiveJob::new(self.ranks, self.caps, &program);
+                    let mut job = LiveJob::on_nodes(self.nodes.clone(), self.caps, &program);
                     job.record(&self.names);
                     // The same again: only its timeline is of interest.
-                    let _ = sample::run(&mut job, self.ranks, &self.checks, seed);
+                    let _ = sample::run(&mut job, self.nodes.len(), &self.checks, seed);
                     sample.failure = Some(Failure { what, seed, timeline: job.timeline() });
                     break;
                 }
@@ -201,7 +215,7 @@ impl<'a> Explorer<'a> {
 
     fn world<'s>(&self, start: &'s Start<'s>) -> World<'s> {
         let cells = Rc::new(RefCell::new(Cells::named(&self.names)));
-        let job = Job { ranks: self.ranks, caps: self.caps, start, cells };
+        let job = Job { nodes: self.nodes.clone(), caps: self.caps, start, cells };
         World {
             automaton: Automaton::new(job, self.patience),
             order: self.caps.put_order,

@@ -76,12 +76,13 @@ impl Fabric for ExploreFabric {
     }
 
     fn ranks(&self) -> usize {
-        self.session.ranks
+        self.session.nodes.len()
     }
 
     fn node(&self, rank: Rank) -> Result<Node> {
-        let ranks = self.ranks();
-        if rank.index() < ranks { Ok(Node::new(rank.number())) } else { Err(FabricError::NoSuchRank { rank, ranks }) }
+        let nodes = &self.session.nodes;
+        let node = nodes.get(rank.index()).ok_or(FabricError::NoSuchRank { rank, ranks: nodes.len() })?;
+        Ok(Node::new(*node))
     }
 
     fn caps(&self) -> Caps {

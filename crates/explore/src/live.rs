@@ -88,6 +88,15 @@ impl LiveJob {
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
     {
+        LiveJob::on_nodes((0..ranks as u32).collect(), caps, program)
+    }
+
+    /// The same, with the node of each rank: [`Explorer::nodes`](crate::Explorer::nodes).
+    pub(crate) fn on_nodes<Fut>(nodes: Rc<[u32]>, caps: Caps, program: impl Fn(ExploreFabric) -> Fut) -> Self
+    where
+        Fut: Future<Output = ProgramResult<()>> + 'static,
+    {
+        let ranks = nodes.len();
         let cells = Rc::new(RefCell::new(Cells::default()));
         let mut state = State::default();
         state.ranks = vec![At { local: 0, clock: 0 }; ranks];
@@ -101,7 +110,7 @@ impl LiveJob {
         let live = Rc::new(RefCell::new(live));
         let (mut sessions, mut tasks) = (Vec::new(), Vec::new());
         for rank in 0..ranks as u32 {
-            let session = Session::new(Rank::new(rank), ranks, cells.clone(), World::Live(live.clone()));
+            let session = Session::new(Rank::new(rank), nodes.clone(), cells.clone(), World::Live(live.clone()));
             let run = program(ExploreFabric::new(session.clone(), caps));
             let task: Task = Box::pin(async move { run.await.map_err(|error| format!("an error: {error}")) });
             tasks.push(vec![task]);

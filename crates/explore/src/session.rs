@@ -40,7 +40,8 @@ pub(crate) enum World {
 
 pub(crate) struct Session {
     pub(crate) rank: Rank,
-    pub(crate) ranks: usize,
+    /// The node of each rank.
+    pub(crate) nodes: Rc<[u32]>,
     pub(crate) cells: Rc<RefCell<Cells>>,
     world: World,
     /// How many answers of the script were given.
@@ -91,10 +92,10 @@ pub(crate) struct Own {
 }
 
 impl Session {
-    pub(crate) fn new(rank: Rank, ranks: usize, cells: Rc<RefCell<Cells>>, world: World) -> Rc<Self> {
+    pub(crate) fn new(rank: Rank, nodes: Rc<[u32]>, cells: Rc<RefCell<Cells>>, world: World) -> Rc<Self> {
         Rc::new(Session {
             rank,
-            ranks,
+            nodes,
             cells,
             world,
             given: Cell::new(0),

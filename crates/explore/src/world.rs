@@ -60,11 +60,11 @@ impl World<'_> {
     /// The first state: every rank has come to its first act that others could notice.
     pub(crate) fn start(&mut self) -> Result<State, Halt> {
         let mut state = State::default();
-        for rank in 0..self.automaton.job.ranks as u32 {
+        for rank in 0..self.automaton.job.nodes.len() as u32 {
             let local = self.automaton.start(Rank::new(rank));
             state.ranks.push(At { local, clock: 0 });
         }
-        for rank in (0..self.automaton.job.ranks as u32).map(Rank::new) {
+        for rank in (0..self.automaton.job.nodes.len() as u32).map(Rank::new) {
             let told = self.automaton.local(state.ranks[rank.index()].local).told().clone();
             self.tell(&mut state, rank, &told);
             self.proceed(&mut state, rank, None, true)?;

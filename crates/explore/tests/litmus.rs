@@ -451,3 +451,21 @@ fn a_violation_is_replayed_and_sampled() {
     let sample = Explorer::new(2).sample(1, 1_000, program);
     assert!(sample.failure.is_some_and(|failure| failure.what.contains("overtook")));
 }
+
+/// Ranks share nodes as the explorer is told; without a word each has its own.
+#[test]
+fn ranks_are_on_their_nodes() {
+    let placed =
+        |fabric: &ExploreFabric| (0..3).map(|rank| fabric.node(Rank::new(rank)).unwrap().index()).collect::<Vec<_>>();
+    let apart = Explorer::new(3).run(move |fabric| async move {
+        assert_eq!((placed(&fabric), fabric.nodes()), (vec![0, 1, 2], 3));
+        Ok(())
+    });
+    apart.expect_exhausted();
+    let together = Explorer::new(3).nodes(&[0, 1, 0]).run(move |fabric| async move {
+        assert_eq!((placed(&fabric), fabric.nodes()), (vec![0, 1, 0], 2));
+        assert_eq!(fabric.rank_on(fabric.node(A)?, 1), Some(Rank::new(2)));
+        Ok(())
+    });
+    together.expect_exhausted();
+}
