@@ -11,6 +11,9 @@
 //! [`BackOffLock`] and [`WindowLock`], those of foMPI, have no queue: who finds them taken sleeps and comes back. They cost less where they are
 //! free, and no rank has to run for another's sake. `docs/locks.md` tells which lock is for what; [`RmaLock`] is what all of them can do.
 //!
+//! [`Aggregated`], [`IndicatorLock`], [`PerRankLock`] and [`EachLock`] are composed of these and know which ranks share a node
+//! (`docs/node-locks.md`); [`AnyLock`] is chosen at run time.
+//!
 //! ```
 //! use rma_lock::RpLock;
 //! use rdma_fabric::Rank;
@@ -40,19 +43,28 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod any;
 mod back_off;
+mod classes;
 mod error;
 mod guard;
+mod indicator;
 mod lock;
+mod nodes;
 mod owed;
 mod posting;
 mod queue;
+mod ranks;
 mod rp;
 mod shortcut;
 
 pub use access::{Access, AccessLock, OneGuard, OneLock};
+pub use any::{AnyLock, AnyReadGuard, AnyWriteGuard, Choice, Hint, LockKind};
 pub use back_off::{BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, WindowGuard, WindowLock};
 pub use error::{CorruptWord, LockError, Result};
 pub use guard::{ReadGuard, WriteGuard};
-pub use lock::{AnonymousShared, Fairness, Guard, Lock, RmaLock};
+pub use indicator::{IndicatorGuard, IndicatorLock};
+pub use lock::{AnonymousShared, Fairness, Guard, KeptExclusive, Lock, RmaLock};
+pub use nodes::{Aggregated, AggregatedGuard, AggregatedOptions, Levels};
+pub use ranks::{EachGuard, EachLock, EachOptions, PerRankGuard, PerRankLock};
 pub use rp::RpLock;

@@ -1,6 +1,6 @@
 //! What all locks of this crate can do.
 
-use crate::{ReadGuard, Result, RpLock, WriteGuard, queue::LOCK_BYTES};
+use crate::{ReadGuard, Result, RpLock, WriteGuard, queue::LOCK_BYTES, rp::Writing};
 use core::{fmt, future::Future, mem};
 use rdma_fabric::{Fabric, Group, GroupMemory, Rank, Time};
 
@@ -146,7 +146,7 @@ pub trait Guard: fmt::Debug {
 /// A lock whose words count readers without telling them apart, so that a shared hold which one rank began may be ended by another.
 ///
 /// How a hold comes from rank to rank is the caller's affair; whoever takes it over must know of it from the one who handed it over.
-/// What a rank [publishes](crate::RpLock) of its readers then wraps, and only the sum over all ranks says how many there are.
+/// What a rank publishes of its readers tells of a hold only while somebody has its guard.
 pub trait AnonymousShared<F: Fabric>: RmaLock<F> {
     /// Give a shared hold away: it is held until somebody who has [taken it over](AnonymousShared::adopt_shared) releases it.
     ///
@@ -160,6 +160,18 @@ pub trait AnonymousShared<F: Fabric>: RmaLock<F> {
     fn adopt_shared(&self) -> Self::Shared<'_>;
 }
 
+/// A lock whose exclusive hold can be kept without its guard: by a protocol that holds the lock for longer than a borrow of it lasts.
+pub trait KeptExclusive<F: Fabric>: RmaLock<F> {
+    /// What its rank must remember of a hold.
+    type Kept: Copy + fmt::Debug + Send + 'static;
+
+    /// Keep the lock held, by no guard.
+    fn keep(guard: Self::Exclusive<'_>) -> Self::Kept;
+
+    /// The guard of a hold that this rank [kept](KeptExclusive::keep), once.
+    fn take_up(&self, kept: Self::Kept) -> Self::Exclusive<'_>;
+}
+
 /// Who gets in when several want to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -167,6 +179,9 @@ pub enum Fairness {
     /// Readers wait for no writer that waits, and cannot starve; writers get in one after the other in order of arrival, and starve
     /// under a steady stream of readers.
     ReadersFirst,
+    /// Readers and writers take turns as long as both want: readers that find a writer inside get in when it leaves, before the next one;
+    /// writers wait for no reader that comes after them, and get in in the order of the lock that keeps them apart.
+    Alternating,
     /// Whoever comes when the lock is free gets in, however long others have waited; anybody can starve.
     Barging,
 }
@@ -223,12 +238,28 @@ impl<F: Fabric> RmaLock<F> for RpLock<F> {
 impl<F: Fabric> AnonymousShared<F> for RpLock<F> {
     #[inline]
     fn hand_over(guard: ReadGuard<'_, F>) {
+        guard.lock().core.pass_reader_on();
         mem::forget(guard);
     }
 
     #[inline]
     fn adopt_shared(&self) -> ReadGuard<'_, F> {
+        self.core.take_reader_over();
         ReadGuard::new(self)
+    }
+}
+
+impl<F: Fabric> KeptExclusive<F> for RpLock<F> {
+    type Kept = Writing;
+
+    #[inline]
+    fn keep(guard: WriteGuard<'_, F>) -> Writing {
+        guard.disarm()
+    }
+
+    #[inline]
+    fn take_up(&self, kept: Writing) -> WriteGuard<'_, F> {
+        WriteGuard::new(self, kept)
     }
 }
 

@@ -112,7 +112,9 @@ fn in_virtual_time() {
 fn between_threads() {
     for which in ALL {
         let program = impatient { which, patience: Duration::from_micros(40), stay: Duration::from_micros(50) };
-        some_of_each(&Threads::new(6).run(&program).unwrap_or_else(|error| panic!("{which:?}: {error}")));
+        some_of_each(
+            &Threads::new(6).ranks_per_node(3).run(&program).unwrap_or_else(|error| panic!("{which:?}: {error}")),
+        );
     }
 }
 

@@ -7,8 +7,10 @@ use rma_lock::{Guard, RmaLock};
 use tofu2_sim::shm::Threads;
 use which::{ALL, Which, with_lock};
 
-const ROUNDS: u64 = if cfg!(miri) { 2 } else { 500 };
-const RANKS: usize = 3;
+const ROUNDS: u64 = if cfg!(miri) { 2 } else { 300 };
+const RANKS: usize = 4;
+/// As if there were more than one node.
+const RANKS_PER_NODE: usize = 2;
 
 rdma_fabric::program! {
     /// Writers move two words at a time; readers must never see them apart.
@@ -49,7 +51,11 @@ fn readers_and_writers_exclude_each_other() {
         (0..RANKS as u64).map(|rank| (0..ROUNDS).filter(|round| (round + rank).is_multiple_of(2)).count() as u64);
     let writes: u64 = writes.sum();
     for which in ALL {
-        let sums = Threads::new(RANKS).segment_bytes(1 << 16).run(&two_words { which, rounds: ROUNDS }).unwrap();
+        let sums = Threads::new(RANKS)
+            .ranks_per_node(RANKS_PER_NODE)
+            .segment_bytes(1 << 16)
+            .run(&two_words { which, rounds: ROUNDS })
+            .unwrap();
         assert_eq!(sums, vec![writes; RANKS], "{which:?}");
     }
 }

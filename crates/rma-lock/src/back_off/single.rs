@@ -7,7 +7,7 @@ use super::{
     pace::BackOff,
 };
 use crate::{
-    Fairness, Lock, Result, RmaLock,
+    AnonymousShared, Fairness, KeptExclusive, Lock, Result, RmaLock,
     posting::{NotOver, Posting, poll_atomic},
     shortcut::{Now, Try, shortcut},
 };
@@ -15,6 +15,7 @@ use core::{
     fmt,
     future::{self, Future},
     marker::PhantomData,
+    mem,
     task::Context,
 };
 use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
@@ -276,5 +277,31 @@ impl<F: Fabric> RmaLock<F> for BackOffLock<F> {
     #[inline]
     fn try_write(&self) -> impl Future<Output = Result<Option<Self::Exclusive<'_>>>> {
         self.try_enter()
+    }
+}
+
+impl<F: Fabric> AnonymousShared<F> for BackOffLock<F> {
+    #[inline]
+    fn hand_over(guard: BackOffGuard<'_, F, Shared>) {
+        mem::forget(guard);
+    }
+
+    #[inline]
+    fn adopt_shared(&self) -> BackOffGuard<'_, F, Shared> {
+        BackOffGuard::new(self)
+    }
+}
+
+impl<F: Fabric> KeptExclusive<F> for BackOffLock<F> {
+    type Kept = ();
+
+    #[inline]
+    fn keep(guard: BackOffGuard<'_, F, Exclusive>) {
+        mem::forget(guard);
+    }
+
+    #[inline]
+    fn take_up(&self, (): ()) -> BackOffGuard<'_, F, Exclusive> {
+        BackOffGuard::new(self)
     }
 }

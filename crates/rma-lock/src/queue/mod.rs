@@ -21,7 +21,7 @@ mod publish;
 mod wake;
 
 pub(crate) use layout::{HOME_BYTES, LOCK_BYTES, Part};
-pub(crate) use node::{NodeId, Own};
+pub(crate) use node::{NodeId, Own, Wait};
 pub(crate) use publish::{Lane, Step};
 
 use crate::{LockError, Result, error::Trouble, owed::Side};

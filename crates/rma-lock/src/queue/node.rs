@@ -96,6 +96,8 @@ pub(crate) enum Wait {
     Granted = 1,
     /// Its rank gave up; whoever would wake it acts for it.
     Abandoned = 2,
+    /// It was woken to look again: for locks in which a waiter may have to take something over.
+    Offered = 3,
 }
 
 /// A wake word: `turn:16 | epoch:16 | unused:24 | wait:8`. A wake names turn and epoch, so that one that comes too

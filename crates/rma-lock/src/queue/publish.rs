@@ -34,6 +34,8 @@ impl Step {
     /// A reader is about to be counted.
     pub(crate) const READER_ARRIVES: Step = Step(ARRIVING);
     pub(crate) const READER_ENTERS: Step = Step(INSIDE - ARRIVING);
+    /// Where another rank brought it.
+    pub(crate) const READER_ENTERED: Step = Step(INSIDE);
     pub(crate) const READER_LEAVES: Step = Step(LEAVING.wrapping_sub(INSIDE));
     /// It is not counted any more.
     pub(crate) const READER_IS_GONE: Step = Step(LEAVING.wrapping_neg());

@@ -10,9 +10,14 @@ use rdma_fabric::{Fabric, Time};
 impl<F: Fabric> Queue<F> {
     /// Wake `node`. False if it gave up. A wake for an earlier turn or epoch changes nothing and counts as done.
     pub(crate) async fn wake(&self, node: NodeId) -> Result<bool, Trouble> {
+        self.wake_to(node, Wait::Granted).await
+    }
+
+    /// [`Queue::wake`], to find that it was woken so.
+    pub(crate) async fn wake_to(&self, node: NodeId, how: Wait) -> Result<bool, Trouble> {
         let word = self.node(node, Part::Wake)?;
         let blocked = wake_word(Wait::Blocked, self.epoch, node);
-        let granted = wake_word(Wait::Granted, self.epoch, node);
+        let granted = wake_word(how, self.epoch, node);
         // Release for the woken rank: pairs with the acquire in `wait_to_be_woken`.
         let old = self.fabric.compare_swap(&word, blocked, granted).await?;
         Ok(old != wake_word(Wait::Abandoned, self.epoch, node))
@@ -21,14 +26,30 @@ impl<F: Fabric> Queue<F> {
     /// Wait on own memory, until woken. Whatever else ends the wait (the deadline, quitting, the loss of a rank), the
     /// node is abandoned then and nothing is owed.
     pub(crate) async fn wait_to_be_woken(&self, own: &Own<'_>, deadline: Time, quit: &Quit) -> Result<(), Trouble> {
+        match self.wait_for_any_wake(own, deadline, quit).await? {
+            Wait::Granted => Ok(()),
+            how => Err(Trouble::Broken(LockError::corrupt("wake", how as u64))),
+        }
+    }
+
+    /// [`Queue::wait_to_be_woken`], by any wake. Yields how.
+    pub(crate) async fn wait_for_any_wake(&self, own: &Own<'_>, deadline: Time, quit: &Quit) -> Result<Wait, Trouble> {
         let word = self.own(own.id.slot(), Part::Wake)?;
         let granted = wake_word(Wait::Granted, self.epoch, own.id);
+        let offered = wake_word(Wait::Offered, self.epoch, own.id);
+        let how = |bits| match bits {
+            bits if bits == granted => Some(Wait::Granted),
+            bits if bits == offered => Some(Wait::Offered),
+            _ => None,
+        };
         // Acquire: pairs with the wake's release.
-        let woken = self.fabric.wait_until(word, self.memory.deps(), |bits| bits == granted || quit.is_set());
+        let woken = self.fabric.wait_until(word, self.memory.deps(), |bits| how(bits).is_some() || quit.is_set());
         let woken = if deadline == Time::MAX { Some(woken.await) } else { self.fabric.before(deadline, woken).await };
         let reason = match woken {
-            Some(Ok(bits)) if bits == granted => return Ok(()),
-            Some(Ok(_)) => Quit::REASON,
+            Some(Ok(bits)) => match how(bits) {
+                Some(how) => return Ok(how),
+                None => Quit::REASON,
+            },
             Some(Err(error)) => error.into(),
             None => LockError::TimedOut,
         };
@@ -36,8 +57,7 @@ impl<F: Fabric> Queue<F> {
         let abandoned = wake_word(Wait::Abandoned, self.epoch, own.id);
         match self.fabric.compare_swap(&word.as_remote(), blocked, abandoned).await? {
             old if old == blocked => Err(Trouble::GaveUp(reason)),
-            old if old == granted => Ok(()),
-            value => Err(Trouble::Broken(LockError::corrupt("wake", value))),
+            value => how(value).ok_or_else(|| Trouble::Broken(LockError::corrupt("wake", value))),
         }
     }
 

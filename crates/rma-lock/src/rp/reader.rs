@@ -358,6 +358,20 @@ impl<F: Fabric> Core<F> {
         Ok(())
     }
 
+    /// The hold of a reader of this rank is no longer its own.
+    pub(crate) fn pass_reader_on(&self) {
+        if let Err(error) = self.publish(Step::READER_ENTERED.undone()) {
+            self.broke_by(error);
+        }
+    }
+
+    /// A hold that another reader let go of is this rank's.
+    pub(crate) fn take_reader_over(&self) {
+        if let Err(error) = self.publish(Step::READER_ENTERED) {
+            self.broke_by(error);
+        }
+    }
+
     /// U1 for somebody else, U2, U3. Yields the writer to be let in, if this was the last reader.
     pub(super) async fn reader_leaves(&self) -> Result<Option<NodeId>, Trouble> {
         match self.fabric.atomic(&self.count, UNCOUNT_ME).await? {

@@ -27,7 +27,7 @@ const LEAVE: Amo<u64> = Amo::Add(WRITER_ACTIVE.wrapping_neg());
 
 /// What a writer inside must remember: its queue node, and whether somebody woke it. One word, to be cheap to move.
 #[derive(Clone, Copy)]
-pub(crate) struct Writing(u64);
+pub struct Writing(u64);
 
 impl Writing {
     /// In the slot's bits, of which few are used.

@@ -4,10 +4,14 @@
 //! arrive in any order, and each rank's CPU comes to its next act whenever it likes. Memory is sequentially consistent. Small cases
 //! are explored to the last state, larger ones at random.
 
+mod accesses;
 mod back_off;
 mod cases;
+mod indicator;
 #[path = "../mutant/mod.rs"]
 mod mutant;
+mod nodes;
+mod nodes_cases;
 mod oracle;
 mod program;
 mod rp;

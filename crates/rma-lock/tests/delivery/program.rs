@@ -6,6 +6,7 @@ use rdma_fabric::{Fabric, ProgramResult, Rank, Region, Time};
 use rma_lock::{Guard, LockError, RmaLock, RpLock};
 
 /// What a rank does, any number of times.
+#[allow(dead_code, reason = "not every checker needs all of them")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Read,
@@ -21,6 +22,10 @@ pub(crate) enum Role {
     /// Drops the release at any moment.
     ReadReleaseDropped,
     WriteReleaseDropped,
+    /// Reads, and puts to a word that only it writes.
+    ReadAndPut,
+    /// Writes, and looks at what readers put.
+    WriteAndLook,
 }
 use Role::*;
 
@@ -31,10 +36,12 @@ const DEADLINE: Time = Time::from_picos(1);
 const WRITERS: u32 = 0;
 const READERS: u32 = 1;
 const WRITES: u32 = 2;
+/// How often rank 0, 1, ... put something as a reader.
+const PUTS: u32 = 100;
 
 impl Role {
     fn writes(self) -> bool {
-        matches!(self, Write | TryWrite | WriteBefore | WriteDropped | WriteReleaseDropped)
+        matches!(self, Write | TryWrite | WriteBefore | WriteDropped | WriteReleaseDropped | WriteAndLook)
     }
 }
 
@@ -59,16 +66,17 @@ pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
     n: usize,
 ) -> ProgramResult<()> {
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
-    let shared = fabric.alloc_symmetric(8).await?;
+    let shared = fabric.alloc_symmetric(8 * (1 + fabric.ranks())).await?;
     // With the last rank: the data need not be where the lock is.
     let word = fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 0))?;
+    let put_by = |rank: u64| fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 8 * (1 + rank)));
     // In which rounds the lock was not got: somebody may still have to act on a node that was left behind.
     let mut without = 0u64;
     for round in 0..n {
         without |= 1 << round;
         if role.writes() {
             let guard = match role {
-                Write | WriteReleaseDropped => in_time(lock.write().await)?,
+                Write | WriteReleaseDropped | WriteAndLook => in_time(lock.write().await)?,
                 TryWrite => lock.try_write().await?,
                 WriteDropped => {
                     in_time(fabric.before(DEADLINE, lock.write()).await.unwrap_or(Err(LockError::TimedOut)))?
@@ -82,6 +90,12 @@ pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
                 let before = fabric.get_word(&word).await?;
                 assert_eq!(before, probe.add(WRITES, 1), "visibility: a writer missed a released write");
                 fabric.put_word(&word, before + 1).await?;
+                if role == WriteAndLook {
+                    for rank in 0..fabric.ranks() as u64 {
+                        let (put, puts) = (fabric.get_word(&put_by(rank)?).await?, probe.get(PUTS + rank as u32));
+                        assert_eq!(put, puts, "visibility: a writer missed what a reader put");
+                    }
+                }
                 probe.subtract(WRITERS, 1);
                 match role {
                     WriteReleaseDropped => drop(fabric.before(DEADLINE, guard.release()).await.transpose()?),
@@ -90,7 +104,7 @@ pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
             }
         } else {
             let guard = match role {
-                Read | ReadReleaseDropped => in_time(lock.read().await)?,
+                Read | ReadReleaseDropped | ReadAndPut => in_time(lock.read().await)?,
                 TryRead => lock.try_read().await?,
                 ReadDropped => in_time(fabric.before(DEADLINE, lock.read()).await.unwrap_or(Err(LockError::TimedOut)))?,
                 _ => in_time(lock.read_before(DEADLINE).await)?,
@@ -101,6 +115,11 @@ pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
                 probe.add(READERS, 1);
                 let seen = fabric.get_word(&word).await?;
                 assert_eq!(seen, probe.get(WRITES), "visibility: a reader missed a write");
+                if role == ReadAndPut {
+                    let me = fabric.rank().number();
+                    let puts = probe.add(PUTS + me, 1) + 1;
+                    fabric.put_word(&put_by(u64::from(me))?, puts).await?;
+                }
                 probe.subtract(READERS, 1);
                 match role {
                     ReadReleaseDropped => drop(fabric.before(DEADLINE, guard.release()).await.transpose()?),

@@ -6,9 +6,16 @@ pub(crate) enum Which {
     ReaderPreference,
     BackOff,
     TwoLevels,
+    /// The first of these, shared by the ranks of a node.
+    Nodes,
+    /// The second.
+    NodesBackOff,
+    /// Gates at nodes, over the first.
+    Indicator,
 }
 
-pub(crate) const ALL: [Which; 3] = [Which::ReaderPreference, Which::BackOff, Which::TwoLevels];
+pub(crate) const ALL: [Which; 6] =
+    [Which::ReaderPreference, Which::BackOff, Which::TwoLevels, Which::Nodes, Which::NodesBackOff, Which::Indicator];
 
 /// Call `function::<F, lock>` with that lock.
 macro_rules! with_lock {
@@ -16,6 +23,15 @@ macro_rules! with_lock {
         match $which {
             crate::which::Which::ReaderPreference => $function::<$fabric, rma_lock::RpLock<$fabric>>($($argument),*).await,
             crate::which::Which::BackOff => $function::<$fabric, rma_lock::BackOffLock<$fabric>>($($argument),*).await,
+            crate::which::Which::Nodes => {
+                $function::<$fabric, rma_lock::Aggregated<$fabric, rma_lock::RpLock<$fabric>>>($($argument),*).await
+            }
+            crate::which::Which::Indicator => {
+                $function::<$fabric, rma_lock::IndicatorLock<$fabric, rma_lock::RpLock<$fabric>>>($($argument),*).await
+            }
+            crate::which::Which::NodesBackOff => {
+                $function::<$fabric, rma_lock::Aggregated<$fabric, rma_lock::BackOffLock<$fabric>>>($($argument),*).await
+            }
             crate::which::Which::TwoLevels => $function::<$fabric, rma_lock::WindowLock<$fabric>>($($argument),*).await,
         }
     };

@@ -1,0 +1,59 @@
+//! How long a wave of readers takes: all ranks take the lock shared and release it, in virtual time on FX100 with latencies only.
+//!
+//! `node_waves NODES RANKS_PER_NODE [flat|nodes|tree RADIX]`; without arguments, 128 nodes of 8 ranks with each.
+
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
+use rma_lock::{Aggregated, AggregatedOptions, Guard, Levels, RmaLock, RpLock};
+use std::{env, error::Error, time::Instant};
+use tofu2_sim::virt::{Job, Platform};
+
+const HOME: Rank = Rank::new(0);
+
+/// Take and release the lock once, together; yields how long that took this rank, in picoseconds.
+async fn wave<F: Fabric, L: RmaLock<F>>(fabric: F, options: L::Options) -> ProgramResult<u64> {
+    let lock = L::symmetric_with(&fabric, HOME, options).await?;
+    let mut world = Group::world(&fabric).await?;
+    world.barrier().await?;
+    let begun = fabric.now();
+    let guard = lock.read().await?;
+    guard.release().await?;
+    let took = fabric.now().picos_since(begun);
+    world.barrier().await?;
+    Ok(took)
+}
+
+rdma_fabric::program! {
+    /// With no levels, the flat lock.
+    async fn once<F>(fabric: F, levels: Option<Levels>) -> u64 {
+        match levels {
+            None => wave::<F, RpLock<F>>(fabric, ()).await,
+            Some(levels) => wave::<F, Aggregated<F, RpLock<F>>>(fabric, AggregatedOptions { levels, lock: () }).await,
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let number = |place: usize, default: u32| arguments.get(place).map_or(Ok(default), |text| text.parse());
+    let (nodes, ranks_per_node, radix) = (number(0, 128)?, number(1, 8)?, number(3, 64)?);
+    let tree = Some(Levels::Tree { radix });
+    let wanted = match arguments.get(2).map(String::as_str) {
+        None => vec![None, Some(Levels::Nodes), tree],
+        Some("flat") => vec![None],
+        Some("nodes") => vec![Some(Levels::Nodes)],
+        Some("tree") => vec![tree],
+        Some(other) => return Err(format!("{other} is no lock: flat, nodes or tree").into()),
+    };
+    for levels in wanted {
+        let start = Instant::now();
+        let job = Job::new(&Platform::fx100(), (nodes * ranks_per_node) as usize).ranks_per_node(ranks_per_node);
+        let run = job.run(&once { levels })?;
+        let slowest = run.outs.iter().max().copied().unwrap_or(0);
+        println!(
+            "{nodes} x {ranks_per_node}, {levels:?}: slowest rank {:.3} ms ({:.1} s to simulate)",
+            slowest as f64 / 1e9,
+            start.elapsed().as_secs_f64()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! Leaving, and passing turns on: C7–C9.
+
+use super::{Class, Classes, Counts, NEXT_EPOCH, later};
+use crate::{
+    error::Trouble,
+    queue::{NodeId, Part},
+};
+use rdma_fabric::{Amo, Fabric};
+
+/// What this rank still has to do for others.
+pub(super) struct Duties {
+    /// Of those in the chain, and of those that leave.
+    pub(super) class: Class,
+    /// A waiter to wake; it wakes the rest of its chain.
+    pub(super) chain: Option<NodeId>,
+    /// Waiters that gave up, whose turn has come, and who are still counted.
+    pub(super) leaving: u32,
+    /// The next epoch is to be begun. Then nobody of this one is left in the chain or counted.
+    pub(super) flip: bool,
+}
+
+impl Default for Duties {
+    fn default() -> Self {
+        Duties { class: Class::Even, chain: None, leaving: 0, flip: false }
+    }
+}
+
+impl<F: Fabric> Classes<F> {
+    /// One of `class` leaves. Waits for nothing but operations.
+    pub(super) async fn leave(&self, class: Class) -> Result<(), Trouble> {
+        self.settle(Duties { class, leaving: 1, ..Duties::default() }, 0).await
+    }
+
+    /// Do all duties, and those they lead to. `inside` are counted for the epoch that is begun first, and need not be woken.
+    pub(super) async fn settle(&self, mut duties: Duties, mut inside: u64) -> Result<(), Trouble> {
+        let queue = &self.queue;
+        loop {
+            if let Some(waiter) = duties.chain.take() {
+                if !queue.wake(waiter).await? {
+                    let below = queue.fabric.get_word(&queue.node(waiter, Part::Next)?).await?;
+                    duties.chain = queue.decode("next", below)?;
+                    queue.retire(waiter).await?;
+                    duties.leaving += 1;
+                }
+            } else if duties.leaving > 0 {
+                duties.leaving -= 1;
+                duties.flip = self.uncount(duties.class).await?;
+            } else if duties.flip {
+                duties = self.flip(inside).await?;
+                inside = 0;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// C7, C8. True if the next epoch is to be begun.
+    async fn uncount(&self, class: Class) -> Result<bool, Trouble> {
+        let fabric = &self.queue.fabric;
+        let old = Counts(fabric.atomic(&self.counts, Amo::Add(class.one().wrapping_neg())).await?);
+        if old.of(class) == 0 {
+            return Err(self.corrupt(old.0));
+        }
+        if old.of(class.other()) == 0 {
+            return Ok(false);
+        }
+        Ok(fabric.atomic(&self.open, Amo::Add(1u64.wrapping_neg())).await? == 1)
+    }
+
+    /// C9. Begin the next epoch, close its batch if others wait, and take its stack.
+    async fn flip(&self, inside: u64) -> Result<Duties, Trouble> {
+        let old = Counts(self.queue.fabric.atomic(&self.counts, Amo::Add(NEXT_EPOCH)).await?);
+        let class = old.turn().other();
+        let batch = old.of(class);
+        let flip = old.of(class.other()) > 0 && self.close(batch).await?;
+        let chain = if batch > inside { self.take_stack(later(old.epoch(), 1)).await? } else { None };
+        Ok(Duties { class, chain, leaving: 0, flip })
+    }
+
+    /// Who waits for an epoch that has begun.
+    pub(super) async fn take_stack(&self, epoch: u64) -> Result<Option<NodeId>, Trouble> {
+        let top = self.queue.fabric.swap(self.stack(epoch), 0).await?;
+        self.queue.decode("waiting", top)
+    }
+}

@@ -1,0 +1,168 @@
+//! A lock for two classes of ranks: those of one class are inside together, those of different classes never (group mutual exclusion).
+//!
+//! # Words
+//! At the home:
+//! * `counts`: how many of each class are inside or wait, and the *epoch*, whose last bit says whose turn it is.
+//! * `open`: while others wait, how many of the batch that has its turn have yet to leave; negative while those that leave are ahead of who says so.
+//! * `waiting`: four stacks. Who waits for an epoch is on the stack of its number.
+//!
+//! At each rank: its queue nodes ([`crate::queue`]).
+//!
+//! # Turns
+//! Who comes in its class's turn, and finds nobody of the other class, is inside. Whoever finds somebody else waiting waits too: for the turn after
+//! the next one. The first of a class that has to wait closes the batch that is inside: it adds their number to `open`. Each that leaves and sees somebody
+//! waiting subtracts 1. Whoever brings `open` to 0, one of these or the one who closed, begins the next epoch by one addition, which also tells how many
+//! wait for it, and who must therefore be closed at once if the other class waits again; and wakes the stack. So turns alternate as long as both classes
+//! want, and nobody waits for more than two: its own class's batch, if that is closed, and one of the other class.
+//!
+//! Stacks of an epoch are empty and not coming any more when the epoch ends: who is counted for it must have left.
+//! Therefore four of them suffice; an epoch's waiters are never woken by another's.
+
+mod enter;
+mod leave;
+
+use crate::{
+    Result,
+    nodes::Above,
+    owed::{Owed, Side},
+    queue::{HOME_BYTES, Queue},
+};
+use core::fmt;
+use enter::Patience;
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
+use std::sync::Arc;
+
+/// Bytes at each rank.
+pub(crate) use crate::queue::LOCK_BYTES as CLASSES_BYTES;
+
+/// A class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Even = 0,
+    Odd = 1,
+}
+
+impl Class {
+    fn other(self) -> Class {
+        match self {
+            Class::Even => Class::Odd,
+            Class::Odd => Class::Even,
+        }
+    }
+
+    /// One of the class, in `counts`.
+    fn one(self) -> u64 {
+        1 << (COUNT_BITS * self as u32)
+    }
+}
+
+const COUNT_BITS: u32 = 30;
+const EPOCH: u32 = 2 * COUNT_BITS;
+const EPOCHS: u64 = 1 << (u64::BITS - EPOCH);
+/// The next epoch. The highest bits wrap.
+const NEXT_EPOCH: u64 = 1 << EPOCH;
+
+/// The value of `counts`.
+#[derive(Clone, Copy)]
+struct Counts(u64);
+
+impl Counts {
+    fn of(self, class: Class) -> u64 {
+        self.0 >> (COUNT_BITS * class as u32) & ((1 << COUNT_BITS) - 1)
+    }
+
+    fn epoch(self) -> u64 {
+        self.0 >> EPOCH
+    }
+
+    /// Whose turn it is.
+    fn turn(self) -> Class {
+        if self.epoch().is_multiple_of(2) { Class::Even } else { Class::Odd }
+    }
+}
+
+/// The epoch that comes `after` so many.
+fn later(epoch: u64, after: u64) -> u64 {
+    (epoch + after) % EPOCHS
+}
+
+const STACKS: u64 = 4;
+const _: () = assert!(8 * (2 + STACKS) <= HOME_BYTES && EPOCHS.is_multiple_of(STACKS));
+
+/// A rank's side of the lock.
+pub(crate) struct Classes<F: Fabric> {
+    queue: Queue<F>,
+    counts: RemoteWord<F, u64>,
+    open: RemoteWord<F, u64>,
+    waiting: [RemoteWord<F, u64>; STACKS as usize],
+}
+
+impl<F: Fabric> fmt::Debug for Classes<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Classes({:?})", self.queue)
+    }
+}
+
+impl<F: Fabric> Side for Classes<F> {
+    type Fabric = F;
+
+    fn fabric(&self) -> &F {
+        &self.queue.fabric
+    }
+}
+
+impl<F: Fabric> Classes<F> {
+    /// In zeroed memory of [`CLASSES_BYTES`].
+    pub(crate) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank) -> Result<Self> {
+        let word = |number: u64| fabric.remote_word(memory.at(home, 8 * number)?);
+        Ok(Classes {
+            counts: word(0)?,
+            open: word(1)?,
+            waiting: [word(2)?, word(3)?, word(4)?, word(5)?],
+            queue: Queue::over(fabric, memory, home)?,
+        })
+    }
+
+    /// The stack of those that wait for an epoch.
+    fn stack(&self, epoch: u64) -> &RemoteWord<F, u64> {
+        &self.waiting[(epoch % STACKS) as usize]
+    }
+}
+
+/// The lock as one class sees it.
+pub(crate) struct ClassOf<F: Fabric> {
+    pub(crate) classes: Arc<Classes<F>>,
+    pub(crate) class: Class,
+}
+
+impl<F: Fabric> fmt::Debug for ClassOf<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of {:?}", self.class, self.classes)
+    }
+}
+
+impl<F: Fabric> Above<F> for ClassOf<F> {
+    async fn enter(&self, deadline: Time) -> Result<()> {
+        self.classes.queue.check()?;
+        let class = self.class;
+        Owed::new(&self.classes, |classes, quit| async move {
+            classes.queue.answer(classes.enter(class, Patience::Before(deadline), &quit).await).map(drop)
+        })
+        .await
+    }
+
+    async fn try_enter(&self) -> Result<bool> {
+        self.classes.queue.check()?;
+        let class = self.class;
+        Owed::new(&self.classes, |classes, quit| async move {
+            classes.queue.answer(classes.enter(class, Patience::None, &quit).await)
+        })
+        .await
+    }
+
+    /// Nothing is flushed: the ranks that were inside did that before.
+    async fn leave(&self) -> Result<()> {
+        let class = self.class;
+        Owed::new(&self.classes, |classes, _| async move { classes.queue.answer(classes.leave(class).await) }).await
+    }
+}

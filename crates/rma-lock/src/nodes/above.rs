@@ -1,0 +1,41 @@
+//! What stands above the levels: what the first in takes for all, and the last out gives back.
+
+use crate::{AnonymousShared, Guard, Result};
+use core::{fmt, future::Future};
+use rdma_fabric::{Fabric, Time};
+
+/// A shared hold of something, which any rank may end.
+pub(crate) trait Above<F: Fabric>: fmt::Debug + 'static {
+    /// Hold it. Dropping the future takes back what it has done; when it fails nothing is held.
+    fn enter(&self, deadline: Time) -> impl Future<Output = Result<()>>;
+
+    /// Hold it if that needs no wait.
+    fn try_enter(&self) -> impl Future<Output = Result<bool>>;
+
+    /// End a hold. Waits for nothing but operations. If the future is dropped the rest is done in the background.
+    fn leave(&self) -> impl Future<Output = Result<()>>;
+}
+
+/// A lock, held shared.
+pub(crate) struct SharedOf<L>(pub(crate) L);
+
+impl<L: fmt::Debug> fmt::Debug for SharedOf<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<F: Fabric, L: AnonymousShared<F>> Above<F> for SharedOf<L> {
+    async fn enter(&self, deadline: Time) -> Result<()> {
+        L::hand_over(self.0.read_before(deadline).await?);
+        Ok(())
+    }
+
+    async fn try_enter(&self) -> Result<bool> {
+        Ok(self.0.try_read().await?.map(L::hand_over).is_some())
+    }
+
+    async fn leave(&self) -> Result<()> {
+        self.0.adopt_shared().release().await
+    }
+}

@@ -1,0 +1,163 @@
+//! The lock.
+
+use super::{Inside, Stair, above::SharedOf, shape::Levels};
+use crate::{AnonymousShared, Fairness, Guard, Lock, Result, RmaLock};
+use core::{fmt, future::Future};
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
+use std::sync::Arc;
+
+/// A lock that the ranks of a node share: its first reader takes `L` for all of them, the last one lets go of it. In a tree
+/// ([`Levels::Tree`]) the first nodes of a group do so for their group, and so on. (The future work of Hatanaka, Hori and Ishikawa.)
+///
+/// A wave of readers costs `L`'s home two operations for each node, or for each unit of the highest level, however many ranks it has. A reader that finds the
+/// lock held by its node does 1 atomic there, and 1 to leave; the first and the last do `L`'s besides, and 1 more each (for each level that they
+/// lead). Writers go to `L` itself.
+///
+/// # Waiting
+/// Readers that come while the first of their node takes `L` wait on own memory, and are woken one after the other. No release waits for another rank: the
+/// last one out only does operations. If the first one gives up (a deadline, a dropped future, an error), one of those that wait goes on in its place.
+///
+/// # Fairness
+/// As long as readers of a node follow one another without a gap, the node keeps the lock, whoever waits: readers first, whatever `L` is. See
+/// [`Lock::FAIRNESS`].
+///
+/// # Errors
+/// Those of `L`. What fails between two steps at a node's words breaks the lock for this rank, as with [`crate::RpLock`].
+pub struct Aggregated<F: Fabric, L> {
+    pub(super) stair: Arc<Stair<F, SharedOf<L>>>,
+}
+
+/// How an [`Aggregated`] lock is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AggregatedOptions<O> {
+    /// The levels; nodes only unless said.
+    pub levels: Levels,
+    /// How the lock above is made.
+    pub lock: O,
+}
+
+impl<O: Default> Default for AggregatedOptions<O> {
+    fn default() -> Self {
+        AggregatedOptions { levels: Levels::Nodes, lock: O::default() }
+    }
+}
+
+impl<F: Fabric, L> Clone for Aggregated<F, L> {
+    fn clone(&self) -> Self {
+        Aggregated { stair: self.stair.clone() }
+    }
+}
+
+impl<F: Fabric, L: AnonymousShared<F>> fmt::Debug for Aggregated<F, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Aggregated({:?})", self.stair)
+    }
+}
+
+impl<F: Fabric, L: AnonymousShared<F>> Aggregated<F, L> {
+    /// The lock above all levels.
+    pub fn inner(&self) -> &L {
+        &self.stair.above.0
+    }
+
+    /// How many levels this rank passes on its way up: those where it may meet others.
+    pub fn levels(&self) -> usize {
+        self.stair.levels.len()
+    }
+}
+
+impl<F: Fabric, L: AnonymousShared<F>> Lock<F> for Aggregated<F, L> {
+    type Options = AggregatedOptions<L::Options>;
+
+    const NAME: &'static str = "node-aggregated";
+    const FAIRNESS: Fairness = match L::FAIRNESS {
+        Fairness::Barging => Fairness::Barging,
+        _ => Fairness::ReadersFirst,
+    };
+    const HOME_WORDS: usize = L::HOME_WORDS;
+
+    fn bytes(options: &Self::Options, members: usize) -> usize {
+        Stair::<F, SharedOf<L>>::bytes(options.levels, members) + L::bytes(&options.lock, members)
+    }
+
+    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: Self::Options) -> Result<Self> {
+        let stair = Stair::<F, SharedOf<L>>::bytes(options.levels, memory.members());
+        let inner = memory.part(stair, L::bytes(&options.lock, memory.members()))?;
+        let lock = L::over(fabric, inner, home, options.lock)?;
+        let stair = Stair::over(fabric, memory.part(0, stair)?, home, options.levels, SharedOf(lock))?;
+        Ok(Aggregated { stair: Arc::new(stair) })
+    }
+
+    fn home(&self) -> Rank {
+        self.inner().home()
+    }
+
+    fn fabric(&self) -> &F {
+        &self.stair.queue.fabric
+    }
+}
+
+/// Shared access by an [`Aggregated`] lock.
+///
+/// Dropping it releases the lock in the background, as [`AggregatedGuard::release`] does, and tells nobody about errors.
+#[must_use = "a guard that is dropped at once protects nothing"]
+pub struct AggregatedGuard<'a, F: Fabric, L: AnonymousShared<F>> {
+    lock: &'a Aggregated<F, L>,
+    inside: Inside<'a, F, SharedOf<L>>,
+}
+
+impl<F: Fabric, L: AnonymousShared<F>> fmt::Debug for AggregatedGuard<'_, F, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shared, {:?}", self.lock)
+    }
+}
+
+impl<'a, F: Fabric, L: AnonymousShared<F>> AggregatedGuard<'a, F, L> {
+    /// The lock that is held.
+    pub fn lock(&self) -> &'a Aggregated<F, L> {
+        self.lock
+    }
+
+    /// Make every put of this rank visible, then leave; the last one of the node lets go of the lock. If the future is dropped half-way, the
+    /// rest is done in the background.
+    ///
+    /// # Errors
+    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
+    /// met.
+    #[inline]
+    pub fn release(self) -> impl Future<Output = Result<()>> {
+        self.inside.release()
+    }
+}
+
+impl<F: Fabric, L: AnonymousShared<F>> Guard for AggregatedGuard<'_, F, L> {
+    #[inline]
+    fn release(self) -> impl Future<Output = Result<()>> {
+        AggregatedGuard::release(self)
+    }
+}
+
+impl<F: Fabric, L: AnonymousShared<F>> RmaLock<F> for Aggregated<F, L> {
+    type Shared<'a> = AggregatedGuard<'a, F, L>;
+    type Exclusive<'a> = L::Exclusive<'a>;
+
+    #[inline]
+    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
+        let inside = Stair::enter_before(&self.stair, deadline);
+        async move { Ok(AggregatedGuard { lock: self, inside: inside.await? }) }
+    }
+
+    #[inline]
+    fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
+        let inside = Stair::try_enter(&self.stair);
+        async move { Ok(inside.await?.map(|inside| AggregatedGuard { lock: self, inside })) }
+    }
+
+    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Exclusive<'_>>> {
+        self.inner().write_before(deadline)
+    }
+
+    fn try_write(&self) -> impl Future<Output = Result<Option<Self::Exclusive<'_>>>> {
+        self.inner().try_write()
+    }
+}

@@ -1,0 +1,146 @@
+//! Who shares a word with whom: the levels between a rank and what it asks for.
+
+use crate::Result;
+use rdma_fabric::{Fabric, FabricError, GroupMemory, Node, Rank};
+
+/// Which levels there are above the ranks of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Levels {
+    /// Nodes, and nothing above them.
+    Nodes,
+    /// Nodes, groups of so many nodes, groups of so many of those, and so on, until no more than so many are left. At least 2.
+    Tree {
+        /// How many units of a level share a word of the next.
+        radix: u32,
+    },
+}
+
+/// As many levels as there may be, that of the nodes included.
+const MOST_LEVELS: usize = 8;
+
+impl Levels {
+    /// How many levels there may be above so many nodes, that of the nodes included. The last may be larger than its radix if that is so
+    /// small that more would be needed.
+    pub(crate) fn count(self, nodes: usize) -> usize {
+        let Levels::Tree { radix } = self else { return 1 };
+        let radix = radix.max(2) as usize;
+        let mut units = nodes;
+        let mut levels = 1;
+        while units > radix && levels < MOST_LEVELS {
+            units = units.div_ceil(radix);
+            levels += 1;
+        }
+        levels
+    }
+
+    /// How many nodes make a unit of `level`, of which 0 is that of the nodes.
+    fn span(self, level: usize) -> usize {
+        match self {
+            Levels::Nodes => 1,
+            Levels::Tree { radix } => (radix.max(2) as usize).saturating_pow(level as u32),
+        }
+    }
+}
+
+/// The nodes of a lock's ranks.
+enum Nodes<'a, F: Fabric> {
+    /// All of the job.
+    Job(&'a F),
+    /// Those of a group: its ranks, sorted by node.
+    Listed(Vec<(Node, Rank)>),
+}
+
+impl<'a, F: Fabric> Nodes<'a, F> {
+    fn of(fabric: &'a F, memory: &GroupMemory<F>) -> Result<Self, FabricError> {
+        if memory.members() == fabric.ranks() {
+            return Ok(Nodes::Job(fabric));
+        }
+        let mut listed = Vec::with_capacity(memory.members());
+        for number in 0..memory.members() {
+            let rank = memory.member(number)?;
+            listed.push((fabric.node(rank)?, rank));
+        }
+        listed.sort_unstable_by_key(|(node, rank)| (node.index(), *rank));
+        Ok(Nodes::Listed(listed))
+    }
+
+    fn count(&self) -> usize {
+        match self {
+            Nodes::Job(fabric) => fabric.nodes(),
+            Nodes::Listed(listed) => listed.chunk_by(|a, b| a.0 == b.0).count(),
+        }
+    }
+
+    /// The number of a rank's node among these.
+    fn number(&self, fabric: &F, rank: Rank) -> Result<usize, FabricError> {
+        let node = fabric.node(rank)?;
+        Ok(match self {
+            Nodes::Job(_) => node.index(),
+            Nodes::Listed(listed) => {
+                listed.chunk_by(|a, b| a.0 == b.0).take_while(|ranks| ranks[0].0.index() < node.index()).count()
+            }
+        })
+    }
+
+    /// The ranks at the beginning of node `number`: the first, and whether there are more.
+    fn first(&self, number: usize) -> Option<(Rank, bool)> {
+        match self {
+            Nodes::Job(fabric) => {
+                let node = Node::new(number as u32);
+                Some((fabric.rank_on(node, 0)?, fabric.rank_on(node, 1).is_some()))
+            }
+            Nodes::Listed(listed) => {
+                let ranks = listed.chunk_by(|a, b| a.0 == b.0).nth(number)?;
+                Some((ranks[0].1, ranks.len() > 1))
+            }
+        }
+    }
+}
+
+/// The first rank of this rank's node among a lock's ranks, and the node's number among theirs.
+pub(crate) fn own_node<F: Fabric>(fabric: &F, memory: &GroupMemory<F>) -> Result<(usize, Rank)> {
+    let nodes = Nodes::of(fabric, memory)?;
+    let number = nodes.number(fabric, fabric.rank())?;
+    Ok((number, nodes.first(number).map_or(fabric.rank(), |(first, _)| first)))
+}
+
+/// The first rank of each node of a lock's ranks, by the nodes' numbers.
+pub(crate) fn first_ranks<F: Fabric>(fabric: &F, memory: &GroupMemory<F>) -> Result<Vec<Rank>> {
+    Ok(match Nodes::of(fabric, memory)? {
+        Nodes::Job(_) => {
+            let first = |node| fabric.rank_on(Node::new(node as u32), 0);
+            (0..fabric.nodes()).filter_map(first).collect()
+        }
+        Nodes::Listed(listed) => listed.chunk_by(|a, b| a.0 == b.0).map(|ranks| ranks[0].1).collect(),
+    })
+}
+
+/// Where this rank meets others on its way up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Meeting {
+    /// 0 is the level of the nodes.
+    pub(crate) level: usize,
+    /// Who has the words.
+    pub(crate) at: Rank,
+}
+
+/// All meetings of this rank, from the lowest level. Where a unit consists of one rank, or of one unit of the level below, there is none.
+///
+/// The words of a node are at its first rank. Those of a larger unit are at the first rank of one of its nodes, another for each level, so
+/// that no network interface serves all of them.
+pub(crate) fn meetings<F: Fabric>(fabric: &F, memory: &GroupMemory<F>, levels: Levels) -> Result<Vec<Meeting>> {
+    let nodes = Nodes::of(fabric, memory)?;
+    let (count, mine) = (nodes.count(), nodes.number(fabric, fabric.rank())?);
+    let mut meetings = Vec::new();
+    for level in 0..levels.count(count) {
+        let (span, below) = (levels.span(level), levels.span(level.saturating_sub(1)));
+        let first = mine - mine % span;
+        let units = if level == 0 { 1 } else { (count - first).min(span).div_ceil(below) };
+        let node = first + level.min((count - first).min(span) - 1);
+        let Some((at, more)) = nodes.first(node) else { continue };
+        if units > 1 || level == 0 && more {
+            meetings.push(Meeting { level, at });
+        }
+    }
+    Ok(meetings)
+}

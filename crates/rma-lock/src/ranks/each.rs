@@ -1,0 +1,143 @@
+//! A lock for each rank, and nothing besides.
+
+use super::PerRank;
+use crate::{Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock};
+use core::fmt;
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time, join::join_all};
+
+/// One lock for each rank; all ranks' memory is locked by taking each of them, shared. What many libraries do, and what a lock for all ranks
+/// is measured against (Li and others; Open MPI's `osc/ucx`).
+///
+/// An access to all of P ranks is P times a shared lock, and the same to release it. Accesses to different ranks do not meet.
+///
+/// The locks are taken one after the other in order of ranks, or all at a time ([`EachOptions::at_once`]). That is for locks whose readers
+/// wait for no writer that waits: two accesses to all ranks that meet writers in different orders would wait for each other for ever
+/// otherwise. Of other locks it is ignored.
+///
+/// Each rank has memory for all P locks.
+#[derive(Debug)]
+pub struct EachLock<F: Fabric, L: Lock<F>> {
+    locks: PerRank<F, L>,
+    home: Rank,
+    at_once: bool,
+}
+
+/// How an [`EachLock`] is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EachOptions<O> {
+    /// Ask for all locks before the first is taken, in an access to all ranks.
+    pub at_once: bool,
+    /// How each lock is made.
+    pub lock: O,
+}
+
+impl<F: Fabric, L: Lock<F>> Clone for EachLock<F, L> {
+    fn clone(&self) -> Self {
+        EachLock { locks: self.locks.clone(), home: self.home, at_once: self.at_once }
+    }
+}
+
+/// Access by an [`EachLock`]. Dropping it releases what is held in the background.
+#[must_use = "a guard that is dropped at once protects nothing"]
+pub enum EachGuard<S, E> {
+    /// To all ranks' memory: each one's lock.
+    All(Vec<S>),
+    /// To one rank's, shared.
+    Shared(S),
+    /// To one rank's, exclusively.
+    Exclusive(E),
+}
+
+impl<S: fmt::Debug, E: fmt::Debug> fmt::Debug for EachGuard<S, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EachGuard::All(guards) => write!(f, "{} times {:?}", guards.len(), guards.first()),
+            EachGuard::Shared(guard) => guard.fmt(f),
+            EachGuard::Exclusive(guard) => guard.fmt(f),
+        }
+    }
+}
+
+impl<S: Guard, E: Guard> Guard for EachGuard<S, E> {
+    /// Of several errors the first is told.
+    async fn release(self) -> Result<()> {
+        match self {
+            EachGuard::All(guards) => {
+                let released = join_all(guards.into_iter().map(Guard::release)).await;
+                released.into_iter().collect()
+            }
+            EachGuard::Shared(guard) => guard.release().await,
+            EachGuard::Exclusive(guard) => guard.release().await,
+        }
+    }
+}
+
+impl<F: Fabric, L: RmaLock<F>> Lock<F> for EachLock<F, L> {
+    type Options = EachOptions<L::Options>;
+
+    const NAME: &'static str = "one for each rank";
+    const FAIRNESS: Fairness = L::FAIRNESS;
+    const HOME_WORDS: usize = L::HOME_WORDS;
+
+    fn bytes(options: &Self::Options, members: usize) -> usize {
+        PerRank::<F, L>::bytes(&options.lock, members)
+    }
+
+    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: Self::Options) -> Result<Self> {
+        let at_once = options.at_once && matches!(L::FAIRNESS, Fairness::ReadersFirst | Fairness::Barging);
+        memory.at(home, 0)?;
+        Ok(EachLock { locks: PerRank::over(fabric, memory, options.lock)?, home, at_once })
+    }
+
+    /// What it was made with; the words are at all ranks.
+    fn home(&self) -> Rank {
+        self.home
+    }
+
+    fn fabric(&self) -> &F {
+        self.locks.fabric()
+    }
+}
+
+impl<F: Fabric, L: RmaLock<F>> AccessLock<F> for EachLock<F, L> {
+    type Guard<'a> = EachGuard<L::Shared<'a>, L::Exclusive<'a>>;
+
+    async fn lock_before(&self, access: Access, deadline: Time) -> Result<Self::Guard<'_>> {
+        Ok(match access {
+            Access::All if self.at_once => {
+                let locks = self.locks.all().collect::<Result<Vec<_>>>()?;
+                let taken = join_all(locks.into_iter().map(|lock| lock.read_before(deadline))).await;
+                EachGuard::All(taken.into_iter().collect::<Result<_>>()?)
+            }
+            Access::All => {
+                let mut guards = Vec::with_capacity(self.locks.len());
+                for lock in self.locks.all() {
+                    guards.push(lock?.read_before(deadline).await?);
+                }
+                EachGuard::All(guards)
+            }
+            Access::Shared(rank) => EachGuard::Shared(self.locks.of(rank)?.read_before(deadline).await?),
+            Access::Exclusive(rank) => EachGuard::Exclusive(self.locks.of(rank)?.write_before(deadline).await?),
+        })
+    }
+
+    async fn try_lock(&self, access: Access) -> Result<Option<Self::Guard<'_>>> {
+        Ok(match access {
+            Access::All => {
+                let mut guards = Vec::with_capacity(self.locks.len());
+                for lock in self.locks.all() {
+                    match lock?.try_read().await? {
+                        Some(guard) => guards.push(guard),
+                        None => {
+                            EachGuard::<_, L::Exclusive<'_>>::All(guards).release().await?;
+                            return Ok(None);
+                        }
+                    }
+                }
+                Some(EachGuard::All(guards))
+            }
+            Access::Shared(rank) => self.locks.of(rank)?.try_read().await?.map(EachGuard::Shared),
+            Access::Exclusive(rank) => self.locks.of(rank)?.try_write().await?.map(EachGuard::Exclusive),
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! Locks of a window that are made of a lock for each rank.
+
+mod each;
+mod two_level;
+
+pub use each::{EachGuard, EachLock, EachOptions};
+pub use two_level::{PerRankGuard, PerRankLock};
+
+use crate::{Lock, Result};
+use core::fmt;
+use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank};
+use std::sync::{Arc, OnceLock};
+
+/// A lock homed at each rank, of which this rank makes those that it uses.
+struct PerRank<F: Fabric, L: Lock<F>> {
+    inner: Arc<Inner<F, L>>,
+}
+
+struct Inner<F: Fabric, L: Lock<F>> {
+    fabric: F,
+    /// The locks' memory, one after the other.
+    memory: GroupMemory<F>,
+    options: L::Options,
+    /// By the members' numbers.
+    locks: Box<[OnceLock<L>]>,
+}
+
+impl<F: Fabric, L: Lock<F>> Clone for PerRank<F, L> {
+    fn clone(&self) -> Self {
+        PerRank { inner: self.inner.clone() }
+    }
+}
+
+/// Those locks that were made.
+impl<F: Fabric, L: Lock<F>> fmt::Debug for PerRank<F, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.inner.locks.iter().filter_map(OnceLock::get)).finish()
+    }
+}
+
+impl<F: Fabric, L: Lock<F>> PerRank<F, L> {
+    /// Bytes at each of so many ranks: all locks' queue nodes are at each.
+    fn bytes(options: &L::Options, members: usize) -> usize {
+        members * L::bytes(options, members)
+    }
+
+    fn over(fabric: &F, memory: GroupMemory<F>, options: L::Options) -> Result<Self> {
+        let members = memory.members();
+        let memory = memory.part(0, PerRank::<F, L>::bytes(&options, members))?;
+        let locks = (0..members).map(|_| OnceLock::new()).collect();
+        Ok(PerRank { inner: Arc::new(Inner { fabric: fabric.clone(), memory, options, locks }) })
+    }
+
+    fn fabric(&self) -> &F {
+        &self.inner.fabric
+    }
+
+    fn len(&self) -> usize {
+        self.inner.locks.len()
+    }
+
+    /// The lock homed at `rank`.
+    fn of(&self, rank: Rank) -> Result<&L> {
+        match self.inner.memory.number(rank) {
+            Some(number) => self.numbered(number),
+            None => Err(FabricError::NotInGroup { rank, members: self.len() }.into()),
+        }
+    }
+
+    /// All locks, in the order of members.
+    fn all(&self) -> impl Iterator<Item = Result<&L>> {
+        (0..self.len()).map(|number| self.numbered(number))
+    }
+
+    fn numbered(&self, number: usize) -> Result<&L> {
+        let Inner { fabric, memory, options, locks } = &*self.inner;
+        if let Some(lock) = locks[number].get() {
+            return Ok(lock);
+        }
+        let bytes = L::bytes(options, memory.members());
+        let part = memory.part(number * bytes, bytes)?;
+        let lock = L::over(fabric, part, memory.member(number)?, options.clone())?;
+        // Another thread may have been faster; the value of both would be the same lock's, but only one is used.
+        Ok(locks[number].get_or_init(|| lock))
+    }
+}

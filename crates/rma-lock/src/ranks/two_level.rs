@@ -1,0 +1,182 @@
+//! A lock for each rank, under one that keeps accesses to one rank and accesses to all apart.
+
+use super::PerRank;
+use crate::{
+    Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock,
+    classes::{CLASSES_BYTES, Class, ClassOf, Classes},
+    nodes::{Inside, Levels, Stair},
+};
+use core::fmt;
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
+use std::sync::Arc;
+
+/// The class of accesses to all ranks.
+const ALL: Class = Class::Even;
+/// The class of exclusive accesses.
+const SOME: Class = Class::Odd;
+
+/// A lock for each rank, and above them one for two classes: accesses to all ranks, and exclusive ones. Exclusive accesses to different
+/// ranks do not wait for each other, and an access to all ranks takes one lock, however many ranks there are. Shared access to
+/// one rank is that rank's lock alone.
+///
+/// The ranks of a node enter a class together: the first takes it for the node, the last one out gives it back. So an access to all costs the
+/// home at most 1 operation, and 1 to leave, for each node; 2 while the other class waits.
+///
+/// # Fairness
+/// Turns of the two classes alternate as long as both are wanted; in each all that waited when it began are inside. A node whose ranks follow one another
+/// in the same class without a gap keeps its turn as long. Among exclusive accesses to one rank, and against shared ones to it, the rank's lock
+/// decides.
+///
+/// # Deadlock
+/// The class is entered first, and a rank's lock is taken under it; who has a rank's lock waits for nothing. That holds for a rank that has one access at a
+/// time. One that holds a rank shared and asks for all may wait for ever, for an exclusive access to that rank that has its turn.
+///
+/// # Memory
+/// Each rank has the queue nodes of all ranks' locks: `L`'s bytes times the number of ranks.
+pub struct PerRankLock<F: Fabric, L: Lock<F>> {
+    locks: PerRank<F, L>,
+    all: Arc<Stair<F, ClassOf<F>>>,
+    some: Arc<Stair<F, ClassOf<F>>>,
+    home: Rank,
+}
+
+impl<F: Fabric, L: Lock<F>> Clone for PerRankLock<F, L> {
+    fn clone(&self) -> Self {
+        let PerRankLock { locks, all, some, home } = self;
+        PerRankLock { locks: locks.clone(), all: all.clone(), some: some.clone(), home: *home }
+    }
+}
+
+impl<F: Fabric, L: Lock<F>> fmt::Debug for PerRankLock<F, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PerRankLock({:?}, {:?}, {:?})", self.all, self.some, self.locks)
+    }
+}
+
+/// Access by a [`PerRankLock`].
+///
+/// Dropping it releases the lock in the background and tells nobody about errors.
+#[must_use = "a guard that is dropped at once protects nothing"]
+pub struct PerRankGuard<'a, F: Fabric, L: RmaLock<F>> {
+    held: Held<'a, F, L>,
+    access: Access,
+}
+
+/// In the order in which they are to be dropped.
+enum Held<'a, F: Fabric, L: RmaLock<F>> {
+    All(Inside<'a, F, ClassOf<F>>),
+    Shared(L::Shared<'a>),
+    Exclusive(L::Exclusive<'a>, Inside<'a, F, ClassOf<F>>),
+}
+
+impl<F: Fabric, L: RmaLock<F>> fmt::Debug for PerRankGuard<'_, F, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.held {
+            Held::All(_) => write!(f, "{:?}", self.access),
+            Held::Shared(guard) => write!(f, "{:?}, {guard:?}", self.access),
+            Held::Exclusive(guard, _) => write!(f, "{:?}, {guard:?}", self.access),
+        }
+    }
+}
+
+impl<F: Fabric, L: RmaLock<F>> PerRankGuard<'_, F, L> {
+    /// What is held.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+}
+
+impl<F: Fabric, L: RmaLock<F>> Guard for PerRankGuard<'_, F, L> {
+    async fn release(self) -> Result<()> {
+        match self.held {
+            Held::All(inside) => inside.release().await,
+            Held::Shared(guard) => guard.release().await,
+            Held::Exclusive(guard, inside) => {
+                let released = guard.release().await;
+                inside.release().await.and(released)
+            }
+        }
+    }
+}
+
+fn stair_bytes<F: Fabric>(members: usize) -> usize {
+    Stair::<F, ClassOf<F>>::bytes(Levels::Nodes, members)
+}
+
+impl<F: Fabric, L: RmaLock<F>> Lock<F> for PerRankLock<F, L> {
+    /// How each rank's lock is made.
+    type Options = L::Options;
+
+    const NAME: &'static str = "per rank, two classes";
+    const FAIRNESS: Fairness = L::FAIRNESS;
+    const HOME_WORDS: usize = 6;
+
+    fn bytes(options: &L::Options, members: usize) -> usize {
+        CLASSES_BYTES + 2 * stair_bytes::<F>(members) + PerRank::<F, L>::bytes(options, members)
+    }
+
+    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: L::Options) -> Result<Self> {
+        let members = memory.members();
+        let stair = stair_bytes::<F>(members);
+        let classes = Arc::new(Classes::over(fabric, memory.part(0, CLASSES_BYTES)?, home)?);
+        let by_node = |class, start| {
+            let above = ClassOf { classes: classes.clone(), class };
+            Stair::over(fabric, memory.part(start, stair)?, home, Levels::Nodes, above).map(Arc::new)
+        };
+        let (all, some) = (by_node(ALL, CLASSES_BYTES)?, by_node(SOME, CLASSES_BYTES + stair)?);
+        let start = CLASSES_BYTES + 2 * stair;
+        let locks = memory.part(start, PerRank::<F, L>::bytes(&options, members))?;
+        Ok(PerRankLock { locks: PerRank::over(fabric, locks, options)?, all, some, home })
+    }
+
+    fn home(&self) -> Rank {
+        self.home
+    }
+
+    fn fabric(&self) -> &F {
+        self.locks.fabric()
+    }
+}
+
+impl<F: Fabric, L: RmaLock<F>> AccessLock<F> for PerRankLock<F, L> {
+    type Guard<'a> = PerRankGuard<'a, F, L>;
+
+    async fn lock_before(&self, access: Access, deadline: Time) -> Result<PerRankGuard<'_, F, L>> {
+        let held = match access {
+            Access::All => Held::All(self.all.enter_before(deadline).await?),
+            Access::Shared(rank) => Held::Shared(self.locks.of(rank)?.read_before(deadline).await?),
+            Access::Exclusive(rank) => {
+                let lock = self.locks.of(rank)?;
+                let inside = self.some.enter_before(deadline).await?;
+                match lock.write_before(deadline).await {
+                    Ok(guard) => Held::Exclusive(guard, inside),
+                    Err(error) => {
+                        inside.release().await?;
+                        return Err(error);
+                    }
+                }
+            }
+        };
+        Ok(PerRankGuard { held, access })
+    }
+
+    async fn try_lock(&self, access: Access) -> Result<Option<PerRankGuard<'_, F, L>>> {
+        let held = match access {
+            Access::All => self.all.try_enter().await?.map(Held::All),
+            Access::Shared(rank) => self.locks.of(rank)?.try_read().await?.map(Held::Shared),
+            Access::Exclusive(rank) => {
+                let lock = self.locks.of(rank)?;
+                let Some(inside) = self.some.try_enter().await? else { return Ok(None) };
+                match lock.try_write().await {
+                    Ok(Some(guard)) => Some(Held::Exclusive(guard, inside)),
+                    other => {
+                        inside.release().await?;
+                        other?;
+                        None
+                    }
+                }
+            }
+        };
+        Ok(held.map(|held| PerRankGuard { held, access }))
+    }
+}
