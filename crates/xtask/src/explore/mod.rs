@@ -7,6 +7,8 @@ mod cases;
 #[path = "../../../rma-lock/tests/mutant/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "shared with tests that need more of it")]
 mod mutant;
+#[path = "../../../rma-lock/tests/delivery/nodes_cases.rs"]
+mod nodes_cases;
 #[path = "../../../rma-lock/tests/delivery/program.rs"]
 mod program;
 mod progress;
@@ -57,6 +59,8 @@ pub(crate) struct Options {
 enum Item {
     Right(Case),
     Wrong(Mutation),
+    Nodes(nodes_cases::Case),
+    NodesWrong(nodes_cases::Mistaken),
 }
 
 impl Item {
@@ -67,6 +71,8 @@ impl Item {
                 let roles: Vec<_> = mutation.roles.iter().map(|role| format!("{role:?}")).collect();
                 format!("{:?} ({}, x{})", mutation.step, roles.join(" "), mutation.rounds)
             }
+            Item::Nodes(case) => case.name(),
+            Item::NodesWrong(mistaken) => format!("{:?} ({})", mistaken.wrong, mistaken.case.name()),
         }
     }
 
@@ -74,6 +80,10 @@ impl Item {
         let (roles, rounds, step) = match self {
             Item::Right(case) => (case.roles, case.rounds, Step::Right),
             Item::Wrong(mutation) => (mutation.roles, mutation.rounds, mutation.step),
+            Item::Nodes(case) => return self.explore_nodes(case, None, states, progress),
+            Item::NodesWrong(mistaken) => {
+                return self.explore_nodes(&mistaken.case, Some(mistaken.wrong), states, progress);
+            }
         };
         let start = Instant::now();
         let explorer = program::explorer(roles).state_limit(states).watch(|now| progress.look(now));
@@ -81,13 +91,28 @@ impl Item {
         let at_least = if let Item::Right(case) = self { case.at_least } else { 0 };
         Row::new(self.name(), step != Step::Right, at_least, &report, start.elapsed())
     }
+
+    fn explore_nodes(
+        &self,
+        case: &nodes_cases::Case,
+        wrong: Option<nodes_cases::Wrong>,
+        states: u64,
+        progress: &Progress,
+    ) -> Row {
+        let start = Instant::now();
+        let explorer = nodes_cases::explorer(case).state_limit(states).watch(|now| progress.look(now));
+        let report = explorer.run(nodes_cases::job(case, wrong));
+        Row::new(self.name(), wrong.is_some(), case.at_least, &report, start.elapsed())
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let right = CASES.iter().filter(|case| case.quick || !options.quick).map(|case| Item::Right(*case));
     let wrong = MUTATIONS.iter().map(|mutation| Item::Wrong(*mutation));
     let wanted = |item: &Item| options.only.is_empty() || options.only.iter().any(|part| item.name().contains(part));
-    let items: Vec<_> = right.chain(wrong).filter(wanted).collect();
+    let nodes = nodes_cases::CASES.iter().filter(|case| case.quick || !options.quick).map(|case| Item::Nodes(*case));
+    let nodes_wrong = nodes_cases::MISTAKES.iter().map(|mistaken| Item::NodesWrong(*mistaken));
+    let items: Vec<_> = right.chain(wrong).chain(nodes).chain(nodes_wrong).filter(wanted).collect();
     let mut out = io::stdout().lock();
     if items.is_empty() {
         return Err("no case has such a name; --list shows them".into());
