@@ -9,5 +9,6 @@ mod mcs;
 #[path = "../mutant/mod.rs"]
 mod mutant;
 mod mutations;
+mod nodes;
 mod rp;
 mod teeth;

@@ -42,11 +42,21 @@ pub(crate) struct Config {
     pub(crate) relaxed_wait: bool,
     /// Whether the result of an operation takes another poll, so that the future may be dropped in between.
     pub(crate) late_results: bool,
+    /// Whether all ranks share a node.
+    pub(crate) together: bool,
 }
 
 impl Config {
     pub(crate) fn new(ranks: usize, delivery: Delivery) -> Self {
-        Config { ranks, cells_per_rank: 32, delivery, caps: Caps::weakest(), relaxed_wait: false, late_results: false }
+        Config {
+            ranks,
+            cells_per_rank: 32,
+            delivery,
+            caps: Caps::weakest(),
+            relaxed_wait: false,
+            late_results: false,
+            together: false,
+        }
     }
 }
 

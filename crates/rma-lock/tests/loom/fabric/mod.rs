@@ -165,7 +165,10 @@ impl Fabric for LoomFabric {
 
     fn node(&self, rank: Rank) -> Result<Node> {
         let ranks = self.ranks();
-        if rank.index() < ranks { Ok(Node::new(rank.number())) } else { Err(FabricError::NoSuchRank { rank, ranks }) }
+        if rank.index() >= ranks {
+            return Err(FabricError::NoSuchRank { rank, ranks });
+        }
+        Ok(Node::new(if self.job.config.together { 0 } else { rank.number() }))
     }
 
     fn caps(&self) -> Caps {
