@@ -49,6 +49,7 @@ mod posting;
 mod queue;
 mod rp;
 mod shortcut;
+mod window;
 
 pub use access::{Access, AccessLock, OneGuard, OneLock};
 pub use back_off::{BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, WindowGuard, WindowLock};
@@ -56,3 +57,7 @@ pub use error::{CorruptWord, LockError, Result};
 pub use guard::{ReadGuard, WriteGuard};
 pub use lock::{Fairness, Guard, Lock, RmaLock};
 pub use rp::RpLock;
+pub use window::{
+    AllEpoch, Element, EpochKind, Exposure, FenceEpoch, LockEpoch, LockKind, Op, Request, StartEpoch, Target, Transfer,
+    Window, WindowError, WindowOptions, WindowResult,
+};
