@@ -11,3 +11,4 @@ mod mutant;
 mod oracle;
 mod program;
 mod rp;
+mod window;
