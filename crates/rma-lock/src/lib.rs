@@ -1,4 +1,4 @@
-//! Readers-writer locks on remote atomics.
+//! Readers-writer locks on remote atomics, and windows with the epochs of MPI-3 on top of them.
 //!
 //! The problem: many ranks want to enter a shared or exclusive section whose lock words live in one rank's
 //! memory, and that rank's CPU must not be involved. A reader should pay one remote atomic to enter and
@@ -26,6 +26,9 @@
 //!     }
 //! }
 //! ```
+//!
+//! [`Window`] is memory of many ranks that is reached in epochs: under one of these locks, between fences, or between post and start
+//! (`docs/windows.md`).
 //!
 //! # What a lock promises
 //! * Exclusion: no writer with anyone. Readers share.

@@ -30,7 +30,7 @@ pub struct Stencil {
 pub struct Tile {
     /// Time of all steps, in picoseconds, but for the lock.
     pub steps: u64,
-    /// Time to take the lock of all ranks and to let go of it, in picoseconds; 0 without.
+    /// Time until all ranks have the lock, and to let go of it, in picoseconds; 0 without.
     pub lock: u64,
     /// Of all cells, bit by bit.
     pub hash: u64,
@@ -183,6 +183,8 @@ pub async fn with_lock_all<F: Fabric, L: AccessLock<F>>(fabric: &F, stencil: Ste
     window.barrier().await?;
     let asked = fabric.now();
     let epoch = window.lock_all().await?;
+    // Not in the figure: or the first step would be as long as it takes until the last rank is in.
+    window.barrier().await?;
     let begun = fabric.now();
     for step in 0..stencil.steps {
         let edges = (1 + step as usize % 2) * SIDES * n;

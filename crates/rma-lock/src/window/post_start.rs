@@ -84,15 +84,16 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
         let core = &self.core;
         let origins = distinct(core, origins)?;
         core.exposure_over().await?;
-        core.open.begin(EpochKind::Exposure, false)?.keep();
+        let mut opened = Some(core.open.begin(EpochKind::Exposure, false)?);
         let me = core.words.number(core.fabric.rank())?;
         for origin in origins {
             if check == Check::Told {
-                core.set(origin, Word::Posted(me)).await.inspect_err(|_| core.exposed_to_nobody())?;
+                core.set(origin, Word::Posted(me)).await?;
             }
             locked(&core.exposed).push(origin);
+            // From now on somebody has to be waited for, whatever becomes of this future.
+            opened.take().into_iter().for_each(Opened::keep);
         }
-        core.exposed_to_nobody();
         Ok(Exposure { core })
     }
 

@@ -143,3 +143,24 @@ fn the_loss_of_a_member_ends_waits() {
         assert!(error.contains("rank 2") && error.contains("lost"), "{how}: {error}");
     }
 }
+
+rdma_fabric::program! {
+    async fn many<F>(fabric: F) -> () {
+        let window = Window::<F, u64>::allocate(&fabric, 1).await?;
+        let (me, limit) = (fabric.rank(), 1024);
+        let refused = Some(WindowError::TooManyMembers { members: fabric.ranks(), limit });
+        assert_eq!(window.start(&[me]).await.err(), refused);
+        assert_eq!(window.post(&[me]).await.err(), refused);
+        let mut epoch = window.fence().await?;
+        epoch.at(Rank::new((me.number() + 1) % fabric.ranks() as u32))?.put(0, [me.number().into()]).await?;
+        epoch.fence().await?;
+        assert_eq!(window.load(0)?, ((me.index() + fabric.ranks() - 1) % fabric.ranks()) as u64);
+        epoch.end().await?;
+        Ok(window.free().await?)
+    }
+}
+
+#[test]
+fn large_windows_have_fences_and_no_post() {
+    Job::new(&Platform::fx100(), 1030).ranks_per_node(8).run(&many {}).expect("all ranks end well");
+}

@@ -6,7 +6,7 @@ use crate::{
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{AccessLock, LockKind, Op, Window, WindowLock};
-use tofu2_sim::shm::Threads;
+use tofu2_sim::shm::{Endpoint, Threads};
 
 const ROUNDS: i64 = if cfg!(miri) { 2 } else { 20 };
 
@@ -167,4 +167,45 @@ rdma_fabric::program! {
 #[test]
 fn groups_have_windows_of_their_own() {
     assert_eq!(everywhere(5, &in_groups {}), [0, 0, 0, 4, 3]);
+}
+
+/// Over shared memory all futures of a window may move between threads.
+#[test]
+fn futures_can_be_sent() {
+    fn is_send<T: Send>(_: T) {}
+    async fn all(fabric: Endpoint) -> ProgramResult<()> {
+        let window = Window::<Endpoint, f32>::allocate(&fabric, 4).await?;
+        let epoch = window.lock(LockKind::Exclusive, Rank::new(0)).await?;
+        epoch.raccumulate(0, Op::Prod, &[1.0])?.await?;
+        epoch.rget(0, vec![0.0]).await?.await?;
+        epoch.get_into(0, window.own(0..1)?).await?;
+        epoch.flush().await?;
+        epoch.unlock().await?;
+        let exposure = window.post(&[Rank::new(0)]).await?;
+        window.start(&[Rank::new(0)]).await?.complete().await?;
+        exposure.wait().await?;
+        window.fence().await?.end().await?;
+        Ok(window.free().await?)
+    }
+    let check = |fabric: Endpoint| is_send(all(fabric));
+    Threads::new(1).segment_bytes(1 << 16).run(&of_one {}).unwrap();
+    let _ = check;
+}
+
+rdma_fabric::program! {
+    /// A rank may be origin and target of itself.
+    async fn of_one<F>(fabric: F) -> () {
+        let window = Window::<F, f32>::allocate(&fabric, 1).await?;
+        let me = fabric.rank();
+        let exposure = window.post(&[me]).await?;
+        let epoch = window.start(&[me]).await?;
+        epoch.at(me)?.put(0, [2.5]).await?;
+        epoch.complete().await?;
+        exposure.wait().await?;
+        let epoch = window.lock_all().await?;
+        assert_eq!(epoch.at(me)?.get_accumulate(0, Op::Prod, &[2.0]).await?, [2.5]);
+        assert_eq!(epoch.at(me)?.get_one(0).await?, 5.0);
+        epoch.unlock().await?;
+        Ok(window.free().await?)
+    }
 }
