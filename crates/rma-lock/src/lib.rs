@@ -34,7 +34,7 @@
 //! * Exclusion: no writer with anyone. Readers share.
 //! * Data: puts that a holder posted, to any target, are visible before the lock passes on: a release
 //!   flushes first, unless the provider orders puts before atomics by itself.
-//! * [`RmaLock::FAIRNESS`]. [`RpLock`] prefers readers: they cannot starve; writers can, under a steady stream of readers.
+//! * [`Lock::FAIRNESS`]. [`RpLock`] prefers readers: they cannot starve; writers can, under a steady stream of readers.
 //! * Any future may be dropped at any moment: an acquisition ends not holding the lock, a release ends having released it. A
 //!   guard that is dropped is released in the background; [`Guard::release`] tells when that is done, and whether it could be.
 //! * A lost home is [`rdma_fabric::FabricError::PeerLost`], as is the loss of any rank while somebody waits in [`RpLock`]'s queue. A lost

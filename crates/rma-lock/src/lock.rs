@@ -18,7 +18,7 @@ pub trait Lock<F: Fabric>: Clone + fmt::Debug + 'static {
     /// Bytes that the lock needs at each of `members` ranks.
     fn bytes(options: &Self::Options, members: usize) -> usize;
 
-    /// A lock homed at `home`, in [`RmaLock::bytes`] of zeroed memory that all its ranks have and use for nothing else. All of them make it, with the same home
+    /// A lock homed at `home`, in [`Lock::bytes`] of zeroed memory that all its ranks have and use for nothing else. All of them make it, with the same home
     /// and options.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ pub trait Lock<F: Fabric>: Clone + fmt::Debug + 'static {
         }
     }
 
-    /// [`RmaLock::symmetric_with`] the usual options.
+    /// [`Lock::symmetric_with`] the usual options.
     ///
     /// # Errors
     /// As there.
