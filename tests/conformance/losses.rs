@@ -12,7 +12,7 @@ use rdma_fabric::{
     op::{Atomic, Put},
     program,
 };
-use rma_lock::{LockError, RpLock};
+use rma_lock::{LockError, RpLock, Window, WindowError};
 use std::time::Duration;
 
 /// Longer than any loss may go unnoticed, ten times over.
@@ -389,6 +389,35 @@ program! {
         fabric.store(&own, 1)?;
         ensure_eq!(fabric.load(&own)?, 1, "M2: own memory after a loss");
         Ok(())
+    }
+}
+
+program! {
+    pub async fn a_window_and_its_member<F>(fabric: F, loss: Loss) -> () {
+        let stage = Stage::new(&fabric).await?;
+        let mut world = Group::world(&fabric).await?;
+        let window = Window::<F, u64>::in_group(&mut world, 1).await?;
+        let (me, last) = (fabric.rank(), victim(&fabric));
+        let others = others(&mut world).await?;
+        world.barrier().await?;
+        if me == last {
+            return stage.be_lost(loss).await;
+        }
+        stage.ready().await?;
+        // A different one is under way on every rank when it happens; the others begin afterwards.
+        for turn in 0..3 {
+            let end = match (turn + me.index()) % 3 {
+                0 => ended(&fabric, "W3: a fence", window.fence()).await?.map(drop),
+                1 => ended(&fabric, "W3: a start", window.start(&[last])).await?.map(drop),
+                _ => ended(&fabric, "W3: an exposure", async { window.post(&[last]).await?.wait().await }).await?,
+            };
+            let end = match end {
+                Err(WindowError::Fabric(error)) => Err(*error),
+                other => return Err(format!("W3: a window whose member was lost: {other:?}").into()),
+            };
+            ensure!(is_gone::<F, ()>(&fabric, loss, &end), "W3: a window whose member was lost: {end:?}");
+        }
+        meet(others).await
     }
 }
 

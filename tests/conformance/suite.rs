@@ -40,6 +40,8 @@ pub(crate) mod transfers;
 pub(crate) mod verdict;
 #[path = "waiting.rs"]
 pub(crate) mod waiting;
+#[path = "windows.rs"]
+pub(crate) mod windows;
 
 /// Expands `$then! { $arguments… ; plain … losing … }` with the list of all cases.
 ///
@@ -163,6 +165,9 @@ macro_rules! every_case {
                 sessions::a_ring_runs_by_itself("S8", [1, 2, 4]);
                 sessions::other_queues_ignore_credit("S9", [1]);
                 sessions::closing_tells_what_never_started("S10", [1]);
+                windows::windows_between_fences("O5 O6 G1", [1, 2, 3, 5]);
+                windows::windows_posted_and_started("O5 O7 W2", [1, 2, 3]);
+                windows::windows_locked("O5 O6 O8", [1, 3]);
             }
             losing {
                 #[wraps(losses)]
@@ -182,6 +187,7 @@ macro_rules! every_case {
                 #[wraps(losses)]
                 losses::symmetric_allocation_ends("W3 M2", [2, 4]);
                 losses::a_lock_and_its_holder("W3", [3]);
+                losses::a_window_and_its_member("W3", [2, 3]);
                 losses::control_queues("Q10 W3", [2, 3]);
                 gates::gates_end_with_a_loss("B12 W3", [2, 3, 4]);
             }

@@ -1,4 +1,4 @@
-//! Readers-writer locks on remote atomics.
+//! Readers-writer locks on remote atomics, and windows with the epochs of MPI-3 on top of them.
 //!
 //! The problem: many ranks want to enter a shared or exclusive section whose lock words live in one rank's
 //! memory, and that rank's CPU must not be involved. A reader should pay one remote atomic to enter and
@@ -34,6 +34,9 @@
 //!
 //! [`Locked`] is memory of all ranks together with its lock: guards lend slices of it where the fabric allows, and it can't be reached otherwise.
 //!
+//! [`Window`] is memory of many ranks that is reached in epochs: under one of these locks, between fences, or between post and start
+//! (`docs/windows.md`).
+//!
 //! # What a lock promises
 //! * Exclusion: no writer with anyone. Readers share.
 //! * Data: puts that a holder posted, to any target, are visible before the lock passes on: a release
@@ -62,6 +65,7 @@ mod queue;
 mod ranks;
 mod recovery;
 mod shortcut;
+mod window;
 
 pub use access::{Access, AccessLock, OneGuard, OneLock};
 pub use any::{AnyLock, AnyReadGuard, AnyWriteGuard, Choice, Hint, LockKind};
@@ -78,3 +82,7 @@ pub use locked::{
 pub use nodes::{Aggregated, AggregatedGuard, AggregatedOptions, Levels};
 pub use ranks::{EachGuard, EachLock, EachOptions, PerRankGuard, PerRankLock};
 pub use recovery::{RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery, Torn};
+pub use window::{
+    AllEpoch, EpochKind, Exposure, FenceEpoch, LockEpoch, LockMode, Op, Request, StartEpoch, Target, Transfer, Window,
+    WindowElement, WindowError, WindowOptions, WindowResult,
+};

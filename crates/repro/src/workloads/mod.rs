@@ -5,9 +5,11 @@
 pub mod hashtable;
 mod lock;
 pub mod locks;
+mod stencil;
 mod together;
 mod waves;
 
 pub use lock::{FetchAdd, reader_pairs, single_fetch_adds};
+pub use stencil::{Stencil, Tile, stencil_fence, stencil_lock_all, with_fences, with_lock_all};
 pub use together::{Late, Together};
 pub use waves::{Form, Wave, wave};

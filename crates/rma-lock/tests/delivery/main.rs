@@ -18,3 +18,4 @@ mod oracle;
 mod program;
 mod queued;
 mod recoverable;
+mod window;

@@ -75,6 +75,10 @@ pub(crate) trait Mutation: fmt::Debug + 'static {
     fn tears(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> bool {
         false
     }
+    /// Whether an own word is waited for; if not, it is taken as it is.
+    fn waits(&self, _addr: RemoteAddr) -> bool {
+        true
+    }
     /// A word is being put.
     fn sees_put(&self, _addr: RemoteAddr, _bits: u64) {}
 }
@@ -379,7 +383,11 @@ impl<F: Fabric, M: Mutation> Fabric for Mutant<F, M> {
         deps: Deps<'_>,
         until: impl FnMut(W) -> bool,
     ) -> Result<W> {
-        let word = self.inner.local_word(word.loc().addr())?;
+        let addr = word.loc().addr();
+        let word = self.inner.local_word(addr)?;
+        if !self.mutation.waits(addr) {
+            return self.inner.load(&word);
+        }
         self.inner.wait_until(&word, deps, until).await
     }
 

@@ -30,6 +30,7 @@ pub(crate) const ALL: [Which; 9] = [
 ];
 
 /// Call `function::<F, lock>` with that lock.
+#[allow(unused_macros)]
 macro_rules! with_lock {
     ($which:expr, $function:ident::<$fabric:ty>($($argument:expr),*)) => {
         match $which {
@@ -51,4 +52,41 @@ macro_rules! with_lock {
         }
     };
 }
+#[allow(unused_imports)]
 pub(crate) use with_lock;
+
+/// Call `function::<F, lock>` with the lock of a window that this one is, or makes.
+#[allow(unused_macros)]
+macro_rules! with_access_lock {
+    ($which:expr, $function:ident::<$fabric:ty>($($argument:expr),*)) => {
+        match $which {
+            crate::which::Which::ReaderPreference => {
+                $function::<$fabric, rma_lock::OneLock<rma_lock::RpLock<$fabric>>>($($argument),*).await
+            }
+            crate::which::Which::Packed => {
+                $function::<$fabric, rma_lock::OneLock<rma_lock::PackedLock<$fabric>>>($($argument),*).await
+            }
+            crate::which::Which::WritersFirst => {
+                $function::<$fabric, rma_lock::OneLock<rma_lock::WritersFirstLock<$fabric>>>($($argument),*).await
+            }
+            crate::which::Which::Fair => {
+                $function::<$fabric, rma_lock::OneLock<rma_lock::FairLock<$fabric>>>($($argument),*).await
+            }
+            crate::which::Which::Nodes => {
+                $function::<$fabric, rma_lock::OneLock<rma_lock::Aggregated<$fabric, rma_lock::RpLock<$fabric>>>>($($argument),*).await
+            }
+            crate::which::Which::NodesBackOff => {
+                $function::<$fabric, rma_lock::OneLock<rma_lock::Aggregated<$fabric, rma_lock::BackOffLock<$fabric>>>>($($argument),*).await
+            }
+            crate::which::Which::Indicator => {
+                $function::<$fabric, rma_lock::OneLock<rma_lock::IndicatorLock<$fabric, rma_lock::RpLock<$fabric>>>>($($argument),*).await
+            }
+            crate::which::Which::BackOff => {
+                $function::<$fabric, rma_lock::OneLock<rma_lock::BackOffLock<$fabric>>>($($argument),*).await
+            }
+            crate::which::Which::TwoLevels => $function::<$fabric, rma_lock::WindowLock<$fabric>>($($argument),*).await,
+        }
+    };
+}
+#[allow(unused_imports)]
+pub(crate) use with_access_lock;

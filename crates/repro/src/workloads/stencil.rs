@@ -1,0 +1,226 @@
+//! A stencil with one-sided halo exchange, in the two forms of the lock paper's Figures 4 and 5.
+//!
+//! The grid is a torus of `across` × `down` tiles, a tile per rank. A step replaces each cell by the mean of itself and its four neighbours.
+//! Every rank's window has room for edges of four sides; no rank has a table of the others.
+//!
+//! The second form differs from the print: a rank that is ahead writes its edges while a slower neighbour still gets those of the
+//! step before, since there is one barrier a step. So edges have two places, used in turn.
+
+use rdma_fabric::{Fabric, ProgramResult, Rank};
+use rma_lock::{AccessLock, OneLock, RpLock, Window};
+use std::{hash::Hasher, time::Duration};
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stencil {
+    /// Tiles in a row.
+    pub across: u32,
+    /// Tiles in a column.
+    pub down: u32,
+    /// Cells along each side of a tile.
+    pub side: usize,
+    /// Steps.
+    pub steps: u32,
+    /// What computing a step takes in virtual time.
+    pub compute: Duration,
+}
+
+/// What a rank has to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Time of all steps, in picoseconds, but for the lock.
+    pub steps: u64,
+    /// Time until all ranks have the lock, and to let go of it, in picoseconds; 0 without.
+    pub lock: u64,
+    /// Of all cells, bit by bit.
+    pub hash: u64,
+}
+
+/// Left, right, up, down.
+const SIDES: usize = 4;
+
+impl Stencil {
+    /// A stencil for so many ranks, its torus as square as they allow.
+    pub fn of_ranks(ranks: u32, side: usize, steps: u32) -> Self {
+        let down = (1..=ranks.isqrt()).rev().find(|down| ranks.is_multiple_of(*down)).unwrap_or(1);
+        Stencil { across: ranks / down.max(1), down, side, steps, compute: Duration::ZERO }
+    }
+
+    /// A rank's neighbours: left, right, up, down.
+    fn neighbours(&self, rank: Rank) -> [Rank; SIDES] {
+        let (x, y) = (rank.number() % self.across, rank.number() / self.across);
+        let at = |x: u32, y: u32| Rank::new(y % self.down * self.across + x % self.across);
+        [at(x + self.across - 1, y), at(x + 1, y), at(x, y + self.down - 1), at(x, y + 1)]
+    }
+
+    /// What a cell of the whole grid holds at first.
+    fn initial(x: usize, y: usize) -> f64 {
+        ((x * 31 + y * 17) % 101) as f64
+    }
+
+    fn cells(&self, rank: Rank) -> Cells {
+        let (x, y) = (rank.index() % self.across as usize, rank.index() / self.across as usize);
+        let side = self.side;
+        let all = (0..side * side).map(|i| Self::initial(x * side + i % side, y * side + i / side)).collect();
+        Cells { side, now: all, halos: vec![0.0; SIDES * side] }
+    }
+
+    /// What every rank's tile must hash to, computed in one go.
+    pub fn reference(&self) -> Vec<u64> {
+        let (width, height) = (self.across as usize * self.side, self.down as usize * self.side);
+        let mut grid: Vec<_> = (0..width * height).map(|i| Self::initial(i % width, i / width)).collect();
+        for _ in 0..self.steps {
+            let at = |x: usize, y: usize| grid[y % height * width + x % width];
+            let next = |i: usize| {
+                let (x, y) = (i % width, i / width);
+                mean(at(x, y), [at(x + width - 1, y), at(x + 1, y), at(x, y + height - 1), at(x, y + 1)])
+            };
+            grid = (0..width * height).map(next).collect();
+        }
+        let tile = |rank: usize| {
+            let (x, y) = (rank % self.across as usize * self.side, rank / self.across as usize * self.side);
+            hash((0..self.side * self.side).map(|i| grid[(y + i / self.side) * width + x + i % self.side]))
+        };
+        (0..(self.across * self.down) as usize).map(tile).collect()
+    }
+}
+
+fn mean(cell: f64, around: [f64; SIDES]) -> f64 {
+    (cell + around[0] + around[1] + around[2] + around[3]) / 5.0
+}
+
+fn hash(cells: impl Iterator<Item = f64>) -> u64 {
+    // Of the standard library, with fixed keys.
+    let mut hasher = std::hash::DefaultHasher::new();
+    cells.for_each(|cell| hasher.write_u64(cell.to_bits()));
+    hasher.finish()
+}
+
+/// A rank's tile, and what is around it.
+struct Cells {
+    side: usize,
+    now: Vec<f64>,
+    /// The neighbours' cells next to this tile, by side.
+    halos: Vec<f64>,
+}
+
+impl Cells {
+    /// The cells along a side.
+    fn edge(&self, side: usize) -> impl Iterator<Item = f64> + '_ {
+        let n = self.side;
+        (0..n).map(move |i| {
+            self.now[match side {
+                0 => i * n,
+                1 => i * n + n - 1,
+                2 => i,
+                _ => (n - 1) * n + i,
+            }]
+        })
+    }
+
+    fn step(&mut self) {
+        let (n, now, halos) = (self.side, &self.now, &self.halos);
+        let next = |i: usize| {
+            let (x, y) = (i % n, i / n);
+            let left = if x > 0 { now[i - 1] } else { halos[y] };
+            let right = if x + 1 < n { now[i + 1] } else { halos[n + y] };
+            let up = if y > 0 { now[i - n] } else { halos[2 * n + x] };
+            let down = if y + 1 < n { now[i + n] } else { halos[3 * n + x] };
+            mean(now[i], [left, right, up, down])
+        };
+        self.now = (0..n * n).map(next).collect();
+    }
+
+    fn hash(&self) -> u64 {
+        hash(self.now.iter().copied())
+    }
+}
+
+/// What is left of a neighbour is right here.
+fn opposite(side: usize) -> usize {
+    side ^ 1
+}
+
+/// Figure 4: fence, put to the neighbours, fence.
+///
+/// # Errors
+/// As the window's.
+pub async fn with_fences<F: Fabric, L: AccessLock<F>>(fabric: &F, stencil: Stencil) -> ProgramResult<Tile> {
+    let n = stencil.side;
+    let window = Window::<F, f64, L>::allocate(fabric, SIDES * n).await?;
+    let neighbours = stencil.neighbours(fabric.rank());
+    let mut cells = stencil.cells(fabric.rank());
+    window.barrier().await?;
+    let begun = fabric.now();
+    let mut epoch = window.fence().await?;
+    for _ in 0..stencil.steps {
+        for (side, neighbour) in neighbours.into_iter().enumerate() {
+            let edge: Vec<_> = cells.edge(side).collect();
+            epoch.at(neighbour)?.put(opposite(side) * n, edge).await?;
+        }
+        epoch.fence().await?;
+        window.read(0, &mut cells.halos)?;
+        cells.step();
+        fabric.compute(stencil.compute).await;
+        epoch.fence().await?;
+    }
+    epoch.end().await?;
+    let steps = fabric.now().picos_since(begun);
+    window.free().await?;
+    Ok(Tile { steps, lock: 0, hash: cells.hash() })
+}
+
+/// Figure 5: inside of one epoch of all ranks: barrier, get from the neighbours, flush.
+///
+/// # Errors
+/// As the window's.
+pub async fn with_lock_all<F: Fabric, L: AccessLock<F>>(fabric: &F, stencil: Stencil) -> ProgramResult<Tile> {
+    let n = stencil.side;
+    // Halos, and edges of even and of odd steps.
+    let window = Window::<F, f64, L>::allocate(fabric, 3 * SIDES * n).await?;
+    let neighbours = stencil.neighbours(fabric.rank());
+    let mut cells = stencil.cells(fabric.rank());
+    window.barrier().await?;
+    let asked = fabric.now();
+    let epoch = window.lock_all().await?;
+    // Not in the figure: or the first step would be as long as it takes until the last rank is in.
+    window.barrier().await?;
+    let begun = fabric.now();
+    for step in 0..stencil.steps {
+        let edges = (1 + step as usize % 2) * SIDES * n;
+        for side in 0..SIDES {
+            let edge: Vec<_> = cells.edge(side).collect();
+            window.write(edges + side * n, &edge)?;
+        }
+        window.sync();
+        window.barrier().await?;
+        for (side, neighbour) in neighbours.into_iter().enumerate() {
+            let halo = window.own(side * n..(side + 1) * n)?;
+            epoch.at(neighbour)?.get_into(edges + opposite(side) * n, halo).await?;
+        }
+        epoch.flush_all().await?;
+        window.read(0, &mut cells.halos)?;
+        cells.step();
+        fabric.compute(stencil.compute).await;
+    }
+    let ended = fabric.now();
+    epoch.unlock().await?;
+    let left = fabric.now();
+    window.free().await?;
+    let lock = begun.picos_since(asked) + left.picos_since(ended);
+    Ok(Tile { steps: ended.picos_since(begun), lock, hash: cells.hash() })
+}
+
+rdma_fabric::program! {
+    /// The stencil with fences and puts (Fig. 4).
+    pub async fn stencil_fence<F>(fabric: F, stencil: Stencil) -> Tile {
+        with_fences::<F, OneLock<RpLock<F>>>(&fabric, stencil).await
+    }
+}
+
+rdma_fabric::program! {
+    /// The stencil with one epoch of all ranks, and gets (Fig. 5), under the paper's lock.
+    pub async fn stencil_lock_all<F>(fabric: F, stencil: Stencil) -> Tile {
+        with_lock_all::<F, OneLock<RpLock<F>>>(&fabric, stencil).await
+    }
+}

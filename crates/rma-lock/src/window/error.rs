@@ -1,0 +1,89 @@
+//! Why a call on a window failed.
+
+use crate::LockError;
+use core::fmt;
+use rdma_fabric::{FabricError, Rank};
+
+/// A call on a window that did not do what it was asked to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WindowError {
+    /// The window's lock.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The fabric failed underneath.
+    #[error(transparent)]
+    Fabric(Box<FabricError>),
+    /// This rank is inside an epoch of the window that allows no other of the kind asked for.
+    #[error("{asked} begun inside {open} of the same window")]
+    EpochOpen {
+        /// What it is inside.
+        open: EpochKind,
+        /// What it asked for.
+        asked: EpochKind,
+    },
+    /// The rank is none of those that the epoch was started for.
+    #[error("{rank} is none of the ranks that the epoch was started for")]
+    NotInEpoch {
+        /// The rank addressed.
+        rank: Rank,
+    },
+    /// Post and start need two words at each member for each other one; beyond this limit there are none.
+    #[error("post and start work in windows of at most {limit} members; this one has {members}")]
+    TooManyMembers {
+        /// Members of the window.
+        members: usize,
+        /// The most that there may be.
+        limit: usize,
+    },
+    /// Another member could not register its memory, so that there is no window.
+    #[error("{rank} could not register the memory that it brings into the window")]
+    NotAttached {
+        /// The first member that could not.
+        rank: Rank,
+    },
+}
+
+impl From<FabricError> for WindowError {
+    #[cold]
+    fn from(error: FabricError) -> Self {
+        WindowError::Fabric(Box::new(error))
+    }
+}
+
+/// Result of a call on a window.
+pub type WindowResult<T> = Result<T, WindowError>;
+
+/// The kinds of epochs, as errors name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EpochKind {
+    /// Between fences.
+    Fence,
+    /// Between start and complete.
+    Start,
+    /// Between post and wait.
+    Exposure,
+    /// One rank's memory, shared.
+    Shared,
+    /// One rank's memory, exclusively.
+    Exclusive,
+    /// All ranks' memory, shared.
+    All,
+    /// Without a lock.
+    NoCheck,
+}
+
+impl fmt::Display for EpochKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EpochKind::Fence => "an epoch between fences",
+            EpochKind::Start => "an epoch between start and complete",
+            EpochKind::Exposure => "an exposure between post and wait",
+            EpochKind::Shared => "a shared epoch",
+            EpochKind::Exclusive => "an exclusive epoch",
+            EpochKind::All => "an epoch of all ranks",
+            EpochKind::NoCheck => "an epoch without a lock",
+        })
+    }
+}

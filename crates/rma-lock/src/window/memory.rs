@@ -1,0 +1,88 @@
+//! Where a window's elements are at each member.
+
+use core::ops::Range;
+use rdma_fabric::{
+    Fabric, FabricError, GroupMemory, LocalSpan, Pod, Rank, Region, RegionKey, Registered, RemoteAddr, RemoteSpan,
+    Result,
+};
+
+/// A member's part, as others reach it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) key: RegionKey,
+    pub(super) elements: u64,
+}
+
+pub(super) enum WindowMemory<F: Fabric, T: Pod> {
+    /// As many elements at each member.
+    Allocated { memory: GroupMemory<F>, elements: usize },
+    /// What each member brought, by its number. The group's other memory numbers the members.
+    Attached { members: GroupMemory<F>, mine: Registered<F, T>, parts: Box<[Part]> },
+}
+
+/// The elements from `at` on.
+pub(super) fn range(at: usize, len: usize) -> Range<usize> {
+    at..at.saturating_add(len)
+}
+
+impl<F: Fabric, T: Pod> WindowMemory<F, T> {
+    fn members(&self) -> &GroupMemory<F> {
+        match self {
+            WindowMemory::Allocated { memory, .. } | WindowMemory::Attached { members: memory, .. } => memory,
+        }
+    }
+
+    /// Where a member's part begins, and how many elements it has.
+    pub(super) fn part(&self, rank: Rank) -> Result<(RemoteAddr, usize)> {
+        match self {
+            WindowMemory::Allocated { memory, elements } => {
+                // A job's own memory would take any rank.
+                self.number(rank)?;
+                Ok((memory.at(rank, 0)?, *elements))
+            }
+            WindowMemory::Attached { parts, .. } => {
+                let Part { key, elements } = parts[self.number(rank)?];
+                Ok((RemoteAddr { rank, region: key, offset: 0 }, elements as usize))
+            }
+        }
+    }
+
+    fn number(&self, rank: Rank) -> Result<usize> {
+        let members = self.members();
+        members.number(rank).ok_or(FabricError::NotInGroup { rank, members: members.members() })
+    }
+
+    /// A member's whole part.
+    pub(super) fn span(&self, fabric: &F, rank: Rank) -> Result<RemoteSpan<F, T>> {
+        let (addr, elements) = self.part(rank)?;
+        fabric.remote_span(addr, elements)
+    }
+
+    /// Own elements.
+    pub(super) fn own(&self, fabric: &F, elements: Range<usize>) -> Result<LocalSpan<F, T>> {
+        let (addr, len) = self.part(fabric.rank())?;
+        self.check(fabric.rank(), &elements)?;
+        fabric.local_span::<T>(addr, len)?.slice(elements)
+    }
+
+    /// Whether a member has these elements.
+    pub(super) fn check(&self, rank: Rank, elements: &Range<usize>) -> Result<()> {
+        let (addr, len) = self.part(rank)?;
+        if elements.start <= elements.end && elements.end <= len {
+            return Ok(());
+        }
+        let bytes = |elements: usize| (elements as u64).saturating_mul(size_of::<T>() as u64);
+        Err(FabricError::OutOfBounds {
+            rank,
+            region: addr.region,
+            offset: addr.offset.saturating_add(bytes(elements.start)),
+            len: bytes(elements.end.saturating_sub(elements.start)),
+            region_len: addr.offset + bytes(len),
+        })
+    }
+
+    /// The key and length of own memory.
+    pub(super) fn card(mine: &Registered<F, T>) -> Part {
+        Part { key: mine.key(), elements: mine.elements() as u64 }
+    }
+}

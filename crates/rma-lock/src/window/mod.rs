@@ -1,0 +1,175 @@
+//! MPI-3 windows in Rust's terms: memory of many ranks, and the epochs in which it may be reached.
+//!
+//! ```
+//! use rdma_fabric::Rank;
+//! use rma_lock::{LockMode, Op, Window};
+//!
+//! rdma_fabric::program! {
+//!     /// Every rank adds its number to an element of rank 0.
+//!     async fn sum<F>(fabric: F) -> () {
+//!         let window = Window::<F, f64>::allocate(&fabric, 1).await?;
+//!         let epoch = window.lock(LockMode::Shared, Rank::new(0)).await?;
+//!         epoch.accumulate(0, Op::Sum, &[fabric.rank().number().into()]).await?;
+//!         epoch.unlock().await?;
+//!         window.free().await?;
+//!         Ok(())
+//!     }
+//! }
+//! ```
+//!
+//! Operations are methods of an epoch, or of the [`Target`] that an epoch gives for a rank; there are none outside. What is visible when, and
+//! which call of MPI is which method here, stands in `docs/windows.md`.
+
+mod error;
+mod fence;
+mod jobs;
+mod meeting;
+mod memory;
+mod op;
+mod open;
+mod passive;
+mod post_start;
+mod request;
+mod set_up;
+mod side;
+mod target;
+mod update;
+mod words;
+
+pub use error::{EpochKind, WindowError, WindowResult};
+pub use fence::FenceEpoch;
+pub use op::{Op, WindowElement};
+pub use passive::{AllEpoch, LockEpoch, LockMode};
+pub use post_start::{Exposure, StartEpoch};
+pub use request::{Request, Transfer};
+pub use set_up::WindowOptions;
+pub use target::Target;
+
+use self::{memory::range, side::Core};
+use crate::{AccessLock, OneLock, RpLock};
+use core::{
+    fmt,
+    ops::Range,
+    sync::atomic::{Ordering, fence},
+};
+use rdma_fabric::{AtomicWord, Fabric, LocalSpan, LocalWord, Pod, Rank};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Elements of type `T` at each member of a group, which every member can reach in epochs.
+///
+/// One value per rank refers to one window for all. Dropping it deregisters this rank's part: who still reaches for it gets
+/// [`rdma_fabric::FabricError::StaleRegion`], and who waits for this rank ends when it leaves; [`Window::free`] waits for all instead.
+///
+/// `L` is the lock of passive-target epochs: by default the reader-preference lock, one for all of the window, as on FX100.
+pub struct Window<F: Fabric, T: Pod, L = OneLock<RpLock<F>>> {
+    core: Arc<Core<F, T>>,
+    lock: L,
+}
+
+impl<F: Fabric, T: Pod, L: fmt::Debug> fmt::Debug for Window<F, T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Window({} members, {:?})", self.core.words.memory().members(), self.lock)
+    }
+}
+
+/// Nothing panics while it holds one of these.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
+    /// The fabric the window lives on.
+    pub fn fabric(&self) -> &F {
+        &self.core.fabric
+    }
+
+    /// The lock of passive-target epochs.
+    pub fn lock_used(&self) -> &L {
+        &self.lock
+    }
+
+    /// Number of members.
+    pub fn members(&self) -> usize {
+        self.core.words.memory().members()
+    }
+
+    /// The rank of a member.
+    ///
+    /// # Errors
+    /// [`rdma_fabric::FabricError::NoSuchRank`] if there is no member of that number.
+    pub fn member(&self, number: usize) -> WindowResult<Rank> {
+        Ok(self.core.words.memory().member(number)?)
+    }
+
+    /// Number of elements of a member.
+    ///
+    /// # Errors
+    /// [`rdma_fabric::FabricError::NotInGroup`].
+    pub fn elements(&self, rank: Rank) -> WindowResult<usize> {
+        Ok(self.core.memory.part(rank)?.1)
+    }
+
+    /// Own elements, as source and sink of operations.
+    ///
+    /// # Errors
+    /// [`rdma_fabric::FabricError::OutOfBounds`].
+    pub fn own(&self, elements: Range<usize>) -> WindowResult<LocalSpan<F, T>> {
+        Ok(self.core.memory.own(&self.core.fabric, elements)?)
+    }
+
+    /// Copy own elements out, from place `at` on. Of an element that others write meanwhile, each byte is an old or a new one.
+    ///
+    /// # Errors
+    /// [`rdma_fabric::FabricError::OutOfBounds`].
+    pub fn read(&self, at: usize, into: &mut [T]) -> WindowResult<()> {
+        Ok(self.core.fabric.read(&self.own(range(at, into.len()))?, into)?)
+    }
+
+    /// Copy into own memory, from place `at` on.
+    ///
+    /// # Errors
+    /// [`rdma_fabric::FabricError::OutOfBounds`].
+    pub fn write(&self, at: usize, from: &[T]) -> WindowResult<()> {
+        Ok(self.core.fabric.write(&self.own(range(at, from.len()))?, from)?)
+    }
+
+    /// Order this rank's accesses to its own memory before it against those after it (`MPI_Win_sync`). Memory has no private copy here (MPI's
+    /// *unified* model), so this is a fence of the processor; epochs and waits contain what they need.
+    pub fn sync(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    /// Wait until every member has called it, or a fence. Completes no operations. Collective over the members.
+    ///
+    /// What members flushed, or wrote to their own memory, before is visible to all after. If the future is dropped, the next barrier or
+    /// fence goes on with it.
+    ///
+    /// # Errors
+    /// [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] of a member.
+    pub async fn barrier(&self) -> WindowResult<()> {
+        Ok(self.core.meeting.meet(&self.core.fabric, &self.core.words).await?)
+    }
+}
+
+impl<F: Fabric, T: AtomicWord, L: AccessLock<F>> Window<F, T, L> {
+    fn word(&self, at: usize) -> WindowResult<LocalWord<F, T>> {
+        Ok(self.core.fabric.local_word(self.own(range(at, 1))?.addr())?)
+    }
+
+    /// An own element, whole, with everything that was visible to who wrote it (acquire).
+    ///
+    /// # Errors
+    /// [`rdma_fabric::FabricError::OutOfBounds`].
+    pub fn load(&self, at: usize) -> WindowResult<T> {
+        Ok(self.core.fabric.load(&self.word(at)?)?)
+    }
+
+    /// Store an own element whole, after everything stored before (release). Atomic with accumulates only where
+    /// [`rdma_fabric::Caps::coherent_atomics`].
+    ///
+    /// # Errors
+    /// [`rdma_fabric::FabricError::OutOfBounds`].
+    pub fn store(&self, at: usize, value: T) -> WindowResult<()> {
+        Ok(self.core.fabric.store(&self.word(at)?, value)?)
+    }
+}

@@ -1,0 +1,158 @@
+//! What accumulates do to an element, and which elements there are.
+
+use rdma_fabric::{Amo, Pod};
+
+/// What an accumulate does to each element (MPI's predefined operations).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Add; integers wrap (`MPI_SUM`).
+    Sum,
+    /// Multiply; integers wrap (`MPI_PROD`).
+    Prod,
+    /// Keep the lesser; of a number and a NaN the number (`MPI_MIN`).
+    Min,
+    /// Keep the greater; of a number and a NaN the number (`MPI_MAX`).
+    Max,
+    /// Bitwise and (`MPI_BAND`). Integers only.
+    BitAnd,
+    /// Bitwise or (`MPI_BOR`). Integers only.
+    BitOr,
+    /// Bitwise exclusive or (`MPI_BXOR`). Integers only.
+    BitXor,
+    /// 1 if both are not 0, else 0 (`MPI_LAND`). Integers only.
+    And,
+    /// 1 if one of them is not 0, else 0 (`MPI_LOR`). Integers only.
+    Or,
+    /// 1 if one of them is 0 and the other is not, else 0 (`MPI_LXOR`). Integers only.
+    Xor,
+    /// Store (`MPI_REPLACE`).
+    Replace,
+    /// Change nothing: an atomic read, where the value before is asked for (`MPI_NO_OP`).
+    NoOp,
+}
+
+/// How an element is changed.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    /// By an atomic of the fabric with this operand.
+    Atomic(fn(u64) -> Amo<u64>),
+    /// By comparing and swapping until nobody came between: the new bits of the old ones and the operand.
+    Compute(fn(u64, u64) -> u64),
+    /// Once, if it has these bits.
+    Exchange(u64),
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// What accumulates work on: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
+pub trait WindowElement: Pod + Unpin + sealed::Sealed {
+    /// The bits, zero-extended.
+    fn bits(self) -> u64;
+
+    /// The element with these low bits.
+    fn of_bits(bits: u64) -> Self;
+
+    /// How the fabric does `op`; `None` if it makes no sense for such elements.
+    #[doc(hidden)]
+    fn step(op: Op) -> Option<Step>;
+}
+
+/// What is the same for all elements.
+fn common(op: Op) -> Option<Step> {
+    match op {
+        Op::Replace => Some(Step::Atomic(Amo::Swap)),
+        Op::NoOp => Some(Step::Atomic(|_| Amo::Or(0))),
+        _ => None,
+    }
+}
+
+macro_rules! integers {
+    ($($element:ty: $unsigned:ty),*) => {$(
+        impl sealed::Sealed for $element {}
+        impl WindowElement for $element {
+            #[inline]
+            fn bits(self) -> u64 { self as $unsigned as u64 }
+            #[inline]
+            fn of_bits(bits: u64) -> Self { bits as $element }
+            fn step(op: Op) -> Option<Step> {
+                let compute: fn(u64, u64) -> u64 = match op {
+                    Op::Sum => return Some(Step::Atomic(Amo::Add)),
+                    Op::BitAnd => return Some(Step::Atomic(Amo::And)),
+                    Op::BitOr => return Some(Step::Atomic(Amo::Or)),
+                    Op::BitXor => return Some(Step::Atomic(Amo::Xor)),
+                    Op::Prod => |a, b| Self::of_bits(a).wrapping_mul(Self::of_bits(b)).bits(),
+                    Op::Min => |a, b| Self::of_bits(a).min(Self::of_bits(b)).bits(),
+                    Op::Max => |a, b| Self::of_bits(a).max(Self::of_bits(b)).bits(),
+                    Op::And => |a, b| (a != 0 && b != 0).into(),
+                    Op::Or => |a, b| (a != 0 || b != 0).into(),
+                    Op::Xor => |a, b| ((a != 0) != (b != 0)).into(),
+                    Op::Replace | Op::NoOp => return common(op),
+                };
+                Some(Step::Compute(compute))
+            }
+        }
+    )*};
+}
+integers!(u32: u32, i32: u32, u64: u64, i64: u64);
+
+macro_rules! floats {
+    ($($element:ty: $unsigned:ty),*) => {$(
+        impl sealed::Sealed for $element {}
+        impl WindowElement for $element {
+            #[inline]
+            fn bits(self) -> u64 { self.to_bits().into() }
+            #[inline]
+            fn of_bits(bits: u64) -> Self { <$element>::from_bits(bits as $unsigned) }
+            fn step(op: Op) -> Option<Step> {
+                let compute: fn(u64, u64) -> u64 = match op {
+                    Op::Sum => |a, b| (Self::of_bits(a) + Self::of_bits(b)).bits(),
+                    Op::Prod => |a, b| (Self::of_bits(a) * Self::of_bits(b)).bits(),
+                    Op::Min => |a, b| Self::of_bits(a).min(Self::of_bits(b)).bits(),
+                    Op::Max => |a, b| Self::of_bits(a).max(Self::of_bits(b)).bits(),
+                    Op::Replace | Op::NoOp => return common(op),
+                    Op::BitAnd | Op::BitOr | Op::BitXor | Op::And | Op::Or | Op::Xor => return None,
+                };
+                Some(Step::Compute(compute))
+            }
+        }
+    )*};
+}
+floats!(f32: u32, f64: u64);
+
+impl Op {
+    /// The element that `op` makes of `old` and `operand`; `None` if it makes no sense for such elements.
+    pub fn apply<T: WindowElement>(self, old: T, operand: T) -> Option<T> {
+        T::step(self).map(|step| {
+            T::of_bits(match step {
+                Step::Atomic(amo) => amo(operand.bits()).apply(old.bits()),
+                Step::Compute(compute) => compute(old.bits(), operand.bits()),
+                Step::Exchange(expected) if expected == old.bits() => operand.bits(),
+                Step::Exchange(_) => old.bits(),
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_those_of_the_element() {
+        assert_eq!(Op::Sum.apply(i32::MAX, 1), Some(i32::MIN));
+        assert_eq!(Op::Prod.apply(-3i64, 5), Some(-15));
+        assert_eq!(Op::Min.apply(-1i32, 1), Some(-1));
+        assert_eq!(Op::Min.apply(u32::MAX, 1), Some(1));
+        assert_eq!(Op::Max.apply(1.5f32, -2.0), Some(1.5));
+        assert_eq!(Op::Max.apply(f64::NAN, -2.0), Some(-2.0));
+        assert_eq!(Op::Sum.apply(0.25f64, 0.5), Some(0.75));
+        assert_eq!(Op::And.apply(4u32, 2), Some(1));
+        assert_eq!(Op::Xor.apply(4i64, 2), Some(0));
+        assert_eq!(Op::BitXor.apply(6u64, 3), Some(5));
+        assert_eq!(Op::Replace.apply(6.0f32, 3.0), Some(3.0));
+        assert_eq!(Op::NoOp.apply(6i32, 3), Some(6));
+        assert_eq!(Op::BitOr.apply(6.0f64, 3.0), None);
+    }
+}

@@ -1,0 +1,228 @@
+//! Passive target: epochs under the window's lock, of which the target need not know.
+
+use super::{
+    Window,
+    error::{EpochKind, WindowResult},
+    open::Opened,
+    side::Core,
+    target::Target,
+};
+use crate::{Access, AccessLock, Fairness, Guard};
+use core::{fmt, ops::Deref};
+use rdma_fabric::{Fabric, Pod, Rank};
+use std::sync::Arc;
+
+/// How one rank's memory is accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LockMode {
+    /// With others (`MPI_LOCK_SHARED`).
+    Shared,
+    /// Alone (`MPI_LOCK_EXCLUSIVE`).
+    Exclusive,
+}
+
+/// An epoch of one rank's memory, between lock and unlock. It derefs to that rank's [`Target`].
+///
+/// Dropping it ends it in the background, and tells nobody about errors; an accumulate that is under way then may take effect after the lock has passed on.
+#[must_use = "an epoch that is dropped at once allows nothing"]
+pub struct LockEpoch<'w, F: Fabric, T: Pod, L: AccessLock<F> + 'w> {
+    target: Target<'w, F, T>,
+    /// `None` without a lock.
+    guard: Option<L::Guard<'w>>,
+    _opened: Opened<'w>,
+}
+
+/// An epoch of all members' memory.
+///
+/// Dropping it is as dropping a [`LockEpoch`].
+#[must_use = "an epoch that is dropped at once allows nothing"]
+pub struct AllEpoch<'w, F: Fabric, T: Pod, L: AccessLock<F> + 'w> {
+    core: &'w Arc<Core<F, T>>,
+    /// `None` without a lock.
+    guard: Option<L::Guard<'w>>,
+    _opened: Opened<'w>,
+}
+
+impl<F: Fabric, T: Pod, L: AccessLock<F>> fmt::Debug for LockEpoch<'_, F, T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LockEpoch({:?}, {:?})", self.target, self.guard)
+    }
+}
+
+impl<F: Fabric, T: Pod, L: AccessLock<F>> fmt::Debug for AllEpoch<'_, F, T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AllEpoch({:?})", self.guard)
+    }
+}
+
+impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
+    /// Whether a rank may hold the lock shared twice: not where a waiting writer could come between.
+    const NESTS: bool = matches!(L::FAIRNESS, Fairness::ReadersFirst | Fairness::Barging);
+
+    /// Begin an epoch of one rank's memory (`MPI_Win_lock`). What earlier holders put is visible to gets posted in it. Dropping the future takes
+    /// back what it has done.
+    ///
+    /// One exclusive epoch of a window at a time, or shared ones of several ranks (of one, where [`crate::Lock::FAIRNESS`] puts waiting writers
+    /// before readers); [`Window::lock_all`] is for many.
+    ///
+    /// # Errors
+    /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`]; what the lock meets.
+    pub async fn lock(&self, kind: LockMode, rank: Rank) -> WindowResult<LockEpoch<'_, F, T, L>> {
+        let (asked, access) = match kind {
+            LockMode::Shared => (EpochKind::Shared, Access::Shared(rank)),
+            LockMode::Exclusive => (EpochKind::Exclusive, Access::Exclusive(rank)),
+        };
+        let opened = self.core.open.begin(asked, Self::NESTS)?;
+        let target = Target::new(&self.core, rank)?;
+        let guard = self.lock.lock(access).await?;
+        Ok(LockEpoch { target, guard: Some(guard), _opened: opened })
+    }
+
+    /// The same without the lock (`MPI_MODE_NOCHECK`): the caller promises that nobody holds it, or asks for it, in a way that conflicts.
+    ///
+    /// # Errors
+    /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`].
+    pub fn lock_no_check(&self, rank: Rank) -> WindowResult<LockEpoch<'_, F, T, L>> {
+        let opened = self.core.open.begin(EpochKind::NoCheck, Self::NESTS)?;
+        Ok(LockEpoch { target: Target::new(&self.core, rank)?, guard: None, _opened: opened })
+    }
+
+    /// Begin an epoch of all members' memory, shared (`MPI_Win_lock_all`). Otherwise as [`Window::lock`].
+    ///
+    /// # Errors
+    /// [`crate::WindowError::EpochOpen`]; what the lock meets.
+    pub async fn lock_all(&self) -> WindowResult<AllEpoch<'_, F, T, L>> {
+        let opened = self.core.open.begin(EpochKind::All, Self::NESTS)?;
+        let guard = self.lock.lock(Access::All).await?;
+        Ok(AllEpoch { core: &self.core, guard: Some(guard), _opened: opened })
+    }
+
+    /// The same without the lock, as [`Window::lock_no_check`].
+    ///
+    /// # Errors
+    /// [`crate::WindowError::EpochOpen`].
+    pub fn lock_all_no_check(&self) -> WindowResult<AllEpoch<'_, F, T, L>> {
+        let opened = self.core.open.begin(EpochKind::NoCheck, Self::NESTS)?;
+        Ok(AllEpoch { core: &self.core, guard: None, _opened: opened })
+    }
+}
+
+impl<'w, F: Fabric, T: Pod, L: AccessLock<F>> Deref for LockEpoch<'w, F, T, L> {
+    type Target = Target<'w, F, T>;
+
+    fn deref(&self) -> &Target<'w, F, T> {
+        &self.target
+    }
+}
+
+impl<F: Fabric, T: Pod, L: AccessLock<F>> LockEpoch<'_, F, T, L> {
+    /// Wait until everything that was done to the rank is complete and visible there (`MPI_Win_flush`).
+    ///
+    /// # Errors
+    /// The first error of an operation that was only begun; [`rdma_fabric::FabricError::PeerLost`].
+    pub async fn flush(&self) -> WindowResult<()> {
+        Ok(self.target.core.flush(Some(self.target.rank())).await?)
+    }
+
+    /// Wait until the buffers of what was begun may be reused, and gets are here (`MPI_Win_flush_local`).
+    ///
+    /// # Errors
+    /// As [`LockEpoch::flush`].
+    pub async fn flush_local(&self) -> WindowResult<()> {
+        Ok(self.target.core.flush_local(Some(self.target.rank())).await?)
+    }
+
+    /// End the epoch: complete everything, make it visible, and let go of the lock (`MPI_Win_unlock`).
+    ///
+    /// # Errors
+    /// As [`LockEpoch::flush`], with the lock let go of all the same; what letting go meets.
+    pub async fn unlock(mut self) -> WindowResult<()> {
+        leave(self.target.core, Some(self.target.rank()), self.guard.take()).await
+    }
+}
+
+impl<F: Fabric, T: Pod, L: AccessLock<F>> AllEpoch<'_, F, T, L> {
+    /// A member's memory. Cheap, but not free: keep it for several operations.
+    ///
+    /// # Errors
+    /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::StaleRegion`], [`rdma_fabric::FabricError::PeerLost`].
+    pub fn at(&self, rank: Rank) -> WindowResult<Target<'_, F, T>> {
+        Ok(Target::new(self.core, rank)?)
+    }
+
+    /// As [`LockEpoch::flush`], for what was done to `rank`.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn flush(&self, rank: Rank) -> WindowResult<()> {
+        Ok(self.core.flush(Some(rank)).await?)
+    }
+
+    /// As [`LockEpoch::flush`], for all ranks (`MPI_Win_flush_all`).
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn flush_all(&self) -> WindowResult<()> {
+        Ok(self.core.flush(None).await?)
+    }
+
+    /// As [`LockEpoch::flush_local`], for what was done to `rank`.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn flush_local(&self, rank: Rank) -> WindowResult<()> {
+        Ok(self.core.flush_local(Some(rank)).await?)
+    }
+
+    /// As [`LockEpoch::flush_local`], for all ranks (`MPI_Win_flush_local_all`).
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn flush_local_all(&self) -> WindowResult<()> {
+        Ok(self.core.flush_local(None).await?)
+    }
+
+    /// End the epoch (`MPI_Win_unlock_all`), as [`LockEpoch::unlock`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn unlock(mut self) -> WindowResult<()> {
+        leave(self.core, None, self.guard.take()).await
+    }
+}
+
+/// Complete everything, then let go. A release makes puts visible by itself.
+async fn leave<F: Fabric, T: Pod>(
+    core: &Core<F, T>,
+    rank: Option<Rank>,
+    guard: Option<impl Guard>,
+) -> WindowResult<()> {
+    match guard {
+        None => Ok(core.flush(rank).await?),
+        Some(guard) => {
+            let settled = core.jobs.settle(&core.fabric, rank).await;
+            guard.release().await?;
+            Ok(settled?)
+        }
+    }
+}
+
+impl<F: Fabric, T: Pod, L: AccessLock<F>> Drop for LockEpoch<'_, F, T, L> {
+    fn drop(&mut self) {
+        finish_later(self.target.core);
+    }
+}
+
+impl<F: Fabric, T: Pod, L: AccessLock<F>> Drop for AllEpoch<'_, F, T, L> {
+    fn drop(&mut self) {
+        finish_later(self.core);
+    }
+}
+
+/// Go on with what is unfinished, in the background.
+pub(super) fn finish_later<F: Fabric, T: Pod>(core: &Arc<Core<F, T>>) {
+    if !core.jobs.is_idle() {
+        let owner = core.clone();
+        core.fabric.detach(async move { drop(owner.jobs.settle(&owner.fabric, None).await) });
+    }
+}

@@ -1,0 +1,247 @@
+//! Making windows, and ending them.
+
+use super::{
+    Window,
+    error::{WindowError, WindowResult},
+    jobs::Jobs,
+    meeting::Meeting,
+    memory::{Part, WindowMemory},
+    open::Open,
+    side::Core,
+    words::Words,
+};
+use crate::AccessLock;
+use core::sync::atomic::AtomicBool;
+use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Pod, Rank, RegionKey, RegisterError, Uses};
+use std::sync::{Arc, Mutex};
+
+const LINE: usize = 64;
+
+/// What is to be chosen when a window is made, the same at all members. `O` are the options of its lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct WindowOptions<O = ()> {
+    /// The rank with the lock's words; the first member if `None`.
+    pub home: Option<Rank>,
+    /// What the lock wants to know.
+    pub lock: O,
+}
+
+/// Where things are in the memory of each member.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    words: usize,
+    lock: usize,
+    lock_bytes: usize,
+}
+
+impl Layout {
+    /// `None` if it is more than can be addressed.
+    fn new(data: usize, words: usize, lock_bytes: usize) -> Option<Self> {
+        let after = data.checked_next_multiple_of(LINE)?;
+        let lock = after.checked_add(words)?.checked_next_multiple_of(LINE)?;
+        lock.checked_add(lock_bytes)?;
+        Some(Layout { words: after, lock, lock_bytes })
+    }
+
+    fn bytes(self) -> usize {
+        self.lock + self.lock_bytes
+    }
+}
+
+impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
+    /// A window of the whole job with `elements` elements, all zero, at each rank (`MPI_Win_allocate`). Collective over the job: all ranks call
+    /// it in the same order relative to other symmetric allocations.
+    ///
+    /// No rank keeps a table of the others.
+    ///
+    /// # Errors
+    /// As [`Fabric::alloc_symmetric`]; what the lock says.
+    pub async fn allocate(fabric: &F, elements: usize) -> WindowResult<Self> {
+        Self::allocate_with(fabric, elements, WindowOptions::default()).await
+    }
+
+    /// The same with other options.
+    ///
+    /// # Errors
+    /// As [`Window::allocate`], and [`FabricError::NotInGroup`], [`FabricError::NoSuchRank`] of the home.
+    pub async fn allocate_with(fabric: &F, elements: usize, options: WindowOptions<L::Options>) -> WindowResult<Self> {
+        let layout = Self::layout(fabric, elements, &options, fabric.ranks())?;
+        let memory = GroupMemory::symmetric(fabric, layout.bytes()).await?;
+        Self::over(fabric, memory, elements, layout, options)
+    }
+
+    /// A window of a group's members. Collective over the group; others are not concerned, alive or dead.
+    ///
+    /// # Errors
+    /// As [`Group::memory`]; [`FabricError::Mismatch`] at every member, for the world group at one at least, if they ask for different numbers of
+    /// elements; what the lock says.
+    pub async fn in_group(group: &mut Group<F>, elements: usize) -> WindowResult<Self> {
+        Self::in_group_with(group, elements, WindowOptions::default()).await
+    }
+
+    /// The same with other options.
+    ///
+    /// # Errors
+    /// As [`Window::in_group`], and [`FabricError::NotInGroup`] of the home.
+    pub async fn in_group_with(
+        group: &mut Group<F>,
+        elements: usize,
+        options: WindowOptions<L::Options>,
+    ) -> WindowResult<Self> {
+        let fabric = group.fabric().clone();
+        if group.len() < fabric.ranks() {
+            let all = group.allgather(elements as u64).await?;
+            if let Some(other) = all.iter().position(|theirs| *theirs != elements as u64) {
+                let (theirs, ours) = (elements as u64, all[other]);
+                let (rank, other) = (fabric.rank(), group.rank(other)?);
+                return Err(FabricError::Mismatch { collective: "in_group", rank, theirs, other, ours }.into());
+            }
+        }
+        let layout = Self::layout(&fabric, elements, &options, group.len())?;
+        let memory = group.memory(layout.bytes()).await?;
+        Self::over(&fabric, memory, elements, layout, options)
+    }
+
+    fn layout(
+        fabric: &F,
+        elements: usize,
+        options: &WindowOptions<L::Options>,
+        members: usize,
+    ) -> WindowResult<Layout> {
+        let data = elements.checked_mul(size_of::<T>());
+        let lock_bytes = L::bytes(&options.lock, members);
+        let layout = data.and_then(|data| Layout::new(data, Words::<F>::bytes(members), lock_bytes));
+        let too_much =
+            FabricError::OutOfMemory { rank: fabric.rank(), requested: usize::MAX, available: 0, segment: 0 };
+        layout.ok_or_else(|| too_much.into())
+    }
+
+    fn over(
+        fabric: &F,
+        memory: GroupMemory<F>,
+        elements: usize,
+        layout: Layout,
+        options: WindowOptions<L::Options>,
+    ) -> WindowResult<Self> {
+        let data = WindowMemory::Allocated { memory: memory.part(0, elements * size_of::<T>())?, elements };
+        Self::around(fabric, data, memory, layout, options)
+    }
+
+    fn around(
+        fabric: &F,
+        data: WindowMemory<F, T>,
+        memory: GroupMemory<F>,
+        layout: Layout,
+        options: WindowOptions<L::Options>,
+    ) -> WindowResult<Self> {
+        let home = match options.home {
+            Some(home) => home,
+            None => memory.member(0)?,
+        };
+        let words = Words::new(memory.part(layout.words, Words::<F>::bytes(memory.members()))?);
+        let lock = L::over(fabric, memory.part(layout.lock, layout.lock_bytes)?, home, options.lock)?;
+        let core = Core {
+            fabric: fabric.clone(),
+            memory: data,
+            words,
+            meeting: Meeting::default(),
+            jobs: Jobs::new(),
+            open: Open::default(),
+            exposed: Mutex::default(),
+            reads_registered: AtomicBool::new(false),
+        };
+        Ok(Window { core: Arc::new(core), lock })
+    }
+
+    /// Wait until all members have called this, then drop the window (`MPI_Win_free`).
+    ///
+    /// # Errors
+    /// As [`Window::barrier`]; the first error of an operation that nobody has heard of. The window is dropped all the same.
+    pub async fn free(self) -> WindowResult<()> {
+        let flushed = self.core.flush(None).await;
+        self.barrier().await?;
+        Ok(flushed?)
+    }
+}
+
+impl<F: Fabric, T: Pod + Send + Sync, L: AccessLock<F>> Window<F, T, L> {
+    /// A window of memory that the members of a group already have (`MPI_Win_create`), of any length each. Collective over the group. [`Window::detach`]
+    /// gives it back.
+    ///
+    /// Accumulates need memory registered for [`Uses::Atomics`]; `docs/existing-memory.md` tells what that costs. Each member keeps a table
+    /// of all.
+    ///
+    /// # Errors
+    /// With the memory: [`WindowError::Fabric`] of [`Fabric::register`]; [`WindowError::NotAttached`] if another member's could not be registered;
+    /// as [`Window::in_group`].
+    pub async fn attach(
+        group: &mut Group<F>,
+        memory: Vec<T>,
+        uses: Uses,
+        options: WindowOptions<L::Options>,
+    ) -> Result<Self, (WindowError, Vec<T>)> {
+        let fabric = group.fabric().clone();
+        let registered = match uses {
+            Uses::Transfers => fabric.register(memory),
+            Uses::Atomics => fabric.register_for_atomics(memory),
+        };
+        let part = match &registered {
+            Ok(mine) => Some(WindowMemory::card(mine)),
+            Err(_) => None,
+        };
+        // Everybody comes here, so that nobody waits for one that could not register.
+        let attached = Self::exchange(group, part, &options).await;
+        match (registered, attached) {
+            (Ok(mine), Ok((parts, memory, layout))) => {
+                let data = WindowMemory::Attached { members: memory.clone(), mine, parts };
+                match Self::around(&fabric, data, memory, layout, options) {
+                    Ok(window) => Ok(window),
+                    // The lock refused its options; the memory went with what was made of it.
+                    Err(error) => Err((error, Vec::new())),
+                }
+            }
+            (Err(RegisterError { error, memory }), _) => Err((error.into(), memory)),
+            (Ok(mine), Err(error)) => Err((error, mine.take().await.unwrap_or_default())),
+        }
+    }
+
+    /// What all members bring, and memory for words and lock.
+    #[allow(clippy::type_complexity)]
+    async fn exchange(
+        group: &mut Group<F>,
+        part: Option<Part>,
+        options: &WindowOptions<L::Options>,
+    ) -> WindowResult<(Box<[Part]>, GroupMemory<F>, Layout)> {
+        let fabric = group.fabric().clone();
+        if let Some(home) = options.home {
+            group.number(home)?;
+        }
+        // Whether it could be registered, key, elements.
+        let card = part.map_or([0; 3], |part| [1, part.key.to_bits(), part.elements]);
+        let cards = group.allgather(card).await?;
+        if let Some(number) = cards.iter().position(|[registered, ..]| *registered == 0) {
+            return Err(WindowError::NotAttached { rank: group.rank(number)? });
+        }
+        let layout = Self::layout(&fabric, 0, options, group.len())?;
+        let memory = group.memory(layout.bytes()).await?;
+        let part = |[_, key, elements]: &[u64; 3]| Part { key: RegionKey::from_bits(*key), elements: *elements };
+        let parts = cards.iter().map(part).collect();
+        Ok((parts, memory, layout))
+    }
+
+    /// End a window of memory that existed, and get that back, with what was written to it. Collective over the members. Of a window that
+    /// was allocated it is `None`.
+    ///
+    /// # Errors
+    /// As [`Window::free`] and [`rdma_fabric::Registered::take`].
+    pub async fn detach(self) -> WindowResult<Option<Vec<T>>> {
+        let flushed = self.core.flush(None).await;
+        self.barrier().await?;
+        let taken = match Arc::try_unwrap(self.core) {
+            Ok(Core { memory: WindowMemory::Attached { mine, .. }, .. }) => Some(mine.take().await?),
+            _ => None,
+        };
+        flushed?;
+        Ok(taken)
+    }
+}

@@ -1,0 +1,219 @@
+//! What an epoch does to one rank's memory.
+
+use super::{
+    memory::range,
+    op::{Op, Step, WindowElement},
+    request::{Claim, Request, Transfer},
+    side::Core,
+    update::Update,
+};
+use core::{fmt, future::Future, sync::atomic::Ordering::Relaxed};
+use rdma_fabric::{
+    Fabric, FabricError, LocalSpan, Pod, PutOptions, PutSource, Rank, RemoteAddr, RemoteSpan, Result,
+    op::{Get, Put, SourceView},
+};
+use std::sync::Arc;
+
+/// So many accumulates that nobody has waited for may be under way.
+const UNFINISHED: usize = 64;
+
+/// One rank's memory, as an epoch reaches it. Places are elements, counted from 0.
+///
+/// Operations that only begin something ([`put`](Target::put), [`get_into`](Target::get_into), [`accumulate`](Target::accumulate)) are complete at the
+/// next flush, and when the epoch ends; an error that they meet on the way is reported there.
+///
+/// Accesses that overlap, of whichever ranks, give values that nobody promises anything of, and nothing worse; but for accumulates (all methods
+/// of elements that are [`WindowElement`]s), which are atomic for each element against each other, and of which one rank's to the same element
+/// happen in the order in which it began them.
+///
+/// # Errors
+/// All operations: [`FabricError::OutOfBounds`] and [`FabricError::LengthMismatch`], with nothing done; [`FabricError::StaleRegion`] if the target has
+/// dropped the window; [`FabricError::PeerLost`].
+pub struct Target<'e, F: Fabric, T: Pod> {
+    pub(super) core: &'e Arc<Core<F, T>>,
+    rank: Rank,
+    /// All of it.
+    span: RemoteSpan<F, T>,
+}
+
+impl<F: Fabric, T: Pod> fmt::Debug for Target<'_, F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({}, {} elements)", self.rank, self.span.len())
+    }
+}
+
+impl<'e, F: Fabric, T: Pod> Target<'e, F, T> {
+    pub(super) fn new(core: &'e Arc<Core<F, T>>, rank: Rank) -> Result<Self> {
+        Ok(Target { core, rank, span: core.memory.span(&core.fabric, rank)? })
+    }
+
+    /// Whose memory it is.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// Number of elements.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.span.len()
+    }
+
+    fn part(&self, at: usize, len: usize) -> Result<RemoteSpan<F, T>> {
+        let range = range(at, len);
+        self.core.memory.check(self.rank, &range)?;
+        self.span.slice(range)
+    }
+
+    /// Write elements from place `at` on (`MPI_Put`). Returns when it is posted.
+    ///
+    /// # Errors
+    /// As all operations.
+    pub async fn put<S: PutSource<F, T>>(&self, at: usize, from: S) -> Result<()> {
+        self.rput(at, from).await.map(drop)
+    }
+
+    /// The same; the request yields the source when it may be reused (`MPI_Rput`).
+    ///
+    /// # Errors
+    /// As all operations.
+    pub async fn rput<S: PutSource<F, T>>(&self, at: usize, from: S) -> Result<Transfer<'_, F, S>> {
+        let to = self.part(at, from.elements())?;
+        if matches!(from.view(), SourceView::Registered(_)) {
+            self.core.reads_registered.store(true, Relaxed);
+        }
+        let put = Put { to: &to, from, options: PutOptions::default() };
+        self.core.fabric.post(put).await.map(Transfer::new)
+    }
+
+    /// Read as many elements as `into` has from place `at` on, and give it back filled (`MPI_Get`).
+    ///
+    /// # Errors
+    /// As all operations.
+    pub async fn get(&self, at: usize, into: Vec<T>) -> Result<Vec<T>>
+    where
+        T: Unpin,
+    {
+        self.rget(at, into).await?.await
+    }
+
+    /// Read one element.
+    ///
+    /// # Errors
+    /// As all operations.
+    pub async fn get_one(&self, at: usize) -> Result<T>
+    where
+        T: Unpin,
+    {
+        let [element] = self.core.fabric.get(&self.part(at, 1)?, [T::zeroed()]).await?;
+        Ok(element)
+    }
+
+    /// [`Target::get`], begun (`MPI_Rget`).
+    ///
+    /// # Errors
+    /// As all operations.
+    pub async fn rget(&self, at: usize, into: Vec<T>) -> Result<Transfer<'_, F, Vec<T>>>
+    where
+        T: Unpin,
+    {
+        let from = self.part(at, into.len())?;
+        self.core.fabric.post(Get { from: &from, to: into }).await.map(Transfer::new)
+    }
+
+    /// Read elements from place `at` on into own registered memory, such as [`crate::Window::own`] (`MPI_Get`). Returns when it is posted; they are there
+    /// after a flush, a local one too.
+    ///
+    /// # Errors
+    /// As all operations.
+    pub async fn get_into(&self, at: usize, into: LocalSpan<F, T>) -> Result<()> {
+        let from = self.part(at, into.len())?;
+        let handle = self.core.fabric.post(Get { from: &from, to: into }).await?;
+        self.core.jobs.get_into(&self.core.fabric, self.rank, handle);
+        Ok(())
+    }
+}
+
+impl<'e, F: Fabric, T: WindowElement> Target<'e, F, T> {
+    fn update(&self, at: usize, step: Step, values: &[T], claimed: bool) -> Result<u64> {
+        self.core.memory.check(self.rank, &range(at, values.len()))?;
+        let start = self.span.addr();
+        let addr = RemoteAddr { offset: start.offset + (at * size_of::<T>()) as u64, ..start };
+        let values = values.iter().map(|value| value.bits()).collect();
+        let update = Update::new(addr, size_of::<T>(), step, values);
+        Ok(self.core.jobs.update(&self.core.fabric, self.rank, update, claimed))
+    }
+
+    fn claim(&self, at: usize, step: Step, values: &[T]) -> Result<Claim<'_, F, T>> {
+        Ok(Claim::new(self.core, self.update(at, step, values, true)?))
+    }
+
+    /// Combine each element from place `at` on with a value (`MPI_Accumulate`). Returns when it is begun.
+    ///
+    /// # Errors
+    /// As all operations; [`FabricError::Unsupported`] if `op` makes no sense for such elements; [`FabricError::NoAtomics`] where memory that
+    /// existed before has none.
+    pub async fn accumulate(&self, at: usize, op: Op, values: &[T]) -> Result<()> {
+        self.update(at, step::<T>(op)?, values, false)?;
+        self.core.jobs.fewer_than(&self.core.fabric, UNFINISHED).await
+    }
+
+    /// The same; the request tells when it has happened (`MPI_Raccumulate`).
+    ///
+    /// # Errors
+    /// As [`Target::accumulate`].
+    pub fn raccumulate(
+        &self,
+        at: usize,
+        op: Op,
+        values: &[T],
+    ) -> Result<Request<'_, F, T, impl Future<Output = Result<()>> + use<'_, F, T>>> {
+        let claim = self.claim(at, step::<T>(op)?, values)?;
+        Ok(Request::new(claim, |claim| async move { claim.before().await.map(drop) }))
+    }
+
+    /// [`Target::accumulate`], and yield the elements before (`MPI_Get_accumulate`). Each is read and changed at once, not all of them together.
+    ///
+    /// # Errors
+    /// As [`Target::accumulate`].
+    pub async fn get_accumulate(&self, at: usize, op: Op, values: &[T]) -> Result<Vec<T>> {
+        self.claim(at, step::<T>(op)?, values)?.before().await
+    }
+
+    /// The same, begun (`MPI_Rget_accumulate`).
+    ///
+    /// # Errors
+    /// As [`Target::accumulate`].
+    pub fn rget_accumulate(
+        &self,
+        at: usize,
+        op: Op,
+        values: &[T],
+    ) -> Result<Request<'_, F, T, impl Future<Output = Result<Vec<T>>> + use<'_, F, T>>> {
+        let claim = self.claim(at, step::<T>(op)?, values)?;
+        Ok(Request::new(claim, |claim| async move { claim.before().await }))
+    }
+
+    /// Combine one element with a value, and yield what it was before (`MPI_Fetch_and_op`).
+    ///
+    /// # Errors
+    /// As [`Target::accumulate`].
+    pub async fn fetch_and_op(&self, at: usize, op: Op, value: T) -> Result<T> {
+        one(self.claim(at, step::<T>(op)?, &[value])?).await
+    }
+
+    /// Store `new` if the element has the bits of `expected`; yields what it was before (`MPI_Compare_and_swap`).
+    ///
+    /// # Errors
+    /// As [`Target::accumulate`].
+    pub async fn compare_and_swap(&self, at: usize, expected: T, new: T) -> Result<T> {
+        one(self.claim(at, Step::Exchange(expected.bits()), &[new])?).await
+    }
+}
+
+async fn one<F: Fabric, T: WindowElement>(claim: Claim<'_, F, T>) -> Result<T> {
+    claim.before().await.map(|before| before[0])
+}
+
+fn step<T: WindowElement>(op: Op) -> Result<Step> {
+    T::step(op).ok_or(FabricError::Unsupported { feature: "bitwise and logical operations on floating point" })
+}

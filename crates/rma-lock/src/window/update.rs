@@ -1,0 +1,195 @@
+//! One accumulate under way: atomics on its elements, several at a time.
+//!
+//! An element that the fabric has no atomic for is compared and swapped. The first comparison is a guess that costs nothing extra: it
+//! fails like a read. One that does not change the element writes nothing.
+
+use super::op::Step;
+use core::{
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+use rdma_fabric::{Amo, AtomicWord, Fabric, FabricError, OpHandle, Refused, RemoteAddr, Result};
+
+/// Elements of one accumulate that are under way together.
+const TOGETHER: usize = 32;
+
+/// How handles are looked at.
+pub(super) enum Look<'a, 'b> {
+    /// By who can be woken.
+    Poll(&'a mut Context<'b>),
+    /// By who only wants to know.
+    Test,
+}
+
+impl Look<'_, '_> {
+    pub(super) fn at<T, H: OpHandle<T>>(&mut self, handle: &mut H) -> Option<Result<T>> {
+        let polled = match self {
+            Look::Poll(cx) => Pin::new(handle).poll(cx),
+            // Polled only when it is over, so that nobody else's waker is displaced.
+            Look::Test if handle.test() => Pin::new(handle).poll(&mut Context::from_waker(Waker::noop())),
+            Look::Test => Poll::Pending,
+        };
+        match polled {
+            Poll::Ready(result) => Some(result),
+            Poll::Pending => None,
+        }
+    }
+}
+
+/// How far an update has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stand {
+    /// Operations are under way.
+    Flying,
+    /// None is, and there was no room to post one.
+    NoRoom,
+    Over,
+}
+
+pub(super) struct Update<F: Fabric> {
+    /// Of the first element.
+    at: RemoteAddr,
+    step: Step,
+    /// Of 8 bytes, not 4.
+    wide: bool,
+    /// An operand for each element; when it is over, what was there before.
+    values: Vec<u64>,
+    /// The first element that was not begun.
+    next: usize,
+    /// Elements to compare again, and what with.
+    again: Vec<(usize, u64)>,
+    flights: Vec<Flight<F>>,
+    /// What it failed with. No more is begun then.
+    error: Option<FabricError>,
+}
+
+struct Flight<F: Fabric> {
+    element: usize,
+    /// What the element was compared with.
+    guess: u64,
+    handle: Handle<F>,
+}
+
+enum Handle<F: Fabric> {
+    Narrow(F::Handle<u32>),
+    Wide(F::Handle<u64>),
+}
+
+impl<F: Fabric> Update<F> {
+    pub(super) fn new(at: RemoteAddr, bytes: usize, step: Step, values: Vec<u64>) -> Self {
+        let wide = bytes == u64::BYTES;
+        Update { at, step, wide, values, next: 0, again: Vec::new(), flights: Vec::new(), error: None }
+    }
+
+    fn bytes(&self) -> usize {
+        if self.wide { u64::BYTES } else { u32::BYTES }
+    }
+
+    /// Whether it has bytes in common with another.
+    pub(super) fn overlaps(&self, other: &Update<F>) -> bool {
+        let end = |update: &Update<F>| update.at.offset + (update.values.len() * update.bytes()) as u64;
+        self.at.rank == other.at.rank && self.at.offset < end(other) && other.at.offset < end(self)
+    }
+
+    /// What was there before, or why it failed.
+    pub(super) fn outcome(self) -> Result<Vec<u64>> {
+        self.error.map_or(Ok(self.values), Err)
+    }
+
+    /// Do what can be done now.
+    pub(super) fn advance(&mut self, fabric: &F, look: &mut Look<'_, '_>) -> Stand {
+        loop {
+            self.land(look);
+            let (posted, full) = self.post(fabric);
+            if self.flights.is_empty() && full {
+                return Stand::NoRoom;
+            }
+            if self.flights.is_empty() && (self.error.is_some() || self.begun()) {
+                return Stand::Over;
+            }
+            // What was posted may be over already; if not, its handle must be told whom to wake.
+            if !posted {
+                return Stand::Flying;
+            }
+        }
+    }
+
+    fn begun(&self) -> bool {
+        self.again.is_empty() && self.next == self.values.len()
+    }
+
+    /// Take the results that are here.
+    fn land(&mut self, look: &mut Look<'_, '_>) {
+        let mut place = 0;
+        while let Some(flight) = self.flights.get_mut(place) {
+            let result = match &mut flight.handle {
+                Handle::Narrow(handle) => look.at(handle).map(|result| result.map(u64::from)),
+                Handle::Wide(handle) => look.at(handle),
+            };
+            let Some(result) = result else {
+                place += 1;
+                continue;
+            };
+            let Flight { element, guess, .. } = self.flights.swap_remove(place);
+            match result {
+                Err(error) => self.error = self.error.take().or(Some(error)),
+                Ok(old) => match self.step {
+                    Step::Compute(compute) if old != guess && compute(old, self.values[element]) != old => {
+                        self.again.push((element, old));
+                    }
+                    _ => self.values[element] = old,
+                },
+            }
+        }
+    }
+
+    /// Post what there is room for; whether anything was posted, and whether there was no room for more.
+    fn post(&mut self, fabric: &F) -> (bool, bool) {
+        let mut posted = false;
+        while self.error.is_none() && self.flights.len() < TOGETHER && !self.begun() {
+            let (element, guess) = self.again.last().copied().unwrap_or((self.next, 0));
+            let operand = self.values[element];
+            let amo = match self.step {
+                Step::Atomic(amo) => amo(operand),
+                Step::Compute(compute) => Amo::CompareSwap { expected: guess, new: compute(guess, operand) },
+                Step::Exchange(expected) => Amo::CompareSwap { expected, new: operand },
+            };
+            match self.begin(fabric, element, amo) {
+                Ok(handle) => self.flights.push(Flight { element, guess, handle }),
+                Err(Refused::Full(())) => return (posted, true),
+                Err(Refused::Failed(error, ())) => {
+                    self.error = Some(error);
+                    break;
+                }
+            }
+            posted = true;
+            if self.again.pop().is_none() {
+                self.next += 1;
+            }
+        }
+        (posted, false)
+    }
+
+    fn begin(&self, fabric: &F, element: usize, amo: Amo<u64>) -> Result<Handle<F>, Refused<()>> {
+        let at = RemoteAddr { offset: self.at.offset + (element * self.bytes()) as u64, ..self.at };
+        let failed = |error| Refused::Failed(error, ());
+        if self.wide {
+            let word = fabric.remote_word(at).map_err(failed)?;
+            fabric.try_atomic(&word, amo).map(Handle::Wide)
+        } else {
+            let word = fabric.remote_word(at).map_err(failed)?;
+            fabric.try_atomic(&word, narrow(amo)).map(Handle::Narrow)
+        }
+    }
+}
+
+fn narrow(amo: Amo<u64>) -> Amo<u32> {
+    match amo {
+        Amo::Add(v) => Amo::Add(v as u32),
+        Amo::Swap(v) => Amo::Swap(v as u32),
+        Amo::CompareSwap { expected, new } => Amo::CompareSwap { expected: expected as u32, new: new as u32 },
+        Amo::Or(v) => Amo::Or(v as u32),
+        Amo::And(v) => Amo::And(v as u32),
+        Amo::Xor(v) => Amo::Xor(v as u32),
+    }
+}
