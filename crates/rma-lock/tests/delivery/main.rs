@@ -12,4 +12,5 @@ mod mutant;
 mod oracle;
 mod program;
 mod recoverable;
+mod recovery_steps;
 mod rp;
