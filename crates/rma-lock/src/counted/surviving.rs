@@ -120,9 +120,9 @@ impl<F: Fabric> CountedLock<F, Surviving> {
         Ok(())
     }
 
-    pub(crate) async fn mark_whole(&self) -> Result<()> {
-        self.core.fabric.fetch_and(&self.core.count, !TORN).await?;
-        Ok(())
+    /// Whether the epoch was closed before that.
+    pub(crate) async fn mark_whole(&self) -> Result<bool> {
+        Ok(Surviving::is_closed(self.core.fabric.fetch_and(&self.core.count, !TORN).await?))
     }
 
     /// This rank's stand-in leaves: as a reader at U1, or as a writer at X2.

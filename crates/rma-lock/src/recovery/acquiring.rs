@@ -206,6 +206,24 @@ impl<F: Fabric> Survivor<F> {
         Ok(())
     }
 
+    /// Mark as whole what the lock protects. This rank is inside in the epoch of `held`.
+    pub(super) async fn make_whole(self: &Arc<Self>, held: &EpochLock<F>) -> Result<()> {
+        let mut closed = held.mark_whole().await?;
+        // Who closed the epoch before may have found it torn, and carried that over. In the next one a stand-in of this rank is inside.
+        while closed {
+            let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
+            match seen.state {
+                State::Opening { next, by } => self.await_opening(seen, next, by, Time::MAX).await?,
+                State::Open => {
+                    self.come_to(seen).await?;
+                    closed = self.open().1.mark_whole().await?;
+                }
+                State::Over => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
     /// Mark as torn what the lock protects, in the epoch that is open.
     async fn tear(self: &Arc<Self>, by: Rank) -> Result<()> {
         self.say_who_tore(by).await?;

@@ -1,6 +1,6 @@
 //! A panic in a guard for writing tears what the lock protects, whether its rank goes on or dies of it.
 
-use rdma_fabric::{Fabric, ProgramResult, Rank, Region};
+use rdma_fabric::{Fabric, ProgramResult, Rank, Region, Time};
 use rma_lock::{Lock, LockError, RecoverableLock, Recovery, Torn};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -8,7 +8,7 @@ use std::{
 };
 use tofu2_sim::{
     shm::Threads,
-    virt::{Job, Platform},
+    virt::{Fault, FaultKind, Faults, Job, Platform},
 };
 
 const HOME: Rank = Rank::new(0);
@@ -98,4 +98,52 @@ fn a_rank_that_dies_of_it_leaves_torn_data() {
     assert!(failure.is_some() && run.outs[PANICS.index()].is_none());
     let survivors = [run.outs[0], run.outs[2]].map(|torn| torn.expect("a survivor ends well"));
     assert_eq!(survivors.iter().sum::<u64>(), 1, "mended once: {survivors:?}");
+}
+
+const MENDS: Rank = Rank::new(1);
+const WAITS: Rank = Rank::new(2);
+const DIES: u32 = 3;
+
+rdma_fabric::program! {
+    /// A rank mends while another dies; how often anybody found torn data after that.
+    async fn mending<F>(fabric: F) -> u64 {
+        mends(&fabric).await
+    }
+}
+
+async fn mends<F: Fabric>(fabric: &F) -> ProgramResult<u64> {
+    let at = |micros: u64| Time::from_picos(micros * 1_000_000);
+    let lock = RecoverableLock::symmetric_with(fabric, HOME, Recovery::of_deaths(1)).await?;
+    match fabric.rank() {
+        MENDS => {
+            lock.suspect(MENDS).await?;
+            let mut guard = lock.mend().await?;
+            // By then the next epoch is open, and torn as this one was.
+            fabric.sleep_until(at(500)).await;
+            guard.clear_torn().await?;
+            guard.release().await?;
+        }
+        WAITS => {
+            fabric.sleep_until(at(100)).await;
+            lock.mend().await?.release().await?;
+        }
+        _ => fabric.sleep_until(at(700)).await,
+    }
+    fabric.sleep_until(at(800)).await;
+    let torn = match lock.read().await {
+        Err(LockError::Torn { .. }) => 1,
+        guard => guard?.release().await.map(|()| 0)?,
+    };
+    assert!(format!("{lock:?}").contains("epoch 1"), "{lock:?}");
+    fabric.sleep_until(at(1000)).await;
+    Ok(torn)
+}
+
+/// What is mended is whole, though the epoch was closed meanwhile.
+#[test]
+fn a_death_while_somebody_mends_tears_nothing() {
+    let stop = Fault { at: Time::from_picos(300_000_000), kind: FaultKind::NodeStop { node: DIES } };
+    let job = Job::new(&Platform::fx100(), 4).faults(Faults::new(vec![stop]));
+    let (run, _) = job.run_through(&mending {}).expect("a run");
+    assert_eq!(run.outs, [Some(0), Some(0), Some(0), None]);
 }
