@@ -21,7 +21,7 @@ const FIRST: Rank = Rank::new(3);
 
 /// Time for others to come to wait.
 const SOON: Duration = Duration::from_millis(4);
-/// Time for a recovery as well.
+/// Time for a recovery.
 const LATER: Duration = Duration::from_millis(24);
 
 /// What the victim does.
@@ -265,6 +265,7 @@ impl<F: Fabric> Stage<F> {
                 self.leaves(held).await?;
             }
             ReaderStandsIn | WriterStandsIn => {
+                self.first_is_dead().await?;
                 it.fabric.sleep(LATER).await;
                 self.leaves(held).await?;
             }
@@ -292,7 +293,10 @@ impl<F: Fabric> Stage<F> {
         use Scene::*;
         match scene {
             TryReadInVain | TryWriteInVain | ReadGivesUp | WriteGivesUp => self.victim_is_through().await?,
-            OpensWithReader | OpensWithWriter => self.it.fabric.sleep(LATER).await,
+            OpensWithReader | OpensWithWriter => {
+                self.first_is_dead().await?;
+                self.it.fabric.sleep(LATER).await;
+            }
             HandsOver | LastReaderLeaves | ReaderStandsIn | WriterStandsIn => self.it.round(tally).await?,
             _ => self.it.fabric.sleep(SOON).await,
         }
@@ -329,6 +333,13 @@ impl<F: Fabric> Stage<F> {
         match self.it.fabric.wait_until(&self.it.told(0)?, Deps::One(HOME), |told| told == 1).await {
             Ok(_) | Err(FabricError::PeersLeft) => Ok(()),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn first_is_dead(&self) -> ProgramResult<()> {
+        match self.it.fabric.wait_until(&self.it.told(1)?, Deps::One(FIRST), |told| told == 1).await {
+            Err(FabricError::PeerLost { rank: FIRST }) => Ok(()),
+            other => Err(format!("the first to die said {other:?}").into()),
         }
     }
 
