@@ -1,6 +1,6 @@
 //! `cargo xtask death`: how soon the others know that a rank was killed.
 
-use crate::suite;
+use crate::{killed, suite};
 use clap::Args;
 use std::{
     error::Error,
@@ -10,9 +10,12 @@ use std::{
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Deaths for each kind of wait and number of ranks.
+    /// Deaths for each kind of wait and number of ranks, or of holder.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     deaths: u32,
+    /// Measure until a survivor that waits for the lock is inside instead.
+    #[arg(long, conflicts_with = "json")]
+    lock: bool,
     /// Print JSON at the end, times in nanoseconds.
     #[arg(long)]
     json: bool,
@@ -22,6 +25,10 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+    if options.lock {
+        let deaths = vec![("KILLED_DEATHS", options.deaths.to_string())];
+        return killed::run("delays::a_survivor_is_inside_soon", deaths, "lock death", options.write);
+    }
     let report = std::env::temp_dir().join(format!("onesided-death-{}.json", process::id()));
     let mut environment = vec![("CONFORMANCE_SAMPLES", options.deaths.to_string())];
     environment.push(("CONFORMANCE_REPORT", report.display().to_string()));

@@ -5,6 +5,7 @@ mod bench;
 mod death;
 mod explore;
 mod kill;
+mod killed;
 #[cfg(target_os = "linux")]
 mod long_transfers;
 mod matrix;
@@ -46,11 +47,11 @@ enum Task {
     LongTransfers(long_transfers::Options),
     /// Run the tests of thread ranks under Miri.
     Miri(miri::Options),
-    /// Measure how soon the others know that a rank was killed.
+    /// Measure how soon the others know that a rank was killed, or are inside the lock that it held.
     Death(death::Options),
     /// Explore the lock under every delivery order, right and with each of its steps done wrong.
     Explore(explore::Options),
-    /// Kill ranks and launchers at random moments of the conformance cases.
+    /// Kill ranks and launchers at random moments of the conformance cases; or ranks that use the lock that survives them.
     Kill(kill::Options),
     /// Write the capability matrix of the contract's page anew.
     Matrix,

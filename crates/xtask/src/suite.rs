@@ -1,4 +1,4 @@
-//! Running one test of the conformance suite with more than `cargo test` asks of it.
+//! Running one test, mostly of the conformance suite, with more than `cargo test` asks of it.
 
 use std::{
     error::Error,
@@ -7,8 +7,18 @@ use std::{
 
 /// Run the test `name`, with these environment variables, and be its exit code. What it prints is shown.
 pub(crate) fn run(name: &str, environment: &[(&str, String)]) -> Result<ExitCode, Box<dyn Error>> {
+    run_of("onesided", "conformance", name, environment)
+}
+
+/// The same with a test of another package's.
+pub(crate) fn run_of(
+    package: &str,
+    test: &str,
+    name: &str,
+    environment: &[(&str, String)],
+) -> Result<ExitCode, Box<dyn Error>> {
     let mut cargo = Command::new("cargo");
-    cargo.args(["test", "--quiet", "--package", "onesided", "--test", "conformance", "--"]);
+    cargo.args(["test", "--quiet", "--package", package, "--test", test, "--"]);
     cargo.args(["--exact", name, "--nocapture"]);
     cargo.envs(environment.iter().map(|(variable, value)| (variable, value)));
     let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;

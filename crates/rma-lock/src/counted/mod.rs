@@ -223,4 +223,12 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         let Trouble::Broken(LockError::Fabric(error)) = trouble else { return false };
         S::SURVIVES && matches!(**error, FabricError::PeerLost { rank } if rank != self.home)
     }
+
+    /// The same, or that a member has dropped its part: it is about to be lost, or has left the lock as others may where the epoch is closed.
+    fn is_gone(&self, trouble: &Trouble) -> bool {
+        let Trouble::Broken(LockError::Fabric(error)) = trouble else { return false };
+        self.survives(trouble)
+            || S::SURVIVES
+                && matches!(**error, FabricError::StaleRegion { rank, .. } | FabricError::NoSuchRegion { rank, .. } if rank != self.home)
+    }
 }

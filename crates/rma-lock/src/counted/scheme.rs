@@ -82,6 +82,12 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
         false
     }
 
+    /// Whether the epoch is over: what is left in its queue concerns nobody.
+    #[inline]
+    fn is_closed(_word: u64) -> bool {
+        false
+    }
+
     /// A step was published. `is_out` tells whether this rank is neither inside now nor on its way in.
     #[inline(always)]
     fn went_on<F: Fabric>(_survival: &Self::Survival<F>, _fabric: &F, _is_out: impl FnOnce() -> bool) {}

@@ -51,6 +51,8 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         match self.settle_all(duties).await {
             // Whoever waits for what is left undone waits for the lost one too.
             Err(trouble) if self.survives(&trouble) => Ok(()),
+            // Members may leave that still have a node in the queue of an epoch that is over.
+            Err(trouble) if self.is_gone(&trouble) && S::is_closed(self.fabric.get_word(&self.count).await?) => Ok(()),
             settled => settled,
         }
     }

@@ -74,6 +74,11 @@ impl Rules for Surviving {
         word & (TORN | CLOSED) != 0
     }
 
+    #[inline]
+    fn is_closed(word: u64) -> bool {
+        word & CLOSED != 0
+    }
+
     #[inline(always)]
     fn went_on<F: Fabric>(survival: &Survival<F>, fabric: &F, is_out: impl FnOnce() -> bool) {
         survival.went_on(fabric, is_out);
@@ -103,7 +108,7 @@ impl<F: Fabric> CountedLock<F, Surviving> {
 
     /// Whether the epoch is closed.
     pub(crate) async fn is_closed(&self) -> Result<bool> {
-        Ok(self.core.fabric.get_word(&self.core.count).await? & CLOSED != 0)
+        Ok(Surviving::is_closed(self.core.fabric.get_word(&self.core.count).await?))
     }
 
     pub(crate) fn tears(&self) -> bool {
@@ -115,9 +120,9 @@ impl<F: Fabric> CountedLock<F, Surviving> {
         Ok(())
     }
 
-    pub(crate) async fn mark_whole(&self) -> Result<()> {
-        self.core.fabric.fetch_and(&self.core.count, !TORN).await?;
-        Ok(())
+    /// Whether the epoch was closed before that.
+    pub(crate) async fn mark_whole(&self) -> Result<bool> {
+        Ok(Surviving::is_closed(self.core.fabric.fetch_and(&self.core.count, !TORN).await?))
     }
 
     /// This rank's stand-in leaves: as a reader at U1, or as a writer at X2.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{LockError, Result, WriteGuard, recovery::Surviving};
 use core::future::Future;
-use rdma_fabric::{Fabric, FabricError, Rank, Time};
+use rdma_fabric::{Deps, Fabric, FabricError, Rank, Time};
 use std::sync::Arc;
 
 /// Whether an acquisition takes a lock whose data may be torn.
@@ -142,6 +142,12 @@ impl<F: Fabric> Survivor<F> {
             LockError::KeptOut => Reason::Closed,
             LockError::Fabric(cause) => match **cause {
                 FabricError::PeerLost { rank } if rank != self.home => Reason::Loss,
+                FabricError::StaleRegion { rank, .. } | FabricError::NoSuchRegion { rank, .. } if rank != self.home => {
+                    match self.why_gone(epoch, rank, deadline).await? {
+                        Some(reason) => reason,
+                        None => return Err(error),
+                    }
+                }
                 _ => return Err(error),
             },
             _ => return Err(error),
@@ -153,6 +159,24 @@ impl<F: Fabric> Survivor<F> {
             }
         }
         self.catch_up(epoch, reason, deadline).await
+    }
+
+    /// `rank` has dropped its part of the lock while this one acquired in `epoch`: it may have left when that was closed already, or is about to be lost.
+    /// `None` if it has left an epoch that is open.
+    async fn why_gone(&self, epoch: usize, rank: Rank, deadline: Time) -> Result<Option<Reason>> {
+        let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
+        if (seen.state, seen.epoch) != (State::Open, epoch) {
+            return Ok(Some(Reason::Closed));
+        }
+        let end = self.fabric.wait_until(&self.doorbell, Deps::One(rank), |rung| rung > epoch as u64);
+        let end = if deadline == Time::MAX { Some(end.await) } else { self.fabric.before(deadline, end).await };
+        match end {
+            None => Err(LockError::TimedOut),
+            Some(Ok(_)) => Ok(Some(Reason::Closed)),
+            Some(Err(FabricError::PeerLost { rank: lost })) if lost == rank => Ok(Some(Reason::Loss)),
+            Some(Err(FabricError::PeersLeft)) => Ok(None),
+            Some(Err(error)) => Err(error.into()),
+        }
     }
 
     /// A try was refused in `epoch`. Not because the epoch is over: then this comes to the next one first, and it is worth another try.
@@ -179,6 +203,24 @@ impl<F: Fabric> Survivor<F> {
     pub(crate) async fn say_who_tore(&self, by: Rank) -> Result<()> {
         self.fabric.put_word(&self.torn_by, 1 + u64::from(by.number())).await?;
         self.fabric.flush(self.home).await?;
+        Ok(())
+    }
+
+    /// Mark as whole what the lock protects. This rank is inside in the epoch of `held`.
+    pub(super) async fn make_whole(self: &Arc<Self>, held: &EpochLock<F>) -> Result<()> {
+        let mut closed = held.mark_whole().await?;
+        // Who closed the epoch before may have found it torn, and carried that over. In the next one a stand-in of this rank is inside.
+        while closed {
+            let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
+            match seen.state {
+                State::Opening { next, by } => self.await_opening(seen, next, by, Time::MAX).await?,
+                State::Open => {
+                    self.come_to(seen).await?;
+                    closed = self.open().1.mark_whole().await?;
+                }
+                State::Over => return Ok(()),
+            }
+        }
         Ok(())
     }
 

@@ -67,7 +67,7 @@ impl<'a, F: Fabric> RecoverableWriteGuard<'a, F> {
     /// [`crate::LockError::Fabric`].
     pub async fn clear_torn(&mut self) -> Result<()> {
         if let (Some(_), Some(inside)) = (self.torn, &self.inside) {
-            inside.lock().mark_whole().await?;
+            self.core.make_whole(inside.lock()).await?;
             self.torn = None;
         }
         Ok(())

@@ -56,7 +56,7 @@ type EpochLock<F> = CountedLock<F, Surviving>;
 /// One value per rank refers to one lock for all; clones of it are the same value. Without deaths it is a [`crate::PackedLock`], and costs the same remote operations.
 ///
 /// The loss of a member that does not hold the lock is noticed by those who wait, and costs them a while. If it held the lock to write, what the
-/// lock protects may be torn: then acquisitions answer [`LockError::Torn`] until [`RecoverableLock::mend`].
+/// lock protects may be torn: then acquisitions answer [`crate::LockError::Torn`] until [`RecoverableLock::mend`].
 pub struct RecoverableLock<F: Fabric> {
     core: Arc<Survivor<F>>,
 }

@@ -18,4 +18,5 @@ mod oracle;
 mod program;
 mod queued;
 mod recoverable;
+mod recovery_steps;
 mod window;

@@ -3,7 +3,7 @@
 //! The home is rank 0 and lives. Writers change two words, one after the other; a death in between leaves them apart.
 
 use crate::program::Role::{self, *};
-use explore::{ExploreFabric, Explorer, Fabric, Rank, Region, View};
+use explore::{ExploreFabric, Explorer, Fabric, Probe, Rank, Region, View};
 use rdma_fabric::{ProgramResult, RemoteWord};
 use rma_lock::{Lock, LockError, RecoverableLock, RecoverableWriteGuard, Recovery};
 use std::{future::Future, pin::Pin, time::Instant};
@@ -16,13 +16,13 @@ const READERS: u32 = 1;
 /// How often somebody found torn data.
 const TORN: u32 = 2;
 
-type Record = [RemoteWord<ExploreFabric, u64>; 2];
+type Record<F> = [RemoteWord<F, u64>; 2];
 
-async fn look(fabric: &ExploreFabric, record: &Record) -> ProgramResult<[u64; 2]> {
+async fn look<F: Fabric>(fabric: &F, record: &Record<F>) -> ProgramResult<[u64; 2]> {
     Ok([fabric.get_word(&record[0]).await?, fabric.get_word(&record[1]).await?])
 }
 
-async fn set(fabric: &ExploreFabric, record: &Record, version: u64) -> ProgramResult<()> {
+async fn set<F: Fabric>(fabric: &F, record: &Record<F>, version: u64) -> ProgramResult<()> {
     for word in record {
         fabric.put_word(word, version).await?;
     }
@@ -30,16 +30,17 @@ async fn set(fabric: &ExploreFabric, record: &Record, version: u64) -> ProgramRe
 }
 
 /// A guard for writing, and the record whole.
-async fn write<'a>(
-    fabric: &ExploreFabric,
-    lock: &'a RecoverableLock<ExploreFabric>,
-    record: &Record,
-) -> ProgramResult<RecoverableWriteGuard<'a, ExploreFabric>> {
+async fn write<'a, F: Fabric>(
+    fabric: &F,
+    probe: &Probe,
+    lock: &'a RecoverableLock<F>,
+    record: &Record<F>,
+) -> ProgramResult<RecoverableWriteGuard<'a, F>> {
     match lock.write().await {
         Err(LockError::Torn { .. }) => {
             let mut guard = lock.mend().await?;
             if guard.torn().is_some() {
-                fabric.probe().add(TORN, 1);
+                probe.add(TORN, 1);
                 let [a, b] = look(fabric, record).await?;
                 set(fabric, record, a.max(b)).await?;
                 fabric.flush(HOME).await?;
@@ -51,14 +52,14 @@ async fn write<'a>(
     }
 }
 
-async fn once(fabric: ExploreFabric, role: Role, deaths: usize) -> ProgramResult<()> {
-    let probe = fabric.probe();
+/// One rank's part: it takes the lock once.
+pub(crate) async fn once<F: Fabric>(fabric: F, probe: Probe, role: Role, deaths: usize) -> ProgramResult<()> {
     let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(deaths)).await?;
     let region = fabric.alloc_symmetric(16).await?;
     let record = [fabric.remote_word(region.at(HOME, 0))?, fabric.remote_word(region.at(HOME, 8))?];
     let me = 1 << (8 * fabric.rank().number());
     if role == Write {
-        let guard = write(&fabric, &lock, &record).await?;
+        let guard = write(&fabric, &probe, &lock, &record).await?;
         probe.add(WRITERS, me);
         let [a, b] = look(&fabric, &record).await?;
         assert_eq!(a, b, "a writer saw torn data");
@@ -92,10 +93,10 @@ fn program(
     mortal: &[u32],
 ) -> impl Fn(ExploreFabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>>>> + use<> {
     let deaths = mortal.len();
-    move |fabric| Box::pin(once(fabric.clone(), roles[fabric.rank().index()], deaths))
+    move |fabric| Box::pin(once(fabric.clone(), fabric.probe(), roles[fabric.rank().index()], deaths))
 }
 
-fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'static> {
+pub(crate) fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'static> {
     let ranks = roles.len();
     let explorer = Explorer::new(ranks).always("exclusion among the living", move |view| {
         let (writers, readers) = (inside(view, WRITERS, ranks), inside(view, READERS, ranks));

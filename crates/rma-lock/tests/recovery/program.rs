@@ -34,8 +34,14 @@ impl<F: Fabric> Record<F> {
 }
 
 /// Reads and writes in turn, `rounds` times. A rank that dies may leave the record torn; who finds it mends it.
-pub(crate) async fn rounds<F: Fabric>(fabric: F, rounds: u64, busy: Duration, end: Duration) -> ProgramResult<Tally> {
-    let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(3)).await?;
+pub(crate) async fn rounds<F: Fabric>(
+    fabric: F,
+    deaths: usize,
+    rounds: u64,
+    busy: Duration,
+    end: Duration,
+) -> ProgramResult<Tally> {
+    let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(deaths)).await?;
     let region = fabric.alloc_symmetric(16).await?;
     let record = Record([0, 8].map(|offset| fabric.remote_word(region.at(HOME, offset)).expect("two words")));
     let mut tally = Tally::default();

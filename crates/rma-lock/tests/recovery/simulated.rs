@@ -7,7 +7,7 @@ use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Platform};
 
 rdma_fabric::program! {
     async fn recovers<F>(fabric: F, n: u64) -> Result<Tally, String> {
-        let ended = rounds(fabric, n, Duration::from_nanos(300), Duration::from_millis(1)).await;
+        let ended = rounds(fabric, 3, n, Duration::from_nanos(300), Duration::from_millis(1)).await;
         Ok(ended.map_err(|error| error.to_string()))
     }
 }
