@@ -51,7 +51,7 @@ impl<F: Fabric, L: RmaLock<F>> Hashtable<F, L> {
     /// of all ranks. Fewer than one volume are one.
     ///
     /// # Errors
-    /// [`TableError::Fabric`] as [`Cells::collective`], [`TableError::Lock`] as [`RmaLock::symmetric_with`].
+    /// [`TableError::Fabric`] as [`Cells::collective`], [`TableError::Lock`] as [`rma_lock::Lock::symmetric_with`].
     pub async fn symmetric(
         world: &mut Group<F>,
         volumes: usize,

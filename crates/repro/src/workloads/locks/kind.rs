@@ -64,7 +64,7 @@ locks! {
 /// Make a lock: the one place where workloads do.
 ///
 /// # Errors
-/// As [`RmaLock::symmetric_with`].
+/// As [`rma_lock::Lock::symmetric_with`].
 pub async fn place<F: Fabric, L: RmaLock<F>>(fabric: &F, home: Rank, options: L::Options) -> rma_lock::Result<L> {
     L::symmetric_with(fabric, home, options).await
 }
