@@ -124,7 +124,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// ```
 ///
 /// # Who is inside
-/// As the lock says ([`crate::RmaLock::FAIRNESS`]). What a holder stored through a reference, or put, the next one sees. There is no access without
+/// As the lock says ([`crate::Lock::FAIRNESS`]). What a holder stored through a reference, or put, the next one sees. There is no access without
 /// holding the lock, and none that says it needs no check.
 ///
 /// # Panics and deaths
