@@ -79,7 +79,12 @@ const LOCKS: [Known; 10] = [
         lock: Which::Recoverable,
         name: "`RecoverableLock`",
         loss: "goes on; `Torn` after a writer",
-        evidence: &["tests/delivery/recoverable.rs", "tests/delivery/recovery_steps.rs", "tests/recovery", "tests/killed"],
+        evidence: &[
+            "tests/delivery/recoverable.rs",
+            "tests/delivery/recovery_steps.rs",
+            "tests/recovery",
+            "tests/killed",
+        ],
     },
 ];
 
@@ -159,7 +164,8 @@ fn pair(which: Which, writes: bool) -> (Says, String, f64) {
     // The first pairs may set something up.
     let ((before, few), (after, many)) = (run(PAIRS), run(2 * PAIRS));
     let each = |count: fn(&OpCounts) -> u64, word: &str| {
-        let (all, rest) = ((count(&many) - count(&few)) / u64::from(PAIRS), (count(&many) - count(&few)) % u64::from(PAIRS));
+        let (all, rest) =
+            ((count(&many) - count(&few)) / u64::from(PAIRS), (count(&many) - count(&few)) % u64::from(PAIRS));
         assert_eq!(rest, 0, "{which:?}: pairs differ");
         (all > 0).then(|| format!("{all} {word}{}", if all == 1 { "" } else { "s" }))
     };

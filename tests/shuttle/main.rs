@@ -1,4 +1,4 @@
-//! The conformance cases, and the lock, under shuttle: random and PCT schedules of 4 and 16 ranks.
+//! The conformance cases, and the locks, under shuttle: random and PCT schedules of 4 and 16 ranks.
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
@@ -15,6 +15,8 @@ mod fabric;
 mod lock;
 mod mutations;
 mod provider;
+#[path = "../../crates/rma-lock/tests/which/mod.rs"]
+mod which;
 
 use provider::Shuttle;
 

@@ -146,3 +146,45 @@ fn futures_over_shared_memory_are_send(lock: RpLock<Endpoint>) {
         lock.write().await?.release().await
     });
 }
+
+rdma_fabric::program! {
+    /// Acquisitions that are dropped before they have posted anything, because the rank's queue has no room, leave everything as it was.
+    async fn without_room<F>(fabric: F, which: Which) -> () {
+        with_lock!(which, drop_without_room::<F>(fabric))
+    }
+}
+
+async fn drop_without_room<F: Fabric, L: RmaLock<F>>(fabric: F) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let lock = L::symmetric(&fabric, HOME).await?;
+    world.barrier().await?;
+    if fabric.rank() != HOME {
+        for round in 0..6 {
+            let mut nops = Vec::new();
+            while let Ok(nop) = fabric.try_nop() {
+                nops.push(nop);
+            }
+            assert!(!nops.is_empty(), "round {round}");
+            if round % 2 == 0 {
+                assert!(fabric.before(fabric.now(), lock.write()).await.is_none(), "round {round}: there was room");
+            } else {
+                assert!(fabric.before(fabric.now(), lock.try_write()).await.is_none(), "round {round}: there was room");
+            }
+            for nop in nops {
+                nop.await?;
+            }
+        }
+        lock.write().await?.release().await?;
+        lock.read().await?.release().await?;
+    }
+    world.barrier().await?;
+    Ok(())
+}
+
+#[test]
+fn what_was_not_posted_costs_nothing() {
+    for which in ALL {
+        let job = Job::new(&Platform::fx100(), 2).ranks_per_node(1);
+        job.run(&without_room { which }).unwrap_or_else(|error| panic!("{which:?}: {error}"));
+    }
+}

@@ -328,7 +328,14 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         let inside = match entry {
             Entry::Tail(posting) => match posting.result().await? {
                 0 => self.contend(node, Entry::First).await?,
-                before => self.link(node, before).await? && self.contend(node, Entry::First).await?,
+                before => match self.link(node, before).await {
+                    Ok(first) => first && self.contend(node, Entry::First).await?,
+                    Err(trouble) => {
+                        // The node stays in a queue out of which nobody will take it.
+                        own.keep();
+                        return Err(trouble);
+                    }
+                },
             },
             entry => self.contend(node, entry).await?,
         };

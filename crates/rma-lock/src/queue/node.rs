@@ -265,10 +265,13 @@ impl<F: Fabric> Queue<F> {
             if before == FRESH {
                 return Ok(Some(own));
             }
+            let wake = self.fabric.load(self.own(slot, Part::Wake)?)?;
+            if wake == wake_word(Wait::Blocked, self.epoch, own.id) {
+                // It was given back before anything was posted for it.
+                return Ok(Some(own));
+            }
             // Somebody may still have to act on it.
-            if self.fabric.load(self.own(slot, Part::Wake)?)?
-                != wake_word(Wait::Blocked, self.epoch, own.id.next_turn())
-            {
+            if wake != wake_word(Wait::Blocked, self.epoch, own.id.next_turn()) {
                 continue;
             }
             match self.fabric.load(self.own(slot, Part::Next)?)? {
