@@ -332,6 +332,8 @@ impl Job {
         let Flight { id, from, target, verb, .. } = flight;
         let rank = target.addr.rank;
         let reached = match &verb {
+            // Nothing of a rank that is known to be lost takes effect any more (E4).
+            _ if state.ranks[from].life == Life::Lost => Err(FabricError::PeerLost { rank: Rank::new(from as u32) }),
             Verb::Nop => Ok(()),
             _ => state.check(&target),
         };
