@@ -54,7 +54,16 @@ mod observing;
 pub use launch::{Launch, Provider, UnknownProvider, launch, launch_shared};
 #[doc(inline)]
 pub use observe;
-pub use rdma_fabric::{self as fabric, *};
+pub use rdma_fabric::{
+    self as fabric, Amo, AtomicWord, Caps, Completed, ControlQueue, Deps, Existing, Fabric, FabricError, FullFabric,
+    GetSink, Group, GroupMemory, Keyring, LocalSpan, LocalWord, Location, LockedMemory, Mapped, Node, Notice, OpHandle,
+    Operation, OwnedMemory, Pact, Pod, Program, ProgramResult, PutOptions, PutOrder, PutSource, Rank, Refused, Region,
+    RegionAccess, RegionKey, RegisterError, Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, SessionFabric,
+    Time, Uses, Zeroable, barrier, control_queue, join, op, program,
+};
+// Alone, for an inlined page of it holds those of all of `core`.
+#[doc(no_inline)]
+pub use rdma_fabric::bytemuck;
 #[doc(inline)]
 pub use rma_lock as lock;
 #[doc(inline)]
