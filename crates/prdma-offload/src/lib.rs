@@ -5,5 +5,8 @@
 pub mod layout;
 pub mod topology;
 
+#[cfg_attr(not(test), expect(dead_code))]
+mod publish;
+
 pub use layout::Layout;
 pub use topology::{Edge, Topology};

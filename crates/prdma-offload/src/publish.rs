@@ -1,0 +1,165 @@
+//! Tables that members of a group read of each other.
+//!
+//! Each member registers its table, writes where it is into a header that all can reach, and waits for the others; then it reads the tables
+//! it asks for, and waits again before the next table may take this one's place. A member holds the tables that it asked for, and no other.
+//!
+//! A member that cannot publish or read still meets the others twice, so that its error stops nobody. A future that is dropped half-way leaves
+//! the group where a dropped collective does, and takes the table away: others may then find [`FabricError::StaleRegion`].
+
+use bytemuck::{Pod, Zeroable};
+use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Rank, Region, RegionAccess, RegionKey, Result, join};
+
+/// What a header says: where a member's table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Published {
+    /// The region with the table; [`NOWHERE`] if there is none because it could not be registered. Of no meaning if the table is empty.
+    key: u64,
+    /// Elements of the table.
+    elements: u64,
+}
+
+/// What no region is called.
+const NOWHERE: u64 = u64::MAX;
+
+impl Published {
+    /// Bytes of a header: what `headers` of [`publish`] has at each member.
+    pub(crate) const BYTES: usize = size_of::<Published>();
+
+    /// Register `records` and say where they are. The region is to be kept until nobody reads any more.
+    fn register<F: Fabric, T: Pod>(fabric: &F, records: &[T]) -> Result<(Published, Option<F::Region>)> {
+        let elements = records.len() as u64;
+        if size_of_val(records) == 0 {
+            return Ok((Published { key: 0, elements }, None));
+        }
+        let region = fabric.alloc(size_of_val(records).next_multiple_of(8))?;
+        fabric.write(&region.span::<T>(fabric, 0, records.len())?, records)?;
+        Ok((Published { key: region.key().to_bits(), elements }, Some(region)))
+    }
+
+    fn tell<F: Fabric>(self, headers: &GroupMemory<F>, fabric: &F) -> Result<()> {
+        for (place, value) in [(0, self.key), (8, self.elements)] {
+            fabric.store(&fabric.local_word(headers.at(fabric.rank(), place)?)?, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// Publish `records`, and read the tables of `members` (numbers in the group; in their order, which may name a member again). Collective
+/// over the group; members may publish different lengths, and read different tables.
+///
+/// `headers` has at least [`Published::BYTES`] bytes at each member of `group`, which nothing else uses meanwhile. It can be used again at once.
+///
+/// # Errors
+/// As [`Fabric::alloc`] here and [`FabricError::NoSuchRegion`] at who reads a member that had that error; [`FabricError::NoSuchRank`] for a number
+/// that is no member's; as [`Group::barrier`]. The first is told after all members have met.
+pub(crate) async fn publish<F: Fabric, T: Pod + Unpin>(
+    group: &mut Group<F>,
+    headers: &GroupMemory<F>,
+    records: &[T],
+    members: &[usize],
+) -> Result<Vec<Vec<T>>> {
+    let fabric = group.fabric().clone();
+    let mine = Published::register(&fabric, records);
+    let header = mine.as_ref().map_or(Published { key: NOWHERE, elements: 0 }, |(header, _)| *header);
+    let told = header.tell(headers, &fabric);
+    group.barrier().await?;
+    let reads = members.iter().map(|member| {
+        let rank = group.rank(*member);
+        let fabric = &fabric;
+        async move { table(fabric, headers, rank?).await }
+    });
+    let tables = join::join_all(reads).await;
+    group.barrier().await?;
+    // The table has been registered until here.
+    let _region = mine?;
+    told?;
+    tables.into_iter().collect()
+}
+
+/// The table that `rank` has published.
+async fn table<F: Fabric, T: Pod + Unpin>(fabric: &F, headers: &GroupMemory<F>, rank: Rank) -> Result<Vec<T>> {
+    let header = fabric.remote_span::<u64>(headers.at(rank, 0)?, 2)?;
+    let [key, elements] = fabric.get(&header, [0; 2]).await?;
+    if elements == 0 && key != NOWHERE {
+        return Ok(Vec::new());
+    }
+    let region = RegionKey::from_bits(key);
+    if key == NOWHERE {
+        return Err(FabricError::NoSuchRegion { rank, region });
+    }
+    let elements = usize::try_from(elements).map_err(|_| FabricError::Corrupt { rank, what: "length of a table" })?;
+    let addr = rdma_fabric::RemoteAddr { rank, region, offset: 0 };
+    // Resolved before there is room for it: a length that is damaged is an error, and no allocation.
+    let span = fabric.remote_span::<T>(addr, elements)?;
+    fabric.get(&span, vec![T::zeroed(); elements]).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Published, publish};
+    use rdma_fabric::{FabricError, Group, Rank};
+    use tofu2_sim::{
+        shm::Threads,
+        virt::{Job, Platform},
+    };
+
+    /// A table as a member's number tells: longer for greater ones, none for the first.
+    fn table(member: usize, round: usize) -> Vec<[u32; 3]> {
+        (0..member * 5).map(|at| [member as u32, at as u32, round as u32]).collect()
+    }
+
+    rdma_fabric::program! {
+        /// Everybody reads the two after it, and itself; three times with the same headers.
+        async fn neighbours<F>(fabric: F) -> () {
+            let mut group = Group::world(&fabric).await?;
+            let headers = group.memory(Published::BYTES).await?;
+            let (n, me) = (group.len(), group.me());
+            let asked = [(me + 2) % n, me, (me + 1) % n, (me + 2) % n];
+            for round in 0..3 {
+                let tables = publish(&mut group, &headers, &table(me, round), &asked).await?;
+                assert_eq!(tables, asked.map(|member| table(member, round)), "round {round}");
+                // Nobody else is needed to read nobody.
+                assert!(publish::<_, u64>(&mut group, &headers, &[], &[]).await?.is_empty());
+            }
+            Ok(())
+        }
+    }
+
+    rdma_fabric::program! {
+        /// Member 1 has more to tell than it can register, and asks for a member that is none.
+        async fn failing<F>(fabric: F) -> String {
+            let mut group = Group::world(&fabric).await?;
+            let headers = group.memory(Published::BYTES).await?;
+            let me = group.me();
+            let told = match me {
+                1 => publish(&mut group, &headers, &vec![1u64; 1 << 16], &[0]).await.expect_err("too much"),
+                _ => publish(&mut group, &headers, &[7u64], &[0, 1]).await.expect_err("member 1 has none"),
+            };
+            if me == 1 {
+                assert!(matches!(told, FabricError::OutOfMemory { .. }), "{told}");
+            } else {
+                assert!(matches!(told, FabricError::NoSuchRegion { rank, .. } if rank == Rank::new(1)), "{told}");
+            }
+            let outside = publish::<_, u64>(&mut group, &headers, &[], if me == 1 { &[9] } else { &[1] }).await;
+            assert_eq!(outside.err(), (me == 1).then(|| FabricError::NoSuchRank { rank: Rank::new(9), ranks: 3 }));
+            // The group and the headers go on.
+            let tables = publish(&mut group, &headers, &[me as u64], &[0, 1, 2]).await?;
+            assert_eq!(tables, [[0], [1], [2]]);
+            Ok(told.to_string())
+        }
+    }
+
+    #[test]
+    fn members_read_the_tables_they_ask_for() {
+        for ranks in [1, 2, 3, 5] {
+            Threads::new(ranks).run(&neighbours {}).unwrap();
+            Job::new(&Platform::fx100(), ranks).shuffle_ties(true).run(&neighbours {}).unwrap();
+        }
+    }
+
+    #[test]
+    fn who_cannot_publish_stops_nobody() {
+        Threads::new(3).segment_bytes(1 << 18).run(&failing {}).unwrap();
+    }
+}
