@@ -8,5 +8,5 @@ pub mod topology;
 #[cfg_attr(not(test), expect(dead_code))]
 mod publish;
 
-pub use layout::Layout;
+pub use layout::{Layout, LayoutError};
 pub use topology::{Edge, Topology};

@@ -1,0 +1,111 @@
+//! Making layouts, in normal form.
+
+use super::{Layout, LayoutError, MOST_DIMS};
+use bytemuck::Pod;
+
+/// Elements of `T` in bytes.
+fn bytes<T>(elements: usize) -> Result<u64, LayoutError> {
+    elements.checked_mul(size_of::<T>()).and_then(|bytes| u64::try_from(bytes).ok()).ok_or(LayoutError::Overflow)
+}
+
+impl Layout {
+    /// `len` elements from element `start` on (`MPI_Type_contiguous`).
+    ///
+    /// # Errors
+    /// [`LayoutError::Overflow`].
+    pub fn contiguous<T: Pod>(start: usize, len: usize) -> Result<Layout, LayoutError> {
+        Layout::strided(bytes::<T>(start)?, bytes::<T>(len)?, &[])
+    }
+
+    /// `count` blocks of `block` elements, the first from element `start` on, each `stride` elements after the one before
+    /// (`MPI_Type_vector`, for strides that are not negative). Blocks that overlap, `stride < block`, can be sent, not
+    /// [received](Layout::for_receiving).
+    ///
+    /// # Errors
+    /// [`LayoutError::Overflow`].
+    pub fn vector<T: Pod>(start: usize, count: usize, block: usize, stride: usize) -> Result<Layout, LayoutError> {
+        Layout::strided(bytes::<T>(start)?, bytes::<T>(block)?, &[(count as u64, bytes::<T>(stride)?)])
+    }
+
+    /// The part of an array of `sizes` elements that has `subsizes` elements from `starts` on, the last dimension innermost
+    /// (`MPI_Type_create_subarray` in C order). An array without dimensions is one element.
+    ///
+    /// # Errors
+    /// [`LayoutError::Dimensions`], [`LayoutError::OutsideArray`], [`LayoutError::Overflow`]; with more than five dimensions
+    /// [`LayoutError::TooManyDims`], unless it has all elements of enough of them.
+    pub fn subarray<T: Pod>(sizes: &[usize], subsizes: &[usize], starts: &[usize]) -> Result<Layout, LayoutError> {
+        if sizes.len() != subsizes.len() || sizes.len() != starts.len() {
+            let (sizes, subsizes, starts) = (sizes.len(), subsizes.len(), starts.len());
+            return Err(LayoutError::Dimensions { sizes, subsizes, starts });
+        }
+        for (dim, ((&size, &subsize), &start)) in sizes.iter().zip(subsizes).zip(starts).enumerate() {
+            if start.checked_add(subsize).is_none_or(|end| end > size) {
+                return Err(LayoutError::OutsideArray { dim, start, subsize, size });
+            }
+        }
+        if subsizes.contains(&0) {
+            return Ok(Layout::nothing());
+        }
+        let mut element = bytes::<T>(1)?;
+        let run = element;
+        let mut offset = 0u64;
+        let mut dims = Vec::with_capacity(sizes.len());
+        for ((&size, &subsize), &start) in sizes.iter().zip(subsizes).zip(starts).rev() {
+            let start = element.checked_mul(start as u64).ok_or(LayoutError::Overflow)?;
+            offset = offset.checked_add(start).ok_or(LayoutError::Overflow)?;
+            dims.push((subsize as u64, element));
+            element = element.checked_mul(size as u64).ok_or(LayoutError::Overflow)?;
+        }
+        dims.reverse();
+        Layout::strided(offset, run, &dims)
+    }
+
+    /// Runs of `run` bytes in nested loops: `dims` has how many and from start to start in bytes, outermost first
+    /// (`MPI_Type_create_hvector` of one another). The first run starts at byte `offset`. All in bytes; what other
+    /// constructors make in elements.
+    ///
+    /// # Errors
+    /// [`LayoutError::Overflow`], [`LayoutError::TooManyDims`].
+    pub fn strided(offset: u64, run: u64, dims: &[(u64, u64)]) -> Result<Layout, LayoutError> {
+        if run == 0 || dims.iter().any(|(count, _)| *count == 0) {
+            return Ok(Layout::nothing());
+        }
+        let mut layout = Layout { offset, run, ..Layout::nothing() };
+        for (count, stride) in dims.iter().rev().copied().filter(|(count, _)| *count > 1) {
+            layout.repeat(count, stride)?;
+        }
+        layout.dims[..usize::from(layout.used)].reverse();
+        layout.checked().ok_or(LayoutError::Overflow)
+    }
+
+    /// Put a loop around it. As long as this goes on, the innermost distance is the first of `dims`.
+    fn repeat(&mut self, count: u64, stride: u64) -> Result<(), LayoutError> {
+        let used = usize::from(self.used);
+        if used == 0 && stride == self.run {
+            self.run = self.run.checked_mul(count).ok_or(LayoutError::Overflow)?;
+            return Ok(());
+        }
+        if let Some((inner, step)) = self.dims[..used].last_mut()
+            && inner.checked_mul(*step) == Some(stride)
+        {
+            *inner = inner.checked_mul(count).ok_or(LayoutError::Overflow)?;
+            return Ok(());
+        }
+        if used == MOST_DIMS {
+            return Err(LayoutError::TooManyDims);
+        }
+        self.dims[used] = (count, stride);
+        self.used += 1;
+        Ok(())
+    }
+
+    /// Itself, if neither its end nor its number of bytes overflows.
+    fn checked(self) -> Option<Layout> {
+        let (mut end, mut bytes) = (self.offset.checked_add(self.run)?, self.run);
+        for (count, stride) in self.dims() {
+            end = end.checked_add((count - 1).checked_mul(*stride)?)?;
+            bytes = bytes.checked_mul(*count)?;
+        }
+        Some(self)
+    }
+}

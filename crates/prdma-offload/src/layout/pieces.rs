@@ -1,0 +1,102 @@
+//! Moving the bytes of one layout to those of another with few commands.
+//!
+//! A command of a network interface moves blocks of one length whose starts are equally far apart, at both ends alike. The bytes of both
+//! layouts are counted in order; where both are nested loops over parts of that count, each inside the other, they are made the same
+//! loops ([`loops`]), and the longest loop with equal steps on both sides becomes the blocks of one command. For others the
+//! runs of both sides are intersected one by one, and neighbours that go on with the same step are one command.
+
+use super::{Layout, LayoutError};
+
+mod loops;
+
+/// One command: `count` blocks of `len` bytes, each `stride` bytes after the one before, at both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Piece {
+    /// Where the first block is read, in bytes from the buffer's start.
+    pub from: u64,
+    /// Where it is written, in bytes from the other buffer's start.
+    pub at: u64,
+    /// Bytes of a block.
+    pub len: u32,
+    /// How many blocks, at least 1.
+    pub count: u32,
+    /// From start to start, in bytes; 0 if there is one block.
+    pub stride: u64,
+}
+
+/// The transfer of all bytes of `from` to the places of `at`, in order, as commands with blocks of at most `longest` bytes. No bytes are one
+/// command of length 0. What is written twice, because `at` [overlaps itself](Layout::for_receiving), may be written in any order.
+///
+/// The list is as long as the transfer has commands: for layouts that differ in every run, as [`count_blocks`] says.
+///
+/// # Errors
+/// [`LayoutError::Lengths`] for different numbers of bytes, [`LayoutError::NoLength`] for a `longest` of 0.
+pub fn pieces(from: &Layout, at: &Layout, longest: u32) -> Result<Vec<Piece>, LayoutError> {
+    if from.bytes() != at.bytes() {
+        return Err(LayoutError::Lengths { from: from.bytes(), at: at.bytes() });
+    }
+    if from.bytes() == 0 {
+        return Ok(vec![Piece { from: 0, at: 0, len: 0, count: 1, stride: 0 }]);
+    }
+    if longest == 0 {
+        return Err(LayoutError::NoLength);
+    }
+    Ok(match loops::of_both(from, at) {
+        Some(nest) => nest.pieces(from.offset, at.offset, longest),
+        None => one_by_one(from, at, longest),
+    })
+}
+
+/// How many blocks the transfer of `from` to `at` has that are in one run at both ends, whatever their length: what decides whether to
+/// [pack](Layout::pack) first. Found without making them. 1 for no bytes, 0 if the layouts have different numbers of bytes.
+pub fn count_blocks(from: &Layout, at: &Layout) -> u64 {
+    let bytes = from.bytes();
+    match (bytes == at.bytes(), bytes) {
+        (false, _) => 0,
+        (true, 0) => 1,
+        // A block starts where a run starts at one end or both.
+        (true, _) => {
+            let both = u128::from(from.run) * u128::from(at.run) / u128::from(gcd(from.run, at.run));
+            from.count() + at.count() - (u128::from(bytes) / both) as u64
+        }
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn one_by_one(from: &Layout, at: &Layout, longest: u32) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let (mut sources, mut places) = (from.runs(), at.runs());
+    let (mut source, mut place) = ((0, 0), (0, 0));
+    loop {
+        for (run, runs) in [(&mut source, &mut sources), (&mut place, &mut places)] {
+            if run.1 == 0 {
+                // Both have the same number of bytes, so both end here.
+                let Some(next) = runs.next() else { return pieces };
+                *run = next;
+            }
+        }
+        let len = u64::min(source.1, place.1).min(u64::from(longest));
+        append(&mut pieces, source.0, place.0, len as u32);
+        for run in [&mut source, &mut place] {
+            *run = (run.0 + len, run.1 - len);
+        }
+    }
+}
+
+/// One block more, in the last command if it goes on there.
+fn append(pieces: &mut Vec<Piece>, from: u64, at: u64, len: u32) {
+    if let Some(last) = pieces.last_mut().filter(|last| last.len == len && last.count < u32::MAX) {
+        if last.count == 1 && from > last.from && from.checked_sub(last.from) == at.checked_sub(last.at) {
+            last.stride = from - last.from;
+        }
+        let on = last.stride * u64::from(last.count);
+        if on > 0 && from.checked_sub(last.from) == Some(on) && at.checked_sub(last.at) == Some(on) {
+            last.count += 1;
+            return;
+        }
+    }
+    pieces.push(Piece { from, at, len, count: 1, stride: 0 });
+}
