@@ -54,6 +54,8 @@ mod observing;
 pub use launch::{Launch, Provider, UnknownProvider, launch, launch_shared};
 #[doc(inline)]
 pub use observe;
+#[doc(inline)]
+pub use prdma_offload as prdma;
 pub use rdma_fabric::{
     self as fabric, Amo, AtomicWord, Caps, Completed, ControlQueue, Deps, Existing, Fabric, FabricError, FullFabric,
     GetSink, Group, GroupMemory, Keyring, LocalSpan, LocalWord, Location, LockedMemory, Mapped, Node, Notice, OpHandle,

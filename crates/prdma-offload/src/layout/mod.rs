@@ -13,6 +13,7 @@ mod error;
 mod overlap;
 mod pack;
 mod pieces;
+mod range;
 mod runs;
 mod words;
 

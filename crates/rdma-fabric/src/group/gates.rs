@@ -5,8 +5,12 @@ use super::{Group, control::Field, control::theirs};
 use crate::{Fabric, Result};
 
 impl<F: Fabric> Group<F> {
-    /// The greatest `value` of all members, by dissemination: a number may arrive twice, and must not count.
-    pub(crate) async fn greatest(&mut self, value: u64) -> Result<u64> {
+    /// The greatest `value` of all members, by dissemination: a number may arrive twice, and must not count. O(log n) steps, no table of
+    /// members; the least is the greatest of the complements.
+    ///
+    /// # Errors
+    /// As [`Group::broadcast`].
+    pub async fn greatest(&mut self, value: u64) -> Result<u64> {
         // Who is ahead of this member by a collective writes the other of two places; by two nobody is.
         self.agreements += 1;
         let odd = self.agreements % 2 == 1;

@@ -1,0 +1,80 @@
+//! Which bytes of a buffer belong to active requests.
+
+use crate::{PrdmaError, Result, layout::Layout};
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// What a request does with bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Send,
+    Receive,
+}
+
+/// Bytes and what is done with them.
+pub(crate) type Uses = Vec<(Use, Layout)>;
+
+/// The bytes of a buffer that one request uses while it is active.
+///
+/// Only the rank that has the buffer looks at it, so no order of memory is needed.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    active: AtomicBool,
+    blocks: Uses,
+}
+
+impl Claim {
+    pub(crate) fn new(blocks: Uses) -> Arc<Self> {
+        Arc::new(Claim { active: AtomicBool::new(false), blocks })
+    }
+
+    pub(crate) fn set(&self, active: bool) {
+        self.active.store(active, Ordering::Relaxed);
+    }
+
+    /// The use that forbids to `wish` for bytes of `layout`.
+    fn forbids(&self, wish: Use, layout: &Layout) -> Option<Use> {
+        if !self.active.load(Ordering::Relaxed) {
+            return None;
+        }
+        // What is sent may be read, and sent by several.
+        let hurt = self
+            .blocks
+            .iter()
+            .find(|(used, block)| (wish == Use::Send || *used == Use::Receive) && block.overlaps(layout));
+        hurt.map(|(used, _)| *used)
+    }
+}
+
+/// All claims on a buffer. Requests that were freed are swept out when a new one comes.
+#[derive(Debug, Default)]
+pub(crate) struct Claims(Mutex<Vec<Weak<Claim>>>);
+
+impl Claims {
+    fn all(&self) -> MutexGuard<'_, Vec<Weak<Claim>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn enter(&self, claim: Arc<Claim>) {
+        let mut all = self.all();
+        all.retain(|claim| claim.strong_count() > 0);
+        all.push(Arc::downgrade(&claim));
+    }
+
+    /// Whether the program may access bytes now: [`Use::Receive`] stands for reading, [`Use::Send`] for writing.
+    pub(crate) fn may(&self, wish: Use, start: usize, len: usize) -> Result<()> {
+        let all = self.all();
+        if all.is_empty() || len == 0 {
+            return Ok(());
+        }
+        let layout = Layout::range(start as u64, len as u64);
+        match all.iter().filter_map(Weak::upgrade).find_map(|claim| claim.forbids(wish, &layout)) {
+            None => Ok(()),
+            Some(used) => Err(PrdmaError::InUse {
+                start: start as u64,
+                end: (start + len) as u64,
+                use_of: if used == Use::Send { "sends" } else { "receives" },
+            }),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Registered memory of which requests send and into which they receive.
+
+mod claims;
+mod width;
+
+pub(crate) use claims::{Claim, Use, Uses};
+pub(crate) use width::{Cells, Width, with_width};
+
+use crate::{Result, init::Block, layout::Layout};
+use claims::Claims;
+use core::{fmt, marker::PhantomData};
+use rdma_fabric::{Fabric, Pod, Region, RegionAccess};
+use std::sync::Arc;
+
+/// `len` elements of registered memory, zeroed at first. Cloning yields the same memory.
+///
+/// A program reads and writes it by copying. While a request that sends bytes of it is active they can be read only; those that it receives
+/// can't be accessed at all: [`crate::PrdmaError::InUse`]. All other bytes can, so that the inside of an array is computed while its border is exchanged.
+pub struct Buffer<F: Fabric, T> {
+    memory: Memory<F>,
+    len: usize,
+    elements: PhantomData<fn() -> T>,
+}
+
+/// A buffer whatever its elements are.
+pub(crate) struct Memory<F: Fabric> {
+    shared: Arc<Shared<F>>,
+}
+
+struct Shared<F: Fabric> {
+    fabric: F,
+    region: F::Region,
+    width: Width,
+    claims: Claims,
+}
+
+impl<F: Fabric, T> Clone for Buffer<F, T> {
+    fn clone(&self) -> Self {
+        Buffer { memory: self.memory.clone(), len: self.len, elements: PhantomData }
+    }
+}
+
+impl<F: Fabric> Clone for Memory<F> {
+    fn clone(&self) -> Self {
+        Memory { shared: self.shared.clone() }
+    }
+}
+
+impl<F: Fabric, T> fmt::Debug for Buffer<F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({} elements in {:?})", self.len, self.memory.region().key())
+    }
+}
+
+impl<F: Fabric, T: Pod> Buffer<F, T> {
+    /// Allocate `len` elements.
+    ///
+    /// # Errors
+    /// As [`Fabric::alloc`].
+    pub fn new(fabric: &F, len: usize) -> Result<Self> {
+        let bytes = len.saturating_mul(size_of::<T>());
+        Ok(Buffer { memory: Memory::new(fabric, bytes, Width::of::<T>())?, len, elements: PhantomData })
+    }
+
+    /// Elements.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Copy elements from `start` on into `into`.
+    ///
+    /// # Errors
+    /// [`crate::PrdmaError::InUse`]; [`rdma_fabric::FabricError::OutOfBounds`].
+    pub fn read(&self, start: usize, into: &mut [T]) -> Result<()> {
+        let shared = &self.memory.shared;
+        shared.claims.may(Use::Receive, start * size_of::<T>(), size_of_val(into))?;
+        let span = shared.region.span::<T>(&shared.fabric, start * size_of::<T>(), into.len())?;
+        Ok(shared.fabric.read(&span, into)?)
+    }
+
+    /// Copy `from` to the elements from `start` on.
+    ///
+    /// # Errors
+    /// As [`Buffer::read`].
+    pub fn write(&self, start: usize, from: &[T]) -> Result<()> {
+        let shared = &self.memory.shared;
+        shared.claims.may(Use::Send, start * size_of::<T>(), size_of_val(from))?;
+        let span = shared.region.span::<T>(&shared.fabric, start * size_of::<T>(), from.len())?;
+        Ok(shared.fabric.write(&span, from)?)
+    }
+
+    /// All elements.
+    ///
+    /// # Errors
+    /// As [`Buffer::read`].
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        let mut all = vec![T::zeroed(); self.len];
+        self.read(0, &mut all)?;
+        Ok(all)
+    }
+
+    /// A block of it.
+    pub(crate) fn block(&self, layout: Layout) -> Block<F> {
+        Block { memory: self.memory.clone(), layout }
+    }
+}
+
+impl<F: Fabric> Memory<F> {
+    /// Zeroed bytes, accessed in cells of `width`.
+    pub(crate) fn new(fabric: &F, bytes: usize, width: Width) -> Result<Self> {
+        let region = fabric.alloc(bytes.max(1).next_multiple_of(8))?;
+        let claims = Claims::default();
+        Ok(Memory { shared: Arc::new(Shared { fabric: fabric.clone(), region, width, claims }) })
+    }
+
+    pub(crate) fn region(&self) -> &F::Region {
+        &self.shared.region
+    }
+
+    pub(crate) fn width(&self) -> Width {
+        self.shared.width
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.shared.region.len() as u64
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// Enter what a request will do with it.
+    pub(crate) fn claim(&self, claim: Arc<Claim>) {
+        self.shared.claims.enter(claim);
+    }
+
+    /// The bytes of `layout`, one after the other, into `out`.
+    pub(crate) fn gather(&self, layout: &Layout, out: &mut Vec<u8>) -> Result<()> {
+        out.clear();
+        with_width!(self.width(), W => {
+            for (offset, len) in layout.runs() {
+                Cells::<W>::read(&self.shared.fabric, &self.shared.region, offset, len, out)?;
+            }
+        });
+        Ok(())
+    }
+
+    /// `bytes`, one after the other, to where `layout` says.
+    pub(crate) fn scatter(&self, layout: &Layout, bytes: &[u8]) -> Result<()> {
+        let mut rest = bytes;
+        with_width!(self.width(), W => {
+            for (offset, len) in layout.runs() {
+                let (run, after) = rest.split_at(len as usize);
+                Cells::<W>::write(&self.shared.fabric, &self.shared.region, offset, run)?;
+                rest = after;
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! In cells of which width the bytes of a buffer are accessed.
+//!
+//! Where memory that others may touch is accessed through atomics (Miri, processors without the copy routines), all accesses to a region have one
+//! width. It is that of the buffer's elements, for the program's own accesses and the protocol's alike.
+
+use core::marker::PhantomData;
+use rdma_fabric::{Fabric, Pod, RegionAccess, Result};
+
+/// Bytes of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    One,
+    Two,
+    Four,
+    Eight,
+}
+
+impl Width {
+    /// That of a buffer of `T`.
+    pub(crate) const fn of<T>() -> Self {
+        match size_of::<T>() {
+            2 => Width::Two,
+            4 => Width::Four,
+            size if size > 0 && size.is_multiple_of(8) && align_of::<T>() == 8 => Width::Eight,
+            _ => Width::One,
+        }
+    }
+
+    /// That of so many bytes; of any other number, one.
+    pub(crate) const fn of_bytes(bytes: u64) -> Self {
+        match bytes {
+            2 => Width::Two,
+            4 => Width::Four,
+            8 => Width::Eight,
+            _ => Width::One,
+        }
+    }
+
+    pub(crate) const fn bytes(self) -> u64 {
+        match self {
+            Width::One => 1,
+            Width::Two => 2,
+            Width::Four => 4,
+            Width::Eight => 8,
+        }
+    }
+}
+
+/// Run a block with the integer type of a width.
+macro_rules! with_width {
+    ($width:expr, $word:ident => $body:expr) => {
+        match $width {
+            $crate::buffer::Width::One => {
+                type $word = u8;
+                $body
+            }
+            $crate::buffer::Width::Two => {
+                type $word = u16;
+                $body
+            }
+            $crate::buffer::Width::Four => {
+                type $word = u32;
+                $body
+            }
+            $crate::buffer::Width::Eight => {
+                type $word = u64;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_width;
+
+/// Accesses in cells of one type.
+pub(crate) struct Cells<W>(PhantomData<W>);
+
+impl<W: Pod> Cells<W> {
+    /// Append `len` bytes at `offset` to `out`. Both are multiples of the width.
+    pub(crate) fn read<F: Fabric>(
+        fabric: &F,
+        region: &F::Region,
+        offset: u64,
+        len: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let cells = len as usize / size_of::<W>();
+        let mut run = vec![W::zeroed(); cells];
+        fabric.read(&region.span::<W>(fabric, offset as usize, cells)?, &mut run)?;
+        out.extend_from_slice(bytemuck::cast_slice(&run));
+        Ok(())
+    }
+
+    /// Write `bytes` to `offset`.
+    pub(crate) fn write<F: Fabric>(fabric: &F, region: &F::Region, offset: u64, bytes: &[u8]) -> Result<()> {
+        let mut cells = vec![W::zeroed(); bytes.len() / size_of::<W>()];
+        bytemuck::cast_slice_mut(&mut cells).copy_from_slice(bytes);
+        fabric.write(&region.span::<W>(fabric, offset as usize, cells.len())?, &cells)
+    }
+}

@@ -1,0 +1,245 @@
+//! The engine without control queues: PRDMA as its paper has it, step by step by the CPU.
+//!
+//! ```text
+//! receiver's start : R1  put k to the sender's word             READY(k)
+//! sender           : S1  its word is k   S2  put the data   S3  put k to the receiver's word, after the data    END(k)
+//! receiver's wait  : R2  its word is k
+//! ```
+//! S1 is looked at in start, test and wait, for all edges in turn, so that one late neighbour keeps no other. A boolean instead of k would let a
+//! sender that is slow to look take the READY of iteration k for that of k + 1.
+//!
+//! # Source
+//! Y. Ishikawa et al., Revisiting persistent communication in MPI (EuroMPI 2012); M. Hatanaka et al. (EuroMPI 2013).
+
+use super::{Engine, Progress};
+use crate::{
+    PrdmaError, Result,
+    buffer::{Memory, Width},
+    init::{Agreed, Channel, Name, Outgoing, Wires},
+};
+use bytemuck::{Pod, Zeroable};
+use rdma_fabric::{
+    Deps, Fabric, LocalSpan, LocalWord, PutOrder, Rank, Region, RegionAccess, RegionKey, RemoteAddr, RemoteSpan,
+    RemoteWord, join,
+};
+
+/// What a member says of a channel to who puts into its memory by itself.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Desk {
+    pub(crate) name: Name,
+    /// The region of the words.
+    words: u64,
+    /// Offset of the word for the neighbour's READY.
+    ready: u64,
+    /// Offset of the word for the neighbour's END.
+    end: u64,
+    /// The region that data is received in.
+    data: u64,
+}
+
+impl Desk {
+    pub(crate) fn of<F: Fabric>(channel: &Channel, wires: &Wires<F>) -> Self {
+        Desk {
+            name: Name::of(channel),
+            words: wires.words.region().key().to_bits(),
+            ready: wires.ready_word(channel),
+            end: wires.end_word(channel),
+            data: wires.receiving(channel).map_or(0, |memory| memory.region().key().to_bits()),
+        }
+    }
+}
+
+/// Iterations run by calls of this member.
+pub(crate) struct CpuEngine<F: Fabric> {
+    fabric: F,
+    outs: Vec<Out<F>>,
+    ins: Vec<In<F>>,
+    /// Neighbours.
+    ranks: Box<[Rank]>,
+    /// Kept registered.
+    #[allow(dead_code)]
+    words: Memory<F>,
+}
+
+/// An edge that is sent along.
+struct Out<F: Fabric> {
+    to: Rank,
+    /// Here the receiver says READY.
+    ready: LocalWord<F, u64>,
+    blocks: Blocks<F>,
+    /// There goes END.
+    end: RemoteWord<F, u64>,
+    /// The last iteration whose data was sent.
+    sent: u64,
+}
+
+/// An edge that is received along.
+struct In<F: Fabric> {
+    /// There goes READY.
+    ready: RemoteWord<F, u64>,
+    /// Here the sender says END.
+    end: LocalWord<F, u64>,
+}
+
+type Spans<F, W> = Vec<(LocalSpan<F, W>, RemoteSpan<F, W>)>;
+
+/// From where to where, in cells of one width.
+enum Blocks<F: Fabric> {
+    One(Spans<F, u8>),
+    Two(Spans<F, u16>),
+    Four(Spans<F, u32>),
+    Eight(Spans<F, u64>),
+}
+
+impl<F: Fabric> CpuEngine<F> {
+    /// The engine, once the neighbours' desks are known: `theirs` by channel.
+    ///
+    /// # Errors
+    /// As [`Fabric::locate`].
+    pub(crate) fn new(
+        fabric: &F,
+        channels: &[Channel],
+        agreed: &[Agreed],
+        wires: &Wires<F>,
+        theirs: &[Desk],
+    ) -> Result<Self> {
+        let (mut outs, mut ins) = (Vec::new(), Vec::new());
+        for ((channel, agreed), desk) in channels.iter().zip(agreed).zip(theirs) {
+            let there =
+                |region: u64, offset| RemoteAddr { rank: channel.rank, region: RegionKey::from_bits(region), offset };
+            let words = wires.words.region();
+            if agreed.inn.is_some() {
+                ins.push(In {
+                    ready: fabric.remote_word(there(desk.words, desk.ready))?,
+                    end: words.word(fabric, wires.end_word(channel) as usize)?,
+                });
+            }
+            if let Some(out) = &agreed.out {
+                let from = wires.sending(channel).unwrap_or(&wires.words);
+                outs.push(Out {
+                    to: channel.rank,
+                    ready: words.word(fabric, wires.ready_word(channel) as usize)?,
+                    blocks: Blocks::new(fabric, out, from, there(desk.data, 0))?,
+                    end: fabric.remote_word(there(desk.words, desk.end))?,
+                    sent: 0,
+                });
+            }
+        }
+        let ranks = channels.iter().map(|channel| channel.rank).collect();
+        Ok(CpuEngine { fabric: fabric.clone(), outs, ins, ranks, words: wires.words.clone() })
+    }
+
+    /// Send along every edge whose receiver is ready; how many are left.
+    async fn send_ready(&mut self, iteration: u64) -> Result<usize> {
+        let mut left = 0;
+        for out in &mut self.outs {
+            if out.sent < iteration {
+                if self.fabric.load(&out.ready)? < iteration {
+                    left += 1;
+                } else {
+                    out.send(&self.fabric, iteration).await?;
+                }
+            }
+        }
+        Ok(left)
+    }
+}
+
+impl<F: Fabric> Out<F> {
+    /// S2 and S3.
+    async fn send(&mut self, fabric: &F, iteration: u64) -> Result<()> {
+        self.blocks.put(fabric).await?;
+        if fabric.caps().put_order >= PutOrder::SameTarget {
+            // On this path a later atomic is seen after the data.
+            fabric.swap(&self.end, iteration).await?;
+        } else {
+            fabric.flush(self.to).await?;
+            fabric.put_word(&self.end, iteration).await?;
+        }
+        self.sent = iteration;
+        Ok(())
+    }
+}
+
+impl<F: Fabric> Blocks<F> {
+    fn new(fabric: &F, out: &Outgoing, from: &Memory<F>, at: RemoteAddr) -> Result<Self> {
+        Ok(match out.width {
+            Width::One => Blocks::One(spans(fabric, out, from, at)?),
+            Width::Two => Blocks::Two(spans(fabric, out, from, at)?),
+            Width::Four => Blocks::Four(spans(fabric, out, from, at)?),
+            Width::Eight => Blocks::Eight(spans(fabric, out, from, at)?),
+        })
+    }
+
+    /// S2: all of them leave, and the source is reusable.
+    async fn put(&self, fabric: &F) -> Result<()> {
+        match self {
+            Blocks::One(spans) => put(fabric, spans).await,
+            Blocks::Two(spans) => put(fabric, spans).await,
+            Blocks::Four(spans) => put(fabric, spans).await,
+            Blocks::Eight(spans) => put(fabric, spans).await,
+        }
+    }
+}
+
+async fn put<F: Fabric, W: Pod>(fabric: &F, spans: &Spans<F, W>) -> Result<()> {
+    if let [(from, to)] = &spans[..] {
+        fabric.put(to, from.clone()).await?;
+        return Ok(());
+    }
+    let puts = join::join_all(spans.iter().map(|(from, to)| fabric.put(to, from.clone()))).await;
+    puts.into_iter().try_for_each(|put| put.map(drop).map_err(PrdmaError::from))
+}
+
+fn spans<F: Fabric, W: Pod>(fabric: &F, out: &Outgoing, from: &Memory<F>, at: RemoteAddr) -> Result<Spans<F, W>> {
+    let mut spans = Vec::new();
+    for piece in out.pieces.iter().filter(|piece| piece.len > 0) {
+        for block in 0..u64::from(piece.count) {
+            let skip = block * piece.stride;
+            let cells = piece.len as usize / size_of::<W>();
+            let here = from.region().span::<W>(fabric, (piece.from + skip) as usize, cells)?;
+            let there = RemoteAddr { offset: at.offset + piece.at + skip, ..at };
+            spans.push((here, fabric.remote_span::<W>(there, cells)?));
+        }
+    }
+    Ok(spans)
+}
+
+impl<F: Fabric> Engine for CpuEngine<F> {
+    async fn start(&mut self, iteration: u64) -> Result<()> {
+        for inn in &self.ins {
+            self.fabric.put_word(&inn.ready, iteration).await?;
+        }
+        self.send_ready(iteration).await.map(drop)
+    }
+
+    async fn wait(&mut self, iteration: u64) -> Result<()> {
+        if self.send_ready(iteration).await? > 0 {
+            let (fabric, deps) = (&self.fabric, Deps::Ranks(&self.ranks));
+            let late = self.outs.iter_mut().filter(|out| out.sent < iteration).map(|out| async move {
+                fabric.wait_until(&out.ready, deps, |ready| ready >= iteration).await?;
+                out.send(fabric, iteration).await
+            });
+            for sent in join::join_all(late).await {
+                sent?;
+            }
+        }
+        for inn in &self.ins {
+            self.fabric.wait_until(&inn.end, Deps::Ranks(&self.ranks), |end| end >= iteration).await?;
+        }
+        Ok(())
+    }
+
+    async fn test(&mut self, iteration: u64) -> Result<Progress> {
+        if self.send_ready(iteration).await? > 0 {
+            return Ok(Progress::Pending);
+        }
+        for inn in &self.ins {
+            if self.fabric.load(&inn.end)? < iteration {
+                return Ok(Progress::Pending);
+            }
+        }
+        Ok(Progress::Done)
+    }
+}

@@ -1,0 +1,183 @@
+//! What a session queue is filled with for one iteration.
+//!
+//! # With one neighbour to send to (FAST)
+//! ```text
+//! READY ... READY | DATA
+//! ```
+//! The session offset stands ahead by the READYs, so these leave at once. The neighbour's READY releases DATA and the READYs of the *next*
+//! iteration, which come into being when it is started.
+//!
+//! # With several (MRC)
+//! ```text
+//! READY ... READY | NOP ... NOP | SELF ... SELF | DATA ... DATA
+//! ```
+//! Each of the n READYs that arrive releases one slot: n - 1 NOPs and, last of all whichever neighbour it was, the first SELF. That is a put to the own
+//! queue which releases 15 slots; as many of them as are needed release one another, all DATA, and the READYs of the next iteration.
+//!
+//! # Credit
+//! In both, an iteration of T slots receives credit for T slots, and the offset is ahead by the READYs. A neighbour can be ahead by one iteration and no
+//! more, for its READY(k+1) follows its wait(k), which needs the data of iteration k. In the MRC form that READY may arrive while this member's data still
+//! leaves; the slot that it releases was released already, or is the first NOP of the next iteration. So the first SELF of an iteration is
+//! reached only when all READYs of that iteration are here, and no data is. `docs/persistent.md` has the argument in full; the tests try it.
+//!
+//! # Source
+//! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.3 to §4.5, figures 5 to 8.
+
+use crate::layout::Piece;
+use rdma_fabric::control_queue::{Blocks, Command, Inline, Posting, QueueId, Stadd};
+
+/// The most slots that one put releases.
+const MOST_SPS: u64 = 15;
+
+/// READY-TO-RECEIVE for one edge.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    /// The sender's queue.
+    pub(crate) to: QueueId,
+    /// The sender's word for it, which gets the iteration's number.
+    pub(crate) word: Stadd,
+    /// As many slots of that queue it releases.
+    pub(crate) credit: u8,
+}
+
+/// The data of one edge.
+#[derive(Clone, Debug)]
+pub(crate) struct Data {
+    /// The receiver's queue.
+    pub(crate) to: QueueId,
+    /// Start of the memory it is sent from, on the own queue.
+    pub(crate) from: Stadd,
+    /// Start of that where it is received, on the receiver's.
+    pub(crate) at: Stadd,
+    /// At least one.
+    pub(crate) pieces: Vec<Piece>,
+}
+
+impl Data {
+    pub(crate) fn slots(pieces: &[Piece]) -> u64 {
+        pieces.iter().map(|piece| u64::from(piece.count)).sum()
+    }
+}
+
+/// One command of an iteration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// A READY: the posting's word is to be the iteration's number.
+    Ready { to: QueueId, word: Stadd, credit: u8 },
+    /// The same each time, but for the iteration modulo 256 in its notice.
+    Fixed(Posting),
+}
+
+impl Step {
+    /// The command for iteration `k`.
+    pub(crate) fn posting(&self, k: u64) -> Posting {
+        match self {
+            Step::Ready { to, word, credit } => {
+                let command = Command::PutInline { to: *to, bytes: Inline::word(k), at: *word };
+                Posting::new(command).strong_order().sps(*credit)
+            }
+            Step::Fixed(posting) => Posting { edata: k as u8, ..*posting },
+        }
+    }
+}
+
+/// One iteration of a queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    pub(crate) steps: Vec<Step>,
+    /// Whether the last command reports its completion: when it does, the send memory may be used again.
+    pub(crate) completes: bool,
+    /// Whether a put to the own queue releases the data.
+    pub(crate) chained: bool,
+}
+
+/// Numbers of a queue that are fixed before any address is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// READYs it sends.
+    pub(crate) readies: u64,
+    /// Edges it sends along.
+    pub(crate) edges: u64,
+    /// Slots of their data.
+    pub(crate) data: u64,
+}
+
+impl Shape {
+    /// Whether a READY that arrives releases the data itself.
+    fn direct(&self) -> bool {
+        self.edges == 1 && self.data + self.readies <= MOST_SPS
+    }
+
+    /// As many slots a READY that arrives is to release.
+    pub(crate) fn credit(&self) -> u8 {
+        if self.direct() { (self.data + self.readies) as u8 } else { 1 }
+    }
+
+    /// SELFs: they release one another, the data and the next READYs, and the first of them is released by a READY.
+    fn selfs(&self) -> u64 {
+        if self.edges == 0 || self.direct() { 0 } else { (self.data + self.readies - 1).div_ceil(MOST_SPS - 1).max(1) }
+    }
+
+    /// Slots of an iteration.
+    pub(crate) fn slots(&self) -> u64 {
+        let nops = if self.direct() { 0 } else { self.edges.saturating_sub(1) };
+        self.readies + nops + self.selfs() + self.data
+    }
+
+    /// Slots of a ring that never gets full and never gets credit a whole ring ahead.
+    pub(crate) fn depth(&self) -> u64 {
+        (2 * self.slots() + 2).next_power_of_two().max(16)
+    }
+}
+
+/// The program of queue `me`, of a shape that fits. `scratch` is a word of own memory on it.
+pub(crate) fn program(me: QueueId, scratch: Stadd, readies: &[Ready], data: &[Data]) -> Program {
+    let shape = Shape {
+        readies: readies.len() as u64,
+        edges: data.len() as u64,
+        data: data.iter().map(|data| Data::slots(&data.pieces)).sum(),
+    };
+    let mut steps: Vec<Step> =
+        readies.iter().map(|ready| Step::Ready { to: ready.to, word: ready.word, credit: ready.credit }).collect();
+    if !shape.direct() {
+        steps.extend((1..shape.edges).map(|_| Step::Fixed(Posting::new(Command::Nop))));
+        // What the SELFs release in all: each other but the first, the data, the next READYs.
+        let mut owed = if shape.edges == 0 { 0 } else { shape.selfs() - 1 + shape.data + shape.readies };
+        for _ in 0..shape.selfs() {
+            let sps = owed.min(MOST_SPS);
+            owed -= sps;
+            let touch = Command::PutInline { to: me, bytes: Inline::word(0), at: scratch };
+            steps.push(Step::Fixed(Posting::new(touch).strong_order().sps(sps as u8)));
+        }
+        debug_assert_eq!(owed, 0, "{shape:?}");
+    }
+    for data in data {
+        let (last, before) = data.pieces.split_last().expect("a transfer has a piece");
+        steps.extend(before.iter().map(|piece| Step::Fixed(put(data, piece, piece.count, 0))));
+        if last.count > 1 {
+            steps.push(Step::Fixed(put(data, last, last.count - 1, 0)));
+        }
+        steps.push(Step::Fixed(put(data, last, 1, u64::from(last.count) - 1).remote(0)));
+    }
+    let completes = match steps.last_mut() {
+        Some(Step::Fixed(posting)) => {
+            *posting = posting.tcq(0);
+            true
+        }
+        _ => false,
+    };
+    Program { steps, completes, chained: shape.selfs() > 0 }
+}
+
+/// `count` blocks of `piece` from its block `first` on.
+fn put(data: &Data, piece: &Piece, count: u32, first: u64) -> Posting {
+    let skip = first * piece.stride;
+    let command = Command::Put {
+        to: data.to,
+        from: data.from + (piece.from + skip),
+        at: data.at + (piece.at + skip),
+        len: piece.len,
+        blocks: Blocks { count, stride: if count > 1 { piece.stride } else { 0 } },
+    };
+    Posting::new(command).strong_order()
+}

@@ -1,0 +1,270 @@
+//! The engine of the forms with control queues.
+
+use super::{
+    Engine, Progress,
+    program::{Data, Program, Ready, Shape, program},
+};
+use crate::{
+    Form, PrdmaError, Result,
+    buffer::Memory,
+    init::{Agreed, Channel, Name, Wires},
+};
+use bytemuck::{Pod, Zeroable};
+use rdma_fabric::{
+    ControlQueue, Deps, FabricError, Rank, SessionFabric,
+    control_queue::{Completion, MrqKind, MrqNotice, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
+};
+
+/// Queues of one member that are open and have no commands yet.
+pub(crate) struct Opened<F: SessionFabric> {
+    queues: Vec<Open<F>>,
+    /// By channel: which of the queues serves it.
+    served: Vec<usize>,
+}
+
+struct Open<F: SessionFabric> {
+    queue: F::Queue,
+    shape: Shape,
+}
+
+/// What a member says of a channel once its queues are open.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Contact {
+    pub(crate) name: Name,
+    /// The queue that serves the channel.
+    queue: u64,
+    /// Where READYs of the neighbour go.
+    word: u64,
+    /// Where its data go.
+    data: u64,
+    /// As many slots a READY for this member's edge is to release.
+    credit: u64,
+}
+
+impl<F: SessionFabric> Opened<F> {
+    /// Open as many queues as `form` wants for these channels. Neighbours to send to are dealt out among them in turn; the edges that are
+    /// only received along go to the first queue.
+    ///
+    /// # Errors
+    /// As [`SessionFabric::open_queue`]: nothing is left open.
+    pub(crate) fn open(fabric: &F, form: Form, channels: &[Channel], agreed: &[Agreed]) -> Result<Self> {
+        let sending = agreed.iter().filter(|agreed| agreed.out.is_some()).count();
+        let receiving = agreed.iter().filter(|agreed| agreed.inn.is_some()).count();
+        let many = form.queues(sending as u32) as usize;
+        let mut next = 0;
+        let served: Vec<usize> = channels
+            .iter()
+            .map(|channel| match channel.out {
+                Some(_) => {
+                    next += 1;
+                    (next - 1) % many.max(1)
+                }
+                None => 0,
+            })
+            .collect();
+        let limits = fabric.queue_limits();
+        let open = |number: usize, shape: Shape, mode, notices: u64| -> Result<Open<F>> {
+            let too_deep = |what, value| PrdmaError::Limit { what, value, limit: u64::from(limits.most_depth) };
+            let (depth, mrq) = (shape.depth(), (2 * notices + 2).next_power_of_two().max(16));
+            if depth > u64::from(limits.most_depth) || mrq > u64::from(limits.most_depth) {
+                return Err(too_deep("slots or notices of a queue", depth.max(mrq)));
+            }
+            let spec = QueueSpec {
+                depth: depth as u32,
+                mrq_depth: mrq as u32,
+                initial_offset: if mode == QueueMode::Session { shape.readies as u32 } else { 0 },
+                ..QueueSpec::new(mode)
+            };
+            // Neighbours on engines of their own; where one has no queue left, any will do.
+            let engine = (number % usize::from(limits.engines.max(1))) as u8;
+            let queue = match fabric.open_queue(spec.on(engine)) {
+                Err(FabricError::Queue(QueueError::NoneFree { .. })) => fabric.open_queue(spec)?,
+                other => other?,
+            };
+            Ok(Open { queue, shape })
+        };
+        let shape = |number: usize| {
+            let mine = || agreed.iter().zip(&served).filter(|(_, by)| **by == number).map(|(agreed, _)| agreed);
+            let data = |agreed: &Agreed| agreed.out.as_ref().map_or(0, |out| Data::slots(&out.pieces));
+            Shape {
+                readies: mine().filter(|agreed| agreed.inn.is_some()).count() as u64,
+                edges: mine().filter(|agreed| agreed.out.is_some()).count() as u64,
+                data: mine().map(data).sum(),
+            }
+        };
+        // Who only receives needs nothing released: its READYs leave from a normal queue.
+        let (many, mode) = match (many, receiving) {
+            (0, 0) => (0, QueueMode::Session),
+            (0, _) => (1, QueueMode::Normal),
+            _ => (many, QueueMode::Session),
+        };
+        let queues = (0..many).map(|number| {
+            let shape = shape(number);
+            open(number, shape, mode, shape.readies)
+        });
+        Ok(Opened { queues: queues.collect::<Result<_>>()?, served })
+    }
+
+    /// Register the memory of the channels on their queues, and say what the neighbours need to know.
+    ///
+    /// # Errors
+    /// As [`ControlQueue::register`].
+    pub(crate) fn contacts(&self, channels: &[Channel], wires: &Wires<F>) -> Result<Vec<Contact>> {
+        let contact = |(channel, by): (&Channel, &usize)| {
+            let open = &self.queues[*by];
+            let words = open.queue.register(wires.words.region())?;
+            let data = match wires.receiving(channel) {
+                Some(memory) => open.queue.register(memory.region())?.to_bits(),
+                None => 0,
+            };
+            Ok(Contact {
+                name: Name::of(channel),
+                queue: open.queue.id().to_bits(),
+                word: (words + wires.ready_word(channel)).to_bits(),
+                data,
+                credit: u64::from(open.shape.credit()),
+            })
+        };
+        channels.iter().zip(&self.served).map(contact).collect()
+    }
+
+    /// The engine, once the neighbours' contacts are known: `theirs` by channel.
+    ///
+    /// # Errors
+    /// [`PrdmaError::Damaged`]; as [`ControlQueue::register`].
+    pub(crate) fn engine(
+        self,
+        fabric: &F,
+        channels: &[Channel],
+        agreed: &[Agreed],
+        wires: &Wires<F>,
+        theirs: &[Contact],
+    ) -> Result<QueueEngine<F>> {
+        let mut queues = Vec::with_capacity(self.queues.len());
+        for (number, open) in self.queues.into_iter().enumerate() {
+            let (mut readies, mut data, mut from) = (Vec::new(), Vec::new(), Vec::new());
+            let mine = (0..channels.len()).filter(|at| self.served[*at] == number);
+            for at in mine {
+                let (channel, agreed, contact) = (&channels[at], &agreed[at], &theirs[at]);
+                let to = QueueId::from_bits(contact.queue).filter(|to| to.rank() == channel.rank);
+                let to = to.ok_or(PrdmaError::Damaged { member: channel.member })?;
+                if agreed.inn.is_some() {
+                    let credit = u8::try_from(contact.credit).ok().filter(|credit| (1..=15).contains(credit));
+                    let credit = credit.ok_or(PrdmaError::Damaged { member: channel.member })?;
+                    readies.push(Ready { to, word: Stadd::from_bits(contact.word), credit });
+                    from.push(channel.rank);
+                }
+                if let Some(out) = &agreed.out {
+                    let memory = wires.sending(channel).unwrap_or(&wires.words);
+                    let from = open.queue.register(memory.region())?;
+                    let at = Stadd::from_bits(contact.data);
+                    data.push(Data { to, from, at, pieces: out.pieces.clone() });
+                }
+            }
+            let scratch = open.queue.register(wires.words.region())? + wires.scratch_word();
+            let program = program(open.queue.id(), scratch, &readies, &data);
+            queues.push(Running { queue: open.queue, program, notices: from.len() as u32, owed: Owed::default() });
+        }
+        let ranks = channels.iter().map(|channel| channel.rank).collect();
+        Ok(QueueEngine { queues, ranks, fabric: fabric.clone(), words: wires.words.clone() })
+    }
+}
+
+/// Iterations run by queues.
+pub(crate) struct QueueEngine<F: SessionFabric> {
+    /// They close before the memory goes that they address.
+    queues: Vec<Running<F>>,
+    /// Neighbours.
+    ranks: Box<[Rank]>,
+    fabric: F,
+    /// Kept registered.
+    #[allow(dead_code)]
+    words: Memory<F>,
+}
+
+struct Running<F: SessionFabric> {
+    queue: F::Queue,
+    program: Program,
+    /// Of an iteration: one for each edge that is received along.
+    notices: u32,
+    owed: Owed,
+}
+
+/// What has not been seen yet of the current iteration.
+#[derive(Clone, Copy, Debug, Default)]
+struct Owed {
+    notices: u32,
+    completions: u32,
+}
+
+impl<F: SessionFabric> Running<F> {
+    fn take_notice(&mut self, notice: MrqNotice, iteration: u64) -> Result<()> {
+        notice.status?;
+        match notice.kind {
+            MrqKind::RemotePut if notice.edata == iteration as u8 && self.owed.notices > 0 => {
+                self.owed.notices -= 1;
+                Ok(())
+            }
+            _ => Err(PrdmaError::WrongIteration { rank: notice.peer.rank(), got: notice.edata, iteration }),
+        }
+    }
+
+    fn take_completion(&mut self, completion: Completion) -> Result<()> {
+        completion.status?;
+        self.owed.completions = self.owed.completions.saturating_sub(1);
+        Ok(())
+    }
+}
+
+impl<F: SessionFabric> Engine for QueueEngine<F> {
+    async fn start(&mut self, iteration: u64) -> Result<()> {
+        for running in &mut self.queues {
+            if running.program.chained {
+                self.fabric.charge("prdma.chain").await;
+            }
+            running.owed = Owed { notices: running.notices, completions: u32::from(running.program.completes) };
+            for step in &running.program.steps {
+                running.queue.post(step.posting(iteration), Deps::Ranks(&self.ranks)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait(&mut self, iteration: u64) -> Result<()> {
+        let deps = Deps::Ranks(&self.ranks);
+        for running in &mut self.queues {
+            while running.owed.notices > 0 {
+                let notice = running.queue.next_notice(deps).await?;
+                running.take_notice(notice, iteration)?;
+            }
+            while running.owed.completions > 0 {
+                let completion = running.queue.next_completion(deps).await?;
+                running.take_completion(completion)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn test(&mut self, iteration: u64) -> Result<Progress> {
+        let mut progress = Progress::Done;
+        for running in &mut self.queues {
+            while running.owed.notices > 0 {
+                match running.queue.poll_mrq()? {
+                    Some(notice) => running.take_notice(notice, iteration)?,
+                    None => break,
+                }
+            }
+            while running.owed.completions > 0 {
+                match running.queue.poll_tcq()? {
+                    Some(completion) => running.take_completion(completion)?,
+                    None => break,
+                }
+            }
+            if running.owed.notices + running.owed.completions > 0 {
+                progress = Progress::Pending;
+            }
+        }
+        Ok(progress)
+    }
+}

@@ -1,0 +1,150 @@
+//! Why a call failed.
+
+use crate::layout::LayoutError;
+use rdma_fabric::{FabricError, Rank, control_queue::QueueError};
+
+/// A call that did not do what it was asked to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrdmaError {
+    /// The fabric failed underneath. A neighbour that is lost is [`FabricError::PeerLost`] here.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// A block that no memory can have.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// As many blocks as slots must be given.
+    #[error("{given} {side} blocks were given for {slots} slots")]
+    Slots {
+        /// Of which side.
+        side: Side,
+        /// Blocks given.
+        given: usize,
+        /// Slots of the topology.
+        slots: usize,
+    },
+    /// A block leaves its buffer.
+    #[error("the block of {side} slot {slot} ends at byte {end} of a buffer of {len}")]
+    OutOfBounds {
+        /// Of which side.
+        side: Side,
+        /// Its slot.
+        slot: usize,
+        /// The byte after its last one.
+        end: u64,
+        /// Bytes of the buffer.
+        len: u64,
+    },
+    /// Two blocks share bytes, and one of them is received: what they would hold depended on who came first.
+    #[error("the block of receive slot {slot} shares bytes with that of {side} slot {other}")]
+    Overlap {
+        /// The slot of the block that is received.
+        slot: usize,
+        /// Of which side the other one is.
+        side: Side,
+        /// Its slot.
+        other: usize,
+    },
+    /// An edge that the member at its other end does not have.
+    #[error("{side} slot {slot} names member {member}, which has no edge back to it; check the topology")]
+    Unmatched {
+        /// Of which side.
+        side: Side,
+        /// Its slot.
+        slot: usize,
+        /// The member at the other end.
+        member: usize,
+    },
+    /// The two ends of an edge are of different sizes.
+    #[error("{side} slot {slot} has {mine} bytes, the other end at member {member} {theirs}")]
+    Size {
+        /// Of which side.
+        side: Side,
+        /// Its slot.
+        slot: usize,
+        /// The member at the other end.
+        member: usize,
+        /// Bytes of the own block.
+        mine: u64,
+        /// Bytes of the other.
+        theirs: u64,
+    },
+    /// Another member's part of a collective call failed: nobody has made the request.
+    #[error("the call failed at another member, which knows why; nothing was made anywhere")]
+    ElsewhereFailed,
+    /// A member published what no member of this version publishes.
+    #[error("member {member} published damaged records")]
+    Damaged {
+        /// Who.
+        member: usize,
+    },
+    /// The request has been started and not waited for.
+    #[error("the request is active in iteration {iteration}: wait for it first")]
+    Active {
+        /// Counted from 1.
+        iteration: u64,
+    },
+    /// An access to bytes of a buffer that an active request sends (writing) or receives (either).
+    #[error("bytes {start} to {end} of the buffer belong to an active request that {use_of} them: wait for it first")]
+    InUse {
+        /// The first byte of the access.
+        start: u64,
+        /// The byte after its last one.
+        end: u64,
+        /// `sends` or `receives`.
+        use_of: &'static str,
+    },
+    /// An iteration failed; the request can only be freed.
+    #[error("an earlier iteration of the request failed: {0}")]
+    Broken(Box<PrdmaError>),
+    /// A notice of an iteration that is not the current one: a neighbour broke the protocol.
+    #[error("{rank} announced data of iteration {got} (modulo 256) in iteration {iteration}")]
+    WrongIteration {
+        /// Whose data.
+        rank: Rank,
+        /// What it said.
+        got: u8,
+        /// The own iteration.
+        iteration: u64,
+    },
+    /// What was asked for needs more of something than there is.
+    #[error("{what}: {value} is above the limit of {limit}")]
+    Limit {
+        /// Of what.
+        what: &'static str,
+        /// As much is asked for.
+        value: u64,
+        /// As much there is.
+        limit: u64,
+    },
+}
+
+/// Result of a call.
+pub type Result<T, E = PrdmaError> = core::result::Result<T, E>;
+
+/// Which of the two lists of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Blocks that are sent.
+    Send,
+    /// Blocks that are received.
+    Receive,
+}
+
+impl core::fmt::Display for Side {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Side::Send => "send",
+            Side::Receive => "receive",
+        })
+    }
+}
+
+impl From<QueueError> for PrdmaError {
+    fn from(error: QueueError) -> Self {
+        match error {
+            QueueError::PeerLost { queue } => FabricError::PeerLost { rank: queue.rank() }.into(),
+            other => FabricError::Queue(other).into(),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The persistent exchanges of a neighbourhood; the general one and what is made of it.
+
+use crate::{
+    Buffer, Layout, Neighbourhood, Options, Request, Result,
+    init::{Blocks, Making},
+    layout::LayoutError,
+};
+use rdma_fabric::{Pod, SessionFabric};
+
+impl<F: SessionFabric> Neighbourhood<F> {
+    /// A persistent exchange, the general one: block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is laid
+    /// down as block `i` of `receives` (`MPI_Neighbor_alltoallw_init`). Blocks of slots without a neighbour count for nothing.
+    ///
+    /// Both buffers may be one. Collective; sizes are compared. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`crate::PrdmaError::Slots`], [`crate::PrdmaError::OutOfBounds`], [`crate::PrdmaError::Overlap`], [`crate::PrdmaError::Unmatched`],
+    /// [`crate::PrdmaError::Size`] where it is so, and [`crate::PrdmaError::ElsewhereFailed`] at all other members; no member has a request then.
+    pub async fn alltoallw_init<S: Pod, R: Pod>(
+        &mut self,
+        send: &Buffer<F, S>,
+        sends: &[Layout],
+        receive: &Buffer<F, R>,
+        receives: &[Layout],
+        options: &Options,
+    ) -> Result<Request<F>> {
+        self.given(send, Ok(sends.to_vec()), receive, Ok(receives.to_vec()), options).await
+    }
+
+    /// `count` elements along each slot: block `j` starts at element `j * count` of its buffer, on both sides (`MPI_Neighbor_alltoall_init`).
+    ///
+    /// # Errors
+    /// As [`Neighbourhood::alltoallw_init`].
+    pub async fn alltoall_init<T: Pod>(
+        &mut self,
+        send: &Buffer<F, T>,
+        receive: &Buffer<F, T>,
+        count: usize,
+        options: &Options,
+    ) -> Result<Request<F>> {
+        let rows = |slots: usize| (0..slots).map(|slot| (slot.saturating_mul(count), count)).collect::<Vec<_>>();
+        let (sends, receives) = (rows(self.topology.destinations().len()), rows(self.topology.sources().len()));
+        self.alltoallv_init(send, &sends, receive, &receives, options).await
+    }
+
+    /// Contiguous blocks, each given by its first element and their number (`MPI_Neighbor_alltoallv_init`).
+    ///
+    /// # Errors
+    /// As [`Neighbourhood::alltoallw_init`].
+    pub async fn alltoallv_init<T: Pod>(
+        &mut self,
+        send: &Buffer<F, T>,
+        sends: &[(usize, usize)],
+        receive: &Buffer<F, T>,
+        receives: &[(usize, usize)],
+        options: &Options,
+    ) -> Result<Request<F>> {
+        let (sends, receives) = (ranges::<T>(sends), ranges::<T>(receives));
+        self.given(send, sends, receive, receives, options).await
+    }
+
+    /// The same `count` elements from `start` of the send buffer on go to every destination; what comes from source slot `i` starts at
+    /// element `i * count` (`MPI_Neighbor_allgather_init`).
+    ///
+    /// # Errors
+    /// As [`Neighbourhood::alltoallw_init`].
+    pub async fn allgather_init<T: Pod>(
+        &mut self,
+        send: &Buffer<F, T>,
+        start: usize,
+        receive: &Buffer<F, T>,
+        count: usize,
+        options: &Options,
+    ) -> Result<Request<F>> {
+        let sources = self.topology.sources().len();
+        let receives: Vec<_> = (0..sources).map(|slot| (slot.saturating_mul(count), count)).collect();
+        self.allgatherv_init(send, (start, count), receive, &receives, options).await
+    }
+
+    /// The same elements (the first one, how many) go to every destination; what comes along each source slot is laid down where it says
+    /// (`MPI_Neighbor_allgatherv_init`).
+    ///
+    /// # Errors
+    /// As [`Neighbourhood::alltoallw_init`].
+    pub async fn allgatherv_init<T: Pod>(
+        &mut self,
+        send: &Buffer<F, T>,
+        sent: (usize, usize),
+        receive: &Buffer<F, T>,
+        receives: &[(usize, usize)],
+        options: &Options,
+    ) -> Result<Request<F>> {
+        let sends = ranges::<T>(&vec![sent; self.topology.destinations().len()]);
+        self.given(send, sends, receive, ranges::<T>(receives), options).await
+    }
+
+    /// An exchange whose layouts may be impossible: then all members hear of it.
+    async fn given<S: Pod, R: Pod>(
+        &mut self,
+        send: &Buffer<F, S>,
+        sends: Result<Vec<Layout>, LayoutError>,
+        receive: &Buffer<F, R>,
+        receives: Result<Vec<Layout>, LayoutError>,
+        options: &Options,
+    ) -> Result<Request<F>> {
+        let blocks = || {
+            Ok(Blocks {
+                sends: sends?.into_iter().map(|layout| send.block(layout)).collect(),
+                receives: receives?.into_iter().map(|layout| receive.block(layout)).collect(),
+            })
+        };
+        self.exchange(blocks().map_err(|error: LayoutError| error.into()), options).await
+    }
+
+    async fn exchange(&mut self, blocks: Result<Blocks<F>>, options: &Options) -> Result<Request<F>> {
+        let Neighbourhood { group, topology, channels, headers } = self;
+        let requests = [&channels[..]];
+        let making = Making { group, headers, topology, requests: &requests, blocks: blocks.as_ref(), options };
+        let made = making.make().await?.pop().expect("one was asked for");
+        Ok(Request::new(made, channels, &blocks?))
+    }
+}
+
+/// The layouts of elements given by the first one and their number.
+fn ranges<T: Pod>(ranges: &[(usize, usize)]) -> Result<Vec<Layout>, LayoutError> {
+    ranges.iter().map(|(start, len)| Layout::contiguous::<T>(*start, *len)).collect()
+}

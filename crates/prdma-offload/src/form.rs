@@ -1,0 +1,92 @@
+//! Who carries out an iteration, and with how many control queues.
+
+use core::fmt;
+
+/// How the iterations of a request are carried out. All members of a request have the same form; it is agreed when the request is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// A session queue for each neighbour, spread over the engines: what a neighbour's READY releases leaves at once (PRDMA-SMCQ-FAST).
+    Fast,
+    /// At most so many session queues a member, neighbours dealt out among them; 2 or more. A queue with several neighbours works as under
+    /// [`Form::Mrc`], with one as under [`Form::Fast`].
+    Queues(u32),
+    /// One session queue for all neighbours: no data leaves before all are ready (PRDMA-SMCQ-MRC, *minimal resource consumption*).
+    Mrc,
+    /// No control queue. The CPU looks for READYs, puts the data and tells its end: data moves in calls only, [start](crate::Request::start),
+    /// [wait](crate::Request::wait) and [test](crate::Request::test).
+    Cpu,
+}
+
+impl Form {
+    /// Session queues that a member with so many neighbours to send to needs.
+    pub fn queues(self, neighbours: u32) -> u32 {
+        match self {
+            Form::Fast => neighbours,
+            Form::Queues(most) => neighbours.min(most),
+            Form::Mrc => neighbours.min(1),
+            Form::Cpu => 0,
+        }
+    }
+
+    /// As many session queues a member may have.
+    pub(crate) fn most(self) -> u32 {
+        match self {
+            Form::Fast => u32::MAX,
+            Form::Queues(most) => most,
+            Form::Mrc => 1,
+            Form::Cpu => 0,
+        }
+    }
+
+    /// The form with at most so many queues a member, where no member sends to more than `degree`.
+    pub(crate) fn with_most(most: u32, degree: u32) -> Form {
+        match most {
+            0 => Form::Cpu,
+            most if most >= degree.max(2) => Form::Fast,
+            1 => Form::Mrc,
+            most => Form::Queues(most),
+        }
+    }
+
+    /// The next thriftier one; [`Form::Cpu`] is the last.
+    pub(crate) fn thriftier(self, degree: u32) -> Form {
+        Form::with_most(self.most().min(degree.max(1)) / 2, u32::MAX)
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Form::Fast => f.write_str("fast"),
+            Form::Queues(most) => write!(f, "{most} queues"),
+            Form::Mrc => f.write_str("mrc"),
+            Form::Cpu => f.write_str("cpu"),
+        }
+    }
+}
+
+/// What a member asks for when a request is made. The thriftiest wish of all members counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The form to begin with; if queues run out at any member, all go on to the next thriftier one.
+    pub form: Form,
+    /// As many control queues this member is willing to spend on the request, whatever the form.
+    pub budget: u32,
+    /// As many blocks an edge may have for the network to pick them up and lay them down itself. Above it they are packed at start and unpacked at
+    /// wait by the CPU.
+    pub direct_blocks: u32,
+}
+
+impl Default for Options {
+    /// [`Form::Fast`] as far as there are queues, and packing above 12 blocks: so many go with a single READY.
+    fn default() -> Self {
+        Options { form: Form::Fast, budget: u32::MAX, direct_blocks: 12 }
+    }
+}
+
+impl Options {
+    /// Beginning with `form`.
+    pub fn form(form: Form) -> Self {
+        Options { form, ..Options::default() }
+    }
+}

@@ -1,0 +1,82 @@
+//! Edges in pairs: what a member exchanges with another.
+//!
+//! The edges to a neighbour and those from it are sorted by their labels and paired in this order, so that both ends make the same pairs and give them
+//! the same numbers. A pair of which one edge is missing sends or receives only. In an exchange with a neighbour the READY for one direction and the
+//! data of the other go to the same queue; so it is for these pairs.
+
+use crate::topology::Topology;
+use rdma_fabric::{Fabric, Group, Rank, Result};
+
+/// What is exchanged with one neighbour over one pair of edges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Channel {
+    /// The neighbour's number in the group.
+    pub(crate) member: usize,
+    /// The neighbour.
+    pub(crate) rank: Rank,
+    /// Its place among the channels of its request.
+    pub(crate) place: usize,
+    /// Which of the pairs with this neighbour; the same at both ends.
+    pub(crate) index: u32,
+    /// The edge that is sent along.
+    pub(crate) out: Option<End>,
+    /// The edge that is received along.
+    pub(crate) inn: Option<End>,
+}
+
+/// An edge of a channel at one end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// Its slot.
+    pub(crate) slot: usize,
+    /// Its label; both ends have the same.
+    pub(crate) label: u32,
+}
+
+/// The channels of a member, in the order of their slots.
+pub(crate) fn channels<F: Fabric>(topology: &Topology, group: &Group<F>) -> Result<Vec<Channel>> {
+    let outs = sorted(topology.destinations());
+    let ins = sorted(topology.sources());
+    let mut channels: Vec<Channel> = Vec::with_capacity(outs.len().max(ins.len()));
+    let (mut outs, mut ins) = (outs.into_iter().peekable(), ins.into_iter().peekable());
+    loop {
+        let member = match (outs.peek(), ins.peek()) {
+            (Some((out, _)), Some((inn, _))) => *out.min(inn),
+            (Some((member, _)), None) | (None, Some((member, _))) => *member,
+            (None, None) => break,
+        };
+        let index = match channels.last() {
+            Some(last) if last.member == member => last.index + 1,
+            _ => 0,
+        };
+        let out = outs.next_if(|(to, _)| *to == member).map(|(_, end)| end);
+        let inn = ins.next_if(|(from, _)| *from == member).map(|(_, end)| end);
+        channels.push(Channel { member, rank: group.rank(member)?, place: 0, index, out, inn });
+    }
+    channels.sort_by_key(|channel| channel.out.or(channel.inn).map(|end| end.slot));
+    for (place, channel) in channels.iter_mut().enumerate() {
+        channel.place = place;
+    }
+    Ok(channels)
+}
+
+/// Edges by member and label.
+fn sorted(slots: &[Option<crate::Edge>]) -> Vec<(usize, End)> {
+    let edges = slots.iter().enumerate().filter_map(|(slot, edge)| edge.map(|edge| (slot, edge)));
+    let mut ends: Vec<_> = edges.map(|(slot, edge)| (edge.member, End { slot, label: edge.label })).collect();
+    ends.sort_by_key(|(member, end)| (*member, end.label));
+    ends
+}
+
+/// The edges of a member one by one, each of them a request of its own: those that are sent along first.
+pub(crate) fn single<F: Fabric>(topology: &Topology, group: &Group<F>) -> Result<Vec<Channel>> {
+    let outs = sorted(topology.destinations()).into_iter().map(|(member, end)| (member, Some(end), None));
+    let ins = sorted(topology.sources()).into_iter().map(|(member, end)| (member, None, Some(end)));
+    let mut channels: Vec<Channel> = Vec::new();
+    for (member, out, inn) in outs.chain(ins) {
+        let sends = |channel: &&Channel| channel.member == member && channel.out.is_some() == out.is_some();
+        let index = channels.iter().filter(sends).count() as u32;
+        channels.push(Channel { member, rank: group.rank(member)?, place: 0, index, out, inn });
+    }
+    Ok(channels)
+}

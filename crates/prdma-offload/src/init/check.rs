@@ -1,0 +1,37 @@
+//! What can be told of blocks without the other members.
+
+use super::Block;
+use crate::{Edge, PrdmaError, Result, error::Side, topology::Topology};
+use rdma_fabric::Fabric;
+
+/// Whether there is a block for each slot, inside its buffer, and none that is received shares bytes with another.
+pub(crate) fn check<F: Fabric>(topology: &Topology, sends: &[Block<F>], receives: &[Block<F>]) -> Result<()> {
+    let sides = [(Side::Send, sends, topology.destinations()), (Side::Receive, receives, topology.sources())];
+    for (side, blocks, slots) in sides {
+        if blocks.len() != slots.len() {
+            return Err(PrdmaError::Slots { side, given: blocks.len(), slots: slots.len() });
+        }
+        for (slot, block) in blocks.iter().enumerate() {
+            let (end, len) = (block.layout.end(), block.memory.bytes());
+            if end > len {
+                return Err(PrdmaError::OutOfBounds { side, slot, end, len });
+            }
+        }
+    }
+    let sent = used(Side::Send, sends, topology.destinations());
+    let received = used(Side::Receive, receives, topology.sources());
+    for (at, (_, slot, block)) in received.iter().enumerate() {
+        let others = received[at + 1..].iter().chain(&sent);
+        let shares = |other: &Block<F>| other.memory.is(&block.memory) && other.layout.overlaps(&block.layout);
+        if let Some((side, other, _)) = others.into_iter().find(|(_, _, other)| shares(other)) {
+            return Err(PrdmaError::Overlap { slot: *slot, side: *side, other: *other });
+        }
+    }
+    Ok(())
+}
+
+/// The blocks of slots that have a neighbour.
+fn used<'a, F: Fabric>(side: Side, blocks: &'a [Block<F>], slots: &[Option<Edge>]) -> Vec<(Side, usize, &'a Block<F>)> {
+    let blocks = blocks.iter().zip(slots).enumerate().filter(|(_, (_, edge))| edge.is_some());
+    blocks.map(|(slot, (block, _))| (side, slot, block)).collect()
+}

@@ -1,0 +1,203 @@
+//! Making requests: all members of a neighbourhood together.
+//!
+//! 1. Each checks its own blocks, publishes its [terms] and compares them with its neighbours'.
+//! 2. They agree on a form: the thriftiest that anybody wishes or can afford. Each opens its queues; if they were too few anywhere, all close
+//!    them and try the next thriftier form, down to [`Form::Cpu`], which needs none. What comes out depends only on the wishes and on the queues that are free.
+//! 3. Each publishes where its neighbours find its queues, words and buffers.
+//!
+//! An error of any member in 1 or 3 becomes one of all, before anybody waits for it in vain.
+
+mod channels;
+mod check;
+mod terms;
+mod wires;
+
+pub(crate) use channels::{Channel, channels, single};
+pub(crate) use terms::{Agreed, Block, Blocks, Outgoing};
+pub(crate) use wires::Wires;
+
+use crate::{
+    Form, Options, PrdmaError, Result,
+    engine::{AnyEngine, Contact, CpuEngine, Desk, Opened},
+    publish::publish,
+    topology::Topology,
+};
+use bytemuck::Pod;
+use check::check;
+use rdma_fabric::{Fabric, Group, GroupMemory, SessionFabric};
+use terms::{agree, terms};
+
+/// A request's machinery.
+pub(crate) struct Made<F: SessionFabric> {
+    pub(crate) engine: AnyEngine<F>,
+    pub(crate) wires: Wires<F>,
+    pub(crate) fabric: F,
+    pub(crate) form: Form,
+}
+
+/// What is to be made, and with whom.
+pub(crate) struct Making<'a, F: SessionFabric> {
+    pub(crate) group: &'a mut Group<F>,
+    /// Where members publish tables.
+    pub(crate) headers: &'a GroupMemory<F>,
+    pub(crate) topology: &'a Topology,
+    /// Of each request, its channels.
+    pub(crate) requests: &'a [&'a [Channel]],
+    /// What is sent and what is received, by slot; or why there is none, which the others then learn.
+    pub(crate) blocks: Result<&'a Blocks<F>, &'a PrdmaError>,
+    pub(crate) options: &'a Options,
+}
+
+/// What of one request is known when its members have compared their terms.
+struct Part<'a, F: Fabric> {
+    channels: &'a [Channel],
+    agreed: Vec<Agreed>,
+    wires: Wires<F>,
+}
+
+impl<'a, F: SessionFabric> Making<'a, F> {
+    /// Make the requests. Collective over the group;
+    pub(crate) async fn make(self) -> Result<Vec<Made<F>>> {
+        let Making { group, headers, topology, requests, blocks, options } = self;
+        let fabric = group.fabric().clone();
+        let (sends, receives) = blocks.map_or((&[][..], &[][..]), |blocks| (&blocks.sends, &blocks.receives));
+        let checked = blocks.map_err(Clone::clone).and_then(|_| check(topology, sends, receives));
+        // Who can't take part publishes nothing, and the others hear of it.
+        let requests: &[&'a [Channel]] = if checked.is_ok() { requests } else { &[] };
+        let all: Vec<&Channel> = requests.iter().copied().flatten().collect();
+        let mine: Vec<_> = all.iter().map(|channel| terms(channel, sends, receives, options.direct_blocks)).collect();
+        let members: Vec<usize> = all.iter().map(|channel| channel.member).collect();
+        let tables = publish(group, headers, &mine, &members).await;
+        let parts = tables.map_err(PrdmaError::from).and_then(|tables| {
+            checked?;
+            let longest = Some(fabric.queue_limits().longest).filter(|longest| *longest > 0).unwrap_or(u32::MAX);
+            let (mut mine, mut tables) = (mine.iter(), tables.iter());
+            let part = |channels: &'a [Channel]| {
+                let ends = channels.iter().zip(mine.by_ref()).zip(tables.by_ref());
+                let agreed = ends.map(|((channel, mine), table)| agree(group.me(), channel, mine, table, longest));
+                let agreed: Vec<_> = agreed.collect::<Result<_>>()?;
+                let wires = Wires::new(&fabric, channels, &agreed, sends, receives)?;
+                Ok(Part { channels, agreed, wires })
+            };
+            requests.iter().copied().map(part).collect::<Result<Vec<_>>>()
+        });
+        let parts = together(group, parts).await?;
+
+        let (form, opened) = open(group, &fabric, &parts, options).await?;
+        let engines = match opened {
+            Some(opened) => {
+                let mine = opened.iter().zip(&parts).map(|(opened, part)| opened.contacts(part.channels, &part.wires));
+                let mine = mine.collect::<Result<Vec<_>>>().map(|contacts| contacts.concat());
+                let name = |contact: &Contact| contact.name;
+                let theirs = contacts(group, headers, &all, mine, name).await;
+                theirs.and_then(|theirs| {
+                    let mut theirs = theirs.into_iter();
+                    let engine = |(opened, part): (Opened<F>, &Part<'_, F>)| {
+                        let theirs: Vec<_> = theirs.by_ref().take(part.channels.len()).collect();
+                        let engine = opened.engine(&fabric, part.channels, &part.agreed, &part.wires, &theirs)?;
+                        Ok(AnyEngine::Queues(engine))
+                    };
+                    opened.into_iter().zip(&parts).map(engine).collect::<Result<Vec<_>>>()
+                })
+            }
+            None => {
+                let desks =
+                    parts.iter().flat_map(|part| part.channels.iter().map(|channel| Desk::of(channel, &part.wires)));
+                let theirs = contacts(group, headers, &all, Ok(desks.collect()), |desk: &Desk| desk.name).await;
+                theirs.and_then(|theirs| {
+                    let mut theirs = theirs.into_iter();
+                    let engine = |part: &Part<'_, F>| {
+                        let theirs: Vec<_> = theirs.by_ref().take(part.channels.len()).collect();
+                        let engine = CpuEngine::new(&fabric, part.channels, &part.agreed, &part.wires, &theirs)?;
+                        Ok(AnyEngine::Cpu(engine))
+                    };
+                    parts.iter().map(engine).collect::<Result<Vec<_>>>()
+                })
+            }
+        };
+        let engines = together(group, engines).await?;
+        let made = engines.into_iter().zip(parts);
+        Ok(made.map(|(engine, part)| Made { engine, wires: part.wires, fabric: fabric.clone(), form }).collect())
+    }
+}
+
+/// How a member names a channel to the neighbour: its own number, the channel's number, and 1 if the member only receives along it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub(crate) struct Name {
+    member: u64,
+    index: u64,
+    receives: u64,
+}
+
+impl Name {
+    /// As the member that has the channel calls it.
+    pub(crate) fn of(channel: &Channel) -> Self {
+        let receives = u64::from(channel.out.is_none());
+        Name { member: channel.member as u64, index: u64::from(channel.index), receives }
+    }
+
+    /// What the neighbour calls it.
+    fn other(channel: &Channel, me: usize) -> Self {
+        let receives = u64::from(channel.inn.is_none());
+        Name { member: me as u64, index: u64::from(channel.index), receives }
+    }
+}
+
+/// Meet the others: an error of anybody is one of all.
+async fn together<F: Fabric, T>(group: &mut Group<F>, mine: Result<T>) -> Result<T> {
+    let failed = group.greatest(u64::from(mine.is_err())).await? > 0;
+    match mine {
+        Ok(_) if failed => Err(PrdmaError::ElsewhereFailed),
+        mine => mine,
+    }
+}
+
+/// Agree on a form, and open what it needs; `None` for [`Form::Cpu`].
+async fn open<F: SessionFabric>(
+    group: &mut Group<F>,
+    fabric: &F,
+    parts: &[Part<'_, F>],
+    options: &Options,
+) -> Result<(Form, Option<Vec<Opened<F>>>)> {
+    let sending = |part: &Part<'_, F>| part.agreed.iter().filter(|agreed| agreed.out.is_some()).count() as u32;
+    let needs = |part: &Part<'_, F>| sending(part).max(u32::from(!part.channels.is_empty()));
+    let (all, most) = (parts.iter().map(needs).sum::<u32>(), parts.iter().map(sending).max().unwrap_or(0));
+    let afford = fabric.queue_limits().free.min(options.budget);
+    let can = if all <= afford { u32::MAX } else { afford / parts.len().max(1) as u32 };
+    let thriftiest = !group.greatest(!u64::from(options.form.most().min(can))).await? as u32;
+    let degree = group.greatest(u64::from(most)).await? as u32;
+    let mut form = Form::with_most(thriftiest, degree);
+    while form != Form::Cpu {
+        let opened: Result<Vec<_>> =
+            parts.iter().map(|part| Opened::open(fabric, form, part.channels, &part.agreed)).collect();
+        if group.greatest(u64::from(opened.is_err())).await? == 0 {
+            return Ok((form, Some(opened?)));
+        }
+        // Closed everywhere before anybody opens again.
+        drop(opened);
+        group.barrier().await?;
+        form = form.thriftier(degree);
+    }
+    Ok((form, None))
+}
+
+/// Publish `mine`, and find the neighbour's record of each channel of the own ones, which go to `members`.
+async fn contacts<F: Fabric, T: Pod + Unpin>(
+    group: &mut Group<F>,
+    headers: &GroupMemory<F>,
+    channels: &[&Channel],
+    mine: Result<Vec<T>>,
+    name: impl Fn(&T) -> Name,
+) -> Result<Vec<T>> {
+    let members: Vec<usize> = channels.iter().map(|channel| channel.member).collect();
+    let none = Vec::new();
+    let tables = publish(group, headers, mine.as_ref().unwrap_or(&none), &members).await?;
+    mine?;
+    let me = group.me();
+    let find = |(channel, table): (&&Channel, Vec<T>)| {
+        let record = table.into_iter().find(|record| name(record) == Name::other(channel, me));
+        record.ok_or(PrdmaError::Damaged { member: channel.member })
+    };
+    channels.iter().zip(tables).map(find).collect()
+}

@@ -1,0 +1,152 @@
+//! The first half of making a request: both ends of every edge compare what they expect.
+
+use super::{
+    Name,
+    channels::{Channel, End},
+};
+use crate::{
+    PrdmaError, Result,
+    buffer::{Memory, Width},
+    error::Side,
+    layout::{Layout, Piece, count_blocks, pieces},
+};
+use bytemuck::{Pod, Zeroable};
+use rdma_fabric::Fabric;
+
+/// What a member says of one channel.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Terms {
+    name: Name,
+    /// 1 + label of the edge that is sent along, 0 for none.
+    sends: u64,
+    /// 1 + label of the edge that is received along, 0 for none.
+    receives: u64,
+    /// [`crate::Options::direct_blocks`].
+    direct_blocks: u64,
+    /// Bytes of a cell of the send buffer, and of the receive buffer.
+    cells: [u64; 2],
+    send: [u64; Layout::WORDS],
+    receive: [u64; Layout::WORDS],
+}
+
+/// What the two ends of a channel have agreed on.
+#[derive(Clone, Debug)]
+pub(crate) struct Agreed {
+    pub(crate) out: Option<Outgoing>,
+    pub(crate) inn: Option<Incoming>,
+}
+
+/// How one edge is sent along.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing {
+    /// If the block is packed first: the layout in the program's buffer.
+    pub(crate) packed: Option<Layout>,
+    /// From the start of the memory it is sent from to the start of that where it is received.
+    pub(crate) pieces: Vec<Piece>,
+    /// Bytes of the block.
+    pub(crate) bytes: u64,
+    /// In which cells it is put by the CPU: what both buffers allow.
+    pub(crate) width: Width,
+}
+
+/// How one edge is received along.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Incoming {
+    /// If the block arrives packed: the layout in the program's buffer.
+    pub(crate) packed: Option<Layout>,
+    /// Bytes of the block.
+    pub(crate) bytes: u64,
+}
+
+/// A block as its member gave it.
+pub(crate) struct Block<F: Fabric> {
+    pub(crate) memory: Memory<F>,
+    pub(crate) layout: Layout,
+}
+
+/// The blocks of both sides, by slot.
+pub(crate) struct Blocks<F: Fabric> {
+    pub(crate) sends: Vec<Block<F>>,
+    pub(crate) receives: Vec<Block<F>>,
+}
+
+/// What this member says of `channel`.
+pub(crate) fn terms<F: Fabric>(
+    channel: &Channel,
+    sends: &[Block<F>],
+    receives: &[Block<F>],
+    direct_blocks: u32,
+) -> Terms {
+    let block = |end: Option<End>, blocks: &[Block<F>]| match end {
+        None => (0, 0, [0; Layout::WORDS]),
+        Some(End { slot, label }) => {
+            let Block { memory, layout } = &blocks[slot];
+            (u64::from(label) + 1, memory.width().bytes(), layout.to_words())
+        }
+    };
+    let (sends, send_cell, send) = block(channel.out, sends);
+    let (receives, receive_cell, receive) = block(channel.inn, receives);
+    Terms {
+        name: Name::of(channel),
+        sends,
+        receives,
+        direct_blocks: u64::from(direct_blocks),
+        cells: [send_cell, receive_cell],
+        send,
+        receive,
+    }
+}
+
+/// Compare the own terms of a channel with the `table` of the neighbour.
+///
+/// # Errors
+/// [`PrdmaError::Unmatched`], [`PrdmaError::Size`], [`PrdmaError::Damaged`].
+pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms], longest: u32) -> Result<Agreed> {
+    let theirs = table.iter().find(|terms| terms.name == Name::other(channel, me));
+    let (sends, receives) = theirs.map_or((0, 0), |terms| (terms.sends, terms.receives));
+    let unmatched = |side, slot| PrdmaError::Unmatched { side, slot, member: channel.member };
+    if let Some(end) = channel.out
+        && mine.sends != receives
+    {
+        return Err(unmatched(Side::Send, end.slot));
+    }
+    if let Some(end) = channel.inn
+        && mine.receives != sends
+    {
+        return Err(unmatched(Side::Receive, end.slot));
+    }
+    let damaged = || PrdmaError::Damaged { member: channel.member };
+    let theirs = theirs.ok_or_else(damaged)?;
+    let layout = |words: &[u64; Layout::WORDS]| Layout::from_words(*words).ok_or_else(damaged);
+    let direct = mine.direct_blocks.min(theirs.direct_blocks).max(1);
+    let edge = |side, slot, from: &[u64; Layout::WORDS], at: &[u64; Layout::WORDS]| -> Result<(Layout, Layout, bool)> {
+        let (from, at) = (layout(from)?, layout(at)?);
+        if from.bytes() != at.bytes() {
+            let (mine, theirs) =
+                if side == Side::Send { (from.bytes(), at.bytes()) } else { (at.bytes(), from.bytes()) };
+            return Err(PrdmaError::Size { side, slot, member: channel.member, mine, theirs });
+        }
+        Ok((from, at, count_blocks(&from, &at) > direct))
+    };
+    let out = match channel.out {
+        None => None,
+        Some(end) => {
+            let (from, at, pack) = edge(Side::Send, end.slot, &mine.send, &theirs.receive)?;
+            let bytes = from.bytes();
+            let packed = (pack && !from.is_contiguous()).then_some(from);
+            let straight = |layout: Layout| if pack && !layout.is_contiguous() { Layout::first(bytes) } else { layout };
+            let pieces = pieces(&straight(from), &straight(at), longest).map_err(|_| damaged())?;
+            let width = Width::of_bytes(mine.cells[0].min(theirs.cells[1]));
+            Some(Outgoing { packed, pieces, bytes, width })
+        }
+    };
+    let inn = match channel.inn {
+        None => None,
+        Some(end) => {
+            let (_, at, pack) = edge(Side::Receive, end.slot, &theirs.send, &mine.receive)?;
+            Some(Incoming { packed: (pack && !at.is_contiguous()).then_some(at), bytes: at.bytes() })
+        }
+    };
+    Ok(Agreed { out, inn })
+}

@@ -1,0 +1,78 @@
+//! Persistent point-to-point communication.
+//!
+//! Edges one by one, each a request of its own that is started and waited for by itself: the sender's data wait in a session queue, the receiver's
+//! READY comes from a normal queue; early or late, it meets them there. Without queues it is PRDMA by the CPU.
+//!
+//! # Source
+//! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.2 and §4.3, figures 4 to 6; MPI 4.1, section 3.9.
+
+use crate::{
+    Edge, Layout, Options, Request, Result,
+    buffer::Buffer,
+    init::{Block, Blocks, Making, single},
+    publish::Published,
+    topology::Topology,
+};
+use core::fmt;
+use rdma_fabric::{Group, Pod, SessionFabric};
+
+/// One message that goes again and again between two members.
+pub struct Point<F: SessionFabric> {
+    edge: Edge,
+    block: Block<F>,
+}
+
+impl<F: SessionFabric> fmt::Debug for Point<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Point(member {}, tag {}, {} bytes)", self.edge.member, self.edge.label, self.block.layout.bytes())
+    }
+}
+
+impl<F: SessionFabric> Point<F> {
+    /// To or from `member`, with `tag`. The k-th send to a member with a tag meets the k-th receive from there with this tag.
+    pub fn new<T: Pod>(member: usize, tag: u32, buffer: &Buffer<F, T>, layout: Layout) -> Self {
+        Point { edge: Edge { member, label: tag }, block: buffer.block(layout) }
+    }
+}
+
+/// Make a request for each of `sends`, and one for each of `receives` (`MPI_Send_init`, `MPI_Recv_init`), in the order given.
+///
+/// Collective over the group, for sizes and tags are compared here; the requests are not: each is started by its two members when they like, and
+/// dropped by each when both have waited.
+///
+/// # Errors
+/// As [`crate::Neighbourhood::alltoallw_init`]; slots are places in the two lists.
+pub async fn points_init<F: SessionFabric>(
+    group: &mut Group<F>,
+    sends: Vec<Point<F>>,
+    receives: Vec<Point<F>>,
+    options: &Options,
+) -> Result<(Vec<Request<F>>, Vec<Request<F>>)> {
+    let headers = group.memory(Published::BYTES).await?;
+    let edges = |points: &[Point<F>]| points.iter().map(|point| Some(point.edge)).collect();
+    let topology = Topology { sources: edges(&receives), destinations: edges(&sends) };
+    let blocks = |points: Vec<Point<F>>| points.into_iter().map(|point| point.block).collect::<Vec<_>>();
+    let many = sends.len();
+    let given = Blocks { sends: blocks(sends), receives: blocks(receives) };
+    let channels = single(&topology, group);
+    let error = channels.as_ref().err().map(|error| error.clone().into());
+    let channels = channels.unwrap_or_default();
+    let requests: Vec<_> = channels.chunks(1).collect();
+    let blocks = match &error {
+        Some(error) => Err(error),
+        None => Ok(&given),
+    };
+    let making = Making { group, headers: &headers, topology: &topology, requests: &requests, blocks, options };
+    let made = making.make().await?.into_iter().zip(&requests);
+    let mut made: Vec<_> = made.map(|(made, channels)| Request::new(made, channels, &given)).collect();
+    let received = made.split_off(many);
+    Ok((in_order(made, &channels[..many]), in_order(received, &channels[many..])))
+}
+
+/// Requests in the order of their channels' slots.
+fn in_order<F: SessionFabric>(requests: Vec<Request<F>>, channels: &[crate::init::Channel]) -> Vec<Request<F>> {
+    let slot = |channel: &crate::init::Channel| channel.out.or(channel.inn).map(|end| end.slot);
+    let mut requests: Vec<_> = requests.into_iter().zip(channels.iter().map(slot)).collect();
+    requests.sort_by_key(|(_, slot)| *slot);
+    requests.into_iter().map(|(request, _)| request).collect()
+}

@@ -1,0 +1,199 @@
+//! Requests and their life cycle.
+
+use crate::{
+    Form, PrdmaError, Result,
+    buffer::{Claim, Memory, Use, Uses},
+    engine::{AnyEngine, Engine, Progress},
+    init::{Block, Blocks, Channel, Made, Wires},
+};
+use core::fmt;
+use rdma_fabric::{Fabric, SessionFabric, join};
+use std::sync::Arc;
+
+/// A persistent exchange: made once, started and waited for again and again (MPI-4, section 6.13).
+///
+/// ```text
+/// made -> inactive --start--> active --wait, or test that says so--> inactive -> dropped
+/// ```
+/// Iteration `k` of a member goes with iteration `k` of its neighbours; requests of one neighbourhood may be started in different orders on
+/// different members. Waiting is for the own blocks only: a neighbour may still be an iteration behind, or one ahead.
+///
+/// Dropping it gives its queues back, also while it is active: what neighbours then send to it fails, so do it when they have waited, too.
+pub struct Request<F: SessionFabric> {
+    engine: AnyEngine<F>,
+    wires: Wires<F>,
+    fabric: F,
+    form: Form,
+    claims: Claims,
+    state: State,
+    /// The last iteration that was started, from 1.
+    iteration: u64,
+    /// For packing.
+    scratch: Vec<u8>,
+}
+
+/// Claims on the buffers; active while the request is.
+struct Claims(Vec<Arc<Claim>>);
+
+impl Claims {
+    /// Enter one claim in each of the buffers.
+    fn of<'a, F: Fabric>(blocks: impl Iterator<Item = (Use, &'a Block<F>)>) -> Self {
+        let mut buffers: Vec<(&Memory<F>, Uses)> = Vec::new();
+        for (used, block) in blocks {
+            match buffers.iter_mut().find(|(memory, _)| memory.is(&block.memory)) {
+                Some((_, blocks)) => blocks.push((used, block.layout)),
+                None => buffers.push((&block.memory, vec![(used, block.layout)])),
+            }
+        }
+        let enter = |(memory, blocks): (&Memory<F>, _)| {
+            let claim = Claim::new(blocks);
+            memory.claim(claim.clone());
+            claim
+        };
+        Claims(buffers.into_iter().map(enter).collect())
+    }
+
+    fn set(&self, active: bool) {
+        self.0.iter().for_each(|claim| claim.set(active));
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Inactive,
+    Active,
+    Broken(PrdmaError),
+}
+
+impl<F: SessionFabric> fmt::Debug for Request<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Request({}, iteration {}, {:?})", self.form, self.iteration, self.state)
+    }
+}
+
+impl<F: SessionFabric> Request<F> {
+    pub(crate) fn new(made: Made<F>, channels: &[Channel], blocks: &Blocks<F>) -> Self {
+        let Made { engine, wires, fabric, form } = made;
+        let outs = channels.iter().filter_map(|channel| channel.out).map(|end| (Use::Send, &blocks.sends[end.slot]));
+        let ins =
+            channels.iter().filter_map(|channel| channel.inn).map(|end| (Use::Receive, &blocks.receives[end.slot]));
+        let (claims, state) = (Claims::of(outs.chain(ins)), State::Inactive);
+        Request { engine, wires, fabric, form, claims, state, iteration: 0, scratch: Vec::new() }
+    }
+
+    /// How its iterations are carried out; the same at all members.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Whether it is started and not waited for.
+    pub fn is_active(&self) -> bool {
+        self.state == State::Active
+    }
+
+    /// Iterations started so far.
+    pub fn iterations(&self) -> u64 {
+        self.iteration
+    }
+
+    /// Begin an iteration (`MPI_Start`). Waits for nobody: its future is there because the CPU takes time to post.
+    ///
+    /// What was written to the buffers before is what is sent. Until it is waited for, the program may not write what is sent nor touch
+    /// what is received: [`PrdmaError::InUse`].
+    ///
+    /// # Errors
+    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A start that is dropped half-way does so, too.
+    pub async fn start(&mut self) -> Result<()> {
+        match &self.state {
+            State::Inactive => {}
+            State::Active => return Err(PrdmaError::Active { iteration: self.iteration }),
+            State::Broken(error) => return Err(PrdmaError::Broken(Box::new(error.clone()))),
+        }
+        self.iteration += 1;
+        // Until it is through: who drops it here leaves commands behind that no later start can tell from its own.
+        self.state = State::Broken(PrdmaError::Active { iteration: self.iteration });
+        let started = self.begin().await;
+        self.state = match &started {
+            Ok(()) => State::Active,
+            Err(error) => State::Broken(error.clone()),
+        };
+        self.claims.set(started.is_ok());
+        started
+    }
+
+    async fn begin(&mut self) -> Result<()> {
+        self.fabric.charge("prdma.start").await;
+        for staged in &self.wires.packs {
+            staged.pack(&mut self.scratch)?;
+        }
+        self.engine.start(self.iteration).await
+    }
+
+    /// Wait for the end of the iteration (`MPI_Wait`): what was to be received is here (acquire), what was sent may be written again. Returns at
+    /// once if the request is inactive. May be dropped and called again.
+    ///
+    /// # Errors
+    /// [`rdma_fabric::FabricError::PeerLost`] if a neighbour is lost, [`rdma_fabric::FabricError::PeersLeft`] if all have ended, and others of
+    /// the fabric: the request is broken then. [`PrdmaError::Broken`] if it was.
+    pub async fn wait(&mut self) -> Result<()> {
+        if self.settled()? {
+            return Ok(());
+        }
+        let waited = self.engine.wait(self.iteration).await;
+        self.end(waited)
+    }
+
+    /// Look whether the iteration has ended, and end it if so (`MPI_Test`). `true` if the request is inactive now.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    pub async fn test(&mut self) -> Result<bool> {
+        if self.settled()? {
+            return Ok(true);
+        }
+        match self.engine.test(self.iteration).await {
+            Ok(Progress::Pending) => Ok(false),
+            Ok(Progress::Done) => self.end(Ok(())).map(|()| true),
+            Err(error) => self.end(Err(error)).map(|()| true),
+        }
+    }
+
+    /// Whether there is nothing to wait for.
+    fn settled(&self) -> Result<bool> {
+        match &self.state {
+            State::Inactive => Ok(true),
+            State::Active => Ok(false),
+            State::Broken(error) => Err(PrdmaError::Broken(Box::new(error.clone()))),
+        }
+    }
+
+    fn end(&mut self, ended: Result<()>) -> Result<()> {
+        let unpacked =
+            ended.and_then(|()| self.wires.unpacks.iter().try_for_each(|staged| staged.unpack(&mut self.scratch)));
+        self.state = match &unpacked {
+            Ok(()) => State::Inactive,
+            Err(error) => State::Broken(error.clone()),
+        };
+        self.claims.set(false);
+        unpacked
+    }
+}
+
+/// Start several requests (`MPI_Startall`).
+///
+/// # Errors
+/// Of the first one that can't be started; those before it are active.
+pub async fn start_all<F: SessionFabric>(requests: &mut [Request<F>]) -> Result<()> {
+    for request in requests {
+        request.start().await?;
+    }
+    Ok(())
+}
+
+/// Wait for several requests together (`MPI_Waitall`): none waits behind another.
+///
+/// # Errors
+/// The first in order; all have ended or are broken.
+pub async fn wait_all<F: SessionFabric>(requests: &mut [Request<F>]) -> Result<()> {
+    join::join_all(requests.iter_mut().map(Request::wait)).await.into_iter().collect()
+}
