@@ -1,10 +1,14 @@
 //! Who carries an iteration out.
 
 mod cpu;
+mod dealing;
 mod program;
+#[cfg(test)]
+mod program_model;
 mod queues;
 
 pub(crate) use cpu::{CpuEngine, Desk};
+pub(crate) use program::Data;
 pub(crate) use queues::{Contact, Opened, QueueEngine};
 
 use crate::Result;

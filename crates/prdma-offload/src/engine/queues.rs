@@ -2,6 +2,7 @@
 
 use super::{
     Engine, Progress,
+    dealing::{Dealt, Edges, deal},
     program::{Data, Program, Ready, Shape, program},
 };
 use crate::{
@@ -48,21 +49,9 @@ impl<F: SessionFabric> Opened<F> {
     ///
     /// # Errors
     /// As [`SessionFabric::open_queue`]: nothing is left open.
-    pub(crate) fn open(fabric: &F, form: Form, channels: &[Channel], agreed: &[Agreed]) -> Result<Self> {
-        let sending = agreed.iter().filter(|agreed| agreed.out.is_some()).count();
-        let receiving = agreed.iter().filter(|agreed| agreed.inn.is_some()).count();
-        let many = form.queues(sending as u32) as usize;
-        let mut next = 0;
-        let served: Vec<usize> = channels
-            .iter()
-            .map(|channel| match channel.out {
-                Some(_) => {
-                    next += 1;
-                    (next - 1) % many.max(1)
-                }
-                None => 0,
-            })
-            .collect();
+    pub(crate) fn open(fabric: &F, form: Form, agreed: &[Agreed]) -> Result<Self> {
+        let edges = agreed.iter().map(|agreed| Edges { data: agreed.data_slots(), ready: agreed.inn.is_some() });
+        let Dealt { queues, served } = deal(form, &edges.collect::<Vec<_>>());
         let limits = fabric.queue_limits();
         let open = |number: usize, shape: Shape, mode, notices: u64| -> Result<Open<F>> {
             let too_deep = |what, value| PrdmaError::Limit { what, value, limit: u64::from(limits.most_depth) };
@@ -84,26 +73,11 @@ impl<F: SessionFabric> Opened<F> {
             };
             Ok(Open { queue, shape })
         };
-        let shape = |number: usize| {
-            let mine = || agreed.iter().zip(&served).filter(|(_, by)| **by == number).map(|(agreed, _)| agreed);
-            let data = |agreed: &Agreed| agreed.out.as_ref().map_or(0, |out| Data::slots(&out.pieces));
-            Shape {
-                readies: mine().filter(|agreed| agreed.inn.is_some()).count() as u64,
-                edges: mine().filter(|agreed| agreed.out.is_some()).count() as u64,
-                data: mine().map(data).sum(),
-            }
-        };
         // Who only receives needs nothing released: its READYs leave from a normal queue.
-        let (many, mode) = match (many, receiving) {
-            (0, 0) => (0, QueueMode::Session),
-            (0, _) => (1, QueueMode::Normal),
-            _ => (many, QueueMode::Session),
-        };
-        let queues = (0..many).map(|number| {
-            let shape = shape(number);
-            open(number, shape, mode, shape.readies)
-        });
-        Ok(Opened { queues: queues.collect::<Result<_>>()?, served })
+        let mode = |shape: &Shape| if shape.edges == 0 { QueueMode::Normal } else { QueueMode::Session };
+        let opened =
+            queues.into_iter().enumerate().map(|(number, shape)| open(number, shape, mode(&shape), shape.readies));
+        Ok(Opened { queues: opened.collect::<Result<_>>()?, served })
     }
 
     /// Register the memory of the channels on their queues, and say what the neighbours need to know.

@@ -169,8 +169,7 @@ async fn open<F: SessionFabric>(
     let degree = group.greatest(u64::from(most)).await? as u32;
     let mut form = Form::with_most(thriftiest, degree);
     while form != Form::Cpu {
-        let opened: Result<Vec<_>> =
-            parts.iter().map(|part| Opened::open(fabric, form, part.channels, &part.agreed)).collect();
+        let opened: Result<Vec<_>> = parts.iter().map(|part| Opened::open(fabric, form, &part.agreed)).collect();
         if group.greatest(u64::from(opened.is_err())).await? == 0 {
             return Ok((form, Some(opened?)));
         }

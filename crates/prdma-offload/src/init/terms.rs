@@ -7,6 +7,7 @@ use super::{
 use crate::{
     PrdmaError, Result,
     buffer::{Memory, Width},
+    engine::Data,
     error::Side,
     layout::{Layout, Piece, count_blocks, pieces},
 };
@@ -35,6 +36,13 @@ pub(crate) struct Terms {
 pub(crate) struct Agreed {
     pub(crate) out: Option<Outgoing>,
     pub(crate) inn: Option<Incoming>,
+}
+
+impl Agreed {
+    /// Commands of the data that is sent, if any is.
+    pub(crate) fn data_slots(&self) -> Option<u64> {
+        self.out.as_ref().map(|out| Data::slots(&out.pieces))
+    }
 }
 
 /// How one edge is sent along.
