@@ -5,8 +5,8 @@
 pub mod layout;
 pub mod topology;
 
-#[cfg_attr(not(test), expect(dead_code))]
+mod agree;
 mod publish;
 
 pub use layout::{Layout, LayoutError};
-pub use topology::{Edge, Topology};
+pub use topology::{Cartesian, Edge, Topology, TopologyError};
