@@ -1,6 +1,6 @@
 //! Why a call failed.
 
-use crate::layout::LayoutError;
+use crate::{layout::LayoutError, topology::Side};
 use rdma_fabric::{FabricError, Rank, control_queue::QueueError};
 
 /// A call that did not do what it was asked to.
@@ -121,24 +121,6 @@ pub enum PrdmaError {
 
 /// Result of a call.
 pub type Result<T, E = PrdmaError> = core::result::Result<T, E>;
-
-/// Which of the two lists of blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Blocks that are sent.
-    Send,
-    /// Blocks that are received.
-    Receive,
-}
-
-impl core::fmt::Display for Side {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Side::Send => "send",
-            Side::Receive => "receive",
-        })
-    }
-}
 
 impl From<QueueError> for PrdmaError {
     fn from(error: QueueError) -> Self {

@@ -29,13 +29,13 @@ mod request;
 pub mod topology;
 
 pub use buffer::Buffer;
-pub use error::{PrdmaError, Result, Side};
+pub use error::{PrdmaError, Result};
 pub use form::{Form, Options};
 pub use layout::{Layout, LayoutError};
 pub use neighbourhood::Neighbourhood;
 pub use points::{Point, points_init};
 pub use request::{Request, start_all, wait_all};
-pub use topology::{Edge, Topology};
+pub use topology::{Cartesian, Edge, Side, Topology, TopologyError};
 
 #[cfg(test)]
 mod ring_tests;

@@ -50,7 +50,7 @@ pub async fn points_init<F: SessionFabric>(
 ) -> Result<(Vec<Request<F>>, Vec<Request<F>>)> {
     let headers = group.memory(Published::BYTES).await?;
     let edges = |points: &[Point<F>]| points.iter().map(|point| Some(point.edge)).collect();
-    let topology = Topology { sources: edges(&receives), destinations: edges(&sends) };
+    let topology = Topology::of(edges(&receives), edges(&sends));
     let blocks = |points: Vec<Point<F>>| points.into_iter().map(|point| point.block).collect::<Vec<_>>();
     let many = sends.len();
     let given = Blocks { sends: blocks(sends), receives: blocks(receives) };

@@ -1,10 +1,12 @@
 //! Tables that members of a group read of each other.
 //!
-//! Each member registers its table, writes where it is into a header that all can reach, and waits for the others; then it reads the tables
-//! it asks for, and waits again before the next table may take this one's place. A member holds the tables that it asked for, and no other.
+//! Each member registers its table, writes where it is into a header that all can reach, and waits for the others; then
+//! it reads the tables it asks for, and waits again before the next table may take this one's place. A member holds the
+//! tables that it asked for, and no other.
 //!
-//! A member that cannot publish or read still meets the others twice, so that its error stops nobody. A future that is dropped half-way leaves
-//! the group where a dropped collective does, and takes the table away: others may then find [`FabricError::StaleRegion`].
+//! A member that cannot publish or read still meets the others twice, so that its error stops nobody. A future that is
+//! dropped half-way leaves the group where a dropped collective does, and takes the table away: others may then find
+//! [`FabricError::StaleRegion`].
 
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Rank, Region, RegionAccess, RegionKey, Result, join};
@@ -13,21 +15,22 @@ use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Rank, Region, RegionA
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Published {
-    /// The region with the table; [`NOWHERE`] if there is none because it could not be registered. Of no meaning if the table is empty.
-    key: u64,
+    /// The region with the table; [`NOWHERE`] if there is none because it could not be registered. Of no meaning if the
+    /// table is empty.
+    pub(crate) key: u64,
     /// Elements of the table.
-    elements: u64,
+    pub(crate) elements: u64,
 }
 
 /// What no region is called.
-const NOWHERE: u64 = u64::MAX;
+pub(crate) const NOWHERE: u64 = u64::MAX;
 
 impl Published {
     /// Bytes of a header: what `headers` of [`publish`] has at each member.
     pub(crate) const BYTES: usize = size_of::<Published>();
 
     /// Register `records` and say where they are. The region is to be kept until nobody reads any more.
-    fn register<F: Fabric, T: Pod>(fabric: &F, records: &[T]) -> Result<(Published, Option<F::Region>)> {
+    pub(crate) fn register<F: Fabric, T: Pod>(fabric: &F, records: &[T]) -> Result<(Published, Option<F::Region>)> {
         let elements = records.len() as u64;
         if size_of_val(records) == 0 {
             return Ok((Published { key: 0, elements }, None));
@@ -37,7 +40,7 @@ impl Published {
         Ok((Published { key: region.key().to_bits(), elements }, Some(region)))
     }
 
-    fn tell<F: Fabric>(self, headers: &GroupMemory<F>, fabric: &F) -> Result<()> {
+    pub(crate) fn tell<F: Fabric>(self, headers: &GroupMemory<F>, fabric: &F) -> Result<()> {
         for (place, value) in [(0, self.key), (8, self.elements)] {
             fabric.store(&fabric.local_word(headers.at(fabric.rank(), place)?)?, value)?;
         }
@@ -45,14 +48,16 @@ impl Published {
     }
 }
 
-/// Publish `records`, and read the tables of `members` (numbers in the group; in their order, which may name a member again). Collective
-/// over the group; members may publish different lengths, and read different tables.
+/// Publish `records`, and read the tables of `members` (numbers in the group; in their order, which may name a member
+/// again). Collective over the group; members may publish different lengths, and read different tables.
 ///
-/// `headers` has at least [`Published::BYTES`] bytes at each member of `group`, which nothing else uses meanwhile. It can be used again at once.
+/// `headers` has at least [`Published::BYTES`] bytes at each member of `group`, which nothing else uses meanwhile. It can
+/// be used again at once.
 ///
 /// # Errors
-/// As [`Fabric::alloc`] here and [`FabricError::NoSuchRegion`] at who reads a member that had that error; [`FabricError::NoSuchRank`] for a number
-/// that is no member's; as [`Group::barrier`]. The first is told after all members have met.
+/// As [`Fabric::alloc`] here and [`FabricError::NoSuchRegion`] at who reads a member that had that error;
+/// [`FabricError::NoSuchRank`] for a number that is no member's; as [`Group::barrier`]. The first is told after all
+/// members have met.
 pub(crate) async fn publish<F: Fabric, T: Pod + Unpin>(
     group: &mut Group<F>,
     headers: &GroupMemory<F>,

@@ -8,7 +8,7 @@ use tofu2_sim::{
 fn ring(me: usize, n: usize) -> Topology {
     let (left, right) = ((me + n - 1) % n, (me + 1) % n);
     let edge = |member, label| Some(Edge { member, label });
-    Topology { sources: [edge(left, 1), edge(right, 0)].into(), destinations: [edge(left, 0), edge(right, 1)].into() }
+    Topology::of([edge(left, 1), edge(right, 0)].into(), [edge(left, 0), edge(right, 1)].into())
 }
 
 rdma_fabric::program! {

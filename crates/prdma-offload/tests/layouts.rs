@@ -1,7 +1,7 @@
 //! Layouts against lists of their bytes.
 
 use prdma_offload::layout::{Layout, LayoutError, Piece, count_blocks, pieces};
-use proptest::prelude::*;
+use proptest::{prelude::*, sample::Index};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What [`Layout::strided`] is given.
@@ -32,7 +32,7 @@ fn any_loops() -> impl Strategy<Value = Loops> {
 }
 
 /// `bytes` bytes in loops that repeat none: divided and spread as `choices` say.
-fn spread(bytes: u64, offset: u64, choices: &[(prop::sample::Index, u64)]) -> Loops {
+fn spread(bytes: u64, offset: u64, choices: &[(Index, u64)]) -> Loops {
     let (mut left, mut extent, mut run, mut dims) = (bytes, 1, 1, Vec::new());
     for (level, (choice, gap)) in choices.iter().enumerate() {
         let divisors: Vec<u64> = (1..=left).filter(|n| left.is_multiple_of(*n)).collect();
@@ -50,10 +50,14 @@ fn spread(bytes: u64, offset: u64, choices: &[(prop::sample::Index, u64)]) -> Lo
 }
 
 fn pair() -> impl Strategy<Value = (Loops, Loops)> {
-    let choices = || prop::collection::vec((any::<prop::sample::Index>(), 0u64..4), 2..5);
+    let choices = || prop::collection::vec((any::<Index>(), 0u64..4), 2..5);
     let bytes = prop::sample::select(vec![1, 2, 6, 12, 24, 30, 48, 60, 64, 120]);
     (bytes, 0u64..9, 0u64..9, choices(), choices())
         .prop_map(|(bytes, from, at, a, b)| (spread(bytes, from, &a), spread(bytes, at, &b)))
+}
+
+fn longest() -> impl Strategy<Value = u32> {
+    prop::sample::select(vec![1, 2, 3, 5, 7, 16, u32::MAX])
 }
 
 fn blocks(pieces: &[Piece]) -> u64 {
@@ -98,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn pieces_move_each_byte_to_its_place((from, at) in pair(), longest in prop::sample::select(vec![1, 2, 3, 5, 7, 16, u32::MAX])) {
+    fn pieces_move_each_byte_to_its_place((from, at) in pair(), longest in longest()) {
         let (a, b) = (from.layout(), at.layout());
         let list = pieces(&a, &b, longest).expect("equal lengths");
         let wanted: BTreeMap<u64, u64> = at.bytes().into_iter().zip(from.bytes()).collect();
@@ -126,8 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_words_are_none_or_sound(words in any::<[u64; Layout::WORDS]>(), small in any::<[bool; Layout::WORDS]>()) {
-        let mut words = words;
+    fn damaged_words_are_none_or_sound((mut words, small) in any::<([u64; Layout::WORDS], [bool; Layout::WORDS])>()) {
         words.iter_mut().zip(small).for_each(|(word, small)| if small { *word %= 4 });
         if let Some(layout) = Layout::from_words(words) {
             prop_assert_eq!(layout.to_words(), words);
@@ -137,10 +140,11 @@ proptest! {
     }
 
     #[test]
-    fn subarrays(shape in prop::collection::vec((1usize..5, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..6)) {
+    fn subarrays(shape in prop::collection::vec((1usize..5, any::<Index>(), any::<Index>()), 0..6)) {
         let sizes: Vec<usize> = shape.iter().map(|(size, ..)| *size).collect();
         let starts: Vec<usize> = shape.iter().map(|(size, start, _)| start.index(size + 1)).collect();
-        let subsizes: Vec<usize> = shape.iter().zip(&starts).map(|((size, _, sub), start)| sub.index(size - start + 1)).collect();
+        let subsizes = shape.iter().zip(&starts).map(|((size, _, sub), start)| sub.index(size - start + 1));
+        let subsizes: Vec<usize> = subsizes.collect();
         let layout = Layout::subarray::<u32>(&sizes, &subsizes, &starts).expect("inside");
         let mut elements = vec![0];
         for ((size, sub), start) in sizes.iter().zip(&subsizes).zip(&starts) {

@@ -1,12 +1,15 @@
 //! What can be told of blocks without the other members.
 
 use super::Block;
-use crate::{Edge, PrdmaError, Result, error::Side, topology::Topology};
+use crate::{
+    Edge, PrdmaError, Result,
+    topology::{Side, Topology},
+};
 use rdma_fabric::Fabric;
 
 /// Whether there is a block for each slot, inside its buffer, and none that is received shares bytes with another.
 pub(crate) fn check<F: Fabric>(topology: &Topology, sends: &[Block<F>], receives: &[Block<F>]) -> Result<()> {
-    let sides = [(Side::Send, sends, topology.destinations()), (Side::Receive, receives, topology.sources())];
+    let sides = [(Side::Destination, sends, topology.destinations()), (Side::Source, receives, topology.sources())];
     for (side, blocks, slots) in sides {
         if blocks.len() != slots.len() {
             return Err(PrdmaError::Slots { side, given: blocks.len(), slots: slots.len() });
@@ -18,8 +21,8 @@ pub(crate) fn check<F: Fabric>(topology: &Topology, sends: &[Block<F>], receives
             }
         }
     }
-    let sent = used(Side::Send, sends, topology.destinations());
-    let received = used(Side::Receive, receives, topology.sources());
+    let sent = used(Side::Destination, sends, topology.destinations());
+    let received = used(Side::Source, receives, topology.sources());
     for (at, (_, slot, block)) in received.iter().enumerate() {
         let others = received[at + 1..].iter().chain(&sent);
         let shares = |other: &Block<F>| other.memory.is(&block.memory) && other.layout.overlaps(&block.layout);

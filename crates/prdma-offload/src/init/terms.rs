@@ -5,10 +5,9 @@ use super::{
     channels::{Channel, End},
 };
 use crate::{
-    PrdmaError, Result,
+    PrdmaError, Result, Side,
     buffer::{Memory, Width},
     engine::Data,
-    error::Side,
     layout::{Layout, Piece, count_blocks, pieces},
 };
 use bytemuck::{Pod, Zeroable};
@@ -117,12 +116,12 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
     if let Some(end) = channel.out
         && mine.sends != receives
     {
-        return Err(unmatched(Side::Send, end.slot));
+        return Err(unmatched(Side::Destination, end.slot));
     }
     if let Some(end) = channel.inn
         && mine.receives != sends
     {
-        return Err(unmatched(Side::Receive, end.slot));
+        return Err(unmatched(Side::Source, end.slot));
     }
     let damaged = || PrdmaError::Damaged { member: channel.member };
     let theirs = theirs.ok_or_else(damaged)?;
@@ -132,7 +131,7 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
         let (from, at) = (layout(from)?, layout(at)?);
         if from.bytes() != at.bytes() {
             let (mine, theirs) =
-                if side == Side::Send { (from.bytes(), at.bytes()) } else { (at.bytes(), from.bytes()) };
+                if side == Side::Destination { (from.bytes(), at.bytes()) } else { (at.bytes(), from.bytes()) };
             return Err(PrdmaError::Size { side, slot, member: channel.member, mine, theirs });
         }
         Ok((from, at, count_blocks(&from, &at) > direct))
@@ -140,7 +139,7 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
     let out = match channel.out {
         None => None,
         Some(end) => {
-            let (from, at, pack) = edge(Side::Send, end.slot, &mine.send, &theirs.receive)?;
+            let (from, at, pack) = edge(Side::Destination, end.slot, &mine.send, &theirs.receive)?;
             let bytes = from.bytes();
             let packed = (pack && !from.is_contiguous()).then_some(from);
             let straight = |layout: Layout| if pack && !layout.is_contiguous() { Layout::first(bytes) } else { layout };
@@ -152,7 +151,7 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
     let inn = match channel.inn {
         None => None,
         Some(end) => {
-            let (_, at, pack) = edge(Side::Receive, end.slot, &theirs.send, &mine.receive)?;
+            let (_, at, pack) = edge(Side::Source, end.slot, &theirs.send, &mine.receive)?;
             Some(Incoming { packed: (pack && !at.is_contiguous()).then_some(at), bytes: at.bytes() })
         }
     };

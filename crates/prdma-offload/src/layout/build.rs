@@ -17,9 +17,9 @@ impl Layout {
         Layout::strided(bytes::<T>(start)?, bytes::<T>(len)?, &[])
     }
 
-    /// `count` blocks of `block` elements, the first from element `start` on, each `stride` elements after the one before
-    /// (`MPI_Type_vector`, for strides that are not negative). Blocks that overlap, `stride < block`, can be sent, not
-    /// [received](Layout::for_receiving).
+    /// `count` blocks of `block` elements, the first from element `start` on, each `stride` elements after the one
+    /// before (`MPI_Type_vector`, for strides that are not negative). Blocks that overlap, `stride < block`, can be
+    /// sent, not [received](Layout::for_receiving).
     ///
     /// # Errors
     /// [`LayoutError::Overflow`].
@@ -27,12 +27,12 @@ impl Layout {
         Layout::strided(bytes::<T>(start)?, bytes::<T>(block)?, &[(count as u64, bytes::<T>(stride)?)])
     }
 
-    /// The part of an array of `sizes` elements that has `subsizes` elements from `starts` on, the last dimension innermost
-    /// (`MPI_Type_create_subarray` in C order). An array without dimensions is one element.
+    /// The part of an array of `sizes` elements that has `subsizes` elements from `starts` on, the last dimension
+    /// innermost (`MPI_Type_create_subarray` in C order). An array without dimensions is one element.
     ///
     /// # Errors
-    /// [`LayoutError::Dimensions`], [`LayoutError::OutsideArray`], [`LayoutError::Overflow`]; with more than five dimensions
-    /// [`LayoutError::TooManyDims`], unless it has all elements of enough of them.
+    /// [`LayoutError::Dimensions`], [`LayoutError::OutsideArray`], [`LayoutError::Overflow`]; with more than five
+    /// dimensions [`LayoutError::TooManyDims`], unless it has all elements of enough of them.
     pub fn subarray<T: Pod>(sizes: &[usize], subsizes: &[usize], starts: &[usize]) -> Result<Layout, LayoutError> {
         if sizes.len() != subsizes.len() || sizes.len() != starts.len() {
             let (sizes, subsizes, starts) = (sizes.len(), subsizes.len(), starts.len());

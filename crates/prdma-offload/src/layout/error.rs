@@ -23,7 +23,10 @@ pub enum LayoutError {
         starts: usize,
     },
     /// The subarray is not inside the array.
-    #[error("elements {start}..{end} of dimension {dim} are outside its {size}", end = .start.saturating_add(*.subsize))]
+    #[error(
+        "elements {start}..{end} of dimension {dim} are outside its {size}",
+        end = .start.saturating_add(*.subsize)
+    )]
     OutsideArray {
         /// Which dimension.
         dim: usize,

@@ -3,8 +3,8 @@
 //! A [`Layout`] is an arithmetic description that fits a few words, whatever it covers: contiguous memory, a vector
 //! (`MPI_Type_vector`), a subarray (`MPI_Type_create_subarray`) of up to five dimensions. There are no indexed types.
 //!
-//! Two layouts are equal if and only if they name the same bytes in the same order: every constructor yields the normal form,
-//! in which runs are as long as can be, then inner dimensions as long as can be, and nothing counts to one.
+//! Two layouts are equal if and only if they name the same bytes in the same order: every constructor yields the normal
+//! form, in which runs are as long as can be, then inner dimensions as long as can be, and nothing counts to one.
 //!
 //! [`pieces`] says how the bytes of one layout are moved to those of another with few commands of a network interface.
 
@@ -34,8 +34,8 @@ pub struct Layout {
     pub(crate) offset: u64,
     /// Bytes of a run; 0 if there are no bytes. The innermost distance, if any, is another.
     pub(crate) run: u64,
-    /// How many, and from start to start in bytes; outermost first. Those after `used` are `(1, 0)`. Counts of the others
-    /// are 2 or more, and no distance is that of the next inner one times its count.
+    /// How many, and from start to start in bytes; outermost first. Those after `used` are `(1, 0)`. Counts of the
+    /// others are 2 or more, and no distance is that of the next inner one times its count.
     pub(crate) dims: [(u64, u64); MOST_DIMS],
     pub(crate) used: u8,
 }

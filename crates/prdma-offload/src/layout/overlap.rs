@@ -1,10 +1,11 @@
 //! Whether bytes are named twice.
 //!
-//! A run of one layout and one of another share a byte if their starts differ by less than a run. The difference of two starts is a
-//! sum of distances, each taken so many times as the counts allow; so the question is whether such a sum reaches a window. Equal
-//! distances of both sides are one term. Terms are tried from the longest distance on, and only as often as what the others can
-//! still add allows: twice or so each, where every distance is longer than all that lies inside it, as in arrays. Arrays of different
-//! shape in the same memory can take as many trials as the smaller counts multiply to.
+//! A run of one layout and one of another share a byte if their starts differ by less than a run. The difference of two
+//! starts is a sum of distances, each taken so many times as the counts allow; so the question is whether such a sum
+//! reaches a window. Equal distances of both sides are one term. Terms are tried from the longest distance on, and only
+//! as often as what the others can still add allows: twice or so each, where every distance is longer than all that
+//! lies inside it, as in arrays. Arrays of different shape in the same memory can take as many trials as the smaller
+//! counts multiply to.
 
 use super::{Layout, LayoutError};
 
@@ -74,7 +75,8 @@ impl Terms {
     }
 }
 
-/// Whether `start` plus a multiple of each term can be in `low..=high`. Nothing here overflows: every layout ends below 2^64.
+/// Whether `start` plus a multiple of each term can be in `low..=high`. Nothing here overflows: every layout ends below
+/// 2^64.
 fn reaches(start: i128, terms: &[Term], (low, high): (i128, i128)) -> bool {
     let Some((term, rest)) = terms.split_first() else {
         return (low..=high).contains(&start);

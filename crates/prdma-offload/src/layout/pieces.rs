@@ -1,9 +1,10 @@
 //! Moving the bytes of one layout to those of another with few commands.
 //!
-//! A command of a network interface moves blocks of one length whose starts are equally far apart, at both ends alike. The bytes of both
-//! layouts are counted in order; where both are nested loops over parts of that count, each inside the other, they are made the same
-//! loops ([`loops`]), and the longest loop with equal steps on both sides becomes the blocks of one command. For others the
-//! runs of both sides are intersected one by one, and neighbours that go on with the same step are one command.
+//! A command of a network interface moves blocks of one length whose starts are equally far apart, at both ends alike.
+//! The bytes of both layouts are counted in order; where both are nested loops over parts of that count, each inside
+//! the other, they are made the same loops ([`loops`]), and the longest loop with equal steps on both sides becomes the
+//! blocks of one command. For others the runs of both sides are intersected one by one, and neighbours that go on with
+//! the same step are one command.
 
 use super::{Layout, LayoutError};
 
@@ -24,8 +25,9 @@ pub struct Piece {
     pub stride: u64,
 }
 
-/// The transfer of all bytes of `from` to the places of `at`, in order, as commands with blocks of at most `longest` bytes. No bytes are one
-/// command of length 0. What is written twice, because `at` [overlaps itself](Layout::for_receiving), may be written in any order.
+/// The transfer of all bytes of `from` to the places of `at`, in order, as commands with blocks of at most `longest`
+/// bytes. No bytes are one command of length 0. What is written twice, because `at` [overlaps
+/// itself](Layout::for_receiving), may be written in any order.
 ///
 /// The list is as long as the transfer has commands: for layouts that differ in every run, as [`count_blocks`] says.
 ///
@@ -47,8 +49,9 @@ pub fn pieces(from: &Layout, at: &Layout, longest: u32) -> Result<Vec<Piece>, La
     })
 }
 
-/// How many blocks the transfer of `from` to `at` has that are in one run at both ends, whatever their length: what decides whether to
-/// [pack](Layout::pack) first. Found without making them. 1 for no bytes, 0 if the layouts have different numbers of bytes.
+/// How many blocks the transfer of `from` to `at` has that are in one run at both ends, whatever their length: what
+/// decides whether to [pack](Layout::pack) first. Found without making them. 1 for no bytes, 0 if the layouts have
+/// different numbers of bytes.
 pub fn count_blocks(from: &Layout, at: &Layout) -> u64 {
     let bytes = from.bytes();
     match (bytes == at.bytes(), bytes) {

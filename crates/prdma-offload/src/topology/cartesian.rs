@@ -1,0 +1,212 @@
+//! Grids.
+
+use super::{Edge, Topology, TopologyError};
+use rdma_fabric::{Fabric, Group};
+
+/// A grid of members, numbered with the last dimension fastest (`MPI_Cart_create`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cartesian {
+    /// Extents, none of them 0; their product fits.
+    dims: Box<[usize]>,
+    /// Whether the last of a dimension is a neighbour of the first.
+    periodic: Box<[bool]>,
+}
+
+impl Cartesian {
+    /// A grid of these extents; a dimension that is periodic is a ring. Without dimensions it is one member.
+    ///
+    /// # Errors
+    /// [`TopologyError::Dimensions`]; [`TopologyError::WrongMembers`] if it has no members, or more than can be
+    /// numbered.
+    pub fn new(dims: &[usize], periodic: &[bool]) -> Result<Cartesian, TopologyError> {
+        if dims.len() != periodic.len() {
+            return Err(TopologyError::Dimensions { given: periodic.len(), dims: dims.len() });
+        }
+        match dims.iter().try_fold(1usize, |members, extent| members.checked_mul(*extent)) {
+            Some(1..) => Ok(Cartesian { dims: dims.into(), periodic: periodic.into() }),
+            wanted => Err(TopologyError::WrongMembers { wanted, members: 0 }),
+        }
+    }
+
+    /// How many members it has.
+    pub fn members(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// The extents.
+    pub fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// Which dimensions are rings.
+    pub fn periodic(&self) -> &[bool] {
+        &self.periodic
+    }
+
+    /// Where a member is (`MPI_Cart_coords`).
+    ///
+    /// # Errors
+    /// [`TopologyError::NotAMember`].
+    pub fn coordinates(&self, member: usize) -> Result<Vec<usize>, TopologyError> {
+        if member >= self.members() {
+            return Err(TopologyError::NotAMember { member, members: self.members() });
+        }
+        Ok(digits(member, &self.dims))
+    }
+
+    /// Who is there (`MPI_Cart_rank`): around in periodic dimensions, `None` beyond a border of others.
+    ///
+    /// # Errors
+    /// [`TopologyError::Dimensions`].
+    pub fn member(&self, coordinates: &[i64]) -> Result<Option<usize>, TopologyError> {
+        if coordinates.len() != self.dims.len() {
+            return Err(TopologyError::Dimensions { given: coordinates.len(), dims: self.dims.len() });
+        }
+        Ok(coordinates.iter().zip(&self.dims).zip(&self.periodic).try_fold(0, |number, ((at, extent), periodic)| {
+            let at = if *periodic { at.rem_euclid(*extent as i64) } else { *at };
+            let at = usize::try_from(at).ok().filter(|at| at < extent)?;
+            Some(number * extent + at)
+        }))
+    }
+
+    /// Whom `me` receives from and sends to if everybody sends `displacement` further along `dim` (`MPI_Cart_shift`).
+    ///
+    /// # Errors
+    /// [`TopologyError::NotAMember`], [`TopologyError::NoSuchDim`].
+    pub fn shift(
+        &self,
+        me: usize,
+        dim: usize,
+        displacement: i64,
+    ) -> Result<(Option<usize>, Option<usize>), TopologyError> {
+        let at = self.coordinates(me)?;
+        let Some(extent) = self.dims.get(dim).copied() else {
+            return Err(TopologyError::NoSuchDim { dim, dims: self.dims.len() });
+        };
+        let stride: usize = self.dims[dim + 1..].iter().product();
+        let moved = |by: i128| {
+            let to = at[dim] as i128 + by;
+            let to = if self.periodic[dim] { to.rem_euclid(extent as i128) } else { to };
+            let to = usize::try_from(to).ok().filter(|to| *to < extent)?;
+            Some(me - at[dim] * stride + to * stride)
+        };
+        Ok((moved(-i128::from(displacement)), moved(i128::from(displacement))))
+    }
+
+    /// The neighbours of `me` along the axes (`MPI_Cart_create`, MPI 4.1 section 8.6): slot `2d` is the one in negative
+    /// direction of dimension `d`, slot `2d + 1` the one in positive direction, at both sides; `None` beyond a border.
+    ///
+    /// A block that is sent in slot `s` arrives in slot `s ^ 1` of the receiver, also where a ring has one or two
+    /// members and both slots name the same.
+    ///
+    /// # Panics
+    /// If `me` is no member.
+    pub fn topology(&self, me: usize) -> Topology {
+        let n = self.dims.len();
+        let directions = (0..2 * n).map(|slot| {
+            let mut direction = vec![0; n];
+            direction[slot / 2] = if slot % 2 == 0 { -1 } else { 1 };
+            direction
+        });
+        self.towards(me, directions.collect(), |slot| slot ^ 1)
+    }
+
+    /// The 3ⁿ − 1 members that surround `me`, corners too: those of stencils of 9 and 27 points. Directions are in
+    /// order of their coordinates −1, 0, 1, the last dimension fastest, without the one that leads nowhere; `None`
+    /// beyond a border. MPI has no such topology.
+    ///
+    /// A block that is sent in one direction arrives in the slot of the [opposite](Cartesian::opposite) one of the
+    /// receiver, also where several slots name the same member.
+    ///
+    /// # Panics
+    /// If `me` is no member.
+    pub fn moore(&self, me: usize) -> Topology {
+        let threes = vec![3; self.dims.len()];
+        let all = threes.iter().product::<usize>();
+        let directions = (0..all).filter(|number| *number != all / 2);
+        let directions =
+            directions.map(|number| digits(number, &threes).iter().map(|digit| *digit as i64 - 1).collect());
+        self.towards(me, directions.collect(), |slot| self.opposite(slot))
+    }
+
+    /// The slot of [`Cartesian::moore`] where a block sent in `slot` arrives.
+    ///
+    /// # Panics
+    /// If there is no such slot.
+    pub fn opposite(&self, slot: usize) -> usize {
+        3usize.pow(self.dims.len() as u32) - 2 - slot
+    }
+
+    /// Neighbours in `directions`; each edge has the slot of its source as label.
+    fn towards(&self, me: usize, directions: Vec<Vec<i64>>, opposite: impl Fn(usize) -> usize) -> Topology {
+        assert!(me < self.members(), "member {me} of a grid of {}", self.members());
+        let at = digits(me, &self.dims);
+        let neighbours: Vec<Option<usize>> = directions
+            .iter()
+            .map(|direction| {
+                let there: Vec<i64> = at.iter().zip(direction).map(|(at, by)| *at as i64 + by).collect();
+                self.member(&there).expect("a direction of this grid")
+            })
+            .collect();
+        let edges = |label: &dyn Fn(usize) -> usize| {
+            let edge = |(slot, member): (usize, &Option<usize>)| {
+                member.map(|member| Edge { member, label: label(slot) as u32 })
+            };
+            neighbours.iter().enumerate().map(edge).collect()
+        };
+        Topology { sources: edges(&opposite), destinations: edges(&|slot| slot), weights: None }
+    }
+
+    /// The part of the grid that has the same coordinates as this member in all dimensions that are not kept, as a
+    /// group and a grid of its own (`MPI_Cart_sub`). Collective over `group`, of which this is the grid.
+    ///
+    /// # Errors
+    /// [`TopologyError::Dimensions`], [`TopologyError::WrongMembers`]; as [`Group::split`].
+    pub async fn sub<F: Fabric>(
+        &self,
+        group: &mut Group<F>,
+        keep: &[bool],
+    ) -> Result<(Group<F>, Cartesian), TopologyError> {
+        if keep.len() != self.dims.len() {
+            return Err(TopologyError::Dimensions { given: keep.len(), dims: self.dims.len() });
+        }
+        self.fits(group)?;
+        let at = self.coordinates(group.me())?;
+        let number = |kept: bool| {
+            let dims = at.iter().zip(&self.dims).zip(keep).filter(|(_, keep)| **keep == kept);
+            dims.fold(0u64, |number, ((at, extent), _)| number * *extent as u64 + *at as u64)
+        };
+        let (color, order) = (number(false), number(true));
+        let kept = |dim: &usize| keep[*dim];
+        let grid = Cartesian {
+            dims: (0..keep.len()).filter(kept).map(|dim| self.dims[dim]).collect(),
+            periodic: (0..keep.len()).filter(kept).map(|dim| self.periodic[dim]).collect(),
+        };
+        match group.split(Some(color), order).await? {
+            Some(part) => Ok((part, grid)),
+            None => Err(TopologyError::Failed { member: group.me() }),
+        }
+    }
+
+    /// Whether it is as large as a group.
+    pub(super) fn fits<F: Fabric>(&self, group: &Group<F>) -> Result<(), TopologyError> {
+        let (wanted, members) = (Some(self.members()), group.len());
+        if wanted == Some(members) { Ok(()) } else { Err(TopologyError::WrongMembers { wanted, members }) }
+    }
+}
+
+/// The digits of `number` in mixed radix, the last fastest.
+pub(super) fn digits(number: usize, radices: &[usize]) -> Vec<usize> {
+    let mut rest = number;
+    let mut digits: Vec<usize> = radices
+        .iter()
+        .rev()
+        .map(|radix| {
+            let digit = rest % radix;
+            rest /= radix;
+            digit
+        })
+        .collect();
+    digits.reverse();
+    digits
+}

@@ -1,0 +1,178 @@
+//! A distributed graph from edges that anybody gives.
+//!
+//! Nobody knows who gives edges of it. So a contributor sorts its edges by the members they concern and takes a ticket
+//! at each of these; they count the tickets, make room for so many notes, and are told where their edges are; then they
+//! get them. A member holds the edges it gave and those that concern it.
+
+use super::{Topology, TopologyError, verdict::agreed};
+use crate::publish::{NOWHERE, Published};
+use bytemuck::{Pod, Zeroable};
+use rdma_fabric::{
+    Fabric, FabricError, Group, GroupMemory, RegionAccess, RegionKey, RemoteAddr, Result, join::join_all,
+};
+use std::collections::BTreeMap;
+
+/// An edge as it is told to one of its ends.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Half {
+    /// The other end.
+    peer: u64,
+    /// 1 if the other end is the destination, 0 if it is the source.
+    destination: u64,
+}
+
+/// Where a contributor has edges for a member.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Note {
+    contributor: u64,
+    key: u64,
+    /// The first one, and how many.
+    start: u64,
+    count: u64,
+}
+
+/// Offsets in the memory of each member.
+const TICKETS: u64 = 0;
+const INBOX: u64 = 8;
+
+impl Topology {
+    /// The graph of all edges that the members give, each a source and its destinations; anybody may give any edge
+    /// (`MPI_Dist_graph_create`). Collective over the group.
+    ///
+    /// Slots are in the order of the members that gave the edges, then in that in which they gave them. Edges that are
+    /// given several times are several edges.
+    ///
+    /// # Errors
+    /// [`TopologyError::NoSuchEnd`] at all members; other errors of one member are [`TopologyError::Failed`] at the
+    /// others. As [`Group::memory`], [`Group::barrier`].
+    pub async fn from_edges<F: Fabric>(
+        group: &mut Group<F>,
+        edges: &[(usize, Vec<usize>)],
+    ) -> Result<Topology, TopologyError> {
+        let memory = group.memory(Published::BYTES).await?;
+        let (me, members) = (group.me(), group.len());
+        let all = || edges.iter().flat_map(|(source, to)| to.iter().map(|destination| (*source, *destination)));
+        let ends = edges.iter().flat_map(|(source, to)| core::iter::once(source).chain(to)).copied();
+        let inside = match ends.into_iter().find(|end| *end >= members) {
+            Some(named) => Err(TopologyError::NoSuchEnd { contributor: me, named, members }),
+            None => Ok(()),
+        };
+        let mut halves: BTreeMap<usize, Vec<Half>> = BTreeMap::new();
+        for (source, destination) in all().filter(|_| inside.is_ok()) {
+            let half = |peer: usize, destination| Half { peer: peer as u64, destination };
+            halves.entry(source).or_default().push(half(destination, 1));
+            halves.entry(destination).or_default().push(half(source, 0));
+        }
+        let mine = told(group, &memory, &halves).await?;
+        let topology = inside.and(mine.map_err(TopologyError::from)).and_then(|mine| {
+            let of = |side| mine.iter().filter(move |half| half.destination == side).map(|half| half.peer as usize);
+            Topology::graph(members, me, &of(0).collect::<Vec<_>>(), &of(1).collect::<Vec<_>>())
+        });
+        agreed(group, topology).await
+    }
+}
+
+/// Tell each member its halves, and return those that this one is told. The outer error has ended the collective; the
+/// inner one is this member's.
+async fn told<F: Fabric>(
+    group: &mut Group<F>,
+    memory: &GroupMemory<F>,
+    halves: &BTreeMap<usize, Vec<Half>>,
+) -> Result<Result<Vec<Half>>> {
+    let fabric = group.fabric().clone();
+    let outbox = Published::register(&fabric, &halves.values().flatten().copied().collect::<Vec<_>>());
+    let tickets = match &outbox {
+        Ok(_) => tickets(group, memory, halves.keys()).await,
+        Err(error) => Err(error.clone()),
+    };
+    group.barrier().await?;
+    let inbox = inbox(&fabric, memory);
+    group.barrier().await?;
+    let noted = match (&outbox, tickets) {
+        (Ok((outbox, _)), Ok(tickets)) => note(group, memory, outbox.key, halves, tickets).await,
+        (_, Err(error)) => Err(error),
+        (Err(error), _) => Err(error.clone()),
+    };
+    group.barrier().await?;
+    let read = match &inbox {
+        Ok(inbox) => collect(group, inbox).await,
+        Err(error) => Err(error.clone()),
+    };
+    group.barrier().await?;
+    // Both have been registered until here.
+    drop((outbox, inbox));
+    Ok(noted.and(read))
+}
+
+/// A place in the inbox of each member.
+async fn tickets<F: Fabric>(
+    group: &Group<F>,
+    memory: &GroupMemory<F>,
+    members: impl Iterator<Item = &usize>,
+) -> Result<Vec<u64>> {
+    let fabric = group.fabric();
+    let tickets = join_all(members.map(|member| async move {
+        let word = fabric.remote_word::<u64>(memory.at(group.rank(*member)?, TICKETS)?)?;
+        fabric.fetch_add(&word, 1).await
+    }));
+    tickets.await.into_iter().collect()
+}
+
+/// Room for as many notes as tickets were taken.
+fn inbox<F: Fabric>(fabric: &F, memory: &GroupMemory<F>) -> Result<Option<(F::Region, usize)>> {
+    let taken = fabric.load(&fabric.local_word::<u64>(memory.at(fabric.rank(), TICKETS)?)?)?;
+    let notes = vec![Note { key: NOWHERE, ..Note::zeroed() }; taken as usize];
+    let inbox = Published::register(fabric, &notes);
+    let key = inbox.as_ref().map_or(NOWHERE, |(inbox, _)| inbox.key);
+    fabric.store(&fabric.local_word(memory.at(fabric.rank(), INBOX)?)?, key)?;
+    Ok(inbox?.1.map(|region| (region, notes.len())))
+}
+
+/// Leave a note at each member.
+async fn note<F: Fabric>(
+    group: &Group<F>,
+    memory: &GroupMemory<F>,
+    outbox: u64,
+    halves: &BTreeMap<usize, Vec<Half>>,
+    tickets: Vec<u64>,
+) -> Result<()> {
+    let (fabric, contributor) = (group.fabric(), group.me() as u64);
+    let mut start = 0;
+    let notes = halves.iter().zip(tickets).map(|((member, halves), ticket)| {
+        let note = Note { contributor, key: outbox, start, count: halves.len() as u64 };
+        start += note.count;
+        async move {
+            let rank = group.rank(*member)?;
+            let key = fabric.get_word(&fabric.remote_word::<u64>(memory.at(rank, INBOX)?)?).await?;
+            let region = RegionKey::from_bits(key);
+            if key == NOWHERE {
+                return Err(FabricError::NoSuchRegion { rank, region });
+            }
+            let place = RemoteAddr { rank, region, offset: ticket * size_of::<Note>() as u64 };
+            fabric.put(&fabric.remote_span::<Note>(place, 1)?, [note]).await.map(drop)
+        }
+    });
+    let left: Result<()> = join_all(notes).await.into_iter().collect();
+    left.and(fabric.flush_all().await)
+}
+
+/// Get what the notes tell of, in the order of contributors.
+async fn collect<F: Fabric>(group: &Group<F>, inbox: &Option<(F::Region, usize)>) -> Result<Vec<Half>> {
+    let Some((region, len)) = inbox else { return Ok(Vec::new()) };
+    let fabric = group.fabric();
+    let mut notes = vec![Note::zeroed(); *len];
+    fabric.read(&region.span::<Note>(fabric, 0, *len)?, &mut notes)?;
+    notes.sort_unstable_by_key(|note| note.contributor);
+    let halves = join_all(notes.iter().map(|note| async move {
+        let rank = group.rank(note.contributor as usize)?;
+        let key = RegionKey::from_bits(note.key);
+        let missing = || FabricError::NoSuchRegion { rank, region: key };
+        let offset = note.start.checked_mul(size_of::<Half>() as u64).ok_or_else(missing)?;
+        let from = RemoteAddr { rank, region: key, offset };
+        let halves = fabric.remote_span::<Half>(from, usize::try_from(note.count).map_err(|_| missing())?)?;
+        fabric.get(&halves, vec![Half::zeroed(); halves.len()]).await
+    }));
+    Ok(halves.await.into_iter().collect::<Result<Vec<_>>>()?.concat())
+}
