@@ -20,12 +20,12 @@ use crate::{
 use bytemuck::{Pod, Zeroable};
 use core::{
     future::{Future, poll_fn},
-    task::Poll,
+    pin::pin,
+    task::{Context, Poll, Waker},
 };
 use rdma_fabric::{
-    Amo, Deps, Fabric, LocalSpan, LocalWord, OpHandle, PutOptions, PutOrder, Rank, Refused, Region, RegionAccess,
-    RegionKey, RemoteAddr, RemoteSpan, RemoteWord, join,
-    op::{Atomic, Put},
+    Deps, Fabric, LocalSpan, LocalWord, OpHandle, PutOptions, PutOrder, Rank, Refused, Region, RegionAccess, RegionKey,
+    RemoteAddr, RemoteSpan, RemoteWord, join, op::Put,
 };
 
 /// What a member says of a channel to who puts into its memory by itself.
@@ -60,7 +60,7 @@ pub(crate) struct CpuEngine<F: Fabric> {
     fabric: F,
     outs: Vec<Out<F>>,
     ins: Vec<In<F>>,
-    /// Whether the provider finishes operations while they are posted, and orders puts before later atomics.
+    /// Whether the provider finishes operations while they are posted.
     immediate: bool,
     /// Neighbours.
     ranks: Box<[Rank]>,
@@ -75,8 +75,9 @@ struct Out<F: Fabric> {
     /// Here the receiver says READY.
     ready: LocalWord<F, u64>,
     blocks: Blocks<F>,
-    /// There goes END.
-    end: RemoteWord<F, u64>,
+    /// There goes END: one word.
+    end: RemoteSpan<F, u64>,
+    end_word: RemoteWord<F, u64>,
     /// The last iteration whose data was sent.
     sent: u64,
 }
@@ -128,14 +129,14 @@ impl<F: Fabric> CpuEngine<F> {
                     to: channel.rank,
                     ready: words.word(fabric, wires.ready_word(channel) as usize)?,
                     blocks: Blocks::new(fabric, out, from, there(desk.data, 0))?,
-                    end: fabric.remote_word(there(desk.words, desk.end))?,
+                    end: fabric.remote_span(there(desk.words, desk.end), 1)?,
+                    end_word: fabric.remote_word(there(desk.words, desk.end))?,
                     sent: 0,
                 });
             }
         }
         let ranks = channels.iter().map(|channel| channel.rank).collect();
-        let ordered = fabric.caps().put_order >= PutOrder::SameTarget;
-        let immediate = ordered && fabric.try_nop().is_ok_and(|mut nop| nop.test());
+        let immediate = fabric.try_nop().is_ok_and(|mut nop| nop.test());
         Ok(CpuEngine { fabric: fabric.clone(), immediate, outs, ins, ranks, words: wires.words.clone() })
     }
 
@@ -194,11 +195,10 @@ enum Sent {
 impl<F: Fabric> Out<F> {
     /// S2 and S3 where that is [immediate](CpuEngine::immediate). `false` if there is no room: nothing counts as sent then.
     fn send_now(&mut self, fabric: &F, iteration: u64) -> Result<bool> {
-        if !self.blocks.put_now(fabric)? {
+        if !self.blocks.put_now(fabric)? || !flush_now(fabric, self.to)? {
             return Ok(false);
         }
-        // On this path a later atomic is seen after the data.
-        match fabric.try_post(Atomic { word: &self.end, amo: Amo::Swap(iteration) }) {
+        match fabric.try_post(Put { to: &self.end, from: [iteration], options: PutOptions::default() }) {
             Ok(_) => {
                 self.sent = iteration;
                 Ok(true)
@@ -212,10 +212,11 @@ impl<F: Fabric> Out<F> {
     async fn send(&mut self, fabric: &F, iteration: u64) -> Result<()> {
         self.blocks.put(fabric).await?;
         if fabric.caps().put_order >= PutOrder::SameTarget {
-            fabric.swap(&self.end, iteration).await?;
+            // On this path a later atomic is seen after the data.
+            fabric.swap(&self.end_word, iteration).await?;
         } else {
             fabric.flush(self.to).await?;
-            fabric.put_word(&self.end, iteration).await?;
+            fabric.put(&self.end, [iteration]).await?;
         }
         self.sent = iteration;
         Ok(())
@@ -250,6 +251,14 @@ impl<F: Fabric> Blocks<F> {
             Blocks::Four(spans) => put(fabric, spans).await,
             Blocks::Eight(spans) => put(fabric, spans).await,
         }
+    }
+}
+
+/// Flush a target; `false` if that takes waiting.
+fn flush_now<F: Fabric>(fabric: &F, target: Rank) -> Result<bool> {
+    match pin!(fabric.flush(target)).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(flushed) => Ok(flushed.map(|()| true)?),
+        Poll::Pending => Ok(false),
     }
 }
 

@@ -11,14 +11,19 @@ use crate::{
 };
 use rdma_fabric::Fabric;
 
-/// Bytes of a channel's words: READY and END.
-const CHANNEL: u64 = 16;
+/// Bytes of the READYs, or ENDs, of channels with one neighbour. Two cache lines: neighbours don't disturb each other, nor READYs ENDs.
+const LINE: u64 = 128;
+/// Channels with one neighbour that share such lines.
+const SHARERS: u64 = LINE / 8;
 
 /// Words, and the memory that each channel sends from and receives in.
 pub(crate) struct Wires<F: Fabric> {
     /// For each channel READY and END, then a word that puts to oneself touch.
     pub(crate) words: Memory<F>,
-    channels: u64,
+    /// Where READY is, by channel; END is [`LINE`] bytes further.
+    ready: Vec<u64>,
+    /// Where that word is.
+    scratch: u64,
     sending: Vec<Option<Memory<F>>>,
     receiving: Vec<Option<Memory<F>>>,
     /// Blocks to pack at start.
@@ -57,10 +62,22 @@ impl<F: Fabric> Wires<F> {
         sends: &[Block<F>],
         receives: &[Block<F>],
     ) -> Result<Self> {
-        let bytes = channels.len() as u64 * CHANNEL + 8;
+        // Neighbours, sixteen channels each, in the order in which they come.
+        let mut lines: Vec<(usize, u64)> = Vec::new();
+        let mut ready = |channel: &Channel| {
+            let sharers = (channel.member, u64::from(channel.index) / SHARERS);
+            let line = lines.iter().position(|known| *known == sharers).unwrap_or_else(|| {
+                lines.push(sharers);
+                lines.len() - 1
+            });
+            line as u64 * 2 * LINE + u64::from(channel.index) % SHARERS * 8
+        };
+        let ready: Vec<u64> = channels.iter().map(&mut ready).collect();
+        let scratch = lines.len() as u64 * 2 * LINE;
         let mut wires = Wires {
-            words: Memory::new(fabric, bytes as usize, Width::Eight)?,
-            channels: channels.len() as u64,
+            words: Memory::new(fabric, scratch as usize + 8, Width::Eight)?,
+            ready,
+            scratch,
             sending: Vec::with_capacity(channels.len()),
             receiving: Vec::with_capacity(channels.len()),
             packs: Vec::new(),
@@ -89,17 +106,17 @@ impl<F: Fabric> Wires<F> {
 
     /// Offset of the word that the channel's receiver writes when it is ready.
     pub(crate) fn ready_word(&self, channel: &Channel) -> u64 {
-        channel.place as u64 * CHANNEL
+        self.ready[channel.place]
     }
 
     /// Offset of the word that the channel's sender writes when the data are there.
     pub(crate) fn end_word(&self, channel: &Channel) -> u64 {
-        channel.place as u64 * CHANNEL + 8
+        self.ready[channel.place] + LINE
     }
 
     /// Offset of a word that means nothing.
     pub(crate) fn scratch_word(&self) -> u64 {
-        self.channels * CHANNEL
+        self.scratch
     }
 }
 

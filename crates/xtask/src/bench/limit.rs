@@ -282,6 +282,36 @@ pub(super) fn flags<const PAUSE: bool>(
     Ok(())
 }
 
+/// Exchange with the other rank `n` times, as both neighbours of a ring of two: two blocks of `len` bytes each way. A rank says that it is ready, copies
+/// its blocks when the other one is, says so, and waits for the other's. `turn` counts over all calls.
+pub(super) fn exchange(
+    bare: &Bare,
+    me: usize,
+    len: usize,
+    turn: &mut u64,
+    n: u64,
+    abandoned: &AtomicU64,
+) -> Result<(), Abandoned> {
+    let other = 1 - me;
+    let words = |rank: usize| {
+        let [ready, end] = super::lines::EXCHANGE;
+        (bare.word(ready + rank), bare.word(end + rank))
+    };
+    let ((ready, end), (their_ready, their_end)) = (words(me), words(other));
+    for _ in 0..n {
+        *turn += 1;
+        // Release: pairs with the acquire in `spin_until` on the other side; so does the other store.
+        their_ready.store(*turn, Release);
+        spin_until::<false>(ready, *turn, abandoned)?;
+        if len > 0 {
+            bare.put_window(me, other, 2 * len, How::Memcpy, 1);
+        }
+        their_end.store(*turn, Release);
+        spin_until::<false>(end, *turn, abandoned)?;
+    }
+    Ok(())
+}
+
 /// A mutex between processes: 0 free, 1 taken, 2 taken and somebody may wait. If its holder dies, the launcher ends the others.
 #[derive(Debug)]
 pub(super) struct FutexMutex<'a>(pub(super) &'a AtomicU32);
@@ -312,16 +342,22 @@ impl FutexMutex<'_> {
     }
 }
 
-/// A mutex between up to 16 processes that is handed over in order of arrival: a queue lock whose waiters park.
+/// A mutex between up to 16 processes that is handed over in order of arrival: a queue lock (MCS) whose waiters park, or spin.
 #[derive(Debug)]
 pub(super) struct FutexQueue<'a> {
     bare: &'a Bare,
     me: usize,
+    parks: bool,
 }
 
 impl<'a> FutexQueue<'a> {
     pub(super) fn new(bare: &'a Bare, me: usize) -> Self {
-        FutexQueue { bare, me }
+        FutexQueue { bare, me, parks: true }
+    }
+
+    /// One whose waiters spin: for as many cores as ranks.
+    pub(super) fn spinning(bare: &'a Bare, me: usize) -> Self {
+        FutexQueue { bare, me, parks: false }
     }
 
     /// 1 + the rank that came last, or 0.
@@ -350,6 +386,10 @@ impl<'a> FutexQueue<'a> {
             self.next(before as usize - 1).store(me, Release);
             // Acquire: pairs with the release in `unlock`.
             while self.waits(self.me).load(Acquire) == 1 {
+                if !self.parks {
+                    core::hint::spin_loop();
+                    continue;
+                }
                 // Woken, changed or interrupted: look again.
                 let _ = futex::wait(self.waits(self.me), futex::Flags::empty(), 1, None);
             }
@@ -365,12 +405,17 @@ impl<'a> FutexQueue<'a> {
             }
             // It has come and is about to link itself.
             while next == 0 {
-                std::thread::yield_now();
+                if self.parks {
+                    std::thread::yield_now();
+                }
                 next = self.next(self.me).load(Acquire);
             }
         }
         let waits = self.waits(next as usize - 1);
         waits.store(0, Release);
+        if !self.parks {
+            return;
+        }
         // Fails only for addresses that are no futex.
         let _ = futex::wake(waits, futex::Flags::empty(), 1);
     }

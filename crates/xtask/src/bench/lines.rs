@@ -54,3 +54,5 @@ pub(super) const CROWD_NODES: usize = 144;
 pub(super) const SLOT_TAIL: usize = 168;
 /// The slots of those rings, a burst each.
 pub(super) const SLOTS: [usize; 2] = [176, 184];
+/// Words of the bare exchange: who is ready, and whose data is there; a line for each of two ranks.
+pub(super) const EXCHANGE: [usize; 2] = [200, 204];

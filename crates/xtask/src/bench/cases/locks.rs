@@ -9,15 +9,26 @@ use super::{
     Case,
     pair::{PEER, Pair},
 };
-use rdma_fabric::{Fabric, ProgramResult};
-use rma_lock::RpLock;
+use rdma_fabric::{Fabric, Group, ProgramResult, Region};
+use rma_lock::{Aggregated, Lock, PackedLock, RmaLock, RpLock};
 
 const SHARED: Case =
     Case::new("lock-shared", "shared lock + unlock, remote and idle", Takes::Origin).goal(Goal::Ns(8.0));
 const EXCLUSIVE: Case =
     Case::new("lock-exclusive", "exclusive lock + unlock, remote and idle", Takes::Origin).goal(Goal::Ns(14.0));
 
-pub(super) const CASES: &[Case] = &[SHARED, EXCLUSIVE];
+const PACKED: Case =
+    Case::new("lock-packed", "exclusive lock + unlock of the packed lock, remote and idle", Takes::Origin)
+        .goal(Goal::Ns(11.0));
+const PUT: Case = Case::new("lock-put", "exclusive lock, put of 8 B, unlock, packed, remote and idle", Takes::Origin)
+    .goal(Goal::Ns(18.0));
+const NODE: Case =
+    Case::new("lock-node", "lock_all + unlock_all of a node's second reader", Takes::Origin).goal(Goal::Ns(8.0));
+
+pub(super) const CASES: &[Case] = &[SHARED, EXCLUSIVE, PACKED, PUT, NODE];
+
+/// Where 8 bytes are put.
+const PUT_AT: u64 = 8 * limit::LINE as u64;
 
 pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
     if CASES.iter().all(|case| pair.wants(case).is_none()) {
@@ -37,5 +48,37 @@ pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<
         repeat!("fabric", _ => lock.write().await?.release().await?),
         run!("MCS lock", times => limit::queue_lock(tail, node, times)),
     ];
-    pair.measure(&EXCLUSIVE, 0, forms).await
+    pair.measure(&EXCLUSIVE, 0, forms).await?;
+
+    let lock = PackedLock::symmetric(pair.fabric, PEER).await?;
+    let forms = vec![
+        repeat!("fabric", _ => lock.write().await?.release().await?),
+        run!("MCS lock", times => limit::queue_lock(tail, node, times)),
+    ];
+    pair.measure(&PACKED, 0, forms).await?;
+
+    let (fabric, word) = (pair.fabric, pair.fabric.remote_word::<u64>(pair.region.at(PEER, PUT_AT))?);
+    let forms = vec![
+        repeat!("fabric", i => {
+            let guard = lock.write().await?;
+            fabric.put_word(&word, i).await?;
+            guard.release().await?
+        }),
+        run!("MCS lock", times => limit::queue_lock(tail, node, times)),
+    ];
+    pair.measure(&PUT, 8, forms).await?;
+
+    // The other rank of the node stays inside, so that this one meets the node's count only.
+    let lock = Aggregated::<_, RpLock<_>>::symmetric(pair.fabric, PEER).await?;
+    let stays = if pair.sampler.me == 1 { Some(lock.read().await?) } else { None };
+    let forms = vec![
+        repeat!("fabric", _ => lock.read().await?.release().await?),
+        run!("two lock xadd", times => limit::count_reader(owned, times)),
+    ];
+    pair.measure(&NODE, 0, forms).await?;
+    if let Some(guard) = stays {
+        guard.release().await?;
+    }
+    // Its words stay until both are out.
+    Ok(Group::world(pair.fabric).await?.barrier().await?)
 }

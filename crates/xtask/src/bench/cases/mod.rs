@@ -2,7 +2,9 @@
 
 mod bandwidth;
 mod buffer;
+mod contended;
 mod crowd;
+mod exchange;
 mod locks;
 mod machine;
 mod notices;
@@ -48,8 +50,17 @@ impl Case {
 
 /// All cases, in the order of the table.
 pub(super) fn all() -> impl Iterator<Item = &'static Case> {
-    let lists =
-        [words::CASES, notices::CASES, queues::CASES, locks::CASES, bandwidth::CASES, machine::CASES, crowd::CASES];
+    let lists = [
+        words::CASES,
+        notices::CASES,
+        queues::CASES,
+        locks::CASES,
+        contended::CASES,
+        exchange::CASES,
+        bandwidth::CASES,
+        machine::CASES,
+        crowd::CASES,
+    ];
     lists.into_iter().flatten()
 }
 

@@ -6,7 +6,7 @@ use super::{
         meeting, placement,
         sampling::{Measured, Named, Sampler},
     },
-    Case, Plan, all, bandwidth, locks, machine, notices, queues, words,
+    Case, Plan, all, bandwidth, contended, exchange, locks, machine, notices, queues, words,
 };
 use core::sync::atomic::Ordering::Release;
 use rdma_fabric::{Fabric, FullFabric, Group, ProgramResult, Rank};
@@ -83,6 +83,8 @@ async fn measure<F: FullFabric>(fabric: &F, bare: &Bare, plan: &Plan) -> Program
     notices::measure(&mut pair).await?;
     queues::measure(&mut pair).await?;
     locks::measure(&mut pair).await?;
+    contended::measure(&mut pair).await?;
+    exchange::measure(&mut pair).await?;
     bandwidth::measure(&mut pair).await?;
     machine::measure(&mut pair).await?;
     let done = std::mem::take(&mut pair.sampler.done);
