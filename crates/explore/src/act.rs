@@ -145,7 +145,7 @@ impl Rmw {
         Rmw { code, a, b }
     }
 
-    fn amo(self) -> Amo<u64> {
+    pub(crate) fn amo(self) -> Amo<u64> {
         match self.code {
             0 => Amo::Add(self.a),
             1 => Amo::Swap(self.a),

@@ -5,6 +5,7 @@ use crate::{
     cell::Cells,
     checks::Checks,
     cpu::{Job, Start},
+    effect::Effect,
     fabric::ExploreFabric,
     live::LiveJob,
     loss::{Ranks, bit},
@@ -226,6 +227,17 @@ impl<'a> Explorer<'a> {
             }
         }
         sample
+    }
+
+    /// One of the runs of [`Explorer::sample`], that from `seed`: how it accesses memory, and what goes wrong in the end, if anything does.
+    pub fn effects<Fut>(self, seed: u64, program: impl Fn(ExploreFabric) -> Fut + 'a) -> (Vec<Effect>, Option<String>)
+    where
+        Fut: Future<Output = ProgramResult<()>> + 'static,
+    {
+        let mut job = self.live(&program);
+        job.keep_effects();
+        let wrong = sample::run(&mut job, self.nodes.len(), &self.checks, seed).err();
+        (job.effects(), wrong)
     }
 
     fn live<Fut>(&self, program: impl Fn(ExploreFabric) -> Fut) -> LiveJob

@@ -89,6 +89,7 @@ mod cell;
 mod checks;
 mod cpu;
 mod deaths;
+mod effect;
 mod explorer;
 mod fabric;
 mod handle;
@@ -110,6 +111,7 @@ mod transfer;
 mod view;
 mod world;
 
+pub use effect::{Access, Effect};
 pub use explorer::Explorer;
 pub use fabric::{ExploreFabric, ExploreRegion};
 pub use handle::ExploreHandle;

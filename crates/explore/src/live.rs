@@ -5,6 +5,7 @@
 use crate::{
     act::{Act, Answer},
     cell::Cells,
+    effect::Effect,
     fabric::ExploreFabric,
     loss::{Ranks, bit},
     quiet,
@@ -35,6 +36,7 @@ pub(crate) struct Live {
     /// Ranks that may die.
     mortal: Ranks,
     timeline: Option<Timeline>,
+    effects: Option<Vec<Effect>>,
 }
 
 impl Live {
@@ -47,6 +49,9 @@ impl Live {
         }
         if let Some(timeline) = &mut self.timeline {
             timeline.acts(&self.cells.borrow(), rank, act, &answer, answer != Answer::Pending);
+        }
+        if let Some(effects) = &mut self.effects {
+            effects.extend(Effect::of_act(&self.cells.borrow(), rank, act, &answer));
         }
         answer
     }
@@ -119,6 +124,7 @@ impl LiveJob {
             deadlines: vec![None; ranks],
             mortal: 0,
             timeline: None,
+            effects: None,
         };
         let live = Rc::new(RefCell::new(live));
         let (mut sessions, mut tasks) = (Vec::new(), Vec::new());
@@ -156,6 +162,16 @@ impl LiveJob {
     /// The timeline so far.
     pub(crate) fn timeline(&mut self) -> Vec<String> {
         self.live.borrow_mut().timeline.take().unwrap_or_default().into_lines()
+    }
+
+    /// Keep what happens to memory from now on.
+    pub(crate) fn keep_effects(&mut self) {
+        self.live.borrow_mut().effects = Some(Vec::new());
+    }
+
+    /// That, so far.
+    pub(crate) fn effects(&mut self) -> Vec<Effect> {
+        self.live.borrow_mut().effects.take().unwrap_or_default()
     }
 
     /// What may happen now, in a fixed order.
@@ -209,6 +225,9 @@ impl LiveJob {
                 let item = live.state.items[place];
                 if let Some(timeline) = &mut live.timeline {
                     timeline.happens(&live.cells.borrow(), &live.state, place);
+                }
+                if let Some(effects) = &mut live.effects {
+                    effects.extend(Effect::of_item(&live.cells.borrow(), &live.state, place));
                 }
                 live.state.happen(place);
                 for rank in [item.by, item.target] {

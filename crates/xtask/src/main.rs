@@ -10,8 +10,11 @@ mod killed;
 mod long_transfers;
 mod matrix;
 mod miri;
+mod progress;
 mod suite;
+mod table;
 mod targets;
+mod twin;
 mod unsafe_table;
 
 use clap::{Parser, Subcommand};
@@ -57,6 +60,8 @@ enum Task {
     Matrix,
     /// Type-check the library crates for every target they support.
     Targets(targets::Options),
+    /// Search the explicit-state models of the locks with queues to the last state.
+    Twin(twin::Options),
     /// Write docs/unsafe.md: every use of unsafe, and why it is sound.
     UnsafeTable(unsafe_table::Options),
 }
@@ -79,6 +84,7 @@ fn main() -> ExitCode {
         Task::Kill(options) => kill::run(&options),
         Task::Matrix => matrix::run(),
         Task::Targets(options) => targets::run(&options),
+        Task::Twin(options) => twin::run(&options),
         Task::UnsafeTable(options) => unsafe_table::run(&options),
     };
     match outcome {

@@ -11,14 +11,13 @@ mod mutant;
 mod nodes_cases;
 #[path = "../../../rma-lock/tests/delivery/program.rs"]
 mod program;
-mod progress;
 mod row;
 mod table;
 
+use crate::progress::Progress;
 use cases::{Case, Mutation, cases, mutations};
 use clap::Args;
 use mutant::Step;
-use progress::Progress;
 use row::Row;
 use std::{
     error::Error,
@@ -87,7 +86,9 @@ impl Item {
             }
         };
         let start = Instant::now();
-        let explorer = program::explorer(roles).state_limit(states).watch(|now| progress.look(now));
+        let explorer = program::explorer(roles)
+            .state_limit(states)
+            .watch(|now| progress.look(now.states, now.transitions, now.depth));
         let report = explorer.run(program::job(subject, roles, rounds, step));
         let at_least = if let Item::Right(case) = self { case.at_least } else { 0 };
         Row::new(self.name(), step != Step::Right, at_least, &report, start.elapsed())
@@ -101,7 +102,9 @@ impl Item {
         progress: &Progress,
     ) -> Row {
         let start = Instant::now();
-        let explorer = nodes_cases::explorer(case).state_limit(states).watch(|now| progress.look(now));
+        let explorer = nodes_cases::explorer(case)
+            .state_limit(states)
+            .watch(|now| progress.look(now.states, now.transitions, now.depth));
         let report = explorer.run(nodes_cases::job(case, wrong));
         Row::new(self.name(), wrong.is_some(), case.at_least, &report, start.elapsed())
     }
@@ -136,7 +139,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         if to_stdout { writeln!(out, "{json}")? } else { fs::write(path, json)? }
     }
     if !to_stdout {
-        write!(out, "{}", table::terminal(&rows))?;
+        writeln!(out, "{}\n\n{}", crate::table::terminal(table::filled(&rows)), table::summary(&rows))?;
         if options.timelines {
             for row in rows.iter().filter(|row| !row.timeline.is_empty()) {
                 writeln!(out, "\n{}: {}", row.name, row.what.as_deref().unwrap_or_default())?;
@@ -145,7 +148,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         }
     }
     if let Some(path) = &options.markdown {
-        fs::write(path, table::rewritten(&fs::read_to_string(path)?, &rows)?)?;
+        fs::write(path, crate::table::rewritten(&fs::read_to_string(path)?, "explorer", table::filled(&rows))?)?;
     }
     Ok(if rows.iter().all(|row| row.as_expected) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -11,7 +11,7 @@ use std::{
 /// Where nobody looks all the time.
 const LINES: Duration = Duration::from_secs(10);
 
-pub(super) struct Progress {
+pub(crate) struct Progress {
     name: String,
     /// `None`: plain lines.
     spinner: Option<ProgressBar>,
@@ -19,7 +19,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let spinner = std::io::stderr().is_terminal().then(|| {
             let spinner = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             spinner.set_message(name.to_owned());
@@ -29,9 +29,8 @@ impl Progress {
         Progress { name: name.to_owned(), spinner, told: Cell::new(Instant::now()) }
     }
 
-    pub(super) fn look(&self, now: &explore::Progress) -> ControlFlow<()> {
-        let text =
-            || format!("{}: {} states, {} transitions, depth {}", self.name, now.states, now.transitions, now.depth);
+    pub(crate) fn look(&self, states: u64, transitions: u64, depth: usize) -> ControlFlow<()> {
+        let text = || format!("{}: {states} states, {transitions} transitions, depth {depth}", self.name);
         match &self.spinner {
             Some(spinner) => {
                 spinner.set_message(text());
@@ -46,7 +45,7 @@ impl Progress {
         ControlFlow::Continue(())
     }
 
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         if let Some(spinner) = &self.spinner {
             spinner.finish_and_clear();
         }

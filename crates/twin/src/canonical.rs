@@ -1,0 +1,171 @@
+//! What a state is known by.
+//!
+//! Two states are taken for one if they differ only in what no rank's further steps depend on:
+//! * *Names of equal ranks.* Ranks of the same role (and, if readers pass a level, of the same node) do the same. A permutation of them, done to their
+//!   memories, to the words that they own and to the names in all words, turns runs into runs and keeps each property.
+//! * *Numbers of turns.* Turns of a node are counted modulo 16, increased by one, and compared. Adding the same number to all that
+//!   tell of one node's turn is such a renaming, too. Here they are counted from the turn in the node's wake word.
+//! * *Old links.* The next word of a node in no queue is cleared before the node is used, whatever link it holds; only the mark that a
+//!   successor is on its way, *inside* and 0 are told apart, by its owner and by whoever else may come there.
+//!
+//! The least hash over all permutations stands for all of them. Ranks that differ in what has no names in it are sorted by that first, so
+//! mostly one permutation is left. Hashes are XXH3's of 128 bits: if they behave as random, n states collide with a probability of about n² / 2^129
+//! for each permutation that is compared; 10^9 states with 12 permutations 10^-19.
+
+use crate::{
+    job::{Job, Role},
+    state::{MOST_RANKS, Rank, Slot, State},
+    words::{INSIDE, Id, PASSED, WRITES, turn_of},
+};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Stands for an old link.
+const OLD: u64 = 1 << 40;
+const WORDS: usize = 9;
+const PER_RANK: usize = 7;
+const LENGTH: usize = WORDS + PER_RANK * MOST_RANKS;
+const HIGH: u32 = 32;
+const LOW: u64 = 0xffff_ffff;
+
+/// Which ranks may be permuted: those with the same number.
+pub(crate) fn classes(job: &Job) -> [u8; MOST_RANKS] {
+    let mut classes = [0; MOST_RANKS];
+    for (me, class) in classes.iter_mut().enumerate().take(job.ranks()) {
+        let by_node = if job.second_is_levels(me) { job.nodes[me] } else { 0 };
+        *class = u8::from(job.roles[me] == Role::Write) << 1 | by_node;
+    }
+    classes
+}
+
+/// Where each rank is put, and from which turn its nodes' are counted.
+struct Names<'a> {
+    job: &'a Job,
+    place: [u8; MOST_RANKS],
+    base: [[u8; 2]; MOST_RANKS],
+}
+
+impl Names<'_> {
+    /// A word that may name a node of the lock, or of a level.
+    #[inline]
+    fn node(&self, bits: u64, of_level: bool) -> u64 {
+        if bits == 0 || bits == PASSED || bits == INSIDE {
+            return bits;
+        }
+        let flag = bits & WRITES;
+        let Some(id) = Id::of(bits & !WRITES, self.job.ranks()) else { return bits };
+        let cell = if of_level { 1 } else { id.slot() };
+        let turn = id.turn().wrapping_sub(self.base[id.rank()][cell as usize]);
+        Id::new(self.place[id.rank()] as usize, id.slot(), turn).bits() | flag
+    }
+
+    /// A word with a node in its high half.
+    #[inline]
+    fn count(&self, bits: u64) -> u64 {
+        self.node(bits >> HIGH, false) << HIGH | bits & LOW
+    }
+}
+
+/// All of a rank but names.
+fn nameless(rank: &Rank) -> u64 {
+    let bit = |flag: bool, at: u32| u64::from(flag) << at;
+    let slots = rank.slots[0] as u64 | (rank.slots[1] as u64) << 2;
+    let turns = |cell: usize| u64::from(rank.turns[cell].wrapping_sub(turn_of(rank.cells[cell].wake)) & 15);
+    let waits = rank.cells[0].wake & 3 | (rank.cells[1].wake & 3) << 2;
+    rank.pc.number()
+        | (rank.goal as u64) << 9
+        | (rank.ctx as u64) << 11
+        | u64::from(rank.cell) << 13
+        | u64::from(rank.rounds) << 14
+        | slots << 16
+        | turns(0) << 20
+        | turns(1) << 24
+        | waits << 28
+        | bit(rank.woken, 32)
+        | bit(rank.late, 33)
+        | bit(rank.link != 0, 34)
+        | bit(rank.other != 0, 35)
+        | bit(rank.head_put != 0, 36)
+        | u64::from(rank.data_put) << 37
+}
+
+/// What `s` is known by. `classes` are [those](classes) of `job`.
+pub(crate) fn fingerprint(job: &Job, classes: &[u8; MOST_RANKS], s: &State) -> u128 {
+    let ranks = job.ranks();
+    let mut keys = [(0u8, 0u64, 0u8); MOST_RANKS];
+    let mut names = Names { job, place: [0; MOST_RANKS], base: [[0; 2]; MOST_RANKS] };
+    for me in 0..ranks {
+        let rank = &s.ranks[me];
+        keys[me] = (classes[me], nameless(rank), me as u8);
+        names.base[me] = [turn_of(rank.cells[0].wake), turn_of(rank.cells[1].wake)];
+    }
+    keys[..ranks].sort_unstable();
+    let mut least = u128::MAX;
+    permuted(&mut keys, 0, ranks, &mut |keys| {
+        for (place, (_, _, me)) in keys.iter().enumerate().take(ranks) {
+            names.place[*me as usize] = place as u8;
+        }
+        least = least.min(hash(&names, keys, s));
+    });
+    least
+}
+
+/// Every order of `keys[from..ranks]` in which equal ones only are exchanged.
+fn permuted(
+    keys: &mut [(u8, u64, u8); MOST_RANKS],
+    from: usize,
+    ranks: usize,
+    then: &mut impl FnMut(&[(u8, u64, u8); MOST_RANKS]),
+) {
+    if from == ranks {
+        return then(keys);
+    }
+    let (class, nameless, _) = keys[from];
+    let mut other = from;
+    while other < ranks && (keys[other].0, keys[other].1) == (class, nameless) {
+        keys.swap(from, other);
+        permuted(keys, from + 1, ranks, then);
+        keys.swap(from, other);
+        other += 1;
+    }
+}
+
+fn hash(names: &Names<'_>, keys: &[(u8, u64, u8); MOST_RANKS], s: &State) -> u128 {
+    let ranks = names.job.ranks();
+    let fair = names.job.lock == crate::Lock::Fair;
+    let mut all = [0u64; LENGTH];
+    all[0] = names.count(s.home[0]);
+    for (into, word) in all[1..4].iter_mut().zip(&s.home[1..]) {
+        *into = names.node(*word, false);
+    }
+    for node in 0..2 {
+        all[4 + 2 * node] = s.level[node][0];
+        all[5 + 2 * node] = names.node(s.level[node][1], true);
+    }
+    all[8] = u64::from(s.data) | u64::from(s.writes) << 8;
+    for (place, (_, nameless, me)) in keys.iter().enumerate().take(ranks) {
+        let me = *me as usize;
+        let rank = &s.ranks[me];
+        let levels = names.job.second_is_levels(me);
+        let next = |cell: usize| {
+            let next = names.node(rank.cells[cell].next, levels && cell == 1);
+            let old = rank.slots[cell] == Slot::Worn && next != 0 && next != PASSED && next != INSIDE;
+            if old { OLD } else { next }
+        };
+        // What a rank remembers while it deals with its level names nodes of that.
+        let of_level = levels && rank.cell == 1;
+        let at = WORDS + PER_RANK * place;
+        all[at] = *nameless;
+        all[at + 1] = next(0);
+        all[at + 2] = next(1);
+        all[at + 3] = names.node(rank.link, of_level);
+        all[at + 4] = names.node(rank.other, of_level);
+        all[at + 5] = if fair { rank.word } else { names.count(rank.word) };
+        all[at + 6] = names.node(rank.head_put, false);
+    }
+    let used = &all[..WORDS + PER_RANK * ranks];
+    let mut bytes = [0u8; 8 * LENGTH];
+    for (into, word) in bytes.chunks_exact_mut(8).zip(used) {
+        into.copy_from_slice(&word.to_le_bytes());
+    }
+    xxh3_128(&bytes[..8 * used.len()])
+}

@@ -1,0 +1,121 @@
+//! A run of the lock's own code, followed by the model.
+
+use crate::{
+    job::{Job, Wrong},
+    op::{Move, Op},
+    state::State,
+    words::{HEAD, Word},
+};
+use rdma_fabric::Amo;
+use std::fmt;
+
+/// What the code was seen to do to a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// A remote atomic took effect.
+    Atomic(Amo<u64>),
+    /// A get read it.
+    Get,
+    /// A put arrived.
+    Put,
+    /// Its owner read it.
+    Load,
+    /// Its owner wrote it.
+    Store,
+    /// Its owner, who waits for it, looked at it.
+    Watch,
+}
+
+/// The model can't do what the code did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refused {
+    /// Who did it.
+    pub rank: usize,
+    /// What the code did.
+    pub seen: String,
+    /// What the model would do.
+    pub instead: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {}: {}, where the model has {}", self.rank, self.seen, self.instead)
+    }
+}
+
+/// A run of the code so far, in the model.
+#[derive(Clone, Debug)]
+pub struct Replay<'a> {
+    job: &'a Job,
+    state: State,
+}
+
+impl<'a> Replay<'a> {
+    /// At the beginning.
+    pub fn new(job: &'a Job) -> Self {
+        Replay { job, state: job.start() }
+    }
+
+    /// Posting a put changes no memory, so it is not seen: it happens as soon as it can.
+    fn post(&mut self, rank: usize) -> Result<(), Wrong> {
+        while let Some(Op::Put(..)) = self.job.pending(&self.state, rank).map(|pending| pending.op) {
+            self.job.take(&mut self.state, Move::Step(rank)).1?;
+        }
+        Ok(())
+    }
+
+    /// The code did this: the word was, or in case of a put or store is now, `bits`.
+    ///
+    /// # Errors
+    /// If the model can't do the same now, with the same operand at the same word with the same result. Own loads that are no step of the model
+    /// must find what the model's memory holds.
+    pub fn see(&mut self, rank: usize, word: Word, seen: Seen, bits: u64) -> Result<(), Refused> {
+        let refused = |instead: String| Refused { rank, seen: format!("{seen:x?} of {bits:#x} at {word:?}"), instead };
+        self.post(rank).map_err(|wrong| refused(wrong.to_string()))?;
+        let (job, state) = (self.job, &mut self.state);
+        let pending = job.pending(state, rank);
+        let op = pending.map(|pending| pending.op);
+        let next = match (seen, op) {
+            (Seen::Put, _) => {
+                let from = &state.ranks[rank];
+                let put = if word == HEAD { from.head_put } else { u64::from(from.data_put) };
+                let there = matches!(word, HEAD | Word::Data) && put == bits && bits != 0;
+                there.then_some(Move::Arrive(rank, word))
+            }
+            (Seen::Store, Some(Op::Store(at, value))) if (at, value) == (word, bits) => Some(Move::Step(rank)),
+            (Seen::Store, _) => None,
+            _ if state.read(word) != bits => None,
+            (Seen::Atomic(did), Some(Op::Atomic(at, amo))) if (at, amo) == (word, did) => Some(Move::Step(rank)),
+            (Seen::Get, Some(Op::Get(at))) if at == word => Some(Move::Step(rank)),
+            (Seen::Load, Some(Op::Load(at))) if at == word => Some(Move::Step(rank)),
+            (Seen::Load, _) => return Ok(()),
+            (Seen::Watch, Some(Op::Watch(at, value))) if at == word => {
+                if value != bits {
+                    return Ok(());
+                }
+                Some(Move::Step(rank))
+            }
+            _ => None,
+        };
+        let possible = |next: &Move| matches!(next, Move::Arrive(..)) || job.can_step(state, rank);
+        let Some(next) = next.filter(possible) else {
+            let holds = state.read(word);
+            return Err(refused(format!("{pending:x?}, and {word:?} holds {holds:#x}")));
+        };
+        job.take(state, next).1.map_err(|wrong| refused(wrong.to_string()))?;
+        self.post(rank).map_err(|wrong| refused(wrong.to_string()))
+    }
+
+    /// Whether the model could go on from here.
+    pub fn can_go_on(&self) -> bool {
+        !self.job.moves(&self.state).is_none()
+    }
+
+    /// The code came to its end.
+    ///
+    /// # Errors
+    /// If the model does not.
+    pub fn end(&self) -> Result<(), Wrong> {
+        self.job.end(&self.state)
+    }
+}

@@ -1,0 +1,43 @@
+//! The jobs that the locks must be searched for.
+
+use crate::job::{Job, Lock, Role, Role::*};
+
+/// What ranks do, on which nodes, how often.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// R and W are readers and writers, the factor is rounds.
+    pub name: &'static str,
+    roles: &'static [Role],
+    nodes: &'static [u8],
+    rounds: usize,
+}
+
+const fn case(name: &'static str, roles: &'static [Role], nodes: &'static [u8], rounds: usize) -> Case {
+    Case { name, roles, nodes, rounds }
+}
+
+impl Case {
+    /// Those that must be exhausted for each lock.
+    pub const REQUIRED: [Case; 4] = [
+        case("R3W1x1", &[Read, Read, Read, Write], &[0, 0, 1, 1], 1),
+        case("R2W2x2", &[Read, Read, Write, Write], &[0, 0, 1, 1], 2),
+        case("R1W3x2", &[Read, Write, Write, Write], &[0, 0, 1, 1], 2),
+        case("R3W2x1", &[Read, Read, Read, Write, Write], &[0, 0, 1, 1, 1], 1),
+    ];
+
+    /// Those, and some that are larger.
+    pub const ALL: [Case; 7] = [
+        Case::REQUIRED[0],
+        Case::REQUIRED[1],
+        Case::REQUIRED[2],
+        Case::REQUIRED[3],
+        case("R4W1x1", &[Read, Read, Read, Read, Write], &[0, 0, 1, 1, 1], 1),
+        case("R2W3x1", &[Read, Read, Write, Write, Write], &[0, 0, 1, 1, 1], 1),
+        case("R3W1x2", &[Read, Read, Read, Write], &[0, 0, 1, 1], 2),
+    ];
+
+    /// This job of a lock.
+    pub fn of(&self, lock: Lock) -> Job {
+        Job::new(lock, self.roles, self.rounds).nodes(self.nodes)
+    }
+}

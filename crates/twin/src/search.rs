@@ -1,0 +1,301 @@
+//! Going through all states of a job, depth first.
+
+use crate::{
+    canonical,
+    job::{Job, Wrong},
+    op::{Done, Move},
+    state::State,
+    step::Moves,
+};
+use std::{
+    collections::{HashSet, VecDeque},
+    fmt,
+    hash::{BuildHasherDefault, Hasher},
+    ops::ControlFlow,
+};
+
+/// The hash of a fingerprint is a part of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part(u64);
+
+impl Hasher for Part {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only fingerprints are looked up");
+    }
+    fn write_u128(&mut self, value: u128) {
+        self.0 = value as u64;
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+type Known = BuildHasherDefault<Part>;
+
+/// How far a search is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// States seen.
+    pub states: u64,
+    /// Moves made from them.
+    pub transitions: u64,
+    /// Moves from the beginning to where it is.
+    pub depth: usize,
+}
+
+/// How a search ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// No state is left.
+    Exhausted,
+    /// So many states were seen, and others are left; or the caller asked for it.
+    Stopped,
+    /// This is wrong, after these moves.
+    Broken(Wrong, Vec<String>),
+}
+
+/// What a search came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// States seen. Those that are [taken for one](crate#what-is-taken-for-one) are one.
+    pub states: u64,
+    /// Moves made from them.
+    pub transitions: u64,
+    /// The longest way from the beginning that it went.
+    pub longest: usize,
+    /// Proper ends.
+    pub ends: u64,
+    /// Whether all readers were inside together in some state.
+    pub together: bool,
+    /// How it ended.
+    pub verdict: Verdict,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { states, transitions, longest, .. } = self;
+        write!(f, "{states} states, {transitions} transitions, longest path {longest}: ")?;
+        match &self.verdict {
+            Verdict::Exhausted => write!(f, "exhausted"),
+            Verdict::Stopped => write!(f, "stopped there"),
+            Verdict::Broken(wrong, path) => {
+                write!(f, "{wrong}")?;
+                path.iter().try_for_each(|line| write!(f, "\n  {line}"))
+            }
+        }
+    }
+}
+
+type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
+
+/// A search of a [`Job`].
+pub struct Search<'a> {
+    job: &'a Job,
+    limit: u64,
+    at_once: bool,
+    whole: bool,
+    watch: Box<Watch<'a>>,
+    look: Box<dyn FnMut(&State) + 'a>,
+}
+
+impl fmt::Debug for Search<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Search({:?}, at most {} states)", self.job, self.limit)
+    }
+}
+
+struct Frame {
+    state: State,
+    left: Moves,
+    /// What led here.
+    by: Option<Move>,
+}
+
+impl<'a> Search<'a> {
+    /// All states of `job`.
+    pub fn new(job: &'a Job) -> Self {
+        let watch = Box::new(|_: &Progress| ControlFlow::Continue(()));
+        Search { job, limit: u64::MAX, at_once: true, whole: false, watch, look: Box::new(|_| ()) }
+    }
+
+    /// Stop at so many states. Each takes 17 to 34 bytes, and up to 51 while the set grows.
+    #[must_use]
+    pub fn limit(mut self, states: u64) -> Self {
+        self.limit = states;
+        self
+    }
+
+    /// Let nothing [happen at once](crate#what-happens-at-once): every move is one of its own.
+    #[must_use]
+    pub fn apart(mut self) -> Self {
+        self.at_once = false;
+        self
+    }
+
+    /// Take no two states for [one](crate#what-is-taken-for-one). They are kept whole, with some 500 bytes each.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.whole = true;
+        self
+    }
+
+    /// Be told of the progress now and then, and stop if it says so.
+    #[must_use]
+    pub fn watch(mut self, watch: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
+        self.watch = Box::new(watch);
+        self
+    }
+
+    /// Be shown each state once.
+    #[must_use]
+    pub fn look(mut self, look: impl FnMut(&State) + 'a) -> Self {
+        self.look = Box::new(look);
+        self
+    }
+
+    /// Where `by` leads from `state`.
+    fn next(&self, mut state: State, by: Move, mut note: impl FnMut(Done)) -> Result<State, Wrong> {
+        let (done, went) = self.job.take(&mut state, by);
+        note(done);
+        went?;
+        if self.at_once {
+            self.job.settle(&mut state, note)?;
+        }
+        Ok(state)
+    }
+
+    fn first(&self, mut note: impl FnMut(Done)) -> Result<State, Wrong> {
+        let mut state = self.job.start();
+        if self.at_once {
+            self.job.settle(&mut state, &mut note)?;
+        }
+        Ok(state)
+    }
+
+    /// Go through them.
+    pub fn run(mut self) -> Report {
+        let classes = (!self.whole).then(|| canonical::classes(self.job));
+        let mut fingerprints: HashSet<u128, Known> = HashSet::default();
+        let mut plain: HashSet<State> = HashSet::new();
+        let job = self.job;
+        let mut is_new = |state: &State| match &classes {
+            Some(classes) => fingerprints.insert(canonical::fingerprint(job, classes, state)),
+            None => plain.insert(*state),
+        };
+        let mut report =
+            Report { states: 0, transitions: 0, longest: 0, ends: 0, together: false, verdict: Verdict::Exhausted };
+        let mut path: Vec<Frame> = Vec::new();
+        let mut broken = None;
+        match self.first(|_| ()) {
+            Ok(state) => {
+                is_new(&state);
+                self.found(state, None, &mut path, &mut report, &mut broken);
+            }
+            Err(wrong) => broken = Some((wrong, None)),
+        }
+        while broken.is_none() {
+            let Some(top) = path.last_mut() else { break };
+            let Some(by) = top.left.next() else {
+                path.pop();
+                continue;
+            };
+            let from = top.state;
+            report.transitions += 1;
+            if report.transitions.is_multiple_of(1 << 18) {
+                let progress = Progress { states: report.states, transitions: report.transitions, depth: path.len() };
+                if (self.watch)(&progress).is_break() {
+                    report.verdict = Verdict::Stopped;
+                    break;
+                }
+            }
+            match self.next(from, by, |_| ()) {
+                Ok(state) if is_new(&state) => {
+                    if report.states == self.limit {
+                        report.verdict = Verdict::Stopped;
+                        break;
+                    }
+                    self.found(state, Some(by), &mut path, &mut report, &mut broken);
+                }
+                Ok(_) => {}
+                Err(wrong) => broken = Some((wrong, Some(by))),
+            }
+        }
+        if let Some((wrong, last)) = broken {
+            let moves: Vec<Move> = path.iter().filter_map(|frame| frame.by).chain(last).collect();
+            report.verdict = Verdict::Broken(wrong, self.told(&self.shortest().unwrap_or(moves)));
+        }
+        report
+    }
+
+    fn found(
+        &mut self,
+        state: State,
+        by: Option<Move>,
+        path: &mut Vec<Frame>,
+        report: &mut Report,
+        broken: &mut Option<(Wrong, Option<Move>)>,
+    ) {
+        report.states += 1;
+        (self.look)(&state);
+        report.together |= self.job.all_readers_inside(&state);
+        let left = self.job.moves(&state);
+        if left.is_none() {
+            match self.job.end(&state) {
+                Ok(()) => report.ends += 1,
+                Err(wrong) => *broken = Some((wrong, None)),
+            }
+        }
+        path.push(Frame { state, left, by });
+        report.longest = report.longest.max(path.len() - 1);
+    }
+
+    /// What happens on a way, line by line.
+    fn told(&self, moves: &[Move]) -> Vec<String> {
+        let mut lines = Vec::new();
+        let Ok(mut state) = self.first(|done| lines.push(done.to_string())) else { return lines };
+        for by in moves {
+            match self.next(state, *by, |done| lines.push(done.to_string())) {
+                Ok(next) => state = next,
+                Err(_) => break,
+            }
+        }
+        lines
+    }
+
+    /// The shortest way to something wrong, if not too many states come before it.
+    fn shortest(&self) -> Option<Vec<Move>> {
+        const STATES: usize = 300_000;
+        let classes = canonical::classes(self.job);
+        let mut seen: HashSet<u128, Known> = HashSet::default();
+        let mut ways: Vec<(usize, Option<Move>)> = vec![(0, None)];
+        let mut queue = VecDeque::from([(self.first(|_| ()).ok()?, 0)]);
+        let way = |ways: &[(usize, Option<Move>)], mut at: usize, last: Option<Move>| {
+            let mut moves: Vec<Move> = last.into_iter().collect();
+            while let (before, Some(by)) = ways[at] {
+                moves.push(by);
+                at = before;
+            }
+            moves.reverse();
+            moves
+        };
+        while let Some((state, at)) = queue.pop_front() {
+            let left = self.job.moves(&state);
+            if left.is_none() && self.job.end(&state).is_err() {
+                return Some(way(&ways, at, None));
+            }
+            for by in left {
+                match self.next(state, by, |_| ()) {
+                    Err(_) => return Some(way(&ways, at, Some(by))),
+                    Ok(state) => {
+                        let key = canonical::fingerprint(self.job, &classes, &state);
+                        if ways.len() < STATES && seen.insert(key) {
+                            ways.push((at, Some(by)));
+                            queue.push_back((state, ways.len() - 1));
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,149 @@
+//! One moment of a job: the words, and where each rank is.
+
+use crate::{
+    counted::{At, Ctx},
+    fair::AtFair,
+    level::AtLevel,
+    words::Word,
+};
+
+/// The most ranks of a job.
+pub const MOST_RANKS: usize = 5;
+
+/// Where a rank is: what it does next.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Pc {
+    End,
+    /// Taking a queue node.
+    Take(Taking),
+    /// Inside, about to look at the data.
+    Look,
+    /// Inside, about to put the next version.
+    Write,
+    Counted(At),
+    Fair(AtFair),
+    Level(AtLevel),
+}
+
+impl Pc {
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            Pc::End => 0,
+            Pc::Take(taking) => 1 | (taking as u64) << 3,
+            Pc::Look => 2,
+            Pc::Write => 3,
+            Pc::Counted(at) => 4 | (at as u64) << 3,
+            Pc::Fair(at) => 5 | (at as u64) << 3,
+            Pc::Level(at) => 6 | (at as u64) << 3,
+        }
+    }
+}
+
+/// A node that was used before is looked at, and made ready.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Taking {
+    /// Is a successor still on its way to it?
+    Load,
+    Clear,
+    /// The same, too late: after the node is in its queue.
+    ClearLate,
+}
+
+/// What a node is taken for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Goal {
+    R3,
+    W2,
+    F1,
+    N8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Slot {
+    Fresh,
+    Taken,
+    Worn,
+}
+
+/// A queue node's words.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(crate) struct Cell {
+    pub(crate) wake: u64,
+    pub(crate) next: u64,
+}
+
+/// What one rank remembers, and its own words.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rank {
+    /// Its nodes' words: two nodes of the lock; or, for a reader of a lock that knows nodes, one of the lock and one of the level.
+    pub(crate) cells: [Cell; 2],
+    pub(crate) slots: [Slot; 2],
+    /// In which turn each was last taken.
+    pub(crate) turns: [u8; 2],
+    pub(crate) pc: Pc,
+    pub(crate) goal: Goal,
+    pub(crate) ctx: Ctx,
+    /// The cell in use.
+    pub(crate) cell: u8,
+    /// Rounds left, this one included.
+    pub(crate) rounds: u8,
+    /// Somebody woke it.
+    pub(crate) woken: bool,
+    /// It has yet to clear its node's next word ([`Taking::ClearLate`]).
+    pub(crate) late: bool,
+    /// A link or node that it remembers; 0 if none.
+    pub(crate) link: u64,
+    /// A node to be woken; 0 if none.
+    pub(crate) other: u64,
+    /// A value of the count word.
+    pub(crate) word: u64,
+    /// Its put to the head that has not arrived; 0 if there is none.
+    pub(crate) head_put: u64,
+    /// Its put to the data; 0 if there is none.
+    pub(crate) data_put: u8,
+}
+
+/// One moment. It is plain data: a copy is another job.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct State {
+    /// The home's words.
+    pub(crate) home: [u64; 4],
+    /// Two words of each node of machines.
+    pub(crate) level: [[u64; 2]; 2],
+    pub(crate) data: u8,
+    /// How often the data was written, seen from outside.
+    pub(crate) writes: u8,
+    pub(crate) ranks: [Rank; MOST_RANKS],
+}
+
+impl State {
+    /// The value of a word.
+    #[inline]
+    pub fn read(&self, word: Word) -> u64 {
+        match word {
+            Word::Home(word) => self.home[word as usize],
+            Word::Level { node, word } => self.level[node as usize][word as usize],
+            Word::Wake(rank, cell) => self.ranks[rank as usize].cells[cell as usize].wake,
+            Word::Next(rank, cell) => self.ranks[rank as usize].cells[cell as usize].next,
+            Word::Data => u64::from(self.data),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn write(&mut self, word: Word, bits: u64) {
+        match word {
+            Word::Home(word) => self.home[word as usize] = bits,
+            Word::Level { node, word } => self.level[node as usize][word as usize] = bits,
+            Word::Wake(rank, cell) => self.ranks[rank as usize].cells[cell as usize].wake = bits,
+            Word::Next(rank, cell) => self.ranks[rank as usize].cells[cell as usize].next = bits,
+            Word::Data => self.data = bits as u8,
+        }
+    }
+
+    /// All that others share: the home's words, and those of nodes of machines.
+    pub fn shared(&self) -> [u64; 8] {
+        let [a, b] = self.level;
+        let [c, r, t, h] = self.home;
+        [c, r, t, h, a[0], a[1], b[0], b[1]]
+    }
+}

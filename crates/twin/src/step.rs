@@ -1,0 +1,232 @@
+//! What may happen next, and what it does.
+//!
+//! # What happens at once
+//! Some of a rank's moves nobody else can notice, or can no longer influence. [`Job::settle`] makes them as soon as they are possible, and
+//! no order is lost by it: each commutes with whatever others do, stays possible until it is made, and makes nothing visible that was not so before:
+//! * Posting a put; stores to own words of a node that is in no queue, or that only its owner reads there.
+//! * Going on after a wait: a wake word that says *granted* is changed by its owner only.
+//! * Loading a next word that names a successor: it has been written once, and is not written again before its owner is done with it.
+//! * Looking at the data. Its version changes only while a writer is inside, and if somebody else is there too, [`Wrong::Exclusion`] is told anyway.
+//! * The arrival of a put to the data that its writer flushes now. Nobody else is inside to look.
+//!
+//! With [mistakes](crate::Mistake) this need not hold. There it means that fewer orders are tried; what is found is a run all the same.
+
+use crate::{
+    canonical,
+    counted::At,
+    fair::AtFair,
+    job::{Job, Lock, Role, Wrong},
+    level::AtLevel,
+    mistake::Mistake,
+    op::{Done, Flushed, Move, Op, Pending},
+    state::{MOST_RANKS, Pc, State, Taking},
+    words::{HEAD, INSIDE, PASSED, Word},
+};
+
+/// Moves of a state, as bits: steps of ranks, arrivals at the head, arrivals at the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Moves(u32);
+
+impl Moves {
+    pub(crate) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Iterator for Moves {
+    type Item = Move;
+
+    fn next(&mut self) -> Option<Move> {
+        if self.0 == 0 {
+            return None;
+        }
+        let bit = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        let rank = bit % MOST_RANKS;
+        Some(match bit / MOST_RANKS {
+            0 => Move::Step(rank),
+            1 => Move::Arrive(rank, HEAD),
+            _ => Move::Arrive(rank, Word::Data),
+        })
+    }
+}
+
+impl Job {
+    /// What `me` is about to do; `None` if it has ended.
+    pub fn pending(&self, s: &State, me: usize) -> Option<Pending> {
+        let right = self.right(s, me)?;
+        Some(if self.mistake.is_some() { self.mistaken_pending(&s.ranks[me], right) } else { right })
+    }
+
+    /// What a state [is known by](crate#what-is-taken-for-one).
+    pub fn fingerprint(&self, s: &State) -> u128 {
+        canonical::fingerprint(self, &canonical::classes(self), s)
+    }
+
+    /// Whether `me` can do now what it is about to do.
+    pub fn can_step(&self, s: &State, me: usize) -> bool {
+        self.pending(s, me).is_some_and(|pending| is_possible(s, me, &pending))
+    }
+
+    pub(crate) fn moves(&self, s: &State) -> Moves {
+        let mut bits = 0;
+        for me in 0..self.ranks() {
+            bits |= u32::from(self.can_step(s, me)) << me;
+            bits |= u32::from(s.ranks[me].head_put != 0) << (MOST_RANKS + me);
+            bits |= u32::from(s.ranks[me].data_put != 0) << (2 * MOST_RANKS + me);
+        }
+        Moves(bits)
+    }
+
+    /// Let `next`, which must be possible, happen. What is wrong then, if anything is, comes with what happened.
+    pub fn take(&self, s: &mut State, next: Move) -> (Done, Result<(), Wrong>) {
+        match next {
+            Move::Arrive(rank, word) => {
+                let from = &mut s.ranks[rank];
+                let bits = if word == HEAD {
+                    std::mem::take(&mut from.head_put)
+                } else {
+                    u64::from(std::mem::take(&mut from.data_put))
+                };
+                s.write(word, bits);
+                (Done { rank, op: None, word, bits }, Ok(()))
+            }
+            Move::Step(me) => {
+                let pending = self.pending(s, me).expect("it has not ended");
+                let (op, word) = (pending.op, pending.op.word());
+                let bits = s.read(word);
+                let done = Done { rank: me, op: Some(op), word, bits };
+                match op {
+                    Op::Atomic(_, amo) => s.write(word, amo.apply(bits)),
+                    Op::Store(_, value) => s.write(word, value),
+                    Op::Put(word, value) => {
+                        let from = &mut s.ranks[me];
+                        let occupied = if word == HEAD { from.head_put != 0 } else { from.data_put != 0 };
+                        if occupied {
+                            return (done, Err(Wrong::NoRoom("a second put of a rank to the same word")));
+                        }
+                        if word == HEAD { from.head_put = value } else { from.data_put = value as u8 }
+                    }
+                    Op::Get(_) | Op::Load(_) | Op::Watch(..) => {}
+                }
+                let found = if self.mistake.is_some() { self.mistaken_result(&s.ranks[me], op, bits) } else { bits };
+                let went = self.turn(s, me).resume(found);
+                (done, went.and_then(|()| self.exclusion(s)))
+            }
+        }
+    }
+
+    /// Make all moves that [happen at once](self). `note` is told of each.
+    pub(crate) fn settle(&self, s: &mut State, mut note: impl FnMut(Done)) -> Result<(), Wrong> {
+        let mut me = 0;
+        let mut quiet = 0;
+        while quiet < self.ranks() {
+            match self.at_once(s, me) {
+                Some(next) => {
+                    let (done, went) = self.take(s, next);
+                    note(done);
+                    went?;
+                    quiet = 0;
+                }
+                None => {
+                    quiet += 1;
+                    me = if me + 1 == self.ranks() { 0 } else { me + 1 };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn at_once(&self, s: &State, me: usize) -> Option<Move> {
+        let pending = self.pending(s, me)?;
+        if pending.after == Flushed::All && s.ranks[me].data_put != 0 {
+            return Some(Move::Arrive(me, Word::Data));
+        }
+        if !is_possible(s, me, &pending) {
+            return None;
+        }
+        let settled = match pending.op {
+            Op::Put(..) | Op::Watch(..) | Op::Get(Word::Data) => true,
+            Op::Store(..) => !self.does(Mistake::LateInitialisation),
+            Op::Load(word) => is_final(s.ranks[me].pc, s.read(word)),
+            Op::Atomic(..) | Op::Get(_) => false,
+        };
+        settled.then_some(Move::Step(me))
+    }
+
+    /// Who is inside: from the moment it knows until the operation that lets others in.
+    fn is_inside(&self, s: &State, me: usize) -> bool {
+        let by_level = self.second_is_levels(me) && self.has_level(me);
+        match s.ranks[me].pc {
+            Pc::Look | Pc::Write | Pc::Counted(At::Known | At::HandOver | At::X2) => true,
+            Pc::Counted(At::U1) => !by_level,
+            Pc::Fair(AtFair::G1Load | AtFair::G1 | AtFair::G1Mark) => true,
+            Pc::Fair(AtFair::G1Unsay | AtFair::G1Retire | AtFair::G3) => self.roles[me] == Role::Read,
+            Pc::Level(AtLevel::N5) => true,
+            _ => false,
+        }
+    }
+
+    /// A writer is alone.
+    fn exclusion(&self, s: &State) -> Result<(), Wrong> {
+        let (mut readers, mut writers) = (0, 0);
+        for me in 0..self.ranks() {
+            if self.is_inside(s, me) {
+                match self.roles[me] {
+                    Role::Read => readers += 1,
+                    Role::Write => writers += 1,
+                }
+            }
+        }
+        if writers > 1 || writers == 1 && readers > 0 { Err(Wrong::Exclusion) } else { Ok(()) }
+    }
+
+    /// Whether all readers are inside together.
+    pub(crate) fn all_readers_inside(&self, s: &State) -> bool {
+        (0..self.ranks()).all(|me| self.roles[me] == Role::Write || self.is_inside(s, me))
+    }
+
+    /// Nothing can happen any more: is it the proper end?
+    pub(crate) fn end(&self, s: &State) -> Result<(), Wrong> {
+        if let Some(rank) = (0..self.ranks()).find(|me| s.ranks[*me].pc != Pc::End) {
+            return Err(Wrong::Deadlock { rank });
+        }
+        let at_rest: &[&str] = if self.lock == Lock::Fair { &["state", "tail"] } else { &["count", "readers", "tail"] };
+        let home = at_rest.iter().zip(s.home).map(|(word, bits)| (*word, bits));
+        let levels = s.level.as_flattened().iter().map(|bits| ("a word of a node", *bits));
+        if let Some((word, bits)) = home.chain(levels).find(|(_, bits)| *bits != 0) {
+            return Err(Wrong::Residue { word, bits });
+        }
+        for cell in s.ranks[..self.ranks()].iter().flat_map(|rank| rank.cells) {
+            if cell.wake & 0xff != 0 {
+                return Err(Wrong::Residue { word: "wake", bits: cell.wake });
+            }
+            if cell.next == PASSED {
+                return Err(Wrong::Residue { word: "next", bits: cell.next });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_possible(s: &State, me: usize, pending: &Pending) -> bool {
+    let rank = &s.ranks[me];
+    let flushed = match pending.after {
+        Flushed::Nothing => true,
+        Flushed::Head => rank.head_put == 0,
+        Flushed::All => rank.head_put == 0 && rank.data_put == 0,
+    };
+    flushed
+        && match pending.op {
+            Op::Watch(word, bits) => s.read(word) == bits,
+            _ => true,
+        }
+}
+
+/// Whether a load that finds `bits` in an own next word finds the same whenever it is made.
+fn is_final(pc: Pc, bits: u64) -> bool {
+    match pc {
+        Pc::Take(Taking::Load) => bits != PASSED,
+        _ => bits != 0 && bits != INSIDE,
+    }
+}

@@ -1,0 +1,252 @@
+//! A rank's turn: what all locks have in common. Rounds, the data, taking a node, waking.
+
+use crate::{
+    counted::{At, Ctx},
+    fair::AtFair,
+    job::{Job, Lock, Role, Wrong},
+    level::AtLevel,
+    mistake::Mistake,
+    op::{Flushed, Op, Pending},
+    state::{Goal, Pc, Rank, Slot, State, Taking},
+    words::{BLOCKED, GRANTED, Id, PASSED, TURNS, Word, wake_word},
+};
+use rdma_fabric::Amo;
+
+/// A rank that goes on.
+pub(crate) struct Turn<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) s: &'a mut State,
+    pub(crate) me: usize,
+}
+
+/// What a call yields that ends a step.
+pub(crate) type Went = Result<(), Wrong>;
+
+/// The operation that wakes the node `bits` name.
+pub(crate) fn wake(job: &Job, bits: u64, of_level: bool) -> Op {
+    // Only nodes that were decoded are woken.
+    let id = Id::of(bits, job.ranks()).expect("a node");
+    let cell = if of_level { 1 } else { id.slot() };
+    let word = Word::Wake(id.rank() as u8, cell);
+    Op::Atomic(word, Amo::CompareSwap { expected: wake_word(BLOCKED, id.turn()), new: wake_word(GRANTED, id.turn()) })
+}
+
+impl Rank {
+    pub(crate) fn turn(&self) -> u8 {
+        self.turns[self.cell as usize]
+    }
+
+    pub(crate) fn next_word(&self, me: usize) -> Word {
+        Word::Next(me as u8, self.cell)
+    }
+
+    pub(crate) fn wake_word(&self, me: usize) -> Word {
+        Word::Wake(me as u8, self.cell)
+    }
+
+    /// R6, W7, F6, N11.
+    pub(crate) fn wait(&self, me: usize) -> Op {
+        Op::Watch(self.wake_word(me), wake_word(GRANTED, self.turn()))
+    }
+
+    /// Begin the node's next turn.
+    pub(crate) fn retire(&self, me: usize) -> Op {
+        Op::Store(self.wake_word(me), wake_word(BLOCKED, self.turn() + 1))
+    }
+}
+
+impl Job {
+    pub(crate) fn turn<'a>(&'a self, s: &'a mut State, me: usize) -> Turn<'a> {
+        Turn { job: self, s, me }
+    }
+
+    /// The node that `me` uses, as words name it.
+    pub(crate) fn own_id(&self, s: &State, me: usize) -> u64 {
+        let rank = &s.ranks[me];
+        let slot = if self.second_is_levels(me) { 0 } else { rank.cell };
+        Id::new(me, slot, rank.turn()).bits()
+    }
+
+    /// What `me` is about to do, as the lock says; `None` if it has ended.
+    pub(crate) fn right(&self, s: &State, me: usize) -> Option<Pending> {
+        let rank = &s.ranks[me];
+        let now = |op| Some(Pending { op, after: Flushed::Nothing });
+        match rank.pc {
+            Pc::End => None,
+            Pc::Take(Taking::Load) => now(Op::Load(Word::Next(me as u8, rank.cell))),
+            Pc::Take(Taking::Clear | Taking::ClearLate) => now(Op::Store(rank.next_word(me), 0)),
+            Pc::Look => now(Op::Get(Word::Data)),
+            Pc::Write => now(Op::Put(Word::Data, u64::from(s.writes) + 1)),
+            Pc::Counted(at) => Some(self.counted(at, s, me)),
+            Pc::Fair(at) => Some(self.fair(at, s, me)),
+            Pc::Level(at) => Some(self.level(at, s, me)),
+        }
+    }
+}
+
+impl Turn<'_> {
+    pub(crate) fn rank(&mut self) -> &mut Rank {
+        &mut self.s.ranks[self.me]
+    }
+
+    pub(crate) fn go(&mut self, pc: Pc) -> Went {
+        self.rank().pc = pc;
+        Ok(())
+    }
+
+    pub(crate) fn decode(&self, what: &'static str, bits: u64) -> Result<u64, Wrong> {
+        Id::decode(what, bits, self.job.ranks()).map(|id| id.map_or(0, Id::bits))
+    }
+
+    pub(crate) fn role(&self) -> Role {
+        self.job.roles[self.me]
+    }
+
+    pub(crate) fn begin_round(&mut self) {
+        let begun = match (self.job.lock, self.role()) {
+            (Lock::Fair, _) => self.take_node(Goal::F1),
+            (Lock::Aggregated, Role::Read) if self.job.has_level(self.me) => self.go(Pc::Level(AtLevel::N1)),
+            (_, Role::Read) => self.go(Pc::Counted(At::R1)),
+            (_, Role::Write) => self.take_node(Goal::W2),
+        };
+        debug_assert!(begun.is_ok());
+    }
+
+    pub(crate) fn end_round(&mut self) -> Went {
+        let rank = self.rank();
+        (rank.link, rank.other, rank.word, rank.woken) = (0, 0, 0, false);
+        (rank.goal, rank.ctx, rank.cell) = (Goal::R3, Ctx::End, 0);
+        rank.rounds -= 1;
+        if rank.rounds == 0 {
+            return self.go(Pc::End);
+        }
+        self.begin_round();
+        Ok(())
+    }
+
+    /// The node is out of its queue.
+    pub(crate) fn node_is(&mut self, slot: Slot) {
+        let rank = self.rank();
+        rank.slots[rank.cell as usize] = slot;
+    }
+
+    /// R2, W1: go on to `goal` with a node.
+    pub(crate) fn take_node(&mut self, goal: Goal) -> Went {
+        let cell = u8::from(goal == Goal::N8);
+        let rank = self.rank();
+        (rank.goal, rank.cell) = (goal, cell);
+        match rank.slots[cell as usize] {
+            Slot::Fresh => self.taken(),
+            Slot::Worn => self.go(Pc::Take(Taking::Load)),
+            Slot::Taken => Err(Wrong::NoRoom("two acquisitions of a rank")),
+        }
+    }
+
+    fn taken(&mut self) -> Went {
+        self.node_is(Slot::Taken);
+        let pc = match self.rank().goal {
+            Goal::R3 => Pc::Counted(At::R3),
+            Goal::W2 => Pc::Counted(At::W2),
+            Goal::F1 => Pc::Fair(AtFair::F1),
+            Goal::N8 => Pc::Level(AtLevel::N8),
+        };
+        self.go(pc)
+    }
+
+    fn took(&mut self, taking: Taking, found: u64) -> Went {
+        let late = self.job.does(Mistake::LateInitialisation);
+        let levels = self.job.second_is_levels(self.me);
+        let rank = self.rank();
+        match taking {
+            Taking::Load if found == PASSED => {
+                // A successor is on its way to the first; the second was never used.
+                if levels || rank.cell != 0 || rank.slots[1] != Slot::Fresh {
+                    return Err(Wrong::NoRoom("a third node of a rank"));
+                }
+                rank.cell = 1;
+                self.taken()
+            }
+            Taking::Load => {
+                let cell = rank.cell as usize;
+                let turn = (rank.turns[cell] + 1) % TURNS;
+                if rank.cells[cell].wake != wake_word(BLOCKED, turn) {
+                    return Err(Wrong::Corrupt { what: "wake", bits: rank.cells[cell].wake });
+                }
+                rank.turns[cell] = turn;
+                if found == 0 {
+                    return self.taken();
+                }
+                if late {
+                    rank.late = true;
+                    return self.taken();
+                }
+                self.go(Pc::Take(Taking::Clear))
+            }
+            Taking::Clear => self.taken(),
+            Taking::ClearLate => {
+                let (goal, found) = (rank.goal, rank.other);
+                rank.other = 0;
+                self.taken()?;
+                self.reached(goal, found)
+            }
+        }
+    }
+
+    /// The node is in its queue, in which `found` was.
+    fn reached(&mut self, goal: Goal, found: u64) -> Went {
+        match goal {
+            Goal::R3 => self.counted(At::R3, found),
+            Goal::W2 => self.counted(At::W2, found),
+            Goal::F1 => self.fair(AtFair::F1, found),
+            Goal::N8 => self.level(AtLevel::N8, found),
+        }
+    }
+
+    /// The lock is held.
+    pub(crate) fn enter(&mut self) -> Went {
+        let rank = self.rank();
+        (rank.link, rank.other, rank.word) = (0, 0, 0);
+        if self.role() == Role::Read && self.job.has_level(self.me) {
+            return self.go(Pc::Level(AtLevel::N3));
+        }
+        self.go(Pc::Look)
+    }
+
+    fn leave(&mut self) -> Went {
+        let pc = match (self.job.lock, self.role()) {
+            (Lock::Fair, _) => Pc::Fair(AtFair::G1Load),
+            (_, Role::Write) => Pc::Counted(self.job.first_of_release()),
+            (Lock::Aggregated, Role::Read) if self.job.has_level(self.me) => Pc::Level(AtLevel::N5),
+            (_, Role::Read) => Pc::Counted(At::U1),
+        };
+        self.go(pc)
+    }
+
+    /// What it was about to do has found `found`.
+    pub(crate) fn resume(&mut self, found: u64) -> Went {
+        let pc = self.rank().pc;
+        if self.rank().late && !matches!(pc, Pc::Take(_)) {
+            let rank = self.rank();
+            (rank.late, rank.other) = (false, found);
+            return self.go(Pc::Take(Taking::ClearLate));
+        }
+        match pc {
+            Pc::End => Ok(()),
+            Pc::Take(taking) => self.took(taking, found),
+            Pc::Look => {
+                let writes = u64::from(self.s.writes);
+                if found != writes {
+                    return Err(Wrong::Missed { version: found, writes });
+                }
+                if self.role() == Role::Write { self.go(Pc::Write) } else { self.leave() }
+            }
+            Pc::Write => {
+                self.s.writes += 1;
+                self.leave()
+            }
+            Pc::Counted(at) => self.counted(at, found),
+            Pc::Fair(at) => self.fair(at, found),
+            Pc::Level(at) => self.level(at, found),
+        }
+    }
+}
