@@ -3,7 +3,7 @@
 use super::{
     CountedLock,
     layout::Home,
-    scheme::{HandOver, READER, Rules, WRITER_ACTIVE, WRITER_INTERESTED},
+    scheme::{HEAD, HandOver, LAST, READER, Rules, WRITER_ACTIVE},
     settle::Duties,
 };
 use crate::{
@@ -18,9 +18,6 @@ use std::sync::Arc;
 const CLOSED: u64 = 1 << 31;
 /// What the lock protects may be half-written: only who asks for that gets in.
 const TORN: u64 = 1 << 30;
-/// Of the count word's half without the head.
-const LAST: u64 = READER + WRITER_INTERESTED;
-const HEAD: u32 = 32;
 
 /// Reader preference, packed, in an epoch of a [`crate::RecoverableLock`].
 #[derive(Clone, Copy, Debug)]
@@ -38,21 +35,6 @@ impl Rules for Surviving {
     const HEAD_APART: bool = false;
     const HAND_OVER: HandOver = HandOver::IfNoReaders;
     const SURVIVES: bool = true;
-
-    #[inline(always)]
-    fn interest(node: u64) -> u64 {
-        node << HEAD | WRITER_INTERESTED
-    }
-
-    #[inline(always)]
-    fn active(node: u64) -> u64 {
-        node << HEAD | WRITER_ACTIVE
-    }
-
-    #[inline(always)]
-    fn granted(word: u64) -> u64 {
-        word - WRITER_INTERESTED + WRITER_ACTIVE
-    }
 
     #[inline(always)]
     fn is_last(word: u64) -> bool {
