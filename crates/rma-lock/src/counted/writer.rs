@@ -397,7 +397,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         let linked = async { self.fabric.swap(&self.node(before, Part::Next)?, node.bits()).await };
         match linked.await.map_err(Trouble::from) {
             Ok(old) => Ok(old == NodeId::PASSED),
-            Err(Trouble::Broken(lost)) if S::SURVIVES && self.is_gone(&Trouble::Broken(lost.clone())) => {
+            Err(Trouble::Broken(lost)) if self.is_gone(&lost) => {
                 self.publish(Step::writer_goes_back(node, 1))?;
                 Err(Trouble::GaveUp(lost))
             }

@@ -140,15 +140,13 @@ impl<F: Fabric> Survivor<F> {
     async fn go_on(self: &Arc<Self>, epoch: usize, error: LockError, deadline: Time) -> Result<()> {
         let reason = match &error {
             LockError::KeptOut => Reason::Closed,
-            LockError::Fabric(cause) => match **cause {
-                FabricError::PeerLost { rank } if rank != self.home => Reason::Loss,
-                FabricError::StaleRegion { rank, .. } | FabricError::NoSuchRegion { rank, .. } if rank != self.home => {
-                    match self.why_gone(epoch, rank, deadline).await? {
-                        Some(reason) => reason,
-                        None => return Err(error),
-                    }
-                }
-                _ => return Err(error),
+            LockError::Fabric(cause) => match cause.gone().filter(|rank| *rank != self.home) {
+                Some(_) if matches!(**cause, FabricError::PeerLost { .. }) => Reason::Loss,
+                Some(rank) => match self.why_gone(epoch, rank, deadline).await? {
+                    Some(reason) => reason,
+                    None => return Err(error),
+                },
+                None => return Err(error),
             },
             _ => return Err(error),
         };

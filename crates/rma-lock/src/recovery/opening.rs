@@ -70,7 +70,7 @@ async fn ring<F: Fabric>(core: &Survivor<F>, agreed: Agreement, survivors: &[Ran
             };
             match rung {
                 // Who is gone waits for nothing.
-                Err(error) if !is_gone(&error, *rank) => return Err(error.into()),
+                Err(error) if error.gone() != Some(*rank) => return Err(error.into()),
                 _ => {}
             }
         }
@@ -83,15 +83,6 @@ impl<F: Fabric> Survivor<F> {
     async fn agree(&self, agreed: Agreement, now: Agreement) -> Result<()> {
         let old = self.fabric.compare_swap(&self.agreement, agreed.bits(), now.bits()).await?;
         if old == agreed.bits() { Ok(()) } else { Err(LockError::corrupt("agreement", old)) }
-    }
-}
-
-/// Whether `error` says that `rank` is lost, or has left.
-fn is_gone(error: &FabricError, rank: Rank) -> bool {
-    match error {
-        FabricError::PeerLost { rank: lost } => *lost == rank,
-        FabricError::StaleRegion { .. } | FabricError::NoSuchRegion { .. } => true,
-        _ => false,
     }
 }
 
@@ -235,7 +226,7 @@ impl<'a, F: Fabric> Opening<'a, F> {
         let claim = async { self.core.fabric.get_word(&self.claim(&self.old, rank)?).await };
         match claim.await {
             Ok(bits) => Ok(Claim::of_bits(bits).hosts()),
-            Err(error) if is_gone(&error, rank) => Ok(false),
+            Err(error) if error.gone() == Some(rank) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

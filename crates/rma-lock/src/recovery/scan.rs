@@ -106,7 +106,7 @@ fn judge(
         }
         Err(FabricError::PeerLost { rank }) if rank == member => Ok(Some(Seen::Lost)),
         // Its program is over: it has dropped the lock.
-        Err(FabricError::StaleRegion { .. } | FabricError::NoSuchRegion { .. }) => Ok(Some(Seen::Out)),
+        Err(error) if error.gone() == Some(member) => Ok(Some(Seen::Out)),
         Err(error) => Err(error),
     }
 }
