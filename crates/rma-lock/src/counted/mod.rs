@@ -22,8 +22,7 @@
 //! Mellor-Crummey and Scott's Figure 7 as numbered in this project's documentation (`docs/rp-lock.md`), X1 being
 //! redundant. These things differ from the print:
 //! * A waiter is woken by a compare-and-swap and not by a store. It fails if the waiter gave up (a deadline) or
-//!   if the wake belongs to another turn of the node or another epoch of the lock; the waker then acts for who gave
-//!   up: [`settle`].
+//!   if the wake belongs to another turn of the node; the waker then acts for who gave up: [`settle`].
 //! * A writer links itself behind its predecessor with a swap. A leaving writer that finds no successor linked
 //!   yet, though one is on its way (the printed X4 waits for it), leaves [`NodeId::PASSED`] there and goes; the successor finds it
 //!   and registers itself. So no release waits for another rank's CPU.
