@@ -58,6 +58,14 @@ pub enum LockError {
         /// Deaths that could be written down.
         deaths: u32,
     },
+    /// A lock was to survive more than it can, or to have no epoch ([`crate::Recovery`]). It was not made.
+    #[error("a lock can survive up to 4095 deaths, in 1 to 256 epochs; {deaths} in {epochs} were asked for")]
+    RecoveryLimits {
+        /// Epochs asked for.
+        epochs: u32,
+        /// Deaths asked for.
+        deaths: u32,
+    },
     /// The lock's home word keeps everybody out; nothing is left to undo. Told only inside this crate.
     #[doc(hidden)]
     #[error("the lock's home word keeps everybody out")]

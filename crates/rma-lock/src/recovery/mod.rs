@@ -53,7 +53,8 @@ type EpochLock<F> = CountedLock<F, Surviving>;
 
 /// A readers-writer lock with reader preference that goes on after members have died.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. Without deaths it is a [`crate::PackedLock`], and costs the same remote operations.
+/// One value per rank refers to one lock for all; clones of it are the same value. Without deaths it is a [`crate::PackedLock`], and costs the same remote operations,
+/// and one get more for each exclusive acquisition, which looks whether what the lock protects is torn.
 ///
 /// The loss of a member that does not hold the lock is noticed by those who wait, and costs them a while. If it held the lock to write, what the
 /// lock protects may be torn: then acquisitions answer [`crate::LockError::Torn`] until [`RecoverableLock::mend`].
@@ -112,9 +113,7 @@ impl<F: Fabric> Survivor<F> {
         let epoch = self.current.load(Acquire);
         (epoch, self.epochs[epoch].get().expect("epochs are made before they are current"))
     }
-}
 
-impl<F: Fabric> Survivor<F> {
     pub(crate) fn fabric(&self) -> &F {
         &self.fabric
     }
@@ -144,7 +143,7 @@ impl<F: Fabric> Lock<F> for RecoverableLock<F> {
     }
 
     fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: Recovery) -> Result<Self> {
-        let options = options.within_limits();
+        let options = options.checked()?;
         let memory = memory.part(0, layout::bytes(&options))?;
         let core = Arc::new(Survivor {
             agreement: fabric.remote_word(memory.at(home, layout::AGREEMENT)?)?,
