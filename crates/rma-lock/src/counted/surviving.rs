@@ -83,14 +83,10 @@ impl<F: Fabric> CountedLock<F, Surviving> {
         queue::is_inside(self.core.published.sum())
     }
 
-    /// Whether what the lock protects may be half-written.
-    pub(crate) async fn is_torn(&self) -> Result<bool> {
-        Ok(self.core.fabric.get_word(&self.core.count).await? & TORN != 0)
-    }
-
-    /// Whether the epoch is closed.
-    pub(crate) async fn is_closed(&self) -> Result<bool> {
-        Ok(Surviving::is_closed(self.core.fabric.get_word(&self.core.count).await?))
+    /// What keeps acquisitions out now.
+    pub(crate) async fn shut(&self) -> Result<Shut> {
+        let word = self.core.fabric.get_word(&self.core.count).await?;
+        Ok(Shut { torn: word & TORN != 0, closed: Surviving::is_closed(word) })
     }
 
     pub(crate) fn tears(&self) -> bool {
@@ -136,6 +132,15 @@ impl<F: Fabric> WriteGuard<'_, F, Surviving> {
             drop(WriteGuard::new(&lock, held).release().await);
         });
     }
+}
+
+/// What keeps acquisitions out, whoever is inside.
+#[derive(Clone, Copy)]
+pub(crate) struct Shut {
+    /// What the lock protects may be half-written.
+    pub(crate) torn: bool,
+    /// The epoch is closed.
+    pub(crate) closed: bool,
 }
 
 /// An epoch's words at the home, for who closes it or opens it.
