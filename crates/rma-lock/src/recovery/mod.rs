@@ -28,6 +28,7 @@
 
 mod acquiring;
 mod agreement;
+mod batch;
 mod catching_up;
 mod claim;
 mod finishing;
@@ -123,11 +124,8 @@ impl<F: Fabric> Survivor<F> {
     }
 
     /// The members that are not among `dead`.
-    fn living(&self, dead: &[Rank]) -> Result<Vec<Rank>> {
-        let members = (0..self.memory.members()).map(|number| self.memory.member(number));
-        let mut members = members.collect::<Result<Vec<_>, _>>()?;
-        members.retain(|rank| !dead.contains(rank));
-        Ok(members)
+    fn living(&self, dead: &[Rank]) -> Vec<Rank> {
+        self.memory.ranks().filter(|rank| !dead.contains(rank)).collect()
     }
 }
 
