@@ -44,8 +44,12 @@ pub enum LockError {
         /// Attempts made.
         attempts: u32,
     },
-    /// What the lock protects may be half-written: its writer died, panicked or is suspected ([`crate::RecoverableLock`]). The lock is not held.
-    #[error("what the lock protects may be torn: {by} died or panicked while it wrote, or is suspected of it")]
+    /// What the lock protects may be half-written: its writer died, panicked or is suspected. The lock is not held.
+    /// [`crate::RecoverableLock::mend`] takes it all the same; [`crate::RecoverableWriteGuard::clear_torn`] ends this.
+    #[error(
+        "what the lock protects may be torn: {by} died or panicked while it wrote, or is suspected of it; take the lock by \
+         `mend`, repair what it protects, and say so by `clear_torn`"
+    )]
     Torn {
         /// Who wrote.
         by: Rank,
@@ -70,8 +74,12 @@ pub enum LockError {
     #[doc(hidden)]
     #[error("the lock's home word keeps everybody out")]
     KeptOut,
-    /// A rank panicked while it wrote what the lock guards; the lock was let go again. See [`crate::PoisonError`].
-    #[error("{by} panicked while it wrote what the lock guards")]
+    /// A rank panicked while it wrote what the lock guards; the lock was let go again. [`crate::AcquireError::into_inner`] gives the guard
+    /// all the same; [`crate::LockedWriteGuard::clear_poison`] ends this. See [`crate::PoisonError`].
+    #[error(
+        "{by} panicked while it wrote what the lock guards; take the guard all the same (`into_inner` of the error that \
+         holds it), repair what it guards, and say so by `clear_poison`"
+    )]
     Poisoned {
         /// The rank.
         by: Rank,
