@@ -225,6 +225,28 @@ pub enum FabricError {
     },
 }
 
+impl FabricError {
+    /// The rank that is gone for this reason, with what it had registered: it was lost ([`FabricError::PeerLost`]), or has dropped the region that was asked for
+    /// ([`FabricError::StaleRegion`], [`FabricError::NoSuchRegion`]), as a rank does when its program ends. Only the first says that nothing of it
+    /// takes effect any more, and who never registered a region can't be told from who took it along.
+    ///
+    /// ```
+    /// use rdma_fabric::{FabricError, Rank};
+    ///
+    /// let rank = Rank::new(3);
+    /// assert_eq!(FabricError::PeerLost { rank }.gone(), Some(rank));
+    /// assert_eq!(FabricError::PeersLeft.gone(), None);
+    /// ```
+    pub fn gone(&self) -> Option<Rank> {
+        match self {
+            FabricError::PeerLost { rank }
+            | FabricError::StaleRegion { rank, .. }
+            | FabricError::NoSuchRegion { rank, .. } => Some(*rank),
+            _ => None,
+        }
+    }
+}
+
 /// Result of a fabric operation.
 pub type Result<T, E = FabricError> = core::result::Result<T, E>;
 
@@ -251,6 +273,35 @@ impl<Op> Refused<Op> {
         match self {
             Refused::Full(op) => Refused::Full(f(op)),
             Refused::Failed(error, op) => Refused::Failed(error, f(op)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_gone_is_named_and_who_is_wrong_is_not() {
+        let (rank, region) = (Rank::new(7), RegionKey::from_bits(5));
+        let gone = [
+            FabricError::PeerLost { rank },
+            FabricError::StaleRegion { rank, region },
+            FabricError::NoSuchRegion { rank, region },
+        ];
+        for error in gone {
+            assert_eq!(error.gone(), Some(rank), "{error}");
+        }
+        let there = [
+            FabricError::PeersLeft,
+            FabricError::NoSuchRank { rank, ranks: 4 },
+            FabricError::NotInGroup { rank, members: 4 },
+            FabricError::Locked { rank, region },
+            FabricError::NotMapped { rank, region },
+            FabricError::OutOfBounds { rank, region, offset: 8, len: 8, region_len: 8 },
+        ];
+        for error in there {
+            assert_eq!(error.gone(), None, "{error}");
         }
     }
 }

@@ -44,8 +44,12 @@ pub enum LockError {
         /// Attempts made.
         attempts: u32,
     },
-    /// What the lock protects may be half-written: its writer died, panicked or is suspected ([`crate::RecoverableLock`]). The lock is not held.
-    #[error("what the lock protects may be torn: {by} died or panicked while it wrote, or is suspected of it")]
+    /// What the lock protects may be half-written: its writer died, panicked or is suspected. The lock is not held.
+    /// [`crate::RecoverableLock::mend`] takes it all the same; [`crate::RecoverableWriteGuard::clear_torn`] ends this.
+    #[error(
+        "what the lock protects may be torn: {by} died or panicked while it wrote, or is suspected of it; take the lock by \
+         `mend`, repair what it protects, and say so by `clear_torn`"
+    )]
     Torn {
         /// Who wrote.
         by: Rank,
@@ -58,12 +62,24 @@ pub enum LockError {
         /// Deaths that could be written down.
         deaths: u32,
     },
+    /// A lock was to survive more than it can, or to have no epoch ([`crate::Recovery`]). It was not made.
+    #[error("a lock can survive up to 4095 deaths, in 1 to 256 epochs; {deaths} in {epochs} were asked for")]
+    RecoveryLimits {
+        /// Epochs asked for.
+        epochs: u32,
+        /// Deaths asked for.
+        deaths: u32,
+    },
     /// The lock's home word keeps everybody out; nothing is left to undo. Told only inside this crate.
     #[doc(hidden)]
     #[error("the lock's home word keeps everybody out")]
     KeptOut,
-    /// A rank panicked while it wrote what the lock guards; the lock was let go again. See [`crate::PoisonError`].
-    #[error("{by} panicked while it wrote what the lock guards")]
+    /// A rank panicked while it wrote what the lock guards; the lock was let go again. [`crate::AcquireError::into_inner`] gives the guard
+    /// all the same; [`crate::LockedWriteGuard::clear_poison`] ends this. See [`crate::PoisonError`].
+    #[error(
+        "{by} panicked while it wrote what the lock guards; take the guard all the same (`into_inner` of the error that \
+         holds it), repair what it guards, and say so by `clear_poison`"
+    )]
     Poisoned {
         /// The rank.
         by: Rank,

@@ -6,7 +6,7 @@
 //! job consists of: an acquisition or release that meets nobody keeps its operation in place.
 
 use core::{
-    future::Future,
+    future::{Future, Pending},
     mem::{self, ManuallyDrop},
     pin::Pin,
     task::{Context, Poll},
@@ -23,6 +23,9 @@ pub(crate) trait Try {
     /// Do it; to be marked `#[inline(always)]`, which closures can't be.
     fn now(self, cx: &mut Context<'_>) -> Now<Self>;
 }
+
+/// For what posts several operations one after the other: none is awaited in place.
+pub(crate) type Never<Fast> = Pending<Result<<Fast as Try>::Out, <Fast as Try>::Stage>>;
 
 /// What came of it.
 pub(crate) enum Now<T: Try + ?Sized> {

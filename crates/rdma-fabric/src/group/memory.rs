@@ -83,8 +83,7 @@ impl<F: Fabric> GroupMemory<F> {
         if dead.is_empty() {
             return self.clone();
         }
-        let members = (0..self.members()).filter_map(|number| self.member(number).ok());
-        let living = members.filter(|rank| !dead.contains(rank)).collect();
+        let living = self.ranks().filter(|rank| !dead.contains(rank)).collect();
         GroupMemory { living: Some(living), ..self.clone() }
     }
 
@@ -112,6 +111,15 @@ impl<F: Fabric> GroupMemory<F> {
             Who::Listed(listed) if number < listed.ranks.len() => Ok(listed.ranks[number]),
             _ => Err(FabricError::NoSuchRank { rank: Rank::new(number as u32), ranks: self.members() }),
         }
+    }
+
+    /// The ranks that have it, in the group's order: member 0 first. Those that are [lost](GroupMemory::without) are among them.
+    pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> {
+        let listed = match &self.whole.who {
+            Who::World { .. } => None,
+            Who::Listed(listed) => Some(&listed.ranks),
+        };
+        (0..self.members()).map(move |number| listed.map_or(Rank::new(number as u32), |ranks| ranks[number]))
     }
 
     /// A rank's number in the group; `None` if it is no member.

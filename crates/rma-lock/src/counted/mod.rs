@@ -22,8 +22,7 @@
 //! Mellor-Crummey and Scott's Figure 7 as numbered in this project's documentation (`docs/rp-lock.md`), X1 being
 //! redundant. These things differ from the print:
 //! * A waiter is woken by a compare-and-swap and not by a store. It fails if the waiter gave up (a deadline) or
-//!   if the wake belongs to another turn of the node or another epoch of the lock; the waker then acts for who gave
-//!   up: [`settle`].
+//!   if the wake belongs to another turn of the node; the waker then acts for who gave up: [`settle`].
 //! * A writer links itself behind its predecessor with a swap. A leaving writer that finds no successor linked
 //!   yet, though one is on its way (the printed X4 waits for it), leaves [`NodeId::PASSED`] there and goes; the successor finds it
 //!   and registers itself. So no release waits for another rank's CPU.
@@ -51,7 +50,6 @@ pub(crate) use writer::Writing;
 
 use crate::{
     Lock, LockError, Result,
-    error::Trouble,
     owed::Side,
     queue::{Lane, Queue, Step, is_inside},
 };
@@ -218,17 +216,15 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         posted
     }
 
-    /// Whether `trouble` is the loss of a member that this lock survives.
-    fn survives(&self, trouble: &Trouble) -> bool {
-        let Trouble::Broken(LockError::Fabric(error)) = trouble else { return false };
-        S::SURVIVES && matches!(**error, FabricError::PeerLost { rank } if rank != self.home)
+    /// Whether `error` is the loss of a member that this lock survives.
+    fn survives(&self, error: &LockError) -> bool {
+        self.is_gone(error)
+            && matches!(error, LockError::Fabric(error) if matches!(**error, FabricError::PeerLost { .. }))
     }
 
     /// The same, or that a member has dropped its part: it is about to be lost, or has left the lock as others may where the epoch is closed.
-    fn is_gone(&self, trouble: &Trouble) -> bool {
-        let Trouble::Broken(LockError::Fabric(error)) = trouble else { return false };
-        self.survives(trouble)
-            || S::SURVIVES
-                && matches!(**error, FabricError::StaleRegion { rank, .. } | FabricError::NoSuchRegion { rank, .. } if rank != self.home)
+    fn is_gone(&self, error: &LockError) -> bool {
+        let LockError::Fabric(error) = error else { return false };
+        S::SURVIVES && error.gone().is_some_and(|rank| rank != self.home)
     }
 }

@@ -14,9 +14,9 @@ pub(super) const READER: u64 = 4;
 pub(super) const READERS_WAIT: u64 = 1 << 31;
 
 /// The count that the last reader finds at U1 if a writer waits for it.
-const LAST: u64 = READER + WRITER_INTERESTED;
+pub(super) const LAST: u64 = READER + WRITER_INTERESTED;
 /// Where a count word has its head, if it has one.
-const HEAD: u32 = 32;
+pub(super) const HEAD: u32 = 32;
 
 /// How a writer lets in a successor that it knows, without letting go of the lock in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,8 @@ pub trait Scheme: Rules {}
 
 impl<R: Rules> Scheme for R {}
 
-/// The scheme's own part. Nodes are [`crate::queue::NodeId::bits`], words are values of the count word.
+/// The scheme's own part. Nodes are [`crate::queue::NodeId::bits`], words are values of the count word. What is provided here keeps the queue's first
+/// in the count word.
 pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     /// What a lock of this scheme knows of a lock that survives it.
     type Survival<F: Fabric>: Default;
@@ -59,13 +60,22 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     const SURVIVES: bool = false;
 
     /// What is added to the count word to show `node`'s interest.
-    fn interest(node: u64) -> u64;
+    #[inline(always)]
+    fn interest(node: u64) -> u64 {
+        node << HEAD | WRITER_INTERESTED
+    }
 
     /// What the count word has while `node` is active, readers apart.
-    fn active(node: u64) -> u64;
+    #[inline(always)]
+    fn active(node: u64) -> u64 {
+        node << HEAD | WRITER_ACTIVE
+    }
 
     /// The count word in which interest has become activity.
-    fn granted(word: u64) -> u64;
+    #[inline(always)]
+    fn granted(word: u64) -> u64 {
+        word - WRITER_INTERESTED + WRITER_ACTIVE
+    }
 
     /// Whether the reader that found `word` at U1 was the last one before a writer.
     fn is_last(word: u64) -> bool;
@@ -161,21 +171,6 @@ impl Rules for Packed {
     const HAND_OVER: HandOver = HandOver::IfNoReaders;
 
     #[inline(always)]
-    fn interest(node: u64) -> u64 {
-        node << HEAD | WRITER_INTERESTED
-    }
-
-    #[inline(always)]
-    fn active(node: u64) -> u64 {
-        node << HEAD | WRITER_ACTIVE
-    }
-
-    #[inline(always)]
-    fn granted(word: u64) -> u64 {
-        word - WRITER_INTERESTED + WRITER_ACTIVE
-    }
-
-    #[inline(always)]
     fn is_last(word: u64) -> bool {
         u64::from(word as u32) == LAST
     }
@@ -205,11 +200,6 @@ impl Rules for WritersFirst {
     const WAITS_COUNTED: bool = false;
     const HEAD_APART: bool = false;
     const HAND_OVER: HandOver = HandOver::Always;
-
-    #[inline(always)]
-    fn interest(node: u64) -> u64 {
-        node << HEAD | WRITER_INTERESTED
-    }
 
     #[inline(always)]
     fn active(_: u64) -> u64 {

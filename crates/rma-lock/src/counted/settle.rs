@@ -50,9 +50,11 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
     pub(super) async fn settle(&self, duties: Duties) -> Result<(), Trouble> {
         match self.settle_all(duties).await {
             // Whoever waits for what is left undone waits for the lost one too.
-            Err(trouble) if self.survives(&trouble) => Ok(()),
+            Err(Trouble::Broken(lost)) if self.survives(&lost) => Ok(()),
             // Members may leave that still have a node in the queue of an epoch that is over.
-            Err(trouble) if self.is_gone(&trouble) && S::is_closed(self.fabric.get_word(&self.count).await?) => Ok(()),
+            Err(Trouble::Broken(lost)) if self.is_gone(&lost) => {
+                if S::is_closed(self.fabric.get_word(&self.count).await?) { Ok(()) } else { Err(Trouble::Broken(lost)) }
+            }
             settled => settled,
         }
     }

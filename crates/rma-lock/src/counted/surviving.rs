@@ -3,7 +3,7 @@
 use super::{
     CountedLock,
     layout::Home,
-    scheme::{HandOver, READER, Rules, WRITER_ACTIVE, WRITER_INTERESTED},
+    scheme::{HEAD, HandOver, LAST, READER, Rules, WRITER_ACTIVE},
     settle::Duties,
 };
 use crate::{
@@ -18,9 +18,6 @@ use std::sync::Arc;
 const CLOSED: u64 = 1 << 31;
 /// What the lock protects may be half-written: only who asks for that gets in.
 const TORN: u64 = 1 << 30;
-/// Of the count word's half without the head.
-const LAST: u64 = READER + WRITER_INTERESTED;
-const HEAD: u32 = 32;
 
 /// Reader preference, packed, in an epoch of a [`crate::RecoverableLock`].
 #[derive(Clone, Copy, Debug)]
@@ -38,21 +35,6 @@ impl Rules for Surviving {
     const HEAD_APART: bool = false;
     const HAND_OVER: HandOver = HandOver::IfNoReaders;
     const SURVIVES: bool = true;
-
-    #[inline(always)]
-    fn interest(node: u64) -> u64 {
-        node << HEAD | WRITER_INTERESTED
-    }
-
-    #[inline(always)]
-    fn active(node: u64) -> u64 {
-        node << HEAD | WRITER_ACTIVE
-    }
-
-    #[inline(always)]
-    fn granted(word: u64) -> u64 {
-        word - WRITER_INTERESTED + WRITER_ACTIVE
-    }
 
     #[inline(always)]
     fn is_last(word: u64) -> bool {
@@ -101,14 +83,10 @@ impl<F: Fabric> CountedLock<F, Surviving> {
         queue::is_inside(self.core.published.sum())
     }
 
-    /// Whether what the lock protects may be half-written.
-    pub(crate) async fn is_torn(&self) -> Result<bool> {
-        Ok(self.core.fabric.get_word(&self.core.count).await? & TORN != 0)
-    }
-
-    /// Whether the epoch is closed.
-    pub(crate) async fn is_closed(&self) -> Result<bool> {
-        Ok(Surviving::is_closed(self.core.fabric.get_word(&self.core.count).await?))
+    /// What keeps acquisitions out now.
+    pub(crate) async fn shut(&self) -> Result<Shut> {
+        let word = self.core.fabric.get_word(&self.core.count).await?;
+        Ok(Shut { torn: word & TORN != 0, closed: Surviving::is_closed(word) })
     }
 
     pub(crate) fn tears(&self) -> bool {
@@ -154,6 +132,15 @@ impl<F: Fabric> WriteGuard<'_, F, Surviving> {
             drop(WriteGuard::new(&lock, held).release().await);
         });
     }
+}
+
+/// What keeps acquisitions out, whoever is inside.
+#[derive(Clone, Copy)]
+pub(crate) struct Shut {
+    /// What the lock protects may be half-written.
+    pub(crate) torn: bool,
+    /// The epoch is closed.
+    pub(crate) closed: bool,
 }
 
 /// An epoch's words at the home, for who closes it or opens it.

@@ -11,14 +11,9 @@ use crate::{
     owed::{Owed, Quit},
     posting::Posting,
     queue::{NodeId, Own, Part, Step},
-    shortcut::{Now, Try, shortcut},
+    shortcut::{Never, Now, Try, shortcut},
 };
-use core::{
-    fmt,
-    future::{self, Future},
-    mem,
-    task::Context,
-};
+use core::{fmt, future::Future, mem, task::Context};
 use rdma_fabric::{Amo, Fabric, FabricError, PutOptions, Time};
 use std::sync::Arc;
 
@@ -95,9 +90,6 @@ pub(crate) type NotOut<F> = Option<Box<Exit<F>>>;
 fn not_out<F: Fabric>(exit: Exit<F>) -> NotOut<F> {
     Some(Box::new(exit))
 }
-
-/// A writer does several operations one after the other, so none is awaited in place.
-type Never<Fast> = future::Pending<Result<<Fast as Try>::Out, <Fast as Try>::Stage>>;
 
 struct Enter<'a, F: Fabric, S: Scheme>(&'a CountedLock<F, S>);
 
@@ -397,7 +389,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         let linked = async { self.fabric.swap(&self.node(before, Part::Next)?, node.bits()).await };
         match linked.await.map_err(Trouble::from) {
             Ok(old) => Ok(old == NodeId::PASSED),
-            Err(Trouble::Broken(lost)) if S::SURVIVES && self.is_gone(&Trouble::Broken(lost.clone())) => {
+            Err(Trouble::Broken(lost)) if self.is_gone(&lost) => {
                 self.publish(Step::writer_goes_back(node, 1))?;
                 Err(Trouble::GaveUp(lost))
             }

@@ -3,6 +3,7 @@
 use super::{
     Class, Core, READER, WRITER,
     guard::Held,
+    in_place::{Entry, NotInside},
     link::{Out, Said},
 };
 use crate::{
@@ -14,56 +15,57 @@ use crate::{
 };
 use rdma_fabric::{Amo, Fabric, Time};
 
-/// F1.
-pub(super) fn queue_up(node: NodeId) -> Amo<u64> {
-    Amo::Swap(node.bits())
-}
-
-/// In its place: queue up if nobody stands there; for a reader the first of two attempts, the second one behind a reader inside.
-pub(super) fn behind_readers(node: NodeId) -> Amo<u64> {
-    Amo::CompareSwap { expected: 0, new: node.bits() }
-}
-
 impl<F: Fabric> Core<F> {
-    /// A node whose F1, `first`, was posted. Until then dropping this owes nothing, and then it is over.
-    pub(super) async fn begin(
+    /// A node whose F1, `first`, was posted, now if that has not happened. Until then dropping this owes nothing, and then it is over.
+    pub(super) async fn started(
         &self,
+        entry: NotInside<F>,
         class: Class,
         deadline: Time,
         first: impl Fn(NodeId) -> Amo<u64>,
-    ) -> Result<(NodeId, Posting<F>)> {
+    ) -> Result<(NodeId, Entry<F>)> {
+        if let Some(started) = entry {
+            return Ok(*started);
+        }
         self.check()?;
         let own = match self.take_fresh_node(self.published.lane()) {
             Some(own) => own,
             None => self.answer(Box::pin(self.take_node(deadline, &Quit::default())).await)?,
         };
         let posted = self.post(class.arrives(own.id), &self.tail, first(own.id)).await?;
-        Ok((own.keep(), Posting::InFlight(posted)))
+        Ok((own.keep(), Entry::Tail(Posting::InFlight(posted))))
     }
 
-    /// From F1's result on.
+    /// F1–F7 from `entry` on.
     pub(super) async fn acquire(
         &self,
         node: NodeId,
         class: Class,
-        posted: Posting<F>,
+        entry: Entry<F>,
         deadline: Time,
         quit: &Quit,
     ) -> Result<Held, Trouble> {
         let own = self.adopt(node);
-        let ahead = match self.decode("tail", posted.result().await?)? {
-            Some(before) => self.link(node, class, before).await?,
-            None => true,
+        let entry = match entry {
+            Entry::Tail(posting) => {
+                if let Some(before) = self.decode("tail", posting.result().await?)?
+                    && !self.link(node, class, before).await?
+                {
+                    self.wait(&own, class, deadline, quit).await?;
+                    return self.now_inside(own, class, None, true, quit).await;
+                }
+                Entry::First
+            }
+            entry => entry,
         };
-        let inside = match (ahead, class) {
-            (false, _) => false,
-            (true, Class::Reader) => self.count_me().await?,
-            (true, Class::Writer) => self.no_reader().await? || self.registered_among_none(node).await?,
+        let (inside, said) = match class {
+            Class::Reader => (true, self.count_me(entry).await?),
+            Class::Writer => (self.no_reader(entry).await? || self.registered_among_none(node).await?, None),
         };
         if !inside {
             self.wait(&own, class, deadline, quit).await?;
         }
-        self.now_inside(own, class, !inside, quit).await
+        self.now_inside(own, class, said, !inside, quit).await
     }
 
     /// The same for a try. It waits for nobody: only an empty queue or a reader inside may be before it.
@@ -71,23 +73,30 @@ impl<F: Fabric> Core<F> {
         &self,
         node: NodeId,
         class: Class,
-        posted: Posting<F>,
+        entry: Entry<F>,
         quit: &Quit,
     ) -> Result<Option<Held>, Trouble> {
         let own = self.adopt(node);
         let mut waits = false;
-        if let Some(before) = self.decode("tail", posted.result().await?)? {
-            let behind_reader = class == Class::Reader
-                && self.is_inside(before).await?
-                && self.fabric.compare_swap(&self.tail, before.bits(), node.bits()).await? == before.bits();
-            if !behind_reader {
-                self.publish(class.gives_up(node))?;
-                own.give_back_fresh();
-                return Ok(None);
+        let entry = match entry {
+            Entry::Tail(posting) => {
+                if let Some(before) = self.decode("tail", posting.result().await?)? {
+                    let behind_reader = class == Class::Reader
+                        && self.is_inside(before).await?
+                        && self.fabric.compare_swap(&self.tail, before.bits(), node.bits()).await? == before.bits();
+                    if !behind_reader {
+                        self.publish(class.gives_up(node))?;
+                        own.give_back_fresh();
+                        return Ok(None);
+                    }
+                    // Another turn of that node may have come to the same place, as one that waits.
+                    waits = !self.link(node, class, before).await?;
+                }
+                Entry::First
             }
-            // Another turn of that node may have come to the same place, as one that waits.
-            waits = !self.link(node, class, before).await?;
-        }
+            entry => entry,
+        };
+        let mut said = None;
         if waits {
             let now = self.fabric.now();
             match self.wait(&own, class, now, quit).await {
@@ -96,23 +105,39 @@ impl<F: Fabric> Core<F> {
                 Err(broken) => return Err(broken),
             }
         } else if class == Class::Reader {
-            self.count_me().await?;
-        } else if !self.no_reader().await? {
+            said = self.count_me(entry).await?;
+        } else if !self.no_reader(entry).await? {
             self.withdraw(own).await?;
             return Ok(None);
         }
-        self.now_inside(own, class, waits, quit).await.map(Some)
+        self.now_inside(own, class, said, waits, quit).await.map(Some)
     }
 
-    /// F3.
-    async fn count_me(&self) -> Result<bool, Trouble> {
+    /// F3 from `entry` on. Yields F7, if that was posted.
+    async fn count_me(&self, entry: Entry<F>) -> Result<Option<Posting<F>>, Trouble> {
+        match entry {
+            Entry::Inside(posting) => return Ok(Some(posting)),
+            Entry::Counted => {}
+            Entry::Count(posting) => drop(posting.result().await?),
+            _ => self.count_reader().await?,
+        }
+        Ok(None)
+    }
+
+    /// F3, G2.
+    async fn count_reader(&self) -> Result<(), Trouble> {
         self.fabric.fetch_add(&self.state, READER).await?;
-        Ok(true)
+        Ok(())
     }
 
-    /// F4, for the queue's first: readers still inside came before it, and none can come any more.
-    async fn no_reader(&self) -> Result<bool, Trouble> {
-        Ok(self.fabric.get_word(&self.state).await? == 0)
+    /// F4 from `entry` on, for the queue's first: readers still inside came before it, and none can come any more.
+    async fn no_reader(&self, entry: Entry<F>) -> Result<bool, Trouble> {
+        let state = match entry {
+            Entry::Looked(state) => state,
+            Entry::Look(look) => look.await?[0],
+            _ => self.fabric.get_word(&self.state).await?,
+        };
+        Ok(state == 0)
     }
 
     /// F5: `node` is first and waits for the readers. True if there is none any more; otherwise the last of them sees who waits.
@@ -134,17 +159,25 @@ impl<F: Fabric> Core<F> {
         woken
     }
 
-    async fn now_inside(&self, own: Own<'_>, class: Class, woken: bool, quit: &Quit) -> Result<Held, Trouble> {
+    /// F7, from `said` on if that was posted.
+    async fn now_inside(
+        &self,
+        own: Own<'_>,
+        class: Class,
+        said: Option<Posting<F>>,
+        woken: bool,
+        quit: &Quit,
+    ) -> Result<Held, Trouble> {
         if class == Class::Reader
-            && let Some((reader, Class::Reader)) = self.say_inside(own.id).await?
+            && let Some((reader, Class::Reader)) = self.say_inside(own.id, said).await?
         {
-            self.count_me().await?; // for it
+            self.count_reader().await?; // for it
             self.wake_or_act_for(reader, Class::Reader).await?;
         }
         self.publish(class.enters(own.id))?;
         let held = Held { node: own.keep(), class, woken };
         if quit.is_set() {
-            self.release(held).await?;
+            self.release(held, None).await?;
             return Err(Trouble::GaveUp(Quit::REASON));
         }
         Ok(held)
@@ -160,7 +193,7 @@ impl<F: Fabric> Core<F> {
         match out {
             Out::Last | Out::Passed => {}
             Out::Before(reader, Class::Reader) => {
-                self.count_me().await?; // for it
+                self.count_reader().await?; // for it
                 self.wake_or_act_for(reader, Class::Reader).await?;
             }
             Out::Before(writer, Class::Writer) => {

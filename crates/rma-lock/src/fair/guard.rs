@@ -1,7 +1,10 @@
 //! Proof of holding a fair lock.
 
-use super::{Class, FairLock};
-use crate::{Guard, Mode, Result, owed::Owed, queue::NodeId};
+use super::{
+    Class, Core, FairLock,
+    in_place::{Leave, NotOut},
+};
+use crate::{Guard, Mode, Result, owed::Owed, queue::NodeId, shortcut::shortcut};
 use core::{fmt, future::Future, marker::PhantomData, mem};
 use rdma_fabric::Fabric;
 
@@ -47,14 +50,30 @@ impl<'a, F: Fabric, M: Mode> FairGuard<'a, F, M> {
     /// # Errors
     /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
     /// met, after which further calls on this lock answer [`crate::LockError::Broken`].
-    pub async fn release(self) -> Result<()> {
+    #[inline]
+    pub fn release(self) -> impl Future<Output = Result<()>> {
+        // Dropped unpolled, the future drops the guard.
+        shortcut(Leave(self), |(guard, exit)| guard.leave_later(exit))
+    }
+
+    /// From `exit` on. Dropped before G1 is posted, the guard does it all in the background.
+    async fn leave_later(self, exit: NotOut<F>) -> Result<()> {
         let core = &self.lock.core;
-        // Dropped in here, the guard does it all in the background.
-        let flushed = core.flush_data().await;
+        let flushed = if exit.is_none() { core.flush_data().await } else { Ok(()) };
         let held = self.held;
         mem::forget(self);
-        Owed::new(core, |core, _| async move { core.answer(core.release(held).await) }).await?;
+        Owed::new(core, |core, _| async move { core.answer(core.release(held, exit).await) }).await?;
         flushed
+    }
+
+    #[inline(always)]
+    pub(super) fn core(&self) -> &'a Core<F> {
+        &self.lock.core
+    }
+
+    #[inline(always)]
+    pub(super) fn held(&self) -> Held {
+        self.held
     }
 }
 
@@ -63,7 +82,7 @@ impl<F: Fabric, M: Mode> Drop for FairGuard<'_, F, M> {
         let (core, held) = (self.lock.core.clone(), self.held);
         self.lock.core.fabric.detach(async move {
             let _ = core.flush_data().await;
-            let _ = core.answer(core.release(held).await);
+            let _ = core.answer(core.release(held, None).await);
         });
     }
 }

@@ -4,14 +4,18 @@ use super::{Class, Core};
 use crate::{
     LockError,
     error::Trouble,
+    posting::Posting,
     queue::{NodeId, Part},
 };
-use rdma_fabric::Fabric;
+use rdma_fabric::{Amo, Fabric};
 
 /// Set in a link if the successor is a writer.
 const WRITES: u64 = 1 << 32;
 /// The node's reader is inside, and nobody has linked itself. Names no node.
 const INSIDE: u64 = 1 << 33;
+
+/// F7.
+pub(super) const SAY_INSIDE: Amo<u64> = Amo::CompareSwap { expected: 0, new: INSIDE };
 
 /// Who comes next.
 pub(super) type Next = (NodeId, Class);
@@ -24,6 +28,7 @@ pub(super) enum Said {
 }
 
 impl Said {
+    #[inline(always)]
     fn bits(self) -> u64 {
         match self {
             Said::Nothing => 0,
@@ -64,37 +69,58 @@ impl<F: Fabric> Core<F> {
         Ok(self.fabric.get_word(&self.node(node, Part::Next)?).await? == INSIDE)
     }
 
-    /// F7: my reader is inside. Yields who came before that was said.
-    pub(super) async fn say_inside(&self, node: NodeId) -> Result<Option<Next>, Trouble> {
-        let next = self.own(node.slot(), Part::Next)?.as_remote();
-        let link = self.fabric.compare_swap(&next, 0, INSIDE).await?;
+    /// F7, posted already if there is `said`: my reader is inside. Yields who came before that was said.
+    pub(super) async fn say_inside(&self, node: NodeId, said: Option<Posting<F>>) -> Result<Option<Next>, Trouble> {
+        let link = match said {
+            Some(posting) => posting.result().await?,
+            None => {
+                let next = self.own(node.slot(), Part::Next)?.as_remote();
+                self.fabric.atomic(&next, SAY_INSIDE).await?
+            }
+        };
         self.decode_link(link)
     }
 
     /// G1: `node`, mine or one that was given up, leaves the queue.
     pub(super) async fn leave_queue(&self, node: NodeId, said: Said) -> Result<Out, Trouble> {
-        let said = said.bits();
-        let mut link = if node.rank() == self.me {
+        let link = if node.rank() == self.me {
             self.fabric.load(self.own(node.slot(), Part::Next)?)?
         } else {
             self.fabric.get_word(&self.node(node, Part::Next)?).await?
         };
-        if link == said {
-            if self.fabric.compare_swap(&self.tail, node.bits(), 0).await? == node.bits() {
-                return Ok(Out::Last);
-            }
-            link = self.fabric.compare_swap(&self.node(node, Part::Next)?, said, NodeId::PASSED).await?;
-            if link == said {
-                return Ok(Out::Passed);
-            }
+        if link != said.bits() {
+            return self.out_before(link);
         }
+        let tail = self.fabric.compare_swap(&self.tail, node.bits(), 0).await?;
+        self.leave_queue_from(node, said, tail).await
+    }
+
+    /// The same, if `tail` is what G1's comparison found.
+    pub(super) async fn leave_queue_from(&self, node: NodeId, said: Said, tail: u64) -> Result<Out, Trouble> {
+        if tail == node.bits() {
+            return Ok(Out::Last);
+        }
+        let said = said.bits();
+        let link = self.fabric.compare_swap(&self.node(node, Part::Next)?, said, NodeId::PASSED).await?;
+        if link == said { Ok(Out::Passed) } else { self.out_before(link) }
+    }
+
+    fn out_before(&self, link: u64) -> Result<Out, Trouble> {
         match self.decode_link(link)? {
             Some((node, class)) => Ok(Out::Before(node, class)),
             None => Err(Trouble::Broken(LockError::corrupt("next", link))),
         }
     }
 
+    /// Whether nobody has linked itself behind my node, which said so much.
+    #[inline(always)]
+    pub(super) fn is_last(&self, node: NodeId, said: Said) -> bool {
+        let next = self.own(node.slot(), Part::Next);
+        next.is_ok_and(|next| matches!(self.fabric.load(next), Ok(link) if link == said.bits()))
+    }
+
     /// My node left the queue as the last, and nobody has woken it: take back what it said.
+    #[inline(always)]
     pub(super) fn unsay(&self, node: NodeId, said: Said) -> Result<(), Trouble> {
         if said == Said::Inside {
             self.fabric.store(self.own(node.slot(), Part::Next)?, 0)?;

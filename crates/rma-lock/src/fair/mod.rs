@@ -17,12 +17,17 @@
 //! * G1: leave the queue, as the last or with a mark for a successor on its way. G2: a writer counts the reader it lets in. G3: a reader uncounts itself
 //!   and, in the same atomic, says which writer comes next. G4: the last of them takes that back, for it has seen it. G5: wake.
 //!
+//! # Fast and slow
+//! Where operations are over when they are posted, who meets nobody gets in and out without a wait ([`in_place`]). Whoever has to wait, or has more to do, goes on in a boxed
+//! future from where it stands.
+//!
 //! # Giving up
 //! As everywhere, whoever would wake a node that was given up acts for it ([`release`]): a writer leaves the queue; a reader, which is counted
 //! already, leaves the queue and hands its count to the reader behind it, or uncounts itself.
 
 mod acquire;
 mod guard;
+mod in_place;
 mod link;
 mod release;
 
@@ -32,9 +37,11 @@ use crate::{
     Exclusive, Fairness, Lock, Mode, Result, RmaLock, Shared,
     owed::{Owed, Side},
     queue::{HOME_BYTES, LOCK_BYTES, NodeId, Queue, Step},
+    shortcut::shortcut,
 };
-use acquire::{behind_readers, queue_up};
 use core::{fmt, future::Future, marker::PhantomData, ops::Deref};
+use in_place::{Enter, TryEnter, if_empty, queue_up};
+use link::Said;
 use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
 use std::sync::Arc;
 
@@ -55,10 +62,12 @@ pub(crate) enum Class {
 }
 
 impl Class {
+    #[inline(always)]
     fn of<M: Mode>() -> Class {
         if M::WRITES { Class::Writer } else { Class::Reader }
     }
 
+    #[inline(always)]
     fn arrives(self, node: NodeId) -> Step {
         match self {
             Class::Reader => Step::READER_ARRIVES,
@@ -66,6 +75,7 @@ impl Class {
         }
     }
 
+    #[inline(always)]
     fn enters(self, node: NodeId) -> Step {
         match self {
             Class::Reader => Step::READER_ENTERS,
@@ -73,6 +83,7 @@ impl Class {
         }
     }
 
+    #[inline(always)]
     fn leaves(self, node: NodeId) -> Step {
         match self {
             Class::Reader => Step::READER_LEAVES,
@@ -80,10 +91,20 @@ impl Class {
         }
     }
 
+    #[inline(always)]
     fn is_gone(self, node: NodeId) -> Step {
         match self {
             Class::Reader => Step::READER_IS_GONE,
             Class::Writer => Step::writer_goes_back(node, 3),
+        }
+    }
+
+    /// What a node of this class has said when its owner is inside.
+    #[inline(always)]
+    fn said(self) -> Said {
+        match self {
+            Class::Reader => Said::Inside,
+            Class::Writer => Said::Nothing,
         }
     }
 
@@ -151,24 +172,30 @@ impl<F: Fabric> Side for Core<F> {
 }
 
 impl<F: Fabric> FairLock<F> {
-    async fn enter_before<M: Mode>(&self, deadline: Time) -> Result<FairGuard<'_, F, M>> {
-        let (core, class) = (&self.core, Class::of::<M>());
-        let (node, posted) = core.begin(class, deadline, queue_up).await?;
-        let held = Owed::new(core, |core, quit| async move {
-            core.answer(core.acquire(node, class, posted, deadline, &quit).await)
-        });
-        Ok(FairGuard::new(self, held.await?, PhantomData))
+    #[inline]
+    fn enter_before<M: Mode>(&self, deadline: Time) -> impl Future<Output = Result<FairGuard<'_, F, M>>> {
+        shortcut(Enter(self, PhantomData), move |entry| async move {
+            let (core, class) = (&self.core, Class::of::<M>());
+            let (node, entry) = core.started(entry, class, deadline, queue_up).await?;
+            let held = Owed::new(core, |core, quit| async move {
+                core.answer(core.acquire(node, class, entry, deadline, &quit).await)
+            });
+            Ok(FairGuard::new(self, held.await?, PhantomData))
+        })
     }
 
-    async fn try_enter<M: Mode>(&self) -> Result<Option<FairGuard<'_, F, M>>> {
-        let (core, class) = (&self.core, Class::of::<M>());
-        let (node, posted) = core.begin(class, Time::MAX, behind_readers).await?;
-        let held =
-            Owed::new(
-                core,
-                |core, quit| async move { core.answer(core.try_acquire(node, class, posted, &quit).await) },
-            );
-        Ok(held.await?.map(|held| FairGuard::new(self, held, PhantomData)))
+    #[inline]
+    fn try_enter<M: Mode>(&self) -> impl Future<Output = Result<Option<FairGuard<'_, F, M>>>> {
+        shortcut(TryEnter(self, PhantomData), move |entry| async move {
+            let (core, class) = (&self.core, Class::of::<M>());
+            let (node, entry) = core.started(entry, class, Time::MAX, if_empty).await?;
+            let held =
+                Owed::new(
+                    core,
+                    |core, quit| async move { core.answer(core.try_acquire(node, class, entry, &quit).await) },
+                );
+            Ok(held.await?.map(|held| FairGuard::new(self, held, PhantomData)))
+        })
     }
 }
 
@@ -205,19 +232,23 @@ impl<F: Fabric> RmaLock<F> for FairLock<F> {
     type Shared<'a> = FairGuard<'a, F, Shared>;
     type Exclusive<'a> = FairGuard<'a, F, Exclusive>;
 
+    #[inline]
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
         self.enter_before(deadline)
     }
 
     /// Also refused if somebody else queues up, or leaves the queue, at the same moment.
+    #[inline]
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
         self.try_enter()
     }
 
+    #[inline]
     fn write_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Exclusive<'_>>> {
         self.enter_before(deadline)
     }
 
+    #[inline]
     fn try_write(&self) -> impl Future<Output = Result<Option<Self::Exclusive<'_>>>> {
         self.try_enter()
     }

@@ -3,19 +3,33 @@
 use super::{
     Class, Core, READER, WRITER,
     guard::Held,
+    in_place::{Exit, NotOut},
     link::{Next, Out, Said},
 };
-use crate::{error::Trouble, queue::NodeId};
+use crate::{error::Trouble, posting::Posting, queue::NodeId};
 use rdma_fabric::Fabric;
 
+/// Whether a reader that left the state so was the last one before a writer.
+#[inline(always)]
+pub(super) fn was_waited_for(left: u64) -> bool {
+    left as u32 == 0 && left >> WRITER != 0
+}
+
 impl<F: Fabric> Core<F> {
-    /// All of it.
-    pub(super) async fn release(&self, held: Held) -> Result<(), Trouble> {
+    /// G1–G5, from `exit` on.
+    pub(super) async fn release(&self, held: Held, exit: NotOut<F>) -> Result<(), Trouble> {
         let Held { node, class, woken } = held;
-        self.publish(class.leaves(node))?;
+        let said = class.said();
+        let (out, uncounting) = match exit.map(|exit| *exit) {
+            None => {
+                self.publish(class.leaves(node))?;
+                (self.leave_queue(node, said).await?, None)
+            }
+            Some(Exit::Tail(posting)) => (self.leave_queue_from(node, said, posting.result().await?).await?, None),
+            Some(Exit::Last) => (Out::Last, None),
+            Some(Exit::Uncount(posting)) => (Out::Last, Some(posting)),
+        };
         let own = self.adopt(node);
-        let said = if class == Class::Reader { Said::Inside } else { Said::Nothing };
-        let out = self.leave_queue(node, said).await?;
         let fresh = out == Out::Last && !woken;
         if fresh {
             self.unsay(node, said)?;
@@ -23,7 +37,7 @@ impl<F: Fabric> Core<F> {
             self.retire(node).await?;
         }
         let next = match class {
-            Class::Reader => self.uncount(out).await?,
+            Class::Reader => self.uncount(out, uncounting).await?,
             Class::Writer => self.let_in(out).await?,
         };
         if let Some((node, class)) = next {
@@ -45,18 +59,22 @@ impl<F: Fabric> Core<F> {
         Ok(Some((node, class)))
     }
 
-    /// G3, G4: who is to be woken when a reader that was inside has left. A reader behind it is inside, too.
-    async fn uncount(&self, out: Out) -> Result<Option<Next>, Trouble> {
+    /// G3, posted already if there is `uncounting`, and G4: who is to be woken when a reader that was inside has left. A reader behind it is inside, too.
+    async fn uncount(&self, out: Out, uncounting: Option<Posting<F>>) -> Result<Option<Next>, Trouble> {
         let writer = match out {
             Out::Before(writer, Class::Writer) => writer.bits(),
             _ => 0,
         };
         let less = (writer << WRITER).wrapping_sub(READER);
-        let left = self.fabric.fetch_add(&self.state, less).await?.wrapping_add(less);
-        let first = left >> WRITER;
-        if left as u32 != 0 || first == 0 {
+        let old = match uncounting {
+            Some(posting) => posting.result().await?,
+            None => self.fabric.fetch_add(&self.state, less).await?,
+        };
+        let left = old.wrapping_add(less);
+        if !was_waited_for(left) {
             return Ok(None);
         }
+        let first = left >> WRITER;
         // Nobody else has seen it with no reader beside it, and none can come before it.
         self.fabric.fetch_add(&self.state, (first << WRITER).wrapping_neg()).await?;
         Ok(self.decode("state", first)?.map(|writer| (writer, Class::Writer)))
@@ -70,7 +88,7 @@ impl<F: Fabric> Core<F> {
             let next = match (class, out) {
                 // Its count becomes the successor's.
                 (Class::Reader, Out::Before(next, Class::Reader)) => Some((next, Class::Reader)),
-                (Class::Reader, _) => self.uncount(out).await?,
+                (Class::Reader, _) => self.uncount(out, None).await?,
                 (Class::Writer, _) => self.let_in(out).await?,
             };
             let Some(next) = next else { break };

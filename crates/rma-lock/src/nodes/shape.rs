@@ -56,8 +56,7 @@ impl<'a, F: Fabric> Nodes<'a, F> {
             return Ok(Nodes::Job(fabric));
         }
         let mut listed = Vec::with_capacity(memory.members());
-        for number in 0..memory.members() {
-            let rank = memory.member(number)?;
+        for rank in memory.ranks() {
             listed.push((fabric.node(rank)?, rank));
         }
         listed.sort_unstable_by_key(|(node, rank)| (node.index(), *rank));

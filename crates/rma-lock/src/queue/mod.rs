@@ -7,8 +7,7 @@
 //! # Waiting and waking
 //! Whoever has to wait puts one of its nodes into a queue or stack of the lock and waits on that node's wake word, in its own memory.
 //! Exactly one rank takes the node out, and wakes it. A wake is a compare-and-swap and not a store: it fails if the waiter gave up (a
-//! deadline, a dropped future) or if it belongs to another turn of the node or another epoch of the lock. The waker then acts for who
-//! gave up, in the way of the lock.
+//! deadline, a dropped future) or if it belongs to another turn of the node. The waker then acts for who gave up, in the way of the lock.
 //!
 //! # Errors
 //! What fails between two steps of a protocol leaves words of which nobody knows what they should be: [`Queue::answer`] remembers it, and
@@ -46,8 +45,6 @@ pub(crate) struct Queue<F: Fabric> {
     memory: GroupMemory<F>,
     nodes: Nodes<F>,
     pub(crate) published: Published<F>,
-    /// Carried by every wake word. Wakes of another epoch are ignored. Constant until recovery exists.
-    epoch: u16,
     /// What failed between two steps of the protocol, if anything has.
     broken: OnceLock<LockError>,
 }
@@ -83,7 +80,6 @@ impl<F: Fabric> Queue<F> {
             ordered_everywhere: order >= PutOrder::AllTargets,
             survives,
             memory,
-            epoch: 0,
             broken: OnceLock::new(),
         })
     }

@@ -127,10 +127,9 @@ pub(crate) enum Wait {
     Offered = 3,
 }
 
-/// A wake word: `turn:16 | epoch:16 | unused:24 | wait:8`. A wake names turn and epoch, so that one that comes too
-/// late for either changes nothing.
-pub(crate) fn wake_word(wait: Wait, epoch: u16, node: NodeId) -> u64 {
-    (node.turn() as u64) << 48 | (epoch as u64) << 32 | wait as u64
+/// A wake word: `turn:16 | unused:40 | wait:8`. A wake names the turn, so that one that comes too late for it changes nothing.
+pub(crate) fn wake_word(wait: Wait, node: NodeId) -> u64 {
+    (node.turn() as u64) << 48 | wait as u64
 }
 
 /// Which of this rank's nodes are in use by this rank.
@@ -266,12 +265,12 @@ impl<F: Fabric> Queue<F> {
                 return Ok(Some(own));
             }
             let wake = self.fabric.load(self.own(slot, Part::Wake)?)?;
-            if wake == wake_word(Wait::Blocked, self.epoch, own.id) {
+            if wake == wake_word(Wait::Blocked, own.id) {
                 // It was given back before anything was posted for it.
                 return Ok(Some(own));
             }
             // Somebody may still have to act on it.
-            if wake != wake_word(Wait::Blocked, self.epoch, own.id.next_turn()) {
+            if wake != wake_word(Wait::Blocked, own.id.next_turn()) {
                 continue;
             }
             match self.fabric.load(self.own(slot, Part::Next)?)? {
@@ -289,7 +288,7 @@ impl<F: Fabric> Queue<F> {
     fn next_turn<'a>(&self, mut own: Own<'a>) -> Result<Own<'a>, FabricError> {
         let id = own.id.next_turn();
         let slot = id.slot();
-        if self.fabric.load(self.own(slot, Part::Wake)?)? == wake_word(Wait::Blocked, self.epoch, id) {
+        if self.fabric.load(self.own(slot, Part::Wake)?)? == wake_word(Wait::Blocked, id) {
             // The last user's successor, or reader below.
             if self.fabric.load(self.own(slot, Part::Next)?)? != 0 {
                 self.fabric.store(self.own(slot, Part::Next)?, 0)?;

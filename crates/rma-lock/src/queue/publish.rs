@@ -2,7 +2,8 @@
 //!
 //! `count` at the home is anonymous: it can't tell whose readers it counts. So each rank says in words that
 //! others can read, but only it writes, how many readers it has on the way in, inside and on the way out, and
-//! how far the writer of each of its queue nodes is. Recovery after a rank's death rebuilds the lock from these words.
+//! how far the writer of each of its queue nodes is. When a rank has died, the survivors of a
+//! [`crate::RecoverableLock`] read in these words who may be inside, before they go on in the words of the next epoch; nobody reads those of another lock.
 //!
 //! They are written *before* the step they announce and again after the step's result is known: [`Published::step`].
 //!

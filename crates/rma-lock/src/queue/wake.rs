@@ -8,7 +8,7 @@ use crate::{LockError, error::Trouble, owed::Quit};
 use rdma_fabric::{Fabric, Time};
 
 impl<F: Fabric> Queue<F> {
-    /// Wake `node`. False if it gave up. A wake for an earlier turn or epoch changes nothing and counts as done.
+    /// Wake `node`. False if it gave up. A wake for an earlier turn changes nothing and counts as done.
     pub(crate) async fn wake(&self, node: NodeId) -> Result<bool, Trouble> {
         self.wake_to(node, Wait::Granted).await
     }
@@ -16,11 +16,11 @@ impl<F: Fabric> Queue<F> {
     /// [`Queue::wake`], to find that it was woken so.
     pub(crate) async fn wake_to(&self, node: NodeId, how: Wait) -> Result<bool, Trouble> {
         let word = self.node(node, Part::Wake)?;
-        let blocked = wake_word(Wait::Blocked, self.epoch, node);
-        let granted = wake_word(how, self.epoch, node);
+        let blocked = wake_word(Wait::Blocked, node);
+        let granted = wake_word(how, node);
         // Release for the woken rank: pairs with the acquire in `wait_to_be_woken`.
         let old = self.fabric.compare_swap(&word, blocked, granted).await?;
-        Ok(old != wake_word(Wait::Abandoned, self.epoch, node))
+        Ok(old != wake_word(Wait::Abandoned, node))
     }
 
     /// Wait on own memory, until woken. Whatever else ends the wait (the deadline, quitting, the loss of a rank), the
@@ -35,8 +35,8 @@ impl<F: Fabric> Queue<F> {
     /// [`Queue::wait_to_be_woken`], by any wake. Yields how.
     pub(crate) async fn wait_for_any_wake(&self, own: &Own<'_>, deadline: Time, quit: &Quit) -> Result<Wait, Trouble> {
         let word = self.own(own.id.slot(), Part::Wake)?;
-        let granted = wake_word(Wait::Granted, self.epoch, own.id);
-        let offered = wake_word(Wait::Offered, self.epoch, own.id);
+        let granted = wake_word(Wait::Granted, own.id);
+        let offered = wake_word(Wait::Offered, own.id);
         let how = |bits| match bits {
             bits if bits == granted => Some(Wait::Granted),
             bits if bits == offered => Some(Wait::Offered),
@@ -53,8 +53,8 @@ impl<F: Fabric> Queue<F> {
             Some(Err(error)) => error.into(),
             None => LockError::TimedOut,
         };
-        let blocked = wake_word(Wait::Blocked, self.epoch, own.id);
-        let abandoned = wake_word(Wait::Abandoned, self.epoch, own.id);
+        let blocked = wake_word(Wait::Blocked, own.id);
+        let abandoned = wake_word(Wait::Abandoned, own.id);
         match self.fabric.compare_swap(&word.as_remote(), blocked, abandoned).await? {
             old if old == blocked => Err(Trouble::GaveUp(reason)),
             value => how(value).ok_or_else(|| Trouble::Broken(LockError::corrupt("wake", value))),
@@ -63,7 +63,7 @@ impl<F: Fabric> Queue<F> {
 
     /// The node is in no queue any more: begin its next turn, so that its owner may use it again.
     pub(crate) async fn retire(&self, node: NodeId) -> Result<(), Trouble> {
-        let ready = wake_word(Wait::Blocked, self.epoch, node.next_turn());
+        let ready = wake_word(Wait::Blocked, node.next_turn());
         if node.rank() == self.me {
             self.fabric.store(self.own(node.slot(), Part::Wake)?, ready)?;
         } else if self.survives {

@@ -115,7 +115,7 @@ impl<F: Fabric> RecoverableLock<F> {
         guard: WriteGuard<'a, F, Surviving>,
         takes: Takes,
     ) -> Result<RecoverableWriteGuard<'a, F>> {
-        let torn = if guard.lock().is_torn().await? { Some(self.core.torn().await?) } else { None };
+        let torn = if guard.lock().shut().await?.torn { Some(self.core.torn().await?) } else { None };
         match torn {
             Some(Torn { by }) if takes == Takes::Whole => {
                 guard.release().await?;
@@ -140,15 +140,13 @@ impl<F: Fabric> Survivor<F> {
     async fn go_on(self: &Arc<Self>, epoch: usize, error: LockError, deadline: Time) -> Result<()> {
         let reason = match &error {
             LockError::KeptOut => Reason::Closed,
-            LockError::Fabric(cause) => match **cause {
-                FabricError::PeerLost { rank } if rank != self.home => Reason::Loss,
-                FabricError::StaleRegion { rank, .. } | FabricError::NoSuchRegion { rank, .. } if rank != self.home => {
-                    match self.why_gone(epoch, rank, deadline).await? {
-                        Some(reason) => reason,
-                        None => return Err(error),
-                    }
-                }
-                _ => return Err(error),
+            LockError::Fabric(cause) => match cause.gone().filter(|rank| *rank != self.home) {
+                Some(_) if matches!(**cause, FabricError::PeerLost { .. }) => Reason::Loss,
+                Some(rank) => match self.why_gone(epoch, rank, deadline).await? {
+                    Some(reason) => reason,
+                    None => return Err(error),
+                },
+                None => return Err(error),
             },
             _ => return Err(error),
         };
@@ -181,14 +179,14 @@ impl<F: Fabric> Survivor<F> {
 
     /// A try was refused in `epoch`. Not because the epoch is over: then this comes to the next one first, and it is worth another try.
     async fn is_shut(self: &Arc<Self>, epoch: usize, lock: &EpochLock<F>) -> Result<bool> {
-        if lock.is_torn().await? {
+        let shut = lock.shut().await?;
+        if shut.torn {
             return Err(LockError::Torn { by: self.torn().await?.by });
         }
-        let closed = lock.is_closed().await?;
-        if closed {
+        if shut.closed {
             self.catch_up(epoch, Reason::Closed, Time::MAX).await?;
         }
-        Ok(closed)
+        Ok(shut.closed)
     }
 
     /// Who tore what the lock protects, if it is torn.

@@ -28,6 +28,7 @@
 
 mod acquiring;
 mod agreement;
+mod batch;
 mod catching_up;
 mod claim;
 mod finishing;
@@ -53,7 +54,8 @@ type EpochLock<F> = CountedLock<F, Surviving>;
 
 /// A readers-writer lock with reader preference that goes on after members have died.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. Without deaths it is a [`crate::PackedLock`], and costs the same remote operations.
+/// One value per rank refers to one lock for all; clones of it are the same value. Without deaths it is a [`crate::PackedLock`], and costs the same remote operations,
+/// and one get more for each exclusive acquisition, which looks whether what the lock protects is torn.
 ///
 /// The loss of a member that does not hold the lock is noticed by those who wait, and costs them a while. If it held the lock to write, what the
 /// lock protects may be torn: then acquisitions answer [`crate::LockError::Torn`] until [`RecoverableLock::mend`].
@@ -112,9 +114,7 @@ impl<F: Fabric> Survivor<F> {
         let epoch = self.current.load(Acquire);
         (epoch, self.epochs[epoch].get().expect("epochs are made before they are current"))
     }
-}
 
-impl<F: Fabric> Survivor<F> {
     pub(crate) fn fabric(&self) -> &F {
         &self.fabric
     }
@@ -124,11 +124,8 @@ impl<F: Fabric> Survivor<F> {
     }
 
     /// The members that are not among `dead`.
-    fn living(&self, dead: &[Rank]) -> Result<Vec<Rank>> {
-        let members = (0..self.memory.members()).map(|number| self.memory.member(number));
-        let mut members = members.collect::<Result<Vec<_>, _>>()?;
-        members.retain(|rank| !dead.contains(rank));
-        Ok(members)
+    fn living(&self, dead: &[Rank]) -> Vec<Rank> {
+        self.memory.ranks().filter(|rank| !dead.contains(rank)).collect()
     }
 }
 
@@ -144,7 +141,7 @@ impl<F: Fabric> Lock<F> for RecoverableLock<F> {
     }
 
     fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: Recovery) -> Result<Self> {
-        let options = options.within_limits();
+        let options = options.checked()?;
         let memory = memory.part(0, layout::bytes(&options))?;
         let core = Arc::new(Survivor {
             agreement: fabric.remote_word(memory.at(home, layout::AGREEMENT)?)?,

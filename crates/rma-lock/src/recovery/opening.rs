@@ -3,6 +3,7 @@
 use super::{
     Survivor,
     agreement::{Agreement, State},
+    batch::{at_each, batches},
     claim::Claim,
     layout,
     scan::Seen,
@@ -10,9 +11,6 @@ use super::{
 use crate::{LockError, Result, counted::surviving};
 use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Rank, RemoteWord, op};
 use std::sync::Arc;
-
-/// Doorbells rung at a time.
-const BATCH: usize = 64;
 
 /// Do what was agreed.
 pub(super) async fn open<F: Fabric>(core: &Arc<Survivor<F>>, mut agreed: Agreement) -> Result<()> {
@@ -26,7 +24,7 @@ pub(super) async fn open<F: Fabric>(core: &Arc<Survivor<F>>, mut agreed: Agreeme
             End::Over => {
                 let over = Agreement { state: State::Over, ..agreed };
                 core.agree(agreed, over).await?;
-                return ring(core, over, &core.living(&core.dead(agreed.deaths).await?)?).await;
+                return ring(core, over, &core.living(&core.dead(agreed.deaths).await?)).await;
             }
             End::Again => {
                 let again = agreed.opened_by(core.me, core.options.epochs);
@@ -54,23 +52,15 @@ async fn ring<F: Fabric>(core: &Survivor<F>, agreed: Agreement, survivors: &[Ran
         State::Open | State::Over => u64::MAX,
     };
     // Atomics, whose failure is told here and not to whoever flushes next.
-    for ranks in survivors.chunks(BATCH) {
-        let mut under_way = Vec::with_capacity(ranks.len());
-        for rank in ranks {
-            let doorbell = core.memory.at(*rank, layout::DOORBELL).and_then(|at| core.fabric.remote_word::<u64>(at));
-            under_way.push(match doorbell {
-                Ok(doorbell) => core.fabric.post(op::Atomic { word: &doorbell, amo: Amo::Swap(number) }).await,
-                Err(error) => Err(error),
-            });
-        }
-        for (rank, rung) in ranks.iter().zip(under_way) {
-            let rung = match rung {
-                Ok(rung) => rung.await,
-                Err(error) => Err(error),
-            };
+    for batch in batches(survivors) {
+        let ring = |rank| async move {
+            let doorbell = core.fabric.remote_word::<u64>(core.memory.at(rank, layout::DOORBELL)?)?;
+            core.fabric.post(op::Atomic { word: &doorbell, amo: Amo::Swap(number) }).await
+        };
+        for (rank, rung) in batch.iter().zip(at_each::<F, _, _>(batch, ring).await) {
             match rung {
                 // Who is gone waits for nothing.
-                Err(error) if !is_gone(&error, *rank) => return Err(error.into()),
+                Err(error) if error.gone() != Some(*rank) => return Err(error.into()),
                 _ => {}
             }
         }
@@ -83,15 +73,6 @@ impl<F: Fabric> Survivor<F> {
     async fn agree(&self, agreed: Agreement, now: Agreement) -> Result<()> {
         let old = self.fabric.compare_swap(&self.agreement, agreed.bits(), now.bits()).await?;
         if old == agreed.bits() { Ok(()) } else { Err(LockError::corrupt("agreement", old)) }
-    }
-}
-
-/// Whether `error` says that `rank` is lost, or has left.
-fn is_gone(error: &FabricError, rank: Rank) -> bool {
-    match error {
-        FabricError::PeerLost { rank: lost } => *lost == rank,
-        FabricError::StaleRegion { .. } | FabricError::NoSuchRegion { .. } => true,
-        _ => false,
     }
 }
 
@@ -118,7 +99,7 @@ impl<'a, F: Fabric> Opening<'a, F> {
             core,
             agreed,
             next,
-            members: core.living(&dead)?,
+            members: core.living(&dead),
             found: Vec::new(),
             old: core.words_of(agreed.epoch)?,
             words: surviving::HomeWords::new(&core.fabric, &new, core.home)?,
@@ -132,24 +113,26 @@ impl<'a, F: Fabric> Opening<'a, F> {
         let closed = old.close(fabric).await?;
         let members = self.members.clone();
         let seen = self.core.scan(self.agreed.epoch, &members).await?;
-        let mut standing = vec![false; members.len()];
-        for (number, rank) in members.iter().enumerate() {
-            standing[number] = match seen[number] {
+        let mut standing = Vec::new();
+        for (rank, seen) in members.into_iter().zip(seen) {
+            let stands = match seen {
                 Seen::Lost => {
-                    self.found.push(*rank);
+                    self.found.push(rank);
                     false
                 }
                 Seen::MaybeInside => true,
                 // A stand-in from an older epoch may still be there for it.
-                Seen::Out => self.hosts(*rank).await?,
+                Seen::Out => self.hosts(rank).await?,
             };
+            if stands {
+                standing.push(rank);
+            }
         }
         let writer = closed.writer;
         let torn_by = writer.filter(|rank| self.found.contains(rank));
-        let sits =
-            writer.filter(|rank| members.iter().zip(&standing).any(|(member, stands)| member == rank && *stands));
+        let sits = writer.filter(|rank| standing.contains(rank));
         self.words.install(fabric, sits, closed.torn || torn_by.is_some()).await?;
-        for rank in members.iter().zip(&standing).filter_map(|(rank, stands)| stands.then_some(*rank)) {
+        for rank in standing {
             match self.stand_in(rank, writer == Some(rank)).await {
                 Err(LockError::Fabric(error)) if *error == (FabricError::PeerLost { rank }) => return Ok(End::Again),
                 stood => stood?,
@@ -235,7 +218,7 @@ impl<'a, F: Fabric> Opening<'a, F> {
         let claim = async { self.core.fabric.get_word(&self.claim(&self.old, rank)?).await };
         match claim.await {
             Ok(bits) => Ok(Claim::of_bits(bits).hosts()),
-            Err(error) if is_gone(&error, rank) => Ok(false),
+            Err(error) if error.gone() == Some(rank) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

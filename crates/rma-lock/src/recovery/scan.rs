@@ -1,6 +1,10 @@
 //! What each member publishes of itself in an epoch.
 
-use super::{Survivor, layout};
+use super::{
+    Survivor,
+    batch::{at_each, batches},
+    layout,
+};
 use crate::queue::{self, is_inside};
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, Result, op};
 
@@ -15,9 +19,6 @@ pub(super) enum Seen {
     Lost,
 }
 
-/// Members asked at a time.
-const BATCH: usize = 64;
-
 impl<F: Fabric> Survivor<F> {
     /// How each of `members` stands in the epoch of that number, in their order.
     ///
@@ -26,15 +27,10 @@ impl<F: Fabric> Survivor<F> {
     pub(super) async fn scan(&self, epoch: usize, members: &[Rank]) -> Result<Vec<Seen>> {
         let memory = self.memory.part(layout::epoch(&self.options, epoch), queue::SURVIVING_BYTES)?;
         let mut seen = Vec::with_capacity(members.len());
-        for batch in members.chunks(BATCH) {
-            // Each is awaited before the next is posted: gets are not ordered.
-            let before = self.gets(&memory, batch, queue::VERSION).await;
-            let lanes = self.gets(&memory, batch, queue::PUBLISHED).await;
-            let after = self.gets(&memory, batch, queue::VERSION).await;
-            let each = batch.iter().zip(before).zip(lanes).zip(after);
-            for (((member, before), lanes), after) in each {
-                seen.push(match judge(*member, before, lanes, after)? {
-                    Some(seen) => seen,
+        for batch in batches(members) {
+            for (member, stands) in batch.iter().zip(self.read(&memory, batch).await?) {
+                seen.push(match stands {
+                    Some(stands) => stands,
                     None => self.look(epoch, *member).await?,
                 });
             }
@@ -46,47 +42,33 @@ impl<F: Fabric> Survivor<F> {
     pub(super) async fn look(&self, epoch: usize, member: Rank) -> Result<Seen> {
         let memory = self.memory.part(layout::epoch(&self.options, epoch), queue::SURVIVING_BYTES)?;
         loop {
-            let before = self.get(&memory, member, queue::VERSION).await;
-            let lanes = self.get(&memory, member, queue::PUBLISHED).await;
-            let after = self.get(&memory, member, queue::VERSION).await;
-            if let Some(seen) = judge(member, before, lanes, after)? {
+            if let [Some(seen)] = self.read(&memory, &[member]).await?[..] {
                 return Ok(seen);
             }
         }
     }
 
+    /// How each of a batch stands; `None` if it was changing.
+    async fn read(&self, memory: &GroupMemory<F>, batch: &[Rank]) -> Result<Vec<Option<Seen>>> {
+        // Each is awaited before the next is posted: gets are not ordered.
+        let before = self.gets(memory, batch, queue::VERSION).await;
+        let lanes = self.gets(memory, batch, queue::PUBLISHED).await;
+        let after = self.gets(memory, batch, queue::VERSION).await;
+        let each = batch.iter().zip(before).zip(lanes).zip(after);
+        each.map(|(((member, before), lanes), after)| judge(*member, before, lanes, after)).collect()
+    }
+
     async fn gets<const N: usize>(
         &self,
         memory: &GroupMemory<F>,
-        members: &[Rank],
+        batch: &[Rank],
         offset: u64,
     ) -> Vec<Result<[u64; N]>> {
-        let mut under_way = Vec::with_capacity(members.len());
-        for member in members {
-            under_way.push(self.begin(memory, *member, offset).await);
-        }
-        let mut words = Vec::with_capacity(members.len());
-        for get in under_way {
-            words.push(match get {
-                Ok(handle) => handle.await,
-                Err(error) => Err(error),
-            });
-        }
-        words
-    }
-
-    async fn get<const N: usize>(&self, memory: &GroupMemory<F>, member: Rank, offset: u64) -> Result<[u64; N]> {
-        self.begin(memory, member, offset).await?.await
-    }
-
-    async fn begin<const N: usize>(
-        &self,
-        memory: &GroupMemory<F>,
-        member: Rank,
-        offset: u64,
-    ) -> Result<F::Handle<[u64; N]>> {
-        let words = self.fabric.remote_span::<u64>(memory.at(member, offset)?, N)?;
-        self.fabric.post(op::Get { from: &words, to: [0; N] }).await
+        let get = |member| async move {
+            let words = self.fabric.remote_span::<u64>(memory.at(member, offset)?, N)?;
+            self.fabric.post(op::Get { from: &words, to: [0; N] }).await
+        };
+        at_each::<F, _, _>(batch, get).await
     }
 }
 
@@ -106,7 +88,7 @@ fn judge(
         }
         Err(FabricError::PeerLost { rank }) if rank == member => Ok(Some(Seen::Lost)),
         // Its program is over: it has dropped the lock.
-        Err(FabricError::StaleRegion { .. } | FabricError::NoSuchRegion { .. }) => Ok(Some(Seen::Out)),
+        Err(error) if error.gone() == Some(member) => Ok(Some(Seen::Out)),
         Err(error) => Err(error),
     }
 }

@@ -1,6 +1,6 @@
 //! Jobs whose ranks are processes: this test binary, executed again for [`is_a_rank`].
 
-use crate::{delays, dying::Points, hammered, scenes};
+use crate::{delays, dying::Points, hammered, nodes, scenes};
 use rdma_fabric::{Fabric, ProgramResult};
 use std::{
     env, fs,
@@ -41,13 +41,19 @@ pub(crate) struct Report {
 
 /// Run a job of so many ranks that does what `asked` says.
 pub(crate) fn launch(ranks: usize, asked: &str) -> Report {
+    launch_on(ranks, ranks, asked)
+}
+
+/// The same as if there were more than one node.
+pub(crate) fn launch_on(ranks: usize, per_node: usize, asked: &str) -> Report {
     static UNIQUE: AtomicU64 = AtomicU64::new(0);
     let unique = format!("killed-{}-{}", std::process::id(), UNIQUE.fetch_add(1, Relaxed));
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique);
     fs::create_dir_all(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let binary = env::current_exe().expect("the running test has a path");
     let args = ["--exact", "job::is_a_rank", "--quiet", "--nocapture", "--test-threads=1"];
-    let launcher = Launcher::new(ranks).segment_bytes(1 << 20).grace(GRACE).discard_stdout(true);
+    let launcher =
+        Launcher::new(ranks).ranks_per_node(per_node).segment_bytes(1 << 20).grace(GRACE).discard_stdout(true);
     let launcher = launcher.command(binary, args).env(ASKED, format!("{} {asked}", directory.display()));
     if let Err(error) = launcher.run() {
         panic!("{asked}: {error}");
@@ -74,6 +80,7 @@ async fn play<F: Fabric>(fabric: F, words: &[String], points: Arc<Points>) -> Pr
     match words[..] {
         ["scene", name, ..] => scenes::play(fabric, scenes::Scene::named(name), points).await,
         ["hammer", victim, micros] => hammered::play(fabric, victim.parse()?, micros.parse()?).await,
+        ["nodes", victim, held] => nodes::play(fabric, victim.parse()?, held).await,
         ["delay", held] => delays::play(fabric, held).await,
         _ => Err(format!("no such part: {words:?}").into()),
     }

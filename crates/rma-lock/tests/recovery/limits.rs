@@ -29,6 +29,8 @@ enum Scene {
     /// The same in a group of all but the last rank.
     InGroup,
     Suspicion,
+    /// Made so, and used once.
+    Made(Recovery),
 }
 
 rdma_fabric::program! {
@@ -40,6 +42,14 @@ rdma_fabric::program! {
             }
             Scene::InGroup => in_group(&fabric).await,
             Scene::Suspicion => suspicion(&fabric).await,
+            Scene::Made(recovery) => match RecoverableLock::symmetric_with(&fabric, HOME, recovery).await {
+                Ok(lock) => {
+                    lock.write().await?.release().await?;
+                    fabric.sleep_until(at(1000)).await;
+                    Ok("made".into())
+                }
+                Err(error) => Ok(format!("{error:?}")),
+            },
         }
     }
 }
@@ -152,6 +162,20 @@ fn more_deaths_than_were_asked_for_are_told_to_all() {
     let one = Recovery::of_deaths(0);
     let said = run(3, Scene::Writes(one), &[(1, 200)]);
     assert!([0, 2].iter().all(|rank| said[*rank].as_deref() == Some(told(one).as_str())), "{said:?}");
+}
+
+#[test]
+fn more_than_can_be_survived_is_refused() {
+    for recovery in [Recovery::of_deaths(0), Recovery::of_deaths(255), Recovery { epochs: 256, deaths: 4095 }] {
+        assert!(run(2, Scene::Made(recovery), &[]).iter().flatten().all(|said| said == "made"), "{recovery:?}");
+    }
+    let beyond = [(0, 1), (257, 256), (2, 4096), (usize::MAX, usize::MAX)];
+    for (epochs, deaths) in beyond {
+        let told = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let refused = format!("{:?}", LockError::RecoveryLimits { epochs: told(epochs), deaths: told(deaths) });
+        let said = run(2, Scene::Made(Recovery { epochs, deaths }), &[]);
+        assert_eq!(said, [Some(refused.clone()), Some(refused)], "{epochs} epochs, {deaths} deaths");
+    }
 }
 
 #[test]

@@ -15,9 +15,10 @@ pub(crate) enum Which {
     NodesBackOff,
     /// Gates at nodes, over the first.
     Indicator,
+    Recoverable,
 }
 
-pub(crate) const ALL: [Which; 9] = [
+pub(crate) const ALL: [Which; 10] = [
     Which::ReaderPreference,
     Which::Packed,
     Which::WritersFirst,
@@ -27,6 +28,7 @@ pub(crate) const ALL: [Which; 9] = [
     Which::Nodes,
     Which::NodesBackOff,
     Which::Indicator,
+    Which::Recoverable,
 ];
 
 /// Call `function::<F, lock>` with that lock.
@@ -49,6 +51,7 @@ macro_rules! with_lock {
                 $function::<$fabric, rma_lock::Aggregated<$fabric, rma_lock::BackOffLock<$fabric>>>($($argument),*).await
             }
             crate::which::Which::TwoLevels => $function::<$fabric, rma_lock::WindowLock<$fabric>>($($argument),*).await,
+            crate::which::Which::Recoverable => $function::<$fabric, rma_lock::RecoverableLock<$fabric>>($($argument),*).await,
         }
     };
 }
@@ -80,6 +83,9 @@ macro_rules! with_access_lock {
             }
             crate::which::Which::Indicator => {
                 $function::<$fabric, rma_lock::OneLock<rma_lock::IndicatorLock<$fabric, rma_lock::RpLock<$fabric>>>>($($argument),*).await
+            }
+            crate::which::Which::Recoverable => {
+                $function::<$fabric, rma_lock::OneLock<rma_lock::RecoverableLock<$fabric>>>($($argument),*).await
             }
             crate::which::Which::BackOff => {
                 $function::<$fabric, rma_lock::OneLock<rma_lock::BackOffLock<$fabric>>>($($argument),*).await

@@ -1,0 +1,240 @@
+//! Getting in and out as far as nothing has to be waited for: without a box, where operations are over when they are posted.
+
+use super::{
+    Class, Core, FairGuard, FairLock, READER,
+    guard::Held,
+    link::{SAY_INSIDE, Said},
+    release::was_waited_for,
+};
+use crate::{
+    Mode, Result,
+    posting::Posting,
+    queue::{NodeId, Part},
+    shortcut::{Never, Now, Try},
+};
+use core::{marker::PhantomData, mem, task::Context};
+use rdma_fabric::{Amo, Fabric, OpHandle};
+
+/// Where an acquisition stands that is not over yet.
+pub(super) enum Entry<F: Fabric> {
+    /// F1, or the comparison of a try in its place, was posted.
+    Tail(Posting<F>),
+    /// Nobody is before it in the queue.
+    First,
+    /// A reader, nobody before it: F3 was posted.
+    Count(Posting<F>),
+    /// It is counted.
+    Counted,
+    /// It is counted, and F7 was posted.
+    Inside(Posting<F>),
+    /// A writer, nobody before it: F4 was posted.
+    Look(F::Handle<[u64; 1]>),
+    /// What F4 found.
+    Looked(u64),
+}
+
+/// An acquisition whose node is taken and whose F1 was posted; `None` if nothing has happened yet.
+pub(super) type NotInside<F> = Option<Box<(NodeId, Entry<F>)>>;
+
+#[cold]
+#[inline(never)]
+fn not_inside<F: Fabric>(node: NodeId, entry: Entry<F>) -> NotInside<F> {
+    Some(Box::new((node, entry)))
+}
+
+/// Where a release stands that is not over yet.
+pub(super) enum Exit<F: Fabric> {
+    /// G1's comparison with the tail was posted.
+    Tail(Posting<F>),
+    /// The node was the queue's last and is out of it.
+    Last,
+    /// The same, and a reader's G3 was posted.
+    Uncount(Posting<F>),
+}
+
+/// A release whose G1 was posted; `None` if nothing has happened yet.
+pub(super) type NotOut<F> = Option<Box<Exit<F>>>;
+
+#[cold]
+#[inline(never)]
+fn not_out<F: Fabric>(exit: Exit<F>) -> NotOut<F> {
+    Some(Box::new(exit))
+}
+
+pub(super) struct Enter<'a, F: Fabric, M>(pub(super) &'a FairLock<F>, pub(super) PhantomData<M>);
+
+impl<'a, F: Fabric, M: Mode> Try for Enter<'a, F, M> {
+    type Out = Result<FairGuard<'a, F, M>>;
+    type Posted = Never<Self>;
+    type Stage = NotInside<F>;
+
+    #[inline(always)]
+    fn now(self, _: &mut Context<'_>) -> Now<Self> {
+        match self.0.core.start(Class::of::<M>(), queue_up) {
+            Ok(held) => Now::Over(Ok(FairGuard::new(self.0, held, PhantomData))),
+            Err(entry) => Now::Stuck(entry),
+        }
+    }
+}
+
+pub(super) struct TryEnter<'a, F: Fabric, M>(pub(super) &'a FairLock<F>, pub(super) PhantomData<M>);
+
+impl<'a, F: Fabric, M: Mode> Try for TryEnter<'a, F, M> {
+    type Out = Result<Option<FairGuard<'a, F, M>>>;
+    type Posted = Never<Self>;
+    type Stage = NotInside<F>;
+
+    #[inline(always)]
+    fn now(self, _: &mut Context<'_>) -> Now<Self> {
+        match self.0.core.start(Class::of::<M>(), if_empty) {
+            Ok(held) => Now::Over(Ok(Some(FairGuard::new(self.0, held, PhantomData)))),
+            Err(entry) => Now::Stuck(entry),
+        }
+    }
+}
+
+/// The guard is still armed if G1 was not posted.
+pub(super) struct Leave<'a, F: Fabric, M: Mode>(pub(super) FairGuard<'a, F, M>);
+
+impl<'a, F: Fabric, M: Mode> Try for Leave<'a, F, M> {
+    type Out = Result<()>;
+    type Posted = Never<Self>;
+    type Stage = (FairGuard<'a, F, M>, NotOut<F>);
+
+    #[inline(always)]
+    fn now(self, _: &mut Context<'_>) -> Now<Self> {
+        match self.0.core().leave(self.0.held()) {
+            Ok(()) => {
+                mem::forget(self.0);
+                Now::Over(Ok(()))
+            }
+            Err(exit) => Now::Stuck((self.0, exit)),
+        }
+    }
+}
+
+/// F1.
+pub(super) fn queue_up(node: NodeId) -> Amo<u64> {
+    Amo::Swap(node.bits())
+}
+
+/// In its place: queue up if nobody stands there; for a reader the first of two attempts, the second one behind a reader inside.
+pub(super) fn if_empty(node: NodeId) -> Amo<u64> {
+    Amo::CompareSwap { expected: 0, new: node.bits() }
+}
+
+impl<F: Fabric> Core<F> {
+    /// F1–F7: inside.
+    #[inline(always)]
+    fn start(&self, class: Class, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Held, NotInside<F>> {
+        if !self.is_fast() || !self.is_whole() {
+            return Err(None);
+        }
+        let lane = self.published.lane();
+        let Some(own) = self.take_fresh_node(lane) else { return Err(None) };
+        let node = own.id;
+        // F1
+        match self.announced_now(lane, class.arrives(node), &self.tail, first(node)) {
+            Ok(0) => {}
+            Ok(before) => return Err(not_inside(own.keep(), Entry::Tail(Posting::Over(Ok(before))))),
+            Err(None) => {
+                own.give_back_fresh();
+                return Err(None);
+            }
+            Err(Some(posting)) => return Err(not_inside(own.keep(), Entry::Tail(*posting))),
+        }
+        let entered = match class {
+            Class::Reader => self.count_now(node),
+            Class::Writer => self.look_now(),
+        };
+        if let Err(entry) = entered {
+            return Err(not_inside(own.keep(), *entry));
+        }
+        if self.publish_in(lane, class.enters(node)).is_err() {
+            let entry = match class {
+                Class::Reader => Entry::Inside(Posting::Over(Ok(0))),
+                Class::Writer => Entry::Looked(0),
+            };
+            return Err(not_inside(own.keep(), entry));
+        }
+        Ok(Held { node: own.keep(), class, woken: false })
+    }
+
+    /// F3, and F7 with nobody behind.
+    #[inline(always)]
+    fn count_now(&self, node: NodeId) -> Result<(), Box<Entry<F>>> {
+        match self.atomic_now(&self.state, Amo::Add(READER)) {
+            Ok(_) => {}
+            Err(None) => return Err(Box::new(Entry::First)),
+            Err(Some(posting)) => return Err(Box::new(Entry::Count(*posting))),
+        }
+        let Ok(next) = self.own(node.slot(), Part::Next) else { return Err(Box::new(Entry::Counted)) };
+        match self.atomic_now(&next.as_remote(), SAY_INSIDE) {
+            Ok(0) => Ok(()),
+            Ok(link) => Err(Box::new(Entry::Inside(Posting::Over(Ok(link))))),
+            Err(None) => Err(Box::new(Entry::Counted)),
+            Err(Some(posting)) => Err(Box::new(Entry::Inside(*posting))),
+        }
+    }
+
+    /// F4, with no reader inside.
+    #[inline(always)]
+    fn look_now(&self) -> Result<(), Box<Entry<F>>> {
+        let Ok(mut look) = self.fabric.try_get(&self.state.as_span(), [0]) else { return Err(Box::new(Entry::First)) };
+        if !look.test() {
+            return Err(Box::new(Entry::Look(look)));
+        }
+        match look.wait() {
+            Ok([0]) => Ok(()),
+            Ok([readers]) => Err(Box::new(Entry::Looked(readers))),
+            // It has changed nothing, and fails again.
+            Err(_) => Err(Box::new(Entry::First)),
+        }
+    }
+
+    /// G1 as the queue's last, G3 with nobody to be woken.
+    #[inline(always)]
+    fn leave(&self, held: Held) -> Result<(), NotOut<F>> {
+        let Held { node, class, woken } = held;
+        let said = class.said();
+        // Who was woken begins another turn of its node.
+        if !self.is_fast() || woken || !self.is_last(node, said) {
+            return Err(None);
+        }
+        let lane = self.published.lane();
+        match self.announced_now(
+            lane,
+            class.leaves(node),
+            &self.tail,
+            Amo::CompareSwap { expected: node.bits(), new: 0 },
+        ) {
+            Ok(tail) if tail == node.bits() => {}
+            Ok(tail) => return Err(not_out(Exit::Tail(Posting::Over(Ok(tail))))),
+            Err(None) => return Err(None),
+            Err(Some(posting)) => return Err(not_out(Exit::Tail(*posting))),
+        }
+        let old = match class {
+            Class::Reader => self.uncount_now(node)?,
+            Class::Writer => 0,
+        };
+        if self.publish_in(lane, class.is_gone(node)).is_err() {
+            return Err(not_out(Exit::Uncount(Posting::Over(Ok(old)))));
+        }
+        self.adopt(node).give_back_fresh();
+        Ok(())
+    }
+
+    /// G3, with nobody to be woken; my node was the queue's last.
+    #[inline(always)]
+    fn uncount_now(&self, node: NodeId) -> Result<u64, NotOut<F>> {
+        if self.unsay(node, Said::Inside).is_err() {
+            return Err(not_out(Exit::Last));
+        }
+        match self.atomic_now(&self.state, Amo::Add(READER.wrapping_neg())) {
+            Ok(old) if !was_waited_for(old.wrapping_sub(READER)) => Ok(old),
+            Ok(old) => Err(not_out(Exit::Uncount(Posting::Over(Ok(old))))),
+            Err(None) => Err(not_out(Exit::Last)),
+            Err(Some(posting)) => Err(not_out(Exit::Uncount(*posting))),
+        }
+    }
+}
