@@ -6,7 +6,7 @@ use rdma_fabric::{FabricError, Program, ProgramResult, Time};
 use std::{ffi::OsString, fs::File, path::PathBuf, process::ExitCode, str::FromStr};
 use tofu2_sim::{
     shm::{Bind, Endpoint, Launcher, Threads, run_rank_with},
-    virt::{BadFault, Faults, Job, Platform},
+    virt::{BadFault, Faults, Job, Platform, Timeline},
 };
 
 /// Start `program` as the command line says, and be its exit code.
@@ -266,7 +266,7 @@ impl Launch {
             .seed(self.seed)
             .shuffle_ties(self.seed != 0);
         if self.timeline.is_some() {
-            job = job.timeline(TIMELINE, Time::ZERO);
+            job = job.timeline(Timeline::ENTRIES, Time::ZERO);
         }
         if let Some(faults) = &self.faults {
             job = job.faults(faults.clone());
@@ -291,9 +291,6 @@ impl Launch {
         failure.map_or(Ok(()), |failure| Err(failure.into()))
     }
 }
-
-/// Entries of a timeline: more than a viewer is pleasant with.
-const TIMELINE: usize = 200_000;
 
 fn report(error: &LaunchError) -> ExitCode {
     eprintln!("error: {error}");

@@ -5,15 +5,18 @@
 #[path = "conformance/page.rs"]
 #[allow(dead_code, reason = "shared with tests that need more of it")]
 mod page;
+#[path = "../crates/rma-lock/tests/which/mod.rs"]
+#[allow(dead_code, reason = "shared with tests that need more of it")]
+mod which;
 
 use page::Part;
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
-use rma_lock::{
-    Aggregated, AggregatedOptions, BackOffLock, FairLock, Guard, IndicatorLock, Levels, Lock, PackedLock,
-    RecoverableLock, RmaLock, RpLock, WindowLock, WritersFirstLock,
-};
+use rma_lock::{Aggregated, AggregatedOptions, Guard, Levels, Lock, RmaLock, RpLock};
 use std::{path::Path, time::Duration};
 use tofu2_sim::virt::{Job, OpCounts, Platform};
+use which::{Which, with_lock};
+
+use Listed::Plain;
 
 const PART: Part = Part { page: "docs/locks.md", name: "table of locks" };
 const COMMAND: &str = "CONFORMANCE_WRITE=1 cargo test --test lock_table";
@@ -24,28 +27,22 @@ const HOME: Rank = Rank::new(0);
 const MEASURES: usize = 2;
 const BEGIN: Time = Time::from_picos(1_000_000_000);
 
+/// A lock of the table.
+#[derive(Clone, Copy, Debug)]
+enum Listed {
+    Plain(Which),
+    /// [`Which::Nodes`], with more levels.
+    Tree,
+}
+
 /// Which lock, and what is known of it besides what it says.
 struct Known {
-    lock: Which,
+    lock: Listed,
     name: &'static str,
     /// When a member is lost that is not the home.
     loss: &'static str,
     /// Where it is explored, and what else.
     evidence: &'static [&'static str],
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Which {
-    Rp,
-    Packed,
-    WritersFirst,
-    Fair,
-    BackOff,
-    Window,
-    Nodes,
-    Tree,
-    Indicator,
-    Recoverable,
 }
 
 const WAITS_END: &str = "waits end with `PeerLost`";
@@ -57,26 +54,26 @@ const NODES: &[&str] = &["tests/delivery/nodes.rs", "tests/loom/nodes.rs", "test
 
 const LOCKS: [Known; 10] = [
     Known {
-        lock: Which::Rp,
+        lock: Plain(Which::ReaderPreference),
         name: "`RpLock`",
         loss: WAITS_END,
         evidence: &["tests/delivery/queued.rs", "tests/delivery/mortal.rs", "tests/loom/rp.rs", "tests/threads.rs"],
     },
-    Known { lock: Which::Packed, name: "`PackedLock`", loss: WAITS_END, evidence: QUEUED },
-    Known { lock: Which::WritersFirst, name: "`WritersFirstLock`", loss: WAITS_END, evidence: QUEUED },
-    Known { lock: Which::Fair, name: "`FairLock`", loss: WAITS_END, evidence: QUEUED },
-    Known { lock: Which::BackOff, name: "`BackOffLock`", loss: UNNOTICED, evidence: BACK_OFF },
-    Known { lock: Which::Window, name: "`WindowLock`", loss: UNNOTICED, evidence: BACK_OFF },
-    Known { lock: Which::Nodes, name: "`Aggregated<RpLock>`", loss: WAITS_END, evidence: NODES },
-    Known { lock: Which::Tree, name: "the same in a tree", loss: WAITS_END, evidence: NODES },
+    Known { lock: Plain(Which::Packed), name: "`PackedLock`", loss: WAITS_END, evidence: QUEUED },
+    Known { lock: Plain(Which::WritersFirst), name: "`WritersFirstLock`", loss: WAITS_END, evidence: QUEUED },
+    Known { lock: Plain(Which::Fair), name: "`FairLock`", loss: WAITS_END, evidence: QUEUED },
+    Known { lock: Plain(Which::BackOff), name: "`BackOffLock`", loss: UNNOTICED, evidence: BACK_OFF },
+    Known { lock: Plain(Which::TwoLevels), name: "`WindowLock`", loss: UNNOTICED, evidence: BACK_OFF },
+    Known { lock: Plain(Which::Nodes), name: "`Aggregated<RpLock>`", loss: WAITS_END, evidence: NODES },
+    Known { lock: Listed::Tree, name: "the same in a tree", loss: WAITS_END, evidence: NODES },
     Known {
-        lock: Which::Indicator,
+        lock: Plain(Which::Indicator),
         name: "`IndicatorLock<RpLock>`",
         loss: WAITS_END,
         evidence: &["tests/delivery/indicator.rs", "tests/loom/nodes.rs", "tests/threads.rs"],
     },
     Known {
-        lock: Which::Recoverable,
+        lock: Plain(Which::Recoverable),
         name: "`RecoverableLock`",
         loss: "goes on; `Torn` after a writer",
         evidence: &[
@@ -87,31 +84,6 @@ const LOCKS: [Known; 10] = [
         ],
     },
 ];
-
-/// What is done with a lock of a kind.
-macro_rules! with {
-    ($which:expr, $function:ident::<$fabric:ty>($($argument:expr),*)) => {
-        match $which {
-            Which::Rp => $function::<$fabric, RpLock<$fabric>>((), $($argument),*).await,
-            Which::Packed => $function::<$fabric, PackedLock<$fabric>>((), $($argument),*).await,
-            Which::WritersFirst => $function::<$fabric, WritersFirstLock<$fabric>>((), $($argument),*).await,
-            Which::Fair => $function::<$fabric, FairLock<$fabric>>((), $($argument),*).await,
-            Which::BackOff => $function::<$fabric, BackOffLock<$fabric>>(Default::default(), $($argument),*).await,
-            Which::Window => $function::<$fabric, WindowLock<$fabric>>(Default::default(), $($argument),*).await,
-            Which::Nodes => {
-                $function::<$fabric, Aggregated<$fabric, RpLock<$fabric>>>(Default::default(), $($argument),*).await
-            }
-            Which::Tree => {
-                let options = AggregatedOptions { levels: Levels::Tree { radix: 2 }, lock: () };
-                $function::<$fabric, Aggregated<$fabric, RpLock<$fabric>>>(options, $($argument),*).await
-            }
-            Which::Indicator => {
-                $function::<$fabric, IndicatorLock<$fabric, RpLock<$fabric>>>(Default::default(), $($argument),*).await
-            }
-            Which::Recoverable => $function::<$fabric, RecoverableLock<$fabric>>(Default::default(), $($argument),*).await,
-        }
-    };
-}
 
 /// What a lock says of itself.
 #[derive(Clone, Debug)]
@@ -125,17 +97,24 @@ struct Says {
 
 rdma_fabric::program! {
     /// The rank that measures takes the lock `pairs` times, when all others have nothing to do with it.
-    async fn idle<F>(fabric: F, which: Which, writes: bool, pairs: u32) -> Says {
-        with!(which, measure::<F>(fabric, writes, pairs))
+    async fn idle<F>(fabric: F, lock: Listed, writes: bool, pairs: u32) -> Says {
+        match lock {
+            Plain(which) => with_lock!(which, measure::<F>(fabric, None, writes, pairs)),
+            Listed::Tree => {
+                let options = AggregatedOptions { levels: Levels::Tree { radix: 2 }, lock: () };
+                measure::<F, Aggregated<F, RpLock<F>>>(fabric, Some(options), writes, pairs).await
+            }
+        }
     }
 }
 
 async fn measure<F: Fabric, L: RmaLock<F>>(
-    options: L::Options,
     fabric: F,
+    options: Option<L::Options>,
     writes: bool,
     pairs: u32,
 ) -> ProgramResult<Says> {
+    let options = options.unwrap_or_default();
     let bytes = L::bytes(&options, RANKS);
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     fabric.sleep_until(BEGIN).await;
@@ -153,11 +132,11 @@ async fn measure<F: Fabric, L: RmaLock<F>>(
 }
 
 /// Operations of an idle pair, in words, and its time.
-fn pair(which: Which, writes: bool) -> (Says, String, f64) {
+fn pair(lock: Listed, writes: bool) -> (Says, String, f64) {
     const PAIRS: u32 = 10;
     let run = |pairs| {
         let job = Job::new(&Platform::fx100(), RANKS).ranks_per_node(2).count_ops(true);
-        let run = job.run(&idle { which, writes, pairs }).unwrap_or_else(|error| panic!("{which:?}: {error}"));
+        let run = job.run(&idle { lock, writes, pairs }).unwrap_or_else(|error| panic!("{lock:?}: {error}"));
         let ops = run.ops_by_rank.expect("they were asked for")[MEASURES];
         (run.outs[MEASURES].clone(), ops)
     };
@@ -166,7 +145,7 @@ fn pair(which: Which, writes: bool) -> (Says, String, f64) {
     let each = |count: fn(&OpCounts) -> u64, word: &str| {
         let (all, rest) =
             ((count(&many) - count(&few)) / u64::from(PAIRS), (count(&many) - count(&few)) % u64::from(PAIRS));
-        assert_eq!(rest, 0, "{which:?}: pairs differ");
+        assert_eq!(rest, 0, "{lock:?}: pairs differ");
         (all > 0).then(|| format!("{all} {word}{}", if all == 1 { "" } else { "s" }))
     };
     let ops = [each(|ops| ops.atomics, "atomic"), each(|ops| ops.puts, "put"), each(|ops| ops.gets, "get")];

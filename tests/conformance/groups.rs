@@ -103,6 +103,9 @@ program! {
             ensure_eq!((memory.member(number)?, memory.number(rank)), (rank, Some(number)), "G4: member {number}");
             fabric.fetch_add(&fabric.remote_word::<u64>(memory.at(rank, 8)?)?, 1 + me as u64).await?;
         }
+        let listed = (0..half.len()).map(|number| half.rank(number)).collect::<Result<Vec<_>, _>>()?;
+        ensure_eq!(memory.ranks().collect::<Vec<_>>(), listed, "G4: ranks, in order");
+        ensure_eq!(memory.without(&listed[..1]).ranks().len(), half.len(), "G4: the lost are among them");
         half.barrier().await?;
         let sum: u64 = (0..n as u64).filter(|rank| *rank as usize % 2 == me % 2).map(|rank| 1 + rank).sum();
         let own = fabric.local_word::<u64>(whole.at(fabric.rank(), 16)?)?;
@@ -114,6 +117,7 @@ program! {
         }
         let ours = world.memory(8).await?;
         ensure_eq!((ours.members(), ours.member(n - 1)?, ours.number(Rank::new(n as u32))), (n, Rank::new(n as u32 - 1), None), "G4");
+        ensure!(ours.ranks().eq((0..n as u32).map(Rank::new)), "G4: ranks of the world");
         let last = fabric.remote_word::<u64>(ours.at(Rank::new(n as u32 - 1), 0)?)?;
         fabric.fetch_add(&last, 1).await?;
         world.barrier().await?;

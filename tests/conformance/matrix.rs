@@ -149,7 +149,7 @@ fn own_room<F: Fabric>(fabric: &F) -> ProgramResult<u32> {
 async fn notice_room<F: Fabric>(fabric: &F, peer: Rank, region: &F::Region) -> ProgramResult<u32> {
     let to = fabric.remote_span::<u64>(region.at(peer, 0), 1)?;
     for i in 0..MANY {
-        match fabric.try_post(Put { to: &to, from: [0], options: PutOptions { notice: Some(1), sps: 0 } }) {
+        match fabric.try_post(Put { to: &to, from: [0], options: PutOptions { notice: Some(1) } }) {
             Ok(handle) => drop(handle.await?),
             Err(Refused::Full(_)) => return Ok(i),
             Err(Refused::Failed(error, _)) => return Err(error.into()),

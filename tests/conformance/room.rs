@@ -25,7 +25,7 @@ program! {
             // Nobody takes any: at some time there is no room, and the put comes back.
             let mut full = false;
             while !full && posted < MANY {
-                let options = PutOptions { notice: Some(data(posted)), sps: 0 };
+                let options = PutOptions { notice: Some(data(posted)) };
                 match fabric.try_post(Put { to: &to, from: [posted], options }) {
                     Ok(handle) => {
                         let _ = handle.await?;

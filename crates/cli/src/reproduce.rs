@@ -38,7 +38,7 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
             format!("--trace-job {}: jobs with a timeline have the numbers 1 to {}", options.trace_job, plan.jobs());
         return Err(problem.into());
     }
-    plan.traced = options.trace.as_ref().map(|_| Traced { job: options.trace_job.get(), entries: TRACE_ENTRIES });
+    plan.traced = options.trace.as_ref().map(|_| Traced { job: options.trace_job.get(), entries: Timeline::ENTRIES });
     let runs = lock_paper::run(&plan, &mut Progress::stderr())?;
     let mut rows = lock_paper::compare(&runs);
     let made = Provenance {
@@ -72,9 +72,6 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     }
     Ok(ExitCode::SUCCESS)
 }
-
-/// Entries of a timeline: more than a viewer is pleasant with.
-const TRACE_ENTRIES: usize = 200_000;
 
 /// Write the timeline of one job.
 fn trace(path: &Path, options: &Reproduce, timeline: Option<&Timeline>) -> Result<(), Box<dyn Error>> {

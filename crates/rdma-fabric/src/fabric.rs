@@ -403,7 +403,7 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
         from: S,
         data: u64,
     ) -> impl Future<Output = Result<S>> {
-        let options = PutOptions { notice: Some(data), sps: 0 };
+        let options = PutOptions { notice: Some(data) };
         Performing::new(op::starting!(self, op::Put { to, from, options }))
     }
 

@@ -22,7 +22,4 @@ pub struct Notice {
 pub struct PutOptions {
     /// Leave a [`Notice`] with this data.
     pub notice: Option<u64>,
-    /// Advance the session offset of the addressed session queue by so many slots (0 to 15). A
-    /// target without one ignores it, as Tofu's normal queues do.
-    pub sps: u8,
 }

@@ -338,7 +338,7 @@ rdma_fabric::program! {
             let place = fabric.remote_span::<u64>(word(0, region.key(), 8 * u64::from(me)), 1)?;
             let mut refused = 0;
             for data in 0..count {
-                let options = PutOptions { notice: Some(data), sps: 0 };
+                let options = PutOptions { notice: Some(data) };
                 match fabric.try_post(op::Put { to: &place, from: [data], options }) {
                     Ok(handle) => drop(handle.await?),
                     Err(Refused::Full(op)) => {
@@ -371,7 +371,7 @@ rdma_fabric::program! {
             return Ok(());
         }
         let there = fabric.remote_word::<u64>(word(1, region.key(), 0))?;
-        let options = PutOptions { notice: Some(0), sps: 0 };
+        let options = PutOptions { notice: Some(0) };
         let span = there.as_span();
         while fabric.try_post(op::Put { to: &span, from: [0u64], options }).is_ok() {}
         // What no room could help is no want of room.

@@ -10,6 +10,7 @@ mod cases;
 mod indicator;
 mod locked;
 mod mortal;
+mod mortal_nodes;
 #[path = "../mutant/mod.rs"]
 mod mutant;
 mod nodes;

@@ -12,7 +12,7 @@ use crate::{
 };
 use explore::{ExploreFabric, Explorer, Fabric, Rank, Region, Report};
 use rdma_fabric::{FabricError, ProgramResult};
-use rma_lock::{LockError, RpLock};
+use rma_lock::{Guard, LockError, RmaLock, RpLock};
 use std::error::Error;
 
 const HOME: Rank = Rank::new(0);
@@ -23,9 +23,9 @@ const READERS: u32 = 1;
 const WRITES: u32 = 2;
 
 /// Take the lock, look at the data or change it, let go. Who is inside leaves the facts so only by dying.
-async fn once(fabric: ExploreFabric, role: Role) -> ProgramResult<()> {
+pub(crate) async fn once<L: RmaLock<ExploreFabric>>(fabric: ExploreFabric, role: Role) -> ProgramResult<()> {
     let probe = fabric.probe();
-    let lock = RpLock::symmetric(&fabric, HOME).await?;
+    let lock = L::symmetric(&fabric, HOME).await?;
     let shared = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(shared.at(HOME, 0))?;
     if role == Write {
@@ -52,7 +52,7 @@ async fn once(fabric: ExploreFabric, role: Role) -> ProgramResult<()> {
     Ok(())
 }
 
-fn names_a_loss(error: &(dyn Error + 'static)) -> bool {
+pub(crate) fn names_a_loss(error: &(dyn Error + 'static)) -> bool {
     let of_lock = |error: &LockError| match error {
         LockError::Fabric(error) => matches!(**error, FabricError::PeerLost { .. }),
         LockError::Broken(error) => names_a_loss(&**error),
@@ -67,7 +67,7 @@ type Excuse = fn(&(dyn Error + 'static)) -> bool;
 fn explore(roles: &'static [Role], mortal: &[u32], excuse: Excuse) -> Report {
     let program = move |fabric: ExploreFabric| async move {
         let role = roles[fabric.rank().index()];
-        match once(fabric, role).await {
+        match once::<RpLock<_>>(fabric, role).await {
             Err(error) if excuse(&*error) => Ok(()),
             end => end,
         }

@@ -108,7 +108,8 @@ impl Which {
 }
 
 /// Words that are of the queue nodes below or of the reader-preference lock above must be at rest, all others 0.
-fn is_idle(view: &View<'_>, above: u64, queue_above: bool) -> bool {
+pub(crate) fn is_idle(view: &View<'_>, case: &Case) -> bool {
+    let (above, queue_above) = (case.which.above(case.roles.len()), case.which != Which::BackOff);
     let lock = || view.words().filter(|(addr, _)| addr.region.index == 0);
     let words = |start: u64| {
         lock()
@@ -123,9 +124,15 @@ fn is_idle(view: &View<'_>, above: u64, queue_above: bool) -> bool {
     lock().all(|(addr, value)| value == 0 || in_queue(addr.offset))
 }
 
-/// What must hold.
-pub(crate) fn explorer(case: &Case) -> Explorer<'static> {
-    let (above, queue_above) = (case.which.above(case.roles.len()), case.which != Which::BackOff);
+/// What must hold, if nobody dies.
+pub(crate) fn explorer_of(case: &Case) -> Explorer<'static> {
+    let case = *case;
+    explorer(&case, move |view| is_idle(view, &case))
+}
+
+/// What must hold; `idle` in the end.
+pub(crate) fn explorer(case: &Case, idle: impl Fn(&View<'_>) -> bool + 'static) -> Explorer<'static> {
+    let above = case.which.above(case.roles.len());
     of_any_lock(case.roles)
         .nodes(case.nodes)
         .name(0, 48, "wake 4")
@@ -137,7 +144,7 @@ pub(crate) fn explorer(case: &Case) -> Explorer<'static> {
         .name(0, above + 8, "readers")
         .name(0, above + 16, "tail")
         .name(0, above + 24, "head")
-        .at_end("idle", move |view| is_idle(view, above, queue_above))
+        .at_end("idle", idle)
 }
 
 /// A step done wrong, and the smallest job known to show it.

@@ -69,7 +69,7 @@ rdma_fabric::program! {
         let home = fabric.alloc_symmetric(64).await?;
         if fabric.rank().number() == 1 {
             let to = fabric.remote_span::<u64>(at(0, home.key(), 0), 1)?;
-            let put = |data| op::Put { to: &to, from: [1u64], options: PutOptions { notice: Some(data), sps: 0 } };
+            let put = |data| op::Put { to: &to, from: [1u64], options: PutOptions { notice: Some(data) } };
             match fabric.try_post(put(256)) {
                 Err(Refused::Failed(FabricError::NoticeTooWide { data: 256, bits: 8 }, _)) => {}
                 _ => panic!("not refused as too wide"),

@@ -1,7 +1,11 @@
 //! Colours, type sizes, and the canvas that becomes an element.
 
 use crate::{ReproError, quantity};
-use plotters::{coord::Shift, prelude::*};
+use plotters::{
+    chart::MeshStyle,
+    coord::{Shift, ranged1d::ValueFormatter},
+    prelude::*,
+};
 use std::error::Error;
 
 /// What we simulated.
@@ -35,6 +39,32 @@ pub(super) fn svg(
     }
     let labelled = format!(" role=\"img\" aria-label=\"{words}\"");
     Ok(text.replacen(" xmlns=\"http://www.w3.org/2000/svg\"", &labelled, 1))
+}
+
+/// A plot over the whole width, with room for the labels below it and at its left.
+pub(super) fn wide<'a, 'b>(area: &'a Area<'b>) -> ChartBuilder<'a, 'a, SVGBackend<'b>> {
+    let mut builder = ChartBuilder::on(area);
+    builder.margin(14).x_label_area_size(58).y_label_area_size(88);
+    builder
+}
+
+/// Grid, axes and their names, as all plots have them.
+pub(super) fn styled<'m, 'a, 'b, X, Y, DB: DrawingBackend>(
+    mesh: &'m mut MeshStyle<'a, 'b, X, Y, DB>,
+    x: &str,
+    y: &str,
+) -> &'m mut MeshStyle<'a, 'b, X, Y, DB>
+where
+    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    mesh.light_line_style(TRANSPARENT)
+        .bold_line_style(GRID)
+        .axis_style(INK)
+        .x_desc(x)
+        .y_desc(y)
+        .label_style(tick())
+        .axis_desc_style(title())
 }
 
 /// Numbers at the axes.

@@ -16,20 +16,12 @@ pub(in super::super) fn fetch_adds(run: &TniRun, highest: f64) -> Result<String,
             .x_label_area_size(52)
             .y_label_area_size(64)
             .build_cartesian_2d(-0.7..ranks - 0.3, 0.0..highest * 1e6 * 1.1)?;
-        chart
-            .configure_mesh()
+        styled(&mut chart.configure_mesh(), "rank", "one fetch-add (µs)")
             .disable_x_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID)
-            .axis_style(INK)
             .x_labels(9)
             .y_labels(6)
-            .x_desc("rank")
-            .y_desc("one fetch-add (µs)")
             .x_label_formatter(&|x| quantity::number(x.round()))
             .y_label_formatter(&axis_number)
-            .label_style(tick())
-            .axis_desc_style(title())
             .draw()?;
         for (rank, one) in run.ranks.iter().enumerate() {
             let (left, right) = (rank as f64 - 0.38, rank as f64 + 0.38);

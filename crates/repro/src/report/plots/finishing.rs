@@ -49,19 +49,11 @@ fn finishing(
             .x_label_area_size(52)
             .y_label_area_size(70)
             .build_cartesian_2d(x.range.clone(), 0.0..top)?;
-        chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID)
-            .axis_style(INK)
+        styled(&mut chart.configure_mesh(), x.words, "1000 pairs (s)")
             .x_labels(x.ticks)
             .y_labels(6)
-            .x_desc(x.words)
-            .y_desc("1000 pairs (s)")
             .x_label_formatter(&axis_number)
             .y_label_formatter(&axis_number)
-            .label_style(tick())
-            .axis_desc_style(title())
             .draw()?;
         for &seconds in published {
             let line = [(x.range.start, seconds), (x.range.end, seconds)];

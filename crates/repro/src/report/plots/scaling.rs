@@ -16,22 +16,13 @@ const MOST: f64 = 5200.0;
 pub(in super::super) fn latency(runs: &LockRuns) -> Result<String, ReproError> {
     svg("latency of a pair against the number of ranks", (1000, 500), |area| {
         let decades = vec![2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0];
-        let mut chart =
-            ChartBuilder::on(area).margin(14).x_label_area_size(58).y_label_area_size(88).build_cartesian_2d(
-                (FEWEST..MOST).log_scale().with_key_points(powers_of_two()),
-                (1.4f64..3600.0).log_scale().with_key_points(decades),
-            )?;
-        chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID)
-            .axis_style(INK)
-            .x_desc("ranks locking at once")
-            .y_desc("one pair, slowest rank (µs)")
+        let mut chart = wide(area).build_cartesian_2d(
+            (FEWEST..MOST).log_scale().with_key_points(powers_of_two()),
+            (1.4f64..3600.0).log_scale().with_key_points(decades),
+        )?;
+        styled(&mut chart.configure_mesh(), "ranks locking at once", "one pair, slowest rank (µs)")
             .x_label_formatter(&|x| quantity::number(*x))
             .y_label_formatter(&|y| quantity::number(*y))
-            .label_style(tick())
-            .axis_desc_style(title())
             .draw()?;
         let null = [FEWEST, MOST].map(|ranks| (ranks, null_share() * ranks));
         chart.draw_series(DashedLineSeries::new(null, 7, 6, NULL.stroke_width(2)))?;
@@ -53,23 +44,12 @@ pub(in super::super) fn share(runs: &LockRuns) -> Result<String, ReproError> {
         let values = || ours.iter().map(|at| at.1).chain(published().map(|(_, ranks, micros)| micros / ranks));
         let (low, high) = (values().fold(null_share(), f64::min), values().fold(null_share(), f64::max));
         let room = (high - low).max(0.02) * 0.2;
-        let mut chart = ChartBuilder::on(area)
-            .margin(14)
-            .x_label_area_size(58)
-            .y_label_area_size(88)
+        let mut chart = wide(area)
             .build_cartesian_2d((FEWEST..MOST).log_scale().with_key_points(powers_of_two()), low - room..high + room)?;
-        chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID)
-            .axis_style(INK)
-            .x_desc("ranks locking at once")
-            .y_desc("pair / ranks (µs)")
+        styled(&mut chart.configure_mesh(), "ranks locking at once", "pair / ranks (µs)")
             .y_labels(6)
             .x_label_formatter(&|x| quantity::number(*x))
             .y_label_formatter(&axis_number)
-            .label_style(tick())
-            .axis_desc_style(title())
             .draw()?;
         let null = [FEWEST, MOST].map(|ranks| (ranks, null_share()));
         chart.draw_series(DashedLineSeries::new(null, 7, 6, NULL.stroke_width(2)))?;

@@ -17,22 +17,13 @@ pub(in super::super) fn colour(form: Form) -> RGBColor {
 /// Both axes logarithmic; so many receiving TNIs.
 pub(in super::super) fn waves(waves: &[WhatIf], tnis: u32) -> Result<String, ReproError> {
     svg("time of lock_all and unlock_all of all ranks against their number", (1000, 460), |area| {
-        let mut chart =
-            ChartBuilder::on(area).margin(14).x_label_area_size(58).y_label_area_size(88).build_cartesian_2d(
-                (3.0f64..1e6).log_scale().with_key_points(vec![10.0, 100.0, 1e3, 1e4, 1e5, 1e6]),
-                (1e-6f64..1.0).log_scale().with_key_points((-6..=0).map(|power| 10f64.powi(power)).collect()),
-            )?;
-        chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID)
-            .axis_style(INK)
-            .x_desc("ranks")
-            .y_desc("lock_all and unlock_all")
+        let mut chart = wide(area).build_cartesian_2d(
+            (3.0f64..1e6).log_scale().with_key_points(vec![10.0, 100.0, 1e3, 1e4, 1e5, 1e6]),
+            (1e-6f64..1.0).log_scale().with_key_points((-6..=0).map(|power| 10f64.powi(power)).collect()),
+        )?;
+        styled(&mut chart.configure_mesh(), "ranks", "lock_all and unlock_all")
             .x_label_formatter(&|x| quantity::number(*x))
             .y_label_formatter(&|y| quantity::seconds(*y))
-            .label_style(tick())
-            .axis_desc_style(title())
             .draw()?;
         for form in Form::ALL {
             let points = || {

@@ -2,7 +2,10 @@
 
 use core::{fmt, future::Future, str::FromStr};
 use rdma_fabric::{Fabric, Rank};
-use rma_lock::RmaLock;
+use rma_lock::{
+    Aggregated, BackOffLock, FairLock, IndicatorLock, PackedLock, RecoverableLock, RmaLock, RpLock, WindowLock,
+    WritersFirstLock,
+};
 use serde::{Deserialize, Serialize};
 
 /// What is done with a lock, whichever it is.
@@ -22,7 +25,7 @@ pub struct UnknownLock {
 }
 
 macro_rules! locks {
-    ($($(#[$doc:meta])* $kind:ident, $name:literal, $lock:ident;)*) => {
+    ($($(#[$doc:meta])* $kind:ident, $name:literal, $lock:ty;)*) => {
         /// A lock of `rma-lock`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
@@ -44,21 +47,33 @@ macro_rules! locks {
             /// Do what `what` does with this lock.
             pub async fn over<F: Fabric, O: OverLock<F>>(self, what: O) -> O::Out {
                 match self {
-                    $(LockKind::$kind => what.with::<rma_lock::$lock<F>>().await,)*
+                    $(LockKind::$kind => what.with::<$lock>().await,)*
                 }
             }
         }
     };
 }
 
-// A line for each lock; everything else follows.
+// A line for each lock, over the fabric `F`; everything else follows.
 locks! {
     /// The queue lock that prefers readers.
-    ReaderPreference, "reader-preference", RpLock;
+    ReaderPreference, "reader-preference", RpLock<F>;
+    /// The same with all that registers a writer in one word.
+    Packed, "packed", PackedLock<F>;
+    /// The queue lock that prefers writers.
+    WritersFirst, "writers-first", WritersFirstLock<F>;
+    /// The queue lock in order of arrival.
+    Fair, "fair", FairLock<F>;
     /// The lock of one word.
-    BackOff, "back-off", BackOffLock;
+    BackOff, "back-off", BackOffLock<F>;
     /// A window's two levels: readers lock all ranks, writers the home.
-    TwoLevels, "two-levels", WindowLock;
+    TwoLevels, "two-levels", WindowLock<F>;
+    /// The queue lock that prefers readers, taken together by the ranks of a node.
+    ByNode, "by-node", Aggregated<F, RpLock<F>>;
+    /// The same lock for writers, with gates for readers at the nodes.
+    Indicator, "indicator", IndicatorLock<F, RpLock<F>>;
+    /// The packed one that goes on when ranks die.
+    Recoverable, "recoverable", RecoverableLock<F>;
 }
 
 /// Make a lock: the one place where workloads do.

@@ -103,6 +103,9 @@ pub struct Timeline {
 }
 
 impl Timeline {
+    /// How many entries commands record: more than a viewer is pleasant with.
+    pub const ENTRIES: usize = 200_000;
+
     /// A record of the first `limit` entries from `from` on.
     pub(super) fn new(limit: usize, from: u64, ranks_per_node: u32) -> Self {
         Timeline { limit, from, ranks_per_node, ..Timeline::default() }
