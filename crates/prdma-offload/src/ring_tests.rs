@@ -36,9 +36,9 @@ rdma_fabric::program! {
             let got = receive.to_vec()?;
             let (left, right) = ((me + n - 1) % n, (me + 1) % n);
             let expect = [k * 1000 + left as u64 * 2 + 1, k * 1000 + right as u64 * 2];
-            for at in 0..2 * len {
+            for (at, got) in got.iter().enumerate().take(2 * len) {
                 let side = if strided { at % 2 } else { at / len };
-                assert_eq!(got[at], expect[side], "{form} {k} rank {me} of {n}, element {at}");
+                assert_eq!(*got, expect[side], "{form} {k} rank {me} of {n}, element {at}");
             }
         }
         let took = fabric.now() - start;

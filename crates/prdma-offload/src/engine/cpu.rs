@@ -85,7 +85,7 @@ struct In<F: Fabric> {
 type Spans<F, W> = Vec<(LocalSpan<F, W>, RemoteSpan<F, W>)>;
 
 /// From where to where, in cells of one width.
-enum Blocks<F: Fabric> {
+pub(crate) enum Blocks<F: Fabric> {
     One(Spans<F, u8>),
     Two(Spans<F, u16>),
     Four(Spans<F, u32>),
@@ -132,15 +132,16 @@ impl<F: Fabric> CpuEngine<F> {
 
     /// Send along every edge whose receiver is ready; how many are left.
     async fn send_ready(&mut self, iteration: u64) -> Result<usize> {
-        let mut left = 0;
-        for out in &mut self.outs {
-            if out.sent < iteration {
-                if self.fabric.load(&out.ready)? < iteration {
-                    left += 1;
-                } else {
-                    out.send(&self.fabric, iteration).await?;
-                }
+        let (mut left, mut ready) = (0, Vec::new());
+        for out in self.outs.iter_mut().filter(|out| out.sent < iteration) {
+            if self.fabric.load(&out.ready)? < iteration {
+                left += 1;
+            } else {
+                ready.push(out.send(&self.fabric, iteration));
             }
+        }
+        for sent in join::join_all(ready).await {
+            sent?;
         }
         Ok(left)
     }
@@ -150,20 +151,14 @@ impl<F: Fabric> Out<F> {
     /// S2 and S3.
     async fn send(&mut self, fabric: &F, iteration: u64) -> Result<()> {
         self.blocks.put(fabric).await?;
-        if fabric.caps().put_order >= PutOrder::SameTarget {
-            // On this path a later atomic is seen after the data.
-            fabric.swap(&self.end, iteration).await?;
-        } else {
-            fabric.flush(self.to).await?;
-            fabric.put_word(&self.end, iteration).await?;
-        }
+        tell_behind(fabric, self.to, &self.end, iteration).await?;
         self.sent = iteration;
         Ok(())
     }
 }
 
 impl<F: Fabric> Blocks<F> {
-    fn new(fabric: &F, out: &Outgoing, from: &Memory<F>, at: RemoteAddr) -> Result<Self> {
+    pub(crate) fn new(fabric: &F, out: &Outgoing, from: &Memory<F>, at: RemoteAddr) -> Result<Self> {
         Ok(match out.width {
             Width::One => Blocks::One(spans(fabric, out, from, at)?),
             Width::Two => Blocks::Two(spans(fabric, out, from, at)?),
@@ -173,7 +168,7 @@ impl<F: Fabric> Blocks<F> {
     }
 
     /// S2: all of them leave, and the source is reusable.
-    async fn put(&self, fabric: &F) -> Result<()> {
+    pub(crate) async fn put(&self, fabric: &F) -> Result<()> {
         match self {
             Blocks::One(spans) => put(fabric, spans).await,
             Blocks::Two(spans) => put(fabric, spans).await,
@@ -181,6 +176,18 @@ impl<F: Fabric> Blocks<F> {
             Blocks::Eight(spans) => put(fabric, spans).await,
         }
     }
+}
+
+/// Write `value` to a word of `to`, to be seen after what was put there before.
+pub(crate) async fn tell_behind<F: Fabric>(fabric: &F, to: Rank, word: &RemoteWord<F, u64>, value: u64) -> Result<()> {
+    if fabric.caps().put_order >= PutOrder::SameTarget {
+        // On this path a later atomic is seen after the data.
+        fabric.swap(word, value).await?;
+    } else {
+        fabric.flush(to).await?;
+        fabric.put_word(word, value).await?;
+    }
+    Ok(())
 }
 
 async fn put<F: Fabric, W: Pod>(fabric: &F, spans: &Spans<F, W>) -> Result<()> {
@@ -208,8 +215,9 @@ fn spans<F: Fabric, W: Pod>(fabric: &F, out: &Outgoing, from: &Memory<F>, at: Re
 
 impl<F: Fabric> Engine for CpuEngine<F> {
     async fn start(&mut self, iteration: u64) -> Result<()> {
-        for inn in &self.ins {
-            self.fabric.put_word(&inn.ready, iteration).await?;
+        let readies = self.ins.iter().map(|inn| self.fabric.put_word(&inn.ready, iteration));
+        for told in join::join_all(readies).await {
+            told?;
         }
         self.send_ready(iteration).await.map(drop)
     }

@@ -1,11 +1,14 @@
 //! Who carries an iteration out.
 
+mod acting;
 mod cpu;
 mod program;
 mod queues;
 
-pub(crate) use cpu::{CpuEngine, Desk};
-pub(crate) use queues::{Contact, Opened, QueueEngine};
+pub(crate) use acting::{Acting, ActingEngine};
+pub(crate) use cpu::{Blocks as Transfer, CpuEngine, Desk, tell_behind};
+pub(crate) use program::{Program, Step};
+pub(crate) use queues::{Contact, Opened, QueueEngine, open_queue};
 
 use crate::Result;
 use core::future::Future;
@@ -38,6 +41,7 @@ pub(crate) trait Engine {
 pub(crate) enum AnyEngine<F: SessionFabric> {
     Queues(QueueEngine<F>),
     Cpu(CpuEngine<F>),
+    Acting(ActingEngine<F>),
 }
 
 impl<F: SessionFabric> Engine for AnyEngine<F> {
@@ -45,6 +49,7 @@ impl<F: SessionFabric> Engine for AnyEngine<F> {
         match self {
             AnyEngine::Queues(engine) => engine.start(iteration).await,
             AnyEngine::Cpu(engine) => engine.start(iteration).await,
+            AnyEngine::Acting(engine) => engine.start(iteration).await,
         }
     }
 
@@ -52,6 +57,7 @@ impl<F: SessionFabric> Engine for AnyEngine<F> {
         match self {
             AnyEngine::Queues(engine) => engine.wait(iteration).await,
             AnyEngine::Cpu(engine) => engine.wait(iteration).await,
+            AnyEngine::Acting(engine) => engine.wait(iteration).await,
         }
     }
 
@@ -59,6 +65,7 @@ impl<F: SessionFabric> Engine for AnyEngine<F> {
         match self {
             AnyEngine::Queues(engine) => engine.test(iteration).await,
             AnyEngine::Cpu(engine) => engine.test(iteration).await,
+            AnyEngine::Acting(engine) => engine.test(iteration).await,
         }
     }
 }
