@@ -370,3 +370,71 @@ fn the_loss_of_a_member_is_told_to_all() {
         assert_eq!(TOLD.swap(0, Ordering::Relaxed), 3 * 5, "{form}, on threads");
     }
 }
+
+rdma_fabric::program! {
+    /// Nanoseconds of an iteration: of a broadcast of so many bytes, or of a barrier.
+    async fn timed<F>(fabric: F, form: Form, broadcast: Option<(Pipeline, usize)>) -> u64 {
+        let mut all = collectives(&fabric).await?;
+        let options = Options::form(form);
+        let buffer = Buffer::<F, u8>::new(&fabric, broadcast.map_or(1, |(_, bytes)| bytes))?;
+        let mut request = match broadcast {
+            None => all.barrier_init(&options).await?,
+            Some((pipeline, bytes)) => all.broadcast_init(0, &buffer, 0, bytes, pipeline, &options).await?,
+        };
+        all.group_mut().barrier().await?;
+        let start = fabric.now();
+        for _ in 0..20 {
+            request.start().await?;
+            request.wait().await?;
+        }
+        let took = fabric.now() - start;
+        all.group_mut().barrier().await?;
+        Ok(took.as_nanos() as u64 / 20)
+    }
+}
+
+#[test]
+fn more_queues_take_less_time_and_so_does_a_chain_of_segments() {
+    let took = |members, form, broadcast| {
+        let job = Job::new(&Platform::fx100(), members).ranks_per_node(1);
+        job.run(&timed { form, broadcast }).unwrap().outs.into_iter().max().unwrap()
+    };
+    for members in [8, 32] {
+        let [fast, mrc, cpu] = FORMS.map(|form| took(members, form, None));
+        println!("barrier of {members}: fast {fast} ns, mrc {mrc} ns, cpu {cpu} ns");
+        assert!(fast < mrc && fast < cpu);
+        let along = |shape, segments| took(members, Form::Mrc, Some((Pipeline { shape, segments }, 1 << 20)));
+        let (whole, parts, chain) = (along(Shape::Binomial, 1), along(Shape::Binomial, 64), along(Shape::Chain, 64));
+        println!("1 MiB to {members}: whole {whole} ns, in 64 segments {parts} ns, along a chain {chain} ns");
+        assert!(chain < parts.min(whole));
+    }
+}
+
+rdma_fabric::program! {
+    /// The last member starts a millisecond late; when the others are through.
+    async fn one_late<F>(fabric: F, form: Form) -> u64 {
+        let mut all = collectives(&fabric).await?;
+        let buffer = Buffer::<F, u64>::new(&fabric, 64)?;
+        let options = Options::form(form);
+        let mut request = all.broadcast_init(0, &buffer, 0, 64, Pipeline::default(), &options).await?;
+        all.group_mut().barrier().await?;
+        let start = fabric.now();
+        if all.group().me() + 1 == all.group().len() {
+            fabric.compute(Duration::from_millis(1)).await;
+        }
+        request.start().await?;
+        request.wait().await?;
+        let took = fabric.now() - start;
+        all.group_mut().barrier().await?;
+        Ok(took.as_micros() as u64)
+    }
+}
+
+#[test]
+fn in_a_fast_broadcast_a_late_member_holds_up_only_who_passes_on_to_it() {
+    let ends = |form| Job::new(&Platform::fx100(), 8).ranks_per_node(1).run(&one_late { form }).unwrap().outs;
+    // Member 7 is below 6.
+    let late = |ends: Vec<u64>| ends.iter().map(|end| *end >= 1000).collect::<Vec<_>>();
+    assert_eq!(late(ends(Form::Fast)), [false, false, false, false, false, false, true, true]);
+    assert_eq!(late(ends(Form::Mrc)), [true; 8]);
+}
