@@ -21,8 +21,8 @@
 //!            a queue for each child        NOP ... NOP | DOWN ... DOWN      as many NOPs as segments; the child's UP releases so many slots,
 //!                                                                           each segment one
 //! ```
-//! UP says that a member is ready, not that all below it are: a late one keeps only those below it. With s segments, d of which came before the
-//! child's UP, the NOPs take these d; UP releases the other NOPs and d DOWNs. An UP(k+1) follows the last DOWN(k) to that child, and a segment of
+//! UP says that a member is ready, not that all below it are: a late one holds up those below it, and the wait of its parent.
+//! With s segments, d of which came before the child's UP, the NOPs take these d; UP releases the other NOPs and d DOWNs. An UP(k+1) follows the last DOWN(k) to that child, and a segment of
 //! k + 1 follows the own start, so credit of two iterations never mixes.
 
 use super::{

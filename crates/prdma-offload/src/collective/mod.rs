@@ -2,8 +2,8 @@
 //!
 //! They are requests like any other: made together, started, waited for, again and again; after start the queues need no CPU. A collective is
 //! not sparse as an exchange with neighbours is, so queues are what it must not waste: with one ([`crate::Form::Mrc`]) all of them go up a tree and down
-//! again (`tree_plan`); with about log2 N ([`crate::Form::Fast`]) a barrier is a dissemination, and a broadcast lets a late member hold up only those behind
-//! it (`fast`). Without queues the CPUs do the same in their calls (`acts`).
+//! again (`tree_plan`); with about log2 N ([`crate::Form::Fast`]) a barrier is a dissemination, and a broadcast lets a late member hold up only those next
+//! to it and below (`fast`). Without queues the CPUs do the same in their calls (`acts`).
 //!
 //! Queues can't compute. An allreduce brings all blocks to all members, and each folds them at wait in the order of members: the same bits at all
 //! of them, and in each run, floating point too. It takes N blocks of memory at each, so it is for short ones.
@@ -105,7 +105,7 @@ impl<F: SessionFabric> Collectives<F> {
     /// (`MPI_Bcast_init`). `root`, `len` and `pipeline` are the same at all members; `start` need not be. Collective.
     ///
     /// Nothing is written at a member that has not started. [`crate::Form::Mrc`] takes one session queue, and nothing leaves before all members have started.
-    /// [`crate::Form::Fast`] takes one for each member directly below, and one more below the root; who is late keeps those below it only. It is made
+    /// [`crate::Form::Fast`] takes one for each member directly below, and one more below the root; who is late holds up those below it and its parent only. It is made
     /// for binomial trees and up to 15 segments, others have the form `Mrc` at most.
     ///
     /// # Errors
