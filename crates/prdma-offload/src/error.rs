@@ -9,7 +9,7 @@ use rdma_fabric::{FabricError, Rank, control_queue::QueueError};
 pub enum PrdmaError {
     /// The fabric failed underneath. A neighbour that is lost is [`FabricError::PeerLost`] here.
     #[error(transparent)]
-    Fabric(#[from] FabricError),
+    Fabric(FabricError),
     /// A block that no memory can have.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -72,6 +72,16 @@ pub enum PrdmaError {
     /// Another member's part of a collective call failed: nobody has made the request.
     #[error("the call failed at another member, which knows why; nothing was made anywhere")]
     ElsewhereFailed,
+    /// Members asked for different things in one collective call: nobody has made the request.
+    #[error("members gave different {what}: from {least} to {most}")]
+    Disagreement {
+        /// What must be the same.
+        what: &'static str,
+        /// The least that a member gave.
+        least: u64,
+        /// The most.
+        most: u64,
+    },
     /// A member published what no member of this version publishes.
     #[error("member {member} published damaged records")]
     Damaged {
@@ -97,6 +107,9 @@ pub enum PrdmaError {
     /// An iteration failed; the request can only be freed.
     #[error("an earlier iteration of the request failed: {0}")]
     Broken(Box<PrdmaError>),
+    /// A call of [`crate::Neighbourhood::alltoallw`] was dropped half-way: this member's mailboxes are closed, and its neighbours know.
+    #[error("an earlier exchange of the neighbourhood was dropped half-way: there are no more")]
+    Dropped,
     /// A notice of an iteration that is not the current one: a neighbour broke the protocol.
     #[error("{rank} announced data of iteration {got} (modulo 256) in iteration {iteration}")]
     WrongIteration {
@@ -122,11 +135,17 @@ pub enum PrdmaError {
 /// Result of a call.
 pub type Result<T, E = PrdmaError> = core::result::Result<T, E>;
 
+impl From<FabricError> for PrdmaError {
+    fn from(error: FabricError) -> Self {
+        PrdmaError::Fabric(match error {
+            FabricError::Queue(QueueError::PeerLost { queue }) => FabricError::PeerLost { rank: queue.rank() },
+            other => other,
+        })
+    }
+}
+
 impl From<QueueError> for PrdmaError {
     fn from(error: QueueError) -> Self {
-        match error {
-            QueueError::PeerLost { queue } => FabricError::PeerLost { rank: queue.rank() }.into(),
-            other => FabricError::Queue(other).into(),
-        }
+        FabricError::Queue(error).into()
     }
 }

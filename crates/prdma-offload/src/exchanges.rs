@@ -113,7 +113,7 @@ impl<F: SessionFabric> Neighbourhood<F> {
     }
 
     async fn exchange(&mut self, blocks: Result<Blocks<F>>, options: &Options) -> Result<Request<F>> {
-        let Neighbourhood { group, topology, channels, headers } = self;
+        let Neighbourhood { group, topology, channels, headers, .. } = self;
         let requests = [&channels[..]];
         let making = Making { group, headers, topology, requests: &requests, blocks: blocks.as_ref(), options };
         let made = making.make().await?.pop().expect("one was asked for");

@@ -9,6 +9,9 @@
 //! A [`Neighbourhood`] is a group whose members have a [`Topology`]; [`Neighbourhood::alltoallw_init`] makes a [`Request`], which is
 //! [started](Request::start) and [waited for](Request::wait) once for each step. Its [`Form`] says with how many queues.
 //!
+//! [`Collectives`] makes barriers, broadcasts and allreduces of a whole group in the same way. [`Neighbourhood::alltoallw`] exchanges once, with nothing
+//! made before: what all this has to beat.
+//!
 //! # Source
 //! M. Hatanaka, T. Ogura, M. Takagi, A. Hori, Y. Ishikawa: MPI persistent neighbourhood collectives over Tofu2 protocol offload; MPI 4.1,
 //! sections 6.13 and 8.6 to 8.9.
@@ -16,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
+mod collective;
 mod engine;
 mod error;
 mod exchanges;
@@ -27,8 +31,10 @@ mod points;
 mod publish;
 mod request;
 pub mod topology;
+mod transient;
 
 pub use buffer::Buffer;
+pub use collective::{Collectives, Pipeline, Shape};
 pub use error::{PrdmaError, Result};
 pub use form::{Form, Options};
 pub use layout::{Layout, LayoutError};

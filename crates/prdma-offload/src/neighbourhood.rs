@@ -5,6 +5,7 @@ use crate::{
     init::{self, Channel},
     publish::Published,
     topology::Topology,
+    transient::Mailboxes,
 };
 use core::fmt;
 use rdma_fabric::{Group, GroupMemory, SessionFabric};
@@ -18,6 +19,8 @@ pub struct Neighbourhood<F: SessionFabric> {
     pub(crate) channels: Vec<Channel>,
     /// Where members publish tables to each other.
     pub(crate) headers: GroupMemory<F>,
+    /// Of exchanges that are not persistent; made by the first of them.
+    pub(crate) mailboxes: Option<Mailboxes<F>>,
 }
 
 impl<F: SessionFabric> fmt::Debug for Neighbourhood<F> {
@@ -34,7 +37,7 @@ impl<F: SessionFabric> Neighbourhood<F> {
     pub async fn new(mut group: Group<F>, topology: Topology) -> Result<Self> {
         let headers = group.memory(Published::BYTES).await?;
         let channels = init::channels(&topology, &group)?;
-        Ok(Neighbourhood { group, topology, channels, headers })
+        Ok(Neighbourhood { group, topology, channels, headers, mailboxes: None })
     }
 
     /// The group.

@@ -2,13 +2,13 @@
 
 use crate::{
     Form, PrdmaError, Result,
-    buffer::{Claim, Memory, Use, Uses},
+    buffer::Held,
+    collective::Reduction,
     engine::{AnyEngine, Engine, Progress},
-    init::{Block, Blocks, Channel, Made, Wires},
+    init::{Blocks, Channel, Made, Wires},
 };
 use core::fmt;
-use rdma_fabric::{Fabric, SessionFabric, join};
-use std::sync::Arc;
+use rdma_fabric::{SessionFabric, join};
 
 /// A persistent exchange: made once, started and waited for again and again (MPI-4, section 6.13).
 ///
@@ -24,38 +24,14 @@ pub struct Request<F: SessionFabric> {
     wires: Wires<F>,
     fabric: F,
     form: Form,
-    claims: Claims,
+    claims: Held,
+    /// What is left to the CPU when all has come.
+    reduction: Option<Reduction<F>>,
     state: State,
     /// The last iteration that was started, from 1.
     iteration: u64,
     /// For packing.
     scratch: Vec<u8>,
-}
-
-/// Claims on the buffers; active while the request is.
-struct Claims(Vec<Arc<Claim>>);
-
-impl Claims {
-    /// Enter one claim in each of the buffers.
-    fn of<'a, F: Fabric>(blocks: impl Iterator<Item = (Use, &'a Block<F>)>) -> Self {
-        let mut buffers: Vec<(&Memory<F>, Uses)> = Vec::new();
-        for (used, block) in blocks {
-            match buffers.iter_mut().find(|(memory, _)| memory.is(&block.memory)) {
-                Some((_, blocks)) => blocks.push((used, block.layout)),
-                None => buffers.push((&block.memory, vec![(used, block.layout)])),
-            }
-        }
-        let enter = |(memory, blocks): (&Memory<F>, _)| {
-            let claim = Claim::new(blocks);
-            memory.claim(claim.clone());
-            claim
-        };
-        Claims(buffers.into_iter().map(enter).collect())
-    }
-
-    fn set(&self, active: bool) {
-        self.0.iter().for_each(|claim| claim.set(active));
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,12 +49,14 @@ impl<F: SessionFabric> fmt::Debug for Request<F> {
 
 impl<F: SessionFabric> Request<F> {
     pub(crate) fn new(made: Made<F>, channels: &[Channel], blocks: &Blocks<F>) -> Self {
+        Request::of(made, Held::of_channels(channels, blocks), None)
+    }
+
+    /// A request that ends with a reduction.
+    pub(crate) fn of(made: Made<F>, claims: Held, reduction: Option<Reduction<F>>) -> Self {
         let Made { engine, wires, fabric, form } = made;
-        let outs = channels.iter().filter_map(|channel| channel.out).map(|end| (Use::Send, &blocks.sends[end.slot]));
-        let ins =
-            channels.iter().filter_map(|channel| channel.inn).map(|end| (Use::Receive, &blocks.receives[end.slot]));
-        let (claims, state) = (Claims::of(outs.chain(ins)), State::Inactive);
-        Request { engine, wires, fabric, form, claims, state, iteration: 0, scratch: Vec::new() }
+        let state = State::Inactive;
+        Request { engine, wires, fabric, form, claims, state, reduction, iteration: 0, scratch: Vec::new() }
     }
 
     /// How its iterations are carried out; the same at all members.
@@ -168,8 +146,9 @@ impl<F: SessionFabric> Request<F> {
     }
 
     fn end(&mut self, ended: Result<()>) -> Result<()> {
-        let unpacked =
-            ended.and_then(|()| self.wires.unpacks.iter().try_for_each(|staged| staged.unpack(&mut self.scratch)));
+        let unpacked = ended
+            .and_then(|()| self.wires.unpacks.iter().try_for_each(|staged| staged.unpack(&mut self.scratch)))
+            .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(&mut self.scratch)));
         self.state = match &unpacked {
             Ok(()) => State::Inactive,
             Err(error) => State::Broken(error.clone()),

@@ -1,9 +1,11 @@
 //! Registered memory of which requests send and into which they receive.
 
 mod claims;
+mod held;
 mod width;
 
 pub(crate) use claims::{Claim, Use, Uses};
+pub(crate) use held::Held;
 pub(crate) use width::{Cells, Width, with_width};
 
 use crate::{Result, init::Block, layout::Layout};

@@ -93,7 +93,7 @@ struct In<F: Fabric> {
 type Spans<F, W> = Vec<(LocalSpan<F, W>, RemoteSpan<F, W>)>;
 
 /// From where to where, in cells of one width.
-enum Blocks<F: Fabric> {
+pub(crate) enum Blocks<F: Fabric> {
     One(Spans<F, u8>),
     Two(Spans<F, u16>),
     Four(Spans<F, u32>),
@@ -156,26 +156,32 @@ impl<F: Fabric> CpuEngine<F> {
     /// Send along every edge whose receiver is ready and which takes no waiting.
     fn send_ready(&mut self, iteration: u64) -> Result<Sent> {
         let mut sent = Sent::All;
-        for (at, out) in self.outs.iter_mut().enumerate() {
-            if out.sent == iteration {
-                continue;
-            }
+        for out in self.outs.iter_mut().filter(|out| out.sent < iteration) {
             if self.fabric.load(&out.ready)? < iteration {
                 sent = sent.min(Sent::Late);
             } else if !(self.immediate && out.send_now(&self.fabric, iteration)?) {
-                sent = sent.min(Sent::Slow { edge: at });
+                sent = Sent::Slow;
             }
         }
         Ok(sent)
     }
 
-    /// Send along every edge whose receiver is ready; whether all are sent.
+    /// Send along every edge whose receiver is ready, those that take waiting together; whether all are sent.
     async fn send(&mut self, iteration: u64) -> Result<bool> {
         loop {
             match self.send_ready(iteration)? {
                 Sent::All => return Ok(true),
                 Sent::Late => return Ok(false),
-                Sent::Slow { edge } => self.outs[edge].send(&self.fabric, iteration).await?,
+                Sent::Slow => {}
+            }
+            let mut ready = Vec::new();
+            for out in self.outs.iter_mut().filter(|out| out.sent < iteration) {
+                if self.fabric.load(&out.ready)? >= iteration {
+                    ready.push(out.send(&self.fabric, iteration));
+                }
+            }
+            for sent in join::join_all(ready).await {
+                sent?;
             }
         }
     }
@@ -184,8 +190,8 @@ impl<F: Fabric> CpuEngine<F> {
 /// How far sending is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sent {
-    /// Along this edge it takes waiting.
-    Slow { edge: usize },
+    /// Along some edges it takes waiting.
+    Slow,
     /// Not along edges whose receivers are not ready.
     Late,
     /// Along all edges.
@@ -211,20 +217,14 @@ impl<F: Fabric> Out<F> {
     /// S2 and S3.
     async fn send(&mut self, fabric: &F, iteration: u64) -> Result<()> {
         self.blocks.put(fabric).await?;
-        if fabric.caps().put_order >= PutOrder::SameTarget {
-            // On this path a later atomic is seen after the data.
-            fabric.swap(&self.end_word, iteration).await?;
-        } else {
-            fabric.flush(self.to).await?;
-            fabric.put(&self.end, [iteration]).await?;
-        }
+        tell_behind(fabric, self.to, &self.end_word, iteration).await?;
         self.sent = iteration;
         Ok(())
     }
 }
 
 impl<F: Fabric> Blocks<F> {
-    fn new(fabric: &F, out: &Outgoing, from: &Memory<F>, at: RemoteAddr) -> Result<Self> {
+    pub(crate) fn new(fabric: &F, out: &Outgoing, from: &Memory<F>, at: RemoteAddr) -> Result<Self> {
         Ok(match out.width {
             Width::One => Blocks::One(spans(fabric, out, from, at)?),
             Width::Two => Blocks::Two(spans(fabric, out, from, at)?),
@@ -243,8 +243,8 @@ impl<F: Fabric> Blocks<F> {
         }
     }
 
-    /// All of them leave, and the source is reusable.
-    async fn put(&self, fabric: &F) -> Result<()> {
+    /// S2: all of them leave, and the source is reusable.
+    pub(crate) async fn put(&self, fabric: &F) -> Result<()> {
         match self {
             Blocks::One(spans) => put(fabric, spans).await,
             Blocks::Two(spans) => put(fabric, spans).await,
@@ -275,6 +275,18 @@ fn put_now<F: Fabric, W: Pod>(fabric: &F, spans: &Spans<F, W>) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// Write `value` to a word of `to`, to be seen after what was put there before.
+pub(crate) async fn tell_behind<F: Fabric>(fabric: &F, to: Rank, word: &RemoteWord<F, u64>, value: u64) -> Result<()> {
+    if fabric.caps().put_order >= PutOrder::SameTarget {
+        // On this path a later atomic is seen after the data.
+        fabric.swap(word, value).await?;
+    } else {
+        fabric.flush(to).await?;
+        fabric.put_word(word, value).await?;
+    }
+    Ok(())
 }
 
 async fn put<F: Fabric, W: Pod>(fabric: &F, spans: &Spans<F, W>) -> Result<()> {

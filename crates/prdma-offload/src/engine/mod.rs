@@ -1,5 +1,6 @@
 //! Who carries an iteration out.
 
+mod acting;
 mod cpu;
 mod dealing;
 mod program;
@@ -7,9 +8,10 @@ mod program;
 mod program_model;
 mod queues;
 
-pub(crate) use cpu::{CpuEngine, Desk};
-pub(crate) use program::Data;
-pub(crate) use queues::{Contact, Opened, QueueEngine};
+pub(crate) use acting::{Acting, ActingEngine};
+pub(crate) use cpu::{Blocks as Transfer, CpuEngine, Desk, tell_behind};
+pub(crate) use program::{Data, Program, Step};
+pub(crate) use queues::{Contact, Opened, QueueEngine, open_queue};
 
 use crate::Result;
 use core::future::Future;
@@ -42,6 +44,7 @@ pub(crate) trait Engine {
 pub(crate) enum AnyEngine<F: SessionFabric> {
     Queues(QueueEngine<F>),
     Cpu(CpuEngine<F>),
+    Acting(ActingEngine<F>),
 }
 
 impl<F: SessionFabric> Engine for AnyEngine<F> {
@@ -49,6 +52,7 @@ impl<F: SessionFabric> Engine for AnyEngine<F> {
         match self {
             AnyEngine::Queues(engine) => engine.start(iteration).await,
             AnyEngine::Cpu(engine) => engine.start(iteration).await,
+            AnyEngine::Acting(engine) => engine.start(iteration).await,
         }
     }
 
@@ -56,6 +60,7 @@ impl<F: SessionFabric> Engine for AnyEngine<F> {
         match self {
             AnyEngine::Queues(engine) => engine.wait(iteration).await,
             AnyEngine::Cpu(engine) => engine.wait(iteration).await,
+            AnyEngine::Acting(engine) => engine.wait(iteration).await,
         }
     }
 
@@ -63,6 +68,7 @@ impl<F: SessionFabric> Engine for AnyEngine<F> {
         match self {
             AnyEngine::Queues(engine) => engine.test(iteration).await,
             AnyEngine::Cpu(engine) => engine.test(iteration).await,
+            AnyEngine::Acting(engine) => engine.test(iteration).await,
         }
     }
 }

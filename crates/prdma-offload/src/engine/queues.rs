@@ -52,26 +52,9 @@ impl<F: SessionFabric> Opened<F> {
     pub(crate) fn open(fabric: &F, form: Form, agreed: &[Agreed]) -> Result<Self> {
         let edges = agreed.iter().map(|agreed| Edges { data: agreed.data_slots(), ready: agreed.inn.is_some() });
         let Dealt { queues, served } = deal(form, &edges.collect::<Vec<_>>());
-        let limits = fabric.queue_limits();
         let open = |number: usize, shape: Shape, mode, notices: u64| -> Result<Open<F>> {
-            let too_deep = |what, value| PrdmaError::Limit { what, value, limit: u64::from(limits.most_depth) };
-            let (depth, mrq) = (shape.depth(), (2 * notices + 2).next_power_of_two().max(16));
-            if depth > u64::from(limits.most_depth) || mrq > u64::from(limits.most_depth) {
-                return Err(too_deep("slots or notices of a queue", depth.max(mrq)));
-            }
-            let spec = QueueSpec {
-                depth: depth as u32,
-                mrq_depth: mrq as u32,
-                initial_offset: if mode == QueueMode::Session { shape.readies as u32 } else { 0 },
-                ..QueueSpec::new(mode)
-            };
-            // Neighbours on engines of their own; where one has no queue left, any will do.
-            let engine = (number % usize::from(limits.engines.max(1))) as u8;
-            let queue = match fabric.open_queue(spec.on(engine)) {
-                Err(FabricError::Queue(QueueError::NoneFree { .. })) => fabric.open_queue(spec)?,
-                other => other?,
-            };
-            Ok(Open { queue, shape })
+            let ahead = if mode == QueueMode::Session { shape.readies as u32 } else { 0 };
+            Ok(Open { queue: open_queue(fabric, number, mode, shape.depth(), notices, ahead)?, shape })
         };
         // Who only receives needs nothing released: its READYs leave from a normal queue.
         let mode = |shape: &Shape| if shape.edges == 0 { QueueMode::Normal } else { QueueMode::Session };
@@ -145,6 +128,32 @@ impl<F: SessionFabric> Opened<F> {
     }
 }
 
+/// Open the queue `number` of a request, for two iterations of `notices`. Queues of a request are on different engines; where one has no queue left,
+/// any will do.
+///
+/// # Errors
+/// As [`SessionFabric::open_queue`]; [`PrdmaError::Limit`].
+pub(crate) fn open_queue<F: SessionFabric>(
+    fabric: &F,
+    number: usize,
+    mode: QueueMode,
+    depth: u64,
+    notices: u64,
+    initial_offset: u32,
+) -> Result<F::Queue> {
+    let limits = fabric.queue_limits();
+    let (mrq, limit) = ((2 * notices + 2).next_power_of_two().max(16), u64::from(limits.most_depth));
+    if depth.max(mrq) > limit {
+        return Err(PrdmaError::Limit { what: "slots or notices of a queue", value: depth.max(mrq), limit });
+    }
+    let spec = QueueSpec { depth: depth as u32, mrq_depth: mrq as u32, initial_offset, ..QueueSpec::new(mode) };
+    let engine = (number % usize::from(limits.engines.max(1))) as u8;
+    match fabric.open_queue(spec.on(engine)) {
+        Err(FabricError::Queue(QueueError::NoneFree { .. })) => Ok(fabric.open_queue(spec)?),
+        other => Ok(other?),
+    }
+}
+
 /// Iterations run by queues.
 pub(crate) struct QueueEngine<F: SessionFabric> {
     /// They close before the memory goes that they address.
@@ -155,6 +164,19 @@ pub(crate) struct QueueEngine<F: SessionFabric> {
     /// Kept registered.
     #[allow(dead_code)]
     words: Memory<F>,
+}
+
+impl<F: SessionFabric> QueueEngine<F> {
+    /// Of queues, each with its program and the notices of an iteration. Waits depend on `ranks`; `words` stay registered.
+    pub(crate) fn new(
+        fabric: &F,
+        queues: impl Iterator<Item = (F::Queue, Program, u32)>,
+        ranks: Box<[Rank]>,
+        words: Memory<F>,
+    ) -> Self {
+        let running = |(queue, program, notices)| Running { queue, program, notices, owed: Owed::default() };
+        QueueEngine { queues: queues.map(running).collect(), ranks, fabric: fabric.clone(), words }
+    }
 }
 
 struct Running<F: SessionFabric> {

@@ -7,14 +7,17 @@
 //!
 //! An error of any member in 1 or 3 becomes one of all, before anybody waits for it in vain.
 
+mod agreeing;
 mod channels;
 mod check;
 mod terms;
 mod wires;
 
+pub(crate) use agreeing::{least, open_everywhere, together};
 pub(crate) use channels::{Channel, channels, single};
+pub(crate) use check::check;
 pub(crate) use terms::{Agreed, Block, Blocks, Outgoing};
-pub(crate) use wires::Wires;
+pub(crate) use wires::{Staged, Wires};
 
 use crate::{
     Form, Options, PrdmaError, Result,
@@ -23,7 +26,6 @@ use crate::{
     topology::Topology,
 };
 use bytemuck::Pod;
-use check::check;
 use rdma_fabric::{Fabric, Group, GroupMemory, SessionFabric};
 use terms::{agree, terms};
 
@@ -144,15 +146,6 @@ impl Name {
     }
 }
 
-/// Meet the others: an error of anybody is one of all.
-async fn together<F: Fabric, T>(group: &mut Group<F>, mine: Result<T>) -> Result<T> {
-    let failed = group.greatest(u64::from(mine.is_err())).await? > 0;
-    match mine {
-        Ok(_) if failed => Err(PrdmaError::ElsewhereFailed),
-        mine => mine,
-    }
-}
-
 /// Agree on a form, and open what it needs; `None` for [`Form::Cpu`].
 async fn open<F: SessionFabric>(
     group: &mut Group<F>,
@@ -165,24 +158,17 @@ async fn open<F: SessionFabric>(
     let (all, most) = (parts.iter().map(needs).sum::<u32>(), parts.iter().map(sending).max().unwrap_or(0));
     let afford = fabric.queue_limits().free.min(options.budget);
     let can = if all <= afford { u32::MAX } else { afford / parts.len().max(1) as u32 };
-    let thriftiest = !group.greatest(!u64::from(options.form.most().min(can))).await? as u32;
+    let thriftiest = least(group, options.form.most().min(can).into()).await? as u32;
     let degree = group.greatest(u64::from(most)).await? as u32;
-    let mut form = Form::with_most(thriftiest, degree);
-    while form != Form::Cpu {
-        let opened: Result<Vec<_>> = parts.iter().map(|part| Opened::open(fabric, form, &part.agreed)).collect();
-        if group.greatest(u64::from(opened.is_err())).await? == 0 {
-            return Ok((form, Some(opened?)));
-        }
-        // Closed everywhere before anybody opens again.
-        drop(opened);
-        group.barrier().await?;
-        form = form.thriftier(degree);
-    }
-    Ok((form, None))
+    let next = |form: Form| form.thriftier(degree);
+    open_everywhere(group, Form::with_most(thriftiest, degree), next, |form| {
+        parts.iter().map(|part| Opened::open(fabric, form, &part.agreed)).collect()
+    })
+    .await
 }
 
 /// Publish `mine`, and find the neighbour's record of each channel of the own ones, which go to `members`.
-async fn contacts<F: Fabric, T: Pod + Unpin>(
+pub(crate) async fn contacts<F: Fabric, T: Pod + Unpin>(
     group: &mut Group<F>,
     headers: &GroupMemory<F>,
     channels: &[&Channel],

@@ -41,6 +41,22 @@ pub(crate) struct Staged<F: Fabric> {
 }
 
 impl<F: Fabric> Staged<F> {
+    /// Memory for the bytes of `block`.
+    pub(crate) fn new(fabric: &F, block: &Block<F>) -> Result<Self> {
+        let staging = Memory::new(fabric, block.layout.bytes() as usize, block.memory.width())?;
+        Ok(Staged { layout: block.layout, program: block.memory.clone(), staging })
+    }
+
+    /// `block`, packed at the start of `staging`.
+    pub(crate) fn at(block: &Block<F>, staging: Memory<F>) -> Self {
+        Staged { layout: block.layout, program: block.memory.clone(), staging }
+    }
+
+    /// Where they are while under way.
+    pub(crate) fn staging(&self) -> &Memory<F> {
+        &self.staging
+    }
+
     /// From the program's buffer.
     pub(crate) fn pack(&self, scratch: &mut Vec<u8>) -> Result<()> {
         self.program.gather(&self.layout, scratch)?;
@@ -92,6 +108,14 @@ impl<F: Fabric> Wires<F> {
             wires.receiving.push(memory);
         }
         Ok(wires)
+    }
+
+    /// Words of a collective, and no channels.
+    pub(crate) fn of_words(fabric: &F, words: usize) -> Result<Self> {
+        let words = Memory::new(fabric, words * 8, Width::Eight)?;
+        let none = Vec::new;
+        let (packs, unpacks) = (Vec::new(), Vec::new());
+        Ok(Wires { words, ready: Vec::new(), scratch: 0, sending: none(), receiving: none(), packs, unpacks })
     }
 
     /// What a channel's block is sent from; `None` if it sends none.

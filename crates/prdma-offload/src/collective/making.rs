@@ -1,0 +1,268 @@
+//! Making a collective: what is asked for is compared, a form agreed on, addresses exchanged.
+
+use super::{
+    acts::{self, Acts},
+    fast,
+    plan::{Area, Plan, Put, Queue, Span},
+    tree::{Shape, Tree},
+    tree_plan::{self, Load},
+};
+use crate::{
+    Form, Options, PrdmaError, Result,
+    buffer::Memory,
+    engine::{Acting, ActingEngine, AnyEngine, Program, QueueEngine, Step, Transfer, open_queue},
+    init::{Made, Outgoing, Wires, least, open_everywhere, together},
+    layout::Piece,
+    publish::publish,
+};
+use bytemuck::{Pod, Zeroable};
+use rdma_fabric::{
+    ControlQueue, Group, GroupMemory, Rank, Region, RegionAccess, RegionKey, RemoteAddr, SessionFabric,
+    control_queue::{Command, Inline, Posting, QueueId, QueueMode, Stadd},
+};
+use std::collections::BTreeMap;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Barrier,
+    Tree { tree: Tree, load: Load },
+}
+
+impl Kind {
+    /// What must be the same at all members.
+    fn terms(&self) -> [(&'static str, u64); 5] {
+        let (kind, root, up, down, way) = match self {
+            Kind::Barrier => (0, 0, 0, 0, 0),
+            Kind::Tree { tree, load } => {
+                let way = 2 * load.segments + u64::from(tree.shape == Shape::Chain);
+                (1 + u64::from(load.up > 0), tree.root as u64, load.up, load.down, way)
+            }
+        };
+        [
+            ("collectives", kind),
+            ("roots", root),
+            ("lengths of a block in bytes", up),
+            ("lengths in bytes", down),
+            ("pipelines (2 x segments, + 1 for a chain)", way),
+        ]
+    }
+
+    /// The part of member `me`; `None` if there is no such form.
+    pub(super) fn plan(&self, form: Form, members: usize, me: usize) -> Option<Plan> {
+        match (self, form) {
+            (Kind::Barrier, Form::Fast) => Some(fast::barrier(members, me)),
+            (Kind::Barrier, _) => {
+                let tree = Tree { members, root: 0, shape: Shape::Binomial };
+                Some(tree_plan::plan(&tree, &Load { up: 0, down: 0, segments: 1 }, me))
+            }
+            (Kind::Tree { load, .. }, Form::Fast) if load.up > 0 => None,
+            (Kind::Tree { tree, load }, Form::Fast) => fast::broadcast(tree, load, me),
+            (Kind::Tree { tree, load }, _) => Some(tree_plan::plan(tree, load, me)),
+        }
+    }
+
+    fn acts(&self, members: usize, me: usize) -> Acts {
+        match self {
+            Kind::Barrier => acts::barrier(members, me),
+            Kind::Tree { tree, load } => acts::tree(tree, load, me),
+        }
+    }
+}
+
+/// Where a member's things are: for one of its queues, or for the CPUs of others.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Contact {
+    /// The queue; 0 without.
+    queue: u64,
+    /// Address, or region, of the words.
+    words: u64,
+    /// Addresses, or regions, of both areas.
+    areas: [u64; 2],
+    /// Where in them they start.
+    bases: [u64; 2],
+}
+
+/// A collective to be made.
+pub(super) struct Making<'a, F: SessionFabric> {
+    pub(super) group: &'a mut Group<F>,
+    pub(super) headers: &'a GroupMemory<F>,
+    pub(super) kind: Kind,
+    /// The own areas, and where in their memory they start.
+    pub(super) areas: [Option<(Memory<F>, u64)>; 2],
+    pub(super) options: &'a Options,
+}
+
+impl<F: SessionFabric> Making<'_, F> {
+    /// Make it. Collective.
+    pub(super) async fn make(mut self) -> Result<Made<F>> {
+        let fabric = self.group.fabric().clone();
+        for (what, mine) in self.kind.terms() {
+            let (least, most) = (least(self.group, mine).await?, self.group.greatest(mine).await?);
+            if least != most {
+                return Err(PrdmaError::Disagreement { what, least, most });
+            }
+        }
+        let (members, me) = (self.group.len(), self.group.me());
+        let plan = |form| self.kind.plan(form, members, me);
+        // A form that one member has no plan for is none.
+        let fast = self.group.greatest(plan(Form::Fast).map_or(u64::MAX, |plan| plan.queues.len() as u64)).await?;
+        let may = u64::from(self.options.form.most().min(self.options.budget).min(fabric.queue_limits().free));
+        let form = match least(self.group, may).await? {
+            0 => Form::Cpu,
+            may if may >= fast.max(2) => Form::Fast,
+            _ => Form::Mrc,
+        };
+        let next = |form| if form == Form::Fast { Form::Mrc } else { Form::Cpu };
+        let (form, opened) = open_everywhere(self.group, form, next, |form| {
+            let plan = plan(form).unwrap_or_default();
+            let open = |(number, queue): (usize, &Queue)| {
+                let depth = (2 * queue.slots.len() as u64 + 2).next_power_of_two().max(16);
+                let notices = u64::from(queue.notices);
+                open_queue(&fabric, number, QueueMode::Session, depth, notices, queue.ahead)
+            };
+            let queues: Vec<F::Queue> = plan.queues.iter().enumerate().map(open).collect::<Result<_>>()?;
+            Ok((plan, queues))
+        })
+        .await?;
+        let ranks = (0..members).map(|member| self.group.rank(member)).collect::<Result<Box<[_]>, _>>()?;
+        let (wires, engine) = match opened {
+            Some((plan, queues)) => {
+                let wires = Wires::new(&fabric, &[], &[], &[], &[]);
+                let engine = self.queues(&fabric, plan, queues, &wires, ranks).await;
+                (wires, engine.map(AnyEngine::Queues))
+            }
+            None => {
+                let acts = self.kind.acts(members, me);
+                let wires = Wires::of_words(&fabric, acts.words);
+                let engine = self.acting(&fabric, &acts, &wires, ranks).await;
+                (wires, engine.map(AnyEngine::Acting))
+            }
+        };
+        let engine = together(self.group, engine).await?;
+        Ok(Made { engine, wires: wires?, fabric, form })
+    }
+
+    /// Publish the own contacts and read those of `targets`.
+    async fn contacts(
+        &mut self,
+        mine: Result<Vec<Contact>>,
+        targets: impl Iterator<Item = usize>,
+    ) -> Result<BTreeMap<usize, Vec<Contact>>> {
+        let targets: BTreeMap<usize, ()> = targets.map(|target| (target, ())).collect();
+        let targets: Vec<usize> = targets.into_keys().collect();
+        let none = Vec::new();
+        let tables = publish(self.group, self.headers, mine.as_ref().unwrap_or(&none), &targets).await?;
+        mine?;
+        Ok(targets.into_iter().zip(tables).collect())
+    }
+
+    async fn queues(
+        &mut self,
+        fabric: &F,
+        plan: Plan,
+        queues: Vec<F::Queue>,
+        wires: &Result<Wires<F>>,
+        ranks: Box<[Rank]>,
+    ) -> Result<QueueEngine<F>> {
+        let mine = match wires {
+            Err(error) => Err(error.clone()),
+            Ok(wires) => queues.iter().map(|queue| self.contact(queue, wires)).collect(),
+        };
+        let puts = || plan.queues.iter().flat_map(|queue| queue.slots.iter().flatten());
+        let theirs = self.contacts(mine.clone(), puts().map(|put| put.to.0)).await?;
+        let words = wires.as_ref().map_err(Clone::clone)?.words.clone();
+        let mut running = Vec::with_capacity(queues.len());
+        for ((queue, planned), own) in queues.into_iter().zip(&plan.queues).zip(mine?) {
+            let slot = |slot: &Option<Put>| match slot {
+                None => Ok(Step::Fixed(Posting::new(Command::Nop))),
+                Some(put) => {
+                    let contact = theirs.get(&put.to.0).and_then(|contacts| contacts.get(put.to.1));
+                    let step = contact.and_then(|contact| step(put, &own, contact, ranks[put.to.0]));
+                    step.ok_or(PrdmaError::Damaged { member: put.to.0 })
+                }
+            };
+            let mut steps = planned.slots.iter().map(slot).collect::<Result<Vec<_>>>()?;
+            if let Some(Step::Fixed(last)) = steps.last_mut() {
+                *last = last.tcq(0);
+            }
+            running.push((queue, Program { steps, completes: true, chained: planned.chained }, planned.notices));
+        }
+        Ok(QueueEngine::new(fabric, running.into_iter(), ranks, words))
+    }
+
+    /// What others are told of one of the own queues.
+    fn contact(&self, queue: &F::Queue, wires: &Wires<F>) -> Result<Contact> {
+        let words = queue.register(wires.words.region())? + wires.scratch_word();
+        let mut contact = Contact { queue: queue.id().to_bits(), words: words.to_bits(), areas: [0; 2], bases: [0; 2] };
+        for (at, area) in self.areas.iter().enumerate() {
+            if let Some((memory, base)) = area {
+                contact.areas[at] = queue.register(memory.region())?.to_bits();
+                contact.bases[at] = *base;
+            }
+        }
+        Ok(contact)
+    }
+
+    async fn acting(
+        &mut self,
+        fabric: &F,
+        plan: &Acts,
+        wires: &Result<Wires<F>>,
+        ranks: Box<[Rank]>,
+    ) -> Result<ActingEngine<F>> {
+        let region = |memory: &Memory<F>| memory.region().key().to_bits();
+        let area = |at: usize| self.areas[at].as_ref().map_or((0, 0), |(memory, base)| (region(memory), *base));
+        let ((gather, first), (result, second)) = (area(0), area(1));
+        let mine = wires.as_ref().map_err(Clone::clone).map(|wires| {
+            let words = region(&wires.words);
+            vec![Contact { queue: 0, words, areas: [gather, result], bases: [first, second] }]
+        });
+        let theirs = self.contacts(mine, plan.acts.iter().map(|act| act.to.0)).await?;
+        let words = &wires.as_ref().map_err(Clone::clone)?.words;
+        let word = |number: &usize| words.region().word::<u64>(fabric, number * 8);
+        let mut acts = Vec::with_capacity(plan.acts.len());
+        for act in &plan.acts {
+            let (member, number) = act.to;
+            let to = ranks[member];
+            let contact = theirs.get(&member).and_then(|contacts| contacts.first());
+            let contact = contact.ok_or(PrdmaError::Damaged { member })?;
+            let there =
+                |region: u64, offset: u64| RemoteAddr { rank: to, region: RegionKey::from_bits(region), offset };
+            let transfer = match act.span {
+                None => None,
+                Some(Span { from, at, bytes }) => {
+                    let (memory, base) = self.areas[from.0 as usize].as_ref().expect("a span is of an area");
+                    let offset = contact.bases[at.0 as usize].saturating_add(at.1);
+                    let piece = Piece { from: base + from.1, at: offset, len: bytes as u32, count: 1, stride: 0 };
+                    let out = Outgoing { packed: None, pieces: vec![piece], bytes, width: memory.width() };
+                    Some(Transfer::new(fabric, &out, memory, there(contact.areas[at.0 as usize], 0))?)
+                }
+            };
+            let needs = act.needs.iter().map(word).collect::<Result<_, _>>()?;
+            let word = fabric.remote_word(there(contact.words, 8 * number as u64))?;
+            acts.push(Acting { needs, transfer, to, word, done: 0 });
+        }
+        let finally = plan.finally.iter().map(word).collect::<Result<_, _>>()?;
+        let areas = self.areas.iter().flatten().map(|(memory, _)| memory.clone());
+        let kept = areas.chain([words.clone()]).collect();
+        Ok(ActingEngine { fabric: fabric.clone(), acts, finally, ranks, kept })
+    }
+}
+
+/// The command of a put; `None` if the contact is none of `rank`.
+fn step(put: &Put, own: &Contact, theirs: &Contact, rank: Rank) -> Option<Step> {
+    let to = QueueId::from_bits(theirs.queue).filter(|to| to.rank() == rank)?;
+    let place = |contact: &Contact, (area, offset): (Area, u64)| {
+        Stadd::from_bits(contact.areas[area as usize]) + contact.bases[area as usize] + offset
+    };
+    let command = match put.span {
+        None => Command::PutInline { to, bytes: Inline::word(0), at: Stadd::from_bits(theirs.words) },
+        Some(Span { from, at, bytes }) => {
+            Command::put(to, place(own, from), place(theirs, at), u32::try_from(bytes).ok()?)
+        }
+    };
+    let posting = Posting::new(command).strong_order().sps(put.sps);
+    Some(Step::Fixed(if put.notice { posting.remote(0) } else { posting }))
+}

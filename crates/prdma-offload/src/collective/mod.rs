@@ -1,0 +1,230 @@
+//! Persistent collectives of a whole group: barrier, broadcast, allreduce.
+//!
+//! They are requests like any other: made together, started, waited for, again and again; after start the queues need no CPU. A collective is
+//! not sparse as an exchange with neighbours is, so queues are what it must not waste: with one ([`crate::Form::Mrc`]) all of them go up a tree and down
+//! again (`tree_plan`); with about log2 N ([`crate::Form::Fast`]) a barrier is a dissemination, and a broadcast lets a late member hold up only those next
+//! to it and below (`fast`). Without queues the CPUs do the same in their calls (`acts`).
+//!
+//! Queues can't compute. An allreduce brings all blocks to all members, and each folds them at wait in the order of members: the same bits at all
+//! of them, and in each run, floating point too. It takes N blocks of memory at each, so it is for short ones.
+//!
+//! # Source
+//! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.4.1; MPI 4.1, section 6.13; the dissemination barrier:
+//! D. Hensgen, R. Finkel, U. Manber, Two algorithms for barrier synchronization (1988).
+
+mod acts;
+mod fast;
+mod making;
+#[cfg(test)]
+mod model;
+mod plan;
+mod reduction;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod tree_plan;
+
+pub(crate) use reduction::Reduction;
+pub use tree::Shape;
+
+use crate::{
+    Buffer, Layout, Options, PrdmaError, Request, Result, Side,
+    buffer::{Held, Memory, Use},
+    init::{Block, Staged, together},
+    publish::Published,
+};
+use core::fmt;
+use making::{Kind, Making};
+use rdma_fabric::{FabricError, Group, GroupMemory, Pod, Rank, SessionFabric};
+use tree::Tree;
+use tree_plan::Load;
+
+/// How a broadcast goes down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pipeline {
+    /// Along which links.
+    pub shape: Shape,
+    /// In how many parts, each of which is passed on as soon as it has come. More where the network can't carry a part in one transfer.
+    pub segments: u32,
+}
+
+impl Default for Pipeline {
+    /// Whole, along a binomial tree.
+    fn default() -> Self {
+        Pipeline { shape: Shape::Binomial, segments: 1 }
+    }
+}
+
+/// A group whose members make persistent collectives.
+///
+/// All members make the same collective calls on it in the same order.
+pub struct Collectives<F: SessionFabric> {
+    group: Group<F>,
+    /// Where members publish tables to each other.
+    headers: GroupMemory<F>,
+}
+
+impl<F: SessionFabric> fmt::Debug for Collectives<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Collectives({:?})", self.group)
+    }
+}
+
+impl<F: SessionFabric> Collectives<F> {
+    /// Of the members of `group`. Collective.
+    ///
+    /// # Errors
+    /// As [`Group::memory`].
+    pub async fn new(mut group: Group<F>) -> Result<Self> {
+        let headers = group.memory(Published::BYTES).await?;
+        Ok(Collectives { group, headers })
+    }
+
+    /// The group.
+    pub fn group(&self) -> &Group<F> {
+        &self.group
+    }
+
+    /// The group, for collective calls between requests.
+    pub fn group_mut(&mut self) -> &mut Group<F> {
+        &mut self.group
+    }
+
+    /// A barrier (`MPI_Barrier_init`): an iteration ends nowhere before it has been started everywhere. Collective.
+    ///
+    /// [`crate::Form::Fast`] takes ceil(log2 N) session queues and as many steps, [`crate::Form::Mrc`] one and twice the steps.
+    ///
+    /// # Errors
+    /// [`PrdmaError::Disagreement`]; [`PrdmaError::ElsewhereFailed`]; of the fabric.
+    pub async fn barrier_init(&mut self, options: &Options) -> Result<Request<F>> {
+        let made = self.make(Kind::Barrier, [None, None], Ok(()), options).await?;
+        Ok(Request::of(made, Held::none(), None))
+    }
+
+    /// `len` elements of `buffer` from `start` on, those of member `root`, go to the same number at `start` of each member's own `buffer`
+    /// (`MPI_Bcast_init`). `root`, `len` and `pipeline` are the same at all members; `start` need not be. Collective.
+    ///
+    /// Nothing is written at a member that has not started. [`crate::Form::Mrc`] takes one session queue, and nothing leaves before all members have started.
+    /// [`crate::Form::Fast`] takes one for each member directly below, and one more below the root; who is late holds up those below it and its parent only. It is made
+    /// for binomial trees and up to 15 segments, others have the form `Mrc` at most.
+    ///
+    /// # Errors
+    /// [`PrdmaError::OutOfBounds`] and [`FabricError::NoSuchRank`] at the member with such arguments, and [`PrdmaError::ElsewhereFailed`] at all others;
+    /// [`PrdmaError::Disagreement`]; of the fabric.
+    pub async fn broadcast_init<T: Pod>(
+        &mut self,
+        root: usize,
+        buffer: &Buffer<F, T>,
+        start: usize,
+        len: usize,
+        pipeline: Pipeline,
+        options: &Options,
+    ) -> Result<Request<F>> {
+        let (members, me) = (self.group.len(), self.group.me());
+        let side = if me == root { Side::Destination } else { Side::Source };
+        let block = block(buffer, start, len, side);
+        let checked = block.as_ref().map(drop).map_err(Clone::clone).and_then(|()| match root < members {
+            true => Ok(()),
+            false => Err(FabricError::NoSuchRank { rank: Rank::new(root as u32), ranks: members }.into()),
+        });
+        let tree = Tree { members, root: root.min(members - 1), shape: pipeline.shape };
+        let down = len.saturating_mul(size_of::<T>()) as u64;
+        let load = Load { up: 0, down, segments: self.segments(down, pipeline.segments) };
+        let area = block.as_ref().ok().map(|block| (block.memory.clone(), block.layout.offset));
+        let made = self.make(Kind::Tree { tree, load }, [None, area], checked, options).await?;
+        let used = if me == root { Use::Send } else { Use::Receive };
+        let block = block?;
+        Ok(Request::of(made, Held::of([(used, &block)].into_iter()), None))
+    }
+
+    /// `len` elements of each member, from the start of `send`, are combined one by one, and the result is at the start of each member's `receive`
+    /// (`MPI_Allreduce_init`). `combine` is called left to right in the order of members: `((x0 * x1) * x2) ...`; it must be the same function at all
+    /// of them. `len` is the same at all members. Collective.
+    ///
+    /// The exchange needs no CPU after start; folding is done in wait, or in the test that ends the iteration. With queues the form is [`crate::Form::Mrc`].
+    /// It takes up to 2 N blocks of registered memory, and half of the blocks together must fit one transfer (`QueueLimits::longest`).
+    ///
+    /// # Errors
+    /// [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`], [`PrdmaError::Limit`] at the member where it is so, and [`PrdmaError::ElsewhereFailed`] at all
+    /// others; [`PrdmaError::Disagreement`]; of the fabric.
+    pub async fn allreduce_init<T: Pod>(
+        &mut self,
+        send: &Buffer<F, T>,
+        receive: &Buffer<F, T>,
+        len: usize,
+        combine: fn(T, T) -> T,
+        options: &Options,
+    ) -> Result<Request<F>> {
+        let (members, me) = (self.group.len(), self.group.me());
+        let fabric = self.group.fabric().clone();
+        let tree = Tree { members, root: 0, shape: Shape::Binomial };
+        let up = len.saturating_mul(size_of::<T>()) as u64;
+        let down = up.saturating_mul(members as u64);
+        let load = Load { up, down, segments: self.segments(down, 1) };
+        let prepare = || {
+            let sent = block(send, 0, len, Side::Destination)?;
+            let received = block(receive, 0, len, Side::Source)?;
+            if sent.memory.is(&received.memory) && len > 0 {
+                return Err(PrdmaError::Overlap { slot: 0, side: Side::Destination, other: 0 });
+            }
+            let limit = longest(&fabric);
+            if up.saturating_mul(members.next_power_of_two() as u64 / 2) > limit {
+                return Err(PrdmaError::Limit { what: "bytes of half of the blocks", value: down / 2, limit });
+            }
+            let width = sent.memory.width();
+            let result = Memory::new(&fabric, down as usize, width)?;
+            let gather = match members {
+                1 => result.clone(),
+                _ => Memory::new(&fabric, tree.below(me) * up as usize, width)?,
+            };
+            Ok((sent, received, gather, result))
+        };
+        let prepared = prepare();
+        let areas = match &prepared {
+            Ok((_, _, gather, result)) => [Some((gather.clone(), 0)), Some((result.clone(), 0))],
+            Err(_) => [None, None],
+        };
+        let checked = prepared.as_ref().map(drop).map_err(Clone::clone);
+        let mut made = self.make(Kind::Tree { tree, load }, areas, checked, options).await?;
+        let (sent, received, gather, blocks) = prepared?;
+        let held = Held::of([(Use::Send, &sent), (Use::Receive, &received)].into_iter());
+        made.wires.packs.push(Staged::at(&sent, gather));
+        let reduction = Reduction { blocks, members, result: received, fold: reduction::fold(combine) };
+        Ok(Request::of(made, held, Some(reduction)))
+    }
+
+    /// As many segments as are wished for, or as the network needs.
+    fn segments(&self, bytes: u64, wished: u32) -> u64 {
+        u64::from(wished.max(1)).max(bytes.div_ceil(longest(self.group.fabric())))
+    }
+
+    async fn make(
+        &mut self,
+        kind: Kind,
+        areas: [Option<(Memory<F>, u64)>; 2],
+        checked: Result<()>,
+        options: &Options,
+    ) -> Result<crate::init::Made<F>> {
+        together(&mut self.group, checked).await?;
+        Making { group: &mut self.group, headers: &self.headers, kind, areas, options }.make().await
+    }
+}
+
+/// The most bytes of one transfer, whole words.
+fn longest<F: SessionFabric>(fabric: &F) -> u64 {
+    let longest = match fabric.queue_limits().longest {
+        0 => u32::MAX,
+        longest => longest,
+    };
+    u64::from(longest & !7).max(8)
+}
+
+/// Elements of a buffer, if it has them.
+fn block<F: SessionFabric, T: Pod>(buffer: &Buffer<F, T>, start: usize, len: usize, side: Side) -> Result<Block<F>> {
+    let block = buffer.block(Layout::contiguous::<T>(start, len)?);
+    let (end, len) = (block.layout.end(), block.memory.bytes());
+    if end > len {
+        return Err(PrdmaError::OutOfBounds { side, slot: 0, end, len });
+    }
+    Ok(block)
+}

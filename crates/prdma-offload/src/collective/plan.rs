@@ -1,0 +1,80 @@
+//! What queues are filled with for one iteration of a collective, before any address is known.
+//!
+//! A plan says what each member's queues hold; `program` makes it commands, and the tests carry plans out in every order they can think of.
+
+/// Memory of a collective at a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Area {
+    /// Where blocks of those below meet on their way up.
+    Gather,
+    /// What goes down: the program's block, or all blocks.
+    Result,
+}
+
+/// Bytes that a put carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) from: (Area, u64),
+    pub(super) at: (Area, u64),
+    pub(super) bytes: u64,
+}
+
+/// A put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Put {
+    /// To which member, and which of its queues.
+    pub(super) to: (usize, usize),
+    /// `None` if it says only that it has come.
+    pub(super) span: Option<Span>,
+    /// Slots of that queue that it releases.
+    pub(super) sps: u8,
+    /// Whether the member takes a notice of it.
+    pub(super) notice: bool,
+}
+
+/// What one slot holds; nothing: a NOP.
+pub(super) type Slot = Option<Put>;
+
+/// One queue. An iteration is over when the last slot has started and the notices are here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Queue {
+    pub(super) slots: Vec<Slot>,
+    /// Slots of the first iteration that need no credit.
+    pub(super) ahead: u32,
+    /// Notices of an iteration.
+    pub(super) notices: u32,
+    /// Whether puts to the own queue release others.
+    pub(super) chained: bool,
+}
+
+/// A member's part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) queues: Vec<Queue>,
+}
+
+/// The most slots that one put releases.
+pub(super) const MOST_SPS: usize = 15;
+
+/// How many puts to oneself release `slots` others, one another included but for the first.
+fn chain(slots: usize) -> usize {
+    if slots == 0 { 0 } else { (slots - 1).div_ceil(MOST_SPS - 1).max(1) }
+}
+
+/// Puts of `me` to its own queue `queue` that release one another and then `slots` more. The first carries `span`.
+pub(super) fn release(me: usize, queue: usize, slots: usize, span: Option<Span>) -> Vec<Slot> {
+    let many = chain(slots);
+    let mut owed = (many + slots).saturating_sub(1);
+    let put = |number| {
+        let sps = owed.min(MOST_SPS);
+        owed -= sps;
+        let span = if number == 0 { span } else { None };
+        Some(Put { to: (me, queue), span, sps: sps as u8, notice: false })
+    };
+    (0..many).map(put).collect()
+}
+
+/// NOPs.
+pub(super) fn nops(many: usize) -> impl Iterator<Item = Slot> {
+    core::iter::repeat_n(None, many)
+}

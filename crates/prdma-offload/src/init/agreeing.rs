@@ -1,0 +1,38 @@
+//! What members agree on with few words.
+
+use crate::{Form, PrdmaError, Result};
+use rdma_fabric::{Fabric, Group};
+
+/// Meet the others: an error of anybody is one of all.
+pub(crate) async fn together<F: Fabric, T>(group: &mut Group<F>, mine: Result<T>) -> Result<T> {
+    let failed = group.greatest(u64::from(mine.is_err())).await? > 0;
+    match mine {
+        Ok(_) if failed => Err(PrdmaError::ElsewhereFailed),
+        mine => mine,
+    }
+}
+
+/// The least value of all members.
+pub(crate) async fn least<F: Fabric>(group: &mut Group<F>, value: u64) -> Result<u64> {
+    Ok(!group.greatest(!value).await?)
+}
+
+/// Open what `form` needs, at all members or at none; where it can't be, what the next form needs, and so on. `None` for [`Form::Cpu`].
+pub(crate) async fn open_everywhere<F: Fabric, T>(
+    group: &mut Group<F>,
+    mut form: Form,
+    next: impl Fn(Form) -> Form,
+    open: impl Fn(Form) -> Result<T>,
+) -> Result<(Form, Option<T>)> {
+    while form != Form::Cpu {
+        let opened = open(form);
+        if group.greatest(u64::from(opened.is_err())).await? == 0 {
+            return Ok((form, Some(opened?)));
+        }
+        // Closed everywhere before anybody opens again.
+        drop(opened);
+        group.barrier().await?;
+        form = next(form);
+    }
+    Ok((form, None))
+}

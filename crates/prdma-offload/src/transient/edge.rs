@@ -1,0 +1,117 @@
+//! One edge in one exchange, at either end.
+
+use super::{
+    mailboxes::{CLOSED, InBox, NO_BLOCK, OutBox},
+    offer::Offer,
+};
+use crate::{
+    Layout, PrdmaError, Result, Side,
+    buffer::Width,
+    engine::{Transfer, tell_behind},
+    init::{Block, Outgoing, Staged},
+    layout::{count_blocks, pieces},
+};
+use rdma_fabric::{Deps, Fabric, Region, RemoteAddr};
+
+/// Above so many blocks they are packed before, and unpacked after: what [`crate::Options`] has by default.
+const DIRECT_BLOCKS: u64 = 12;
+
+impl<F: Fabric> OutBox<F> {
+    /// Wait for the receiver's offer of exchange `k`, compare, put the block, and say so. Who has no block says that.
+    pub(super) async fn send(&self, fabric: &F, k: u64, block: Option<&Block<F>>) -> Result<()> {
+        if fabric.wait_until(&self.offered, Deps::One(self.to), |offered| offered >= k).await? & CLOSED != 0 {
+            return Err(PrdmaError::ElsewhereFailed);
+        }
+        let mut words = [0; Offer::WORDS];
+        fabric.read(&self.offer, &mut words)?;
+        let Some(offer) =
+            Offer::from_words(words).map_err(|()| PrdmaError::Damaged { member: self.member }).transpose()
+        else {
+            // It does not wait for an answer.
+            return Err(PrdmaError::ElsewhereFailed);
+        };
+        let sent = match (offer, block) {
+            (_, None) => Err(PrdmaError::ElsewhereFailed),
+            (Ok(offer), Some(block)) => self.put(fabric, &offer, block).await,
+            (Err(error), Some(_)) => Err(error),
+        };
+        if sent.is_err() {
+            let bytes = block.map_or(NO_BLOCK, |block| block.layout.bytes());
+            fabric.put_word(&self.about, bytes).await?;
+            tell_behind(fabric, self.to, &self.answer, 2 * k + 1).await?;
+        } else {
+            tell_behind(fabric, self.to, &self.answer, 2 * k).await?;
+        }
+        sent
+    }
+
+    async fn put(&self, fabric: &F, offer: &Offer, block: &Block<F>) -> Result<()> {
+        let (mine, theirs) = (block.layout.bytes(), offer.layout.bytes());
+        if mine != theirs {
+            return Err(PrdmaError::Size {
+                side: Side::Destination,
+                slot: self.slot,
+                member: self.member,
+                mine,
+                theirs,
+            });
+        }
+        let (mut memory, mut from) = (block.memory.clone(), block.layout);
+        if !from.is_contiguous() && count_blocks(&from, &offer.layout) > DIRECT_BLOCKS {
+            let staged = Staged::new(fabric, block)?;
+            staged.pack(&mut Vec::new())?;
+            (memory, from) = (staged.staging().clone(), Layout::first(mine));
+        }
+        let pieces = pieces(&from, &offer.layout, u32::MAX)?;
+        let width = Width::of_bytes(offer.width.bytes().min(memory.width().bytes()));
+        let at = RemoteAddr { rank: self.to, region: offer.region, offset: 0 };
+        let out = Outgoing { packed: None, pieces, bytes: mine, width };
+        Transfer::new(fabric, &out, &memory, at)?.put(fabric).await
+    }
+}
+
+impl<F: Fabric> InBox<F> {
+    /// Offer the block's place for exchange `k`, and wait for the answer. Who has no block says so and waits for none.
+    pub(super) async fn receive(&self, fabric: &F, k: u64, block: Option<&Block<F>>) -> Result<()> {
+        let staged = match block {
+            Some(block) if block.layout.count() > DIRECT_BLOCKS => Some(Staged::new(fabric, block)),
+            _ => None,
+        };
+        let (block, staged) = match staged.transpose() {
+            Ok(staged) => (block, staged),
+            Err(error) => {
+                self.offer(fabric, k, None).await?;
+                return Err(error);
+            }
+        };
+        let offer = block.map(|block| {
+            let (memory, layout) = match &staged {
+                Some(staged) => (staged.staging(), Layout::first(block.layout.bytes())),
+                None => (&block.memory, block.layout),
+            };
+            Offer { region: memory.region().key(), width: memory.width(), layout }
+        });
+        self.offer(fabric, k, offer).await?;
+        let Some(block) = block else { return Ok(()) };
+        let answer = fabric.wait_until(&self.answer, Deps::One(self.from), |answer| answer >= 2 * k).await?;
+        let answer = answer & !CLOSED;
+        if answer < 2 * k {
+            return Err(PrdmaError::ElsewhereFailed);
+        }
+        if answer > 2 * k {
+            let mine = block.layout.bytes();
+            return Err(match fabric.load(&self.about)? {
+                NO_BLOCK => PrdmaError::ElsewhereFailed,
+                // Sizes agree, so it was something else.
+                theirs if theirs == mine => PrdmaError::ElsewhereFailed,
+                theirs => PrdmaError::Size { side: Side::Source, slot: self.slot, member: self.member, mine, theirs },
+            });
+        }
+        staged.map_or(Ok(()), |staged| staged.unpack(&mut Vec::new()))
+    }
+
+    async fn offer(&self, fabric: &F, k: u64, offer: Option<Offer>) -> Result<()> {
+        fabric.put(&self.offer, Offer::to_words(offer)).await?;
+        tell_behind(fabric, self.from, &self.offered, k).await
+    }
+}

@@ -1,0 +1,165 @@
+//! Where neighbours leave word for each other when nothing was agreed before.
+//!
+//! For each channel a member has an offer (the receiver writes it, the sender reads it) and an answer (the other way round), both in its own
+//! memory, so that it waits for own words only. Where they are is exchanged once.
+
+use super::offer::Offer;
+use crate::{
+    PrdmaError, Result, Side,
+    buffer::{Memory, Width},
+    init::{Channel, Name, contacts, together},
+};
+use bytemuck::{Pod, Zeroable};
+use rdma_fabric::{
+    Fabric, Group, GroupMemory, LocalSpan, LocalWord, Rank, Region, RegionAccess, RegionKey, RemoteAddr, RemoteSpan,
+    RemoteWord,
+};
+
+/// Set in a word that its writer will never write again. The rest is what it said before: its reader may not have looked yet.
+pub(super) const CLOSED: u64 = 1 << 63;
+
+/// What a sender says of the size of a block that it does not have.
+pub(super) const NO_BLOCK: u64 = u64::MAX;
+
+/// Bytes of a channel: number and body of an offer; answer, and what it is about.
+const CHANNEL: u64 = 8 + 8 * Offer::WORDS as u64 + 16;
+
+/// What a member says of a channel.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Address {
+    name: Name,
+    /// 1 + label of the edge that is sent along, 0 for none.
+    sends: u64,
+    /// 1 + label of the edge that is received along, 0 for none.
+    receives: u64,
+    /// The region of the words.
+    region: u64,
+    /// Where in it those of the channel start.
+    start: u64,
+}
+
+/// One member's mailboxes of a neighbourhood.
+pub(crate) struct Mailboxes<F: Fabric> {
+    pub(super) outs: Vec<OutBox<F>>,
+    pub(super) ins: Vec<InBox<F>>,
+    /// The last exchange that was begun, from 1.
+    pub(super) iteration: u64,
+    /// Whether an exchange was dropped half-way: neighbours have been told.
+    pub(super) closed: bool,
+    /// Kept registered.
+    #[allow(dead_code)]
+    words: Memory<F>,
+}
+
+/// Of an edge that is sent along.
+pub(super) struct OutBox<F: Fabric> {
+    pub(super) slot: usize,
+    pub(super) member: usize,
+    pub(super) to: Rank,
+    /// Which offer is here.
+    pub(super) offered: LocalWord<F, u64>,
+    pub(super) offer: LocalSpan<F, u64>,
+    /// There goes the answer: twice the exchange's number, and 1 more if nothing was sent.
+    pub(super) answer: RemoteWord<F, u64>,
+    /// Then this says how many bytes would have been.
+    pub(super) about: RemoteWord<F, u64>,
+    /// The last answer of an exchange that is over.
+    pub(super) answered: u64,
+}
+
+/// Of an edge that is received along.
+pub(super) struct InBox<F: Fabric> {
+    pub(super) slot: usize,
+    pub(super) member: usize,
+    pub(super) from: Rank,
+    pub(super) offered: RemoteWord<F, u64>,
+    pub(super) offer: RemoteSpan<F, u64>,
+    pub(super) answer: LocalWord<F, u64>,
+    pub(super) about: LocalWord<F, u64>,
+}
+
+impl<F: Fabric> Mailboxes<F> {
+    /// Make them. Collective over the group.
+    ///
+    /// # Errors
+    /// [`PrdmaError::Unmatched`]; [`PrdmaError::ElsewhereFailed`]; as [`Fabric::alloc`] and [`Group::barrier`].
+    pub(super) async fn new(
+        group: &mut Group<F>,
+        headers: &GroupMemory<F>,
+        channels: &[Channel],
+    ) -> Result<Mailboxes<F>> {
+        let fabric = group.fabric().clone();
+        let words = Memory::new(&fabric, channels.len() * CHANNEL as usize, Width::Eight);
+        let mine = words.as_ref().map_err(Clone::clone).map(|words| addresses(channels, words));
+        let all: Vec<&Channel> = channels.iter().collect();
+        let theirs = contacts(group, headers, &all, mine, |address| address.name).await;
+        let made = words.and_then(|words| {
+            let theirs = theirs?;
+            let (mut outs, mut ins) = (Vec::new(), Vec::new());
+            for (channel, address) in channels.iter().zip(&theirs) {
+                let (out, inn) = boxes(&fabric, channel, address, &words)?;
+                outs.extend(out);
+                ins.extend(inn);
+            }
+            Ok(Mailboxes { outs, ins, iteration: 0, closed: false, words })
+        });
+        together(group, made).await
+    }
+}
+
+fn addresses<F: Fabric>(channels: &[Channel], words: &Memory<F>) -> Vec<Address> {
+    let address = |channel: &Channel| Address {
+        name: Name::of(channel),
+        sends: channel.out.map_or(0, |end| u64::from(end.label) + 1),
+        receives: channel.inn.map_or(0, |end| u64::from(end.label) + 1),
+        region: words.region().key().to_bits(),
+        start: channel.place as u64 * CHANNEL,
+    };
+    channels.iter().map(address).collect()
+}
+
+/// The boxes of one channel: of the edge that is sent along, and of that received along.
+type Both<F> = (Option<OutBox<F>>, Option<InBox<F>>);
+
+fn boxes<F: Fabric>(fabric: &F, channel: &Channel, theirs: &Address, words: &Memory<F>) -> Result<Both<F>> {
+    let Channel { member, rank, .. } = *channel;
+    let unmatched = |side, slot| PrdmaError::Unmatched { side, slot, member };
+    let answer = 8 + 8 * Offer::WORDS as u64;
+    let here = channel.place as u64 * CHANNEL;
+    let mine = words.region();
+    let own = |offset: u64| mine.word::<u64>(fabric, (here + offset) as usize);
+    let there = |offset: u64| RemoteAddr {
+        rank,
+        region: RegionKey::from_bits(theirs.region),
+        offset: theirs.start.saturating_add(offset),
+    };
+    let out = match channel.out {
+        None => None,
+        Some(end) if theirs.receives != u64::from(end.label) + 1 => return Err(unmatched(Side::Destination, end.slot)),
+        Some(end) => Some(OutBox {
+            slot: end.slot,
+            member,
+            to: rank,
+            offered: own(0)?,
+            offer: mine.span(fabric, (here + 8) as usize, Offer::WORDS)?,
+            answer: fabric.remote_word(there(answer))?,
+            about: fabric.remote_word(there(answer + 8))?,
+            answered: 0,
+        }),
+    };
+    let inn = match channel.inn {
+        None => None,
+        Some(end) if theirs.sends != u64::from(end.label) + 1 => return Err(unmatched(Side::Source, end.slot)),
+        Some(end) => Some(InBox {
+            slot: end.slot,
+            member,
+            from: rank,
+            offered: fabric.remote_word(there(0))?,
+            offer: fabric.remote_span(there(8), Offer::WORDS)?,
+            answer: own(answer)?,
+            about: own(answer + 8)?,
+        }),
+    };
+    Ok((out, inn))
+}

@@ -1,0 +1,134 @@
+//! Exchanges of which nothing is kept: what persistence has to beat.
+//!
+//! ```text
+//! receiver : O1  put the offer (region, cells, layout) to the sender's mailbox   O2  put k behind it
+//! sender   : S1  its word is k   S2  compare the sizes   S3  put the data   S4  put the answer k to the receiver's mailbox, after the data
+//! receiver : R1  its word is k
+//! ```
+//! A persistent exchange sends neither offer nor comparison: READY is one word, and the network waits for it. Here all of it is carried out by the
+//! CPUs inside the call, on every fabric, with no control queue.
+//!
+//! # What goes wrong
+//! Each edge ends at both ends whatever happens: sizes that differ, or blocks that are impossible, are told by an offer or answer that says so, and the
+//! next exchange is not disturbed. A call that is dropped closes the mailboxes of this member for ever, and tells its neighbours
+//! ([`Fabric::detach`]): their exchanges with it fail, and so do its own.
+//!
+//! # Source
+//! MPI 4.1, section 8.6 (`MPI_Neighbor_alltoallw`).
+
+mod edge;
+mod mailboxes;
+mod offer;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use mailboxes::Mailboxes;
+
+use crate::{
+    Buffer, Layout, Neighbourhood, PrdmaError, Result,
+    buffer::Held,
+    init::{Blocks, check},
+};
+use mailboxes::CLOSED;
+use rdma_fabric::{Fabric, Pod, Rank, RemoteWord, SessionFabric, join};
+
+impl<F: SessionFabric> Neighbourhood<F> {
+    /// Exchange blocks once (`MPI_Neighbor_alltoallw`): block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is
+    /// laid down as block `i` of `receives`. Waits until the own blocks are here and the sent ones may be written again.
+    ///
+    /// Addresses are exchanged in every call, and the CPUs move the data. All members call it equally often. The first call makes mailboxes, and is
+    /// collective over the group; later ones meet neighbours only.
+    ///
+    /// Dropping it ends transient exchanges with this member: see [`PrdmaError::Dropped`]. What its neighbours had begun to send to it may still arrive.
+    ///
+    /// # Errors
+    /// [`PrdmaError::Slots`], [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`] at the member with such blocks, and
+    /// [`PrdmaError::ElsewhereFailed`] at its neighbours; [`PrdmaError::Size`] at both ends of an edge with different sizes; the other edges are exchanged
+    /// all the same. [`PrdmaError::Unmatched`] in the first call, and `ElsewhereFailed` at all others then. Errors of the fabric.
+    pub async fn alltoallw<S: Pod, R: Pod>(
+        &mut self,
+        send: &Buffer<F, S>,
+        sends: &[Layout],
+        receive: &Buffer<F, R>,
+        receives: &[Layout],
+    ) -> Result<()> {
+        let Neighbourhood { group, topology, channels, headers, mailboxes } = self;
+        let boxes = match mailboxes {
+            Some(boxes) => boxes,
+            None => mailboxes.insert(Mailboxes::new(group, headers, channels).await?),
+        };
+        if boxes.closed {
+            return Err(PrdmaError::Dropped);
+        }
+        let blocks = Blocks {
+            sends: sends.iter().map(|layout| send.block(*layout)).collect(),
+            receives: receives.iter().map(|layout| receive.block(*layout)).collect(),
+        };
+        let checked = check(topology, &blocks.sends, &blocks.receives);
+        let blocks = checked.is_ok().then_some(blocks);
+        let held = blocks.as_ref().map(|blocks| Held::of_channels(channels, blocks));
+        held.iter().for_each(|held| held.set(true));
+        let exchanged = boxes.exchange(group.fabric(), blocks.as_ref()).await;
+        held.iter().for_each(|held| held.set(false));
+        checked.and(exchanged)
+    }
+}
+
+impl<F: Fabric> Mailboxes<F> {
+    /// All edges together: none waits behind another.
+    async fn exchange(&mut self, fabric: &F, blocks: Option<&Blocks<F>>) -> Result<()> {
+        self.iteration += 1;
+        let k = self.iteration;
+        // Until it is through.
+        self.closed = true;
+        let closing = Closing { fabric, boxes: self, over: false };
+        // The call costs what a start does, at least.
+        fabric.charge("prdma.start").await;
+        let receives = self.ins.iter().map(|inn| inn.receive(fabric, k, blocks.map(|all| &all.receives[inn.slot])));
+        let sends = self.outs.iter().map(|out| out.send(fabric, k, blocks.map(|all| &all.sends[out.slot])));
+        let (received, sent) = join::join(join::join_all(receives), join::join_all(sends)).await;
+        closing.over();
+        self.closed = false;
+        for (out, sent) in self.outs.iter_mut().zip(&sent) {
+            out.answered = 2 * k + u64::from(sent.is_err());
+        }
+        // What happened here says more than that something happened elsewhere.
+        let mut errors: Vec<_> = received.into_iter().chain(sent).filter_map(Result::err).collect();
+        errors.sort_by_key(|error| *error == PrdmaError::ElsewhereFailed);
+        errors.into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// What to write last to words of neighbours. They have read all earlier offers, but maybe not the last answer.
+    fn farewell(&self) -> Vec<(Rank, RemoteWord<F, u64>, u64)> {
+        let answers = self.outs.iter().map(|out| (out.to, out.answer.clone(), CLOSED | out.answered));
+        answers.chain(self.ins.iter().map(|inn| (inn.from, inn.offered.clone(), CLOSED))).collect()
+    }
+}
+
+/// An exchange under way: when it is dropped, neighbours are told.
+struct Closing<'a, F: Fabric> {
+    fabric: &'a F,
+    boxes: &'a Mailboxes<F>,
+    over: bool,
+}
+
+impl<F: Fabric> Closing<'_, F> {
+    fn over(mut self) {
+        self.over = true;
+    }
+}
+
+impl<F: Fabric> Drop for Closing<'_, F> {
+    fn drop(&mut self) {
+        if !self.over {
+            let (fabric, words) = (self.fabric.clone(), self.boxes.farewell());
+            self.fabric.detach(async move {
+                for (rank, word, last) in words {
+                    // After what was put before. Who is lost need not be told.
+                    let _ = fabric.flush(rank).await;
+                    let _ = fabric.put_word(&word, last).await;
+                }
+            });
+        }
+    }
+}
