@@ -4,7 +4,7 @@
 
 use crate::{
     mortal::{names_a_loss, once},
-    nodes_cases::{Case, Which, explorer, is_idle},
+    nodes_cases::{Case, Which, explorer_ending, is_idle},
     program::Role::{self, *},
 };
 use explore::{ExploreFabric, Fabric, Rank};
@@ -20,7 +20,7 @@ fn exhaust(nodes: &'static [u32], roles: &'static [Role], mortal: u32, at_least:
         }
     };
     let mortal = Rank::new(mortal);
-    let explorer = explorer(&case, move |view| view.is_lost(mortal) || is_idle(view, &case)).mortal(mortal);
+    let explorer = explorer_ending(&case, move |view| view.is_lost(mortal) || is_idle(view, &case)).mortal(mortal);
     let report = explorer.possible("it dies", move |view| view.is_lost(mortal)).run(program);
     println!("{}, {mortal} may die: {report}", case.name());
     report.expect_exhausted();

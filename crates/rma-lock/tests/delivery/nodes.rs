@@ -1,6 +1,6 @@
 //! Locks that know nodes, right and wrong, under all delivery orders.
 
-use crate::nodes_cases::{CASES, Case, MISTAKES, Which, explorer_of, job};
+use crate::nodes_cases::{CASES, Case, MISTAKES, Which, explorer, job};
 use crate::program::Role::{self, *};
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ fn exhaust(wanted: impl Fn(&Case) -> bool) {
     let mut count = 0;
     for case in CASES.iter().filter(|case| wanted(case)) {
         let start = Instant::now();
-        let report = explorer_of(case).state_limit(40_000_000).run(job(case, None));
+        let report = explorer(case).state_limit(40_000_000).run(job(case, None));
         println!("{}: {report}, {:.2} s", case.name(), start.elapsed().as_secs_f64());
         report.expect_exhausted();
         assert!(report.states >= case.at_least, "{}: {} states explored", case.name(), report.states);
@@ -45,10 +45,10 @@ fn larger_jobs() {
 fn mistakes_are_caught() {
     for mistake in MISTAKES {
         let program = job(&mistake.case, Some(mistake.wrong));
-        let report = explorer_of(&mistake.case).state_limit(1_000_000).run(&program);
+        let report = explorer(&mistake.case).state_limit(1_000_000).run(&program);
         let found = report.violation().unwrap_or_else(|| panic!("{mistake:?} passed: {report}"));
         println!("{:?}: {} in {} moves, {} states", mistake.wrong, found.what, found.moves, report.states);
-        let (again, timeline) = explorer_of(&mistake.case).replay(&found.schedule, &program);
+        let (again, timeline) = explorer(&mistake.case).replay(&found.schedule, &program);
         assert_eq!((again.as_ref(), &timeline), (Some(&found.what), &found.timeline), "{mistake:?}");
     }
 }
@@ -67,7 +67,7 @@ fn random_orders_of_many_ranks() {
     for (which, nodes, roles, rounds) in cases {
         let case = Case { which, nodes, roles, rounds, at_least: 0, quick: true };
         let start = Instant::now();
-        let sample = explorer_of(&case).sample(1, RUNS, job(&case, None));
+        let sample = explorer(&case).sample(1, RUNS, job(&case, None));
         assert!(sample.failure.is_none(), "{}: {sample}", case.name());
         println!("{}: {sample}, {:.2} s", case.name(), start.elapsed().as_secs_f64());
     }

@@ -125,13 +125,13 @@ pub(crate) fn is_idle(view: &View<'_>, case: &Case) -> bool {
 }
 
 /// What must hold, if nobody dies.
-pub(crate) fn explorer_of(case: &Case) -> Explorer<'static> {
+pub(crate) fn explorer(case: &Case) -> Explorer<'static> {
     let case = *case;
-    explorer(&case, move |view| is_idle(view, &case))
+    explorer_ending(&case, move |view| is_idle(view, &case))
 }
 
 /// What must hold; `idle` in the end.
-pub(crate) fn explorer(case: &Case, idle: impl Fn(&View<'_>) -> bool + 'static) -> Explorer<'static> {
+pub(crate) fn explorer_ending(case: &Case, idle: impl Fn(&View<'_>) -> bool + 'static) -> Explorer<'static> {
     let above = case.which.above(case.roles.len());
     of_any_lock(case.roles)
         .nodes(case.nodes)

@@ -102,7 +102,7 @@ impl Item {
         progress: &Progress,
     ) -> Row {
         let start = Instant::now();
-        let explorer = nodes_cases::explorer_of(case)
+        let explorer = nodes_cases::explorer(case)
             .state_limit(states)
             .watch(|now| progress.look(now.states, now.transitions, now.depth));
         let report = explorer.run(nodes_cases::job(case, wrong));
