@@ -1,6 +1,7 @@
 //! Who carries out an iteration, and with how many control queues.
 
 use core::fmt;
+use rdma_fabric::Caps;
 
 /// How the iterations of a request are carried out. All members of a request have the same form; it is agreed when the request is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,6 +86,13 @@ impl Default for Options {
 }
 
 impl Options {
+    /// What is fastest on a provider: [`Form::Fast`] where the network interface runs session queues; [`Form::Cpu`] where CPUs would have to do it
+    /// (shared memory), for there a queue's command costs many times what it does. Then data moves in calls only: who computes long between start
+    /// and wait, and wants its neighbours served meanwhile, asks for [`Form::Fast`].
+    pub fn auto(caps: &Caps) -> Self {
+        Options::form(if caps.session_queues { Form::Fast } else { Form::Cpu })
+    }
+
     /// Beginning with `form`.
     pub fn form(form: Form) -> Self {
         Options { form, ..Options::default() }

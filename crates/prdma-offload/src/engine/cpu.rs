@@ -18,9 +18,14 @@ use crate::{
     init::{Agreed, Channel, Name, Outgoing, Wires},
 };
 use bytemuck::{Pod, Zeroable};
+use core::{
+    future::{Future, poll_fn},
+    task::Poll,
+};
 use rdma_fabric::{
-    Deps, Fabric, LocalSpan, LocalWord, PutOrder, Rank, Region, RegionAccess, RegionKey, RemoteAddr, RemoteSpan,
-    RemoteWord, join,
+    Amo, Deps, Fabric, LocalSpan, LocalWord, OpHandle, PutOptions, PutOrder, Rank, Refused, Region, RegionAccess,
+    RegionKey, RemoteAddr, RemoteSpan, RemoteWord, join,
+    op::{Atomic, Put},
 };
 
 /// What a member says of a channel to who puts into its memory by itself.
@@ -55,6 +60,8 @@ pub(crate) struct CpuEngine<F: Fabric> {
     fabric: F,
     outs: Vec<Out<F>>,
     ins: Vec<In<F>>,
+    /// Whether the provider finishes operations while they are posted, and orders puts before later atomics.
+    immediate: bool,
     /// Neighbours.
     ranks: Box<[Rank]>,
     /// Kept registered.
@@ -76,8 +83,8 @@ struct Out<F: Fabric> {
 
 /// An edge that is received along.
 struct In<F: Fabric> {
-    /// There goes READY.
-    ready: RemoteWord<F, u64>,
+    /// There goes READY: one word.
+    ready: RemoteSpan<F, u64>,
     /// Here the sender says END.
     end: LocalWord<F, u64>,
 }
@@ -111,7 +118,7 @@ impl<F: Fabric> CpuEngine<F> {
             let words = wires.words.region();
             if agreed.inn.is_some() {
                 ins.push(In {
-                    ready: fabric.remote_word(there(desk.words, desk.ready))?,
+                    ready: fabric.remote_span(there(desk.words, desk.ready), 1)?,
                     end: words.word(fabric, wires.end_word(channel) as usize)?,
                 });
             }
@@ -127,31 +134,84 @@ impl<F: Fabric> CpuEngine<F> {
             }
         }
         let ranks = channels.iter().map(|channel| channel.rank).collect();
-        Ok(CpuEngine { fabric: fabric.clone(), outs, ins, ranks, words: wires.words.clone() })
+        let ordered = fabric.caps().put_order >= PutOrder::SameTarget;
+        let immediate = ordered && fabric.try_nop().is_ok_and(|mut nop| nop.test());
+        Ok(CpuEngine { fabric: fabric.clone(), immediate, outs, ins, ranks, words: wires.words.clone() })
     }
 
-    /// Send along every edge whose receiver is ready; how many are left.
-    async fn send_ready(&mut self, iteration: u64) -> Result<usize> {
-        let mut left = 0;
-        for out in &mut self.outs {
-            if out.sent < iteration {
-                if self.fabric.load(&out.ready)? < iteration {
-                    left += 1;
-                } else {
-                    out.send(&self.fabric, iteration).await?;
-                }
+    /// R1 for edges from `first` on, as far as there is room; the first one that is left.
+    fn say_ready(&self, first: usize, iteration: u64) -> Result<usize> {
+        for (at, inn) in self.ins.iter().enumerate().skip(first) {
+            // The word is the operation's own: nobody needs to know when it has left.
+            match self.fabric.try_post(Put { to: &inn.ready, from: [iteration], options: PutOptions::default() }) {
+                Ok(_) => {}
+                Err(Refused::Full(_)) => return Ok(at),
+                Err(Refused::Failed(error, _)) => return Err(error.into()),
             }
         }
-        Ok(left)
+        Ok(self.ins.len())
+    }
+
+    /// Send along every edge whose receiver is ready and which takes no waiting.
+    fn send_ready(&mut self, iteration: u64) -> Result<Sent> {
+        let mut sent = Sent::All;
+        for (at, out) in self.outs.iter_mut().enumerate() {
+            if out.sent == iteration {
+                continue;
+            }
+            if self.fabric.load(&out.ready)? < iteration {
+                sent = sent.min(Sent::Late);
+            } else if !(self.immediate && out.send_now(&self.fabric, iteration)?) {
+                sent = sent.min(Sent::Slow { edge: at });
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Send along every edge whose receiver is ready; whether all are sent.
+    async fn send(&mut self, iteration: u64) -> Result<bool> {
+        loop {
+            match self.send_ready(iteration)? {
+                Sent::All => return Ok(true),
+                Sent::Late => return Ok(false),
+                Sent::Slow { edge } => self.outs[edge].send(&self.fabric, iteration).await?,
+            }
+        }
     }
 }
 
+/// How far sending is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sent {
+    /// Along this edge it takes waiting.
+    Slow { edge: usize },
+    /// Not along edges whose receivers are not ready.
+    Late,
+    /// Along all edges.
+    All,
+}
+
 impl<F: Fabric> Out<F> {
+    /// S2 and S3 where that is [immediate](CpuEngine::immediate). `false` if there is no room: nothing counts as sent then.
+    fn send_now(&mut self, fabric: &F, iteration: u64) -> Result<bool> {
+        if !self.blocks.put_now(fabric)? {
+            return Ok(false);
+        }
+        // On this path a later atomic is seen after the data.
+        match fabric.try_post(Atomic { word: &self.end, amo: Amo::Swap(iteration) }) {
+            Ok(_) => {
+                self.sent = iteration;
+                Ok(true)
+            }
+            Err(Refused::Full(_)) => Ok(false),
+            Err(Refused::Failed(error, _)) => Err(error.into()),
+        }
+    }
+
     /// S2 and S3.
     async fn send(&mut self, fabric: &F, iteration: u64) -> Result<()> {
         self.blocks.put(fabric).await?;
         if fabric.caps().put_order >= PutOrder::SameTarget {
-            // On this path a later atomic is seen after the data.
             fabric.swap(&self.end, iteration).await?;
         } else {
             fabric.flush(self.to).await?;
@@ -172,7 +232,17 @@ impl<F: Fabric> Blocks<F> {
         })
     }
 
-    /// S2: all of them leave, and the source is reusable.
+    /// Put all of them; `false` if some are not complete yet or were not posted. To put them again does no harm: the receiver is ready.
+    fn put_now(&self, fabric: &F) -> Result<bool> {
+        match self {
+            Blocks::One(spans) => put_now(fabric, spans),
+            Blocks::Two(spans) => put_now(fabric, spans),
+            Blocks::Four(spans) => put_now(fabric, spans),
+            Blocks::Eight(spans) => put_now(fabric, spans),
+        }
+    }
+
+    /// All of them leave, and the source is reusable.
     async fn put(&self, fabric: &F) -> Result<()> {
         match self {
             Blocks::One(spans) => put(fabric, spans).await,
@@ -181,6 +251,21 @@ impl<F: Fabric> Blocks<F> {
             Blocks::Eight(spans) => put(fabric, spans).await,
         }
     }
+}
+
+fn put_now<F: Fabric, W: Pod>(fabric: &F, spans: &Spans<F, W>) -> Result<bool> {
+    for (from, to) in spans {
+        match fabric.try_post(Put { to, from: from.clone(), options: PutOptions::default() }) {
+            Ok(mut handle) => {
+                if !handle.test() {
+                    return Ok(false);
+                }
+            }
+            Err(Refused::Full(_)) => return Ok(false),
+            Err(Refused::Failed(error, _)) => return Err(error.into()),
+        }
+    }
+    Ok(true)
 }
 
 async fn put<F: Fabric, W: Pod>(fabric: &F, spans: &Spans<F, W>) -> Result<()> {
@@ -208,31 +293,30 @@ fn spans<F: Fabric, W: Pod>(fabric: &F, out: &Outgoing, from: &Memory<F>, at: Re
 
 impl<F: Fabric> Engine for CpuEngine<F> {
     async fn start(&mut self, iteration: u64) -> Result<()> {
-        for inn in &self.ins {
-            self.fabric.put_word(&inn.ready, iteration).await?;
+        let mut said = self.say_ready(0, iteration)?;
+        while said < self.ins.len() {
+            self.fabric.put(&self.ins[said].ready, [iteration]).await?;
+            said = self.say_ready(said + 1, iteration)?;
         }
-        self.send_ready(iteration).await.map(drop)
+        self.send(iteration).await.map(drop)
     }
 
     async fn wait(&mut self, iteration: u64) -> Result<()> {
-        if self.send_ready(iteration).await? > 0 {
-            let (fabric, deps) = (&self.fabric, Deps::Ranks(&self.ranks));
-            let late = self.outs.iter_mut().filter(|out| out.sent < iteration).map(|out| async move {
-                fabric.wait_until(&out.ready, deps, |ready| ready >= iteration).await?;
-                out.send(fabric, iteration).await
-            });
-            for sent in join::join_all(late).await {
-                sent?;
-            }
+        while !self.send(iteration).await? {
+            // Whichever receiver is ready first, and nobody else, is waited for.
+            let late: Vec<_> = self.outs.iter().filter(|out| out.sent < iteration).map(|out| &out.ready).collect();
+            any(&self.fabric, &late, Deps::Ranks(&self.ranks), iteration).await?;
         }
         for inn in &self.ins {
-            self.fabric.wait_until(&inn.end, Deps::Ranks(&self.ranks), |end| end >= iteration).await?;
+            if self.fabric.load(&inn.end)? < iteration {
+                self.fabric.wait_until(&inn.end, Deps::Ranks(&self.ranks), |end| end >= iteration).await?;
+            }
         }
         Ok(())
     }
 
     async fn test(&mut self, iteration: u64) -> Result<Progress> {
-        if self.send_ready(iteration).await? > 0 {
+        if !self.send(iteration).await? {
             return Ok(Progress::Pending);
         }
         for inn in &self.ins {
@@ -242,4 +326,23 @@ impl<F: Fabric> Engine for CpuEngine<F> {
         }
         Ok(Progress::Done)
     }
+}
+
+/// Wait until one of the words has come to `iteration`.
+async fn any<F: Fabric>(fabric: &F, words: &[&LocalWord<F, u64>], deps: Deps<'_>, iteration: u64) -> Result<()> {
+    let one = |word| fabric.wait_until(word, deps, |value: u64| value >= iteration);
+    if let [word] = words {
+        one(word).await?;
+        return Ok(());
+    }
+    let mut waits: Vec<_> = words.iter().map(|word| Box::pin(one(word))).collect();
+    poll_fn(|cx| {
+        let ready = waits.iter_mut().find_map(|wait| match wait.as_mut().poll(cx) {
+            Poll::Ready(word) => Some(word.map(drop)),
+            Poll::Pending => None,
+        });
+        ready.map_or(Poll::Pending, Poll::Ready)
+    })
+    .await?;
+    Ok(())
 }

@@ -7,6 +7,7 @@ mod renumbered;
 
 use prdma_offload::{Topology, TopologyError};
 use rdma_fabric::Program;
+use std::time::Duration;
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
@@ -39,7 +40,8 @@ where
     real
 }
 
-/// In virtual time.
+/// In virtual time, with operations that take up to 30 µs longer than they need.
 pub fn simulated<P: Program>(ranks: usize, program: &P) -> Vec<P::Out> {
-    Job::new(&Platform::fx100(), ranks).shuffle_ties(true).run(program).expect("virtual time").outs
+    let job = Job::new(&Platform::fx100(), ranks).shuffle_ties(true).jitter(Duration::from_micros(30));
+    job.run(program).expect("virtual time").outs
 }

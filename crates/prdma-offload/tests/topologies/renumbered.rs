@@ -2,7 +2,7 @@
 
 use prdma_offload::topology::{Cartesian, Topology, TopologyError};
 use rdma_fabric::{Fabric, Group, ProgramResult};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
@@ -54,8 +54,12 @@ rdma_fabric::program! {
 
 fn on_nodes<P: rdma_fabric::Program<Out = Outcome>>(ranks: usize, per_node: usize, program: &P) -> (usize, Vec<usize>) {
     let real = Threads::new(ranks).ranks_per_node(per_node).run(program).expect("threads");
-    let job = Job::new(&Platform::fx100(), ranks).ranks_per_node(per_node as u32);
-    assert_eq!(job.run(program).expect("virtual time").outs, real);
+    // Operations take up to 100 µs longer than they need, so that none comes in time by chance.
+    for seed in 0..10 {
+        let job = Job::new(&Platform::fx100(), ranks).ranks_per_node(per_node as u32);
+        let job = job.seed(seed).jitter(Duration::from_micros(100)).shuffle_ties(true);
+        assert_eq!(job.run(program).expect("virtual time").outs, real, "seed {seed}");
+    }
     (real.iter().map(|(away, _)| away).sum(), real.iter().map(|(_, number)| *number).collect())
 }
 

@@ -220,6 +220,10 @@ impl Endpoint {
                 to.piece.ring();
                 true
             }
+            SourceView::Registered(own) if own.len() <= SHORT && to.piece.copy_from(&own.piece).is_some() => {
+                to.piece.ring();
+                true
+            }
             _ => false,
         }
     }
