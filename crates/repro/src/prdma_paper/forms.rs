@@ -70,10 +70,11 @@ pub struct FormTrace {
 /// # Errors
 /// [`ReproError::Job`].
 pub fn forms() -> Result<Vec<FormTrace>, ReproError> {
+    // The grid of two has borders: one neighbour each.
     let exchange = |title, grid: &[usize], form| {
-        let grid = grid.to_vec();
+        let (grid, periodic) = (grid.to_vec(), grid != [2]);
         let (corners, kept, sizes) = (false, Kept::Persistent, vec![SIZE]);
-        let exchange = Exchange { grid, corners, form, kept, sizes, warm_up: 0, iterations: 1 };
+        let exchange = Exchange { grid, periodic, corners, form, kept, sizes, warm_up: 0, iterations: 1 };
         let sides: Vec<u32> = exchange.grid.iter().map(|&side| side as u32).collect();
         let together = Together::Clock { start: BEGIN, end: Time::from_picos(2 * BEGIN.as_picos()) };
         Ok(FormTrace { title, timeline: traced(title, &sides, &exchanges { exchange, together })?, alike: true })
@@ -83,7 +84,8 @@ pub fn forms() -> Result<Vec<FormTrace>, ReproError> {
     Ok(vec![
         one_way("Fig. 5: one way, READY before the sender starts", [LATE, 0])?,
         one_way("Fig. 6: one way, READY after the sender has started", [0, LATE])?,
-        exchange("Fig. 7: exchange in FAST form, a queue for each neighbour, 1-D 3-point", &[4], Form::Fast)?,
+        exchange("Fig. 7: exchange of two ranks", &[2], Form::Fast)?,
+        exchange("Fig. 8 (A): FAST form, 1-D 3-point", &[4], Form::Fast)?,
         exchange("Fig. 8 (B): MRC form, 1-D 3-point", &[4], Form::Mrc)?,
         exchange("Fig. 8 (C): MRC form, 2-D 5-point", &[3, 3], Form::Mrc)?,
     ])
@@ -173,9 +175,10 @@ mod tests {
         for (form, rank, expected) in [
             (0, 0, &["SD/EOD"][..]),
             (0, 1, &["RTR"]),
-            (2, 0, &["RTR", "SD/EOD", "RTR", "SD/EOD"]),
-            (3, 0, &["RTR", "RTR", "NOP", "SELF", "SD/EOD", "SD/EOD"]),
-            (4, 0, &["RTR", "RTR", "RTR", "RTR", "NOP", "NOP", "NOP", "SELF", "SD/EOD", "SD/EOD", "SD/EOD", "SD/EOD"]),
+            (2, 0, &["RTR", "SD/EOD"]),
+            (3, 0, &["RTR", "SD/EOD", "RTR", "SD/EOD"]),
+            (4, 0, &["RTR", "RTR", "NOP", "SELF", "SD/EOD", "SD/EOD"]),
+            (5, 0, &["RTR", "RTR", "RTR", "RTR", "NOP", "NOP", "NOP", "SELF", "SD/EOD", "SD/EOD", "SD/EOD", "SD/EOD"]),
         ] {
             assert_eq!(labels(&forms[form], rank), expected, "{}", forms[form].text());
         }
@@ -200,7 +203,7 @@ mod tests {
 
     #[test]
     fn all_data_of_the_mrc_form_leave_after_all_readies() {
-        for form in &forms().expect("they run")[3..] {
+        for form in &forms().expect("they run")[4..] {
             let commands = form.timeline.commands();
             let of = |name: &str| {
                 let mine = commands.iter().filter(|command| label(command).as_deref() == Some(name));

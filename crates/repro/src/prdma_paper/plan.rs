@@ -174,6 +174,7 @@ impl PrdmaPlan {
     pub(super) fn exchange(&self, job: &Job) -> Exchange {
         Exchange {
             grid: job.pattern.shape().sides().iter().map(|&side| side as usize).collect(),
+            periodic: true,
             corners: job.pattern == Pattern::Corners,
             form: job.how.form,
             kept: job.how.kept,

@@ -13,11 +13,13 @@ pub enum Kept {
     Anew,
 }
 
-/// An exchange between neighbours in a periodic grid of all ranks.
+/// An exchange between neighbours in a grid of all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// Extents of the grid; as many members as ranks.
     pub grid: Vec<usize>,
+    /// Whether the ends of each dimension are neighbours.
+    pub periodic: bool,
     /// Whether members that touch in a corner or edge only are neighbours, too.
     pub corners: bool,
     /// Who carries it out.
@@ -43,8 +45,8 @@ rdma_fabric::program! {
 }
 
 async fn measured<F: SessionFabric>(fabric: F, exchange: Exchange, together: Together) -> ProgramResult<Vec<u64>> {
-    let Exchange { grid, corners, form, kept, sizes, warm_up, iterations } = exchange;
-    let grid = Cartesian::new(&grid, &vec![true; grid.len()])?;
+    let Exchange { grid, periodic, corners, form, kept, sizes, warm_up, iterations } = exchange;
+    let grid = Cartesian::new(&grid, &vec![periodic; grid.len()])?;
     let group = Group::world(&fabric).await?;
     let me = group.me();
     let topology = if corners { grid.moore(me) } else { grid.topology(me) };

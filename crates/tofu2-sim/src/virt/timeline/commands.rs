@@ -122,3 +122,33 @@ impl Commands {
         self.list.iter().map(seen).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdma_fabric::{Rank, control_queue::Command};
+
+    fn seen(slot: u64) -> SeenCommand {
+        SeenCommand::posted(QueueId::new(Rank::new(0), 0, 0, 0), slot, &Posting::new(Command::Nop), 0)
+    }
+
+    #[test]
+    fn an_advance_releases_its_slots_of_its_opening_only() {
+        let mut commands = Commands::default();
+        for (opening, slot) in [(7, 0), (7, 1), (7, 2), (8, 1)] {
+            commands.posted(opening, seen(slot), 0, 100);
+        }
+        // Slot 0 stood ahead of the offset; the command of slot 0 of opening 7 releases slot 1.
+        commands.advanced(Advance { opening: 7, from: 1, to: 2, by: Some((7, 0)) }, 100);
+        commands.advanced(Advance { opening: 7, from: 2, to: 3, by: None }, 100);
+        let released: Vec<_> = commands.seen().into_iter().map(|command| command.released).collect();
+        assert_eq!(released, [Released::AtOnce, Released::By(Some(0)), Released::By(None), Released::AtOnce]);
+    }
+
+    #[test]
+    fn there_are_no_more_than_the_limit() {
+        let mut commands = Commands::default();
+        (0..5).for_each(|slot| commands.posted(0, seen(slot), 0, 3));
+        assert_eq!(commands.seen().len(), 3);
+    }
+}
