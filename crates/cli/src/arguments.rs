@@ -31,9 +31,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
-    /// Whose figures.
-    #[arg(long, value_name = "NAME", default_value = "lock", value_parser = paper)]
-    pub(crate) paper: Paper,
+    /// Whose figures: lock or prdma. Default: both.
+    #[arg(long, value_name = "NAME", value_parser = paper)]
+    pub(crate) paper: Option<Paper>,
     /// Job shapes for the figures that depend on arbitration.
     #[arg(long, value_enum, default_value_t = ShapeChoice::One)]
     pub(crate) shapes: ShapeChoice,
@@ -54,6 +54,9 @@ pub(crate) struct Reproduce {
     /// Which job --trace is about, as progress numbers them.
     #[arg(long, value_name = "N", default_value = "1", requires = "trace")]
     pub(crate) trace_job: NonZeroUsize,
+    /// Print one iteration of each form of persistent exchange, command by command, and run nothing else.
+    #[arg(long, conflicts_with_all = ["trace", "json", "report", "check", "all"])]
+    pub(crate) trace_forms: bool,
     /// Seed of every simulated job: shuffles events of the same moment. 0 keeps them in order.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
@@ -71,6 +74,16 @@ pub(crate) enum ShapeChoice {
     One,
     /// 2×4×16, 4×4×8 and 8×16.
     All,
+}
+
+impl Reproduce {
+    /// The papers to simulate: all that can be, if none is named.
+    pub(crate) fn papers(&self) -> Vec<Paper> {
+        match self.paper {
+            Some(paper) => vec![paper],
+            None => Paper::ALL.into_iter().filter(|paper| paper.simulated()).collect(),
+        }
+    }
 }
 
 impl From<ShapeChoice> for Shapes {

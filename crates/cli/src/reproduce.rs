@@ -1,13 +1,14 @@
 //! `onesided reproduce`.
 
-use crate::arguments::Reproduce;
+use crate::{arguments::Reproduce, plans::Plans};
 use repro::{
-    ReproError, figures,
-    lock_paper::{self, LockPlan, Traced},
+    ReproError, exchange_table, figures, lock_paper,
     outcome::Row,
+    prdma_paper,
     progress::Progress,
     provenance::Provenance,
-    report, table,
+    report::{self, Results},
+    table,
 };
 use std::{
     error::Error,
@@ -19,39 +20,44 @@ use tofu2_sim::virt::Timeline;
 
 /// Simulate, compare, print. Exit code 1 if `--check` found a miss.
 pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>> {
-    if !options.paper.simulated() {
+    if options.trace_forms {
+        for form in prdma_paper::forms()? {
+            print(&format!("{}\n", form.text()))?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(paper) = options.paper.filter(|paper| !paper.simulated()) {
         if options.all {
             // Listing needs no simulation.
-            let rows: Vec<Row> = figures::of(options.paper).iter().map(Row::unsimulated).collect();
+            let rows: Vec<Row> = figures::of(paper).iter().map(Row::unsimulated).collect();
             return output(options, &rows, None).map(|()| ExitCode::SUCCESS);
         }
-        return Err(ReproError::NotSimulated { paper: options.paper }.into());
+        return Err(ReproError::NotSimulated { paper }.into());
     }
 
-    let shapes = options.shapes.into();
-    let mut plan = match options.quick {
-        true => LockPlan::quick(shapes, options.seed),
-        false => LockPlan::paper(shapes, options.seed),
-    };
-    if options.trace.is_some() && options.trace_job.get() > plan.jobs() {
-        let problem =
-            format!("--trace-job {}: jobs with a timeline have the numbers 1 to {}", options.trace_job, plan.jobs());
-        return Err(problem.into());
-    }
-    plan.traced = options.trace.as_ref().map(|_| Traced { job: options.trace_job.get(), entries: Timeline::ENTRIES });
-    let runs = lock_paper::run(&plan, &mut Progress::stderr())?;
-    let mut rows = lock_paper::compare(&runs);
+    let plans = Plans::of(options)?;
+    let mut progress = Progress::stderr();
+    progress.expect(plans.jobs());
+    let lock = plans.lock.as_ref().map(|plan| lock_paper::run(plan, &mut progress)).transpose()?;
+    let prdma = plans.prdma.as_ref().map(|plan| prdma_paper::run(plan, &mut progress)).transpose()?;
+    let mut rows: Vec<Row> = lock.iter().flat_map(lock_paper::compare).collect();
+    rows.extend(prdma.iter().flat_map(prdma_paper::compare));
+    let of_lock = lock.iter().flat_map(|runs| runs.jobs());
+    let of_prdma = prdma.iter().flat_map(|runs| runs.runs.iter().map(|run| &run.job));
     let made = Provenance {
         command: command(options),
-        seed: plan.seed,
-        quick: plan.quick.then_some(plan.pairs),
-        jobs: runs.jobs().cloned().collect(),
+        seed: options.seed,
+        quick: plans.less(),
+        jobs: of_lock.chain(of_prdma).cloned().collect(),
     };
     if let Some(path) = &options.trace {
-        trace(path, options, runs.timeline.as_ref())?;
+        let of_lock = lock.as_ref().and_then(|runs| runs.timeline.as_ref());
+        let of_prdma = prdma.as_ref().and_then(|runs| runs.timeline.as_ref());
+        trace(path, options, of_lock.or(of_prdma))?;
     }
     if let Some(directory) = &options.report {
-        let page = report::write(directory, &runs, &rows, &made)?;
+        let results = Results { lock: lock.as_ref(), prdma: prdma.as_ref() };
+        let page = report::write(directory, results, &rows, &made)?;
         eprintln!("report: {}", page.display());
     }
     let misses = rows.iter().filter(|row| row.verdict().fails()).map(miss).collect::<Vec<_>>();
@@ -61,7 +67,12 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     }
     output(options, &rows, Some(&made))?;
     if options.json.as_deref() != Some(Path::new("-")) {
-        print(&table::what_if(&runs.what_if))?;
+        if let Some(runs) = &lock {
+            print(&table::what_if(&runs.what_if))?;
+        }
+        if let Some(runs) = &prdma {
+            print(&exchange_table::exchanges(runs))?;
+        }
     }
 
     if options.check && !misses.is_empty() {
@@ -81,7 +92,7 @@ fn trace(path: &Path, options: &Reproduce, timeline: Option<&Timeline>) -> Resul
         );
     };
     let failed = |error| ReproError::Write { path: path.to_owned(), error };
-    timeline.write(std::fs::File::create(path).map_err(failed)?).map_err(failed)?;
+    timeline.write_labelled(std::fs::File::create(path).map_err(failed)?, prdma_paper::label).map_err(failed)?;
     let (kept, dropped) = (timeline.len(), timeline.dropped());
     eprintln!("trace: {}, {kept} entries of job {}, {dropped} later ones left out", path.display(), options.trace_job);
     Ok(())
@@ -125,7 +136,11 @@ fn miss(row: &Row) -> String {
 
 /// The command that makes the same result again.
 fn command(options: &Reproduce) -> String {
-    let mut command = format!("cargo reproduce --paper {} --seed {}", options.paper, options.seed);
+    let mut command = "cargo reproduce".to_owned();
+    if let Some(paper) = options.paper {
+        command.push_str(&format!(" --paper {paper}"));
+    }
+    command.push_str(&format!(" --seed {}", options.seed));
     if lock_paper::Shapes::from(options.shapes) == lock_paper::Shapes::All {
         command.push_str(" --shapes all");
     }

@@ -17,10 +17,10 @@ fn other_papers_come_later_and_the_message_says_so() {
 
 #[test]
 fn recorded_figures_can_be_listed_without_simulating() {
-    let output = onesided(&["reproduce", "--paper", "prdma", "--all"]);
+    let output = onesided(&["reproduce", "--paper", "fmpl", "--all"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
-    assert!(text.contains("R4") && text.contains("not simulated yet") && !text.contains("Predictions:"), "{text}");
+    assert!(text.contains("M4") && text.contains("not simulated yet") && !text.contains("Predictions:"), "{text}");
 }
 
 #[test]
@@ -29,6 +29,32 @@ fn listed_json_is_an_array_of_rows() {
     let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
     let rows = rows.as_array().expect("an array");
     assert!(rows.len() > 20 && rows.iter().all(|row| row["paper"] == "acp" && row["simulated"].is_null()));
+}
+
+#[test]
+fn forms_of_exchange_are_shown_command_by_command() {
+    let output = onesided(&["reproduce", "--trace-forms"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success());
+    for part in ["Fig. 5", "Fig. 8 (C)", "RTR", "SD/EOD", "NOP", "SELF, releases 8"] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+}
+
+#[test]
+fn a_quick_reproduction_of_exchanges_passes_its_check() {
+    let output = onesided(&["reproduce", "--paper", "prdma", "--quick", "--check"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.starts_with("QUICK RUN") && text.contains("R4") && text.contains("nobody has published"), "{text}");
+}
+
+#[test]
+fn a_timeline_is_of_a_job_that_there_is() {
+    let output = onesided(&["reproduce", "--paper", "prdma", "--trace", "/nonexistent/trace", "--trace-job", "99"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text.contains("have the numbers 1 to 17"), "{text}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub enum ReproError {
     },
     /// The paper's figures are recorded, but its system is not simulated by this version.
     #[error(
-        "the figures of `{paper}` ({subject}) are recorded but not simulated yet; only `lock` is. \
+        "the figures of `{paper}` ({subject}) are recorded but not simulated yet; only `lock` and `prdma` are. \
          `--all` lists them",
         subject = .paper.subject()
     )]

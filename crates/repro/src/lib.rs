@@ -14,22 +14,26 @@
 //! # Ok::<(), repro::ReproError>(())
 //! ```
 //!
-//! Same plan and seed, same trace hashes: [`provenance`] carries them.
+//! [`lock_paper`] and [`prdma_paper`] are simulated. Same plan and seed, same trace hashes: [`provenance`] carries them.
 
 #![forbid(unsafe_code)]
 
 mod cost;
 mod error;
+pub mod exchange_table;
 pub mod figures;
 pub mod lock_bench;
 pub mod lock_paper;
 pub mod null_model;
 pub mod outcome;
 pub mod platforms;
+pub mod prdma_paper;
 pub mod progress;
 pub mod provenance;
 mod quantity;
 pub mod report;
+mod runner;
+mod shape;
 mod simulate;
 pub mod statistics;
 pub mod table;
@@ -37,4 +41,6 @@ pub mod workloads;
 
 pub use cost::Cost;
 pub use error::ReproError;
+pub use runner::Traced;
+pub use shape::Shape;
 pub use simulate::JobRecord;

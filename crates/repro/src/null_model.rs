@@ -34,6 +34,7 @@ fn line() -> f64 {
 pub fn of(id: &str) -> Option<Null> {
     const LINE: &str = "line through L4 and the origin";
     const PARTS: &str = "sum of printed parts";
+    const DOUBLED: &str = "line through R1 with the slope of R2; MRC has the payload twice, and costs nothing else";
     match id {
         "L1" => null(line() * 4.0 * 1e6, LINE),
         "L2" => null(line() * 256.0 * 1e6, LINE),
@@ -66,9 +67,17 @@ pub fn of(id: &str) -> Option<Null> {
         ),
         "M18" => null(1000.0 / 4.0, "link rate over 4 stages"),
 
-        "R3-high" | "R4" => null(printed("R3-low"), "constant at the calibrated end"),
+        "R3-high" => null(doubled(65_536.0), DOUBLED),
+        "R4" => null(doubled(16_384.0), DOUBLED),
         _ => None,
     }
+}
+
+/// Twice the payload over once, on the line of R1 and R2, for a size in bytes.
+pub(crate) fn doubled(size: f64) -> f64 {
+    let micros_per_byte = 1e-3 / printed("R2");
+    let constant = printed("R1") - 16_384.0 * micros_per_byte;
+    (constant + 2.0 * size * micros_per_byte) / (constant + size * micros_per_byte)
 }
 
 /// What leaving the node adds, from A9.
@@ -117,6 +126,13 @@ mod tests {
     fn of_the_lock_only_the_arbitration_figures_are_informative() {
         let ids: Vec<_> = figures::of(figures::Paper::Lock).iter().filter(|f| informative(f)).map(|f| f.id).collect();
         assert_eq!(ids, ["L8", "L9"]);
+    }
+
+    #[test]
+    fn of_the_ratios_only_that_in_the_middle_is_informative() {
+        assert!((value("R3-high") - 1.661).abs() < 1e-3 && (value("R4") - 1.328).abs() < 1e-3);
+        let ids: Vec<_> = figures::of(figures::Paper::Prdma).iter().filter(|f| informative(f)).map(|f| f.id).collect();
+        assert_eq!(ids, ["R4"]);
     }
 
     #[test]

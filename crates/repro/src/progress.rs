@@ -41,12 +41,11 @@ impl Progress {
         Progress { how, stages: 0, done: 0 }
     }
 
-    /// There will be `stages` jobs.
-    pub(crate) fn begin(&mut self, stages: usize) {
-        (self.stages, self.done) = (stages, 0);
+    /// There will be at least `jobs` more. Who runs several plans says first how many jobs they have together.
+    pub fn expect(&mut self, jobs: usize) {
+        self.stages = self.stages.max(self.done + jobs);
         if let How::Bar(bar) = &self.how {
-            bar.set_length(stages as u64);
-            bar.set_position(0);
+            bar.set_length(self.stages as u64);
         }
     }
 
@@ -77,9 +76,11 @@ impl Progress {
         }
     }
 
-    /// All jobs are over: leave no bar behind.
+    /// The jobs of a plan are over: leave no bar behind after the last one.
     pub(crate) fn end(&mut self) {
-        if let How::Bar(bar) = &self.how {
+        if let How::Bar(bar) = &self.how
+            && self.done >= self.stages
+        {
             bar.finish_and_clear();
         }
     }

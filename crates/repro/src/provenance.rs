@@ -9,8 +9,8 @@ pub struct Provenance {
     pub command: String,
     /// Seed of every job.
     pub seed: u64,
-    /// `Some(pairs per rank)` if fewer than the paper's pairs were run.
-    pub quick: Option<u32>,
+    /// What is less than in the papers, if anything is.
+    pub quick: Option<String>,
     /// All jobs, in the order they ran.
     pub jobs: Vec<JobRecord>,
 }
@@ -46,9 +46,8 @@ impl Provenance {
 
     /// What a reader must know first about a quick run.
     pub fn warning(&self) -> Option<String> {
-        self.quick.map(|pairs| {
-            format!("QUICK RUN: {pairs} pairs per rank instead of 1000. It shows that everything works, not how well it agrees.")
-        })
+        let less = self.quick.as_ref()?;
+        Some(format!("QUICK RUN: {less}. It shows that everything works, not how well it agrees."))
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::{
     ReproError,
     cost::{Cost, cpu_seconds, peak_resident_bytes},
-    lock_paper::Shape,
     progress::Progress,
+    shape::Shape,
 };
 use rdma_fabric::{Program, Time};
 use tofu2_sim::{
@@ -15,19 +15,10 @@ use tofu2_sim::{
 /// Events between two reports of progress.
 const EVENTS_PER_REPORT: u64 = 1 << 18;
 
-/// A modelled machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Machine {
-    /// PRIMEHPC FX100: Tofu2, atomics in the network interface.
-    Fx100,
-    /// PRIMEHPC FX10: Tofu1, lock service in software.
-    Fx10,
-}
-
 /// How a job is placed on which machine.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Setting {
-    pub(crate) machine: Machine,
+    pub(crate) platform: Platform,
     pub(crate) ranks: u32,
     pub(crate) ranks_per_node: u32,
     /// With a shape: routers with arbitration at every port. Without: latency only.
@@ -41,12 +32,12 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    pub(crate) fn torus(machine: Machine, ranks: u32, ranks_per_node: u32, shape: Shape, seed: u64) -> Self {
-        Setting { machine, ranks, ranks_per_node, shape: Some(shape), receive_tnis: None, seed, timeline: None }
+    pub(crate) fn torus(platform: Platform, ranks: u32, ranks_per_node: u32, shape: Shape, seed: u64) -> Self {
+        Setting { platform, ranks, ranks_per_node, shape: Some(shape), receive_tnis: None, seed, timeline: None }
     }
 
-    pub(crate) fn latency(machine: Machine, ranks: u32, ranks_per_node: u32, seed: u64) -> Self {
-        Setting { machine, ranks, ranks_per_node, shape: None, receive_tnis: None, seed, timeline: None }
+    pub(crate) fn latency(platform: Platform, ranks: u32, ranks_per_node: u32, seed: u64) -> Self {
+        Setting { platform, ranks, ranks_per_node, shape: None, receive_tnis: None, seed, timeline: None }
     }
 }
 
@@ -81,12 +72,8 @@ pub(crate) fn simulate<P: Program>(
     progress: &mut Progress,
 ) -> Result<Simulated<P::Out>, ReproError> {
     let failed = |error: JobError| ReproError::Job { stage: label.clone(), error };
-    let platform = match setting.machine {
-        Machine::Fx100 => Platform::fx100(),
-        Machine::Fx10 => Platform::fx10(),
-    };
     let ranks = setting.ranks as usize;
-    let mut job = Job::new(&platform, ranks)
+    let mut job = Job::new(&setting.platform, ranks)
         .ranks_per_node(setting.ranks_per_node)
         .seed(setting.seed)
         .shuffle_ties(setting.seed != 0)

@@ -1,4 +1,13 @@
-//! The two statistics the figures need: slope in doubly logarithmic scale, and rank correlation.
+//! The statistics the figures need: slopes, in plain and in doubly logarithmic scale, and rank correlation.
+
+/// Slope of the least-squares line through the points. `None` with fewer than two distinct x.
+pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    let n = points.len() as f64;
+    let (mx, my) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
+    let sxx: f64 = points.iter().map(|p| (p.0 - mx).powi(2)).sum();
+    let sxy: f64 = points.iter().map(|p| (p.0 - mx) * (p.1 - my)).sum();
+    (sxx > 0.0).then(|| sxy / sxx)
+}
 
 /// Slope of the least-squares line through `(ln x, ln y)`: 1 for proportional data.
 ///
@@ -8,11 +17,7 @@ pub fn log_log_slope(points: &[(f64, f64)]) -> Option<f64> {
         return None;
     }
     let logs: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (x.ln(), y.ln())).collect();
-    let n = logs.len() as f64;
-    let (mx, my) = (logs.iter().map(|p| p.0).sum::<f64>() / n, logs.iter().map(|p| p.1).sum::<f64>() / n);
-    let sxx: f64 = logs.iter().map(|p| (p.0 - mx).powi(2)).sum();
-    let sxy: f64 = logs.iter().map(|p| (p.0 - mx) * (p.1 - my)).sum();
-    (sxx > 0.0).then(|| sxy / sxx)
+    slope(&logs)
 }
 
 /// Spearman's rank correlation, ties at their mean rank: 1 if `b` grows with `a`, −1 if it falls.
@@ -51,6 +56,13 @@ mod tests {
 
     fn close(a: Option<f64>, b: f64) -> bool {
         a.is_some_and(|a| (a - b).abs() < 1e-12)
+    }
+
+    #[test]
+    fn slopes_of_lines() {
+        assert!(close(slope(&[(0.0, 3.0), (1.0, 3.5), (4.0, 5.0)]), 0.5));
+        assert_eq!(slope(&[(2.0, 3.0), (2.0, 5.0)]), None);
+        assert_eq!(slope(&[]), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::fmt::Write;
 pub const WIDTH: u16 = 120;
 
 /// One rule under the header, nothing else.
-const RULED_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
+pub(crate) const RULED_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 /// Table, summary and notes, ending with a newline. `provenance` may be missing where nothing was run.
 pub fn render(rows: &[Row], provenance: Option<&Provenance>) -> String {
@@ -109,7 +109,7 @@ fn table(rows: &[&Row]) -> Table {
     table
 }
 
-fn number(text: String) -> Cell {
+pub(crate) fn number(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
@@ -204,7 +204,7 @@ pub(crate) fn notes(rows: &[Row]) -> Vec<String> {
 }
 
 /// Break at spaces, second and later lines indented.
-fn wrapped(text: &str) -> String {
+pub(crate) fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_quick_run_says_so_first() {
         let mut provenance = example();
-        provenance.quick = Some(50);
+        provenance.quick = Some("50 pairs per rank instead of 1000".into());
         assert!(render(&rows(), Some(&provenance)).starts_with("QUICK RUN: 50 pairs"));
     }
 

@@ -59,7 +59,7 @@ impl Paper {
 
     /// Whether this version of the library simulates the paper's figures.
     pub const fn simulated(self) -> bool {
-        matches!(self, Paper::Lock)
+        matches!(self, Paper::Lock | Paper::Prdma)
     }
 
     /// The paper of that [name](Paper::name).

@@ -3,12 +3,13 @@
 use super::row::{Case, Row, Simulation};
 use crate::{
     ReproError,
-    lock_paper::Shape,
     progress::Progress,
-    simulate::{Machine, Setting, simulate},
+    shape::Shape,
+    simulate::{Setting, simulate},
     workloads::locks::{Amount, LockKind, Run, Workload, WriterShare, contention},
 };
 use std::time::Duration;
+use tofu2_sim::virt::Platform;
 
 /// Ranks per node, as in the lock paper's Fig. 8.
 const PER_NODE: u32 = 32;
@@ -69,13 +70,13 @@ pub fn run(plan: &SimulatedPlan, progress: &mut Progress) -> Result<Vec<Row>, Re
             }
         }
     }
-    progress.begin(cases.len());
+    progress.expect(cases.len());
     let mut rows = Vec::with_capacity(cases.len());
     for (workload, ranks, writers, lock) in cases {
         let each = (plan.acquisitions / ranks.max(1)).max(4);
         let amount = Amount::Operations { each, within: plan.within };
         let run = Run { workload, writers, amount, timed: true, keys: KEYS, seed: plan.seed };
-        let setting = Setting::torus(Machine::Fx100, ranks, PER_NODE, Shape::OF_128_NODES[0], plan.seed);
+        let setting = Setting::torus(Platform::fx100(), ranks, PER_NODE, Shape::OF_128_NODES[0], plan.seed);
         let label = format!("{workload}, {ranks} ranks, {writers} writers, {lock}");
         let done = simulate(label, &setting, &contention { lock, run }, progress)?;
         let completed: u64 = done.outs.iter().map(|record| record.all()).sum();

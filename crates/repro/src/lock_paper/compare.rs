@@ -61,7 +61,7 @@ fn near_first(run: &super::PairRun, group: usize) -> f64 {
     spearman(&hops, &finish).unwrap_or(f64::NAN)
 }
 
-fn in_shape(row: Row, shape: Option<super::Shape>) -> Row {
+fn in_shape(row: Row, shape: Option<crate::Shape>) -> Row {
     match shape {
         Some(shape) => row.case(shape.to_string()),
         None => row,

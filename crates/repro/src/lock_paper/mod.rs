@@ -6,6 +6,6 @@ mod runs;
 mod what_if;
 
 pub use compare::compare;
-pub use plan::{LockPlan, Shape, Shapes, Traced};
+pub use plan::{LockPlan, Shapes};
 pub use runs::{LockRuns, PairRun, TniRun, run};
 pub use what_if::WhatIf;

@@ -1,36 +1,13 @@
 //! Which jobs stand for the paper's measurements.
 
-use std::fmt;
-
-/// Sides of the torus that the job's nodes form. Where the paper gives none, several are tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Shape(&'static [u32]);
+use crate::{runner::Traced, shape::Shape};
 
 impl Shape {
     /// The three shapes of 128 nodes that are tried; the first is the default.
-    pub const OF_128_NODES: [Shape; 3] = [Shape(&[2, 4, 16]), Shape(&[4, 4, 8]), Shape(&[8, 16])];
+    pub const OF_128_NODES: [Shape; 3] = [Shape::new(&[2, 4, 16]), Shape::new(&[4, 4, 8]), Shape::new(&[8, 16])];
 
     /// A shape of the network's own six axes, X Y Z and the group of 2×3×2, of which 128 nodes are used.
-    pub const OF_SIX_AXES: Shape = Shape(&[2, 3, 2, 2, 3, 2]);
-
-    /// Number of nodes along each axis.
-    pub const fn sides(self) -> &'static [u32] {
-        self.0
-    }
-
-    /// Number of nodes.
-    pub fn nodes(self) -> u32 {
-        self.0.iter().product()
-    }
-}
-
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, side) in self.0.iter().enumerate() {
-            write!(f, "{}{side}", if i == 0 { "" } else { "×" })?;
-        }
-        Ok(())
-    }
+    pub const OF_SIX_AXES: Shape = Shape::new(&[2, 3, 2, 2, 3, 2]);
 }
 
 /// How many job shapes the figures that depend on arbitration are shown for.
@@ -41,15 +18,6 @@ pub enum Shapes {
     One,
     /// All of [`Shape::OF_128_NODES`], and [`Shape::OF_SIX_AXES`].
     All,
-}
-
-/// Which job's timeline to record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Traced {
-    /// Its number in the plan, as progress shows it: from 1.
-    pub job: usize,
-    /// Entries that are kept, from the moment on when all ranks begin.
-    pub entries: usize,
 }
 
 /// What to run. [`LockPlan::paper`] is the paper's evaluation; the fields may be changed.
@@ -111,8 +79,13 @@ impl LockPlan {
         LockPlan { pairs: 50, k_pairs: 1, what_if_ranks, quick: true, ..Self::paper(shapes, seed) }
     }
 
-    /// How many jobs that is; [`Traced::job`] is none beyond.
+    /// How many jobs that is.
     pub fn jobs(&self) -> usize {
+        super::runs::jobs(self) + super::what_if::jobs(self)
+    }
+
+    /// How many of them, the first ones, can leave a timeline.
+    pub fn traceable(&self) -> usize {
         super::runs::jobs(self)
     }
 }

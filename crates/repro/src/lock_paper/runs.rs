@@ -1,21 +1,19 @@
 //! Running the plan in virtual time.
 
-use super::{LockPlan, Shape, Traced, WhatIf, what_if};
+use super::{LockPlan, WhatIf, what_if};
 use crate::{
     ReproError,
     progress::Progress,
-    simulate::{JobRecord, Machine, Setting, Simulated, simulate},
+    runner::{BEGIN, Runner},
+    shape::Shape,
+    simulate::{JobRecord, Setting},
     workloads::{FetchAdd, Together, reader_pairs, single_fetch_adds},
 };
-use rdma_fabric::{Program, Time};
-use tofu2_sim::virt::Timeline;
+use rdma_fabric::Time;
+use tofu2_sim::virt::{Platform, Timeline};
 
-/// All ranks begin when set-up is certainly over; virtual time that nothing happens in costs nothing.
-pub(super) const TOGETHER: Together =
-    Together::Clock { start: Time::from_picos(1_000_000_000_000), end: Time::from_picos(3_600_000_000_000_000) };
-
-/// When timelines begin: a little before all ranks do.
-const TRACED_FROM: Time = Time::from_picos(999_990_000_000);
+/// All ranks begin when set-up is certainly over, and stay until all are done.
+pub(super) const TOGETHER: Together = Together::Clock { start: BEGIN, end: Time::from_picos(3_600_000_000_000_000) };
 
 /// Ranks per node in Fig. 8.
 const PACKED: u32 = 32;
@@ -158,42 +156,19 @@ pub(super) fn jobs(plan: &LockPlan) -> usize {
 /// Receiving TNIs of Figs. 11 and 12.
 const TNIS: [u32; 2] = [1, 4];
 
-/// Runs one job after the other, and keeps the timeline of one.
-struct Runner<'a> {
-    progress: &'a mut Progress,
-    traced: Option<Traced>,
-    /// Jobs begun.
-    begun: usize,
-    timeline: Option<Timeline>,
-}
-
-impl Runner<'_> {
-    fn run<P: Program>(
-        &mut self,
-        label: String,
-        mut setting: Setting,
-        program: &P,
-    ) -> Result<Simulated<P::Out>, ReproError> {
-        self.begun += 1;
-        let traced = self.traced.filter(|traced| traced.job == self.begun);
-        setting.timeline = traced.map(|traced| (traced.entries, TRACED_FROM));
-        let mut simulated = simulate(label, &setting, program, self.progress)?;
-        self.timeline = simulated.timeline.take().or(self.timeline.take());
-        Ok(simulated)
-    }
-
-    fn pairs(&mut self, label: String, setting: Setting, pairs: u32) -> Result<PairRun, ReproError> {
-        let simulated = self.run(label, setting, &reader_pairs { pairs, together: TOGETHER })?;
-        Ok(PairRun {
-            ranks: setting.ranks,
-            ranks_per_node: setting.ranks_per_node,
-            shape: setting.shape,
-            pairs,
-            elapsed: simulated.outs,
-            hops: simulated.hops_to_first,
-            job: simulated.job,
-        })
-    }
+/// A job of pairs.
+fn pairs(runner: &mut Runner<'_>, label: String, setting: Setting, pairs: u32) -> Result<PairRun, ReproError> {
+    let (ranks, ranks_per_node, shape) = (setting.ranks, setting.ranks_per_node, setting.shape);
+    let simulated = runner.run(label, setting, &reader_pairs { pairs, together: TOGETHER })?;
+    Ok(PairRun {
+        ranks,
+        ranks_per_node,
+        shape,
+        pairs,
+        elapsed: simulated.outs,
+        hops: simulated.hops_to_first,
+        job: simulated.job,
+    })
 }
 
 /// Simulate everything the plan asks for.
@@ -202,23 +177,23 @@ impl Runner<'_> {
 /// [`ReproError::Job`] of the first job that failed.
 pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproError> {
     let jobs = pair_jobs(plan);
-    progress.begin(plan.jobs() + what_if::jobs(plan));
-    let mut runner = Runner { progress, traced: plan.traced, begun: 0, timeline: None };
+    let mut runner = Runner::new(progress, plan.jobs(), plan.traced);
+    let (fx100_platform, fx10_platform) = (Platform::fx100(), Platform::fx10());
 
     let mut fx100 = Vec::new();
     for PairJob { ranks, ranks_per_node, shape } in jobs {
-        let setting = Setting::torus(Machine::Fx100, ranks, ranks_per_node, shape, plan.seed);
+        let setting = Setting::torus(fx100_platform.clone(), ranks, ranks_per_node, shape, plan.seed);
         let label = format!("Figs. 8, 10: {ranks} ranks, ppn {ranks_per_node}, {shape}");
-        fx100.push(runner.pairs(label, setting, plan.pairs)?);
+        fx100.push(pairs(&mut runner, label, setting, plan.pairs)?);
     }
 
     let label = "Fig. 9: FX10, 256 ranks, ppn 16".to_owned();
-    let fx10 = runner.pairs(label, Setting::latency(Machine::Fx10, 256, 16, plan.seed), plan.pairs)?;
+    let fx10 = pairs(&mut runner, label, Setting::latency(fx10_platform, 256, 16, plan.seed), plan.pairs)?;
 
     let mut tnis = Vec::new();
     for receiving in TNIS {
         let label = format!("Figs. 11, 12: single fetch-adds, receiving TNIs: {receiving}");
-        let mut setting = Setting::latency(Machine::Fx100, PACKED, PACKED, plan.seed);
+        let mut setting = Setting::latency(fx100_platform.clone(), PACKED, PACKED, plan.seed);
         setting.receive_tnis = Some(receiving);
         let simulated = runner.run(label, setting, &single_fetch_adds { together: TOGETHER })?;
         tnis.push(TniRun { tnis: receiving, ranks: simulated.outs, job: simulated.job });
@@ -228,19 +203,23 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
         0 => None,
         ranks => {
             let label = format!("K scale: {ranks} ranks, ppn 8");
-            Some(runner.pairs(label, Setting::latency(Machine::Fx100, ranks, 8, plan.seed), plan.k_pairs)?)
+            Some(pairs(
+                &mut runner,
+                label,
+                Setting::latency(fx100_platform.clone(), ranks, 8, plan.seed),
+                plan.k_pairs,
+            )?)
         }
     };
-    let timeline = runner.timeline;
-    let what_if = what_if::run(plan, progress)?;
-    progress.end();
+    let what_if = what_if::run(plan, &mut runner)?;
+    let timeline = runner.end();
     Ok(LockRuns { plan: plan.clone(), fx100, fx10, tnis, k, what_if, timeline })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock_paper::Shapes;
+    use crate::{lock_paper::Shapes, runner::Traced};
 
     #[test]
     fn no_job_runs_twice() {

@@ -5,11 +5,12 @@
 use super::{LockPlan, runs::TOGETHER};
 use crate::{
     ReproError,
-    progress::Progress,
-    simulate::{JobRecord, Machine, Setting, simulate},
+    runner::Runner,
+    simulate::{JobRecord, Setting},
     workloads::{Form, Wave, wave},
 };
 use rdma_fabric::Time;
+use tofu2_sim::virt::Platform;
 
 /// When all ranks unlock: long after the last of them has the lock.
 const UNLOCK: Time = Time::from_picos(2_000_000_000_000);
@@ -47,16 +48,15 @@ pub(super) fn jobs(plan: &LockPlan) -> usize {
 }
 
 /// Run all waves of the plan.
-pub(super) fn run(plan: &LockPlan, progress: &mut Progress) -> Result<Vec<WhatIf>, ReproError> {
+pub(super) fn run(plan: &LockPlan, runner: &mut Runner<'_>) -> Result<Vec<WhatIf>, ReproError> {
     let mut done = Vec::with_capacity(jobs(plan));
     for &tnis in &plan.what_if_tnis {
         for &ranks in &plan.what_if_ranks {
             for form in Form::ALL {
                 let label = format!("What if: {ranks} ranks, {form}, receiving TNIs: {tnis}");
-                let mut setting = Setting::latency(Machine::Fx100, ranks, RANKS_PER_NODE.min(ranks), plan.seed);
+                let mut setting = Setting::latency(Platform::fx100(), ranks, RANKS_PER_NODE.min(ranks), plan.seed);
                 setting.receive_tnis = Some(tnis);
-                let simulated =
-                    simulate(label, &setting, &wave { form, together: TOGETHER, unlock: UNLOCK }, progress)?;
+                let simulated = runner.run(label, setting, &wave { form, together: TOGETHER, unlock: UNLOCK })?;
                 let slowest = |part: fn(&Wave) -> u64| {
                     simulated.outs.iter().map(part).max().map_or(f64::NAN, |picos| picos as f64 * 1e-12)
                 };

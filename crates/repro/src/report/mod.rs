@@ -1,11 +1,22 @@
 //! One self-contained page: plots, table, constants, and how to make it again.
 
 mod escape;
+mod exchange;
+mod lock;
 mod page;
 mod plots;
 
-use crate::{ReproError, lock_paper::LockRuns, outcome::Row, provenance::Provenance};
+use crate::{ReproError, lock_paper::LockRuns, outcome::Row, prdma_paper::PrdmaRuns, provenance::Provenance};
 use std::path::{Path, PathBuf};
+
+/// What was run, by paper.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Results<'a> {
+    /// The lock.
+    pub lock: Option<&'a LockRuns>,
+    /// Persistent neighbourhood collectives.
+    pub prdma: Option<&'a PrdmaRuns>,
+}
 
 /// Write `index.html` into `directory`, which is created if need be; returns its path.
 ///
@@ -13,8 +24,8 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// [`ReproError::Plot`], [`ReproError::Write`].
-pub fn write(directory: &Path, runs: &LockRuns, rows: &[Row], made: &Provenance) -> Result<PathBuf, ReproError> {
-    let page = page::render(runs, rows, made)?;
+pub fn write(directory: &Path, results: Results<'_>, rows: &[Row], made: &Provenance) -> Result<PathBuf, ReproError> {
+    let page = page::render(results, rows, made)?;
     let path = directory.join("index.html");
     let written = std::fs::create_dir_all(directory).and_then(|()| std::fs::write(&path, page));
     match written {
@@ -27,6 +38,6 @@ pub fn write(directory: &Path, runs: &LockRuns, rows: &[Row], made: &Provenance)
 ///
 /// # Errors
 /// [`ReproError::Plot`].
-pub fn render(runs: &LockRuns, rows: &[Row], made: &Provenance) -> Result<String, ReproError> {
-    page::render(runs, rows, made)
+pub fn render(results: Results<'_>, rows: &[Row], made: &Provenance) -> Result<String, ReproError> {
+    page::render(results, rows, made)
 }

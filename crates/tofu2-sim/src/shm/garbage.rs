@@ -192,7 +192,7 @@ impl Worker {
             _ if self.spans.is_empty() => {}
             kind => {
                 let span = &self.spans[chance.below(self.spans.len())];
-                let options = PutOptions { notice: (kind < 8).then(|| chance.next()), ..PutOptions::default() };
+                let options = PutOptions { notice: (kind < 8).then(|| chance.next()) };
                 let from = vec![chance.next(); span.len()];
                 match kind {
                     5..=7 => drop(fabric.try_post(op::Put { to: span, from, options }).map_err(failure)?),

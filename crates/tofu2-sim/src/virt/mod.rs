@@ -71,7 +71,7 @@ pub use platform::{Constant, Platform, Unit};
 pub use queue::QueueKind;
 pub use region::Region;
 pub use stats::{OpCounts, Stats};
-pub use timeline::Timeline;
+pub use timeline::{Released, SeenCommand, Timeline};
 pub use topology::{
     Axis, Coordinates, Fold, Folding, Link, MAX_AXES, Path, PathId, Paths, Placement, Port, Route, System, TofuShape,
     TopologyError, Torus,

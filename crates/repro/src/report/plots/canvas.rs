@@ -17,6 +17,9 @@ pub(in super::super) const NULL: RGBColor = RGBColor(0x8a, 0x94, 0xa3);
 /// Waiting, beside issuing in [`OURS`].
 pub(in super::super) const WAIT: RGBColor = RGBColor(0x9c, 0xc3, 0xe4);
 
+/// The thriftiest form, beside the fastest in [`OURS`].
+pub(in super::super) const MRC: RGBColor = RGBColor(0x2f, 0x85, 0x5a);
+
 pub(super) const INK: RGBColor = RGBColor(0x1c, 0x24, 0x30);
 pub(super) const GRID: RGBColor = RGBColor(0xe6, 0xea, 0xee);
 

@@ -106,7 +106,7 @@ impl Core {
         if state.toq.has_offset() && self.credit_late(rank, target, generation, sps) {
             return self.queues.life.pass(Point::Released, self.now, poster, position, 1);
         }
-        match self.move_offset(target, sps) {
+        match self.move_offset(target, sps, Some((poster, position))) {
             Some(true) => self.queues.life.pass(Point::Released, self.now, poster, position, 1),
             Some(false) => {}
             None if poster_checks => {
@@ -117,8 +117,9 @@ impl Core {
         }
     }
 
-    /// Moves the session offset of a queue, and starts what that releases: whether it did, or `None` if the queue has none.
-    fn move_offset(&mut self, queue: u32, slots: u8) -> Option<bool> {
+    /// Moves the session offset of a queue, and starts what that releases: whether it did, or `None` if the queue has none. `by`: the
+    /// queue and slot of the put that does it, as far as it is known.
+    fn move_offset(&mut self, queue: u32, slots: u8, by: Option<(u32, u64)>) -> Option<bool> {
         let state = self.queues.get_mut(queue);
         match state.toq.advance(slots) {
             Advance::Ignored => return None,
@@ -129,7 +130,7 @@ impl Core {
             }
             Advance::Moved | Advance::Wrapped { .. } => {}
         }
-        self.seen_advanced(queue, slots);
+        self.seen_advanced(queue, slots, by);
         self.kick(queue);
         Some(true)
     }
@@ -138,7 +139,7 @@ impl Core {
     pub(in super::super) fn late_advance(&mut self, index: u32) {
         let Some((queue, generation, slots)) = self.late_credit(index) else { return };
         if self.queues.is_open(queue, generation) && !self.queues.get(queue).has_stopped() {
-            self.move_offset(queue, slots);
+            self.move_offset(queue, slots, None);
         }
     }
 

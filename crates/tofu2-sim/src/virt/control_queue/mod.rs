@@ -139,6 +139,11 @@ impl Queues {
         self.get(queue).id
     }
 
+    /// A name of this opening of a queue, unlike that of any other.
+    pub(super) fn opening(&self, queue: u32) -> u64 {
+        u64::from(self.slots[queue as usize].generation) << 32 | u64::from(queue)
+    }
+
     /// Of a flight: its queue and slot, its target, what it does and to how many bytes.
     pub(super) fn seen_flight(&self, flight: u32) -> (u32, u64, QueueId, Verb, u64) {
         let flight = self.flights.get(flight);

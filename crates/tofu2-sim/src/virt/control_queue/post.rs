@@ -68,7 +68,7 @@ impl Core {
         let written_at = *cpu;
         let slot = state.toq.push(*posting, written_at);
         self.queues.life.pass(Point::Posted, written_at, queue, slot, posting.command.commands());
-        self.seen_command(queue, slot, &posting.command, written_at);
+        self.seen_command(queue, slot, posting, written_at);
         self.kick(queue);
         Ok(())
     }

@@ -75,17 +75,17 @@ pub(super) fn constants() -> Vec<Constant> {
         set("software.acp.thread", 1_430_000, Picoseconds, &["A1 local"], "ACP command queue and communication thread"),
         set(
             "software.prdma.start",
-            1_393_000,
+            1_792_000,
             Picoseconds,
             &["R1"],
             "5 us minus the modelled FAST exchange of 16 KiB with two neighbours: library and start of the session",
         ),
         set(
             "software.prdma.chain",
-            520_000,
+            440_000,
             Picoseconds,
-            &["R3 lower"],
-            "a queue that releases its data by a put to itself: 1.2 of FAST without payload, minus what is modelled",
+            &["R3 low"],
+            "a queue that releases its data by a put to itself: 1.2 of FAST where that is lowest, minus what is modelled",
         ),
         set(
             "software.acp.thread_safe",

@@ -7,13 +7,18 @@
 //! A slice on an engine lasts as long as the engine is busy with the command; latency is the way between slices, along the
 //! arrow that joins them.
 //!
+//! [`Timeline::commands`] is what was posted to control queues, as data.
+//!
 //! Without one, a run tests a pointer for null at each point that could be recorded.
 
+mod commands;
 mod hooks;
 mod queues;
 mod viewer;
 
 use super::op::Verb;
+use commands::Commands;
+pub use commands::{Released, SeenCommand};
 use std::{collections::HashMap, io};
 
 /// Where something happened.
@@ -100,6 +105,8 @@ pub struct Timeline {
     flying: HashMap<u32, Flight>,
     /// By control queue and slot. Never iterated.
     queued: HashMap<(u32, u64), Flight>,
+    /// Postings of control queues.
+    commands: Commands,
 }
 
 impl Timeline {
@@ -131,7 +138,25 @@ impl Timeline {
     /// # Errors
     /// What writing fails with.
     pub fn write(&self, out: impl io::Write) -> io::Result<()> {
-        viewer::write(self, out)
+        viewer::write(self, &HashMap::new(), out)
+    }
+
+    /// The same, with names for the commands of control queues that `label` knows.
+    ///
+    /// # Errors
+    /// What writing fails with.
+    pub fn write_labelled(
+        &self,
+        out: impl io::Write,
+        label: impl Fn(&SeenCommand) -> Option<String>,
+    ) -> io::Result<()> {
+        let labels = self.commands.flights().filter_map(|(flight, command)| Some((flight, label(command)?)));
+        viewer::write(self, &labels.collect(), out)
+    }
+
+    /// What was posted to control queues, in order of the posting; as many as entries are kept.
+    pub fn commands(&self) -> Vec<SeenCommand> {
+        self.commands.seen()
     }
 
     /// Whether an entry that ends at `time` is kept.

@@ -1,8 +1,8 @@
 //! The points in a command's life on a control queue that a timeline shows.
 
-use super::{Place, What};
+use super::{Place, SeenCommand, What, commands::Advance};
 use crate::virt::{core::Core, op::Verb};
-use rdma_fabric::control_queue::{Command, QueueId};
+use rdma_fabric::control_queue::{Command, Posting, QueueId};
 
 /// What a command is shown as. The numbers of blocks and of bytes are those of one block.
 fn what(command: &Command, from: QueueId) -> What {
@@ -21,22 +21,28 @@ fn what(command: &Command, from: QueueId) -> What {
 impl Core {
     /// The CPU has written a command into the slot of a queue at `written`.
     #[inline]
-    pub(in super::super) fn seen_command(&mut self, queue: u32, slot: u64, command: &Command, written: u64) {
+    pub(in super::super) fn seen_command(&mut self, queue: u32, slot: u64, posting: &Posting, written: u64) {
         if self.timeline.is_some() {
-            self.show_command(queue, slot, command, written);
+            self.show_command(queue, slot, posting, written);
         }
     }
 
     #[cold]
-    fn show_command(&mut self, queue: u32, slot: u64, command: &Command, written: u64) {
+    fn show_command(&mut self, queue: u32, slot: u64, posting: &Posting, written: u64) {
         let id = self.queues.id_of(queue);
         let (node, begin) = (self.node_of(id.rank().number()), written.saturating_sub(self.timing.post));
+        let opening = self.queues.opening(queue);
         let Some(timeline) = &mut self.timeline else { return };
         let flight = timeline.take_off();
         if timeline.len() < timeline.limit {
             timeline.queued.insert((queue, slot), flight);
         }
-        timeline.slice(node, Place::Cpu(id.rank().number()), begin, written, what(command, id), Some(flight));
+        let shown = what(&posting.command, id);
+        timeline.slice(node, Place::Cpu(id.rank().number()), begin, written, shown, Some(flight));
+        if written >= timeline.from {
+            let seen = SeenCommand::posted(id, slot, posting, written);
+            timeline.commands.posted(opening, seen, flight, timeline.limit);
+        }
         self.show_pointers(queue, written);
     }
 
@@ -53,6 +59,7 @@ impl Core {
         let id = self.queues.id_of(queue);
         let (node, now) = (self.node_of(id.rank().number()), self.now);
         let end = now + self.engine_busy(now, sent);
+        let opening = self.queues.opening(queue);
         let Some(timeline) = &mut self.timeline else { return };
         // Of a strided command, the first block alone was posted.
         let known = timeline.queued.get(&(queue, slot)).copied();
@@ -61,6 +68,7 @@ impl Core {
             timeline.queued.insert((queue, slot), flight);
         }
         let what = what(command, id);
+        timeline.commands.started((opening, slot), now);
         timeline.slice(node, Place::Queue(id.engine(), id.number()), now, end, what, Some(flight));
         timeline.slice(node, Place::Send(id.engine()), now, end, what, None);
         self.show_pointers(queue, now);
@@ -90,29 +98,36 @@ impl Core {
     #[cold]
     fn show_reached(&mut self, flight: u32) {
         let (queue, slot, to, verb, bytes) = self.queues.seen_flight(flight);
-        let poster = self.queues.id_of(queue).rank().number();
+        let (poster, opening) = (self.queues.id_of(queue).rank().number(), self.queues.opening(queue));
         let (target, engine) = (to.rank().number(), to.engine());
         let (node, begin) = (self.node_of(target), self.now.saturating_sub(self.receiver_busy(verb, bytes)));
         let Some(timeline) = &mut self.timeline else { return };
         let flight = timeline.queued.remove(&(queue, slot));
+        timeline.commands.arrived((opening, slot), self.now);
         let what = What::Command { verb, bytes, poster, target };
         timeline.slice(node, Place::Receive(engine), begin, self.now, what, flight);
     }
 
-    /// The session offset of a queue has moved by `slots` now.
+    /// The session offset of a queue has moved by `slots` now; `by`: queue and slot of the put that did it.
     #[inline]
-    pub(in super::super) fn seen_advanced(&mut self, queue: u32, slots: u8) {
+    pub(in super::super) fn seen_advanced(&mut self, queue: u32, slots: u8, by: Option<(u32, u64)>) {
         if self.timeline.is_some() {
-            self.show_advanced(queue, slots);
+            self.show_advanced(queue, slots, by);
         }
     }
 
     #[cold]
-    fn show_advanced(&mut self, queue: u32, slots: u8) {
+    fn show_advanced(&mut self, queue: u32, slots: u8, by: Option<(u32, u64)>) {
+        let to = self.queues.pointers(queue).scheduled;
+        let (opening, by) = (self.queues.opening(queue), by.map(|(by, slot)| (self.queues.opening(by), slot)));
         let id = self.queues.id_of(queue);
         let (node, now) = (self.node_of(id.rank().number()), self.now);
         if let Some(timeline) = &mut self.timeline {
             timeline.mark(node, Place::Queue(id.engine(), id.number()), now, What::Advance(slots.into()));
+            if now >= timeline.from {
+                let from = to.saturating_sub(slots.into());
+                timeline.commands.advanced(Advance { opening, from, to, by }, timeline.limit);
+            }
         }
         self.show_pointers(queue, now);
     }

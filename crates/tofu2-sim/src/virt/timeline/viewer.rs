@@ -3,18 +3,19 @@
 //! Slices of one track must not overlap. What does (packets of several commands that are taken in turn) goes to a further track of
 //! the same name.
 
-use super::{Place, Slice, Timeline, What};
+use super::{Flight, Place, Slice, Timeline, What};
 use crate::virt::op::Verb;
 use serde_json::{Value, json};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     io::{self, BufWriter, Write},
 };
 
 /// Lanes that one place may have: its number times this is its first track.
 const LANES: u64 = 64;
 
-pub(super) fn write(timeline: &Timeline, out: impl Write) -> io::Result<()> {
+/// `labels`: names for commands, put before what the slice says by itself.
+pub(super) fn write(timeline: &Timeline, labels: &Labels, out: impl Write) -> io::Result<()> {
     let mut list = List { out: BufWriter::new(out), empty: true };
     list.out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
     let tracks = Tracks::lay_out(timeline);
@@ -22,7 +23,7 @@ pub(super) fn write(timeline: &Timeline, out: impl Write) -> io::Result<()> {
     let flights = whole_flights(timeline);
     for (slice, lane) in timeline.slices.iter().zip(&tracks.lanes) {
         let track = tracks.of(slice.node, slice.place) + u64::from(*lane);
-        list.push(&shown(slice, track))?;
+        list.push(&shown(slice, track, labels))?;
         if let Some(flight) = slice.flight
             && let Some(&(first, last)) = flights.get(&flight)
         {
@@ -45,6 +46,9 @@ pub(super) fn write(timeline: &Timeline, out: impl Write) -> io::Result<()> {
     write!(list.out, "\n],\"otherData\":{about}}}\n")?;
     list.out.flush()
 }
+
+/// By flight.
+pub(super) type Labels = HashMap<Flight, String>;
 
 struct List<W: Write> {
     out: BufWriter<W>,
@@ -181,7 +185,7 @@ fn category(what: &What) -> &'static str {
     }
 }
 
-fn shown(slice: &Slice, track: u64) -> Value {
+fn shown(slice: &Slice, track: u64, labels: &Labels) -> Value {
     let mut args = json!({});
     if let What::Command { bytes, poster, target, .. } = slice.what {
         args = json!({ "bytes": bytes, "from rank": poster, "to rank": target });
@@ -192,6 +196,10 @@ fn shown(slice: &Slice, track: u64) -> Value {
     let name = match (slice.place, slice.what) {
         (Place::Cpu(_), What::Command { verb: kind, .. }) => format!("post {}", verb(kind)),
         (_, what) => named(&what),
+    };
+    let name = match slice.flight.and_then(|flight| labels.get(&flight)) {
+        Some(label) => format!("{label}: {name}"),
+        None => name,
     };
     json!({
         "ph": "X", "name": name, "cat": category(&slice.what), "pid": slice.node, "tid": track, "ts": micros(slice.begin),

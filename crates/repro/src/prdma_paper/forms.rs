@@ -1,0 +1,225 @@
+//! One iteration of each form, command by command, to read beside the paper's Figures 5 to 8.
+
+use crate::{
+    ReproError,
+    runner::BEGIN,
+    workloads::{Exchange, Kept, Together, exchanges},
+};
+use prdma_offload::{Buffer, Form, Layout, Options, Point, points_init};
+use rdma_fabric::{Group, Program, Time, control_queue::Command};
+use std::fmt::Write;
+use tofu2_sim::virt::{Job, NetworkModel, Platform, Released, SeenCommand, Timeline, Torus};
+
+/// Bytes to each neighbour.
+const SIZE: usize = 8192;
+
+/// How much later the other one begins.
+const LATE: u64 = 5_000_000;
+
+/// More than any of these has.
+const ENTRIES: usize = 10_000;
+
+/// The paper's name of a command, if it has one: RTR (READY-TO-RECEIVE), SD/EOD (the data and their end), SD (data before the last
+/// command of an edge), NOP, SELF (the put to its own queue that releases the data).
+pub fn label(command: &SeenCommand) -> Option<String> {
+    let posting = &command.posting;
+    let name = match posting.command {
+        Command::Nop => "NOP",
+        Command::PutInline { to, .. } if to == command.queue => "SELF",
+        Command::PutInline { .. } if posting.sps > 0 => "RTR",
+        Command::Put { .. } if posting.remote_notice => "SD/EOD",
+        Command::Put { .. } => "SD",
+        _ => return None,
+    };
+    Some(name.to_owned())
+}
+
+rdma_fabric::program! {
+    /// Rank 0 sends to rank 1, once; each starts so many picoseconds after the beginning.
+    async fn one_way<F>(fabric: F, starts: [u64; 2]) -> () {
+        let mut group = Group::world(&fabric).await?;
+        let me = group.me();
+        let buffer = Buffer::<F, u8>::new(&fabric, SIZE)?;
+        let point = vec![Point::new(1 - me, 0, &buffer, Layout::contiguous::<u8>(0, SIZE)?)];
+        let (sends, receives) = if me == 0 { (point, Vec::new()) } else { (Vec::new(), point) };
+        let (sends, receives) = points_init(&mut group, sends, receives, &Options::default()).await?;
+        fabric.sleep_until(Time::from_picos(BEGIN.as_picos() + starts[me])).await;
+        for mut request in sends.into_iter().chain(receives) {
+            request.start().await?;
+            request.wait().await?;
+            // Neither goes before both have waited.
+            group.barrier().await?;
+        }
+        Ok(())
+    }
+}
+
+/// A form's iteration as the machine carried it out.
+#[derive(Clone, Debug)]
+pub struct FormTrace {
+    /// Which form and pattern, and which figure of the paper it belongs to.
+    pub title: &'static str,
+    /// What its ranks did.
+    pub timeline: Timeline,
+    /// Whether the commands of rank 0 say all, because those of the others are like them.
+    pub alike: bool,
+}
+
+/// Run one iteration of each form.
+///
+/// # Errors
+/// [`ReproError::Job`].
+pub fn forms() -> Result<Vec<FormTrace>, ReproError> {
+    // The grid of two has borders: one neighbour each.
+    let exchange = |title, grid: &[usize], form| {
+        let (grid, periodic) = (grid.to_vec(), grid != [2]);
+        let (corners, kept, sizes) = (false, Kept::Persistent, vec![SIZE]);
+        let exchange = Exchange { grid, periodic, corners, form, kept, sizes, warm_up: 0, iterations: 1 };
+        let sides: Vec<u32> = exchange.grid.iter().map(|&side| side as u32).collect();
+        let together = Together::Clock { start: BEGIN, end: Time::from_picos(2 * BEGIN.as_picos()) };
+        Ok(FormTrace { title, timeline: traced(title, &sides, &exchanges { exchange, together })?, alike: true })
+    };
+    let one_way =
+        |title, starts| Ok(FormTrace { title, timeline: traced(title, &[2], &one_way { starts })?, alike: false });
+    Ok(vec![
+        one_way("Fig. 5: one way, READY before the sender starts", [LATE, 0])?,
+        one_way("Fig. 6: one way, READY after the sender has started", [0, LATE])?,
+        exchange("Fig. 7: exchange of two ranks", &[2], Form::Fast)?,
+        exchange("Fig. 8 (A): FAST form, 1-D 3-point", &[4], Form::Fast)?,
+        exchange("Fig. 8 (B): MRC form, 1-D 3-point", &[4], Form::Mrc)?,
+        exchange("Fig. 8 (C): MRC form, 2-D 5-point", &[3, 3], Form::Mrc)?,
+    ])
+}
+
+fn traced<P: Program>(title: &str, sides: &[u32], program: &P) -> Result<Timeline, ReproError> {
+    let failed = |error| ReproError::Job { stage: title.to_owned(), error };
+    let torus = Torus::new(sides).map_err(|error| failed(error.into()))?;
+    let ranks = torus.nodes() as usize;
+    let platform = Platform::fx100();
+    let job = Job::new(&platform, ranks).ranks_per_node(1).torus(torus).network(NetworkModel::Router);
+    let run = job.timeline(ENTRIES, BEGIN).run(program).map_err(failed)?;
+    Ok(run.timeline.unwrap_or_default())
+}
+
+impl FormTrace {
+    /// A line for each command: when it was posted, taken by its engine and through the receive engine at its target, in µs; rank; queue (TNI and number);
+    /// slot; what it is, to whom, and how many slots it releases there; what released it.
+    pub fn text(&self) -> String {
+        let commands = self.timeline.commands();
+        let mut shown: Vec<&SeenCommand> =
+            commands.iter().filter(|command| !self.alike || command.queue.rank().number() == 0).collect();
+        let began = commands.iter().map(|command| command.posted.as_picos()).min().unwrap_or(0);
+        shown.sort_by_key(|command| (command.started, command.posted));
+        let mut out = format!("{}\n", self.title);
+        if self.alike {
+            out.push_str("(rank 0; the others are alike)\n");
+        }
+        // Writing to a string does not fail.
+        writeln!(
+            out,
+            "{:>7} {:>7} {:>7}  {:>4}  {:>5}  {:>4}  {:<22} released by",
+            "posted", "started", "arrived", "rank", "queue", "slot", "command"
+        )
+        .ok();
+        let micros = |time: Time| format!("{:.2}", (time.as_picos() as f64 - began as f64) * 1e-6);
+        let when = |time: Option<Time>| time.map_or("–".to_owned(), micros);
+        for command in shown {
+            let (queue, sps) = (command.queue, command.posting.sps);
+            let mut what = label(command).unwrap_or_else(|| "other".to_owned());
+            if let Some(to) = command.posting.command.target().filter(|to| *to != queue) {
+                write!(what, " → {}", to.rank().number()).ok();
+            }
+            if sps > 0 {
+                write!(what, ", releases {sps}").ok();
+            }
+            let released = match command.released {
+                _ if command.started.is_none() => "not yet".to_owned(),
+                Released::AtOnce => "nobody: leaves at once".to_owned(),
+                Released::By(by) => match by.and_then(|by| commands.get(by)) {
+                    Some(by) if by.queue == queue => "SELF".to_owned(),
+                    Some(by) => format!("{} of {}", label(by).unwrap_or_default(), by.queue.rank().number()),
+                    None => "a put".to_owned(),
+                },
+            };
+            writeln!(
+                out,
+                "{:>7} {:>7} {:>7}  {:>4}  {:>5}  {:>4}  {what:<22} {released}",
+                micros(command.posted),
+                when(command.started),
+                when(command.arrived),
+                queue.rank().number(),
+                format!("{}.{}", queue.engine(), queue.number()),
+                command.slot,
+            )
+            .ok();
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What rank 0 did in a form: labels in order of their slots.
+    fn labels(trace: &FormTrace, rank: u32) -> Vec<String> {
+        let mut commands = trace.timeline.commands();
+        commands.retain(|command| command.queue.rank().number() == rank);
+        commands.sort_by_key(|command| (command.queue.engine(), command.slot));
+        commands.iter().filter_map(label).collect()
+    }
+
+    #[test]
+    fn forms_have_the_papers_commands() {
+        let forms = forms().expect("they run");
+        for (form, rank, expected) in [
+            (0, 0, &["SD/EOD"][..]),
+            (0, 1, &["RTR"]),
+            (2, 0, &["RTR", "SD/EOD"]),
+            (3, 0, &["RTR", "SD/EOD", "RTR", "SD/EOD"]),
+            (4, 0, &["RTR", "RTR", "NOP", "SELF", "SD/EOD", "SD/EOD"]),
+            (5, 0, &["RTR", "RTR", "RTR", "RTR", "NOP", "NOP", "NOP", "SELF", "SD/EOD", "SD/EOD", "SD/EOD", "SD/EOD"]),
+        ] {
+            assert_eq!(labels(&forms[form], rank), expected, "{}", forms[form].text());
+        }
+    }
+
+    #[test]
+    fn a_late_ready_releases_the_data_and_an_early_one_lets_them_leave_at_once() {
+        let forms = forms().expect("they run");
+        let wait = |form: &FormTrace| {
+            let commands = form.timeline.commands();
+            let data = commands.iter().find(|command| label(command).as_deref() == Some("SD/EOD")).expect("data");
+            let by = match data.released {
+                Released::By(Some(by)) => label(&commands[by]),
+                _ => None,
+            };
+            assert_eq!(by.as_deref(), Some("RTR"), "{}", form.text());
+            data.started.expect("it left").as_picos() - data.posted.as_picos()
+        };
+        assert_eq!(wait(&forms[0]), 0);
+        assert!(wait(&forms[1]) > LATE / 2);
+    }
+
+    #[test]
+    fn all_data_of_the_mrc_form_leave_after_all_readies() {
+        for form in &forms().expect("they run")[4..] {
+            let commands = form.timeline.commands();
+            let of = |name: &str| {
+                let mine = commands.iter().filter(|command| label(command).as_deref() == Some(name));
+                mine.cloned().collect::<Vec<_>>()
+            };
+            let arrived = of("RTR")
+                .iter()
+                .filter(|ready| ready.posting.command.target().is_some_and(|to| to.rank().number() == 0))
+                .filter_map(|ready| ready.arrived)
+                .max();
+            let data = of("SD/EOD")
+                .iter()
+                .filter(|data| data.queue.rank().number() == 0)
+                .filter_map(|data| data.started)
+                .min();
+            assert!(arrived.is_some() && data > arrived, "{}", form.text());
+        }
+    }
+}

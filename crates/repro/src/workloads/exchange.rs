@@ -1,0 +1,94 @@
+//! What the exchange of borders costs: start and wait, nothing in between (persistent neighbourhood paper, section 5.2).
+
+use super::Together;
+use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options, Request};
+use rdma_fabric::{Group, ProgramResult, SessionFabric};
+
+/// Whether the request is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kept {
+    /// Made once, started and waited for in each iteration.
+    Persistent,
+    /// Made for each iteration and dropped after it, as an exchange that is not persistent has to.
+    Anew,
+}
+
+/// An exchange between neighbours in a grid of all ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Extents of the grid; as many members as ranks.
+    pub grid: Vec<usize>,
+    /// Whether the ends of each dimension are neighbours.
+    pub periodic: bool,
+    /// Whether members that touch in a corner or edge only are neighbours, too.
+    pub corners: bool,
+    /// Who carries it out.
+    pub form: Form,
+    /// Whether the request is kept.
+    pub kept: Kept,
+    /// Bytes to and from each neighbour, one measurement each.
+    pub sizes: Vec<usize>,
+    /// Iterations before a measurement.
+    pub warm_up: u32,
+    /// Iterations of a measurement.
+    pub iterations: u32,
+}
+
+rdma_fabric::program! {
+    /// Every rank exchanges with its neighbours, for each size in turn. A rank's result is its elapsed time for all iterations of each size, in picoseconds.
+    ///
+    /// # Panics
+    /// If the grid is none of all ranks.
+    pub async fn exchanges<F>(fabric: F, exchange: Exchange, together: Together) -> Vec<u64> {
+        Box::pin(measured(fabric, exchange, together)).await
+    }
+}
+
+async fn measured<F: SessionFabric>(fabric: F, exchange: Exchange, together: Together) -> ProgramResult<Vec<u64>> {
+    let Exchange { grid, periodic, corners, form, kept, sizes, warm_up, iterations } = exchange;
+    let grid = Cartesian::new(&grid, &vec![periodic; grid.len()])?;
+    let group = Group::world(&fabric).await?;
+    let me = group.me();
+    let topology = if corners { grid.moore(me) } else { grid.topology(me) };
+    let bytes = topology.sources().len() * sizes.iter().copied().max().unwrap_or(0);
+    let (send, receive) = (Buffer::<F, u8>::new(&fabric, bytes)?, Buffer::<F, u8>::new(&fabric, bytes)?);
+    let mut neighbours = Neighbourhood::new(group, topology).await?;
+    let options = Options::form(form);
+    let inside = together.enter(&fabric).await?;
+    let mut took = Vec::with_capacity(sizes.len());
+    for size in sizes {
+        let mut begun = fabric.now();
+        match kept {
+            Kept::Persistent => {
+                let mut request = neighbours.alltoall_init(&send, &receive, size, &options).await?;
+                neighbours.group_mut().barrier().await?;
+                for iteration in 0..warm_up + iterations {
+                    if iteration == warm_up {
+                        begun = fabric.now();
+                    }
+                    once(&mut request).await?;
+                }
+                took.push(fabric.now().picos_since(begun));
+                neighbours.group_mut().barrier().await?;
+            }
+            Kept::Anew => {
+                for iteration in 0..warm_up + iterations {
+                    if iteration == warm_up {
+                        begun = fabric.now();
+                    }
+                    once(&mut neighbours.alltoall_init(&send, &receive, size, &options).await?).await?;
+                    // A request may go when its neighbours have waited, too.
+                    neighbours.group_mut().barrier().await?;
+                }
+                took.push(fabric.now().picos_since(begun));
+            }
+        }
+    }
+    inside.stay().await?;
+    Ok(took)
+}
+
+async fn once<F: SessionFabric>(request: &mut Request<F>) -> ProgramResult<()> {
+    request.start().await?;
+    Ok(request.wait().await?)
+}

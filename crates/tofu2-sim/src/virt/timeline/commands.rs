@@ -1,0 +1,154 @@
+//! What was posted to control queues, and what released it.
+
+use super::Flight;
+use rdma_fabric::{
+    Time,
+    control_queue::{Posting, QueueId},
+};
+use std::collections::HashMap;
+
+/// Why a command of a control queue could start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Released {
+    /// It waited for nothing: the queue has no session offset, or that stood beyond the command.
+    AtOnce,
+    /// A put advanced the session offset beyond it: the place of that put in [`super::Timeline::commands`], if it is there.
+    By(Option<usize>),
+}
+
+/// A posting to a control queue. Of several blocks, times are those of the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenCommand {
+    /// The queue.
+    pub queue: QueueId,
+    /// Its first slot, counted from the opening of the queue.
+    pub slot: u64,
+    /// What was posted.
+    pub posting: Posting,
+    /// When the CPU had written it.
+    pub posted: Time,
+    /// When the engine took it; `None` if it never did.
+    pub started: Option<Time>,
+    /// When it was through the receive engine of its target; `None` if it has none, or never was.
+    pub arrived: Option<Time>,
+    /// Why it could start.
+    pub released: Released,
+}
+
+impl SeenCommand {
+    pub(super) fn posted(queue: QueueId, slot: u64, posting: &Posting, written: u64) -> Self {
+        let (started, arrived, released) = (None, None, Released::AtOnce);
+        SeenCommand { queue, slot, posting: *posting, posted: Time::from_picos(written), started, arrived, released }
+    }
+}
+
+/// An advance of a session offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Advance {
+    /// Of the queue.
+    pub(super) opening: u64,
+    /// The first slot that it released.
+    pub(super) from: u64,
+    /// The first one that it did not.
+    pub(super) to: u64,
+    /// Opening and slot of the put that did it, if it is known.
+    pub(super) by: Option<(u64, u64)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    /// Of the queue.
+    opening: u64,
+    flight: Flight,
+    command: SeenCommand,
+}
+
+/// The postings of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Commands {
+    list: Vec<Entry>,
+    advances: Vec<Advance>,
+    /// Places in the list by opening and first slot. Never iterated.
+    places: HashMap<(u64, u64), usize>,
+}
+
+impl Commands {
+    pub(super) fn posted(&mut self, opening: u64, command: SeenCommand, flight: Flight, limit: usize) {
+        if self.list.len() < limit {
+            self.places.insert((opening, command.slot), self.list.len());
+            self.list.push(Entry { opening, flight, command });
+        }
+    }
+
+    pub(super) fn started(&mut self, at: (u64, u64), now: u64) {
+        if let Some(command) = self.at(at) {
+            command.started.get_or_insert(Time::from_picos(now));
+        }
+    }
+
+    pub(super) fn arrived(&mut self, at: (u64, u64), now: u64) {
+        if let Some(command) = self.at(at) {
+            command.arrived.get_or_insert(Time::from_picos(now));
+        }
+    }
+
+    pub(super) fn advanced(&mut self, advance: Advance, limit: usize) {
+        if self.advances.len() < limit {
+            self.advances.push(advance);
+        }
+    }
+
+    fn at(&mut self, at: (u64, u64)) -> Option<&mut SeenCommand> {
+        self.places.get(&at).map(|place| &mut self.list[*place].command)
+    }
+
+    /// All of them by flight; what released them is not known here.
+    pub(super) fn flights(&self) -> impl Iterator<Item = (Flight, &SeenCommand)> {
+        self.list.iter().map(|entry| (entry.flight, &entry.command))
+    }
+
+    /// All of them, each with what released it.
+    pub(super) fn seen(&self) -> Vec<SeenCommand> {
+        let seen = |Entry { opening, command, .. }: &Entry| {
+            let last = command.slot + command.posting.command.slots() - 1;
+            let releases =
+                |advance: &&Advance| advance.opening == *opening && (advance.from..advance.to).contains(&last);
+            let released = match self.advances.iter().find(releases) {
+                None => Released::AtOnce,
+                Some(advance) => Released::By(advance.by.and_then(|by| self.places.get(&by).copied())),
+            };
+            SeenCommand { released, ..command.clone() }
+        };
+        self.list.iter().map(seen).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdma_fabric::{Rank, control_queue::Command};
+
+    fn seen(slot: u64) -> SeenCommand {
+        SeenCommand::posted(QueueId::new(Rank::new(0), 0, 0, 0), slot, &Posting::new(Command::Nop), 0)
+    }
+
+    #[test]
+    fn an_advance_releases_its_slots_of_its_opening_only() {
+        let mut commands = Commands::default();
+        for (opening, slot) in [(7, 0), (7, 1), (7, 2), (8, 1)] {
+            commands.posted(opening, seen(slot), 0, 100);
+        }
+        // Slot 0 stood ahead of the offset; the command of slot 0 of opening 7 releases slot 1.
+        commands.advanced(Advance { opening: 7, from: 1, to: 2, by: Some((7, 0)) }, 100);
+        commands.advanced(Advance { opening: 7, from: 2, to: 3, by: None }, 100);
+        let released: Vec<_> = commands.seen().into_iter().map(|command| command.released).collect();
+        assert_eq!(released, [Released::AtOnce, Released::By(Some(0)), Released::By(None), Released::AtOnce]);
+    }
+
+    #[test]
+    fn there_are_no_more_than_the_limit() {
+        let mut commands = Commands::default();
+        (0..5).for_each(|slot| commands.posted(0, seen(slot), 0, 3));
+        assert_eq!(commands.seen().len(), 3);
+    }
+}
