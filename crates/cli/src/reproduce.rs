@@ -69,6 +69,7 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     if options.json.as_deref() != Some(Path::new("-")) {
         if let Some(runs) = &lock {
             print(&table::what_if(&runs.what_if))?;
+            print(&table::stencils(&runs.stencils))?;
         }
         if let Some(runs) = &prdma {
             print(&exchange_table::exchanges(runs))?;

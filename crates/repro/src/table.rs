@@ -2,7 +2,7 @@
 
 use crate::{
     figures::{Bound, Paper, Status},
-    lock_paper::WhatIf,
+    lock_paper::{StencilForm, StencilRun, WhatIf},
     outcome::{Row, Tally, Verdict},
     provenance::{Provenance, short},
     quantity,
@@ -85,6 +85,39 @@ pub fn what_if(waves: &[WhatIf]) -> String {
         )
     )
 }
+
+/// What the stencils of the lock paper's Figures 4 and 5 take, a line for each number of ranks; nothing if none was run.
+pub fn stencils(runs: &[StencilRun]) -> String {
+    if runs.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new();
+    table.load_style(RULED_HEADER).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
+    table.set_header(
+        ["ranks", "fence, put, fence: a step", "lock_all, get, flush_all: a step", "its lock, once"]
+            .map(|head| number(head.into())),
+    );
+    for both in runs.chunks(StencilForm::ALL.len()) {
+        let last = both.last().map_or(f64::NAN, |run| run.lock);
+        let steps = both.iter().map(|run| number(quantity::seconds(run.step)));
+        let ranks = both.first().map_or(0, |run| run.ranks);
+        table.add_row(
+            [number(quantity::count(ranks.into()))].into_iter().chain(steps).chain([number(quantity::seconds(last))]),
+        );
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+    }
+    format!(
+        "\nDOES LOCK_ALL STENCIL CODE RUN? The paper's Figures 4 and 5, slowest rank, 8 ranks a node\n{}\n{}",
+        table.trim_fmt(),
+        wrapped(STENCIL_ANSWER)
+    )
+}
+
+/// What the stencils say to the paper's question.
+pub(crate) const STENCIL_ANSWER: &str = "Steps with lock_all are cheaper than fences at every size, for a step meets neighbours and a barrier only. What grows is the lock, taken once: linearly \
+     if all ranks go to one home, and hardly if each node goes for its ranks (see what if). No figures of the paper.";
 
 fn table(rows: &[&Row]) -> Table {
     let mut table = Table::new();

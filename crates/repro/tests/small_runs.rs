@@ -22,6 +22,7 @@ fn small_plan(seed: u64) -> LockPlan {
         k_ranks: 512,
         k_pairs: 2,
         what_if_ranks: vec![8, 512],
+        stencil_ranks: vec![16],
         ..LockPlan::paper(Shapes::One, seed)
     }
 }

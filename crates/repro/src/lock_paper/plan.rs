@@ -39,6 +39,8 @@ pub struct LockPlan {
     pub what_if_ranks: Vec<u32>,
     /// Receiving TNIs of each node in them.
     pub what_if_tnis: Vec<u32>,
+    /// Numbers of ranks of the stencils of Figs. 4 and 5; empty leaves them out.
+    pub stencil_ranks: Vec<u32>,
     /// Seed of every job: 0 keeps events of one moment in the order they were made, another number shuffles them.
     pub seed: u64,
     /// Whether fewer pairs than the paper's are run, as a smoke test.
@@ -67,6 +69,7 @@ impl LockPlan {
             k_pairs: 10,
             what_if_ranks: vec![4, 64, 1024, 16_384, 131_072, 663_552],
             what_if_tnis: vec![1, 4],
+            stencil_ranks: vec![64, 1024, 8192],
             seed,
             quick: false,
             traced: None,
@@ -76,12 +79,19 @@ impl LockPlan {
     /// The same with a twentieth of the pairs: says whether everything works, not how well it agrees.
     pub fn quick(shapes: Shapes, seed: u64) -> Self {
         let what_if_ranks = vec![4, 64, 1024, 16_384];
-        LockPlan { pairs: 50, k_pairs: 1, what_if_ranks, quick: true, ..Self::paper(shapes, seed) }
+        LockPlan {
+            pairs: 50,
+            k_pairs: 1,
+            what_if_ranks,
+            stencil_ranks: vec![64, 1024],
+            quick: true,
+            ..Self::paper(shapes, seed)
+        }
     }
 
     /// How many jobs that is.
     pub fn jobs(&self) -> usize {
-        super::runs::jobs(self) + super::what_if::jobs(self)
+        super::runs::jobs(self) + super::what_if::jobs(self) + super::stencil::jobs(self)
     }
 
     /// How many of them, the first ones, can leave a timeline.

@@ -1,6 +1,6 @@
 //! Running the plan in virtual time.
 
-use super::{LockPlan, WhatIf, what_if};
+use super::{LockPlan, StencilRun, WhatIf, stencil, what_if};
 use crate::{
     ReproError,
     progress::Progress,
@@ -93,6 +93,8 @@ pub struct LockRuns {
     pub k: Option<PairRun>,
     /// Waves of the lock's other forms.
     pub what_if: Vec<WhatIf>,
+    /// Stencils of Figs. 4 and 5.
+    pub stencils: Vec<StencilRun>,
     /// The timeline that the plan asked for; `None` too if it has no such job.
     pub timeline: Option<Timeline>,
 }
@@ -120,6 +122,7 @@ impl LockRuns {
             .chain(self.tnis.iter().map(|run| &run.job))
             .chain(self.k.iter().map(|run| &run.job))
             .chain(self.what_if.iter().map(|run| &run.job))
+            .chain(self.stencils.iter().map(|run| &run.job))
     }
 }
 
@@ -212,8 +215,9 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
         }
     };
     let what_if = what_if::run(plan, &mut runner)?;
+    let stencils = stencil::run(plan, &mut runner)?;
     let timeline = runner.end();
-    Ok(LockRuns { plan: plan.clone(), fx100, fx10, tnis, k, what_if, timeline })
+    Ok(LockRuns { plan: plan.clone(), fx100, fx10, tnis, k, what_if, stencils, timeline })
 }
 
 #[cfg(test)]
@@ -238,6 +242,7 @@ mod tests {
             k_ranks: 0,
             pairs: 3,
             what_if_ranks: vec![],
+            stencil_ranks: vec![],
             ..LockPlan::quick(Shapes::One, 0)
         };
         let plain = run(&small, &mut Progress::silent()).expect("a run");

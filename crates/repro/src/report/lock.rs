@@ -5,9 +5,10 @@ use crate::{
     ReproError,
     cost::Cost,
     figures::{self, Figure},
-    lock_paper::{LockRuns, PairRun, TniRun, WhatIf},
+    lock_paper::{LockRuns, PairRun, StencilRun, TniRun, WhatIf},
     outcome::Row,
     quantity::{self, count},
+    table::STENCIL_ANSWER,
     workloads::Form,
 };
 use std::fmt::{self, Write};
@@ -51,6 +52,7 @@ impl<'a> Section<'a> {
         fetch_adds(page, plots)?;
         k_scale(page, rows)?;
         what_if(page, plots, &runs.what_if)?;
+        stencils(page, &runs.stencils)?;
         Ok(())
     }
 }
@@ -204,12 +206,37 @@ fn what_if(page: &mut String, plots: &Plots, waves: &[WhatIf]) -> fmt::Result {
     Ok(())
 }
 
+fn stencils(page: &mut String, runs: &[StencilRun]) -> fmt::Result {
+    if runs.is_empty() {
+        return Ok(());
+    }
+    write!(
+        page,
+        "<h2>Does lock_all stencil code run at tens of thousands of nodes?</h2><p>A five-point stencil in the two forms of the paper's Figures 4 and 5; 8 ranks a node, slowest rank. \
+         {}</p><div class=\"scroll\"><table><thead><tr><th class=\"n\">ranks</th><th>form</th><th class=\"n\">a step</th>\
+         <th class=\"n\">the lock, once</th></tr></thead><tbody>",
+        escaped(STENCIL_ANSWER)
+    )?;
+    for run in runs {
+        let lock = if run.lock > 0.0 { quantity::seconds(run.lock) } else { "–".into() };
+        write!(
+            page,
+            "<tr><td class=\"n\">{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{lock}</td></tr>",
+            count(run.ranks.into()),
+            run.form,
+            quantity::seconds(run.step)
+        )?;
+    }
+    page.push_str("</tbody></table></div>");
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
         Shape,
-        lock_paper::{LockPlan, Shapes, compare},
+        lock_paper::{LockPlan, Shapes, StencilForm, compare},
         provenance::tests::example,
         report::{Results, render},
         workloads::FetchAdd,
@@ -220,6 +247,11 @@ mod tests {
         let wave =
             |ranks: u32, form| WhatIf { form, ranks, tnis: 1, lock: 1e-6 * f64::from(ranks), unlock: 1e-6, job: job() };
         [4, 663_552].into_iter().flat_map(|ranks| Form::ALL.map(|form| wave(ranks, form))).collect()
+    }
+
+    fn stencils_run() -> Vec<StencilRun> {
+        let job = || example().jobs[0].clone();
+        StencilForm::ALL.map(|form| StencilRun { form, ranks: 64, step: 1e-5, lock: 0.0, job: job() }).into()
     }
 
     /// Runs as a latency of half a microsecond per rank would give them, without a simulator.
@@ -247,6 +279,7 @@ mod tests {
             fx100,
             plan,
             what_if: what_if(),
+            stencils: stencils_run(),
             timeline: None,
         }
     }
