@@ -9,7 +9,7 @@ use rdma_fabric::{FabricError, Rank, control_queue::QueueError};
 pub enum PrdmaError {
     /// The fabric failed underneath. A neighbour that is lost is [`FabricError::PeerLost`] here.
     #[error(transparent)]
-    Fabric(#[from] FabricError),
+    Fabric(FabricError),
     /// A block that no memory can have.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -122,11 +122,18 @@ pub enum PrdmaError {
 /// Result of a call.
 pub type Result<T, E = PrdmaError> = core::result::Result<T, E>;
 
+impl From<FabricError> for PrdmaError {
+    fn from(error: FabricError) -> Self {
+        // Whichever notices it first, a wait or the answer of a command.
+        PrdmaError::Fabric(match error {
+            FabricError::Queue(QueueError::PeerLost { queue }) => FabricError::PeerLost { rank: queue.rank() },
+            other => other,
+        })
+    }
+}
+
 impl From<QueueError> for PrdmaError {
     fn from(error: QueueError) -> Self {
-        match error {
-            QueueError::PeerLost { queue } => FabricError::PeerLost { rank: queue.rank() }.into(),
-            other => FabricError::Queue(other).into(),
-        }
+        FabricError::Queue(error).into()
     }
 }
