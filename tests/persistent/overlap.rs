@@ -67,10 +67,10 @@ fn run(form: Form) -> (Vec<u64>, bool) {
     let slices = slices(std::str::from_utf8(&lines).expect("JSON"));
     // The last long one of each.
     let computes = |node: u64| {
-        let long = slices
+        let mut long = slices
             .iter()
             .filter(|slice| slice.node == node && slice.name == "compute" && slice.end - slice.begin > 190.0);
-        long.last().unwrap_or_else(|| panic!("node {node} computes"))
+        long.next_back().unwrap_or_else(|| panic!("node {node} computes"))
     };
     let (zero, one) = (computes(0), computes(1));
     let both = zero.begin.max(one.begin)..zero.end.min(one.end);
