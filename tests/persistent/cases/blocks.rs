@@ -16,11 +16,12 @@ use onesided::{
 pub(super) async fn layouts<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let cuts = [Cut::Contiguous, Cut::Column, Cut::Face, Cut::Drawn(3)];
-    for form in [Form::Fast, Form::Mrc, Form::Cpu] {
+    // Above the threshold blocks are packed; no block has as many as the last.
+    let thresholds = [(Form::Fast, &[1, 12, 1000][..]), (Form::Mrc, &[1000]), (Form::Cpu, &[1, 1000])];
+    for (form, thresholds) in thresholds {
         for (sends, receives) in cuts.iter().flat_map(|from| cuts.map(|to| (*from, to))) {
-            // Above the threshold blocks are packed; no block has as many as the last.
-            for direct_blocks in [1, 12, 1000] {
-                let options = Options { direct_blocks, ..Options::form(form) };
+            for direct_blocks in thresholds {
+                let options = Options { direct_blocks: *direct_blocks, ..Options::form(form) };
                 let spec = Spec { sends, receives, options, ..Spec::new(Shape::ring(members), form) };
                 through(fabric, &spec, 2).await?;
             }
@@ -95,7 +96,7 @@ pub(super) async fn one_buffer<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 pub(super) async fn calls<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let tangled = Shape::graph(&[vec![1, 2, 1], vec![1], vec![0]]);
-    for form in FORMS {
+    for form in [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu] {
         for shape in [Shape::ring(members), tangled.clone()] {
             let spec = |call, sizes| Spec { call, sizes, ..Spec::new(shape.clone(), form) };
             let specs = [

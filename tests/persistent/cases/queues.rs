@@ -47,7 +47,7 @@ pub(super) async fn again<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
         ensure_eq!(fabric.queue_limits().free, free, "all are given back, round {round}");
         hood.group_mut().barrier().await?;
     }
-    for number in 0..60 {
+    for number in 0..26 {
         let mut stage = Stage::new(&mut hood, &spec).await?;
         ensure_eq!(stage.request.form(), Form::Fast, "request {number}");
         stage.steps(1).await?;
