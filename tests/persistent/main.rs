@@ -7,6 +7,7 @@
 mod areas;
 mod cases;
 mod exchange;
+mod faults;
 #[cfg(target_os = "linux")]
 #[allow(dead_code)]
 #[path = "../conformance/launched.rs"]
