@@ -43,8 +43,9 @@
 //! Run it with `--ranks 4`, and with `--fabric virt` for virtual time.
 //!
 //! # Where to look next
-//! [`Fabric`] is the contract that every provider keeps; [`lock::RpLock`] the readers-writer lock;
-//! [`Launch`] what `launch` does, step by step.
+//! [`Fabric`] is the contract that every provider keeps; [`lock::RpLock`] the readers-writer lock, [`lock::Window`]
+//! memory in MPI-3's epochs; [`prdma::Neighbourhood`] makes exchanges with fixed neighbours that the network runs by
+//! itself; [`Launch`] what `launch` does, step by step.
 
 #![forbid(unsafe_code)]
 

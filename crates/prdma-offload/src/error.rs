@@ -137,6 +137,7 @@ pub type Result<T, E = PrdmaError> = core::result::Result<T, E>;
 
 impl From<FabricError> for PrdmaError {
     fn from(error: FabricError) -> Self {
+        // Whichever notices it first, a wait or the answer of a command.
         PrdmaError::Fabric(match error {
             FabricError::Queue(QueueError::PeerLost { queue }) => FabricError::PeerLost { rank: queue.rank() },
             other => other,

@@ -42,6 +42,3 @@ pub use neighbourhood::Neighbourhood;
 pub use points::{Point, points_init};
 pub use request::{Request, start_all, wait_all};
 pub use topology::{Cartesian, Edge, Side, Topology, TopologyError};
-
-#[cfg(test)]
-mod ring_tests;

@@ -11,7 +11,7 @@ pub(crate) use width::{Cells, Width, with_width};
 use crate::{Result, init::Block, layout::Layout};
 use claims::Claims;
 use core::{fmt, marker::PhantomData};
-use rdma_fabric::{Fabric, Pod, Region, RegionAccess};
+use rdma_fabric::{Fabric, FabricError, Pod, Region, RegionAccess};
 use std::sync::Arc;
 
 /// `len` elements of registered memory, zeroed at first. Cloning yields the same memory.
@@ -32,6 +32,8 @@ pub(crate) struct Memory<F: Fabric> {
 struct Shared<F: Fabric> {
     fabric: F,
     region: F::Region,
+    /// Those that were asked for; the region may have more.
+    bytes: usize,
     width: Width,
     claims: Claims,
 }
@@ -76,6 +78,7 @@ impl<F: Fabric, T: Pod> Buffer<F, T> {
     /// [`crate::PrdmaError::InUse`]; [`rdma_fabric::FabricError::OutOfBounds`].
     pub fn read(&self, start: usize, into: &mut [T]) -> Result<()> {
         let shared = &self.memory.shared;
+        shared.inside(start, into)?;
         shared.claims.may(Use::Receive, start * size_of::<T>(), size_of_val(into))?;
         let span = shared.region.span::<T>(&shared.fabric, start * size_of::<T>(), into.len())?;
         Ok(shared.fabric.read(&span, into)?)
@@ -87,6 +90,7 @@ impl<F: Fabric, T: Pod> Buffer<F, T> {
     /// As [`Buffer::read`].
     pub fn write(&self, start: usize, from: &[T]) -> Result<()> {
         let shared = &self.memory.shared;
+        shared.inside(start, from)?;
         shared.claims.may(Use::Send, start * size_of::<T>(), size_of_val(from))?;
         let span = shared.region.span::<T>(&shared.fabric, start * size_of::<T>(), from.len())?;
         Ok(shared.fabric.write(&span, from)?)
@@ -108,12 +112,25 @@ impl<F: Fabric, T: Pod> Buffer<F, T> {
     }
 }
 
+impl<F: Fabric> Shared<F> {
+    /// Whether `elements` from number `start` on are inside.
+    fn inside<T>(&self, start: usize, elements: &[T]) -> Result<()> {
+        let (offset, len) = (start.saturating_mul(size_of::<T>()), size_of_val(elements));
+        if offset.checked_add(len).is_some_and(|end| end <= self.bytes) {
+            return Ok(());
+        }
+        let (rank, region) = (self.fabric.rank(), self.region.key());
+        let (offset, len, region_len) = (offset as u64, len as u64, self.bytes as u64);
+        Err(FabricError::OutOfBounds { rank, region, offset, len, region_len }.into())
+    }
+}
+
 impl<F: Fabric> Memory<F> {
     /// Zeroed bytes, accessed in cells of `width`.
     pub(crate) fn new(fabric: &F, bytes: usize, width: Width) -> Result<Self> {
         let region = fabric.alloc(bytes.max(1).next_multiple_of(8))?;
         let claims = Claims::default();
-        Ok(Memory { shared: Arc::new(Shared { fabric: fabric.clone(), region, width, claims }) })
+        Ok(Memory { shared: Arc::new(Shared { fabric: fabric.clone(), region, bytes, width, claims }) })
     }
 
     pub(crate) fn region(&self) -> &F::Region {
@@ -125,7 +142,7 @@ impl<F: Fabric> Memory<F> {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.shared.region.len() as u64
+        self.shared.bytes as u64
     }
 
     pub(crate) fn is(&self, other: &Self) -> bool {

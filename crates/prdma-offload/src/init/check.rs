@@ -7,14 +7,15 @@ use crate::{
 };
 use rdma_fabric::Fabric;
 
-/// Whether there is a block for each slot, inside its buffer, and none that is received shares bytes with another.
+/// Whether there is a block for each slot, inside its buffer, and none that is received shares bytes with another or itself. Blocks of slots
+/// without a neighbour count for nothing.
 pub(crate) fn check<F: Fabric>(topology: &Topology, sends: &[Block<F>], receives: &[Block<F>]) -> Result<()> {
     let sides = [(Side::Destination, sends, topology.destinations()), (Side::Source, receives, topology.sources())];
     for (side, blocks, slots) in sides {
         if blocks.len() != slots.len() {
             return Err(PrdmaError::Slots { side, given: blocks.len(), slots: slots.len() });
         }
-        for (slot, block) in blocks.iter().enumerate() {
+        for (side, slot, block) in used(side, blocks, slots) {
             let (end, len) = (block.layout.end(), block.memory.bytes());
             if end > len {
                 return Err(PrdmaError::OutOfBounds { side, slot, end, len });
@@ -24,6 +25,7 @@ pub(crate) fn check<F: Fabric>(topology: &Topology, sends: &[Block<F>], receives
     let sent = used(Side::Destination, sends, topology.destinations());
     let received = used(Side::Source, receives, topology.sources());
     for (at, (_, slot, block)) in received.iter().enumerate() {
+        block.layout.for_receiving()?;
         let others = received[at + 1..].iter().chain(&sent);
         let shares = |other: &Block<F>| other.memory.is(&block.memory) && other.layout.overlaps(&block.layout);
         if let Some((side, other, _)) = others.into_iter().find(|(_, _, other)| shares(other)) {

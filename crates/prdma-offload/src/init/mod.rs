@@ -1,6 +1,6 @@
 //! Making requests: all members of a neighbourhood together.
 //!
-//! 1. Each checks its own blocks, publishes its [terms] and compares them with its neighbours'.
+//! 1. Each checks its own blocks; if all are right, each publishes its [terms] and compares them with its neighbours'.
 //! 2. They agree on a form: the thriftiest that anybody wishes or can afford. Each opens its queues; if they were too few anywhere, all close
 //!    them and try the next thriftier form, down to [`Form::Cpu`], which needs none. What comes out depends only on the wishes and on the queues that are free.
 //! 3. Each publishes where its neighbours find its queues, words and buffers.
@@ -64,14 +64,13 @@ impl<'a, F: SessionFabric> Making<'a, F> {
         let fabric = group.fabric().clone();
         let (sends, receives) = blocks.map_or((&[][..], &[][..]), |blocks| (&blocks.sends, &blocks.receives));
         let checked = blocks.map_err(Clone::clone).and_then(|_| check(topology, sends, receives));
-        // Who can't take part publishes nothing, and the others hear of it.
-        let requests: &[&'a [Channel]] = if checked.is_ok() { requests } else { &[] };
+        // First of all: a neighbour whose terms were missing would look like an edge without an end.
+        together(group, checked).await?;
         let all: Vec<&Channel> = requests.iter().copied().flatten().collect();
         let mine: Vec<_> = all.iter().map(|channel| terms(channel, sends, receives, options.direct_blocks)).collect();
         let members: Vec<usize> = all.iter().map(|channel| channel.member).collect();
         let tables = publish(group, headers, &mine, &members).await;
         let parts = tables.map_err(PrdmaError::from).and_then(|tables| {
-            checked?;
             let longest = Some(fabric.queue_limits().longest).filter(|longest| *longest > 0).unwrap_or(u32::MAX);
             let (mut mine, mut tables) = (mine.iter(), tables.iter());
             let part = |channels: &'a [Channel]| {

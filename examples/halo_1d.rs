@@ -1,0 +1,99 @@
+//! A halo exchange along a ring that the network runs by itself: each rank sends a block to both neighbours in every step, and checks what it got.
+//!
+//! ```text
+//! cargo run --release --example halo_1d -- --ranks 4
+//! cargo run --release --example halo_1d -- --ranks 4 --fabric virt --form mrc --bytes 16384
+//! cargo run --release --example halo_1d -- --ranks 4 --fabric virt --steps 1 --timeline halo.json
+//! ```
+//!
+//! | option | meaning | default |
+//! |---|---|---|
+//! | `--form NAME` | `fast`: a control queue for each neighbour; `mrc`: one for all; a number: so many; `cpu`: none; `auto`: as many as there are | `auto` |
+//! | `--bytes N` | bytes of a block | 8192 |
+//! | `--steps N` | steps | 1000 |
+//!
+//! What is printed is the form that all ranks agreed on: a thriftier one than asked for where queues run out. With one step, `--timeline FILE`
+//! shows the making of the request and one iteration, to be opened in Perfetto; `--trace FILE` does for operations of any fabric.
+
+use onesided::{
+    Group, Launch, Rank,
+    prdma::{Buffer, Cartesian, Form, Neighbourhood, Options},
+};
+use std::{ffi::OsString, process::ExitCode};
+
+onesided::program! {
+    /// Start, wait, compare; again and again.
+    async fn halo_1d<F>(fabric: F, form: Form, bytes: usize, steps: u32) -> () {
+        let world = Group::world(&fabric).await?;
+        let (me, ranks) = (world.me(), world.len());
+        let ring = Cartesian::new(&[ranks], &[true])?;
+        let mut hood = Neighbourhood::new(world, ring.topology(me)).await?;
+        // Slot 0 is the neighbour on the left, slot 1 the one on the right, of both buffers.
+        let send = Buffer::<F, u8>::new(&fabric, 2 * bytes)?;
+        let receive = Buffer::<F, u8>::new(&fabric, 2 * bytes)?;
+        let mut halo = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
+        hood.group_mut().barrier().await?;
+
+        let block = |rank: usize, step: u32| (rank as u32 + 7 * step) as u8;
+        let (left, right) = ring.shift(me, 0, 1)?;
+        let (mut got, mut exchanging) = (vec![0; 2 * bytes], std::time::Duration::ZERO);
+        for step in 0..steps {
+            send.write(0, &vec![block(me, step); 2 * bytes])?;
+            let begin = fabric.now();
+            halo.start().await?;
+            halo.wait().await?;
+            exchanging += fabric.now() - begin;
+            receive.read(0, &mut got)?;
+            for (neighbour, got) in [left, right].into_iter().flatten().zip(got.chunks_exact(bytes.max(1))) {
+                if got.iter().any(|byte| *byte != block(neighbour, step)) {
+                    return Err(format!("{}: the block of {neighbour} in step {step} is wrong", fabric.rank()).into());
+                }
+            }
+        }
+        // Nobody frees what a neighbour still sends to.
+        hood.group_mut().barrier().await?;
+        if fabric.rank() == Rank::new(0) {
+            let each = exchanging / steps.max(1);
+            println!("{ranks} ranks, form {}, {bytes} bytes to each side: {each:?} a step, {steps} steps right", halo.form());
+        }
+        Ok(())
+    }
+}
+
+fn form(name: &str) -> Result<Form, String> {
+    match name {
+        "auto" | "fast" => Ok(Form::Fast),
+        "mrc" => Ok(Form::Mrc),
+        "cpu" => Ok(Form::Cpu),
+        number => match number.parse() {
+            Ok(queues @ 2..) => Ok(Form::Queues(queues)),
+            _ => Err(format!("`{number}` is none of fast, mrc, cpu, auto, or a number of queues from 2 on")),
+        },
+    }
+}
+
+/// The program that the rest of the command line asks for.
+fn program(rest: Vec<OsString>) -> Result<halo_1d, String> {
+    let mut rest = pico_args::Arguments::from_vec(rest);
+    let mut told = || {
+        let form = rest.opt_value_from_fn("--form", form)?.unwrap_or(Form::Fast);
+        let bytes = rest.opt_value_from_str("--bytes")?.unwrap_or(8192);
+        Ok(halo_1d { form, bytes, steps: rest.opt_value_from_str("--steps")?.unwrap_or(1000) })
+    };
+    let program = told().map_err(|error: pico_args::Error| error.to_string())?;
+    match &rest.finish()[..] {
+        [] => Ok(program),
+        more => Err(format!("there is no {more:?}")),
+    }
+}
+
+fn main() -> ExitCode {
+    let started = Launch::from_args().map_err(|error| error.to_string());
+    match started.and_then(|(launch, rest)| Ok((launch, program(rest)?))) {
+        Ok((launch, program)) => launch.run(&program),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

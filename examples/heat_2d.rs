@@ -1,0 +1,271 @@
+//! A heat solver on a grid of ranks whose halos the network exchanges while the inside is computed.
+//!
+//! ```text
+//! cargo run --release --example heat_2d -- --ranks 4
+//! cargo run --release --example heat_2d -- --ranks 4 --picture heat.pgm
+//! cargo run --release --example heat_2d -- --ranks 6 --fabric virt
+//! ```
+//!
+//! A tile and its halos are one buffer: rows are sent from it and received in it as they are, columns as vectors. Each step starts the exchange,
+//! computes the cells that need no halo, waits, and computes the border. At the edges of the plate there is no neighbour, and the halo stays as it was
+//! set. In virtual time a cell takes a nanosecond. In the end every rank compares its tile, bit by bit, with the same plate computed by one loop.
+//!
+//! | option | meaning | default |
+//! |---|---|---|
+//! | `--side N` | cells of the plate in each direction | 96 |
+//! | `--steps N` | steps | 400 |
+//! | `--picture FILE` | write the plate as a picture (PGM, grey) | none is written |
+
+use onesided::{
+    Fabric, Group, Launch, ProgramResult, Rank, Region, RegionAccess,
+    prdma::{Buffer, Cartesian, Layout, Neighbourhood, Options, topology::dims_create},
+};
+use std::{ffi::OsString, fs, io, ops::Range, path::PathBuf, process::ExitCode, time::Duration};
+
+/// How much of the difference to its neighbours a cell takes on in a step.
+const RATE: f64 = 0.2;
+
+/// What a cell takes in virtual time. On wall clock it takes what it takes.
+const CELL: Duration = Duration::from_nanos(1);
+
+/// The plate is this warm along its upper edge in the middle third, and along its left edge, and 0 elsewhere.
+const HOT: f64 = 100.0;
+const WARM: f64 = 50.0;
+
+/// A rectangle of the plate with a halo of one cell around; row 0 is the upper halo.
+#[derive(Clone, Copy, Debug)]
+struct Tile {
+    /// Where the first cell inside is on the plate.
+    at: [usize; 2],
+    /// Rows and columns inside.
+    rows: usize,
+    columns: usize,
+    /// Cells of the plate in each direction.
+    side: usize,
+}
+
+impl Tile {
+    /// That of one member; the first ones are one cell longer where the side does not divide.
+    fn of(grid: &Cartesian, member: usize, side: usize) -> ProgramResult<Tile> {
+        let at = grid.coordinates(member)?;
+        let part = |dim: usize| {
+            let cut = |number: usize| number * side / grid.dims()[dim];
+            cut(at[dim])..cut(at[dim] + 1)
+        };
+        let (rows, columns) = (part(0), part(1));
+        if rows.is_empty() || columns.is_empty() {
+            return Err(format!("{} members are too many for a plate of {side} by {side}", grid.members()).into());
+        }
+        Ok(Tile { at: [rows.start, columns.start], rows: rows.len(), columns: columns.len(), side })
+    }
+
+    /// The whole plate.
+    fn plate(side: usize) -> Tile {
+        Tile { at: [0, 0], rows: side, columns: side, side }
+    }
+
+    fn width(&self) -> usize {
+        self.columns + 2
+    }
+
+    fn cells(&self) -> usize {
+        (self.rows + 2) * self.width()
+    }
+
+    /// Cold inside, and around the plate as it is for ever.
+    fn at_first(&self) -> Vec<f64> {
+        let mut field = vec![0.0; self.cells()];
+        let [top, left] = self.at;
+        for (number, cell) in field.iter_mut().enumerate() {
+            // One further than on the plate: 0 is above, or left of it.
+            let (row, column) = (top + number / self.width(), left + number % self.width());
+            if row == 0 && (self.side / 3..2 * self.side / 3).contains(&column) {
+                *cell = HOT;
+            } else if column == 0 {
+                *cell = WARM;
+            }
+        }
+        field
+    }
+
+    /// One step for these rows and columns of the field.
+    fn step(&self, old: &[f64], new: &mut [f64], rows: Range<usize>, columns: Range<usize>) {
+        let width = self.width();
+        for row in rows {
+            for at in row * width + columns.start..row * width + columns.end {
+                let around = old[at - width] + old[at + width] + old[at - 1] + old[at + 1];
+                new[at] = old[at] + RATE * (around - 4.0 * old[at]);
+            }
+        }
+    }
+
+    /// Those that need no halo.
+    fn inside(&self, old: &[f64], new: &mut [f64]) {
+        if self.rows > 2 && self.columns > 2 {
+            self.step(old, new, 2..self.rows, 2..self.columns);
+        }
+    }
+
+    /// How many those are.
+    fn cells_inside(&self) -> u32 {
+        (self.rows.saturating_sub(2) * self.columns.saturating_sub(2)) as u32
+    }
+
+    /// The others.
+    fn border(&self, old: &[f64], new: &mut [f64]) {
+        let (rows, columns) = (self.rows, self.columns);
+        self.step(old, new, 1..2, 1..columns + 1);
+        self.step(old, new, rows..rows + 1, 1..columns + 1);
+        self.step(old, new, 1..rows + 1, 1..2);
+        self.step(old, new, 1..rows + 1, columns..columns + 1);
+    }
+
+    /// What is sent in, and what is received from, the four directions: up, down, left, right.
+    fn halos(&self) -> ProgramResult<([Layout; 4], [Layout; 4])> {
+        let (rows, columns) = (self.rows, self.columns);
+        let row = |row: usize| Layout::contiguous::<f64>(row * self.width() + 1, columns);
+        let column = |column: usize| Layout::vector::<f64>(self.width() + column, rows, 1, self.width());
+        let sent = [row(1)?, row(rows)?, column(1)?, column(columns)?];
+        Ok((sent, [row(0)?, row(rows + 1)?, column(0)?, column(columns + 1)?]))
+    }
+
+    /// The plate, computed by one loop.
+    fn alone(side: usize, steps: u32) -> Vec<f64> {
+        let plate = Tile::plate(side);
+        let mut old = plate.at_first();
+        let mut new = old.clone();
+        for _ in 0..steps {
+            plate.step(&old, &mut new, 1..side + 1, 1..side + 1);
+            std::mem::swap(&mut old, &mut new);
+        }
+        old
+    }
+}
+
+onesided::program! {
+    /// Solve, compare, draw.
+    async fn heat_2d<F>(fabric: F, side: usize, steps: u32, picture: Option<PathBuf>) -> () {
+        let world = Group::world(&fabric).await?;
+        let grid = Cartesian::new(&dims_create(world.len(), 2)?, &[false, false])?;
+        let tile = Tile::of(&grid, world.me(), side)?;
+        let topology = grid.topology(world.me());
+        let mut hood = Neighbourhood::new(world, topology).await?;
+        let field = Buffer::<F, f64>::new(&fabric, tile.cells())?;
+        let (sent, received) = tile.halos()?;
+        let mut halo = hood.alltoallw_init(&field, &sent, &field, &received, &Options::default()).await?;
+
+        let mut old = tile.at_first();
+        let mut new = old.clone();
+        field.write(0, &old)?;
+        hood.group_mut().barrier().await?;
+        let begin = fabric.now();
+        let (width, columns) = (tile.width(), tile.columns);
+        for _ in 0..steps {
+            halo.start().await?;
+            tile.inside(&old, &mut new);
+            fabric.compute(CELL * tile.cells_inside()).await;
+            halo.wait().await?;
+            // Only halos have changed.
+            field.read(1, &mut old[1..1 + columns])?;
+            for row in 1..=tile.rows {
+                for at in [row * width, row * width + columns + 1] {
+                    field.read(at, &mut old[at..at + 1])?;
+                }
+            }
+            let below = (tile.rows + 1) * width + 1;
+            field.read(below, &mut old[below..below + columns])?;
+            tile.border(&old, &mut new);
+            fabric.compute(CELL * ((tile.rows * columns) as u32 - tile.cells_inside())).await;
+            std::mem::swap(&mut old, &mut new);
+            for row in 1..=tile.rows {
+                let at = row * width + 1;
+                field.write(at, &old[at..at + columns])?;
+            }
+        }
+        let took = (fabric.now() - begin) / steps.max(1);
+        hood.group_mut().barrier().await?;
+
+        let plate = Tile::alone(side, steps);
+        for row in 0..tile.rows {
+            let (here, there) = ((row + 1) * width + 1, (tile.at[0] + row + 1) * (side + 2) + tile.at[1] + 1);
+            let same = old[here..here + columns].iter().zip(&plate[there..]).all(|(a, b)| a.to_bits() == b.to_bits());
+            if !same {
+                return Err(format!("{}: row {row} of the tile is not that of one loop", fabric.rank()).into());
+            }
+        }
+        let pixels = gather(&fabric, &grid, side, &tile, &old).await?;
+        if fabric.rank() == Rank::new(0) {
+            let [rows, columns] = [grid.dims()[0], grid.dims()[1]];
+            println!("{side} by {side} cells on {rows} by {columns} ranks, form {}: {took:?} a step; {steps} steps, the same as one loop bit by bit", halo.form());
+            if let Some(path) = &picture {
+                write_pgm(path, side, &pixels)?;
+                println!("picture: {}", path.display());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The plate as grey pixels, in rank 0's memory; nothing at other ranks. Collective.
+async fn gather<F: Fabric>(
+    fabric: &F,
+    grid: &Cartesian,
+    side: usize,
+    tile: &Tile,
+    field: &[f64],
+) -> ProgramResult<Vec<u8>> {
+    let most = side.div_ceil(grid.dims()[0]) * side.div_ceil(grid.dims()[1]);
+    let window = fabric.alloc_symmetric(most.next_multiple_of(8)).await?;
+    let inside = |row: usize| &field[(row + 1) * tile.width() + 1..][..tile.columns];
+    let grey: Vec<u8> = (0..tile.rows).flat_map(inside).map(|cell| (cell / HOT * 255.0) as u8).collect();
+    fabric.write(&window.span::<u8>(fabric, 0, grey.len())?, &grey)?;
+    let mut world = Group::world(fabric).await?;
+    world.barrier().await?;
+    let mut pixels = Vec::new();
+    if fabric.rank() == Rank::new(0) {
+        pixels.resize(side * side, 0);
+        for member in 0..grid.members() {
+            let tile = Tile::of(grid, member, side)?;
+            let there = window.at(Rank::new(member as u32), 0);
+            let span = fabric.remote_span::<u8>(there, tile.rows * tile.columns)?;
+            let part = fabric.get(&span, vec![0; tile.rows * tile.columns]).await?;
+            for (row, part) in part.chunks(tile.columns).enumerate() {
+                pixels[(tile.at[0] + row) * side + tile.at[1]..][..tile.columns].copy_from_slice(part);
+            }
+        }
+    }
+    world.barrier().await?;
+    Ok(pixels)
+}
+
+fn write_pgm(path: &PathBuf, side: usize, pixels: &[u8]) -> io::Result<()> {
+    let mut file = format!("P5\n{side} {side}\n255\n").into_bytes();
+    file.extend_from_slice(pixels);
+    fs::write(path, file)
+}
+
+/// The program that the rest of the command line asks for.
+fn program(rest: Vec<OsString>) -> Result<heat_2d, String> {
+    let mut rest = pico_args::Arguments::from_vec(rest);
+    let mut told = || {
+        let side = rest.opt_value_from_str("--side")?.unwrap_or(96);
+        let steps = rest.opt_value_from_str("--steps")?.unwrap_or(400);
+        Ok(heat_2d { side, steps, picture: rest.opt_value_from_str("--picture")? })
+    };
+    let program = told().map_err(|error: pico_args::Error| error.to_string())?;
+    match &rest.finish()[..] {
+        [] => Ok(program),
+        more => Err(format!("there is no {more:?}")),
+    }
+}
+
+fn main() -> ExitCode {
+    let started = Launch::from_args().map_err(|error| error.to_string());
+    match started.and_then(|(launch, rest)| Ok((launch, program(rest)?))) {
+        Ok((launch, program)) => launch.run(&program),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

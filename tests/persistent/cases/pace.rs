@@ -1,0 +1,159 @@
+//! When members start, wait and look.
+
+use super::FORMS;
+use crate::{
+    areas::Cut,
+    exchange::{Data, Sizes, Spec, Stage, all, busy, place},
+    shapes::Shape,
+    suite::verdict::{ensure, ensure_eq},
+};
+use onesided::{
+    FullFabric, ProgramResult, join,
+    prdma::{Form, Request, start_all, wait_all},
+};
+use std::{
+    future::Future,
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+/// Longer than an iteration, and than several.
+const LATE: Duration = Duration::from_micros(30);
+const LONG: Duration = Duration::from_micros(800);
+
+/// A member is late at start, at wait, and by several iterations of the others.
+pub(super) async fn late<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+    let (me, members) = place(fabric);
+    for form in FORMS {
+        let mut hood = all(fabric, &Shape::ring(members)).await?;
+        let mut stage = Stage::new(&mut hood, &Spec::new(Shape::ring(members), form)).await?;
+        for k in 0..12 {
+            let turn = k % members == me;
+            if turn && k % 2 == 0 {
+                busy(fabric, LATE).await;
+            }
+            if me == 1 && k == 6 {
+                busy(fabric, LONG).await;
+            }
+            stage.start().await?;
+            if turn && k % 2 == 1 {
+                busy(fabric, LATE).await;
+            }
+            if me == 1 && k == 9 {
+                busy(fabric, LONG).await;
+            }
+            stage.wait().await?;
+        }
+        hood.group_mut().barrier().await?;
+    }
+    Ok(())
+}
+
+/// Iterations that are ended by looking, and by waits of which some are dropped.
+pub(super) async fn polled<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+    let (me, members) = place(fabric);
+    for form in FORMS {
+        let mut hood = all(fabric, &Shape::ring(members)).await?;
+        let spec = Spec { receives: Cut::Column, ..Spec::new(Shape::ring(members), form) };
+        let mut stage = Stage::new(&mut hood, &spec).await?;
+        for k in 0..10 {
+            stage.start().await?;
+            if k % members == me {
+                busy(fabric, LATE).await;
+            }
+            if k % 2 == 0 {
+                while !stage.request.test().await? {
+                    ensure!(stage.request.is_active(), "{form}: it has ended and does not say so");
+                    fabric.sleep(Duration::from_micros(2)).await;
+                }
+                stage.data.check()?;
+            } else {
+                let dropped = pin!(stage.request.wait()).poll(&mut Context::from_waker(Waker::noop()));
+                if let Poll::Ready(ended) = dropped {
+                    ended?;
+                }
+                stage.wait().await?;
+            }
+            ensure!(!stage.request.is_active() && stage.request.test().await?, "{form}: it is over");
+        }
+        hood.group_mut().barrier().await?;
+    }
+    Ok(())
+}
+
+/// More iterations than a notice's number has values.
+pub(super) async fn thousand<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+    let (_, members) = place(fabric);
+    for form in [Form::Fast, Form::Mrc, Form::Cpu] {
+        let mut hood = all(fabric, &Shape::ring(members)).await?;
+        let spec = Spec { sizes: Sizes::All(12), ..Spec::new(Shape::ring(members), form) };
+        let mut stage = Stage::new(&mut hood, &spec).await?;
+        stage.steps(1000).await?;
+        ensure_eq!(stage.request.iterations(), 1000, "{form}");
+        hood.group_mut().barrier().await?;
+    }
+    Ok(())
+}
+
+/// Two requests, started and waited for in different orders by different members (MPI-4: without an assertion, any).
+pub(super) async fn orders<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+    let (me, members) = place(fabric);
+    let forms = [Form::Fast, Form::Mrc, Form::Cpu];
+    for (one, other) in forms.iter().flat_map(|one| forms.map(|other| (*one, other))) {
+        let mut hood = all(fabric, &Shape::ring(members)).await?;
+        let mut a = Stage::new(&mut hood, &Spec::new(Shape::ring(members), one)).await?;
+        let mut b = Stage::new(&mut hood, &Spec::new(Shape::ring(members), other)).await?;
+        for k in 0..6 {
+            if (me + k) % 2 == 0 {
+                a.start().await?;
+                b.start().await?;
+            } else {
+                b.start().await?;
+                a.start().await?;
+            }
+            if one == Form::Cpu && other == Form::Cpu {
+                // Data move in calls of their own request only.
+                let (a_ends, b_ends) = join::join(a.wait(), b.wait()).await;
+                a_ends.and(b_ends)?;
+            } else if (me + k / 2) % 2 == 0 {
+                b.wait().await?;
+                a.wait().await?;
+            } else {
+                a.wait().await?;
+                b.wait().await?;
+            }
+        }
+        hood.group_mut().barrier().await?;
+    }
+    Ok(())
+}
+
+/// Ten requests of one neighbourhood, of all forms, at once; each member starts them in an order of its own.
+pub(super) async fn many<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+    let (me, members) = place(fabric);
+    let mut hood = all(fabric, &Shape::ring(members)).await?;
+    let (mut data, mut requests): (Vec<Data<F>>, Vec<Request<F>>) = (Vec::new(), Vec::new());
+    for number in 0..10 {
+        let sizes = Sizes::All(12 * number);
+        let spec = Spec { sizes, ..Spec::new(Shape::ring(members), FORMS[number % FORMS.len()]) };
+        let stage = Stage::new(&mut hood, &spec).await?;
+        data.push(stage.data);
+        requests.push(stage.request);
+    }
+    data.rotate_left(me);
+    requests.rotate_left(me);
+    for k in 0..8 {
+        data.iter_mut().try_for_each(Data::fill)?;
+        if k == 4 {
+            data.rotate_left(3);
+            requests.rotate_left(3);
+        }
+        start_all(&mut requests).await?;
+        ensure!(requests.iter().all(Request::is_active), "all are started");
+        wait_all(&mut requests).await?;
+        ensure!(!requests.iter().any(Request::is_active), "all are waited for");
+        data.iter().try_for_each(Data::check)?;
+    }
+    Ok(hood.group_mut().barrier().await?)
+}

@@ -1,0 +1,34 @@
+//! Who moves the data while programs compute.
+
+use super::FORMS;
+use crate::{
+    exchange::{Spec, Stage, all, busy, place},
+    shapes::Shape,
+    suite::verdict::{ensure, ensure_eq},
+};
+use onesided::{FullFabric, ProgramResult, prdma::Form};
+use std::time::Duration;
+
+/// A member starts late, and both compute without a call. Each finds the exchange complete when it looks for the first time. Not
+/// so without queues, for who looks first: the data of the other one wait for a call there.
+pub(super) async fn unattended<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+    let (me, members) = place(fabric);
+    for form in FORMS {
+        let mut hood = all(fabric, &Shape::ring(members)).await?;
+        let mut stage = Stage::new(&mut hood, &Spec::new(Shape::ring(members), form)).await?;
+        hood.group_mut().barrier().await?;
+        let (before, after) = if me == 0 { (0, 150) } else { (20, 50) };
+        busy(fabric, Duration::from_millis(before)).await;
+        stage.start().await?;
+        busy(fabric, Duration::from_millis(after)).await;
+        let over = stage.request.test().await?;
+        if form != Form::Cpu {
+            ensure!(over, "{form}: not complete at member {me} after everybody has started");
+        } else if me == 1 {
+            ensure_eq!(over, false, "without queues nobody moves the data of a computing member");
+        }
+        stage.wait().await?;
+        hood.group_mut().barrier().await?;
+    }
+    Ok(())
+}
