@@ -326,9 +326,10 @@ rdma_fabric::program! {
             }
             parts.wait().await?;
             let n = hood.group().len() as u64;
+            let (left, right) = ((n + me - 1) % n, (me + 1) % n);
             let got = receive.to_vec()?;
-            assert!(got[..runs * partitions].iter().all(|got| *got == k << 8 | (n + me - 1) % n), "{got:?}");
-            assert!(got[2 * runs * partitions..].iter().all(|got| *got == k << 8 | (me + 1) % n), "{got:?}");
+            assert!(got[..runs * partitions].iter().all(|got| *got == k << 8 | left), "{got:?}");
+            assert!(got[2 * runs * partitions..].iter().all(|got| *got == k << 8 | right), "{got:?}");
         }
         hood.group_mut().barrier().await?;
         Ok(parts.form())
