@@ -104,6 +104,69 @@ pub enum PrdmaError {
         /// `sends` or `receives`.
         use_of: &'static str,
     },
+    /// A block that has no partitions of equal size.
+    #[error(
+        "the block of {side} slot {slot} can't be cut into {partitions} equal partitions: {of} elements, or runs of bytes, are not a multiple"
+    )]
+    Uneven {
+        /// Of which side.
+        side: Side,
+        /// Its slot.
+        slot: usize,
+        /// As many were asked for.
+        partitions: usize,
+        /// What there is: elements of a contiguous block, or counts of the outermost distance of another.
+        of: u64,
+    },
+    /// There is no such slot, or no such partition of it.
+    #[error("partitions {first}..{end} of {side} slot {slot}: there are {slots} slots of {partitions} partitions")]
+    NoPartition {
+        /// Of which side.
+        side: Side,
+        /// The slot asked for.
+        slot: usize,
+        /// The first partition asked for.
+        first: usize,
+        /// The one after the last.
+        end: usize,
+        /// Slots there are.
+        slots: usize,
+        /// Partitions of each.
+        partitions: usize,
+    },
+    /// A partition that was marked before in this iteration.
+    #[error("partition {partition} of destination slot {slot} was marked as ready before in iteration {iteration}")]
+    ReadyTwice {
+        /// Its slot.
+        slot: usize,
+        /// Which of them.
+        partition: usize,
+        /// Counted from 1.
+        iteration: u64,
+    },
+    /// A partition that has not been marked in this iteration, so that the iteration can't end.
+    #[error("partition {partition} of destination slot {slot} is not marked as ready in iteration {iteration}")]
+    NotReady {
+        /// Its slot.
+        slot: usize,
+        /// Which of them.
+        partition: usize,
+        /// Counted from 1.
+        iteration: u64,
+    },
+    /// The request has not been started since it was waited for.
+    #[error("the request is not active: start it first")]
+    Inactive,
+    /// A call that marked partitions as ready was dropped half-way: some of their commands are in the queue, and some are not.
+    #[error("the call that marked partitions {first}..{end} of destination slot {slot} was dropped half-way")]
+    HalfReady {
+        /// Their slot.
+        slot: usize,
+        /// The first of them.
+        first: usize,
+        /// The one after the last.
+        end: usize,
+    },
     /// An iteration failed; the request can only be freed.
     #[error("an earlier iteration of the request failed: {0}")]
     Broken(Box<PrdmaError>),

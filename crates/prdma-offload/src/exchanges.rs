@@ -2,7 +2,7 @@
 
 use crate::{
     Buffer, Layout, Neighbourhood, Options, Request, Result,
-    init::{Blocks, Making},
+    init::{Blocks, Making, check},
     layout::LayoutError,
 };
 use rdma_fabric::{Pod, SessionFabric};
@@ -104,18 +104,20 @@ impl<F: SessionFabric> Neighbourhood<F> {
         options: &Options,
     ) -> Result<Request<F>> {
         let blocks = || {
-            Ok(Blocks {
+            let blocks = Blocks {
                 sends: sends?.into_iter().map(|layout| send.block(layout)).collect(),
                 receives: receives?.into_iter().map(|layout| receive.block(layout)).collect(),
-            })
+            };
+            check(&self.topology, &blocks.sends, &blocks.receives).map(|()| blocks)
         };
-        self.exchange(blocks().map_err(|error: LayoutError| error.into()), options).await
+        let blocks = blocks();
+        self.exchange(blocks, options).await
     }
 
     async fn exchange(&mut self, blocks: Result<Blocks<F>>, options: &Options) -> Result<Request<F>> {
-        let Neighbourhood { group, topology, channels, headers, .. } = self;
+        let Neighbourhood { group, channels, headers, .. } = self;
         let requests = [&channels[..]];
-        let making = Making { group, headers, topology, requests: &requests, blocks: blocks.as_ref(), options };
+        let making = Making { group, headers, requests: &requests, blocks: blocks.as_ref(), options };
         let made = making.make().await?.pop().expect("one was asked for");
         Ok(Request::new(made, channels, &blocks?))
     }

@@ -9,7 +9,7 @@
 use crate::{
     Edge, Layout, Options, Request, Result,
     buffer::Buffer,
-    init::{Block, Blocks, Making, single},
+    init::{Block, Blocks, Making, check, single},
     publish::Published,
     topology::Topology,
 };
@@ -55,14 +55,15 @@ pub async fn points_init<F: SessionFabric>(
     let many = sends.len();
     let given = Blocks { sends: blocks(sends), receives: blocks(receives) };
     let channels = single(&topology, group);
-    let error = channels.as_ref().err().map(|error| error.clone().into());
+    let checked = check(&topology, &given.sends, &given.receives);
+    let error = channels.as_ref().err().map(|error| error.clone().into()).or(checked.err());
     let channels = channels.unwrap_or_default();
     let requests: Vec<_> = channels.chunks(1).collect();
     let blocks = match &error {
         Some(error) => Err(error),
         None => Ok(&given),
     };
-    let making = Making { group, headers: &headers, topology: &topology, requests: &requests, blocks, options };
+    let making = Making { group, headers: &headers, requests: &requests, blocks, options };
     let made = making.make().await?.into_iter().zip(&requests);
     let mut made: Vec<_> = made.map(|(made, channels)| Request::new(made, channels, &given)).collect();
     let received = made.split_off(many);

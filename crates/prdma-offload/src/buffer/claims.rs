@@ -16,7 +16,7 @@ pub(crate) type Uses = Vec<(Use, Layout)>;
 
 /// The bytes of a buffer that one request uses while it is active.
 ///
-/// Only the rank that has the buffer looks at it, so no order of memory is needed.
+/// Only the rank that has the buffer looks at it, but maybe several of its threads: who finds it inactive sees what was received.
 #[derive(Debug)]
 pub(crate) struct Claim {
     active: AtomicBool,
@@ -29,12 +29,12 @@ impl Claim {
     }
 
     pub(crate) fn set(&self, active: bool) {
-        self.active.store(active, Ordering::Relaxed);
+        self.active.store(active, Ordering::Release);
     }
 
     /// The use that forbids to `wish` for bytes of `layout`.
     fn forbids(&self, wish: Use, layout: &Layout) -> Option<Use> {
-        if !self.active.load(Ordering::Relaxed) {
+        if !self.active.load(Ordering::Acquire) {
             return None;
         }
         // What is sent may be read, and sent by several.

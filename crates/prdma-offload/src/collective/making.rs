@@ -187,7 +187,7 @@ impl<F: SessionFabric> Making<'_, F> {
             if let Some(Step::Fixed(last)) = steps.last_mut() {
                 *last = last.tcq(0);
             }
-            running.push((queue, Program { steps, completes: true, chained: planned.chained }, planned.notices));
+            running.push((queue, Program { steps, completions: 1, chained: planned.chained }, planned.notices));
         }
         Ok(QueueEngine::new(fabric, running.into_iter(), ranks, words))
     }

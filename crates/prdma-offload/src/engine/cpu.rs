@@ -34,13 +34,13 @@ use rdma_fabric::{
 pub(crate) struct Desk {
     pub(crate) name: Name,
     /// The region of the words.
-    words: u64,
+    pub(super) words: u64,
     /// Offset of the word for the neighbour's READY.
-    ready: u64,
+    pub(super) ready: u64,
     /// Offset of the word for the neighbour's END.
-    end: u64,
+    pub(super) end: u64,
     /// The region that data is received in.
-    data: u64,
+    pub(super) data: u64,
 }
 
 impl Desk {
@@ -350,7 +350,12 @@ impl<F: Fabric> Engine for CpuEngine<F> {
 }
 
 /// Wait until one of the words has come to `iteration`.
-async fn any<F: Fabric>(fabric: &F, words: &[&LocalWord<F, u64>], deps: Deps<'_>, iteration: u64) -> Result<()> {
+pub(super) async fn any<F: Fabric>(
+    fabric: &F,
+    words: &[&LocalWord<F, u64>],
+    deps: Deps<'_>,
+    iteration: u64,
+) -> Result<()> {
     let one = |word| fabric.wait_until(word, deps, |value: u64| value >= iteration);
     if let [word] = words {
         one(word).await?;

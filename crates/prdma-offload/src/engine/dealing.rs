@@ -1,7 +1,7 @@
 //! Which queue serves which channel.
 
 use super::program::Shape;
-use crate::Form;
+use crate::{Form, init::Agreed};
 
 /// What a channel asks of its queue.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +10,12 @@ pub(crate) struct Edges {
     pub(crate) data: Option<u64>,
     /// Whether it is received along.
     pub(crate) ready: bool,
+}
+
+impl Edges {
+    pub(crate) fn of(agreed: &Agreed) -> Self {
+        Edges { data: agreed.data_slots(), ready: agreed.inn.is_some() }
+    }
 }
 
 /// The queues of a member.

@@ -64,6 +64,8 @@ impl Data {
 pub(crate) enum Step {
     /// A READY: the posting's word is to be the iteration's number.
     Ready { to: QueueId, word: Stadd, credit: u8 },
+    /// The end of a part, behind its data: the posting's word is to be the iteration's number.
+    End { to: QueueId, word: Stadd },
     /// The same each time, but for the iteration modulo 256 in its notice.
     Fixed(Posting),
 }
@@ -76,6 +78,10 @@ impl Step {
                 let command = Command::PutInline { to: *to, bytes: Inline::word(k), at: *word };
                 Posting::new(command).strong_order().sps(*credit)
             }
+            Step::End { to, word } => {
+                let command = Command::PutInline { to: *to, bytes: Inline::word(k), at: *word };
+                Posting::new(command).strong_order().remote(k as u8).tcq(0)
+            }
             Step::Fixed(posting) => Posting { edata: k as u8, ..*posting },
         }
     }
@@ -85,8 +91,8 @@ impl Step {
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) steps: Vec<Step>,
-    /// Whether the last command reports its completion: when it does, the send memory may be used again.
-    pub(crate) completes: bool,
+    /// Commands that report their completion, the last ones of what they send: when all have, the send memory may be used again.
+    pub(crate) completions: u32,
     /// Whether a put to the own queue releases the data.
     pub(crate) chained: bool,
 }
@@ -114,7 +120,7 @@ impl Shape {
     }
 
     /// SELFs: they release one another, the data and the next READYs, and the first of them is released by a READY.
-    fn selfs(&self) -> u64 {
+    pub(crate) fn selfs(&self) -> u64 {
         if self.edges == 0 || self.direct() { 0 } else { (self.data + self.readies - 1).div_ceil(MOST_SPS - 1).max(1) }
     }
 
@@ -137,6 +143,24 @@ pub(crate) fn program(me: QueueId, scratch: Stadd, readies: &[Ready], data: &[Da
         edges: data.len() as u64,
         data: data.iter().map(|data| Data::slots(&data.pieces)).sum(),
     };
+    let mut steps = releases(me, scratch, &shape, readies);
+    for data in data {
+        let (mut moves, last) = moves(data);
+        steps.append(&mut moves);
+        steps.push(Step::Fixed(last.remote(0)));
+    }
+    let completes = match steps.last_mut() {
+        Some(Step::Fixed(posting)) => {
+            *posting = posting.tcq(0);
+            true
+        }
+        _ => false,
+    };
+    Program { steps, completions: u32::from(completes), chained: shape.selfs() > 0 }
+}
+
+/// All but the data: READYs, and what arriving READYs release before data.
+pub(crate) fn releases(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Ready]) -> Vec<Step> {
     let mut steps: Vec<Step> =
         readies.iter().map(|ready| Step::Ready { to: ready.to, word: ready.word, credit: ready.credit }).collect();
     if !shape.direct() {
@@ -151,22 +175,25 @@ pub(crate) fn program(me: QueueId, scratch: Stadd, readies: &[Ready], data: &[Da
         }
         debug_assert_eq!(owed, 0, "{shape:?}");
     }
-    for data in data {
-        let (last, before) = data.pieces.split_last().expect("a transfer has a piece");
-        steps.extend(before.iter().map(|piece| Step::Fixed(put(data, piece, piece.count, 0))));
-        if last.count > 1 {
-            steps.push(Step::Fixed(put(data, last, last.count - 1, 0)));
-        }
-        steps.push(Step::Fixed(put(data, last, 1, u64::from(last.count) - 1).remote(0)));
+    steps
+}
+
+/// The data of one edge, the last put by itself.
+fn moves(data: &Data) -> (Vec<Step>, Posting) {
+    let (last, before) = data.pieces.split_last().expect("a transfer has a piece");
+    let mut steps: Vec<Step> = before.iter().map(|piece| Step::Fixed(put(data, piece, piece.count, 0))).collect();
+    if last.count > 1 {
+        steps.push(Step::Fixed(put(data, last, last.count - 1, 0)));
     }
-    let completes = match steps.last_mut() {
-        Some(Step::Fixed(posting)) => {
-            *posting = posting.tcq(0);
-            true
-        }
-        _ => false,
-    };
-    Program { steps, completes, chained: shape.selfs() > 0 }
+    (steps, put(data, last, 1, u64::from(last.count) - 1))
+}
+
+/// One part of an edge's data, then `end`, the receiver's word that tells of it. One slot more than the data.
+pub(crate) fn part(data: &Data, end: Stadd) -> Vec<Step> {
+    let (mut steps, last) = moves(data);
+    steps.push(Step::Fixed(last));
+    steps.push(Step::End { to: data.to, word: end });
+    steps
 }
 
 /// `count` blocks of `piece` from its block `first` on.

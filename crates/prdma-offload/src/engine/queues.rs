@@ -18,14 +18,14 @@ use rdma_fabric::{
 
 /// Queues of one member that are open and have no commands yet.
 pub(crate) struct Opened<F: SessionFabric> {
-    queues: Vec<Open<F>>,
+    pub(super) queues: Vec<Open<F>>,
     /// By channel: which of the queues serves it.
-    served: Vec<usize>,
+    pub(super) served: Vec<usize>,
 }
 
-struct Open<F: SessionFabric> {
-    queue: F::Queue,
-    shape: Shape,
+pub(super) struct Open<F: SessionFabric> {
+    pub(super) queue: F::Queue,
+    pub(super) shape: Shape,
 }
 
 /// What a member says of a channel once its queues are open.
@@ -38,28 +38,46 @@ pub(crate) struct Contact {
     /// Where READYs of the neighbour go.
     word: u64,
     /// Where its data go.
-    data: u64,
+    pub(super) data: u64,
+    /// Where what tells of their end goes, if they come in parts.
+    pub(super) end: u64,
     /// As many slots a READY for this member's edge is to release.
     credit: u64,
 }
 
+impl Contact {
+    /// The neighbour's queue.
+    pub(super) fn queue(&self, channel: &Channel) -> Result<QueueId> {
+        let to = QueueId::from_bits(self.queue).filter(|to| to.rank() == channel.rank);
+        to.ok_or(PrdmaError::Damaged { member: channel.member })
+    }
+
+    /// The READY for the neighbour's edge.
+    pub(super) fn ready(&self, channel: &Channel) -> Result<Ready> {
+        let credit = u8::try_from(self.credit).ok().filter(|credit| (1..=15).contains(credit));
+        let credit = credit.ok_or(PrdmaError::Damaged { member: channel.member })?;
+        Ok(Ready { to: self.queue(channel)?, word: Stadd::from_bits(self.word), credit })
+    }
+}
+
 impl<F: SessionFabric> Opened<F> {
     /// Open as many queues as `form` wants for these channels. Neighbours to send to are dealt out among them in turn; the edges that are
-    /// only received along go to the first queue.
+    /// only received along go to the first queue. Data come in so many `parts`, each with a notice.
     ///
     /// # Errors
     /// As [`SessionFabric::open_queue`]: nothing is left open.
-    pub(crate) fn open(fabric: &F, form: Form, agreed: &[Agreed]) -> Result<Self> {
-        let edges = agreed.iter().map(|agreed| Edges { data: agreed.data_slots(), ready: agreed.inn.is_some() });
-        let Dealt { queues, served } = deal(form, &edges.collect::<Vec<_>>());
+    pub(crate) fn open(fabric: &F, form: Form, edges: &[Edges], parts: u64) -> Result<Self> {
+        let Dealt { queues, served } = deal(form, edges);
         let open = |number: usize, shape: Shape, mode, notices: u64| -> Result<Open<F>> {
             let ahead = if mode == QueueMode::Session { shape.readies as u32 } else { 0 };
             Ok(Open { queue: open_queue(fabric, number, mode, shape.depth(), notices, ahead)?, shape })
         };
         // Who only receives needs nothing released: its READYs leave from a normal queue.
         let mode = |shape: &Shape| if shape.edges == 0 { QueueMode::Normal } else { QueueMode::Session };
-        let opened =
-            queues.into_iter().enumerate().map(|(number, shape)| open(number, shape, mode(&shape), shape.readies));
+        let opened = queues
+            .into_iter()
+            .enumerate()
+            .map(|(number, shape)| open(number, shape, mode(&shape), shape.readies.saturating_mul(parts)));
         Ok(Opened { queues: opened.collect::<Result<_>>()?, served })
     }
 
@@ -80,6 +98,7 @@ impl<F: SessionFabric> Opened<F> {
                 queue: open.queue.id().to_bits(),
                 word: (words + wires.ready_word(channel)).to_bits(),
                 data,
+                end: (words + wires.end_word(channel)).to_bits(),
                 credit: u64::from(open.shape.credit()),
             })
         };
@@ -104,12 +123,9 @@ impl<F: SessionFabric> Opened<F> {
             let mine = (0..channels.len()).filter(|at| self.served[*at] == number);
             for at in mine {
                 let (channel, agreed, contact) = (&channels[at], &agreed[at], &theirs[at]);
-                let to = QueueId::from_bits(contact.queue).filter(|to| to.rank() == channel.rank);
-                let to = to.ok_or(PrdmaError::Damaged { member: channel.member })?;
+                let to = contact.queue(channel)?;
                 if agreed.inn.is_some() {
-                    let credit = u8::try_from(contact.credit).ok().filter(|credit| (1..=15).contains(credit));
-                    let credit = credit.ok_or(PrdmaError::Damaged { member: channel.member })?;
-                    readies.push(Ready { to, word: Stadd::from_bits(contact.word), credit });
+                    readies.push(contact.ready(channel)?);
                     from.push(channel.rank);
                 }
                 if let Some(out) = &agreed.out {
@@ -157,9 +173,9 @@ pub(crate) fn open_queue<F: SessionFabric>(
 /// Iterations run by queues.
 pub(crate) struct QueueEngine<F: SessionFabric> {
     /// They close before the memory goes that they address.
-    queues: Vec<Running<F>>,
+    pub(super) queues: Vec<Running<F>>,
     /// Neighbours.
-    ranks: Box<[Rank]>,
+    pub(super) ranks: Box<[Rank]>,
     fabric: F,
     /// Kept registered.
     #[allow(dead_code)]
@@ -179,8 +195,8 @@ impl<F: SessionFabric> QueueEngine<F> {
     }
 }
 
-struct Running<F: SessionFabric> {
-    queue: F::Queue,
+pub(super) struct Running<F: SessionFabric> {
+    pub(super) queue: F::Queue,
     program: Program,
     /// Of an iteration: one for each edge that is received along.
     notices: u32,
@@ -219,7 +235,7 @@ impl<F: SessionFabric> Engine for QueueEngine<F> {
             if running.program.chained {
                 self.fabric.charge("prdma.chain").await;
             }
-            running.owed = Owed { notices: running.notices, completions: u32::from(running.program.completes) };
+            running.owed = Owed { notices: running.notices, completions: running.program.completions };
             for step in &running.program.steps {
                 running.queue.post(step.posting(iteration), Deps::Ranks(&self.ranks)).await?;
             }

@@ -14,16 +14,15 @@ mod terms;
 mod wires;
 
 pub(crate) use agreeing::{least, open_everywhere, together};
-pub(crate) use channels::{Channel, channels, single};
+pub(crate) use channels::{Channel, End, channels, single};
 pub(crate) use check::check;
 pub(crate) use terms::{Agreed, Block, Blocks, Outgoing};
 pub(crate) use wires::{Staged, Wires};
 
 use crate::{
     Form, Options, PrdmaError, Result,
-    engine::{AnyEngine, Contact, CpuEngine, Desk, Opened},
+    engine::{AnyEngine, Contact, CpuEngine, Desk, Edges, Opened},
     publish::publish,
-    topology::Topology,
 };
 use bytemuck::Pod;
 use rdma_fabric::{Fabric, Group, GroupMemory, SessionFabric};
@@ -42,37 +41,36 @@ pub(crate) struct Making<'a, F: SessionFabric> {
     pub(crate) group: &'a mut Group<F>,
     /// Where members publish tables.
     pub(crate) headers: &'a GroupMemory<F>,
-    pub(crate) topology: &'a Topology,
     /// Of each request, its channels.
     pub(crate) requests: &'a [&'a [Channel]],
-    /// What is sent and what is received, by slot; or why there is none, which the others then learn.
+    /// What is sent and what is received, by slot, [checked](check); or why there is none, which the others then learn.
     pub(crate) blocks: Result<&'a Blocks<F>, &'a PrdmaError>,
     pub(crate) options: &'a Options,
 }
 
 /// What of one request is known when its members have compared their terms.
-struct Part<'a, F: Fabric> {
-    channels: &'a [Channel],
-    agreed: Vec<Agreed>,
-    wires: Wires<F>,
+pub(crate) struct Part<'a, F: Fabric> {
+    pub(crate) channels: &'a [Channel],
+    pub(crate) agreed: Vec<Agreed>,
+    pub(crate) wires: Wires<F>,
 }
 
 impl<'a, F: SessionFabric> Making<'a, F> {
-    /// Make the requests. Collective over the group;
-    pub(crate) async fn make(self) -> Result<Vec<Made<F>>> {
-        let Making { group, headers, topology, requests, blocks, options } = self;
+    /// Step 1: compare what both ends of every edge expect. Collective.
+    pub(crate) async fn compare(&mut self) -> Result<Vec<Part<'a, F>>> {
+        let Making { group, headers, requests, blocks, options } = self;
         let fabric = group.fabric().clone();
         let (sends, receives) = blocks.map_or((&[][..], &[][..]), |blocks| (&blocks.sends, &blocks.receives));
-        let checked = blocks.map_err(Clone::clone).and_then(|_| check(topology, sends, receives));
         // First of all: a neighbour whose terms were missing would look like an edge without an end.
-        together(group, checked).await?;
+        together(group, blocks.map(drop).map_err(Clone::clone)).await?;
+        let requests: &[&'a [Channel]] = requests;
         let all: Vec<&Channel> = requests.iter().copied().flatten().collect();
         let mine: Vec<_> = all.iter().map(|channel| terms(channel, sends, receives, options.direct_blocks)).collect();
-        let members: Vec<usize> = all.iter().map(|channel| channel.member).collect();
+        let (members, by) = neighbours(&all);
         let tables = publish(group, headers, &mine, &members).await;
         let parts = tables.map_err(PrdmaError::from).and_then(|tables| {
             let longest = Some(fabric.queue_limits().longest).filter(|longest| *longest > 0).unwrap_or(u32::MAX);
-            let (mut mine, mut tables) = (mine.iter(), tables.iter());
+            let (mut mine, mut tables) = (mine.iter(), by.iter().map(|at| &tables[*at]));
             let part = |channels: &'a [Channel]| {
                 let ends = channels.iter().zip(mine.by_ref()).zip(tables.by_ref());
                 let agreed = ends.map(|((channel, mine), table)| agree(group.me(), channel, mine, table, longest));
@@ -82,9 +80,17 @@ impl<'a, F: SessionFabric> Making<'a, F> {
             };
             requests.iter().copied().map(part).collect::<Result<Vec<_>>>()
         });
-        let parts = together(group, parts).await?;
+        together(group, parts).await
+    }
 
-        let (form, opened) = open(group, &fabric, &parts, options).await?;
+    /// Make the requests. Collective over the group.
+    pub(crate) async fn make(mut self) -> Result<Vec<Made<F>>> {
+        let parts = self.compare().await?;
+        let Making { group, headers, requests, options, .. } = self;
+        let fabric = group.fabric().clone();
+        let all: Vec<&Channel> = requests.iter().copied().flatten().collect();
+        let edges: Vec<Vec<Edges>> = parts.iter().map(|part| part.agreed.iter().map(Edges::of).collect()).collect();
+        let (form, opened) = open(group, &fabric, &edges, 1, options).await?;
         let engines = match opened {
             Some(opened) => {
                 let mine = opened.iter().zip(&parts).map(|(opened, part)| opened.contacts(part.channels, &part.wires));
@@ -145,23 +151,24 @@ impl Name {
     }
 }
 
-/// Agree on a form, and open what it needs; `None` for [`Form::Cpu`].
-async fn open<F: SessionFabric>(
+/// Agree on a form, and open what it needs; `None` for [`Form::Cpu`]. Of each request, its `edges`, along which data come in so many `parts`.
+pub(crate) async fn open<F: SessionFabric>(
     group: &mut Group<F>,
     fabric: &F,
-    parts: &[Part<'_, F>],
+    requests: &[Vec<Edges>],
+    parts: u64,
     options: &Options,
 ) -> Result<(Form, Option<Vec<Opened<F>>>)> {
-    let sending = |part: &Part<'_, F>| part.agreed.iter().filter(|agreed| agreed.out.is_some()).count() as u32;
-    let needs = |part: &Part<'_, F>| sending(part).max(u32::from(!part.channels.is_empty()));
-    let (all, most) = (parts.iter().map(needs).sum::<u32>(), parts.iter().map(sending).max().unwrap_or(0));
+    let sending = |edges: &Vec<Edges>| edges.iter().filter(|edges| edges.data.is_some()).count() as u32;
+    let needs = |edges: &Vec<Edges>| sending(edges).max(u32::from(!edges.is_empty()));
+    let (all, most) = (requests.iter().map(needs).sum::<u32>(), requests.iter().map(sending).max().unwrap_or(0));
     let afford = fabric.queue_limits().free.min(options.budget);
-    let can = if all <= afford { u32::MAX } else { afford / parts.len().max(1) as u32 };
+    let can = if all <= afford { u32::MAX } else { afford / requests.len().max(1) as u32 };
     let thriftiest = least(group, options.form.most().min(can).into()).await? as u32;
     let degree = group.greatest(u64::from(most)).await? as u32;
     let next = |form: Form| form.thriftier(degree);
     open_everywhere(group, Form::with_most(thriftiest, degree), next, |form| {
-        parts.iter().map(|part| Opened::open(fabric, form, &part.agreed)).collect()
+        requests.iter().map(|edges| Opened::open(fabric, form, edges, parts)).collect()
     })
     .await
 }
@@ -174,14 +181,23 @@ pub(crate) async fn contacts<F: Fabric, T: Pod + Unpin>(
     mine: Result<Vec<T>>,
     name: impl Fn(&T) -> Name,
 ) -> Result<Vec<T>> {
-    let members: Vec<usize> = channels.iter().map(|channel| channel.member).collect();
+    let (members, by) = neighbours(channels);
     let none = Vec::new();
     let tables = publish(group, headers, mine.as_ref().unwrap_or(&none), &members).await?;
     mine?;
     let me = group.me();
-    let find = |(channel, table): (&&Channel, Vec<T>)| {
-        let record = table.into_iter().find(|record| name(record) == Name::other(channel, me));
+    let find = |(channel, at): (&&Channel, usize)| {
+        let record = tables[at].iter().copied().find(|record| name(record) == Name::other(channel, me));
         record.ok_or(PrdmaError::Damaged { member: channel.member })
     };
-    channels.iter().zip(tables).map(find).collect()
+    channels.iter().zip(by).map(find).collect()
+}
+
+/// The members that channels go to, each once; and by channel, which of them.
+fn neighbours(channels: &[&Channel]) -> (Vec<usize>, Vec<usize>) {
+    let mut members: Vec<usize> = channels.iter().map(|channel| channel.member).collect();
+    members.sort_unstable();
+    members.dedup();
+    let by = channels.iter().map(|channel| members.partition_point(|member| *member < channel.member)).collect();
+    (members, by)
 }

@@ -12,6 +12,7 @@ mod build;
 mod error;
 mod overlap;
 mod pack;
+mod parts;
 mod pieces;
 mod range;
 mod runs;

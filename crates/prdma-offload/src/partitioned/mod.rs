@@ -1,0 +1,390 @@
+//! Exchanges whose blocks are made by several tasks, and leave part by part.
+//!
+//! ```text
+//! start -- ready(slot, partition), each once, from any task -- arrived(slot, partition) -- wait
+//! ```
+//! A partition leaves when it has been marked and its receiver is ready; no partition waits for another. Behind its data comes a word with the
+//! iteration's number: who sees it may read the partition.
+//!
+//! # Who moves the data
+//! With queues `start` posts what waits for READYs, and `ready` the partition's commands: the network does the rest. In a queue with several
+//! neighbours nothing leaves before all of them are ready. With [`Form::Cpu`] data move in calls: `ready`, `arrived`, `test` and `wait` send what is
+//! marked and may leave.
+//!
+//! # Several tasks
+//! `ready`, `ready_range` and `arrived` take the request shared: tasks, and threads where the fabric is `Sync`, may call them at any time. The others
+//! take it exclusively. What a task wrote to a partition before it marked it is sent.
+//!
+//! # Source
+//! MPI 4.1, chapter 4.
+
+mod making;
+mod marks;
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    Form, PrdmaError, Result, Side,
+    buffer::{Held, Use},
+    engine::{CpuParts, Engine, Progress, QueueParts},
+    init::{Blocks, Channel, Wires},
+};
+use core::{fmt, ops::Range};
+use marks::Marks;
+use rdma_fabric::{LocalWord, RegionAccess, SessionFabric, join};
+use std::sync::OnceLock;
+
+/// A persistent exchange whose blocks are sent partition by partition: [`crate::Neighbourhood::partitioned_init`].
+///
+/// What is sent may be written until it is marked, and what is received may be read once it has [arrived](Partitioned::arrived).
+pub struct Partitioned<F: SessionFabric> {
+    /// Its queues close before the memory goes that they address.
+    carrier: Carrier<F>,
+    #[allow(dead_code)]
+    wires: Wires<F>,
+    fabric: F,
+    form: Form,
+    /// Of each slot.
+    partitions: usize,
+    /// By slot and partition: which part of the carrier it is, and its claim; `None` without a neighbour.
+    outs: Vec<Option<(usize, Held)>>,
+    /// As many as `outs`.
+    marks: Marks,
+    /// By slot and partition; `None` without a neighbour.
+    ins: Vec<Option<In<F>>>,
+    active: bool,
+    /// Why it can only be freed.
+    broken: OnceLock<PrdmaError>,
+    /// The last iteration that was started, from 1.
+    iteration: u64,
+}
+
+enum Carrier<F: SessionFabric> {
+    Queues(QueueParts<F>),
+    Cpu(CpuParts<F>),
+}
+
+/// A partition that is received.
+struct In<F: SessionFabric> {
+    /// Here its sender says that it has come.
+    end: LocalWord<F, u64>,
+    claim: Held,
+}
+
+impl<F: SessionFabric> fmt::Debug for Partitioned<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Partitioned { form, partitions, iteration, active, .. } = self;
+        let state = if *active { "active" } else { "inactive" };
+        write!(f, "Partitioned({form}, {partitions} partitions, iteration {iteration}, {state})")
+    }
+}
+
+impl<F: SessionFabric> Partitioned<F> {
+    /// Of channels that are parts of edges, and the parts of blocks.
+    fn new(
+        carrier: Carrier<F>,
+        wires: Wires<F>,
+        fabric: &F,
+        form: Form,
+        partitions: usize,
+        channels: &[Channel],
+        blocks: &Blocks<F>,
+    ) -> Result<Self> {
+        let mut outs: Vec<_> = blocks.sends.iter().map(|_| None).collect();
+        let mut ins: Vec<_> = blocks.receives.iter().map(|_| None).collect();
+        let mut parts = 0;
+        for channel in channels {
+            if let Some(end) = channel.out {
+                outs[end.slot] = Some((parts, Held::of([(Use::Send, &blocks.sends[end.slot])].into_iter())));
+                parts += 1;
+            }
+            if let Some(end) = channel.inn {
+                let claim = Held::of([(Use::Receive, &blocks.receives[end.slot])].into_iter());
+                let word = wires.words.region().word(fabric, wires.end_word(channel) as usize)?;
+                ins[end.slot] = Some(In { end: word, claim });
+            }
+        }
+        let (marks, fabric, broken) = (Marks::new(outs.len()), fabric.clone(), OnceLock::new());
+        Ok(Partitioned {
+            carrier,
+            wires,
+            fabric,
+            form,
+            partitions,
+            outs,
+            marks,
+            ins,
+            active: false,
+            broken,
+            iteration: 0,
+        })
+    }
+
+    /// How its iterations are carried out; the same at all members.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Partitions of each block.
+    pub fn partitions(&self) -> usize {
+        self.partitions
+    }
+
+    /// Whether it is started and not waited for.
+    pub fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// Iterations started so far.
+    pub fn iterations(&self) -> u64 {
+        self.iteration
+    }
+
+    fn sound(&self) -> Result<()> {
+        self.broken.get().map_or(Ok(()), |error| Err(PrdmaError::Broken(Box::new(error.clone()))))
+    }
+
+    /// An error breaks it; the first one is kept.
+    fn kept<T>(&self, done: Result<T>) -> Result<T> {
+        if let Err(error) = &done {
+            let _ = self.broken.set(error.clone());
+        }
+        done
+    }
+
+    /// Begin an iteration (`MPI_Start`). Nothing of it is sent; neighbours may send from now on. Waits for nobody.
+    ///
+    /// # Errors
+    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A start that is dropped half-way does so, too.
+    pub async fn start(&mut self) -> Result<()> {
+        self.sound()?;
+        if self.active {
+            return Err(PrdmaError::Active { iteration: self.iteration });
+        }
+        self.iteration += 1;
+        self.marks.clear();
+        self.ins.iter().flatten().for_each(|inn| inn.claim.set(true));
+        // Until it is through.
+        let _ = self.broken.set(PrdmaError::Active { iteration: self.iteration });
+        self.fabric.charge("prdma.start").await;
+        let started = match &mut self.carrier {
+            Carrier::Queues(parts) => parts.engine.start(self.iteration).await,
+            Carrier::Cpu(parts) => parts.start(self.iteration).await,
+        };
+        self.broken.take();
+        self.active = started.is_ok();
+        self.kept(started)
+    }
+
+    /// Mark a partition of what is sent along a destination slot as ready (`MPI_Pready`): it leaves when its receiver is ready, and may not be
+    /// written until the request has been waited for. Each is marked once in an iteration. Those of a slot without a neighbour count for nothing.
+    ///
+    /// A call that is dropped half-way has marked it; with queues it may break the request: [`PrdmaError::HalfReady`].
+    ///
+    /// # Errors
+    /// [`PrdmaError::Inactive`], [`PrdmaError::NoPartition`], [`PrdmaError::ReadyTwice`], which change nothing; [`PrdmaError::Broken`]; an
+    /// error of the fabric breaks the request.
+    pub async fn ready(&self, slot: usize, partition: usize) -> Result<()> {
+        self.ready_range(slot, partition..partition.saturating_add(1)).await
+    }
+
+    /// Mark several partitions of a slot, or none of them (`MPI_Pready_range`).
+    ///
+    /// # Errors
+    /// As [`Partitioned::ready`].
+    pub async fn ready_range(&self, slot: usize, partitions: Range<usize>) -> Result<()> {
+        self.sound()?;
+        if !self.active {
+            return Err(PrdmaError::Inactive);
+        }
+        let places = self.places(Side::Destination, slot, partitions.clone())?;
+        self.marks.mark(places.clone()).map_err(|taken| PrdmaError::ReadyTwice {
+            slot,
+            partition: taken % self.partitions,
+            iteration: self.iteration,
+        })?;
+        self.outs[places.clone()].iter().flatten().for_each(|(_, claim)| claim.set(true));
+        match &self.carrier {
+            Carrier::Queues(parts) => {
+                let half = PrdmaError::HalfReady { slot, first: partitions.start, end: partitions.end };
+                let posting = Posting { broken: &self.broken, half: Some(half) };
+                let posted = self.post(parts, places).await;
+                posting.over();
+                self.kept(posted)
+            }
+            Carrier::Cpu(parts) => self.carry(parts).await,
+        }
+    }
+
+    async fn post(&self, parts: &QueueParts<F>, places: Range<usize>) -> Result<()> {
+        for leaving in places.filter_map(|at| self.marks.take(at)) {
+            if let Some((part, _)) = &self.outs[leaving.at] {
+                parts.post(*part, self.iteration).await?;
+            }
+            leaving.sent();
+        }
+        Ok(())
+    }
+
+    /// Send what is marked and whose receiver is ready.
+    async fn carry(&self, parts: &CpuParts<F>) -> Result<()> {
+        let mut leaving = Vec::new();
+        for (at, out) in self.outs.iter().enumerate() {
+            if let Some((part, _)) = out
+                && self.marks.is_waiting(at)
+                && self.kept(parts.may_send(*part, self.iteration))?
+                && let Some(taken) = self.marks.take(at)
+            {
+                leaving.push(async move {
+                    parts.send(*part, self.iteration).await?;
+                    taken.sent();
+                    Ok(())
+                });
+            }
+        }
+        let sent: Result<()> = join::join_all(leaving).await.into_iter().collect();
+        self.kept(sent)
+    }
+
+    /// Whether a partition along a source slot has come (`MPI_Parrived`): then it may be read (acquire), although the request is active. `true`
+    /// if the request is inactive, or without a neighbour. Only [`Partitioned::wait`] tells of a neighbour that is lost.
+    ///
+    /// # Errors
+    /// [`PrdmaError::NoPartition`], [`PrdmaError::Broken`]; an error of the fabric breaks the request.
+    pub async fn arrived(&self, slot: usize, partition: usize) -> Result<bool> {
+        self.sound()?;
+        let at = self.places(Side::Source, slot, partition..partition.saturating_add(1))?.start;
+        let Some(inn) = self.ins[at].as_ref().filter(|_| self.active) else {
+            return Ok(true);
+        };
+        if let Carrier::Cpu(parts) = &self.carrier {
+            self.carry(parts).await?;
+        }
+        let here = self.kept(self.fabric.load(&inn.end).map_err(PrdmaError::from))? >= self.iteration;
+        if here {
+            inn.claim.set(false);
+        }
+        Ok(here)
+    }
+
+    /// Wait for the end of the iteration (`MPI_Wait`): all partitions have come (acquire), and what was sent may be written again. Returns at once if
+    /// the request is inactive. May be dropped and called again.
+    ///
+    /// # Errors
+    /// [`PrdmaError::NotReady`] if a partition has not been marked; nothing is waited for then, and the request stays active. Otherwise as
+    /// [`crate::Request::wait`].
+    pub async fn wait(&mut self) -> Result<()> {
+        self.sound()?;
+        if !self.active {
+            return Ok(());
+        }
+        self.all_marked()?;
+        let iteration = self.iteration;
+        let waited = match &mut self.carrier {
+            Carrier::Queues(parts) => parts.engine.wait(iteration).await,
+            Carrier::Cpu(_) => {
+                self.marks.reclaim();
+                self.wait_by_cpu().await
+            }
+        };
+        self.end(waited)
+    }
+
+    async fn wait_by_cpu(&self) -> Result<()> {
+        let Carrier::Cpu(parts) = &self.carrier else { return Ok(()) };
+        loop {
+            self.carry(parts).await?;
+            let late = self.outs.iter().enumerate().filter(|(at, _)| !self.marks.is_sent(*at));
+            let late: Vec<usize> = late.filter_map(|(_, out)| out.as_ref().map(|(part, _)| *part)).collect();
+            if late.is_empty() {
+                break;
+            }
+            parts.any_ready(&late, self.iteration).await?;
+        }
+        for inn in self.ins.iter().flatten() {
+            parts.arrival(&inn.end, self.iteration).await?;
+        }
+        Ok(())
+    }
+
+    /// Look whether the iteration has ended, and end it if so (`MPI_Test`). `true` if the request is inactive now.
+    ///
+    /// # Errors
+    /// As [`Partitioned::wait`].
+    pub async fn test(&mut self) -> Result<bool> {
+        self.sound()?;
+        if !self.active {
+            return Ok(true);
+        }
+        self.all_marked()?;
+        let iteration = self.iteration;
+        let looked = match &mut self.carrier {
+            Carrier::Queues(parts) => parts.engine.test(iteration).await.map(|progress| progress == Progress::Done),
+            Carrier::Cpu(_) => {
+                self.marks.reclaim();
+                self.look_by_cpu().await
+            }
+        };
+        match looked {
+            Ok(false) => Ok(false),
+            ended => self.end(ended.map(drop)).map(|()| true),
+        }
+    }
+
+    async fn look_by_cpu(&self) -> Result<bool> {
+        let Carrier::Cpu(parts) = &self.carrier else { return Ok(true) };
+        self.carry(parts).await?;
+        for inn in self.ins.iter().flatten() {
+            if self.fabric.load(&inn.end)? < self.iteration {
+                return Ok(false);
+            }
+        }
+        Ok(self.outs.iter().enumerate().all(|(at, out)| out.is_none() || self.marks.is_sent(at)))
+    }
+
+    fn all_marked(&self) -> Result<()> {
+        let idle = self.outs.iter().enumerate().find(|(at, out)| out.is_some() && self.marks.is_idle(*at));
+        idle.map_or(Ok(()), |(at, _)| {
+            let (slot, partition) = (at / self.partitions, at % self.partitions);
+            Err(PrdmaError::NotReady { slot, partition, iteration: self.iteration })
+        })
+    }
+
+    fn end(&mut self, ended: Result<()>) -> Result<()> {
+        self.active = false;
+        self.outs.iter().flatten().for_each(|(_, claim)| claim.set(false));
+        self.ins.iter().flatten().for_each(|inn| inn.claim.set(false));
+        self.kept(ended)
+    }
+
+    /// Where partitions of a slot are.
+    fn places(&self, side: Side, slot: usize, partitions: Range<usize>) -> Result<Range<usize>> {
+        let all = if side == Side::Destination { self.outs.len() } else { self.ins.len() };
+        let slots = all / self.partitions;
+        let Range { start: first, end } = partitions;
+        if slot >= slots || first > end || end > self.partitions {
+            return Err(PrdmaError::NoPartition { side, slot, first, end, slots, partitions: self.partitions });
+        }
+        Ok(slot * self.partitions + first..slot * self.partitions + end)
+    }
+}
+
+/// While a call posts partitions; if it is dropped, the request is broken.
+struct Posting<'a> {
+    broken: &'a OnceLock<PrdmaError>,
+    half: Option<PrdmaError>,
+}
+
+impl Posting<'_> {
+    fn over(mut self) {
+        self.half = None;
+    }
+}
+
+impl Drop for Posting<'_> {
+    fn drop(&mut self) {
+        if let Some(half) = self.half.take() {
+            let _ = self.broken.set(half);
+        }
+    }
+}
