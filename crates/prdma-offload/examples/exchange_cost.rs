@@ -1,7 +1,11 @@
 //! What a persistent exchange costs over shared memory: `cargo run --release -p prdma-offload --example exchange_cost`.
 //!
-//! Two thread ranks in a periodic ring, so that both neighbours of each are the other; start and wait, nothing between. The fastest of many batches,
-//! for each form. Beside it the machine's own: one word to and fro, half of it. First one rank that exchanges with itself: the processor's work alone.
+//! Thread ranks in a periodic ring; the fastest of many batches.
+//! * One rank that exchanges with itself: the processor's work alone.
+//! * Two ranks, so that both neighbours of each are the other; start and wait, nothing between. Beside it a word's way there and back, half of it.
+//! * Two ranks that compute between start and wait: the step less the computing, and the wait alone; then with the other rank late by twice that
+//!   time. What one rank's calls take longer, its CPU has copied.
+//! * Making an exchange with 26 neighbours on four ranks.
 
 use core::sync::atomic::{
     AtomicU64,
@@ -9,11 +13,15 @@ use core::sync::atomic::{
 };
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options};
 use rdma_fabric::Group;
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tofu2_sim::shm::Threads;
 
 const ROUNDS: u32 = 100;
 const BATCHES: usize = 1_000;
+const FORMS: [Form; 3] = [Form::Fast, Form::Mrc, Form::Cpu];
 
 rdma_fabric::program! {
     /// Nanoseconds an exchange in the fastest batch.
@@ -32,11 +40,89 @@ rdma_fabric::program! {
                 request.start().await?;
                 request.wait().await?;
             }
-            best = best.min(begun.elapsed().as_secs_f64() * 1e9 / f64::from(ROUNDS));
+            best = best.min(nanos(begun) / f64::from(ROUNDS));
         }
         hood.group_mut().barrier().await?;
         Ok(best)
     }
+}
+
+/// What an exchange with computing in it took at best, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Overlapped {
+    /// The start.
+    start: f64,
+    /// The wait.
+    wait: f64,
+    /// All but the computing.
+    step: f64,
+}
+
+rdma_fabric::program! {
+    /// Both compute for `compute`; rank 1 is late by `late`.
+    async fn overlapped<F>(fabric: F, form: Form, bytes: usize, compute: Duration, late: Duration) -> Overlapped {
+        let group = Group::world(&fabric).await?;
+        let ring = Cartesian::new(&[group.len()], &[true])?;
+        let me = group.me();
+        let mut hood = Neighbourhood::new(group, ring.topology(me)).await?;
+        let send = Buffer::<F, u8>::new(&fabric, 2 * bytes)?;
+        let receive = Buffer::<F, u8>::new(&fabric, 2 * bytes)?;
+        let mut request = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
+        let mut best = Overlapped { start: f64::INFINITY, wait: f64::INFINITY, step: f64::INFINITY };
+        for _ in 0..300 {
+            hood.group_mut().barrier().await?;
+            if me == 1 {
+                spin(late);
+            }
+            let begun = Instant::now();
+            request.start().await?;
+            let started = nanos(begun);
+            let computed = spin(compute);
+            let waiting = Instant::now();
+            request.wait().await?;
+            let (waited, all) = (nanos(waiting), nanos(begun));
+            best.start = best.start.min(started);
+            best.wait = best.wait.min(waited);
+            best.step = best.step.min(all - computed);
+        }
+        hood.group_mut().barrier().await?;
+        Ok(best)
+    }
+}
+
+rdma_fabric::program! {
+    /// Microseconds to make an exchange with 26 neighbours, of 1 KiB each.
+    async fn making<F>(fabric: F, form: Form) -> f64 {
+        let group = Group::world(&fabric).await?;
+        let grid = Cartesian::new(&[2, 2, 1], &[true, true, true])?;
+        let topology = grid.moore(group.me());
+        let mut hood = Neighbourhood::new(group, topology).await?;
+        let send = Buffer::<F, u8>::new(&fabric, 26 << 10)?;
+        let receive = Buffer::<F, u8>::new(&fabric, 26 << 10)?;
+        let mut best = f64::INFINITY;
+        for _ in 0..20 {
+            hood.group_mut().barrier().await?;
+            let begun = Instant::now();
+            let request = hood.alltoall_init(&send, &receive, 1 << 10, &Options::form(form)).await?;
+            best = best.min(nanos(begun) * 1e-3);
+            hood.group_mut().barrier().await?;
+            drop(request);
+        }
+        Ok(best)
+    }
+}
+
+fn nanos(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e9
+}
+
+/// Be busy; how long it was.
+fn spin(time: Duration) -> f64 {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        core::hint::spin_loop();
+    }
+    nanos(begun)
 }
 
 /// Nanoseconds of a word's way from one thread to another and back, the fastest of many batches.
@@ -66,7 +152,7 @@ fn ping_pong() -> f64 {
                 core::hint::spin_loop();
             }
         }
-        best = best.min(begun.elapsed().as_secs_f64() * 1e9 / f64::from(ROUNDS));
+        best = best.min(nanos(begun) / f64::from(ROUNDS));
     }
     other.join().expect("it only counts");
     best
@@ -81,12 +167,32 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{ranks} ranks\n{:>8} {:>10} {:>10} {:>10}   ns an exchange", "bytes", "fast", "mrc", "cpu");
         for bytes in [0, 8, 1024, 8192, 65536] {
             let mut row = format!("{bytes:8}");
-            for form in [Form::Fast, Form::Mrc, Form::Cpu] {
+            for form in FORMS {
                 let ran = Threads::new(*ranks).run(&exchange { form, bytes })?;
                 row += &format!(" {:10.0}", ran.into_iter().fold(0.0, f64::max));
             }
             println!("{row}");
         }
+    }
+    if alone {
+        return Ok(());
+    }
+    let compute = Duration::from_micros(50);
+    for late in [Duration::ZERO, 2 * compute] {
+        println!("64 KiB, computing {compute:?}, rank 1 late by {late:?}; ns at rank 0 and rank 1");
+        for form in FORMS {
+            let ran = Threads::new(2).run(&overlapped { form, bytes: 65536, compute, late })?;
+            let both = |part: fn(&Overlapped) -> f64| format!("{:8.0} {:8.0}", part(&ran[0]), part(&ran[1]));
+            let (start, wait, step) = (both(|at| at.start), both(|at| at.wait), both(|at| at.step));
+            println!("{form:>8}  start {start}   wait {wait}   all but the computing {step}");
+        }
+    }
+    for form in FORMS {
+        let ran = Threads::new(4).run(&making { form })?;
+        println!(
+            "making an exchange with 26 neighbours on 4 ranks, {form}: {:.0} µs",
+            ran.into_iter().fold(0.0, f64::max)
+        );
     }
     Ok(())
 }
