@@ -157,24 +157,13 @@ impl<F: Fabric> Memory<F> {
     /// The bytes of `layout`, one after the other, into `out`.
     pub(crate) fn gather(&self, layout: &Layout, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
-        with_width!(self.width(), W => {
-            for (offset, len) in layout.runs() {
-                Cells::<W>::read(&self.shared.fabric, &self.shared.region, offset, len, out)?;
-            }
-        });
+        with_width!(self.width(), W => Cells::<W>::gather(&self.shared.fabric, &self.shared.region, layout.runs(), out)?);
         Ok(())
     }
 
     /// `bytes`, one after the other, to where `layout` says.
     pub(crate) fn scatter(&self, layout: &Layout, bytes: &[u8]) -> Result<()> {
-        let mut rest = bytes;
-        with_width!(self.width(), W => {
-            for (offset, len) in layout.runs() {
-                let (run, after) = rest.split_at(len as usize);
-                Cells::<W>::write(&self.shared.fabric, &self.shared.region, offset, run)?;
-                rest = after;
-            }
-        });
+        with_width!(self.width(), W => Cells::<W>::scatter(&self.shared.fabric, &self.shared.region, layout.runs(), bytes)?);
         Ok(())
     }
 }

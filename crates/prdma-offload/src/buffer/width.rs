@@ -3,6 +3,7 @@
 //! Where memory that others may touch is accessed through atomics (Miri, processors without the copy routines), all accesses to a region have one
 //! width. It is that of the buffer's elements, for the program's own accesses and the protocol's alike.
 
+use crate::layout::Runs;
 use core::marker::PhantomData;
 use rdma_fabric::{Fabric, Pod, RegionAccess, Result};
 
@@ -75,25 +76,27 @@ pub(crate) use with_width;
 pub(crate) struct Cells<W>(PhantomData<W>);
 
 impl<W: Pod> Cells<W> {
-    /// Append `len` bytes at `offset` to `out`. Both are multiples of the width.
-    pub(crate) fn read<F: Fabric>(
-        fabric: &F,
-        region: &F::Region,
-        offset: u64,
-        len: u64,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let cells = len as usize / size_of::<W>();
-        let mut run = vec![W::zeroed(); cells];
-        fabric.read(&region.span::<W>(fabric, offset as usize, cells)?, &mut run)?;
-        out.extend_from_slice(bytemuck::cast_slice(&run));
+    /// Append the bytes of runs, each an offset and a length that are multiples of the width, to `out`.
+    pub(crate) fn gather<F: Fabric>(fabric: &F, region: &F::Region, runs: Runs, out: &mut Vec<u8>) -> Result<()> {
+        let mut cells = Vec::new();
+        for (offset, len) in runs {
+            cells.resize(len as usize / size_of::<W>(), W::zeroed());
+            fabric.read(&region.span::<W>(fabric, offset as usize, cells.len())?, &mut cells)?;
+            out.extend_from_slice(bytemuck::cast_slice(&cells));
+        }
         Ok(())
     }
 
-    /// Write `bytes` to `offset`.
-    pub(crate) fn write<F: Fabric>(fabric: &F, region: &F::Region, offset: u64, bytes: &[u8]) -> Result<()> {
-        let mut cells = vec![W::zeroed(); bytes.len() / size_of::<W>()];
-        bytemuck::cast_slice_mut(&mut cells).copy_from_slice(bytes);
-        fabric.write(&region.span::<W>(fabric, offset as usize, cells.len())?, &cells)
+    /// Write `bytes`, as many as the runs have, to the runs.
+    pub(crate) fn scatter<F: Fabric>(fabric: &F, region: &F::Region, runs: Runs, bytes: &[u8]) -> Result<()> {
+        let (mut cells, mut rest) = (Vec::new(), bytes);
+        for (offset, len) in runs {
+            let (run, after) = rest.split_at(len as usize);
+            cells.resize(run.len() / size_of::<W>(), W::zeroed());
+            bytemuck::cast_slice_mut(&mut cells).copy_from_slice(run);
+            fabric.write(&region.span::<W>(fabric, offset as usize, cells.len())?, &cells)?;
+            rest = after;
+        }
+        Ok(())
     }
 }

@@ -127,15 +127,16 @@ impl<F: SessionFabric> Making<'_, F> {
         })
         .await?;
         let ranks = (0..members).map(|member| self.group.rank(member)).collect::<Result<Box<[_]>, _>>()?;
+        let areas = self.areas.iter().flatten().map(|(memory, _)| memory.clone()).collect::<Vec<_>>().into_iter();
         let (wires, engine) = match opened {
             Some((plan, queues)) => {
-                let wires = Wires::new(&fabric, &[], &[], &[], &[]);
+                let wires = Wires::of_words(&fabric, 1, areas);
                 let engine = self.queues(&fabric, plan, queues, &wires, ranks).await;
                 (wires, engine.map(AnyEngine::Queues))
             }
             None => {
                 let acts = self.kind.acts(members, me);
-                let wires = Wires::of_words(&fabric, acts.words);
+                let wires = Wires::of_words(&fabric, acts.words, areas);
                 let engine = self.acting(&fabric, &acts, &wires, ranks).await;
                 (wires, engine.map(AnyEngine::Acting))
             }
@@ -172,7 +173,6 @@ impl<F: SessionFabric> Making<'_, F> {
         };
         let puts = || plan.queues.iter().flat_map(|queue| queue.slots.iter().flatten());
         let theirs = self.contacts(mine.clone(), puts().map(|put| put.to.0)).await?;
-        let words = wires.as_ref().map_err(Clone::clone)?.words.clone();
         let mut running = Vec::with_capacity(queues.len());
         for ((queue, planned), own) in queues.into_iter().zip(&plan.queues).zip(mine?) {
             let slot = |slot: &Option<Put>| match slot {
@@ -189,7 +189,7 @@ impl<F: SessionFabric> Making<'_, F> {
             }
             running.push((queue, Program { steps, completions: 1, chained: planned.chained }, planned.notices));
         }
-        Ok(QueueEngine::new(fabric, running.into_iter(), ranks, words))
+        Ok(QueueEngine::new(fabric, running.into_iter(), ranks))
     }
 
     /// What others are told of one of the own queues.
@@ -245,9 +245,7 @@ impl<F: SessionFabric> Making<'_, F> {
             acts.push(Acting { needs, transfer, to, word, done: 0 });
         }
         let finally = plan.finally.iter().map(word).collect::<Result<_, _>>()?;
-        let areas = self.areas.iter().flatten().map(|(memory, _)| memory.clone());
-        let kept = areas.chain([words.clone()]).collect();
-        Ok(ActingEngine { fabric: fabric.clone(), acts, finally, ranks, kept })
+        Ok(ActingEngine { fabric: fabric.clone(), acts, finally, ranks })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The engine of collectives without queues: puts that wait for own words, carried out in the calls of this member.
 
 use super::{Engine, Progress, Transfer, tell_behind};
-use crate::{Result, buffer::Memory};
+use crate::Result;
 use rdma_fabric::{Deps, Fabric, LocalWord, Rank, RemoteWord, join};
 
 /// A put, and the word that tells of it.
@@ -43,9 +43,6 @@ pub(crate) struct ActingEngine<F: Fabric> {
     pub(crate) finally: Vec<LocalWord<F, u64>>,
     /// All members.
     pub(crate) ranks: Box<[Rank]>,
-    /// Kept registered.
-    #[allow(dead_code)]
-    pub(crate) kept: Vec<Memory<F>>,
 }
 
 impl<F: Fabric> ActingEngine<F> {

@@ -64,9 +64,6 @@ pub(crate) struct CpuEngine<F: Fabric> {
     immediate: bool,
     /// Neighbours.
     ranks: Box<[Rank]>,
-    /// Kept registered.
-    #[allow(dead_code)]
-    words: Memory<F>,
 }
 
 /// An edge that is sent along.
@@ -137,7 +134,7 @@ impl<F: Fabric> CpuEngine<F> {
         }
         let ranks = channels.iter().map(|channel| channel.rank).collect();
         let immediate = fabric.try_nop().is_ok_and(|mut nop| nop.test());
-        Ok(CpuEngine { fabric: fabric.clone(), immediate, outs, ins, ranks, words: wires.words.clone() })
+        Ok(CpuEngine { fabric: fabric.clone(), immediate, outs, ins, ranks })
     }
 
     /// R1 for edges from `first` on, as far as there is room; the first one that is left.

@@ -71,7 +71,7 @@ impl<F: SessionFabric> Opened<F> {
             queues.push((open.queue, program, (readies.len() * parts) as u32));
         }
         let ranks = channels.iter().map(|channel| channel.rank).collect();
-        let engine = QueueEngine::new(fabric, queues.into_iter(), ranks, wires.words.clone());
+        let engine = QueueEngine::new(fabric, queues.into_iter(), ranks);
         Ok(QueueParts { engine, parts: posted })
     }
 }

@@ -7,7 +7,6 @@ use super::{
 };
 use crate::{
     Form, PrdmaError, Result,
-    buffer::Memory,
     init::{Agreed, Channel, Name, Wires},
 };
 use bytemuck::{Pod, Zeroable};
@@ -119,14 +118,13 @@ impl<F: SessionFabric> Opened<F> {
     ) -> Result<QueueEngine<F>> {
         let mut queues = Vec::with_capacity(self.queues.len());
         for (number, open) in self.queues.into_iter().enumerate() {
-            let (mut readies, mut data, mut from) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut readies, mut data) = (Vec::new(), Vec::new());
             let mine = (0..channels.len()).filter(|at| self.served[*at] == number);
             for at in mine {
                 let (channel, agreed, contact) = (&channels[at], &agreed[at], &theirs[at]);
                 let to = contact.queue(channel)?;
                 if agreed.inn.is_some() {
                     readies.push(contact.ready(channel)?);
-                    from.push(channel.rank);
                 }
                 if let Some(out) = &agreed.out {
                     let memory = wires.sending(channel).unwrap_or(&wires.words);
@@ -137,10 +135,10 @@ impl<F: SessionFabric> Opened<F> {
             }
             let scratch = open.queue.register(wires.words.region())? + wires.scratch_word();
             let program = program(open.queue.id(), scratch, &readies, &data);
-            queues.push(Running { queue: open.queue, program, notices: from.len() as u32, owed: Owed::default() });
+            queues.push((open.queue, program, readies.len() as u32));
         }
         let ranks = channels.iter().map(|channel| channel.rank).collect();
-        Ok(QueueEngine { queues, ranks, fabric: fabric.clone(), words: wires.words.clone() })
+        Ok(QueueEngine::new(fabric, queues.into_iter(), ranks))
     }
 }
 
@@ -177,21 +175,13 @@ pub(crate) struct QueueEngine<F: SessionFabric> {
     /// Neighbours.
     pub(super) ranks: Box<[Rank]>,
     fabric: F,
-    /// Kept registered.
-    #[allow(dead_code)]
-    words: Memory<F>,
 }
 
 impl<F: SessionFabric> QueueEngine<F> {
-    /// Of queues, each with its program and the notices of an iteration. Waits depend on `ranks`; `words` stay registered.
-    pub(crate) fn new(
-        fabric: &F,
-        queues: impl Iterator<Item = (F::Queue, Program, u32)>,
-        ranks: Box<[Rank]>,
-        words: Memory<F>,
-    ) -> Self {
+    /// Of queues, each with its program and the notices of an iteration. Waits depend on `ranks`.
+    pub(crate) fn new(fabric: &F, queues: impl Iterator<Item = (F::Queue, Program, u32)>, ranks: Box<[Rank]>) -> Self {
         let running = |(queue, program, notices)| Running { queue, program, notices, owed: Owed::default() };
-        QueueEngine { queues: queues.map(running).collect(), ranks, fabric: fabric.clone(), words }
+        QueueEngine { queues: queues.map(running).collect(), ranks, fabric: fabric.clone() }
     }
 }
 

@@ -16,7 +16,7 @@ const LINE: u64 = 128;
 /// Channels with one neighbour that share such lines.
 const SHARERS: u64 = LINE / 8;
 
-/// Words, and the memory that each channel sends from and receives in.
+/// Words, and the memory that each channel sends from and receives in. A request has them as long as its engine, which addresses them.
 pub(crate) struct Wires<F: Fabric> {
     /// For each channel READY and END, then a word that puts to oneself touch.
     pub(crate) words: Memory<F>,
@@ -24,6 +24,7 @@ pub(crate) struct Wires<F: Fabric> {
     ready: Vec<u64>,
     /// Where that word is.
     scratch: u64,
+    /// By channel; of a collective, which has no channels, all that its members address.
     sending: Vec<Option<Memory<F>>>,
     receiving: Vec<Option<Memory<F>>>,
     /// Blocks to pack at start.
@@ -110,12 +111,12 @@ impl<F: Fabric> Wires<F> {
         Ok(wires)
     }
 
-    /// Words of a collective, and no channels.
-    pub(crate) fn of_words(fabric: &F, words: usize) -> Result<Self> {
+    /// Words of a collective and the other memory that its members address; no channels.
+    pub(crate) fn of_words(fabric: &F, words: usize, areas: impl Iterator<Item = Memory<F>>) -> Result<Self> {
         let words = Memory::new(fabric, words * 8, Width::Eight)?;
-        let none = Vec::new;
+        let (sending, receiving) = (areas.map(Some).collect(), Vec::new());
         let (packs, unpacks) = (Vec::new(), Vec::new());
-        Ok(Wires { words, ready: Vec::new(), scratch: 0, sending: none(), receiving: none(), packs, unpacks })
+        Ok(Wires { words, ready: Vec::new(), scratch: 0, sending, receiving, packs, unpacks })
     }
 
     /// What a channel's block is sent from; `None` if it sends none.
