@@ -65,3 +65,41 @@ pub async fn race<A: Future, B: Future>(a: A, b: B) -> Either<A::Output, B::Outp
     })
     .await
 }
+
+/// Run futures together until one is done and drop the others. In a tie the one that was given first has precedence. Never done if there are none.
+pub async fn race_all<T: Future>(futures: impl IntoIterator<Item = T>) -> T::Output {
+    let mut running: Vec<Pin<Box<T>>> = futures.into_iter().map(Box::pin).collect();
+    poll_fn(|cx| {
+        let done = running.iter_mut().find_map(|future| match future.as_mut().poll(cx) {
+            Poll::Ready(out) => Some(out),
+            Poll::Pending => None,
+        });
+        done.map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::race_all;
+    use core::{
+        future::{Future, pending, ready},
+        pin::{Pin, pin},
+        task::{Context, Poll, Waker},
+    };
+
+    type Racer = Pin<Box<dyn Future<Output = u32>>>;
+
+    fn polled(racers: Vec<Racer>) -> Poll<u32> {
+        pin!(race_all(racers)).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn the_first_that_is_done_wins() {
+        let never = || -> Racer { Box::pin(pending()) };
+        let done = |number| -> Racer { Box::pin(ready(number)) };
+        assert_eq!(polled(vec![never(), done(1), done(2)]), Poll::Ready(1));
+        assert_eq!(polled(vec![never(), never()]), Poll::Pending);
+        assert_eq!(polled(vec![]), Poll::Pending);
+    }
+}

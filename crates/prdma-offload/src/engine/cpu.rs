@@ -19,7 +19,7 @@ use crate::{
 };
 use bytemuck::{Pod, Zeroable};
 use core::{
-    future::{Future, poll_fn},
+    future::Future,
     pin::pin,
     task::{Context, Poll, Waker},
 };
@@ -358,14 +358,6 @@ pub(super) async fn any<F: Fabric>(
         one(word).await?;
         return Ok(());
     }
-    let mut waits: Vec<_> = words.iter().map(|word| Box::pin(one(word))).collect();
-    poll_fn(|cx| {
-        let ready = waits.iter_mut().find_map(|wait| match wait.as_mut().poll(cx) {
-            Poll::Ready(word) => Some(word.map(drop)),
-            Poll::Pending => None,
-        });
-        ready.map_or(Poll::Pending, Poll::Ready)
-    })
-    .await?;
+    join::race_all(words.iter().map(|word| one(word))).await?;
     Ok(())
 }

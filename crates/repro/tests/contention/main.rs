@@ -119,12 +119,10 @@ fn equal_runs_have_equal_traces_and_seeds_tell_them_apart() {
     }
 }
 
-/// Where little is done inside, two writers need not meet in a run so short (those of a lock that hands over in order do not); where
-/// there is computing inside they do with every lock.
+/// In every workload, but that with the fair lock, which hands over in order, two writers meet only where there is computing inside.
 #[test]
 fn a_watched_lock_that_lets_two_writers_in_is_found() {
     for lock in LockKind::ALL {
-        let mut found = 0;
         for workload in Workload::ALL {
             let watch = Watch::default();
             let program = watched { lock, broken: true, run: run(workload, 500), watch: watch.clone() };
@@ -135,10 +133,9 @@ fn a_watched_lock_that_lets_two_writers_in_is_found() {
                     true
                 }
             };
-            assert!(broken || !matches!(workload, Workload::Wcsb | Workload::Dht), "{lock}, {workload}");
-            found += usize::from(broken);
+            let apart = lock == LockKind::Fair && !matches!(workload, Workload::Wcsb | Workload::Dht);
+            assert!(broken || apart, "{lock}, {workload}");
         }
-        println!("{lock}: found in {found} of {} workloads", Workload::ALL.len());
     }
 }
 

@@ -48,19 +48,11 @@ pub(in super::super) fn exchange_time(runs: &PrdmaRuns, pattern: Pattern) -> Res
             .x_label_area_size(58)
             .y_label_area_size(70)
             .build_cartesian_2d(0.0..MOST * 1.01, 0.0..top)?;
-        chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID)
-            .axis_style(INK)
+        styled(&mut chart.configure_mesh(), "KiB to each neighbour", "start and wait, slowest rank (µs)")
             .x_labels(9)
             .y_labels(7)
-            .x_desc("KiB to each neighbour")
-            .y_desc("start and wait, slowest rank (µs)")
             .x_label_formatter(&axis_number)
             .y_label_formatter(&axis_number)
-            .label_style(tick())
-            .axis_desc_style(title())
             .draw()?;
         for form in forms {
             chart.draw_series(LineSeries::new(line(form), colour(form).stroke_width(2)))?;
@@ -88,19 +80,11 @@ pub(in super::super) fn exchange_ratio(runs: &PrdmaRuns) -> Result<String, Repro
             .x_label_area_size(58)
             .y_label_area_size(70)
             .build_cartesian_2d(0.0..MOST * 1.01, 0.9..top)?;
-        chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID)
-            .axis_style(INK)
+        styled(&mut chart.configure_mesh(), "KiB to each neighbour", "MRC / FAST")
             .x_labels(9)
             .y_labels(7)
-            .x_desc("KiB to each neighbour")
-            .y_desc("MRC / FAST")
             .x_label_formatter(&axis_number)
             .y_label_formatter(&axis_number)
-            .label_style(tick())
-            .axis_desc_style(title())
             .draw()?;
         for id in ["R3-low", "R3-high"] {
             let Some(ratio) = published(id) else { continue };

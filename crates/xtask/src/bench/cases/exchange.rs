@@ -53,8 +53,7 @@ async fn one<F: FullFabric>(
     let topology = Cartesian::new(&[group.len()], &[true])?.topology(group.me());
     let mut hood = Neighbourhood::new(group, topology).await?;
     let (send, receive) = (Buffer::<F, u64>::new(fabric, bytes / 4)?, Buffer::<F, u64>::new(fabric, bytes / 4)?);
-    let options = Options { budget: u32::MAX, ..Options::form(form) };
-    let mut request = hood.alltoall_init(&send, &receive, bytes / 8, &options).await?;
+    let mut request = hood.alltoall_init(&send, &receive, bytes / 8, &Options::form(form)).await?;
     let (mut turn, mut values) = (0, vec![1u64; bytes / 4]);
     let mut forms: Vec<Named<'_>> = Vec::new();
     if rewritten {
