@@ -142,8 +142,8 @@ impl<F: SessionFabric> Opened<F> {
     }
 }
 
-/// Open the queue `number` of a request, for two iterations of `notices`. Queues of a request are on different engines; where one has no queue left,
-/// any will do.
+/// Open the queue `number` of a request, for two iterations of `notices`. Queues of a request are on different engines, and so are the first queues of a
+/// node's ranks; where an engine has no queue left, any will do.
 ///
 /// # Errors
 /// As [`SessionFabric::open_queue`]; [`PrdmaError::Limit`].
@@ -161,11 +161,18 @@ pub(crate) fn open_queue<F: SessionFabric>(
         return Err(PrdmaError::Limit { what: "slots or notices of a queue", value: depth.max(mrq), limit });
     }
     let spec = QueueSpec { depth: depth as u32, mrq_depth: mrq as u32, initial_offset, ..QueueSpec::new(mode) };
-    let engine = (number % usize::from(limits.engines.max(1))) as u8;
+    let engine = ((number + number_on_node(fabric)) % usize::from(limits.engines.max(1))) as u8;
     match fabric.open_queue(spec.on(engine)) {
         Err(FabricError::Queue(QueueError::NoneFree { .. })) => Ok(fabric.open_queue(spec)?),
         other => Ok(other?),
     }
+}
+
+/// Which of its node's ranks this is.
+fn number_on_node<F: SessionFabric>(fabric: &F) -> usize {
+    let Ok(node) = fabric.node(fabric.rank()) else { return 0 };
+    let mut ranks = (0..).map_while(|number| fabric.rank_on(node, number));
+    ranks.position(|rank| rank == fabric.rank()).unwrap_or(0)
 }
 
 /// Iterations run by queues.
