@@ -45,27 +45,32 @@ impl Provider for Processes {
     const LOSSES: &'static [Loss] = &[Loss::Fail, Loss::Panic, Loss::Kill];
 
     fn run<P: Case>(ranks: usize, test: &str, _: u64, program: &P) -> Option<Report> {
-        let number = JOBS.replace(JOBS.get() + 1);
-        if env::var_os(JOB_VARIABLE).is_none() {
-            return Some(launch(ranks, test, number));
-        }
-        let asked = env::var(ASKED).unwrap_or_else(|error| panic!("{ASKED}: {error}"));
-        let (wanted, directory) = asked.split_once(' ').unwrap_or_else(|| panic!("{ASKED} is {asked:?}"));
-        if wanted != number.to_string() {
-            // Another job of the test.
-            return None;
-        }
-        be_a_rank(Path::new(directory), number, &On::new(program))
+        run(Launcher::new(ranks), ranks, test, program)
     }
 }
 
-fn launch(ranks: usize, test: &str, number: u64) -> Report {
+/// Run a case once, or be one of its ranks.
+pub(crate) fn run<P: Case>(launcher: Launcher, ranks: usize, test: &str, program: &P) -> Option<Report> {
+    let number = JOBS.replace(JOBS.get() + 1);
+    if env::var_os(JOB_VARIABLE).is_none() {
+        return Some(launch(launcher, ranks, test, number));
+    }
+    let asked = env::var(ASKED).unwrap_or_else(|error| panic!("{ASKED}: {error}"));
+    let (wanted, directory) = asked.split_once(' ').unwrap_or_else(|| panic!("{ASKED} is {asked:?}"));
+    if wanted != number.to_string() {
+        // Another job of the test.
+        return None;
+    }
+    be_a_rank(Path::new(directory), number, &On::new(program))
+}
+
+fn launch(launcher: Launcher, ranks: usize, test: &str, number: u64) -> Report {
     let (directory, keep) = directory_for(test, number);
     fs::create_dir_all(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let binary = env::current_exe().expect("the running test has a path");
     let args = ["--exact", test, "--quiet", "--nocapture", "--include-ignored", "--test-threads=1"];
     // The ranks' reports on their one test are of no interest; what they have to say is in the directory.
-    let launcher = Launcher::new(ranks).grace(GRACE).discard_stdout(true).command(binary, args);
+    let launcher = launcher.grace(GRACE).discard_stdout(true).command(binary, args);
     let ended = launcher.env(ASKED, format!("{number} {}", directory.display())).run();
     let verdict = match ended {
         Ok(0) => Ok(()),

@@ -13,7 +13,7 @@ pub(crate) struct Threads;
 
 impl Provider for Threads {
     fn run<P: Case>(ranks: usize, _: &str, _: u64, program: &P) -> Option<Report> {
-        Some(spawn(ranks, On::new(program)))
+        Some(spawn(&shm::Threads::new(ranks), ranks, On::new(program)))
     }
 }
 
@@ -58,13 +58,13 @@ impl Provider for Jittered {
     }
 }
 
-fn spawn(ranks: usize, program: On<Endpoint>) -> Report {
+pub(crate) fn spawn(threads: &shm::Threads, ranks: usize, program: On<Endpoint>) -> Report {
     let program = Observed::new(program, ranks);
-    let ended = shm::Threads::new(ranks).run(&program);
+    let ended = threads.run(&program);
     program.report(ended.map(drop).map_err(|error| error.to_string()))
 }
 
-fn simulate(job: &Job<'_>, ranks: usize, program: On<VirtFabric>) -> Report {
+pub(crate) fn simulate(job: &Job<'_>, ranks: usize, program: On<VirtFabric>) -> Report {
     let program = Observed::new(program, ranks);
     let ended = job.run(&program);
     program.report(ended.map(drop).map_err(|error| error.to_string()))

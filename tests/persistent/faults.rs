@@ -7,7 +7,7 @@ use crate::{
 };
 use onesided::{
     FabricError, Rank,
-    prdma::{Form, PrdmaError},
+    prdma::{Aggregation, Form, Options, PrdmaError},
     program,
 };
 use std::time::Duration;
@@ -78,12 +78,50 @@ fn a_node_stops_at_any_moment() {
     }
 }
 
+/// The same by node: the last member has a node for itself, represents it, and exchanges with both others.
+#[test]
+fn a_node_stops_at_any_moment_of_an_exchange_by_node() {
+    let shape = Shape::graph(&[vec![4, 2], vec![4], vec![4], vec![4], vec![0, 1, 2, 3]]);
+    for (form, seed) in FORMS.into_iter().flat_map(|form| [(form, 0), (form, 2)]) {
+        let options = Options { aggregation: Aggregation::by_node(), ..Options::form(form) };
+        let program = stepping { spec: Spec { options, ..Spec::new(shape.clone(), form) } };
+        let (begin, end) = span(&job(seed).ranks_per_node(2), &program);
+        let mut told = 0;
+        for number in 0..60 {
+            let at = begin + (end - begin) * number / 60;
+            let faults: Faults = format!("{at}.000 node-stop node=2\n").parse().expect("a fault");
+            let ran = job(seed).ranks_per_node(2).faults(faults).run_through(&program);
+            let (run, failure) = ran.unwrap_or_else(|error| panic!("{form}, seed {seed}, stop at {at} ns: {error}"));
+            let whole: Vec<Option<bool>> =
+                run.outs.iter().map(|out| out.as_ref().map(|(_, _, whole)| *whole)).collect();
+            let ended = whole[..4].iter().all(Option::is_some);
+            assert!(ended, "{form}, seed {seed}, stop at {at} ns: {whole:?}, {failure:?}");
+            told += whole[..4].iter().filter(|whole| **whole == Some(false)).count();
+        }
+        assert!(told > 200, "{form}: without a representative nobody can go on: {told}");
+    }
+}
+
 /// Credit, completions, queues and links that are late change no byte, and nobody waits for ever.
 #[test]
 fn late_credit_and_late_queues_change_nothing() {
+    late_ones(Aggregation::None);
+}
+
+#[test]
+fn late_credit_and_late_queues_change_nothing_by_node() {
+    late_ones(Aggregation::by_node());
+}
+
+fn late_ones(aggregation: Aggregation) {
     let shape = Shape::graph(&[vec![1, 2, 1], vec![0, 0, 3], vec![2, 0, 4], vec![1, 4], vec![2, 3]]);
     for form in FORMS {
-        let program = stepping { spec: Spec { receives: Cut::Column, ..Spec::new(shape.clone(), form) } };
+        let options = Options { aggregation, ..Options::form(form) };
+        let program = stepping { spec: Spec { receives: Cut::Column, options, ..Spec::new(shape.clone(), form) } };
+        let job = |seed| match aggregation {
+            Aggregation::None => job(seed),
+            Aggregation::ByNode { .. } => job(seed).ranks_per_node(2),
+        };
         let (begin, end) = span(&job(1), &program);
         let mut struck = 0;
         for number in 0..30 {

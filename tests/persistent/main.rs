@@ -5,6 +5,7 @@
 //! is compiled once for each fabric, not once for each case.
 
 mod areas;
+mod by_node;
 mod cases;
 mod exchange;
 mod faults;

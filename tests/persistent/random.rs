@@ -11,7 +11,10 @@ use crate::{
     exchange::{Sizes, Spec, Stage, all, busy, place},
     shapes::Shape,
 };
-use onesided::{prdma::Options, program};
+use onesided::{
+    prdma::{Aggregation, Options},
+    program,
+};
 use proptest::{
     prelude::*,
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
@@ -32,6 +35,7 @@ struct Drawn {
     destinations: Vec<Vec<usize>>,
     form: usize,
     direct_blocks: u32,
+    aggregation: Aggregation,
     shared: bool,
     iterations: u64,
     /// Of sizes and blocks, delays, and the simulator's.
@@ -45,7 +49,11 @@ impl Drawn {
             sizes: Sizes::Mixed(self.seed),
             sends: Cut::Drawn(self.seed ^ 1),
             receives: Cut::Drawn(self.seed ^ 2),
-            options: Options { direct_blocks: self.direct_blocks, ..Options::form(form) },
+            options: Options {
+                direct_blocks: self.direct_blocks,
+                aggregation: self.aggregation,
+                ..Options::form(form)
+            },
             shared: self.shared,
             ..Spec::new(Shape::graph(&self.destinations), form)
         }
@@ -69,7 +77,13 @@ program! {
     }
 }
 
-/// One to six members; loops, duplicates and members without edges are as likely as anything.
+/// Half of them none; of the others some blocks go alone, and some gaps are not bridged.
+fn aggregation() -> impl Strategy<Value = Aggregation> {
+    let some = (prop_oneof![Just(60), Just(u64::MAX)], prop_oneof![Just(0), Just(100), Just(1024)]);
+    prop_oneof![Just(Aggregation::None), some.prop_map(|(longest, gap)| Aggregation::ByNode { longest, gap })]
+}
+
+/// One to six members, one to three of them on a node; loops, duplicates and members without edges are as likely as anything.
 fn drawn() -> impl Strategy<Value = Drawn> {
     let graph = (1usize..=6).prop_flat_map(|members| {
         let some = prop::collection::vec(0..members, 0..5);
@@ -77,10 +91,12 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     });
     let numbers =
         (0..FORMS.len(), prop_oneof![Just(1), Just(4), Just(12), Just(500)], any::<bool>(), 1u64..6, any::<u64>());
-    (graph, numbers).prop_map(|(destinations, (form, direct_blocks, shared, iterations, seed))| Drawn {
+    let drawn = (graph, numbers, aggregation());
+    drawn.prop_map(|(destinations, (form, direct_blocks, shared, iterations, seed), aggregation)| Drawn {
         destinations,
         form,
         direct_blocks,
+        aggregation,
         shared,
         iterations,
         seed,
@@ -120,7 +136,10 @@ fn in_virtual_time() {
 
 #[test]
 fn on_threads() {
-    all_of(|drawn| ends(shm::Threads::new(drawn.destinations.len()).run(&random { drawn: drawn.clone() })));
+    all_of(|drawn| {
+        let threads = shm::Threads::new(drawn.destinations.len()).ranks_per_node(1 + (drawn.seed % 3) as usize);
+        ends(threads.run(&random { drawn: drawn.clone() }))
+    });
 }
 
 program! {
@@ -138,7 +157,15 @@ program! {
 #[test]
 fn the_oracle_notices() {
     let destinations = vec![vec![1, 1, 0], vec![0, 0, 1]];
-    let drawn = Drawn { destinations, form: 0, direct_blocks: 12, shared: true, iterations: 2, seed: 4 };
+    let drawn = Drawn {
+        destinations,
+        form: 0,
+        direct_blocks: 12,
+        aggregation: Aggregation::by_node(),
+        shared: true,
+        iterations: 2,
+        seed: 4,
+    };
     let told = ends(Job::new(&Platform::fx100(), 2).run(&mistaken { drawn })).expect_err("the oracle is wrong");
     assert!(told.contains("byte"), "{told}");
 }

@@ -118,7 +118,7 @@ impl<F: SessionFabric> Neighbourhood<F> {
         let Neighbourhood { group, channels, headers, .. } = self;
         let requests = [&channels[..]];
         let making = Making { group, headers, requests: &requests, blocks: blocks.as_ref(), options };
-        let made = making.make().await?.pop().expect("one was asked for");
+        let made = making.make_by_node().await?;
         Ok(Request::new(made, channels, &blocks?))
     }
 }

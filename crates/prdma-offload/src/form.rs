@@ -1,5 +1,6 @@
 //! Who carries out an iteration, and with how many control queues.
 
+use crate::Aggregation;
 use core::fmt;
 use rdma_fabric::Caps;
 
@@ -77,12 +78,14 @@ pub struct Options {
     /// As many blocks an edge may have for the network to pick them up and lay them down itself. Above it they are packed at start and unpacked at
     /// wait by the CPU.
     pub direct_blocks: u32,
+    /// Whether blocks between the same two nodes travel together. Of exchanges of a neighbourhood; points, partitions and collectives go by themselves.
+    pub aggregation: Aggregation,
 }
 
 impl Default for Options {
-    /// [`Form::Fast`] as far as there are queues, and packing above 12 blocks: so many go with a single READY.
+    /// [`Form::Fast`] as far as there are queues, and packing above 12 blocks: so many go with a single READY. No aggregation.
     fn default() -> Self {
-        Options { form: Form::Fast, budget: u32::MAX, direct_blocks: 12 }
+        Options { form: Form::Fast, budget: u32::MAX, direct_blocks: 12, aggregation: Aggregation::None }
     }
 }
 

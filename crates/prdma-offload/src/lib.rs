@@ -18,6 +18,7 @@
 
 #![forbid(unsafe_code)]
 
+mod aggregation;
 mod buffer;
 mod collective;
 mod engine;
@@ -34,6 +35,7 @@ mod request;
 pub mod topology;
 mod transient;
 
+pub use aggregation::Aggregation;
 pub use buffer::Buffer;
 pub use collective::{Collectives, Pipeline, Shape};
 pub use error::{PrdmaError, Result};

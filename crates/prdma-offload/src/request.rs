@@ -1,7 +1,7 @@
 //! Requests and their life cycle.
 
 use crate::{
-    Form, PrdmaError, Result,
+    Aggregation, Form, PrdmaError, Result,
     buffer::Held,
     collective::Reduction,
     engine::{AnyEngine, Engine, Progress},
@@ -24,6 +24,7 @@ pub struct Request<F: SessionFabric> {
     wires: Wires<F>,
     fabric: F,
     form: Form,
+    aggregation: Aggregation,
     claims: Held,
     /// What is left to the CPU when all has come.
     reduction: Option<Reduction<F>>,
@@ -54,14 +55,31 @@ impl<F: SessionFabric> Request<F> {
 
     /// A request that ends with a reduction.
     pub(crate) fn of(made: Made<F>, claims: Held, reduction: Option<Reduction<F>>) -> Self {
-        let Made { engine, wires, fabric, form } = made;
+        let Made { engine, wires, fabric, form, aggregation } = made;
         let state = State::Inactive;
-        Request { engine, wires, fabric, form, claims, state, reduction, iteration: 0, scratch: Vec::new() }
+        Request {
+            engine,
+            wires,
+            fabric,
+            form,
+            aggregation,
+            claims,
+            state,
+            reduction,
+            iteration: 0,
+            scratch: Vec::new(),
+        }
     }
 
     /// How its iterations are carried out; the same at all members.
     pub fn form(&self) -> Form {
         self.form
+    }
+
+    /// Whether blocks travel together; the same at all members. [`Aggregation::None`] also where it was wished for and no two blocks have the same way, or there
+    /// are too few queues for it.
+    pub fn aggregation(&self) -> Aggregation {
+        self.aggregation
     }
 
     /// Whether it is started and not waited for.

@@ -1,6 +1,7 @@
 //! The cases. They know no provider.
 
 mod blocks;
+mod by_node;
 mod losses;
 mod pace;
 mod points;
@@ -13,6 +14,7 @@ use crate::suite::provider::Loss;
 use onesided::{FullFabric, ProgramResult, prdma::Form, program};
 use std::pin::Pin;
 
+pub(crate) use by_node::NodeCase;
 pub(crate) use losses::Moment;
 
 /// Which case.
@@ -46,6 +48,7 @@ pub(crate) enum Case {
     EarlyAndLate,
     WrongPoints,
     Unattended,
+    ByNode(NodeCase),
     Lost(Form, Moment, Loss),
 }
 
@@ -91,6 +94,7 @@ fn run<F: FullFabric>(fabric: &F, case: Case) -> Ending<'_> {
         Case::EarlyAndLate => Box::pin(points::early_and_late(fabric)),
         Case::WrongPoints => Box::pin(points::wrong(fabric)),
         Case::Unattended => Box::pin(progress::unattended(fabric)),
+        Case::ByNode(case) => Box::pin(by_node::run(fabric, case)),
         Case::Lost(form, moment, loss) => Box::pin(losses::lost(fabric, form, moment, loss)),
     }
 }

@@ -8,7 +8,7 @@ use super::{
     tree_plan::{self, Load},
 };
 use crate::{
-    Form, Options, PrdmaError, Result,
+    Aggregation, Form, Options, PrdmaError, Result,
     buffer::Memory,
     engine::{Acting, ActingEngine, AnyEngine, Program, QueueEngine, Step, Transfer, open_queue},
     init::{Made, Outgoing, Wires, least, open_everywhere, together},
@@ -142,7 +142,7 @@ impl<F: SessionFabric> Making<'_, F> {
             }
         };
         let engine = together(self.group, engine).await?;
-        Ok(Made { engine, wires: wires?, fabric, form })
+        Ok(Made { engine, wires: wires?, fabric, form, aggregation: Aggregation::None })
     }
 
     /// Publish the own contacts and read those of `targets`.

@@ -30,7 +30,7 @@ pub use tree::Shape;
 use crate::{
     Buffer, Layout, Options, PrdmaError, Request, Result, Side,
     buffer::{Held, Memory, Use},
-    init::{Block, Staged, together},
+    init::{Block, Staged, longest, together},
     publish::Published,
 };
 use core::fmt;
@@ -188,7 +188,7 @@ impl<F: SessionFabric> Collectives<F> {
         let mut made = self.make(Kind::Tree { tree, load }, areas, checked, options).await?;
         let (sent, received, gather, blocks) = prepared?;
         let held = Held::of([(Use::Send, &sent), (Use::Receive, &received)].into_iter());
-        made.wires.packs.push(Staged::at(&sent, gather));
+        made.wires.packs.push(Staged::at(&sent, gather, 0));
         let reduction = Reduction { blocks, members, result: received, fold: reduction::fold(combine) };
         Ok(Request::of(made, held, Some(reduction)))
     }
@@ -208,15 +208,6 @@ impl<F: SessionFabric> Collectives<F> {
         together(&mut self.group, checked).await?;
         Making { group: &mut self.group, headers: &self.headers, kind, areas, options }.make().await
     }
-}
-
-/// The most bytes of one transfer, whole words.
-fn longest<F: SessionFabric>(fabric: &F) -> u64 {
-    let longest = match fabric.queue_limits().longest {
-        0 => u32::MAX,
-        longest => longest,
-    };
-    u64::from(longest & !7).max(8)
 }
 
 /// Elements of a buffer, if it has them.

@@ -6,14 +6,15 @@ mod cpu_parts;
 mod dealing;
 mod program;
 #[cfg(test)]
-mod program_model;
+pub(crate) mod program_model;
 mod queue_parts;
 mod queues;
+mod relaying;
 
 pub(crate) use acting::{Acting, ActingEngine};
 pub(crate) use cpu::{Blocks as Transfer, CpuEngine, Desk, tell_behind};
 pub(crate) use cpu_parts::CpuParts;
-pub(crate) use dealing::Edges;
+pub(crate) use dealing::{Edges, Relay, deal, widest};
 pub(crate) use program::{Data, Program, Step};
 pub(crate) use queue_parts::QueueParts;
 pub(crate) use queues::{Contact, Opened, QueueEngine, open_queue};

@@ -20,6 +20,10 @@
 //! leaves; the slot that it releases was released already, or is the first NOP of the next iteration. So the first SELF of an iteration is
 //! reached only when all READYs of that iteration are here, and no data is. `docs/persistent.md` has the argument in full; the tests try it.
 //!
+//! # Forwarding
+//! A queue that forwards awaits what it forwards as it awaits READYs: n READYs and m arrivals have n + m - 1 NOPs before the SELFs, and whichever comes last
+//! releases these. [`crate::aggregation`] says why the credit of two iterations does not mix there either.
+//!
 //! # Source
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.3 to §4.5, figures 5 to 8.
 
@@ -40,6 +44,15 @@ pub(crate) struct Ready {
     pub(crate) credit: u8,
 }
 
+/// What tells of data where they arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Whether a notice does.
+    pub(crate) notice: bool,
+    /// As many slots of the receiver's queue are released: by them, what forwards the data.
+    pub(crate) credit: u8,
+}
+
 /// The data of one edge.
 #[derive(Clone, Debug)]
 pub(crate) struct Data {
@@ -51,6 +64,8 @@ pub(crate) struct Data {
     pub(crate) at: Stadd,
     /// At least one.
     pub(crate) pieces: Vec<Piece>,
+    /// Of the last of them.
+    pub(crate) told: Told,
 }
 
 impl Data {
@@ -102,31 +117,41 @@ pub(crate) struct Program {
 pub(crate) struct Shape {
     /// READYs it sends.
     pub(crate) readies: u64,
-    /// Edges it sends along.
-    pub(crate) edges: u64,
-    /// Slots of their data.
+    /// Arrivals that it awaits before its data leave: READYs of the edges it sends along, and what they forward.
+    pub(crate) awaited: u64,
+    /// Slots of its data.
     pub(crate) data: u64,
+    /// Arrivals that end with a notice.
+    pub(crate) notices: u64,
 }
 
 impl Shape {
-    /// Whether a READY that arrives releases the data itself.
+    /// Of a queue that does nothing yet.
+    pub(crate) const NONE: Shape = Shape { readies: 0, awaited: 0, data: 0, notices: 0 };
+
+    /// Whether what arrives releases the data itself.
     fn direct(&self) -> bool {
-        self.edges == 1 && self.data + self.readies <= MOST_SPS
+        self.awaited == 1 && self.data + self.readies <= MOST_SPS
     }
 
-    /// As many slots a READY that arrives is to release.
+    /// As many slots each arrival that it awaits is to release.
     pub(crate) fn credit(&self) -> u8 {
         if self.direct() { (self.data + self.readies) as u8 } else { 1 }
     }
 
-    /// SELFs: they release one another, the data and the next READYs, and the first of them is released by a READY.
+    /// SELFs: they release one another, the data and the next READYs, and the first of them is released by the last arrival. That releases a single
+    /// slot itself.
     pub(crate) fn selfs(&self) -> u64 {
-        if self.edges == 0 || self.direct() { 0 } else { (self.data + self.readies - 1).div_ceil(MOST_SPS - 1).max(1) }
+        match self.data + self.readies {
+            0 | 1 => 0,
+            _ if self.awaited == 0 || self.direct() => 0,
+            slots => (slots - 1).div_ceil(MOST_SPS - 1),
+        }
     }
 
     /// Slots of an iteration.
     pub(crate) fn slots(&self) -> u64 {
-        let nops = if self.direct() { 0 } else { self.edges.saturating_sub(1) };
+        let nops = if self.direct() { 0 } else { self.awaited.saturating_sub(1) };
         self.readies + nops + self.selfs() + self.data
     }
 
@@ -136,18 +161,16 @@ impl Shape {
     }
 }
 
-/// The program of queue `me`, of a shape that fits. `scratch` is a word of own memory on it.
-pub(crate) fn program(me: QueueId, scratch: Stadd, readies: &[Ready], data: &[Data]) -> Program {
-    let shape = Shape {
-        readies: readies.len() as u64,
-        edges: data.len() as u64,
-        data: data.iter().map(|data| Data::slots(&data.pieces)).sum(),
-    };
-    let mut steps = releases(me, scratch, &shape, readies);
+/// The program of queue `me`, whose `shape` is that of what it sends. `scratch` is a word of own memory on it.
+pub(crate) fn program(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Ready], data: &[Data]) -> Program {
+    debug_assert_eq!(shape.readies, readies.len() as u64);
+    debug_assert_eq!(shape.data, data.iter().map(|data| Data::slots(&data.pieces)).sum::<u64>());
+    let mut steps = releases(me, scratch, shape, readies);
     for data in data {
         let (mut moves, last) = moves(data);
         steps.append(&mut moves);
-        steps.push(Step::Fixed(last.remote(0)));
+        let last = last.sps(data.told.credit);
+        steps.push(Step::Fixed(if data.told.notice { last.remote(0) } else { last }));
     }
     let completes = match steps.last_mut() {
         Some(Step::Fixed(posting)) => {
@@ -164,9 +187,9 @@ pub(crate) fn releases(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Re
     let mut steps: Vec<Step> =
         readies.iter().map(|ready| Step::Ready { to: ready.to, word: ready.word, credit: ready.credit }).collect();
     if !shape.direct() {
-        steps.extend((1..shape.edges).map(|_| Step::Fixed(Posting::new(Command::Nop))));
+        steps.extend((1..shape.awaited).map(|_| Step::Fixed(Posting::new(Command::Nop))));
         // What the SELFs release in all: each other but the first, the data, the next READYs.
-        let mut owed = if shape.edges == 0 { 0 } else { shape.selfs() - 1 + shape.data + shape.readies };
+        let mut owed = if shape.selfs() == 0 { 0 } else { shape.selfs() - 1 + shape.data + shape.readies };
         for _ in 0..shape.selfs() {
             let sps = owed.min(MOST_SPS);
             owed -= sps;

@@ -1,12 +1,12 @@
 //! All interleavings of small exchanges, run by the real programs on a model of queues.
 //!
-//! Exhaustive within: the members, queues and rounds of each case. A state says of each queue its three pointers and what of its puts has not
+//! Of [exchanges by node](crate::aggregation) too, whose plans come here as cases. Exhaustive within: the members, queues and rounds of each case. A state says of each queue its three pointers and what of its puts has not
 //! arrived, and of each member its round. Between any two members' steps anything else may happen: a queue starts its next command as soon as it may or later; puts of
 //! one queue to one other arrive in order, all else in any order; members start and end their rounds at any time.
 
 use super::{
     dealing::{Dealt, Edges, deal},
-    program::{Data, Program, Ready, Step, program},
+    program::{Data, Program, Ready, Step, Told, program},
 };
 use crate::{Form, layout::Piece};
 use rdma_fabric::{
@@ -16,22 +16,36 @@ use rdma_fabric::{
 use std::collections::{HashSet, VecDeque};
 
 /// A job: who sends to whom, how, and how often.
-struct Case {
-    /// Of each member, its channels: the other member, the channel's number there, and whether it is sent and received along.
-    channels: Vec<Vec<(usize, usize, bool, bool)>>,
-    form: Form,
-    /// Slots of each edge's data.
-    slots: u32,
-    rounds: u64,
+pub(crate) struct Case {
+    /// Of each member, its channels.
+    pub(crate) channels: Vec<Vec<Link>>,
+    pub(crate) form: Form,
+    pub(crate) rounds: u64,
+}
+
+/// A channel.
+#[derive(Clone, Copy)]
+pub(crate) struct Link {
+    /// The other member.
+    pub(crate) other: usize,
+    /// The channel's number there.
+    pub(crate) there: usize,
+    pub(crate) edges: Edges,
+}
+
+impl Link {
+    fn new(other: usize, there: usize, out: bool, inn: bool) -> Link {
+        Link { other, there, edges: Edges::new(out.then_some(1), inn) }
+    }
 }
 
 /// A queue of the model.
-struct Queue {
-    member: usize,
-    program: Program,
+pub(crate) struct Queue {
+    pub(crate) member: usize,
+    pub(crate) program: Program,
     ahead: u64,
     depth: u64,
-    /// Data that arrive in a round, and edges that are sent along.
+    /// Of a round.
     notices: u64,
 }
 
@@ -42,12 +56,14 @@ struct State {
     rounds: Vec<(u64, u64)>,
     /// Of each edge, by receiver: READYs that its receiver has sent, data that have been sent.
     edges: Vec<(u64, u64)>,
-    /// Puts under way, by pair of queues in order: slots, and whether with a notice.
+    /// Of each edge, puts of data that have arrived.
+    arrived: Vec<u64>,
+    /// Puts under way, by pair of queues in order: slots, whether with a notice, and which edge's data.
     flying: Vec<Flying>,
 }
 
 /// Of a pair of queues, its puts under way.
-type Flying = ((usize, usize), VecDeque<(u8, bool)>);
+type Flying = ((usize, usize), VecDeque<(u8, bool, Option<usize>)>);
 
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 struct Pointers {
@@ -64,88 +80,103 @@ fn id(queue: usize) -> QueueId {
 
 impl Case {
     /// Members in a ring, each exchanging with both sides; with one or two members both sides are the same one.
-    fn ring(members: usize, form: Form, slots: u32, rounds: u64) -> Case {
+    fn ring(members: usize, form: Form, slots: u64, rounds: u64) -> Case {
         let channels = |me: usize| {
             let (left, right) = ((me + members - 1) % members, (me + 1) % members);
-            vec![(left, 1, true, true), (right, 0, true, true)]
+            vec![Link::new(left, 1, true, true), Link::new(right, 0, true, true)]
         };
-        Case { channels: (0..members).map(channels).collect(), form, slots, rounds }
+        Case { channels: (0..members).map(channels).collect(), form, rounds }.with_slots(slots)
     }
 
     /// Member 0 exchanges with all others.
     fn star(members: usize, form: Form, rounds: u64) -> Case {
-        let leaf = |me: usize| vec![(0, me - 1, true, true)];
-        let hub = (1..members).map(|leaf| (leaf, 0, true, true)).collect();
-        Case { channels: [hub].into_iter().chain((1..members).map(leaf)).collect(), form, slots: 1, rounds }
+        let leaf = |me: usize| vec![Link::new(0, me - 1, true, true)];
+        let hub = (1..members).map(|leaf| Link::new(leaf, 0, true, true)).collect();
+        Case { channels: [hub].into_iter().chain((1..members).map(leaf)).collect(), form, rounds }
     }
 
     /// Along a ring in one direction.
     fn one_way(members: usize, form: Form, rounds: u64) -> Case {
-        let channels =
-            |me: usize| vec![((me + 1) % members, 1, true, false), ((me + members - 1) % members, 0, false, true)];
-        Case { channels: (0..members).map(channels).collect(), form, slots: 1, rounds }
+        let channels = |me: usize| {
+            let (before, after) = ((me + members - 1) % members, (me + 1) % members);
+            vec![Link::new(after, 1, true, false), Link::new(before, 0, false, true)]
+        };
+        Case { channels: (0..members).map(channels).collect(), form, rounds }
     }
 
     /// Member 0 sends to 1 and 2, who send nothing.
     fn fan(form: Form, rounds: u64) -> Case {
-        let channels =
-            vec![vec![(1, 0, true, false), (2, 0, true, false)], vec![(0, 0, false, true)], vec![(0, 1, false, true)]];
-        Case { channels, form, slots: 1, rounds }
+        let channels = vec![
+            vec![Link::new(1, 0, true, false), Link::new(2, 0, true, false)],
+            vec![Link::new(0, 0, false, true)],
+            vec![Link::new(0, 1, false, true)],
+        ];
+        Case { channels, form, rounds }
     }
 
-    fn with_slots(self, slots: u32) -> Case {
-        Case { slots, ..self }
+    fn with_slots(mut self, slots: u64) -> Case {
+        for data in self.channels.iter_mut().flatten().filter_map(|link| link.edges.data.as_mut()) {
+            *data = slots;
+        }
+        self
     }
 
-    fn queues(&self) -> Vec<Queue> {
-        let edges = |(_, _, out, inn): &(usize, usize, bool, bool)| Edges {
-            data: out.then_some(u64::from(self.slots)),
-            ready: *inn,
-        };
-        let dealt: Vec<Dealt> = self
-            .channels
-            .iter()
-            .map(|channels| deal(self.form, &channels.iter().map(edges).collect::<Vec<_>>()))
-            .collect();
+    pub(crate) fn queues(&self) -> Vec<Queue> {
+        let edges = |channels: &Vec<Link>| channels.iter().map(|link| link.edges).collect::<Vec<_>>();
+        let dealt: Vec<Dealt> = self.channels.iter().map(|channels| deal(self.form, &edges(channels))).collect();
         let first = |member: usize| dealt[..member].iter().map(|dealt| dealt.queues.len()).sum::<usize>();
         let mut queues = Vec::new();
-        for (member, Dealt { queues: shapes, .. }) in dealt.iter().enumerate() {
+        for (member, Dealt { queues: shapes, served }) in dealt.iter().enumerate() {
             for (number, shape) in shapes.iter().enumerate() {
                 let (mut readies, mut data) = (Vec::new(), Vec::new());
-                for (at, (other, there, out, inn)) in self.channels[member].iter().enumerate() {
-                    if dealt[member].served[at] != number {
-                        continue;
-                    }
-                    let by = dealt[*other].served[*there];
-                    let to = id(first(*other) + by);
+                for (at, link) in self.channels[member].iter().enumerate() {
+                    let there = dealt[link.other].served[link.there];
+                    let to = id(first(link.other) + there.by);
+                    let credit = dealt[link.other].queues[there.by].credit();
                     // An address names its edge by the receiver and its channel.
                     let edge =
                         |member: usize, channel: usize| Stadd::fixed(1) + (member * 16 + channel) as u64 * (1 << 20);
-                    if *inn {
-                        let credit = dealt[*other].queues[by].credit();
+                    if link.edges.ready && served[at].says == number {
                         readies.push(Ready { to, word: edge(member, at), credit });
                     }
-                    if *out {
-                        let piece = Piece { from: 0, at: 0, len: 1, count: self.slots, stride: 1 };
-                        data.push(Data { to, from: Stadd::fixed(2), at: edge(*other, *there), pieces: vec![piece] });
+                    if let Some(slots) = link.edges.data.filter(|_| served[at].by == number) {
+                        let piece = Piece { from: 0, at: 0, len: 1, count: slots as u32, stride: 1 };
+                        let told = Told { notice: there.notice, credit: if there.feeds { credit } else { 0 } };
+                        let at = edge(link.other, link.there);
+                        data.push(Data { to, from: Stadd::fixed(2), at, pieces: vec![piece], told });
                     }
                 }
-                let program = program(id(queues.len()), Stadd::fixed(0), &readies, &data);
+                let program = program(id(queues.len()), Stadd::fixed(0), shape, &readies, &data);
                 let slots: u64 = program.steps.iter().map(|step| step.posting(0).command.slots()).sum();
                 assert_eq!(slots, shape.slots(), "{shape:?}");
-                let session = shape.edges > 0;
-                let ahead = if session { shape.readies } else { u64::MAX };
-                queues.push(Queue { member, program, ahead, depth: shape.depth(), notices: shape.readies });
+                let ahead = if shape.awaited > 0 { shape.readies } else { u64::MAX };
+                queues.push(Queue { member, program, ahead, depth: shape.depth(), notices: shape.notices });
             }
         }
         queues
+    }
+
+    /// By edge of data that are forwarded: the edges that feed it, each with its puts of a round.
+    fn feeds(&self) -> Vec<Vec<(usize, u64)>> {
+        let mut feeds = vec![Vec::new(); self.channels.len() * 16];
+        for (member, channels) in self.channels.iter().enumerate() {
+            for link in channels.iter().filter(|link| link.edges.data.is_some() && link.edges.relay.is_some()) {
+                let feeding = |(_, fed): &(usize, &Link)| fed.edges.feeds() && fed.edges.relay == link.edges.relay;
+                let fed = channels.iter().enumerate().filter(feeding).map(|(at, fed)| {
+                    let puts = self.channels[fed.other][fed.there].edges.data.unwrap_or(0);
+                    (member * 16 + at, puts)
+                });
+                feeds[link.other * 16 + link.there] = fed.collect();
+            }
+        }
+        feeds
     }
 }
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wrong {
-    /// Data of a round left before its receiver was ready for it.
+pub(crate) enum Wrong {
+    /// Data of a round left before its receiver was ready for it, or before what they forward had come.
     Early,
     /// Nothing can happen and the rounds are not over.
     Stuck,
@@ -156,19 +187,18 @@ enum Wrong {
 }
 
 /// Explore everything; how many states there are.
-fn explore(case: &Case, queues: &[Queue]) -> Result<usize, Wrong> {
+pub(crate) fn explore(case: &Case, queues: &[Queue]) -> Result<usize, Wrong> {
     let commands: Vec<Vec<Posting>> = queues
         .iter()
         .map(|queue| queue.program.steps.iter().flat_map(|step| singles(step.posting(0))).collect())
         .collect();
-    let edge = |at: Stadd| {
-        let number = (at.offset() >> 20) as usize;
-        number / 16 * 16 + number % 16
-    };
+    let edge = |at: Stadd| (at.offset() >> 20) as usize;
+    let feeds = case.feeds();
     let start = State {
         queues: queues.iter().map(|queue| Pointers { scheduled: queue.ahead, ..Pointers::default() }).collect(),
         rounds: vec![(0, 0); case.channels.len()],
         edges: vec![(0, 0); case.channels.len() * 16],
+        arrived: vec![0; case.channels.len() * 16],
         flying: Vec::new(),
     };
     let (mut seen, mut open) = (HashSet::from([start.clone()]), vec![start]);
@@ -202,18 +232,21 @@ fn explore(case: &Case, queues: &[Queue]) -> Result<usize, Wrong> {
             let mut next = state.clone();
             next.queues[at].read += 1;
             if let Some(to) = posting.command.target() {
+                let mut data = None;
                 match posting.command {
                     Command::PutInline { at: word, .. } if word != Stadd::fixed(0) => next.edges[edge(word)].0 = round,
                     Command::Put { at: place, .. } => {
-                        if state.edges[edge(place)].0 != round {
+                        let late = |(fed, puts): &(usize, u64)| state.arrived[*fed] != round * puts;
+                        if state.edges[edge(place)].0 != round || feeds[edge(place)].iter().any(late) {
                             return Err(Wrong::Early);
                         }
                         next.edges[edge(place)].1 = round;
+                        data = Some(edge(place));
                     }
                     _ => {}
                 }
                 let pair = (at, to.rank().index());
-                let put = (posting.sps, posting.remote_notice);
+                let put = (posting.sps, posting.remote_notice, data);
                 match next.flying.binary_search_by_key(&pair, |(pair, _)| *pair) {
                     Ok(place) => next.flying[place].1.push_back(put),
                     Err(place) => next.flying.insert(place, (pair, VecDeque::from([put]))),
@@ -224,9 +257,12 @@ fn explore(case: &Case, queues: &[Queue]) -> Result<usize, Wrong> {
         for place in 0..state.flying.len() {
             let mut next = state.clone();
             let (_, to) = next.flying[place].0;
-            let (sps, notice) = next.flying[place].1.pop_front().expect("no empty ones");
+            let (sps, notice, data) = next.flying[place].1.pop_front().expect("no empty ones");
             if next.flying[place].1.is_empty() {
                 next.flying.remove(place);
+            }
+            if let Some(edge) = data {
+                next.arrived[edge] += 1;
             }
             let pointers = &mut next.queues[to];
             pointers.notices += u64::from(notice);

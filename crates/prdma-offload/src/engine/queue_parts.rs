@@ -11,7 +11,7 @@
 
 use super::{
     Contact, Data, Opened, QueueEngine, Step,
-    program::{Program, part, releases},
+    program::{Program, Told, part, releases},
 };
 use crate::{
     Result,
@@ -29,7 +29,7 @@ pub(crate) struct QueueParts<F: SessionFabric> {
 impl<F: SessionFabric> Opened<F> {
     /// From edges to their parts: each channel is so many one after the other.
     pub(crate) fn spread(mut self, parts: usize) -> Self {
-        self.served = self.served.iter().flat_map(|by| core::iter::repeat_n(*by, parts)).collect();
+        self.served = self.served.iter().flat_map(|served| core::iter::repeat_n(*served, parts)).collect();
         self
     }
 
@@ -50,7 +50,7 @@ impl<F: SessionFabric> Opened<F> {
         let (mut readies, mut completions) = (vec![Vec::new(); many], vec![0u32; many]);
         let mut posted = Vec::new();
         for (at, ((channel, agreed), contact)) in channels.iter().zip(agreed).zip(theirs).enumerate() {
-            let by = self.served[at];
+            let by = self.served[at].by;
             if agreed.inn.is_some() && at % parts == 0 {
                 readies[by].push(contact.ready(channel)?);
             }
@@ -58,7 +58,9 @@ impl<F: SessionFabric> Opened<F> {
                 let memory = wires.sending(channel).unwrap_or(&wires.words);
                 let from = self.queues[by].queue.register(memory.region())?;
                 let to = contact.queue(channel)?;
-                let data = Data { to, from, at: Stadd::from_bits(contact.data), pieces: out.pieces.clone() };
+                // Its own word tells of a part.
+                let told = Told { notice: false, credit: 0 };
+                let data = Data { to, from, at: Stadd::from_bits(contact.data), pieces: out.pieces.clone(), told };
                 posted.push((by, part(&data, Stadd::from_bits(contact.end))));
                 completions[by] += 1;
             }

@@ -2,8 +2,8 @@
 
 use super::{
     Engine, Progress,
-    dealing::{Dealt, Edges, deal},
-    program::{Data, Program, Ready, Shape, program},
+    dealing::{Dealt, Edges, Served, deal},
+    program::{Data, Program, Ready, Shape, Told, program},
 };
 use crate::{
     Form, PrdmaError, Result,
@@ -18,8 +18,8 @@ use rdma_fabric::{
 /// Queues of one member that are open and have no commands yet.
 pub(crate) struct Opened<F: SessionFabric> {
     pub(super) queues: Vec<Open<F>>,
-    /// By channel: which of the queues serves it.
-    pub(super) served: Vec<usize>,
+    /// By channel: which of the queues serve it.
+    pub(super) served: Vec<Served>,
 }
 
 pub(super) struct Open<F: SessionFabric> {
@@ -40,8 +40,12 @@ pub(crate) struct Contact {
     pub(super) data: u64,
     /// Where what tells of their end goes, if they come in parts.
     pub(super) end: u64,
-    /// As many slots a READY for this member's edge is to release.
+    /// As many slots what arrives is to release: READYs, and data that are forwarded.
     credit: u64,
+    /// 1 if data that arrive are forwarded.
+    feeds: u64,
+    /// 1 if they end with a notice.
+    notice: u64,
 }
 
 impl Contact {
@@ -51,17 +55,26 @@ impl Contact {
         to.ok_or(PrdmaError::Damaged { member: channel.member })
     }
 
+    /// Of each arrival.
+    fn credit(&self, channel: &Channel) -> Result<u8> {
+        let credit = u8::try_from(self.credit).ok().filter(|credit| (1..=15).contains(credit));
+        credit.ok_or(PrdmaError::Damaged { member: channel.member })
+    }
+
     /// The READY for the neighbour's edge.
     pub(super) fn ready(&self, channel: &Channel) -> Result<Ready> {
-        let credit = u8::try_from(self.credit).ok().filter(|credit| (1..=15).contains(credit));
-        let credit = credit.ok_or(PrdmaError::Damaged { member: channel.member })?;
-        Ok(Ready { to: self.queue(channel)?, word: Stadd::from_bits(self.word), credit })
+        Ok(Ready { to: self.queue(channel)?, word: Stadd::from_bits(self.word), credit: self.credit(channel)? })
+    }
+
+    /// What tells the neighbour of data.
+    fn told(&self, channel: &Channel) -> Result<Told> {
+        let credit = if self.feeds == 1 { self.credit(channel)? } else { 0 };
+        Ok(Told { notice: self.notice == 1, credit })
     }
 }
 
 impl<F: SessionFabric> Opened<F> {
-    /// Open as many queues as `form` wants for these channels. Neighbours to send to are dealt out among them in turn; the edges that are
-    /// only received along go to the first queue. Data come in so many `parts`, each with a notice.
+    /// Open as many queues as `form` wants for these channels, [dealt out](deal) among them. Data come in so many `parts`, each with a notice.
     ///
     /// # Errors
     /// As [`SessionFabric::open_queue`]: nothing is left open.
@@ -72,11 +85,11 @@ impl<F: SessionFabric> Opened<F> {
             Ok(Open { queue: open_queue(fabric, number, mode, shape.depth(), notices, ahead)?, shape })
         };
         // Who only receives needs nothing released: its READYs leave from a normal queue.
-        let mode = |shape: &Shape| if shape.edges == 0 { QueueMode::Normal } else { QueueMode::Session };
+        let mode = |shape: &Shape| if shape.awaited == 0 { QueueMode::Normal } else { QueueMode::Session };
         let opened = queues
             .into_iter()
             .enumerate()
-            .map(|(number, shape)| open(number, shape, mode(&shape), shape.readies.saturating_mul(parts)));
+            .map(|(number, shape)| open(number, shape, mode(&shape), shape.notices.saturating_mul(parts)));
         Ok(Opened { queues: opened.collect::<Result<_>>()?, served })
     }
 
@@ -85,8 +98,8 @@ impl<F: SessionFabric> Opened<F> {
     /// # Errors
     /// As [`ControlQueue::register`].
     pub(crate) fn contacts(&self, channels: &[Channel], wires: &Wires<F>) -> Result<Vec<Contact>> {
-        let contact = |(channel, by): (&Channel, &usize)| {
-            let open = &self.queues[*by];
+        let contact = |(channel, served): (&Channel, &Served)| {
+            let open = &self.queues[served.by];
             let words = open.queue.register(wires.words.region())?;
             let data = match wires.receiving(channel) {
                 Some(memory) => open.queue.register(memory.region())?.to_bits(),
@@ -99,12 +112,14 @@ impl<F: SessionFabric> Opened<F> {
                 data,
                 end: (words + wires.end_word(channel)).to_bits(),
                 credit: u64::from(open.shape.credit()),
+                feeds: u64::from(served.feeds),
+                notice: u64::from(served.notice),
             })
         };
         channels.iter().zip(&self.served).map(contact).collect()
     }
 
-    /// The engine, once the neighbours' contacts are known: `theirs` by channel.
+    /// The engine, once the neighbours' contacts are known: `theirs` by channel. Waits depend on `ranks`.
     ///
     /// # Errors
     /// [`PrdmaError::Damaged`]; as [`ControlQueue::register`].
@@ -115,29 +130,28 @@ impl<F: SessionFabric> Opened<F> {
         agreed: &[Agreed],
         wires: &Wires<F>,
         theirs: &[Contact],
+        ranks: Box<[Rank]>,
     ) -> Result<QueueEngine<F>> {
         let mut queues = Vec::with_capacity(self.queues.len());
         for (number, open) in self.queues.into_iter().enumerate() {
             let (mut readies, mut data) = (Vec::new(), Vec::new());
-            let mine = (0..channels.len()).filter(|at| self.served[*at] == number);
-            for at in mine {
+            for (at, served) in self.served.iter().enumerate() {
                 let (channel, agreed, contact) = (&channels[at], &agreed[at], &theirs[at]);
-                let to = contact.queue(channel)?;
-                if agreed.inn.is_some() {
+                if agreed.inn.is_some() && served.says == number {
                     readies.push(contact.ready(channel)?);
                 }
-                if let Some(out) = &agreed.out {
+                if let Some(out) = agreed.out.as_ref().filter(|_| served.by == number) {
                     let memory = wires.sending(channel).unwrap_or(&wires.words);
                     let from = open.queue.register(memory.region())?;
-                    let at = Stadd::from_bits(contact.data);
-                    data.push(Data { to, from, at, pieces: out.pieces.clone() });
+                    let (to, at, told) =
+                        (contact.queue(channel)?, Stadd::from_bits(contact.data), contact.told(channel)?);
+                    data.push(Data { to, from, at, pieces: out.pieces.clone(), told });
                 }
             }
             let scratch = open.queue.register(wires.words.region())? + wires.scratch_word();
-            let program = program(open.queue.id(), scratch, &readies, &data);
-            queues.push((open.queue, program, readies.len() as u32));
+            let program = program(open.queue.id(), scratch, &open.shape, &readies, &data);
+            queues.push((open.queue, program, open.shape.notices as u32));
         }
-        let ranks = channels.iter().map(|channel| channel.rank).collect();
         Ok(QueueEngine::new(fabric, queues.into_iter(), ranks))
     }
 }
@@ -179,7 +193,7 @@ fn number_on_node<F: SessionFabric>(fabric: &F) -> usize {
 pub(crate) struct QueueEngine<F: SessionFabric> {
     /// They close before the memory goes that they address.
     pub(super) queues: Vec<Running<F>>,
-    /// Neighbours.
+    /// Who can hold it up.
     pub(super) ranks: Box<[Rank]>,
     fabric: F,
 }

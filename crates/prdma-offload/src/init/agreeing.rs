@@ -1,7 +1,7 @@
 //! What members agree on with few words.
 
 use crate::{Form, PrdmaError, Result};
-use rdma_fabric::{Fabric, Group};
+use rdma_fabric::{Fabric, Group, SessionFabric};
 
 /// Meet the others: an error of anybody is one of all.
 pub(crate) async fn together<F: Fabric, T>(group: &mut Group<F>, mine: Result<T>) -> Result<T> {
@@ -35,4 +35,13 @@ pub(crate) async fn open_everywhere<F: Fabric, T>(
         form = next(form);
     }
     Ok((form, None))
+}
+
+/// The most bytes of one transfer, whole words.
+pub(crate) fn longest<F: SessionFabric>(fabric: &F) -> u64 {
+    let longest = match fabric.queue_limits().longest {
+        0 => u32::MAX,
+        longest => longest,
+    };
+    u64::from(longest & !7).max(8)
 }

@@ -13,19 +13,19 @@ mod check;
 mod terms;
 mod wires;
 
-pub(crate) use agreeing::{least, open_everywhere, together};
+pub(crate) use agreeing::{least, longest, open_everywhere, together};
 pub(crate) use channels::{Channel, End, channels, single};
 pub(crate) use check::check;
-pub(crate) use terms::{Agreed, Block, Blocks, Outgoing};
+pub(crate) use terms::{Agreed, Block, Blocks, Incoming, Outgoing};
 pub(crate) use wires::{Staged, Wires};
 
 use crate::{
-    Form, Options, PrdmaError, Result,
-    engine::{AnyEngine, Contact, CpuEngine, Desk, Edges, Opened},
+    Aggregation, Form, Options, PrdmaError, Result, aggregation,
+    engine::{ActingEngine, AnyEngine, Contact, CpuEngine, Desk, Edges, Opened, deal, widest},
     publish::publish,
 };
 use bytemuck::Pod;
-use rdma_fabric::{Fabric, Group, GroupMemory, SessionFabric};
+use rdma_fabric::{Fabric, Group, GroupMemory, Rank, SessionFabric};
 use terms::{agree, terms};
 
 /// A request's machinery.
@@ -34,6 +34,7 @@ pub(crate) struct Made<F: SessionFabric> {
     pub(crate) wires: Wires<F>,
     pub(crate) fabric: F,
     pub(crate) form: Form,
+    pub(crate) aggregation: Aggregation,
 }
 
 /// What is to be made, and with whom.
@@ -55,77 +56,164 @@ pub(crate) struct Part<'a, F: Fabric> {
     pub(crate) wires: Wires<F>,
 }
 
+impl<F: Fabric> Part<'_, F> {
+    fn laid(&self) -> Laid<'_, F> {
+        Laid { channels: self.channels, agreed: &self.agreed, wires: &self.wires, relays: None }
+    }
+}
+
 impl<'a, F: SessionFabric> Making<'a, F> {
     /// Step 1: compare what both ends of every edge expect. Collective.
     pub(crate) async fn compare(&mut self) -> Result<Vec<Part<'a, F>>> {
+        let agreed = self.ends().await?;
+        let parts = agreed.and_then(|agreed| self.parts(agreed));
+        together(self.group, parts).await
+    }
+
+    /// The same without memory, for one request by node where all wish that, as one with each edge by itself where they don't. Collective.
+    pub(crate) async fn make_by_node(mut self) -> Result<Made<F>> {
+        let Some(wish) = self.options.aggregation.agree(self.group).await? else {
+            return Ok(self.make().await?.pop().expect("one was asked for"));
+        };
+        let agreed = self.ends().await?;
+        let mut agreed = together(self.group, agreed).await?;
+        if let Some(made) = aggregation::make(&mut self, &agreed[0], wish).await? {
+            return Ok(made);
+        }
+        let parts = self.parts(core::mem::take(&mut agreed));
+        let parts = together(self.group, parts).await?;
+        Ok(self.finish(parts).await?.pop().expect("one was asked for"))
+    }
+
+    /// What the ends of each request's channels have agreed on; an error of this member, or of all.
+    async fn ends(&mut self) -> Result<Result<Vec<Vec<Agreed>>>> {
         let Making { group, headers, requests, blocks, options } = self;
-        let fabric = group.fabric().clone();
-        let (sends, receives) = blocks.map_or((&[][..], &[][..]), |blocks| (&blocks.sends, &blocks.receives));
+        let (sends, receives) = sides(blocks);
         // First of all: a neighbour whose terms were missing would look like an edge without an end.
         together(group, blocks.map(drop).map_err(Clone::clone)).await?;
-        let requests: &[&'a [Channel]] = requests;
         let all: Vec<&Channel> = requests.iter().copied().flatten().collect();
         let mine: Vec<_> = all.iter().map(|channel| terms(channel, sends, receives, options.direct_blocks)).collect();
         let (members, by) = neighbours(&all);
         let tables = publish(group, headers, &mine, &members).await;
-        let parts = tables.map_err(PrdmaError::from).and_then(|tables| {
-            let longest = Some(fabric.queue_limits().longest).filter(|longest| *longest > 0).unwrap_or(u32::MAX);
+        Ok(tables.map_err(PrdmaError::from).and_then(|tables| {
+            let longest = Some(group.fabric().queue_limits().longest).filter(|longest| *longest > 0);
             let (mut mine, mut tables) = (mine.iter(), by.iter().map(|at| &tables[*at]));
-            let part = |channels: &'a [Channel]| {
+            let part = |channels: &[Channel]| {
                 let ends = channels.iter().zip(mine.by_ref()).zip(tables.by_ref());
+                let longest = longest.unwrap_or(u32::MAX);
                 let agreed = ends.map(|((channel, mine), table)| agree(group.me(), channel, mine, table, longest));
-                let agreed: Vec<_> = agreed.collect::<Result<_>>()?;
-                let wires = Wires::new(&fabric, channels, &agreed, sends, receives)?;
-                Ok(Part { channels, agreed, wires })
+                agreed.collect::<Result<Vec<_>>>()
             };
-            requests.iter().copied().map(part).collect::<Result<Vec<_>>>()
-        });
-        together(group, parts).await
+            requests.iter().copied().map(part).collect()
+        }))
+    }
+
+    /// The memory for what was agreed on.
+    fn parts(&self, agreed: Vec<Vec<Agreed>>) -> Result<Vec<Part<'a, F>>> {
+        let (sends, receives) = sides(&self.blocks);
+        let part = |(channels, agreed): (&&'a [Channel], Vec<Agreed>)| {
+            let wires = Wires::new(self.group.fabric(), channels, &agreed, sends, receives)?;
+            Ok(Part { channels, agreed, wires })
+        };
+        self.requests.iter().zip(agreed).map(part).collect()
     }
 
     /// Make the requests. Collective over the group.
     pub(crate) async fn make(mut self) -> Result<Vec<Made<F>>> {
         let parts = self.compare().await?;
-        let Making { group, headers, requests, options, .. } = self;
+        self.finish(parts).await
+    }
+
+    /// Steps 2 and 3.
+    async fn finish(self, parts: Vec<Part<'_, F>>) -> Result<Vec<Made<F>>> {
+        let Making { group, headers, options, .. } = self;
         let fabric = group.fabric().clone();
-        let all: Vec<&Channel> = requests.iter().copied().flatten().collect();
         let edges: Vec<Vec<Edges>> = parts.iter().map(|part| part.agreed.iter().map(Edges::of).collect()).collect();
         let (form, opened) = open(group, &fabric, &edges, 1, options).await?;
-        let engines = match opened {
-            Some(opened) => {
-                let mine = opened.iter().zip(&parts).map(|(opened, part)| opened.contacts(part.channels, &part.wires));
-                let mine = mine.collect::<Result<Vec<_>>>().map(|contacts| contacts.concat());
-                let name = |contact: &Contact| contact.name;
-                let theirs = contacts(group, headers, &all, mine, name).await;
-                theirs.and_then(|theirs| {
-                    let mut theirs = theirs.into_iter();
-                    let engine = |(opened, part): (Opened<F>, &Part<'_, F>)| {
-                        let theirs: Vec<_> = theirs.by_ref().take(part.channels.len()).collect();
-                        let engine = opened.engine(&fabric, part.channels, &part.agreed, &part.wires, &theirs)?;
-                        Ok(AnyEngine::Queues(engine))
-                    };
-                    opened.into_iter().zip(&parts).map(engine).collect::<Result<Vec<_>>>()
-                })
-            }
-            None => {
-                let desks =
-                    parts.iter().flat_map(|part| part.channels.iter().map(|channel| Desk::of(channel, &part.wires)));
-                let theirs = contacts(group, headers, &all, Ok(desks.collect()), |desk: &Desk| desk.name).await;
-                theirs.and_then(|theirs| {
-                    let mut theirs = theirs.into_iter();
-                    let engine = |part: &Part<'_, F>| {
-                        let theirs: Vec<_> = theirs.by_ref().take(part.channels.len()).collect();
-                        let engine = CpuEngine::new(&fabric, part.channels, &part.agreed, &part.wires, &theirs)?;
-                        Ok(AnyEngine::Cpu(engine))
-                    };
-                    parts.iter().map(engine).collect::<Result<Vec<_>>>()
-                })
-            }
-        };
-        let engines = together(group, engines).await?;
+        let laid: Vec<_> = parts.iter().map(Part::laid).collect();
+        let engines = engines(group, headers, &laid, opened).await?;
         let made = engines.into_iter().zip(parts);
-        Ok(made.map(|(engine, part)| Made { engine, wires: part.wires, fabric: fabric.clone(), form }).collect())
+        let aggregation = Aggregation::None;
+        Ok(made
+            .map(|(engine, part)| Made { engine, wires: part.wires, fabric: fabric.clone(), form, aggregation })
+            .collect())
     }
+}
+
+/// The blocks that are sent, and those that are received.
+pub(crate) fn sides<'b, F: Fabric>(blocks: &Result<&'b Blocks<F>, &PrdmaError>) -> (&'b [Block<F>], &'b [Block<F>]) {
+    blocks.as_ref().map_or((&[][..], &[][..]), |blocks| (&blocks.sends, &blocks.receives))
+}
+
+/// All of one request but who carries it out.
+pub(crate) struct Laid<'a, F: Fabric> {
+    pub(crate) channels: &'a [Channel],
+    pub(crate) agreed: &'a [Agreed],
+    pub(crate) wires: &'a Wires<F>,
+    /// If data are forwarded: what the channels ask for, and who can hold them up.
+    pub(crate) relays: Option<(&'a [Edges], &'a [Rank])>,
+}
+
+impl<F: Fabric> Laid<'_, F> {
+    fn ranks(&self) -> Box<[Rank]> {
+        match self.relays {
+            Some((_, ranks)) => ranks.into(),
+            None => self.channels.iter().map(|channel| channel.rank).collect(),
+        }
+    }
+}
+
+/// Step 3: exchange addresses, and make what carries the requests out. Collective.
+pub(crate) async fn engines<F: SessionFabric>(
+    group: &mut Group<F>,
+    headers: &GroupMemory<F>,
+    requests: &[Laid<'_, F>],
+    opened: Option<Vec<Opened<F>>>,
+) -> Result<Vec<AnyEngine<F>>> {
+    let fabric = group.fabric().clone();
+    let all: Vec<&Channel> = requests.iter().flat_map(|laid| laid.channels).collect();
+    let engines = match opened {
+        Some(opened) => {
+            let mine = opened.iter().zip(requests).map(|(opened, laid)| opened.contacts(laid.channels, laid.wires));
+            let mine = mine.collect::<Result<Vec<_>>>().map(|contacts| contacts.concat());
+            let theirs = contacts(group, headers, &all, mine, |contact: &Contact| contact.name).await;
+            theirs.and_then(|theirs| {
+                let mut theirs = theirs.into_iter();
+                let engine = |(opened, laid): (Opened<F>, &Laid<'_, F>)| {
+                    let Laid { channels, agreed, wires, .. } = laid;
+                    let theirs: Vec<_> = theirs.by_ref().take(channels.len()).collect();
+                    Ok(AnyEngine::Queues(opened.engine(&fabric, channels, agreed, wires, &theirs, laid.ranks())?))
+                };
+                opened.into_iter().zip(requests).map(engine).collect::<Result<Vec<_>>>()
+            })
+        }
+        None => {
+            let desk = |laid: &Laid<'_, F>| {
+                let wires = laid.wires;
+                laid.channels.iter().map(move |channel| Desk::of(channel, wires)).collect::<Vec<_>>()
+            };
+            let desks = requests.iter().flat_map(desk).collect();
+            let theirs = contacts(group, headers, &all, Ok(desks), |desk: &Desk| desk.name).await;
+            theirs.and_then(|theirs| {
+                let mut theirs = theirs.into_iter();
+                let engine = |laid: &Laid<'_, F>| {
+                    let Laid { channels, agreed, wires, relays } = laid;
+                    let theirs: Vec<_> = theirs.by_ref().take(channels.len()).collect();
+                    Ok(match relays {
+                        None => AnyEngine::Cpu(CpuEngine::new(&fabric, channels, agreed, wires, &theirs)?),
+                        Some((edges, _)) => {
+                            let relays = (*edges, laid.ranks());
+                            AnyEngine::Acting(ActingEngine::relaying(
+                                &fabric, channels, agreed, wires, &theirs, relays,
+                            )?)
+                        }
+                    })
+                };
+                requests.iter().map(engine).collect::<Result<Vec<_>>>()
+            })
+        }
+    };
+    together(group, engines).await
 }
 
 /// How a member names a channel to the neighbour: its own number, the channel's number, and 1 if the member only receives along it.
@@ -159,13 +247,18 @@ pub(crate) async fn open<F: SessionFabric>(
     parts: u64,
     options: &Options,
 ) -> Result<(Form, Option<Vec<Opened<F>>>)> {
-    let sending = |edges: &Vec<Edges>| edges.iter().filter(|edges| edges.data.is_some()).count() as u32;
-    let needs = |edges: &Vec<Edges>| sending(edges).max(u32::from(!edges.is_empty()));
-    let (all, most) = (requests.iter().map(needs).sum::<u32>(), requests.iter().map(sending).max().unwrap_or(0));
+    // Queues, if a stage has at most so many.
+    let needs = |most: u32| {
+        let form = Form::with_most(most, u32::MAX);
+        requests.iter().map(|edges| deal(form, edges).queues.len() as u64).sum::<u64>()
+    };
     let afford = fabric.queue_limits().free.min(options.budget);
-    let can = if all <= afford { u32::MAX } else { afford / requests.len().max(1) as u32 };
+    let affordable = |most: &u32| needs(*most) <= u64::from(afford);
+    let widest = requests.iter().map(|edges| widest(edges)).max().unwrap_or(0);
+    let can =
+        if affordable(&u32::MAX) { u32::MAX } else { (1..=afford.min(widest)).rev().find(affordable).unwrap_or(0) };
     let thriftiest = least(group, options.form.most().min(can).into()).await? as u32;
-    let degree = group.greatest(u64::from(most)).await? as u32;
+    let degree = group.greatest(u64::from(widest)).await? as u32;
     let next = |form: Form| form.thriftier(degree);
     open_everywhere(group, Form::with_most(thriftiest, degree), next, |form| {
         requests.iter().map(|edges| Opened::open(fabric, form, edges, parts)).collect()

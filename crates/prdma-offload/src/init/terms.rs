@@ -64,6 +64,8 @@ pub(crate) struct Incoming {
     pub(crate) packed: Option<Layout>,
     /// Bytes of the block.
     pub(crate) bytes: u64,
+    /// What both buffers allow, as at the other end.
+    pub(crate) width: Width,
 }
 
 /// A block as its member gave it.
@@ -152,7 +154,8 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
         None => None,
         Some(end) => {
             let (_, at, pack) = edge(Side::Source, end.slot, &theirs.send, &mine.receive)?;
-            Some(Incoming { packed: (pack && !at.is_contiguous()).then_some(at), bytes: at.bytes() })
+            let width = Width::of_bytes(theirs.cells[0].min(mine.cells[1]));
+            Some(Incoming { packed: (pack && !at.is_contiguous()).then_some(at), bytes: at.bytes(), width })
         }
     };
     Ok(Agreed { out, inn })

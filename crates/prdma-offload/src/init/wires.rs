@@ -39,18 +39,20 @@ pub(crate) struct Staged<F: Fabric> {
     layout: Layout,
     program: Memory<F>,
     staging: Memory<F>,
+    /// Where in the staging it is.
+    start: u64,
 }
 
 impl<F: Fabric> Staged<F> {
     /// Memory for the bytes of `block`.
     pub(crate) fn new(fabric: &F, block: &Block<F>) -> Result<Self> {
         let staging = Memory::new(fabric, block.layout.bytes() as usize, block.memory.width())?;
-        Ok(Staged { layout: block.layout, program: block.memory.clone(), staging })
+        Ok(Staged::at(block, staging, 0))
     }
 
-    /// `block`, packed at the start of `staging`.
-    pub(crate) fn at(block: &Block<F>, staging: Memory<F>) -> Self {
-        Staged { layout: block.layout, program: block.memory.clone(), staging }
+    /// `block`, packed in `staging` from byte `start` on.
+    pub(crate) fn at(block: &Block<F>, staging: Memory<F>, start: u64) -> Self {
+        Staged { layout: block.layout, program: block.memory.clone(), staging, start }
     }
 
     /// Where they are while under way.
@@ -61,12 +63,12 @@ impl<F: Fabric> Staged<F> {
     /// From the program's buffer.
     pub(crate) fn pack(&self, scratch: &mut Vec<u8>) -> Result<()> {
         self.program.gather(&self.layout, scratch)?;
-        self.staging.scatter(&Layout::first(scratch.len() as u64), scratch)
+        self.staging.scatter(&Layout::range(self.start, scratch.len() as u64), scratch)
     }
 
     /// To the program's buffer.
     pub(crate) fn unpack(&self, scratch: &mut Vec<u8>) -> Result<()> {
-        self.staging.gather(&Layout::first(self.layout.bytes()), scratch)?;
+        self.staging.gather(&Layout::range(self.start, self.layout.bytes()), scratch)?;
         self.program.scatter(&self.layout, scratch)
     }
 }
@@ -79,6 +81,32 @@ impl<F: Fabric> Wires<F> {
         sends: &[Block<F>],
         receives: &[Block<F>],
     ) -> Result<Self> {
+        let mut wires = Wires::of_channels(fabric, channels)?;
+        for (channel, agreed) in channels.iter().zip(agreed) {
+            wires.exchange(fabric, channel, agreed, sends, receives)?;
+        }
+        Ok(wires)
+    }
+
+    /// The next channel's edges are those of blocks.
+    pub(crate) fn exchange(
+        &mut self,
+        fabric: &F,
+        channel: &Channel,
+        agreed: &Agreed,
+        sends: &[Block<F>],
+        receives: &[Block<F>],
+    ) -> Result<()> {
+        let out = channel.out.zip(agreed.out.as_ref()).map(|(end, out)| (&sends[end.slot], out.packed, out.bytes));
+        let inn = channel.inn.zip(agreed.inn).map(|(end, inn)| (&receives[end.slot], inn.packed, inn.bytes));
+        let sending = side(fabric, out, &mut self.packs)?;
+        let receiving = side(fabric, inn, &mut self.unpacks)?;
+        self.address(sending, receiving);
+        Ok(())
+    }
+
+    /// The words of channels, whose memory is to be [given](Wires::address) in their order.
+    pub(crate) fn of_channels(fabric: &F, channels: &[Channel]) -> Result<Self> {
         // Neighbours, sixteen channels each, in the order in which they come.
         let mut lines: Vec<(usize, u64)> = Vec::new();
         let mut ready = |channel: &Channel| {
@@ -91,7 +119,7 @@ impl<F: Fabric> Wires<F> {
         };
         let ready: Vec<u64> = channels.iter().map(&mut ready).collect();
         let scratch = lines.len() as u64 * 2 * LINE;
-        let mut wires = Wires {
+        Ok(Wires {
             words: Memory::new(fabric, scratch as usize + 8, Width::Eight)?,
             ready,
             scratch,
@@ -99,16 +127,13 @@ impl<F: Fabric> Wires<F> {
             receiving: Vec::with_capacity(channels.len()),
             packs: Vec::new(),
             unpacks: Vec::new(),
-        };
-        for (channel, agreed) in channels.iter().zip(agreed) {
-            let out = channel.out.zip(agreed.out.as_ref()).map(|(end, out)| (&sends[end.slot], out.packed, out.bytes));
-            let inn = channel.inn.zip(agreed.inn).map(|(end, inn)| (&receives[end.slot], inn.packed, inn.bytes));
-            let memory = side(fabric, out, &mut wires.packs)?;
-            wires.sending.push(memory);
-            let memory = side(fabric, inn, &mut wires.unpacks)?;
-            wires.receiving.push(memory);
-        }
-        Ok(wires)
+        })
+    }
+
+    /// What the next channel sends from, and receives in.
+    pub(crate) fn address(&mut self, sending: Option<Memory<F>>, receiving: Option<Memory<F>>) {
+        self.sending.push(sending);
+        self.receiving.push(receiving);
     }
 
     /// Words of a collective and the other memory that its members address; no channels.
@@ -156,7 +181,7 @@ fn side<F: Fabric>(
         Some((block, None, _)) => Ok(Some(block.memory.clone())),
         Some((block, Some(layout), bytes)) => {
             let staging = Memory::new(fabric, bytes as usize, block.memory.width())?;
-            staged.push(Staged { layout, program: block.memory.clone(), staging: staging.clone() });
+            staged.push(Staged::at(&Block { memory: block.memory.clone(), layout }, staging.clone(), 0));
             Ok(Some(staging))
         }
     }

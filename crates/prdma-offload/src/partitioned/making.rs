@@ -61,7 +61,7 @@ impl<F: SessionFabric> Neighbourhood<F> {
             let agreed = &part.agreed[at * partitions..(at + 1) * partitions];
             // The data, and a word behind each part.
             let data = agreed.iter().map(|agreed| agreed.data_slots().map(|slots| slots + 1)).sum::<Option<u64>>();
-            Edges { data, ready: agreed[0].inn.is_some() }
+            Edges::new(data, agreed[0].inn.is_some())
         };
         let wanted = [(0..channels.len()).map(slots).collect::<Vec<_>>()];
         let (form, opened) = open(group, &fabric, &wanted, partitions as u64, &options).await?;
