@@ -36,6 +36,8 @@ pub(crate) mod sessions;
 pub(crate) mod time;
 #[path = "transfers.rs"]
 pub(crate) mod transfers;
+#[path = "triggered.rs"]
+pub(crate) mod triggered;
 #[path = "verdict.rs"]
 pub(crate) mod verdict;
 #[path = "waiting.rs"]
@@ -137,6 +139,10 @@ macro_rules! every_case {
                 #[wraps(waits)]
                 detach::is_run_to_its_end("D1 D2", [2, 5]);
                 detach::may_detach_in_turn("D1 D3", [3]);
+                #[wraps(waits)]
+                triggered::puts_leave_in_whichever_wait("P1 P2 P3", [2, 3]);
+                triggered::dropped_calls_put_nothing_twice("P3", [2, 3]);
+                triggered::what_is_dropped_does_not_leave("P4", [1, 2]);
                 gates::gates_refuse_misuse("B1 B2 B3 B4 B5", [1, 2]);
                 gates::gates_separate("B6", [1, 2, 3, 4, 5]);
                 gates::gates_need_no_cpu("B6", [2, 3]);
@@ -189,6 +195,7 @@ macro_rules! every_case {
                 losses::a_lock_and_its_holder("W3", [3]);
                 losses::a_window_and_its_member("W3", [2, 3]);
                 losses::control_queues("Q10 W3", [2, 3]);
+                losses::triggered_puts_end("P5 W3", [3, 5]);
                 gates::gates_end_with_a_loss("B12 W3", [2, 3, 4]);
             }
         }

@@ -12,7 +12,7 @@ use crate::{
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, Keyring, LocalSpan, LocalWord, LockedMemory, Node,
     Notice, Pact, Pod, PutOptions, PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord,
-    Result, Time, bytemuck,
+    Result, Time, Triggers, bytemuck,
     op::{SinkView, SourceView},
 };
 use std::{
@@ -29,6 +29,7 @@ pub struct ExploreFabric {
     caps: Caps,
     /// The regions without keys that this handle opens, if it is for such.
     keyring: Option<Rc<Keyring<ExploreFabric>>>,
+    triggers: Rc<Triggers<ExploreFabric>>,
 }
 
 /// Registered until the job ends, whenever it is dropped: ranks end in any order.
@@ -52,7 +53,7 @@ const OVER: FabricError = FabricError::Unsupported { feature: "a run that is ove
 
 impl ExploreFabric {
     pub(crate) fn new(session: Rc<Session>, caps: Caps) -> Self {
-        ExploreFabric { session, caps, keyring: None }
+        ExploreFabric { session, caps, keyring: None, triggers: Rc::default() }
     }
 
     /// For what the explorer is to know of this rank besides its operations.
@@ -73,6 +74,10 @@ impl Fabric for ExploreFabric {
     type Loc = Place;
     type Region = ExploreRegion;
     type Handle<T: Unpin + 'static> = ExploreHandle<T>;
+
+    fn triggers(&self) -> &Triggers<Self> {
+        &self.triggers
+    }
 
     fn rank(&self) -> Rank {
         self.me()

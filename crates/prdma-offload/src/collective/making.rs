@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Form, Options, PrdmaError, Result,
     buffer::Memory,
-    engine::{Acting, ActingEngine, AnyEngine, Program, QueueEngine, Step, Transfer, open_queue},
+    engine::{AnyEngine, CpuEngine, Program, QueueEngine, Step, open_queue, transfer},
     init::{Made, Outgoing, Wires, least, open_everywhere, together},
     layout::Piece,
     publish::publish,
@@ -19,6 +19,7 @@ use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{
     ControlQueue, Group, GroupMemory, Rank, Region, RegionAccess, RegionKey, RemoteAddr, SessionFabric,
     control_queue::{Command, Inline, Posting, QueueId, QueueMode, Stadd},
+    triggered::{Transfer, TriggeredPut},
 };
 use std::collections::BTreeMap;
 
@@ -138,7 +139,7 @@ impl<F: SessionFabric> Making<'_, F> {
                 let acts = self.kind.acts(members, me);
                 let wires = Wires::of_words(&fabric, acts.words, areas);
                 let engine = self.acting(&fabric, &acts, &wires, ranks).await;
-                (wires, engine.map(AnyEngine::Acting))
+                (wires, engine.map(AnyEngine::Cpu))
             }
         };
         let engine = together(self.group, engine).await?;
@@ -211,7 +212,7 @@ impl<F: SessionFabric> Making<'_, F> {
         plan: &Acts,
         wires: &Result<Wires<F>>,
         ranks: Box<[Rank]>,
-    ) -> Result<ActingEngine<F>> {
+    ) -> Result<CpuEngine<F>> {
         let region = |memory: &Memory<F>| memory.region().key().to_bits();
         let area = |at: usize| self.areas[at].as_ref().map_or((0, 0), |(memory, base)| (region(memory), *base));
         let ((gather, first), (result, second)) = (area(0), area(1));
@@ -222,7 +223,7 @@ impl<F: SessionFabric> Making<'_, F> {
         let theirs = self.contacts(mine, plan.acts.iter().map(|act| act.to.0)).await?;
         let words = &wires.as_ref().map_err(Clone::clone)?.words;
         let word = |number: &usize| words.region().word::<u64>(fabric, number * 8);
-        let mut acts = Vec::with_capacity(plan.acts.len());
+        let mut puts = Vec::with_capacity(plan.acts.len());
         for act in &plan.acts {
             let (member, number) = act.to;
             let to = ranks[member];
@@ -231,21 +232,21 @@ impl<F: SessionFabric> Making<'_, F> {
             let there =
                 |region: u64, offset: u64| RemoteAddr { rank: to, region: RegionKey::from_bits(region), offset };
             let transfer = match act.span {
-                None => None,
+                None => Transfer::empty(),
                 Some(Span { from, at, bytes }) => {
                     let (memory, base) = self.areas[from.0 as usize].as_ref().expect("a span is of an area");
                     let offset = contact.bases[at.0 as usize].saturating_add(at.1);
                     let piece = Piece { from: base + from.1, at: offset, len: bytes as u32, count: 1, stride: 0 };
                     let out = Outgoing { packed: None, pieces: vec![piece], bytes, width: memory.width() };
-                    Some(Transfer::new(fabric, &out, memory, there(contact.areas[at.0 as usize], 0))?)
+                    transfer(fabric, &out, memory, there(contact.areas[at.0 as usize], 0))?
                 }
             };
             let needs = act.needs.iter().map(word).collect::<Result<_, _>>()?;
             let word = fabric.remote_word(there(contact.words, 8 * number as u64))?;
-            acts.push(Acting { needs, transfer, to, word, done: 0 });
+            puts.push(TriggeredPut::new(needs, transfer, word));
         }
         let finally = plan.finally.iter().map(word).collect::<Result<_, _>>()?;
-        Ok(ActingEngine { fabric: fabric.clone(), acts, finally, ranks })
+        Ok(CpuEngine::new(fabric, Vec::new(), puts, finally, ranks))
     }
 }
 

@@ -237,11 +237,11 @@ impl<F: SessionFabric> Engine for QueueEngine<F> {
         let deps = Deps::Ranks(&self.ranks);
         for running in &mut self.queues {
             while running.owed.notices > 0 {
-                let notice = running.queue.next_notice(deps).await?;
+                let notice = self.fabric.triggers().beside(running.queue.next_notice(deps)).await?;
                 running.take_notice(notice, iteration)?;
             }
             while running.owed.completions > 0 {
-                let completion = running.queue.next_completion(deps).await?;
+                let completion = self.fabric.triggers().beside(running.queue.next_completion(deps)).await?;
                 running.take_completion(completion)?;
             }
         }

@@ -115,7 +115,7 @@ impl<'a, F: SessionFabric> Making<'a, F> {
                     let mut theirs = theirs.into_iter();
                     let engine = |part: &Part<'_, F>| {
                         let theirs: Vec<_> = theirs.by_ref().take(part.channels.len()).collect();
-                        let engine = CpuEngine::new(&fabric, part.channels, &part.agreed, &part.wires, &theirs)?;
+                        let engine = CpuEngine::exchange(&fabric, part.channels, &part.agreed, &part.wires, &theirs)?;
                         Ok(AnyEngine::Cpu(engine))
                     };
                     parts.iter().map(engine).collect::<Result<Vec<_>>>()

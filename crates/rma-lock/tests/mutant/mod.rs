@@ -11,7 +11,7 @@ pub(crate) use rp::{Rp, Step, Subject, assert_idle};
 
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice, OpHandle,
-    Pact, Pod, PutOptions, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
+    Pact, Pod, PutOptions, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Triggers,
     op::{SinkView, SourceView},
 };
 use std::{
@@ -84,20 +84,26 @@ pub(crate) trait Mutation: fmt::Debug + 'static {
 }
 
 /// `F`, mutated.
-pub(crate) struct Mutant<F: Fabric, M> {
+pub(crate) struct Mutant<F: Fabric, M: Mutation> {
     inner: F,
     mutation: Rc<M>,
     /// Stores that wait for an atomic to complete.
     held: Rc<RefCell<Vec<(RemoteAddr, u64)>>>,
+    triggers: Rc<Triggers<Self>>,
 }
 
-impl<F: Fabric, M> Clone for Mutant<F, M> {
+impl<F: Fabric, M: Mutation> Clone for Mutant<F, M> {
     fn clone(&self) -> Self {
-        Mutant { inner: self.inner.clone(), mutation: self.mutation.clone(), held: self.held.clone() }
+        Mutant {
+            inner: self.inner.clone(),
+            mutation: self.mutation.clone(),
+            held: self.held.clone(),
+            triggers: self.triggers.clone(),
+        }
     }
 }
 
-impl<F: Fabric, M: fmt::Debug> fmt::Debug for Mutant<F, M> {
+impl<F: Fabric, M: Mutation> fmt::Debug for Mutant<F, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} with {:?}", self.inner, self.mutation)
     }
@@ -106,7 +112,7 @@ impl<F: Fabric, M: fmt::Debug> fmt::Debug for Mutant<F, M> {
 impl<F: Fabric, M: Mutation> Mutant<F, M> {
     /// One rank's `fabric` with one rank's `mutation`.
     pub(crate) fn new(fabric: F, mutation: M) -> Self {
-        Mutant { inner: fabric, mutation: Rc::new(mutation), held: Rc::default() }
+        Mutant { inner: fabric, mutation: Rc::new(mutation), held: Rc::default(), triggers: Rc::default() }
     }
 }
 
@@ -198,6 +204,10 @@ impl<F: Fabric, M: Mutation> Fabric for Mutant<F, M> {
     type Loc = F::Loc;
     type Region = F::Region;
     type Handle<T: Unpin + 'static> = MutantHandle<T>;
+
+    fn triggers(&self) -> &Triggers<Self> {
+        &self.triggers
+    }
 
     fn rank(&self) -> Rank {
         self.inner.rank()

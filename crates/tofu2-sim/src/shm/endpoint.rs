@@ -34,7 +34,7 @@ use core::{
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Completed, Deps, Fabric, FabricError, GetSink, Keyring, LocalSpan, LocalWord, Location,
     LockedMemory, Mapped, Node, Notice, OwnedMemory, Pact, Pod, PutOptions, PutOrder, PutSource, Rank, Refused,
-    RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses,
+    RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Triggers, Uses,
     op::{SinkView, SourceView},
 };
 use std::{
@@ -70,6 +70,7 @@ struct Inner {
     _progress: Option<Progress>,
     /// Tasks of foreign executors that wait.
     wakers: Wakers,
+    triggers: Triggers<Endpoint>,
 }
 
 impl fmt::Debug for Endpoint {
@@ -110,6 +111,7 @@ impl Endpoint {
             served: AtomicU64::new(0),
             _progress: progress.transpose()?,
             wakers,
+            triggers: Triggers::default(),
         };
         Ok(Endpoint(Arc::new(inner), None))
     }
@@ -412,6 +414,11 @@ impl Fabric for Endpoint {
     type Loc = Place;
     type Region = Region;
     type Handle<T: Unpin + 'static> = Completed<T>;
+
+    #[inline]
+    fn triggers(&self) -> &Triggers<Self> {
+        &self.0.triggers
+    }
 
     #[inline]
     fn rank(&self) -> Rank {
