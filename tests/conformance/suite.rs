@@ -142,6 +142,7 @@ macro_rules! every_case {
                 #[wraps(waits)]
                 triggered::puts_leave_in_whichever_wait("P1 P2 P3", [2, 3]);
                 triggered::dropped_calls_put_nothing_twice("P3", [2, 3]);
+                triggered::who_waits_is_woken_by_who_arms("P1", [2]);
                 triggered::what_is_dropped_does_not_leave("P4", [1, 2]);
                 gates::gates_refuse_misuse("B1 B2 B3 B4 B5", [1, 2]);
                 gates::gates_separate("B6", [1, 2, 3, 4, 5]);

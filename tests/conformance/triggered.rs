@@ -6,9 +6,13 @@ use rdma_fabric::{
     triggered::{Spans, Transfer, TriggeredPut, TriggeredPuts},
 };
 use std::{
-    future::Future,
+    future::{Future, pending},
     pin::pin,
-    task::{Context, Poll, Waker},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    task::{Context, Poll, Wake, Waker},
     time::Duration,
 };
 
@@ -164,6 +168,45 @@ program! {
         }
         world.barrier().await?;
         ensure!(edge.is_untouched()?, "P3: put again");
+        Ok(())
+    }
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Bell(AtomicU64);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+program! {
+    /// A task that waits beside the rank's triggers hears of what another one arms.
+    pub async fn who_waits_is_woken_by_who_arms<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(EDGE as usize).await?;
+        let mut edge = Edge::new(&fabric, &region, 0)?;
+        let bell = Arc::new(Bell::default());
+        let waker = Waker::from(bell.clone());
+        let mut waiting = Box::pin(fabric.triggers().beside(pending::<()>()));
+        let mut poll = || waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
+        ensure!(poll(), "P1: nothing ends it");
+        let before = bell.0.load(Relaxed);
+        edge.puts.arm(1).await?;
+        ensure!(bell.0.load(Relaxed) > before, "P1: nobody was woken");
+        world.barrier().await?;
+        fabric.put_word(&edge.ready, 1).await?;
+        fabric.flush_all().await?;
+        world.barrier().await?;
+        ensure!(poll(), "P1: nothing ends it");
+        // Where the network takes time it has the put in hand.
+        drop(waiting);
+        edge.puts.wait().await?;
+        let end = fabric.wait_until(&edge.end, Deps::One(edge.ready.rank()), |end| end >= 1);
+        fabric.triggers().beside(end).await?;
+        world.barrier().await?;
         Ok(())
     }
 }

@@ -12,6 +12,9 @@
 //! A put is posted once for each number, whatever future is dropped meanwhile: what was posted is remembered apart from the futures that
 //! drive it. Before its word is written it may be put again; afterwards its target may go on, and must not find it again.
 //!
+//! Who carries something out has it in hand until the network has taken it, and its owner waits for that: a future that waits here is to be polled, or
+//! dropped, and not kept aside.
+//!
 //! # Source
 //! Triggered operations: B. Barrett et al., The Portals 4 network programming interface (2012), §3.14; `FI_TRIGGER` of libfabric.
 
