@@ -56,7 +56,7 @@ pub(super) fn barrier(members: usize, me: usize) -> Plan {
         queue.notices = u32::from(step == 0);
         queue
     };
-    Plan { queues: (0..steps).map(queue).collect() }
+    Plan { queues: (0..steps).map(queue).collect(), ..Plan::default() }
 }
 
 /// The part of `me` in a broadcast; `None` where one queue is as good, or counts do not fit in what a put can carry.
@@ -91,5 +91,5 @@ pub(super) fn broadcast(tree: &Tree, load: &Load, me: usize) -> Option<Plan> {
         }));
         queues.push(queue);
     }
-    Some(Plan { queues })
+    Some(Plan { queues, ..Plan::default() })
 }

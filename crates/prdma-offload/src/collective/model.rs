@@ -65,7 +65,7 @@ impl World {
         let members = plans.len();
         let (gather, result) = match kind {
             Kind::Barrier => (0, 0),
-            Kind::Tree { load, .. } => (load.up as usize * members, load.down as usize),
+            Kind::Tree { load, .. } => ((load.up * members as u64) as usize, load.down as usize),
         };
         let member = |plan: &Plan| Member {
             queues: plan.queues.iter().map(|queue| Queue { credit: queue.ahead.into(), ..Queue::default() }).collect(),
@@ -80,14 +80,15 @@ impl World {
     fn start(&mut self, me: usize) -> Result<(), String> {
         let member = &mut self.members[me];
         let root = matches!(self.kind, Kind::Tree { tree, load } if load.up == 0 && tree.root == me);
-        if !root && member.areas[1] != member.seen {
+        if !root && !self.plans[me].alternating && member.areas[1] != member.seen {
             return Err(format!("what member {me} had in {} was overwritten", member.ended));
         }
         member.started += 1;
         let k = member.started;
         match self.kind {
             Kind::Tree { load, .. } if load.up > 0 => {
-                (0..load.up as usize).for_each(|at| member.areas[0][at] = value(me, k, at));
+                let area = if self.plans[me].alternating { Area::alternating(k) } else { Area::Gather };
+                (0..load.up as usize).for_each(|at| member.areas[area as usize][at] = value(me, k, at));
             }
             Kind::Tree { .. } if root => {
                 member.areas[1].iter_mut().enumerate().for_each(|(at, cell)| *cell = value(me, k, at));
@@ -127,8 +128,14 @@ impl World {
                 0 => value(tree.root, k, at),
                 up => value(at / up, k, at % up),
             };
-            if (0..load.down as usize).any(|at| member.areas[1][at] != cell(at)) && (load.up == 0 || count > 1) {
-                return Err(format!("member {me} has the wrong data in {k}: {:?}", member.areas[1]));
+            // The own block is the first where areas alternate.
+            let (area, skip) = match self.plans[me].alternating {
+                true => (Area::alternating(k), (count - me) * load.up as usize),
+                false => (Area::Result, 0),
+            };
+            let got = |at: usize| member.areas[area as usize][(at + skip) % load.down as usize];
+            if (0..load.down as usize).any(|at| got(at) != cell(at)) && (load.up == 0 || count > 1) {
+                return Err(format!("member {me} has the wrong data in {k}: {:?}", member.areas));
             }
         }
         member.seen = member.areas[1].clone();
@@ -140,6 +147,7 @@ impl World {
         let queue = &mut self.members[me].queues[number];
         queue.credit -= 1;
         let Some((Some(put), k)) = queue.posted.pop_front() else { return };
+        let put = if self.plans[me].alternating && k % 2 == 0 { put.other() } else { put };
         let read = |span: super::plan::Span| {
             let from = span.from.1 as usize;
             self.members[me].areas[span.from.0 as usize][from..from + span.bytes as usize].to_vec()
@@ -157,7 +165,7 @@ impl World {
         let target = &mut self.members[put.to.0];
         if let Some(span) = put.span {
             let at = span.at.1 as usize;
-            if span.at.0 == Area::Result && target.started < k {
+            if span.at.0 == Area::Result && target.started < k && !self.plans[put.to.0].alternating {
                 return Err(format!("data of {k} at member {}, which has not begun", put.to.0));
             }
             target.areas[span.at.0 as usize][at..at + data.len()].copy_from_slice(&data);

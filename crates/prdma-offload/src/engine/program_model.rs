@@ -318,7 +318,7 @@ fn wrong_programs_are_found() {
                     *credit = posting.sps;
                 }
                 Step::Fixed(posting) => mutation(posting),
-                Step::End { .. } => unreachable!("whole blocks have none"),
+                Step::End { .. } | Step::Alternating(_) => unreachable!("whole blocks have none"),
             }
         }
         let found = explore(&case, &queues).expect_err(name);
