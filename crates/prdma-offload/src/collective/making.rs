@@ -51,13 +51,13 @@ impl Kind {
     /// The part of member `me`; `None` if there is no such form.
     pub(super) fn plan(&self, form: Form, members: usize, me: usize) -> Option<Plan> {
         match (self, form) {
-            (Kind::Barrier, Form::Fast) => Some(fast::barrier(members, me)),
+            (Kind::Barrier, Form::Fast) => Some(dissemination::barrier(members, me)),
             (Kind::Barrier, _) => {
                 let tree = Tree { members, root: 0, shape: Shape::Binomial };
                 Some(tree_plan::plan(&tree, &Load { up: 0, down: 0, segments: 1 }, me))
             }
             (Kind::Tree { load, .. }, Form::Fast) if load.up > 0 => {
-                Some(dissemination::allreduce(load.up, members, me))
+                Some(dissemination::allreduce(members, me, load.up))
             }
             (Kind::Tree { tree, load }, Form::Fast) => fast::broadcast(tree, load, me),
             (Kind::Tree { tree, load }, _) => Some(tree_plan::plan(tree, load, me)),
@@ -120,9 +120,8 @@ impl<F: SessionFabric> Making<'_, F> {
         let (form, opened) = open_everywhere(self.group, form, next, |form| {
             let plan = plan(form).unwrap_or_default();
             let open = |(number, queue): (usize, &Queue)| {
-                let depth = (2 * queue.slots.len() as u64 + 2).next_power_of_two().max(16);
                 let notices = u64::from(queue.notices);
-                open_queue(&fabric, number, QueueMode::Session, depth, notices, queue.ahead)
+                open_queue(&fabric, number, QueueMode::Session, queue.depth(), notices, queue.ahead)
             };
             let queues: Vec<F::Queue> = plan.queues.iter().enumerate().map(open).collect::<Result<_>>()?;
             Ok((plan, queues))

@@ -2,8 +2,8 @@
 //!
 //! They are requests like any other: made together, started, waited for, again and again; after start the queues need no CPU. A collective is
 //! not sparse as an exchange with neighbours is, so queues are what it must not waste: with one ([`Form::Mrc`]) all of them go up a tree and down
-//! again (`tree_plan`); with about log2 N ([`Form::Fast`]) a barrier is a dissemination, and a broadcast lets a late member hold up only those next
-//! to it and below (`fast`); the blocks of an allreduce are disseminated, too (`dissemination`). Without queues the CPUs do the same in their calls (`acts`).
+//! again (`tree_plan`); with about log2 N ([`Form::Fast`]) what a barrier tells and an allreduce brings is disseminated (`dissemination`), and a broadcast lets
+//! a late member hold up only those next to it and below (`fast`). Without queues the CPUs do the same in their calls (`acts`).
 //!
 //! Queues can't compute. An allreduce brings all blocks to all members, and each folds them at wait in the order of members: the same bits at all
 //! of them, and in each run, floating point too. It takes N blocks of memory at each, so it is for short ones.

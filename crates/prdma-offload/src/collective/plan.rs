@@ -70,6 +70,13 @@ pub(super) struct Queue {
     pub(super) chained: bool,
 }
 
+impl Queue {
+    /// Slots of a ring that never gets full and never gets credit a whole ring ahead.
+    pub(super) fn depth(&self) -> u64 {
+        (2 * self.slots.len() as u64 + 2).next_power_of_two().max(16)
+    }
+}
+
 /// A member's part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
