@@ -65,6 +65,7 @@ macro_rules! over {
                 wrong_points(WrongPoints) [2];
                 without_a_call(Unattended) [2];
                 allreduces(Allreduces) [1, 2, 3, 4, 5, 6, 7, 8, 9];
+                allreduces_without_queues(ScarceReductions) [2, 3, 5];
             }
             losing {
                 a_lost_neighbour_fast(Lost, Form::Fast) [5];

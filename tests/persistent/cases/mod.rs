@@ -48,6 +48,7 @@ pub(crate) enum Case {
     WrongPoints,
     Unattended,
     Allreduces,
+    ScarceReductions,
     LostReduction(Form, Moment, Loss),
     Lost(Form, Moment, Loss),
 }
@@ -95,6 +96,7 @@ fn run<F: FullFabric>(fabric: &F, case: Case) -> Ending<'_> {
         Case::WrongPoints => Box::pin(points::wrong(fabric)),
         Case::Unattended => Box::pin(progress::unattended(fabric)),
         Case::Allreduces => Box::pin(reductions::allreduces(fabric)),
+        Case::ScarceReductions => Box::pin(reductions::scarce(fabric)),
         Case::LostReduction(form, moment, loss) => Box::pin(reductions::lost(fabric, form, moment, loss)),
         Case::Lost(form, moment, loss) => Box::pin(losses::lost(fabric, form, moment, loss)),
     }

@@ -38,10 +38,21 @@ impl<F: FullFabric, T: Pod + PartialEq + std::fmt::Debug> Stage<F, T> {
         value: fn(usize, u64, usize) -> T,
         combine: fn(T, T) -> T,
     ) -> ProgramResult<Self> {
+        let stage = Stage::with(all, &Options::form(form), len, value, combine).await?;
+        ensure_eq!(stage.request.form(), form, "of {} members", all.group().len());
+        Ok(stage)
+    }
+
+    async fn with(
+        all: &mut Collectives<F>,
+        options: &Options,
+        len: usize,
+        value: fn(usize, u64, usize) -> T,
+        combine: fn(T, T) -> T,
+    ) -> ProgramResult<Self> {
         let fabric = all.group().fabric().clone();
         let (send, receive) = (Buffer::new(&fabric, len + 1)?, Buffer::new(&fabric, len + 1)?);
-        let request = all.allreduce_init(&send, &receive, len, combine, &Options::form(form)).await?;
-        ensure_eq!(request.form(), form, "of {} members", all.group().len());
+        let request = all.allreduce_init(&send, &receive, len, combine, options).await?;
         Ok(Stage { request, send, receive, len, me: all.group().me(), members: all.group().len(), value, combine })
     }
 
@@ -117,6 +128,46 @@ pub(super) async fn allreduces<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
         all.group_mut().barrier().await?;
     }
     Ok(())
+}
+
+/// What one member spends, and what the node has left, decides for all.
+pub(super) async fn scarce<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+    let (me, members) = place(fabric);
+    let mut all = Collectives::new(Group::world(fabric).await?).await?;
+    let steps = members.next_power_of_two().trailing_zeros();
+    for budget in 0..5 {
+        let options = Options { budget: if me == 1 { budget } else { 9 }, ..Options::default() };
+        let mut stage = Stage::with(&mut all, &options, 4, float, chained).await?;
+        let wanted = match budget {
+            0 => Form::Cpu,
+            _ if budget >= steps.max(2) => Form::Fast,
+            _ => Form::Mrc,
+        };
+        ensure_eq!(stage.request.form(), wanted, "member 1 spends {budget}");
+        paced(fabric, &mut stage).await?;
+        all.group_mut().barrier().await?;
+    }
+    let mut stages = Vec::new();
+    let mut form = 0;
+    while form < 2 {
+        let stage = Stage::with(&mut all, &Options::default(), 4, float, chained).await?;
+        let next = FORMS.iter().position(|form| *form == stage.request.form()).ok_or("a form of allreduces")? as u64;
+        let (most, least) = (all.group_mut().greatest(next).await?, !all.group_mut().greatest(!next).await?);
+        ensure_eq!((most, least), (next, next), "the same form everywhere");
+        ensure!(next >= form, "{next} after {form}: queues come from nowhere");
+        form = next;
+        stages.push(stage);
+    }
+    ensure!(stages[0].request.form() == Form::Fast, "there are queues at first");
+    for _ in 0..3 {
+        for stage in &mut stages {
+            stage.start().await?;
+        }
+        for stage in stages.iter_mut().rev() {
+            stage.wait().await?;
+        }
+    }
+    Ok(all.group_mut().barrier().await?)
 }
 
 /// `PeerLost` in bounded time at all others, who go on among themselves.
