@@ -31,6 +31,8 @@ mod partitioned;
 mod points;
 mod publish;
 mod request;
+#[cfg(test)]
+mod session_model;
 pub mod topology;
 mod transient;
 

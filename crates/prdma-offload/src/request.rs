@@ -25,7 +25,7 @@ pub struct Request<F: SessionFabric> {
     fabric: F,
     form: Form,
     claims: Held,
-    /// What is left to the CPU when all has come.
+    /// What is left to the CPU.
     reduction: Option<Reduction<F>>,
     state: State,
     /// The last iteration that was started, from 1.
@@ -52,7 +52,7 @@ impl<F: SessionFabric> Request<F> {
         Request::of(made, Held::of_channels(channels, blocks), None)
     }
 
-    /// A request that ends with a reduction.
+    /// A request, of an allreduce if there is a reduction.
     pub(crate) fn of(made: Made<F>, claims: Held, reduction: Option<Reduction<F>>) -> Self {
         let Made { engine, wires, fabric, form } = made;
         let state = State::Inactive;
@@ -104,6 +104,9 @@ impl<F: SessionFabric> Request<F> {
         for staged in &self.wires.packs {
             staged.pack(&mut self.scratch)?;
         }
+        if let Some(reduction) = &self.reduction {
+            reduction.begin(self.iteration, &mut self.scratch)?;
+        }
         self.engine.start(self.iteration).await
     }
 
@@ -147,9 +150,10 @@ impl<F: SessionFabric> Request<F> {
     }
 
     fn end(&mut self, ended: Result<()>) -> Result<()> {
+        let (k, scratch) = (self.iteration, &mut self.scratch);
         let unpacked = ended
-            .and_then(|()| self.wires.unpacks.iter().try_for_each(|staged| staged.unpack(&mut self.scratch)))
-            .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(&mut self.scratch)));
+            .and_then(|()| self.wires.unpacks.iter().try_for_each(|staged| staged.unpack(scratch)))
+            .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(k, scratch)));
         self.state = match &unpacked {
             Ok(()) => State::Inactive,
             Err(error) => State::Broken(error.clone()),

@@ -38,6 +38,51 @@ fn shape() -> Shape {
     Shape::graph(&[vec![4], vec![4], vec![3], vec![2], vec![0, 1]])
 }
 
+/// The last member waits until the others have [said farewell](farewell) and had time to wait.
+pub(super) async fn left_alone<F: FullFabric>(fabric: &F, ready: &F::Region, others: u64) -> ProgramResult<()> {
+    fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, |ready| ready == others).await?;
+    fabric.flush_all().await?;
+    busy(fabric, Duration::from_micros(700)).await;
+    Ok(())
+}
+
+/// Past all that this member does with the last one but for what is to fail.
+pub(super) async fn farewell<F: FullFabric>(
+    fabric: &F,
+    ready: &F::Region,
+    last: Rank,
+    moment: Moment,
+) -> ProgramResult<()> {
+    fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
+    if let Moment::Known = moment {
+        let nothing = fabric.alloc(8)?;
+        let end = fabric.wait_until(&nothing.word::<u64>(fabric, 0)?, Deps::One(last), |v| v == 1).await;
+        ensure_eq!(end, Err(FabricError::PeerLost { rank: last }), "waiting for the loss");
+    }
+    Ok(())
+}
+
+/// Steps that depend on the last member end with its loss, after one more at most. The error.
+pub(super) async fn ends<F: FullFabric>(
+    fabric: &F,
+    (last, loss): (Rank, Loss),
+    what: &str,
+    mut step: impl AsyncFnMut() -> ProgramResult<()>,
+) -> ProgramResult<PrdmaError> {
+    let mut ended = 0;
+    let error = loop {
+        let step = fabric.before(fabric.now() + HANG, step()).await;
+        match step.ok_or_else(|| format!("{what}: rank {} hangs", fabric.rank()))? {
+            Ok(()) => ended += 1,
+            Err(error) => break error,
+        }
+        ensure!(ended <= 1, "{what}: an iteration that rank {last} did not start has ended");
+    };
+    let error = error.downcast_ref::<PrdmaError>().ok_or_else(|| format!("{what}: {error}"))?;
+    ensure!(is_gone(error, last, loss), "{what}: {error:?}");
+    Ok(error.clone())
+}
+
 /// Whether an error is that of an exchange with a lost rank. One that fails or panics takes its memory and its queues along first; what meets these
 /// before the loss is told says so.
 fn is_gone(error: &PrdmaError, last: Rank, loss: Loss) -> bool {
@@ -61,36 +106,18 @@ pub(super) async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, 
     let ready = fabric.alloc_symmetric(8).await?;
     stage.steps(3).await?;
     let Some(survivors) = survivors else {
-        // The others are past all that they do with this member, and had time to wait.
-        let others = members as u64 - 1;
-        fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, |ready| ready == others).await?;
-        fabric.flush_all().await?;
-        busy(fabric, Duration::from_micros(700)).await;
+        left_alone(fabric, &ready, members as u64 - 1).await?;
         if let Moment::Started = moment {
             stage.start().await?;
         }
         return loss.happen();
     };
-    fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
-    if let Moment::Known = moment {
-        let nothing = fabric.alloc(8)?;
-        let end = fabric.wait_until(&nothing.word::<u64>(fabric, 0)?, Deps::One(last), |v| v == 1).await;
-        ensure_eq!(end, Err(FabricError::PeerLost { rank: last }), "waiting for the loss");
-    }
+    farewell(fabric, &ready, last, moment).await?;
+    let what = format!("{form}, {moment:?}");
     if me < 2 {
-        let mut ended = 0;
-        let error = loop {
-            let step = fabric.before(fabric.now() + HANG, stage.steps(1)).await;
-            match step.ok_or_else(|| format!("{form}, {moment:?}: member {me} hangs"))? {
-                Ok(()) => ended += 1,
-                Err(error) => break error,
-            }
-            ensure!(ended <= 1, "{form}, {moment:?}: an iteration that member {last} did not start has ended");
-        };
-        let want = error.downcast_ref::<PrdmaError>().ok_or_else(|| format!("{form}, {moment:?}: {error}"))?;
-        ensure!(is_gone(want, last, loss), "{form}, {moment:?}: {want:?}");
+        let error = ends(fabric, (last, loss), &what, async || stage.steps(1).await).await?;
         for end in [stage.request.start().await, stage.request.wait().await] {
-            ensure_eq!(end, Err(PrdmaError::Broken(Box::new(want.clone()))), "{form}, {moment:?}: once broken");
+            ensure_eq!(end, Err(PrdmaError::Broken(Box::new(error.clone()))), "{what}: once broken");
         }
     } else {
         stage.steps(20).await?;

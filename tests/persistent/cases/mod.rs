@@ -6,6 +6,7 @@ mod pace;
 mod points;
 mod progress;
 mod queues;
+mod reductions;
 mod topologies;
 mod wrong;
 
@@ -46,6 +47,9 @@ pub(crate) enum Case {
     EarlyAndLate,
     WrongPoints,
     Unattended,
+    Allreduces,
+    ScarceReductions,
+    LostReduction(Form, Moment, Loss),
     Lost(Form, Moment, Loss),
 }
 
@@ -91,6 +95,9 @@ fn run<F: FullFabric>(fabric: &F, case: Case) -> Ending<'_> {
         Case::EarlyAndLate => Box::pin(points::early_and_late(fabric)),
         Case::WrongPoints => Box::pin(points::wrong(fabric)),
         Case::Unattended => Box::pin(progress::unattended(fabric)),
+        Case::Allreduces => Box::pin(reductions::allreduces(fabric)),
+        Case::ScarceReductions => Box::pin(reductions::scarce(fabric)),
+        Case::LostReduction(form, moment, loss) => Box::pin(reductions::lost(fabric, form, moment, loss)),
         Case::Lost(form, moment, loss) => Box::pin(losses::lost(fabric, form, moment, loss)),
     }
 }

@@ -19,8 +19,8 @@ use std::{
 };
 
 /// Longer than an iteration, and than several.
-const LATE: Duration = Duration::from_micros(30);
-const LONG: Duration = Duration::from_micros(800);
+pub(super) const LATE: Duration = Duration::from_micros(30);
+pub(super) const LONG: Duration = Duration::from_micros(800);
 
 /// A member is late at start, at wait, and by several iterations of the others.
 pub(super) async fn late<F: FullFabric>(fabric: &F) -> ProgramResult<()> {

@@ -2,7 +2,7 @@
 
 use super::{
     acts::{self, Acts},
-    fast,
+    dissemination, fast,
     plan::{Area, Plan, Put, Queue, Span},
     tree::{Shape, Tree},
     tree_plan::{self, Load},
@@ -52,12 +52,14 @@ impl Kind {
     /// The part of member `me`; `None` if there is no such form.
     pub(super) fn plan(&self, form: Form, members: usize, me: usize) -> Option<Plan> {
         match (self, form) {
-            (Kind::Barrier, Form::Fast) => Some(fast::barrier(members, me)),
+            (Kind::Barrier, Form::Fast) => Some(dissemination::barrier(members, me)),
             (Kind::Barrier, _) => {
                 let tree = Tree { members, root: 0, shape: Shape::Binomial };
                 Some(tree_plan::plan(&tree, &Load { up: 0, down: 0, segments: 1 }, me))
             }
-            (Kind::Tree { load, .. }, Form::Fast) if load.up > 0 => None,
+            (Kind::Tree { load, .. }, Form::Fast) if load.up > 0 => {
+                Some(dissemination::allreduce(members, me, load.up))
+            }
             (Kind::Tree { tree, load }, Form::Fast) => fast::broadcast(tree, load, me),
             (Kind::Tree { tree, load }, _) => Some(tree_plan::plan(tree, load, me)),
         }
@@ -119,9 +121,8 @@ impl<F: SessionFabric> Making<'_, F> {
         let (form, opened) = open_everywhere(self.group, form, next, |form| {
             let plan = plan(form).unwrap_or_default();
             let open = |(number, queue): (usize, &Queue)| {
-                let depth = (2 * queue.slots.len() as u64 + 2).next_power_of_two().max(16);
                 let notices = u64::from(queue.notices);
-                open_queue(&fabric, number, QueueMode::Session, depth, notices, queue.ahead)
+                open_queue(&fabric, number, QueueMode::Session, queue.depth(), notices, queue.ahead)
             };
             let queues: Vec<F::Queue> = plan.queues.iter().enumerate().map(open).collect::<Result<_>>()?;
             Ok((plan, queues))
@@ -180,13 +181,21 @@ impl<F: SessionFabric> Making<'_, F> {
                 None => Ok(Step::Fixed(Posting::new(Command::Nop))),
                 Some(put) => {
                     let contact = theirs.get(&put.to.0).and_then(|contacts| contacts.get(put.to.1));
-                    let step = contact.and_then(|contact| step(put, &own, contact, ranks[put.to.0]));
+                    let posting = |put| contact.and_then(|contact| posting(put, &own, contact, ranks[put.to.0]));
+                    let step = match plan.alternating {
+                        true => {
+                            posting(&put.other()).zip(posting(put)).map(|(even, odd)| Step::Alternating([even, odd]))
+                        }
+                        false => posting(put).map(Step::Fixed),
+                    };
                     step.ok_or(PrdmaError::Damaged { member: put.to.0 })
                 }
             };
             let mut steps = planned.slots.iter().map(slot).collect::<Result<Vec<_>>>()?;
-            if let Some(Step::Fixed(last)) = steps.last_mut() {
-                *last = last.tcq(0);
+            match steps.last_mut() {
+                Some(Step::Fixed(last)) => *last = last.tcq(0),
+                Some(Step::Alternating(both)) => *both = both.map(|last| last.tcq(0)),
+                _ => {}
             }
             running.push((queue, Program { steps, completions: 1, chained: planned.chained }, planned.notices));
         }
@@ -251,7 +260,7 @@ impl<F: SessionFabric> Making<'_, F> {
 }
 
 /// The command of a put; `None` if the contact is none of `rank`.
-fn step(put: &Put, own: &Contact, theirs: &Contact, rank: Rank) -> Option<Step> {
+fn posting(put: &Put, own: &Contact, theirs: &Contact, rank: Rank) -> Option<Posting> {
     let to = QueueId::from_bits(theirs.queue).filter(|to| to.rank() == rank)?;
     let place = |contact: &Contact, (area, offset): (Area, u64)| {
         Stadd::from_bits(contact.areas[area as usize]) + contact.bases[area as usize] + offset
@@ -263,5 +272,5 @@ fn step(put: &Put, own: &Contact, theirs: &Contact, rank: Rank) -> Option<Step> 
         }
     };
     let posting = Posting::new(command).strong_order().sps(put.sps);
-    Some(Step::Fixed(if put.notice { posting.remote(0) } else { posting }))
+    Some(if put.notice { posting.remote(0) } else { posting })
 }

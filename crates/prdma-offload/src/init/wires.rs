@@ -48,11 +48,6 @@ impl<F: Fabric> Staged<F> {
         Ok(Staged { layout: block.layout, program: block.memory.clone(), staging })
     }
 
-    /// `block`, packed at the start of `staging`.
-    pub(crate) fn at(block: &Block<F>, staging: Memory<F>) -> Self {
-        Staged { layout: block.layout, program: block.memory.clone(), staging }
-    }
-
     /// Where they are while under way.
     pub(crate) fn staging(&self) -> &Memory<F> {
         &self.staging
