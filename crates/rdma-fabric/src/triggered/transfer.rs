@@ -20,11 +20,18 @@ pub enum Transfer<F: Fabric> {
 ///
 /// What was posted stays known when a future is dropped: nothing is posted again.
 pub struct Spans<F: Fabric, W: Pod> {
-    pairs: Vec<(LocalSpan<F, W>, RemoteSpan<F, W>)>,
+    pairs: Vec<Pair<F, W>>,
     /// As many are posted.
     posted: usize,
     /// Of those that are not complete.
     handles: Vec<F::Handle<LocalSpan<F, W>>>,
+}
+
+struct Pair<F: Fabric, W: Pod> {
+    from: LocalSpan<F, W>,
+    /// The same, for puts that give it back at once: to count one more owner for each would wait for the stores before.
+    spare: Option<LocalSpan<F, W>>,
+    to: RemoteSpan<F, W>,
 }
 
 impl<F: Fabric, W: Pod> fmt::Debug for Spans<F, W> {
@@ -36,21 +43,27 @@ impl<F: Fabric, W: Pod> fmt::Debug for Spans<F, W> {
 impl<F: Fabric, W: Pod> Spans<F, W> {
     /// Of these pairs.
     pub fn new(pairs: Vec<(LocalSpan<F, W>, RemoteSpan<F, W>)>) -> Self {
+        let pairs = pairs.into_iter().map(|(from, to)| Pair { from, spare: None, to }).collect();
         Spans { pairs, posted: 0, handles: Vec::new() }
     }
 
     /// Put without waiting; whether all are complete.
     #[inline]
     fn put_now(&mut self, fabric: &F) -> Result<bool> {
-        for (from, to) in &self.pairs[self.posted..] {
-            match fabric.try_post(Put { to, from: from.clone(), options: PutOptions::default() }) {
+        for Pair { from, spare, to } in &mut self.pairs[self.posted..] {
+            let from = spare.take().unwrap_or_else(|| from.clone());
+            match fabric.try_post(Put { to, from, options: PutOptions::default() }) {
                 Ok(mut handle) => {
                     self.posted += 1;
-                    if !handle.test() {
-                        self.handles.push(handle);
+                    match handle.test() {
+                        true => *spare = Some(handle.wait()?),
+                        false => self.handles.push(handle),
                     }
                 }
-                Err(Refused::Full(_)) => return Ok(false),
+                Err(Refused::Full(put)) => {
+                    *spare = Some(put.from);
+                    return Ok(false);
+                }
                 Err(Refused::Failed(error, _)) => return Err(error),
             }
         }
@@ -62,7 +75,7 @@ impl<F: Fabric, W: Pod> Spans<F, W> {
     }
 
     async fn put(&mut self, fabric: &F) -> Result<()> {
-        while let Some((from, to)) = self.pairs.get(self.posted) {
+        while let Some(Pair { from, to, .. }) = self.pairs.get(self.posted) {
             let handle = fabric.post(Put { to, from: from.clone(), options: PutOptions::default() }).await?;
             self.posted += 1;
             self.handles.push(handle);
