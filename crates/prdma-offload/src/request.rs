@@ -80,7 +80,8 @@ impl<F: SessionFabric> Request<F> {
     /// what is received: [`PrdmaError::InUse`].
     ///
     /// # Errors
-    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A start that is dropped half-way does so, too.
+    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A start that is dropped half-way does so, too
+    /// ([`PrdmaError::HalfStarted`]).
     pub async fn start(&mut self) -> Result<()> {
         match &self.state {
             State::Inactive => {}
@@ -89,7 +90,7 @@ impl<F: SessionFabric> Request<F> {
         }
         self.iteration += 1;
         // Until it is through: who drops it here leaves commands behind that no later start can tell from its own.
-        self.state = State::Broken(PrdmaError::Active { iteration: self.iteration });
+        self.state = State::Broken(PrdmaError::HalfStarted { iteration: self.iteration });
         let started = self.begin().await;
         self.state = match &started {
             Ok(()) => State::Active,

@@ -71,9 +71,9 @@ pub(super) async fn dropped<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
             match start {
                 Poll::Ready(started) => started?,
                 Poll::Pending => {
-                    let broken = |end: Result<(), PrdmaError>| matches!(end, Err(PrdmaError::Broken(_)));
-                    ensure!(broken(stage.request.wait().await), "{form}: a start was dropped half-way");
-                    ensure!(broken(stage.request.start().await), "{form}: a start was dropped half-way");
+                    let half = Err(PrdmaError::Broken(Box::new(PrdmaError::HalfStarted { iteration: 3 })));
+                    ensure_eq!(stage.request.wait().await, half, "{form}: a start was dropped half-way");
+                    ensure_eq!(stage.request.start().await, half, "{form}: a start was dropped half-way");
                 }
             }
             hood.group_mut().barrier().await?;
