@@ -24,6 +24,7 @@ pub struct Request<F: SessionFabric> {
     wires: Wires<F>,
     fabric: F,
     form: Form,
+    obstacle: Option<PrdmaError>,
     claims: Held,
     /// What is left to the CPU when all has come.
     reduction: Option<Reduction<F>>,
@@ -54,14 +55,21 @@ impl<F: SessionFabric> Request<F> {
 
     /// A request that ends with a reduction.
     pub(crate) fn of(made: Made<F>, claims: Held, reduction: Option<Reduction<F>>) -> Self {
-        let Made { engine, wires, fabric, form } = made;
+        let Made { engine, wires, fabric, form, obstacle } = made;
         let state = State::Inactive;
-        Request { engine, wires, fabric, form, claims, state, reduction, iteration: 0, scratch: Vec::new() }
+        Request { engine, wires, fabric, form, obstacle, claims, state, reduction, iteration: 0, scratch: Vec::new() }
     }
 
     /// How its iterations are carried out; the same at all members.
     pub fn form(&self) -> Form {
         self.form
+    }
+
+    /// Why the form is thriftier than members had agreed to begin with: the first thing that kept queues of this member from being opened,
+    /// [`PrdmaError::Limit`] for an iteration that needs a deeper queue than the network allows, or an error of the fabric;
+    /// [`PrdmaError::ElsewhereFailed`] where only another member could not open its own. `None` if wishes, budgets and free queues alone made the form.
+    pub fn obstacle(&self) -> Option<&PrdmaError> {
+        self.obstacle.as_ref()
     }
 
     /// Whether it is started and not waited for.
