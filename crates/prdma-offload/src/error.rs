@@ -201,6 +201,21 @@ pub enum PrdmaError {
     },
 }
 
+impl PrdmaError {
+    /// The rank that is gone for this reason, with its memory or its queues: it was lost, has ended, or has dropped what was addressed. As
+    /// [`FabricError::gone`]; also of a request that is [broken](PrdmaError::Broken) by it.
+    pub fn gone(&self) -> Option<Rank> {
+        match self {
+            PrdmaError::Fabric(FabricError::Queue(
+                QueueError::NotOpen { queue } | QueueError::NoSuchTag { queue, .. } | QueueError::Stale { queue, .. },
+            )) => Some(queue.rank()),
+            PrdmaError::Fabric(error) => error.gone(),
+            PrdmaError::Broken(error) => error.gone(),
+            _ => None,
+        }
+    }
+}
+
 /// Result of a call.
 pub type Result<T, E = PrdmaError> = core::result::Result<T, E>;
 

@@ -5,10 +5,11 @@ use crate::{
     buffer::Held,
     collective::Reduction,
     engine::{AnyEngine, Engine, Progress},
+    fate,
     init::{Blocks, Channel, Made, Wires},
 };
 use core::fmt;
-use rdma_fabric::{SessionFabric, join};
+use rdma_fabric::{RegionAccess, SessionFabric, join};
 
 /// A persistent exchange: made once, started and waited for again and again (MPI-4, section 6.13).
 ///
@@ -99,7 +100,7 @@ impl<F: SessionFabric> Request<F> {
         self.iteration += 1;
         // Until it is through: who drops it here leaves commands behind that no later start can tell from its own.
         self.state = State::Broken(PrdmaError::HalfStarted { iteration: self.iteration });
-        let started = self.begin().await;
+        let started = self.begin().await.map_err(|error| self.known(error));
         self.state = match &started {
             Ok(()) => State::Active,
             Err(error) => State::Broken(error.clone()),
@@ -154,10 +155,19 @@ impl<F: SessionFabric> Request<F> {
         }
     }
 
+    /// With what is known by now of the rank at fault.
+    fn known(&self, error: PrdmaError) -> PrdmaError {
+        match self.wires.words.region().word(&self.fabric, self.wires.scratch_word() as usize) {
+            Ok(word) => fate::known(&self.fabric, &word, error),
+            Err(_) => error,
+        }
+    }
+
     fn end(&mut self, ended: Result<()>) -> Result<()> {
         let unpacked = ended
             .and_then(|()| self.wires.unpacks.iter().try_for_each(|staged| staged.unpack(&mut self.scratch)))
-            .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(&mut self.scratch)));
+            .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(&mut self.scratch)))
+            .map_err(|error| self.known(error));
         self.state = match &unpacked {
             Ok(()) => State::Inactive,
             Err(error) => State::Broken(error.clone()),

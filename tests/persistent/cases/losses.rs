@@ -10,7 +10,6 @@ use crate::{
 };
 use onesided::{
     Deps, FabricError, FullFabric, ProgramResult, Rank, Region, RegionAccess,
-    control_queue::QueueError,
     prdma::{Form, Neighbourhood, PrdmaError},
 };
 use std::time::Duration;
@@ -24,10 +23,12 @@ pub(crate) enum Moment {
     Started,
     /// Before its neighbours start, who know it.
     Known,
+    /// When it has dropped its request and its neighbours have started all the same; they wait when they know it.
+    Dropped,
 }
 
 impl Moment {
-    pub(crate) const ALL: [Moment; 3] = [Moment::Waited, Moment::Started, Moment::Known];
+    pub(crate) const ALL: [Moment; 4] = [Moment::Waited, Moment::Started, Moment::Known, Moment::Dropped];
 }
 
 /// Longer than any loss may go unnoticed, ten times over.
@@ -38,17 +39,10 @@ fn shape() -> Shape {
     Shape::graph(&[vec![4], vec![4], vec![3], vec![2], vec![0, 1]])
 }
 
-/// Whether an error is that of an exchange with a lost rank. One that fails or panics takes its memory and its queues along first; what meets these
-/// before the loss is told says so.
-fn is_gone(error: &PrdmaError, last: Rank, loss: Loss) -> bool {
-    match error {
-        PrdmaError::Fabric(FabricError::PeerLost { rank }) => *rank == last,
-        PrdmaError::Fabric(FabricError::StaleRegion { rank, .. }) => *rank == last && loss != Loss::Kill,
-        PrdmaError::Fabric(FabricError::Queue(
-            QueueError::NotOpen { queue } | QueueError::NoSuchTag { queue, .. } | QueueError::Stale { queue, .. },
-        )) => queue.rank() == last && loss != Loss::Kill,
-        _ => false,
-    }
+/// Whether an error is that of an exchange with a lost rank. One that fails or panics takes its memory and its queues along first, and one may drop
+/// them before; what meets these before the loss is told says so.
+fn is_gone(error: &PrdmaError, last: Rank, early: bool) -> bool {
+    *error == PrdmaError::Fabric(FabricError::PeerLost { rank: last }) || early && error.gone() == Some(last)
 }
 
 /// `PeerLost` in bounded time at its neighbours; all others go on, in this request and in others.
@@ -69,18 +63,45 @@ pub(super) async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, 
         if let Moment::Started = moment {
             stage.start().await?;
         }
+        if let Moment::Dropped = moment {
+            drop(stage);
+            for neighbour in [0, 1].map(Rank::new) {
+                fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(neighbour, 0))?, 1).await?;
+            }
+            let started = |all| all == others + 2;
+            fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, started).await?;
+        }
         return loss.happen();
     };
     fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
-    if let Moment::Known = moment {
+    let mut started = None;
+    if let (Moment::Dropped, 0 | 1) = (moment, me) {
+        fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, |dropped| dropped == 1).await?;
+        started = Some(stage.start().await);
+        fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
+    }
+    if let Moment::Known | Moment::Dropped = moment {
         let nothing = fabric.alloc(8)?;
         let end = fabric.wait_until(&nothing.word::<u64>(fabric, 0)?, Deps::One(last), |v| v == 1).await;
         ensure_eq!(end, Err(FabricError::PeerLost { rank: last }), "waiting for the loss");
     }
     if me < 2 {
+        // Known before the start, or before the wait: it is told as what it is.
+        let early = match (moment, &started) {
+            (Moment::Known, _) | (Moment::Dropped, Some(Ok(()))) => false,
+            (Moment::Dropped, _) => true,
+            _ => loss != Loss::Kill,
+        };
         let mut ended = 0;
         let error = loop {
-            let step = fabric.before(fabric.now() + HANG, stage.steps(1)).await;
+            let step = async {
+                match started.take() {
+                    None => stage.steps(1).await,
+                    Some(Ok(())) => stage.wait().await,
+                    Some(failed) => failed,
+                }
+            };
+            let step = fabric.before(fabric.now() + HANG, step).await;
             match step.ok_or_else(|| format!("{form}, {moment:?}: member {me} hangs"))? {
                 Ok(()) => ended += 1,
                 Err(error) => break error,
@@ -88,7 +109,7 @@ pub(super) async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, 
             ensure!(ended <= 1, "{form}, {moment:?}: an iteration that member {last} did not start has ended");
         };
         let want = error.downcast_ref::<PrdmaError>().ok_or_else(|| format!("{form}, {moment:?}: {error}"))?;
-        ensure!(is_gone(want, last, loss), "{form}, {moment:?}: {want:?}");
+        ensure!(is_gone(want, last, early), "{form}, {moment:?}: {want:?}");
         for end in [stage.request.start().await, stage.request.wait().await] {
             ensure_eq!(end, Err(PrdmaError::Broken(Box::new(want.clone()))), "{form}, {moment:?}: once broken");
         }
