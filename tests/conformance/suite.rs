@@ -113,6 +113,7 @@ macro_rules! every_case {
                 groups::barriers_publish_what_was_flushed("G1", [3]);
                 groups::broadcast_from_everywhere("G2", [1, 2, 3, 4, 5]);
                 groups::allgather_in_member_order("G2", [1, 2, 3, 4, 5]);
+                groups::the_greatest_of_all("G5", [1, 2, 3, 4, 5]);
                 groups::splits_number_by_order("G2", [1, 2, 3, 4, 5]);
                 groups::memory_of_a_group("G4", [1, 2, 3, 4, 5]);
                 groups::misuse_is_told("G3", [1, 3]);

@@ -57,6 +57,7 @@ macro_rules! over {
                 dropped_while_active(Dropped) [3];
                 budgets(Budgets) [4];
                 queues_run_out(Exhausted) [3];
+                too_deep_for_a_queue(Deep) [3];
                 wrong_blocks(WrongBlocks) [3];
                 wrong_edges(WrongEdges) [3];
                 wrong_order_of_calls(WrongOrder) [1, 2];

@@ -23,6 +23,7 @@ mod collective;
 mod engine;
 mod error;
 mod exchanges;
+mod fate;
 mod form;
 mod init;
 pub mod layout;

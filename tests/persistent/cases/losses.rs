@@ -10,7 +10,6 @@ use crate::{
 };
 use onesided::{
     Deps, FabricError, FullFabric, ProgramResult, Rank, Region, RegionAccess,
-    control_queue::QueueError,
     prdma::{Form, Neighbourhood, PrdmaError},
 };
 use std::time::Duration;
@@ -24,10 +23,12 @@ pub(crate) enum Moment {
     Started,
     /// Before its neighbours start, who know it.
     Known,
+    /// When it has dropped its request and its neighbours have started all the same; they wait when they know it.
+    Dropped,
 }
 
 impl Moment {
-    pub(crate) const ALL: [Moment; 3] = [Moment::Waited, Moment::Started, Moment::Known];
+    pub(crate) const ALL: [Moment; 4] = [Moment::Waited, Moment::Started, Moment::Known, Moment::Dropped];
 }
 
 /// Longer than any loss may go unnoticed, ten times over.
@@ -55,17 +56,24 @@ pub(super) async fn farewell<F: FullFabric>(
 ) -> ProgramResult<()> {
     fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
     if let Moment::Known = moment {
-        let nothing = fabric.alloc(8)?;
-        let end = fabric.wait_until(&nothing.word::<u64>(fabric, 0)?, Deps::One(last), |v| v == 1).await;
-        ensure_eq!(end, Err(FabricError::PeerLost { rank: last }), "waiting for the loss");
+        known(fabric, last).await?;
     }
     Ok(())
 }
 
-/// Steps that depend on the last member end with its loss, after one more at most. The error.
+/// Wait until the loss is known.
+async fn known<F: FullFabric>(fabric: &F, last: Rank) -> ProgramResult<()> {
+    let nothing = fabric.alloc(8)?;
+    let end = fabric.wait_until(&nothing.word::<u64>(fabric, 0)?, Deps::One(last), |v| v == 1).await;
+    ensure_eq!(end, Err(FabricError::PeerLost { rank: last }), "waiting for the loss");
+    Ok(())
+}
+
+/// Steps that depend on the last member end with its loss, after one more at most; `early` ones may be told what it took along. The error.
 pub(super) async fn ends<F: FullFabric>(
     fabric: &F,
-    (last, loss): (Rank, Loss),
+    last: Rank,
+    early: bool,
     what: &str,
     mut step: impl AsyncFnMut() -> ProgramResult<()>,
 ) -> ProgramResult<PrdmaError> {
@@ -79,21 +87,14 @@ pub(super) async fn ends<F: FullFabric>(
         ensure!(ended <= 1, "{what}: an iteration that rank {last} did not start has ended");
     };
     let error = error.downcast_ref::<PrdmaError>().ok_or_else(|| format!("{what}: {error}"))?;
-    ensure!(is_gone(error, last, loss), "{what}: {error:?}");
+    ensure!(is_gone(error, last, early), "{what}: {error:?}");
     Ok(error.clone())
 }
 
-/// Whether an error is that of an exchange with a lost rank. One that fails or panics takes its memory and its queues along first; what meets these
-/// before the loss is told says so.
-fn is_gone(error: &PrdmaError, last: Rank, loss: Loss) -> bool {
-    match error {
-        PrdmaError::Fabric(FabricError::PeerLost { rank }) => *rank == last,
-        PrdmaError::Fabric(FabricError::StaleRegion { rank, .. }) => *rank == last && loss != Loss::Kill,
-        PrdmaError::Fabric(FabricError::Queue(
-            QueueError::NotOpen { queue } | QueueError::NoSuchTag { queue, .. } | QueueError::Stale { queue, .. },
-        )) => queue.rank() == last && loss != Loss::Kill,
-        _ => false,
-    }
+/// Whether an error is that of an exchange with a lost rank. One that fails or panics takes its memory and its queues along first, and one may drop
+/// them before; what meets these before the loss is told says so.
+fn is_gone(error: &PrdmaError, last: Rank, early: bool) -> bool {
+    *error == PrdmaError::Fabric(FabricError::PeerLost { rank: last }) || early && error.gone() == Some(last)
 }
 
 /// `PeerLost` in bounded time at its neighbours; all others go on, in this request and in others.
@@ -110,12 +111,38 @@ pub(super) async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, 
         if let Moment::Started = moment {
             stage.start().await?;
         }
+        if let Moment::Dropped = moment {
+            drop(stage);
+            for neighbour in [0, 1].map(Rank::new) {
+                fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(neighbour, 0))?, 1).await?;
+            }
+            let started = |all| all == members as u64 + 1;
+            fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, started).await?;
+        }
         return loss.happen();
     };
     farewell(fabric, &ready, last, moment).await?;
+    let mut started = None;
+    if let (Moment::Dropped, 0 | 1) = (moment, me) {
+        fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, |dropped| dropped == 1).await?;
+        started = Some(stage.start().await);
+        fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
+        known(fabric, last).await?;
+    }
     let what = format!("{form}, {moment:?}");
     if me < 2 {
-        let error = ends(fabric, (last, loss), &what, async || stage.steps(1).await).await?;
+        // Known before the start, or before the wait: it is told as what it is.
+        let early = match (moment, &started) {
+            (Moment::Known, _) | (Moment::Dropped, Some(Ok(()))) => false,
+            (Moment::Dropped, _) => true,
+            _ => loss != Loss::Kill,
+        };
+        let step = async || match started.take() {
+            None => stage.steps(1).await,
+            Some(Ok(())) => stage.wait().await,
+            Some(failed) => failed,
+        };
+        let error = ends(fabric, last, early, &what, step).await?;
         for end in [stage.request.start().await, stage.request.wait().await] {
             ensure_eq!(end, Err(PrdmaError::Broken(Box::new(error.clone()))), "{what}: once broken");
         }

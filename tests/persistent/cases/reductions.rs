@@ -191,7 +191,8 @@ pub(super) async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, 
     };
     farewell(fabric, &ready, last, moment).await?;
     let what = format!("allreduce, {form}, {moment:?}");
-    let error = ends(fabric, (last, loss), &what, async || {
+    let early = !matches!(moment, Moment::Known) && loss != Loss::Kill;
+    let error = ends(fabric, last, early, &what, async || {
         stage.start().await?;
         stage.wait().await
     });

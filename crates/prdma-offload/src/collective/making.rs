@@ -11,7 +11,7 @@ use crate::{
     Form, Options, PrdmaError, Result,
     buffer::Memory,
     engine::{AnyEngine, CpuEngine, Program, QueueEngine, Step, open_queue, transfer},
-    init::{Made, Outgoing, Wires, least, open_everywhere, together},
+    init::{Made, Outcome, Outgoing, Wires, least, open_everywhere, together},
     layout::Piece,
     publish::publish,
 };
@@ -118,7 +118,7 @@ impl<F: SessionFabric> Making<'_, F> {
             _ => Form::Mrc,
         };
         let next = |form| if form == Form::Fast { Form::Mrc } else { Form::Cpu };
-        let (form, opened) = open_everywhere(self.group, form, next, |form| {
+        let Outcome { form, obstacle, opened } = open_everywhere(self.group, form, next, |form| {
             let plan = plan(form).unwrap_or_default();
             let open = |(number, queue): (usize, &Queue)| {
                 let notices = u64::from(queue.notices);
@@ -144,7 +144,7 @@ impl<F: SessionFabric> Making<'_, F> {
             }
         };
         let engine = together(self.group, engine).await?;
-        Ok(Made { engine, wires: wires?, fabric, form })
+        Ok(Made { engine, wires: wires?, fabric, form, obstacle })
     }
 
     /// Publish the own contacts and read those of `targets`.

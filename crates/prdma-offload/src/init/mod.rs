@@ -13,7 +13,7 @@ mod check;
 mod terms;
 mod wires;
 
-pub(crate) use agreeing::{least, open_everywhere, together};
+pub(crate) use agreeing::{Outcome, least, open_everywhere, together};
 pub(crate) use channels::{Channel, End, channels, single};
 pub(crate) use check::check;
 pub(crate) use terms::{Agreed, Block, Blocks, Outgoing};
@@ -34,6 +34,8 @@ pub(crate) struct Made<F: SessionFabric> {
     pub(crate) wires: Wires<F>,
     pub(crate) fabric: F,
     pub(crate) form: Form,
+    /// Why it is no richer one, if queues could not be opened.
+    pub(crate) obstacle: Option<PrdmaError>,
 }
 
 /// What is to be made, and with whom.
@@ -90,7 +92,7 @@ impl<'a, F: SessionFabric> Making<'a, F> {
         let fabric = group.fabric().clone();
         let all: Vec<&Channel> = requests.iter().copied().flatten().collect();
         let edges: Vec<Vec<Edges>> = parts.iter().map(|part| part.agreed.iter().map(Edges::of).collect()).collect();
-        let (form, opened) = open(group, &fabric, &edges, 1, options).await?;
+        let Outcome { form, obstacle, opened } = open(group, &fabric, &edges, 1, options).await?;
         let engines = match opened {
             Some(opened) => {
                 let mine = opened.iter().zip(&parts).map(|(opened, part)| opened.contacts(part.channels, &part.wires));
@@ -123,8 +125,11 @@ impl<'a, F: SessionFabric> Making<'a, F> {
             }
         };
         let engines = together(group, engines).await?;
-        let made = engines.into_iter().zip(parts);
-        Ok(made.map(|(engine, part)| Made { engine, wires: part.wires, fabric: fabric.clone(), form }).collect())
+        let made = engines.into_iter().zip(parts).map(|(engine, part)| {
+            let (fabric, obstacle) = (fabric.clone(), obstacle.clone());
+            Made { engine, wires: part.wires, fabric, form, obstacle }
+        });
+        Ok(made.collect())
     }
 }
 
@@ -151,14 +156,14 @@ impl Name {
     }
 }
 
-/// Agree on a form, and open what it needs; `None` for [`Form::Cpu`]. Of each request, its `edges`, along which data come in so many `parts`.
+/// Agree on a form, and open what it needs. Of each request, its `edges`, along which data come in so many `parts`.
 pub(crate) async fn open<F: SessionFabric>(
     group: &mut Group<F>,
     fabric: &F,
     requests: &[Vec<Edges>],
     parts: u64,
     options: &Options,
-) -> Result<(Form, Option<Vec<Opened<F>>>)> {
+) -> Result<Outcome<Vec<Opened<F>>>> {
     let sending = |edges: &Vec<Edges>| edges.iter().filter(|edges| edges.data.is_some()).count() as u32;
     let needs = |edges: &Vec<Edges>| sending(edges).max(u32::from(!edges.is_empty()));
     let (all, most) = (requests.iter().map(needs).sum::<u32>(), requests.iter().map(sending).max().unwrap_or(0));
