@@ -66,16 +66,18 @@ macro_rules! over {
                 without_a_call(Unattended) [2];
             }
             losing {
-                a_lost_neighbour_fast(Form::Fast) [5];
-                a_lost_neighbour_two_queues(Form::Queues(2)) [5];
-                a_lost_neighbour_mrc(Form::Mrc) [5];
-                a_lost_neighbour_cpu(Form::Cpu) [5];
+                a_lost_neighbour_fast(Lost, Form::Fast) [5];
+                a_lost_neighbour_two_queues(Lost, Form::Queues(2)) [5];
+                a_lost_neighbour_mrc(Lost, Form::Mrc) [5];
+                a_lost_neighbour_cpu(Lost, Form::Cpu) [5];
+                a_lost_neighbour_with_partitions_fast(PartsLost, Form::Fast) [5];
+                a_lost_neighbour_with_partitions_cpu(PartsLost, Form::Cpu) [5];
             }
         }
     };
     (tests $name:ident, $provider:ty;
         plain { $($case:ident($what:expr) $sizes:expr;)* }
-        losing { $($lost:ident($form:expr) $among:expr;)* }
+        losing { $($lost:ident($loses:ident, $form:expr) $among:expr;)* }
     ) => {
         mod $name {
             use super::{Case::*, *};
@@ -89,7 +91,7 @@ macro_rules! over {
             $(#[test]
             fn $lost() {
                 for moment in cases::Moment::ALL {
-                    let program = |loss| persistent { case: Lost($form, moment, loss) };
+                    let program = |loss| persistent { case: $loses($form, moment, loss) };
                     println!("{moment:?}");
                     <$provider>::check_losing(&$among, concat!(stringify!($name), "::", stringify!($lost)), program);
                 }

@@ -31,16 +31,16 @@ impl Moment {
 }
 
 /// Longer than any loss may go unnoticed, ten times over.
-const HANG: Duration = Duration::from_secs(20);
+pub(super) const HANG: Duration = Duration::from_secs(20);
 
 /// Five members; the last one exchanges with 0 and with 1, and 2 with 3. Those two don't depend on it.
-fn shape() -> Shape {
+pub(super) fn shape() -> Shape {
     Shape::graph(&[vec![4], vec![4], vec![3], vec![2], vec![0, 1]])
 }
 
 /// Whether an error is that of an exchange with a lost rank. One that fails or panics takes its memory and its queues along first; what meets these
 /// before the loss is told says so.
-fn is_gone(error: &PrdmaError, last: Rank, loss: Loss) -> bool {
+pub(super) fn is_gone(error: &PrdmaError, last: Rank, loss: Loss) -> bool {
     match error {
         PrdmaError::Fabric(FabricError::PeerLost { rank }) => *rank == last,
         PrdmaError::Fabric(FabricError::StaleRegion { rank, .. }) => *rank == last && loss != Loss::Kill,

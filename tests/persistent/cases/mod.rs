@@ -3,6 +3,7 @@
 mod blocks;
 mod losses;
 mod pace;
+mod parts;
 mod points;
 mod progress;
 mod queues;
@@ -47,6 +48,7 @@ pub(crate) enum Case {
     WrongPoints,
     Unattended,
     Lost(Form, Moment, Loss),
+    PartsLost(Form, Moment, Loss),
 }
 
 /// All forms, with as many queues between as make a difference.
@@ -92,5 +94,6 @@ fn run<F: FullFabric>(fabric: &F, case: Case) -> Ending<'_> {
         Case::WrongPoints => Box::pin(points::wrong(fabric)),
         Case::Unattended => Box::pin(progress::unattended(fabric)),
         Case::Lost(form, moment, loss) => Box::pin(losses::lost(fabric, form, moment, loss)),
+        Case::PartsLost(form, moment, loss) => Box::pin(parts::lost(fabric, form, moment, loss)),
     }
 }
