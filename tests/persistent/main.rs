@@ -76,6 +76,10 @@ macro_rules! over {
                 a_lost_member_of_an_allreduce_fast(LostReduction, Form::Fast) [5];
                 a_lost_member_of_an_allreduce_mrc(LostReduction, Form::Mrc) [5];
                 a_lost_member_of_an_allreduce_cpu(LostReduction, Form::Cpu) [5];
+                a_lost_neighbour_with_partitions_fast(PartsLost, Form::Fast) [5];
+                a_lost_neighbour_with_partitions_cpu(PartsLost, Form::Cpu) [5];
+                a_lost_neighbour_asked_for_partitions_fast(PartsAsked, Form::Fast) [5];
+                a_lost_neighbour_asked_for_partitions_cpu(PartsAsked, Form::Cpu) [5];
             }
         }
     };

@@ -4,6 +4,7 @@ use crate::{
     act::{Act, Answer, Op, Rmw, Told},
     cell::Agent,
     handle::ExploreHandle,
+    look::Look,
     place::Place,
     probe::Probe,
     session::Session,
@@ -286,6 +287,7 @@ impl Fabric for ExploreFabric {
         mut until: impl FnMut(W) -> bool,
     ) -> Result<W> {
         let part = self.word::<W>(Agent::Cpu(self.me()), word.loc());
+        let look = Look::new(&self.session);
         poll_fn(|_| {
             let Some(Answer::Value(bits)) = self.session.ask(Act::Watch(part)) else { return Poll::Pending };
             let value = W::from_bits(part.get(bits));
@@ -293,8 +295,8 @@ impl Fabric for ExploreFabric {
                 self.session.went_on();
                 Poll::Ready(Ok(value))
             } else {
-                self.session.not_ready();
-                self.hopeful(&deps).map_or_else(|lost| Poll::Ready(Err(lost)), |()| Poll::Pending)
+                look.not_ready();
+                self.hopeful(&deps, &look).map_or_else(|lost| Poll::Ready(Err(lost)), |()| Poll::Pending)
             }
         })
         .await
@@ -307,13 +309,14 @@ impl Fabric for ExploreFabric {
     }
 
     async fn next_notice(&self, deps: Deps<'_>) -> Result<Notice> {
+        let look = Look::new(&self.session);
         poll_fn(|_| {
             if let Some(Answer::Notice(told)) = self.session.ask(Act::NextNotice) {
                 self.session.went_on();
                 Poll::Ready(Ok(told.notice()))
             } else {
-                self.session.not_ready();
-                self.hopeful(&deps).map_or_else(|lost| Poll::Ready(Err(lost)), |()| Poll::Pending)
+                look.not_ready();
+                self.hopeful(&deps, &look).map_or_else(|lost| Poll::Ready(Err(lost)), |()| Poll::Pending)
             }
         })
         .await
@@ -326,12 +329,13 @@ impl Fabric for ExploreFabric {
     }
 
     async fn sleep_until(&self, at: Time) {
+        let look = Look::new(&self.session);
         poll_fn(|_| {
             if self.session.ask(Act::Sleep(at.as_picos())) == Some(Answer::Done) {
                 self.session.went_on();
                 Poll::Ready(())
             } else {
-                self.session.not_ready();
+                look.not_ready();
                 Poll::Pending
             }
         })

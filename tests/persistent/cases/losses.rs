@@ -32,10 +32,10 @@ impl Moment {
 }
 
 /// Longer than any loss may go unnoticed, ten times over.
-const HANG: Duration = Duration::from_secs(20);
+pub(super) const HANG: Duration = Duration::from_secs(20);
 
 /// Five members; the last one exchanges with 0 and with 1, and 2 with 3. Those two don't depend on it.
-fn shape() -> Shape {
+pub(super) fn shape() -> Shape {
     Shape::graph(&[vec![4], vec![4], vec![3], vec![2], vec![0, 1]])
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn farewell<F: FullFabric>(
 }
 
 /// Wait until the loss is known.
-async fn known<F: FullFabric>(fabric: &F, last: Rank) -> ProgramResult<()> {
+pub(super) async fn known<F: FullFabric>(fabric: &F, last: Rank) -> ProgramResult<()> {
     let nothing = fabric.alloc(8)?;
     let end = fabric.wait_until(&nothing.word::<u64>(fabric, 0)?, Deps::One(last), |v| v == 1).await;
     ensure_eq!(end, Err(FabricError::PeerLost { rank: last }), "waiting for the loss");
@@ -93,7 +93,7 @@ pub(super) async fn ends<F: FullFabric>(
 
 /// Whether an error is that of an exchange with a lost rank. One that fails or panics takes its memory and its queues along first, and one may drop
 /// them before; what meets these before the loss is told says so.
-fn is_gone(error: &PrdmaError, last: Rank, early: bool) -> bool {
+pub(super) fn is_gone(error: &PrdmaError, last: Rank, early: bool) -> bool {
     *error == PrdmaError::Fabric(FabricError::PeerLost { rank: last }) || early && error.gone() == Some(last)
 }
 

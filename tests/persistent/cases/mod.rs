@@ -3,6 +3,7 @@
 mod blocks;
 mod losses;
 mod pace;
+mod parts;
 mod points;
 mod progress;
 mod queues;
@@ -52,6 +53,8 @@ pub(crate) enum Case {
     ScarceReductions,
     LostReduction(Form, Moment, Loss),
     Lost(Form, Moment, Loss),
+    PartsLost(Form, Moment, Loss),
+    PartsAsked(Form, Moment, Loss),
 }
 
 /// All forms, with as many queues between as make a difference.
@@ -101,5 +104,7 @@ fn run<F: FullFabric>(fabric: &F, case: Case) -> Ending<'_> {
         Case::ScarceReductions => Box::pin(reductions::scarce(fabric)),
         Case::LostReduction(form, moment, loss) => Box::pin(reductions::lost(fabric, form, moment, loss)),
         Case::Lost(form, moment, loss) => Box::pin(losses::lost(fabric, form, moment, loss)),
+        Case::PartsLost(form, moment, loss) => Box::pin(parts::lost(fabric, form, moment, loss, false)),
+        Case::PartsAsked(form, moment, loss) => Box::pin(parts::lost(fabric, form, moment, loss, true)),
     }
 }
