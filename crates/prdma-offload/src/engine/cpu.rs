@@ -87,7 +87,15 @@ struct In<F: Fabric> {
     end: LocalWord<F, u64>,
 }
 
-type Spans<F, W> = Vec<(LocalSpan<F, W>, RemoteSpan<F, W>)>;
+type Spans<F, W> = Vec<Span<F, W>>;
+
+/// From where to where.
+pub(crate) struct Span<F: Fabric, W: Pod> {
+    from: LocalSpan<F, W>,
+    /// The same for puts that give it back at once: to count one more owner for each would wait for the stores before.
+    lent: Option<LocalSpan<F, W>>,
+    to: RemoteSpan<F, W>,
+}
 
 /// From where to where, in cells of one width.
 pub(crate) enum Blocks<F: Fabric> {
@@ -231,7 +239,7 @@ impl<F: Fabric> Blocks<F> {
     }
 
     /// Put all of them; `false` if some are not complete yet or were not posted. To put them again does no harm: the receiver is ready.
-    fn put_now(&self, fabric: &F) -> Result<bool> {
+    fn put_now(&mut self, fabric: &F) -> Result<bool> {
         match self {
             Blocks::One(spans) => put_now(fabric, spans),
             Blocks::Two(spans) => put_now(fabric, spans),
@@ -259,15 +267,20 @@ fn flush_now<F: Fabric>(fabric: &F, target: Rank) -> Result<bool> {
     }
 }
 
-fn put_now<F: Fabric, W: Pod>(fabric: &F, spans: &Spans<F, W>) -> Result<bool> {
-    for (from, to) in spans {
-        match fabric.try_post(Put { to, from: from.clone(), options: PutOptions::default() }) {
+fn put_now<F: Fabric, W: Pod>(fabric: &F, spans: &mut Spans<F, W>) -> Result<bool> {
+    for span in spans {
+        let from = span.lent.take().unwrap_or_else(|| span.from.clone());
+        match fabric.try_post(Put { to: &span.to, from, options: PutOptions::default() }) {
             Ok(mut handle) => {
                 if !handle.test() {
                     return Ok(false);
                 }
+                span.lent = Some(handle.wait()?);
             }
-            Err(Refused::Full(_)) => return Ok(false),
+            Err(Refused::Full(put)) => {
+                span.lent = Some(put.from);
+                return Ok(false);
+            }
             Err(Refused::Failed(error, _)) => return Err(error.into()),
         }
     }
@@ -287,11 +300,11 @@ pub(crate) async fn tell_behind<F: Fabric>(fabric: &F, to: Rank, word: &RemoteWo
 }
 
 async fn put<F: Fabric, W: Pod>(fabric: &F, spans: &Spans<F, W>) -> Result<()> {
-    if let [(from, to)] = &spans[..] {
-        fabric.put(to, from.clone()).await?;
+    if let [span] = &spans[..] {
+        fabric.put(&span.to, span.from.clone()).await?;
         return Ok(());
     }
-    let puts = join::join_all(spans.iter().map(|(from, to)| fabric.put(to, from.clone()))).await;
+    let puts = join::join_all(spans.iter().map(|span| fabric.put(&span.to, span.from.clone()))).await;
     puts.into_iter().try_for_each(|put| put.map(drop).map_err(PrdmaError::from))
 }
 
@@ -303,7 +316,7 @@ fn spans<F: Fabric, W: Pod>(fabric: &F, out: &Outgoing, from: &Memory<F>, at: Re
             let cells = piece.len as usize / size_of::<W>();
             let here = from.region().span::<W>(fabric, (piece.from + skip) as usize, cells)?;
             let there = RemoteAddr { offset: at.offset + piece.at + skip, ..at };
-            spans.push((here, fabric.remote_span::<W>(there, cells)?));
+            spans.push(Span { from: here, lent: None, to: fabric.remote_span::<W>(there, cells)? });
         }
     }
     Ok(spans)
