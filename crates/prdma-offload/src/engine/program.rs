@@ -85,6 +85,17 @@ impl Step {
             Step::Fixed(posting) => Posting { edata: k as u8, ..*posting },
         }
     }
+
+    /// Make [`Step::posting`] of another iteration that of `k`.
+    pub(crate) fn renew(&self, posting: &mut Posting, k: u64) {
+        if !matches!(self, Step::Ready { .. }) {
+            posting.edata = k as u8;
+        }
+        if let (Step::Ready { .. } | Step::End { .. }, Command::PutInline { bytes, .. }) = (self, &mut posting.command)
+        {
+            *bytes = Inline::word(k);
+        }
+    }
 }
 
 /// One iteration of a queue.
