@@ -138,6 +138,13 @@ impl Queue {
         }
     }
 
+    /// Execute what was handed over to this rank. Whether there may have been anything, or nothing is ever handed over.
+    #[inline]
+    fn serve(&self) -> bool {
+        self.geometry.mode != rdma_fabric::control_queue::QueueMode::Session || self.endpoint.serve_queues()
+    }
+
+    #[inline]
     fn take_notice(&self) -> Result<Option<MrqNotice>> {
         let queue = self.view()?;
         let executor = self.executor();
@@ -344,7 +351,7 @@ impl ControlQueue for Queue {
     }
 
     fn poll_tcq(&self) -> Result<Option<Completion>> {
-        self.endpoint.serve_queues();
+        self.serve();
         Ok(self.poster().completion(&self.view()?)?)
     }
 
@@ -356,7 +363,7 @@ impl ControlQueue for Queue {
         if let Some(notice) = self.take_notice()? {
             return Ok(Some(notice));
         }
-        if self.endpoint.serve_queues()
+        if self.serve()
             && let Some(notice) = self.take_notice()?
         {
             return Ok(Some(notice));

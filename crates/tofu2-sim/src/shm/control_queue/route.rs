@@ -68,8 +68,8 @@ impl<const N: usize> Routes<N> {
         (mixed >> 32) as usize % N
     }
 
-    /// The `len` bytes at `at` on `to`, which peers may write, and the queue, which has not stopped. `None` if that is not so: the general way tells
-    /// why.
+    /// The `len` bytes at `at` on `to`, which peers may write, and the queue, which has not stopped. `None` if that is not so, or
+    /// not known: the general way tells why.
     #[inline(always)]
     pub(super) fn follow<'a>(
         &mut self,
@@ -78,10 +78,12 @@ impl<const N: usize> Routes<N> {
         at: Stadd,
         len: usize,
     ) -> Option<(View<'a>, Piece<&'a Mapping>)> {
-        match self.known(job, to, at, len) {
-            None => renew(&mut self.places[Self::place(to, at)], job, to, at, len),
-            known => known,
+        let known = self.known(job, to, at, len);
+        if known.is_none() {
+            // Next time. What is found is not given out here: it would go through memory, and what is known with it.
+            renew(&mut self.places[Self::place(to, at)], job, to, at);
         }
+        known
     }
 
     /// The same, if the way is remembered and nothing has changed.
@@ -109,38 +111,24 @@ impl<const N: usize> Routes<N> {
         {
             return piece.admits(len).then_some(piece);
         }
-        renew_own(place, queue, from, len)
+        // Next time.
+        renew_own(place, queue, from);
+        None
     }
 }
 
 /// Walk.
 #[cold]
 #[inline(never)]
-fn renew<'a>(
-    place: &mut Option<Route>,
-    job: &'a Job,
-    to: QueueId,
-    at: Stadd,
-    len: usize,
-) -> Option<(View<'a>, Piece<&'a Mapping>)> {
+fn renew(place: &mut Option<Route>, job: &Job, to: QueueId, at: Stadd) {
     *place = Route::find(job, to, at);
-    let route = place.as_ref()?;
-    let queue = route.queue(job)?;
-    let piece = route.found.piece(&queue, at, len, true)?;
-    Some((queue, piece))
 }
 
 /// The same at home.
 #[cold]
 #[inline(never)]
-fn renew_own<'a>(
-    place: &mut Option<(QueueId, Found)>,
-    queue: &View<'a>,
-    from: Stadd,
-    len: usize,
-) -> Option<Piece<&'a Mapping>> {
+fn renew_own(place: &mut Option<(QueueId, Found)>, queue: &View<'_>, from: Stadd) {
     *place = find(queue, from).ok().map(|found| (queue.id, found));
-    place.as_ref()?.1.piece(queue, from, len, false).filter(|piece| piece.admits(len))
 }
 
 impl Route {
