@@ -167,6 +167,7 @@ macro_rules! every_case {
                 sessions::the_unit_is_the_slot("S1", [1]);
                 sessions::which_commands_advance("S2 S3", [1]);
                 sessions::early_credit_is_kept("S4 S5", [1]);
+                sessions::several_posted_together("Q11", [1]);
                 sessions::credit_wraps_or_is_an_error("S6", [1]);
                 sessions::a_put_to_oneself("S7", [1]);
                 sessions::arrivals_are_forwarded("S8", [2, 3, 6]);

@@ -88,6 +88,17 @@ impl Step {
             Step::Alternating(both) => Posting { edata: k as u8, ..both[(k % 2) as usize] },
         }
     }
+
+    /// Make [`Step::posting`] of another iteration that of `k`.
+    pub(crate) fn renew(&self, posting: &mut Posting, k: u64) {
+        if !matches!(self, Step::Ready { .. }) {
+            posting.edata = k as u8;
+        }
+        if let (Step::Ready { .. } | Step::End { .. }, Command::PutInline { bytes, .. }) = (self, &mut posting.command)
+        {
+            *bytes = Inline::word(k);
+        }
+    }
 }
 
 /// One iteration of a queue.

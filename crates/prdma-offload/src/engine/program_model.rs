@@ -113,6 +113,11 @@ impl Case {
                     }
                 }
                 let program = program(id(queues.len()), Stadd::fixed(0), &readies, &data);
+                for step in &program.steps {
+                    let mut posting = step.posting(3);
+                    step.renew(&mut posting, 300);
+                    assert_eq!(posting, step.posting(300));
+                }
                 let slots: u64 = program.steps.iter().map(|step| step.posting(0).command.slots()).sum();
                 assert_eq!(slots, shape.slots(), "{shape:?}");
                 queues.push(Filled { member, program, shape: *shape });

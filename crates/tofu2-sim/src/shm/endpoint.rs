@@ -167,18 +167,18 @@ impl Endpoint {
     /// This rank as one that executes commands of control queues.
     #[inline]
     pub(super) fn executor(&self) -> Executor<'_> {
-        let Inner { job, rank, segment, inside, .. } = &*self.0;
-        Executor { job, me: *rank, segment, taken: inside }
+        let Inner { job, rank, segment, inside, queues, .. } = &*self.0;
+        Executor { job, me: *rank, segment, taken: inside, queues }
     }
 
-    /// Execute what was handed over to this rank, and what a rank that has died should have executed.
-    pub(super) fn serve_queues(&self) {
+    /// Execute what was handed over to this rank, and what a rank that has died should have executed. Whether there may have been anything.
+    pub(super) fn serve_queues(&self) -> bool {
         let changes = self.job().control.changes();
         let changed = self.0.served.load(Relaxed) != changes;
         if changed {
             self.0.served.store(changes, Relaxed);
         }
-        self.queues().serve(&self.executor(), changed);
+        self.queues().serve(&self.executor(), changed) || changed
     }
 
     /// How a wait of this rank wants to be polled again.
