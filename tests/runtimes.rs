@@ -1,7 +1,10 @@
 //! Ranks under tokio: every kind of wait, on both of its runtimes, beside blocking calls.
 
 use onesided::{
-    Deps, Fabric, FabricError, Group, OpHandle, ProgramResult, PutOptions, Rank, Region, op::Put, sim::shm::Endpoint,
+    Deps, Fabric, FabricError, Group, OpHandle, ProgramResult, PutOptions, Rank, Region,
+    op::Put,
+    prdma::{Buffer, Form, Layout, Options, Point, points_init},
+    sim::shm::Endpoint,
     sim::shm::Threads,
 };
 use std::{future::Future, sync::Arc, time::Duration};
@@ -79,6 +82,49 @@ fn many_tasks_of_one_rank_wait_at_once() {
         Ok(world.barrier().await?)
     };
     on_both_runtimes(2, mailboxes).unwrap();
+}
+
+/// What one task arms leaves in the wait of another that was asleep by then.
+#[test]
+fn a_tasks_wait_sends_what_another_task_started() {
+    let two_requests = |fabric: Endpoint| async move {
+        let mut world = Group::world(&fabric).await?;
+        let buffers: Vec<Buffer<_, u64>> = (0..4).map(|_| Buffer::new(&fabric, 1)).collect::<Result<_, _>>()?;
+        let peer = peer(&fabric).index();
+        let whole = Layout::contiguous::<u64>(0, 1)?;
+        let point = |tag: u32, place: usize| Point::new(peer, tag, &buffers[place], whole);
+        let (sends, receives) = (vec![point(0, 0), point(1, 1)], vec![point(0, 2), point(1, 3)]);
+        let options = Options::form(Form::Cpu);
+        let (mut sends, mut receives) = points_init(&mut world, sends, receives, &options).await?;
+        let (mut send_b, mut receive_b) = (sends.pop().ok_or("two")?, receives.pop().ok_or("two")?);
+        let (mut send_a, mut receive_a) = (sends.pop().ok_or("one")?, receives.pop().ok_or("one")?);
+        if fabric.rank() == Rank::new(0) {
+            send_b.start().await?;
+            receive_b.start().await?;
+            let waits = tokio::spawn(async move {
+                receive_b.wait().await?;
+                send_b.wait().await
+            });
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            send_a.start().await?;
+            receive_a.start().await?;
+            // No call of ours until the other task has ended.
+            waits.await??;
+        } else {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            send_a.start().await?;
+            receive_a.start().await?;
+            receive_a.wait().await?;
+            send_b.start().await?;
+            receive_b.start().await?;
+            receive_b.wait().await?;
+            send_b.wait().await?;
+        }
+        receive_a.wait().await?;
+        send_a.wait().await?;
+        Ok(world.barrier().await?)
+    };
+    on_both_runtimes(2, two_requests).unwrap();
 }
 
 #[test]

@@ -128,6 +128,30 @@ program! {
 }
 
 program! {
+    pub async fn the_greatest_of_all<F>(fabric: F) -> () {
+        let mut world = Group::world(&fabric).await?;
+        let half = world.split(Some(world.me() as u64 % 2), 0).await?;
+        let Some(half) = half else { return Err("G5: a member without its group".into()) };
+        for mut group in [world, half] {
+            let (n, me) = (group.len() as u64, group.me() as u64);
+            ensure_eq!(group.greatest(0).await?, 0, "G5: of nothing but zeros");
+            ensure_eq!(group.greatest(u64::MAX - me).await?, u64::MAX, "G5: of the largest there are");
+            // Who has it, and who is late, changes; no barrier keeps the fast from the next one.
+            for round in 0..4 * n {
+                let late = (me + 3 * round) % n;
+                fabric.sleep(std::time::Duration::from_micros(20 * late)).await;
+                let mine = 1000 * (4 * n - round) + (me + round) % n;
+                ensure_eq!(group.greatest(mine).await?, 1000 * (4 * n - round) + n - 1, "G5: round {round}");
+                let least = !group.greatest(!mine).await?;
+                ensure_eq!(least, 1000 * (4 * n - round), "G5: the least of round {round}");
+            }
+            ensure_eq!(group.broadcast(0, me).await?, 0, "G5: the group goes on");
+        }
+        Ok(())
+    }
+}
+
+program! {
     pub async fn barriers_publish_what_was_flushed<F>(fabric: F) -> () {
         let mut world = Group::world(&fabric).await?;
         let (n, me) = (world.len(), world.me());

@@ -11,6 +11,7 @@ use rdma_fabric::{
     control_queue::{Command, Inline, Posting, QueueError, QueueMode, QueueSpec},
     op::{Atomic, Put},
     program,
+    triggered::{Transfer, TriggeredPut, TriggeredPuts},
 };
 use rma_lock::{LockError, RpLock, Window, WindowError};
 use std::time::Duration;
@@ -154,6 +155,35 @@ program! {
             ensure_eq!(end, Ok(3), "W3: a wait for another rank");
         }
         meet(others).await
+    }
+}
+
+program! {
+    /// What is armed and waits for the lost rank is told to its owner, and to nobody else.
+    pub async fn triggered_puts_end<F>(fabric: F, loss: Loss) -> () {
+        let stage = Stage::new(&fabric).await?;
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(16).await?;
+        let (me, last) = (fabric.rank(), victim(&fabric));
+        let others = others(&mut world).await?;
+        if me == last {
+            return stage.be_lost(loss).await;
+        }
+        let mut others = others.ok_or("the lost rank is here")?;
+        let to = fabric.remote_word(region.at(last, 8))?;
+        let put = TriggeredPut::new(vec![region.word(&fabric, 0)?], Transfer::empty(), to);
+        let mut puts = TriggeredPuts::new(&fabric, vec![put], &[last]);
+        puts.arm(1).await?;
+        stage.ready().await?;
+        for turn in 0..3 {
+            let end = ended(&fabric, "P5: a barrier of the others", others.barrier()).await?;
+            ensure_eq!(end, Ok(()), "P5: barrier {turn} beside what is armed");
+            fabric.sleep(Duration::from_micros(500)).await;
+        }
+        let told = ended(&fabric, "P5: the owner's wait", puts.wait()).await?;
+        ensure_eq!(told, lost(last), "P5: what the owner is told");
+        ensure_eq!(puts.test().await, lost(last), "P5: it stays so");
+        meet(Some(others)).await
     }
 }
 

@@ -87,6 +87,33 @@ program! {
 }
 
 program! {
+    pub async fn several_posted_together<F>(fabric: F) -> () {
+        let Some(desk) = Desk::open(fabric, SESSION.ahead(1).depth(16), 64).await? else { return Ok(()) };
+        // Each releases the next; the ring holds fewer.
+        let put = |value: u64| Command::PutInline { to: desk.own(), bytes: Inline::word(value), at: desk.at };
+        let postings: Vec<_> = (1..=40).map(|value| Posting::new(put(value)).sps(1).tcq(value).strong_order()).collect();
+        desk.queue.post_all(&[], Deps::All).await?;
+        desk.queue.post_all(&postings, Deps::All).await?;
+        for value in 1..=40 {
+            let done = desk.queue.next_completion(Deps::All).await?;
+            ensure_eq!((done.tag, done.status), (value, Ok(())), "Q11: completion {value}");
+        }
+        ensure_eq!(desk.until(0, 40).await?, 40, "Q11: the last one's value");
+
+        let nop = |tag| Posting::new(Command::Nop).tcq(tag);
+        let refused = desk.queue.post_all(&[nop(41), Posting::new(put(0)).sps(16), nop(42)], Deps::All).await.err();
+        ensure!(matches!(refused, Some(FabricError::Queue(QueueError::Limit { .. }))), "Q11: SPS 16: {refused:?}");
+        ensure_eq!(desk.credit(desk.own(), 5).await?, Ok(()), "Q11");
+        ensure_eq!(desk.completed().await?, 1, "Q11: what was posted before one that is refused");
+        desk.queue.post_all(&[43, 44].map(|tag| Posting { delay_start: true, ..nop(tag) }), Deps::All).await?;
+        ensure_eq!(desk.completed().await?, 0, "Q7, Q11: delayed ones");
+        desk.queue.post_all(&[nop(45), Posting { delay_start: true, ..nop(46) }], Deps::All).await?;
+        ensure_eq!(desk.completed().await?, 3, "Q7, Q11: those before one that is not, and it");
+        desk.leave().await
+    }
+}
+
+program! {
     pub async fn credit_wraps_or_is_an_error<F>(fabric: F) -> () {
         let spec = SESSION.depth(16).checked(false);
         let Some(desk) = Desk::open(fabric.clone(), spec, 64).await? else { return Ok(()) };

@@ -36,6 +36,8 @@ pub(crate) mod sessions;
 pub(crate) mod time;
 #[path = "transfers.rs"]
 pub(crate) mod transfers;
+#[path = "triggered.rs"]
+pub(crate) mod triggered;
 #[path = "verdict.rs"]
 pub(crate) mod verdict;
 #[path = "waiting.rs"]
@@ -111,6 +113,7 @@ macro_rules! every_case {
                 groups::barriers_publish_what_was_flushed("G1", [3]);
                 groups::broadcast_from_everywhere("G2", [1, 2, 3, 4, 5]);
                 groups::allgather_in_member_order("G2", [1, 2, 3, 4, 5]);
+                groups::the_greatest_of_all("G5", [1, 2, 3, 4, 5]);
                 groups::splits_number_by_order("G2", [1, 2, 3, 4, 5]);
                 groups::memory_of_a_group("G4", [1, 2, 3, 4, 5]);
                 groups::misuse_is_told("G3", [1, 3]);
@@ -137,6 +140,11 @@ macro_rules! every_case {
                 #[wraps(waits)]
                 detach::is_run_to_its_end("D1 D2", [2, 5]);
                 detach::may_detach_in_turn("D1 D3", [3]);
+                #[wraps(waits)]
+                triggered::puts_leave_in_whichever_wait("P1 P2 P3", [2, 3]);
+                triggered::dropped_calls_put_nothing_twice("P3", [2, 3]);
+                triggered::who_waits_is_woken_by_who_arms("P1", [2]);
+                triggered::what_is_dropped_does_not_leave("P4", [1, 2]);
                 gates::gates_refuse_misuse("B1 B2 B3 B4 B5", [1, 2]);
                 gates::gates_separate("B6", [1, 2, 3, 4, 5]);
                 gates::gates_need_no_cpu("B6", [2, 3]);
@@ -159,6 +167,7 @@ macro_rules! every_case {
                 sessions::the_unit_is_the_slot("S1", [1]);
                 sessions::which_commands_advance("S2 S3", [1]);
                 sessions::early_credit_is_kept("S4 S5", [1]);
+                sessions::several_posted_together("Q11", [1]);
                 sessions::credit_wraps_or_is_an_error("S6", [1]);
                 sessions::a_put_to_oneself("S7", [1]);
                 sessions::arrivals_are_forwarded("S8", [2, 3, 6]);
@@ -189,6 +198,7 @@ macro_rules! every_case {
                 losses::a_lock_and_its_holder("W3", [3]);
                 losses::a_window_and_its_member("W3", [2, 3]);
                 losses::control_queues("Q10 W3", [2, 3]);
+                losses::triggered_puts_end("P5 W3", [3, 5]);
                 gates::gates_end_with_a_loss("B12 W3", [2, 3, 4]);
             }
         }

@@ -58,6 +58,7 @@ macro_rules! over {
                 dropped_while_active(Dropped) [3];
                 budgets(Budgets) [4];
                 queues_run_out(Exhausted) [3];
+                too_deep_for_a_queue(Deep) [3];
                 wrong_blocks(WrongBlocks) [3];
                 wrong_edges(WrongEdges) [3];
                 wrong_order_of_calls(WrongOrder) [1, 2];
@@ -65,18 +66,27 @@ macro_rules! over {
                 early_and_late_points(EarlyAndLate) [2];
                 wrong_points(WrongPoints) [2];
                 without_a_call(Unattended) [2];
+                allreduces(Allreduces) [1, 2, 3, 4, 5, 6, 7, 8, 9];
+                allreduces_without_queues(ScarceReductions) [2, 3, 5];
             }
             losing {
-                a_lost_neighbour_fast(Form::Fast) [5];
-                a_lost_neighbour_two_queues(Form::Queues(2)) [5];
-                a_lost_neighbour_mrc(Form::Mrc) [5];
-                a_lost_neighbour_cpu(Form::Cpu) [5];
+                a_lost_neighbour_fast(Lost, Form::Fast) [5];
+                a_lost_neighbour_two_queues(Lost, Form::Queues(2)) [5];
+                a_lost_neighbour_mrc(Lost, Form::Mrc) [5];
+                a_lost_neighbour_cpu(Lost, Form::Cpu) [5];
+                a_lost_member_of_an_allreduce_fast(LostReduction, Form::Fast) [5];
+                a_lost_member_of_an_allreduce_mrc(LostReduction, Form::Mrc) [5];
+                a_lost_member_of_an_allreduce_cpu(LostReduction, Form::Cpu) [5];
+                a_lost_neighbour_with_partitions_fast(PartsLost, Form::Fast) [5];
+                a_lost_neighbour_with_partitions_cpu(PartsLost, Form::Cpu) [5];
+                a_lost_neighbour_asked_for_partitions_fast(PartsAsked, Form::Fast) [5];
+                a_lost_neighbour_asked_for_partitions_cpu(PartsAsked, Form::Cpu) [5];
             }
         }
     };
     (tests $name:ident, $provider:ty;
         plain { $($case:ident($what:expr) $sizes:expr;)* }
-        losing { $($lost:ident($form:expr) $among:expr;)* }
+        losing { $($lost:ident($of:ident, $form:expr) $among:expr;)* }
     ) => {
         mod $name {
             use super::{Case::*, *};
@@ -90,7 +100,7 @@ macro_rules! over {
             $(#[test]
             fn $lost() {
                 for moment in cases::Moment::ALL {
-                    let program = |loss| persistent { case: Lost($form, moment, loss) };
+                    let program = |loss| persistent { case: $of($form, moment, loss) };
                     println!("{moment:?}");
                     <$provider>::check_losing(&$among, concat!(stringify!($name), "::", stringify!($lost)), program);
                 }

@@ -1,4 +1,4 @@
-//! The conformance cases, and the locks, under shuttle: random and PCT schedules of 4 and 16 ranks.
+//! The conformance cases, the locks, and persistent exchanges by CPUs, under shuttle: random and PCT schedules of 4 and 16 ranks; of exchanges 2 and 4.
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
@@ -11,6 +11,7 @@
 #[path = "../conformance/suite.rs"]
 mod suite;
 
+mod exchange;
 mod fabric;
 mod lock;
 mod mutations;

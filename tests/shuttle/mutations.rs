@@ -9,10 +9,10 @@ use rdma_fabric::{Deps, Fabric, Rank, Region, RegionAccess, Result, program};
 use std::time::Duration;
 
 /// Schedules after which a mutation counts as missed.
-const MOST: u64 = 400;
+pub(crate) const MOST: u64 = 400;
 
 /// What the first failing schedule said; `None` if there was none among `most`.
-fn first_failure<P: Case>(ranks: usize, mutation: Mutation, most: u64, program: &P) -> Option<String> {
+pub(crate) fn first_failure<P: Case>(ranks: usize, mutation: Mutation, most: u64, program: &P) -> Option<String> {
     let seed = first_seed();
     println!("SHUTTLE_SEED={seed}");
     (0..most).find_map(|turn| {

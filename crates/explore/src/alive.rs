@@ -3,6 +3,7 @@
 use crate::{
     act::{Act, Answer},
     fabric::ExploreFabric,
+    look::Look,
     loss::{Ranks, first},
 };
 use rdma_fabric::{Deps, FabricError, Rank, Result};
@@ -23,7 +24,7 @@ impl ExploreFabric {
     ///
     /// # Errors
     /// [`FabricError::PeerLost`] if this rank knows that one of `deps` is lost.
-    pub(crate) fn hopeful(&self, deps: &Deps<'_>) -> Result<()> {
+    pub(crate) fn hopeful(&self, deps: &Deps<'_>, look: &Look) -> Result<()> {
         let me = self.session.rank;
         let mortal = self.session.others_that_may_die().filter(|rank| deps.contains(*rank, me));
         let mortal = mortal.fold(0, |ranks, rank| ranks | crate::loss::bit(rank));
@@ -37,7 +38,7 @@ impl ExploreFabric {
                 Err(FabricError::PeerLost { rank })
             }
             None => {
-                self.session.not_ready();
+                look.not_ready();
                 Ok(())
             }
         }

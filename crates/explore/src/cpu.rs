@@ -108,6 +108,7 @@ fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
         };
         session.unready.set(false);
         session.moved.set(false);
+        session.looks.borrow_mut().clear();
         session.alone.set(alone);
         let Some(task) = &mut tasks[chosen] else {
             return Some(Act::Failed("a task that is over was chosen".into()));
@@ -118,6 +119,7 @@ fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
                 session.went_on();
             }
             Poll::Ready(Err(error)) => return Some(Act::Failed(error.into())),
+            Poll::Pending if alone && session.looks.borrow().are_stale() => {}
             Poll::Pending if alone && session.unready.get() => return None,
             Poll::Pending if alone => {
                 // It waits for nothing the world could do.

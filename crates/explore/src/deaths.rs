@@ -70,7 +70,7 @@ impl World<'_> {
         }
     }
 
-    fn is_over(&self, state: &State, rank: Rank) -> bool {
+    pub(crate) fn is_over(&self, state: &State, rank: Rank) -> bool {
         self.automaton.local(state.ranks[rank.index()].local).act == Act::Done
     }
 

@@ -49,6 +49,7 @@ pub struct Explorer<'a> {
     checks: Checks<'a>,
     names: HashMap<(u32, u64), String>,
     reduced: bool,
+    set_up: Option<u32>,
     mortal: Ranks,
     watch: Box<Watch<'a>>,
 }
@@ -74,6 +75,7 @@ impl<'a> Explorer<'a> {
             checks: Checks::default(),
             names: HashMap::new(),
             reduced: true,
+            set_up: None,
             mortal: 0,
             watch: Box::new(|_| ControlFlow::Continue(())),
         }
@@ -125,6 +127,15 @@ impl<'a> Explorer<'a> {
     #[must_use]
     pub fn unreduced(mut self) -> Self {
         self.reduced = false;
+        self
+    }
+
+    /// Explore one order only of what ranks do before what is of interest: rank `r` sets up until fact `first + r` is not 0. From when all are
+    /// done on every order is explored, of what is still on its way, too; nobody dies before. A set-up that copies tables would else be all
+    /// that there is to explore. [`Explorer::sample`] draws orders of the set-up as well.
+    #[must_use]
+    pub fn set_up(mut self, first: u32) -> Self {
+        self.set_up = Some(first);
         self
     }
 
@@ -255,6 +266,7 @@ impl<'a> Explorer<'a> {
             automaton: Automaton::new(job, self.patience),
             order: self.caps.put_order,
             reduced: self.reduced,
+            set_up: self.set_up,
             timeline: None,
         }
     }

@@ -4,6 +4,7 @@ use crate::{
     act::{Act, Answer, Op, Rmw, Told},
     cell::Agent,
     handle::ExploreHandle,
+    look::Look,
     place::Place,
     probe::Probe,
     session::Session,
@@ -12,7 +13,7 @@ use crate::{
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, Keyring, LocalSpan, LocalWord, LockedMemory, Node,
     Notice, Pact, Pod, PutOptions, PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord,
-    Result, Time, bytemuck,
+    Result, Time, Triggers, bytemuck,
     op::{SinkView, SourceView},
 };
 use std::{
@@ -29,6 +30,7 @@ pub struct ExploreFabric {
     caps: Caps,
     /// The regions without keys that this handle opens, if it is for such.
     keyring: Option<Rc<Keyring<ExploreFabric>>>,
+    triggers: Rc<Triggers<ExploreFabric>>,
 }
 
 /// Registered until the job ends, whenever it is dropped: ranks end in any order.
@@ -52,7 +54,7 @@ const OVER: FabricError = FabricError::Unsupported { feature: "a run that is ove
 
 impl ExploreFabric {
     pub(crate) fn new(session: Rc<Session>, caps: Caps) -> Self {
-        ExploreFabric { session, caps, keyring: None }
+        ExploreFabric { session, caps, keyring: None, triggers: Rc::default() }
     }
 
     /// For what the explorer is to know of this rank besides its operations.
@@ -73,6 +75,10 @@ impl Fabric for ExploreFabric {
     type Loc = Place;
     type Region = ExploreRegion;
     type Handle<T: Unpin + 'static> = ExploreHandle<T>;
+
+    fn triggers(&self) -> &Triggers<Self> {
+        &self.triggers
+    }
 
     fn rank(&self) -> Rank {
         self.me()
@@ -281,6 +287,7 @@ impl Fabric for ExploreFabric {
         mut until: impl FnMut(W) -> bool,
     ) -> Result<W> {
         let part = self.word::<W>(Agent::Cpu(self.me()), word.loc());
+        let look = Look::new(&self.session);
         poll_fn(|_| {
             let Some(Answer::Value(bits)) = self.session.ask(Act::Watch(part)) else { return Poll::Pending };
             let value = W::from_bits(part.get(bits));
@@ -288,8 +295,8 @@ impl Fabric for ExploreFabric {
                 self.session.went_on();
                 Poll::Ready(Ok(value))
             } else {
-                self.session.not_ready();
-                self.hopeful(&deps).map_or_else(|lost| Poll::Ready(Err(lost)), |()| Poll::Pending)
+                look.not_ready();
+                self.hopeful(&deps, &look).map_or_else(|lost| Poll::Ready(Err(lost)), |()| Poll::Pending)
             }
         })
         .await
@@ -302,13 +309,14 @@ impl Fabric for ExploreFabric {
     }
 
     async fn next_notice(&self, deps: Deps<'_>) -> Result<Notice> {
+        let look = Look::new(&self.session);
         poll_fn(|_| {
             if let Some(Answer::Notice(told)) = self.session.ask(Act::NextNotice) {
                 self.session.went_on();
                 Poll::Ready(Ok(told.notice()))
             } else {
-                self.session.not_ready();
-                self.hopeful(&deps).map_or_else(|lost| Poll::Ready(Err(lost)), |()| Poll::Pending)
+                look.not_ready();
+                self.hopeful(&deps, &look).map_or_else(|lost| Poll::Ready(Err(lost)), |()| Poll::Pending)
             }
         })
         .await
@@ -321,12 +329,13 @@ impl Fabric for ExploreFabric {
     }
 
     async fn sleep_until(&self, at: Time) {
+        let look = Look::new(&self.session);
         poll_fn(|_| {
             if self.session.ask(Act::Sleep(at.as_picos())) == Some(Answer::Done) {
                 self.session.went_on();
                 Poll::Ready(())
             } else {
-                self.session.not_ready();
+                look.not_ready();
                 Poll::Pending
             }
         })

@@ -2,6 +2,7 @@
 
 use crate::{
     act::{Act, Answer, Slot},
+    look::Look,
     session::Session,
 };
 use rdma_fabric::{FabricError, OpHandle, Result};
@@ -25,7 +26,7 @@ type Finish<T> = Box<dyn FnOnce(&[u64]) -> T>;
 
 enum Stage<T> {
     Complete(T),
-    Posted(Slot, Finish<T>),
+    Posted(Slot, Look, Finish<T>),
     Taken,
 }
 
@@ -33,7 +34,7 @@ impl<T> fmt::Debug for ExploreHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.stage {
             Stage::Complete(_) => write!(f, "ExploreHandle(complete)"),
-            Stage::Posted(slot, _) => write!(f, "ExploreHandle(operation {slot} of {})", self.session.rank),
+            Stage::Posted(slot, ..) => write!(f, "ExploreHandle(operation {slot} of {})", self.session.rank),
             Stage::Taken => write!(f, "ExploreHandle(taken)"),
         }
     }
@@ -45,14 +46,14 @@ impl<T> ExploreHandle<T> {
     }
 
     pub(crate) fn posted(session: &Rc<Session>, slot: Slot, finish: impl FnOnce(&[u64]) -> T + 'static) -> Self {
-        ExploreHandle { session: session.clone(), stage: Stage::Posted(slot, Box::new(finish)) }
+        ExploreHandle { session: session.clone(), stage: Stage::Posted(slot, Look::new(session), Box::new(finish)) }
     }
 
     fn take(&mut self) -> Option<Result<T>> {
         match std::mem::replace(&mut self.stage, Stage::Taken) {
             Stage::Complete(value) => Some(Ok(value)),
             Stage::Taken => None,
-            Stage::Posted(slot, finish) => {
+            Stage::Posted(slot, look, finish) => {
                 let words = match self.session.ask(Act::Await(slot)) {
                     Some(Answer::Value(word)) => vec![word],
                     Some(Answer::Words(words)) => words.to_vec(),
@@ -63,8 +64,8 @@ impl<T> ExploreHandle<T> {
                         return Some(Err(FabricError::PeerLost { rank }));
                     }
                     _ => {
-                        self.session.not_ready();
-                        self.stage = Stage::Posted(slot, finish);
+                        look.not_ready();
+                        self.stage = Stage::Posted(slot, look, finish);
                         return None;
                     }
                 };
@@ -78,7 +79,7 @@ impl<T> ExploreHandle<T> {
 
 impl<T> Drop for ExploreHandle<T> {
     fn drop(&mut self) {
-        if let Stage::Posted(slot, _) = self.stage {
+        if let Stage::Posted(slot, ..) = self.stage {
             self.session.tell(Act::Forget(slot));
             self.session.free_slot(slot);
         }
@@ -96,7 +97,7 @@ impl<T: Unpin> Future for ExploreHandle<T> {
 impl<T: Unpin + 'static> OpHandle<T> for ExploreHandle<T> {
     fn test(&mut self) -> bool {
         match self.stage {
-            Stage::Posted(slot, _) => {
+            Stage::Posted(slot, ..) => {
                 let complete = self.session.ask(Act::Test(slot)) == Some(Answer::Value(1));
                 self.session.went_on();
                 complete

@@ -70,6 +70,9 @@
 //! A put of an owned buffer is complete as soon as it is posted. Waits that are polled together see one moment. Liveness is not
 //! checked: that a rank may go in circles is [counted](Report::circles), a step that never ends is [cut](Report::cut).
 //!
+//! # That a check can fail
+//! is shown by a protocol with a step done wrong. [`mutant`] is a fabric that spoils operations on their way to another one.
+//!
 //! # How
 //! A deterministic program is where the answers it was given have led it. So a rank's state is its history of answers; what it does there
 //! is learned by running it from the start, once, and kept in a table. A state of the job is memory, operations on their way, and each
@@ -94,8 +97,10 @@ mod explorer;
 mod fabric;
 mod handle;
 mod live;
+mod look;
 mod loss;
 mod mix;
+pub mod mutant;
 mod place;
 mod probe;
 mod quiet;
@@ -105,6 +110,7 @@ mod sample;
 mod schedule;
 mod search;
 mod session;
+mod set_up;
 mod state;
 mod timeline;
 mod transfer;

@@ -7,6 +7,7 @@ use crate::{
     act::{Act, Answer, Slot},
     cell::Cells,
     live::Live,
+    look::Looks,
     loss::Ranks,
     mix::Mix,
 };
@@ -55,6 +56,8 @@ pub(crate) struct Session {
     pub(crate) unready: Cell<bool>,
     /// Whether anything has happened since this was cleared.
     pub(crate) moved: Cell<bool>,
+    /// Futures that wait.
+    pub(crate) looks: RefCell<Looks>,
     /// Whether the script's last answer let the program go on.
     pub(crate) last_ready: Cell<bool>,
     /// Whether the task that runs is the rank's only one.
@@ -106,6 +109,7 @@ impl Session {
             over: Cell::new(false),
             unready: Cell::new(false),
             moved: Cell::new(false),
+            looks: RefCell::default(),
             last_ready: Cell::new(true),
             alone: Cell::new(true),
             trail_before: Cell::new(0),
@@ -204,6 +208,7 @@ impl Session {
 
     /// The program heard what it waited for, or did something.
     pub(crate) fn went_on(&self) {
+        self.looks.borrow_mut().age();
         self.unready.set(false);
         self.moved.set(true);
     }

@@ -53,6 +53,8 @@ pub(crate) struct World<'a> {
     pub(crate) order: PutOrder,
     /// Whether what nobody else notices happens at once. Without that there are more states and the same outcomes.
     pub(crate) reduced: bool,
+    /// The first of the facts by which ranks say that their set-up is over, if one order of that is enough.
+    pub(crate) set_up: Option<u32>,
     /// Told of what happens, if anybody wants to know.
     pub(crate) timeline: Option<Timeline>,
 }
@@ -96,6 +98,7 @@ impl World<'_> {
             }
         }
         self.losses(state, into);
+        self.one_order_of_set_up(state, into);
         Ok(())
     }
 

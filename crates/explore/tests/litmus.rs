@@ -469,3 +469,62 @@ fn ranks_are_on_their_nodes() {
     });
     together.expect_exhausted();
 }
+
+/// What is waited for beside something else is looked at again after each thing that the something else did.
+#[test]
+fn a_wait_beside_another_wakes_whenever_it_may() {
+    let report = Explorer::new(2).run(|fabric| async move {
+        let region = words(&fabric).await?;
+        let theirs = |rank, at| fabric.remote_word::<u64>(region.at(rank, at));
+        let come = async |at| fabric.wait_until(&region.word(&fabric, at)?, Deps::All, |value: u64| value != 0).await;
+        if fabric.rank() == A {
+            let answers = async {
+                come(0).await?;
+                fabric.put_word(&theirs(B, 0)?, 1).await
+            };
+            let looks = async {
+                fabric.load::<u64>(&region.word(&fabric, 8)?)?;
+                come(8).await
+            };
+            let (answered, _) = (join::join(answers, looks)).await;
+            answered?;
+        } else {
+            fabric.put_word(&theirs(A, 0)?, 1).await?;
+            come(0).await?;
+            fabric.put_word(&theirs(A, 8)?, 1).await?;
+        }
+        Ok(())
+    });
+    report.expect_exhausted();
+}
+
+/// Four words are got in 2^4 orders, or in one; the put that is on its way arrives at any time afterwards.
+#[test]
+fn a_set_up_has_one_order_and_what_follows_all() {
+    let explore = |explorer: Explorer<'static>| {
+        let seen = Rc::new(RefCell::new(BTreeSet::new()));
+        let all = Rc::clone(&seen);
+        let explorer = explorer.at_end("outcome", move |view| {
+            all.borrow_mut().insert(view.fact(9));
+            true
+        });
+        let report = explorer.run(|fabric| async move {
+            let region = fabric.alloc_symmetric(64).await?;
+            fabric.get(&fabric.remote_span::<u64>(region.at(A, 0), 4)?, [0; 4]).await?;
+            if fabric.rank() == A {
+                fabric.put_word(&fabric.remote_word(region.at(B, 32))?, 1u64).await?;
+            }
+            fabric.probe().set(fabric.rank().number(), 1);
+            if fabric.rank() == B {
+                let put: u64 = fabric.load(&region.word(&fabric, 32)?)?;
+                fabric.probe().set(9, 1 + put);
+            }
+            Ok(())
+        });
+        report.expect_exhausted();
+        (report.states, seen.take())
+    };
+    let (all, one) = (explore(Explorer::new(2)), explore(Explorer::new(2).set_up(0)));
+    assert_eq!((&all.1, &one.1), (&BTreeSet::from([1, 2]), &BTreeSet::from([1, 2])));
+    assert!(all.0 > 200 && one.0 < 40, "{} states, and {} with one order of the set-up", all.0, one.0);
+}

@@ -10,9 +10,9 @@ use crate::{
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, LockedMemory, Node, Notice,
     OwnedMemory, Pact, Pod, PutOptions, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
-    Uses,
+    Triggers, Uses,
 };
-use std::{fmt, future::Future, time::Duration};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 /// `F`, with every operation and wait noted in a [`Recorder`].
 ///
@@ -20,15 +20,16 @@ use std::{fmt, future::Future, time::Duration};
 /// without a key. An operation costs a lock that
 /// nobody contends for and two looks at the clock more.
 #[derive(Clone)]
-pub struct Observed<F> {
+pub struct Observed<F: Fabric> {
     pub(crate) inner: F,
     pub(crate) recorder: Recorder,
+    triggers: Arc<Triggers<Self>>,
 }
 
 impl<F: Fabric> Observed<F> {
     /// Observe `fabric`.
     pub fn new(fabric: F, recorder: Recorder) -> Self {
-        Observed { inner: fabric, recorder }
+        Observed { inner: fabric, recorder, triggers: Arc::default() }
     }
 
     fn now_ps(&self) -> u64 {
@@ -81,6 +82,10 @@ impl<F: Fabric> Fabric for Observed<F> {
     type Region = F::Region;
     type Handle<T: Unpin + 'static> = ObservedHandle<F, T>;
 
+    fn triggers(&self) -> &Triggers<Self> {
+        &self.triggers
+    }
+
     fn rank(&self) -> Rank {
         self.inner.rank()
     }
@@ -119,7 +124,7 @@ impl<F: Fabric> Fabric for Observed<F> {
 
     fn keyless(&self, pact: Pact<Self>) -> Result<Self> {
         let inner = self.inner.keyless(pact.without_references())?;
-        Ok(Observed { inner, recorder: self.recorder.clone() })
+        Ok(Observed { inner, recorder: self.recorder.clone(), triggers: self.triggers.clone() })
     }
 
     fn adopt(&self, memory: OwnedMemory, uses: Uses) -> Result<F::Region, (FabricError, OwnedMemory)> {

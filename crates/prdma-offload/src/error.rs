@@ -157,6 +157,12 @@ pub enum PrdmaError {
     /// The request has not been started since it was waited for.
     #[error("the request is not active: start it first")]
     Inactive,
+    /// A start was dropped half-way: some of what it posts has been posted, and some has not.
+    #[error("the start of iteration {iteration} was dropped half-way")]
+    HalfStarted {
+        /// Counted from 1.
+        iteration: u64,
+    },
     /// A call that marked partitions as ready was dropped half-way: some of their commands are in the queue, and some are not.
     #[error("the call that marked partitions {first}..{end} of destination slot {slot} was dropped half-way")]
     HalfReady {
@@ -193,6 +199,21 @@ pub enum PrdmaError {
         /// As much there is.
         limit: u64,
     },
+}
+
+impl PrdmaError {
+    /// The rank that is gone for this reason, with its memory or its queues: it was lost, has ended, or has dropped what was addressed. As
+    /// [`FabricError::gone`]; also of a request that is [broken](PrdmaError::Broken) by it.
+    pub fn gone(&self) -> Option<Rank> {
+        match self {
+            PrdmaError::Fabric(FabricError::Queue(
+                QueueError::NotOpen { queue } | QueueError::NoSuchTag { queue, .. } | QueueError::Stale { queue, .. },
+            )) => Some(queue.rank()),
+            PrdmaError::Fabric(error) => error.gone(),
+            PrdmaError::Broken(error) => error.gone(),
+            _ => None,
+        }
+    }
 }
 
 /// Result of a call.

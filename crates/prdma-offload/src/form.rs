@@ -14,9 +14,8 @@ pub enum Form {
     Queues(u32),
     /// One session queue for all neighbours: no data leaves before all are ready (PRDMA-SMCQ-MRC, *minimal resource consumption*).
     Mrc,
-    /// No control queue. The CPU looks for READYs, puts the data and tells its end: data moves in calls only, [start](crate::Request::start),
-    /// [wait](crate::Request::wait) and [test](crate::Request::test) of this request. Several that are active together are to be waited for
-    /// together ([`crate::wait_all`]): members that wait for them one by one, in different orders, would wait for one another.
+    /// No control queue. The CPU looks for READYs, puts the data and tells its end: data moves in calls only, in whatever this rank waits for next, be it
+    /// another request or a collective of a group ([`rdma_fabric::triggered`]).
     Cpu,
 }
 

@@ -24,6 +24,7 @@ mod collective;
 mod engine;
 mod error;
 mod exchanges;
+mod fate;
 mod form;
 mod init;
 pub mod layout;
@@ -32,6 +33,8 @@ mod partitioned;
 mod points;
 mod publish;
 mod request;
+#[cfg(test)]
+mod session_model;
 pub mod topology;
 mod transient;
 

@@ -5,10 +5,11 @@ use crate::{
     buffer::Held,
     collective::Reduction,
     engine::{AnyEngine, Engine, Progress},
+    fate,
     init::{Blocks, Channel, Made, Wires},
 };
 use core::fmt;
-use rdma_fabric::{SessionFabric, join};
+use rdma_fabric::{RegionAccess, SessionFabric, join};
 
 /// A persistent exchange: made once, started and waited for again and again (MPI-4, section 6.13).
 ///
@@ -24,9 +25,10 @@ pub struct Request<F: SessionFabric> {
     wires: Wires<F>,
     fabric: F,
     form: Form,
+    obstacle: Option<PrdmaError>,
     aggregation: Aggregation,
     claims: Held,
-    /// What is left to the CPU when all has come.
+    /// What is left to the CPU.
     reduction: Option<Reduction<F>>,
     state: State,
     /// The last iteration that was started, from 1.
@@ -53,15 +55,16 @@ impl<F: SessionFabric> Request<F> {
         Request::of(made, Held::of_channels(channels, blocks), None)
     }
 
-    /// A request that ends with a reduction.
+    /// A request, of an allreduce if there is a reduction.
     pub(crate) fn of(made: Made<F>, claims: Held, reduction: Option<Reduction<F>>) -> Self {
-        let Made { engine, wires, fabric, form, aggregation } = made;
+        let Made { engine, wires, fabric, form, obstacle, aggregation } = made;
         let state = State::Inactive;
         Request {
             engine,
             wires,
             fabric,
             form,
+            obstacle,
             aggregation,
             claims,
             state,
@@ -82,6 +85,13 @@ impl<F: SessionFabric> Request<F> {
         self.aggregation
     }
 
+    /// Why the form is thriftier than members had agreed to begin with: the first thing that kept queues of this member from being opened,
+    /// [`PrdmaError::Limit`] for an iteration that needs a deeper queue than the network allows, or an error of the fabric;
+    /// [`PrdmaError::ElsewhereFailed`] where only another member could not open its own. `None` if wishes, budgets and free queues alone made the form.
+    pub fn obstacle(&self) -> Option<&PrdmaError> {
+        self.obstacle.as_ref()
+    }
+
     /// Whether it is started and not waited for.
     pub fn is_active(&self) -> bool {
         self.state == State::Active
@@ -98,7 +108,8 @@ impl<F: SessionFabric> Request<F> {
     /// what is received: [`PrdmaError::InUse`].
     ///
     /// # Errors
-    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A start that is dropped half-way does so, too.
+    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A start that is dropped half-way does so, too
+    /// ([`PrdmaError::HalfStarted`]).
     pub async fn start(&mut self) -> Result<()> {
         match &self.state {
             State::Inactive => {}
@@ -107,8 +118,8 @@ impl<F: SessionFabric> Request<F> {
         }
         self.iteration += 1;
         // Until it is through: who drops it here leaves commands behind that no later start can tell from its own.
-        self.state = State::Broken(PrdmaError::Active { iteration: self.iteration });
-        let started = self.begin().await;
+        self.state = State::Broken(PrdmaError::HalfStarted { iteration: self.iteration });
+        let started = self.begin().await.map_err(|error| self.known(error));
         self.state = match &started {
             Ok(()) => State::Active,
             Err(error) => State::Broken(error.clone()),
@@ -121,6 +132,9 @@ impl<F: SessionFabric> Request<F> {
         self.fabric.charge("prdma.start").await;
         for staged in &self.wires.packs {
             staged.pack(&mut self.scratch)?;
+        }
+        if let Some(reduction) = &self.reduction {
+            reduction.begin(self.iteration, &mut self.scratch)?;
         }
         self.engine.start(self.iteration).await
     }
@@ -147,6 +161,7 @@ impl<F: SessionFabric> Request<F> {
         if self.settled()? {
             return Ok(true);
         }
+        self.fabric.triggers().advance().await;
         match self.engine.test(self.iteration).await {
             Ok(Progress::Pending) => Ok(false),
             Ok(Progress::Done) => self.end(Ok(())).map(|()| true),
@@ -163,10 +178,20 @@ impl<F: SessionFabric> Request<F> {
         }
     }
 
+    /// With what is known by now of the rank at fault.
+    fn known(&self, error: PrdmaError) -> PrdmaError {
+        match self.wires.words.region().word(&self.fabric, self.wires.scratch_word() as usize) {
+            Ok(word) => fate::known(&self.fabric, &word, error),
+            Err(_) => error,
+        }
+    }
+
     fn end(&mut self, ended: Result<()>) -> Result<()> {
+        let (k, scratch) = (self.iteration, &mut self.scratch);
         let unpacked = ended
-            .and_then(|()| self.wires.unpacks.iter().try_for_each(|staged| staged.unpack(&mut self.scratch)))
-            .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(&mut self.scratch)));
+            .and_then(|()| self.wires.unpacks.iter().try_for_each(|staged| staged.unpack(scratch)))
+            .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(k, scratch)))
+            .map_err(|error| self.known(error));
         self.state = match &unpacked {
             Ok(()) => State::Inactive,
             Err(error) => State::Broken(error.clone()),

@@ -6,7 +6,7 @@
 use crate::{
     Amo, AtomicWord, Caps, Deps, FabricError, GetSink, LocalSpan, LocalWord, Location, Mapped, Node, Notice, OpHandle,
     Operation, OwnedMemory, Pact, PutOptions, PutSource, Rank, Refused, Region, RegisterError, Registered, RemoteAddr,
-    RemoteSpan, RemoteWord, Result, Time, Uses,
+    RemoteSpan, RemoteWord, Result, Time, Triggers, Uses,
     join::{Either, race},
     op::{self, Performing},
 };
@@ -69,6 +69,9 @@ pub trait Fabric: Clone + fmt::Debug + 'static {
 
     /// What this provider guarantees beyond the contract.
     fn caps(&self) -> Caps;
+
+    /// What this rank has [armed](crate::triggered) and not carried out: the same for all handles of the rank. A wrapper of another fabric has its own.
+    fn triggers(&self) -> &Triggers<Self>;
 
     // ----- memory ----------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@
 //! * An [operation](Operation) is *posted* and yields a [handle](OpHandle); when that is done, the operation
 //!   is *complete*; a put is *visible* at its target after a [flush](Fabric::flush).
 //! * A [control queue](control_queue) holds commands that the network runs by itself, when peers' arrivals release them.
+//! * A [triggered] put leaves when words say so; without such queues, in whatever call its rank waits next.
 //! * A rank waits only for its own memory or queues: [`Fabric::wait_until`], [`Fabric::next_notice`].
 //! * A [`Program`] is what every rank runs. A provider's launcher starts it; this crate has none.
 //!
@@ -40,6 +41,7 @@ mod program;
 mod rank;
 mod region;
 mod time;
+pub mod triggered;
 mod wait;
 mod word;
 
@@ -60,5 +62,6 @@ pub use program::{Program, ProgramResult};
 pub use rank::{Node, Rank};
 pub use region::{Region, RegionAccess, RegionKey, RemoteAddr};
 pub use time::Time;
+pub use triggered::Triggers;
 pub use wait::Deps;
 pub use word::{Amo, AtomicWord};

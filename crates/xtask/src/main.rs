@@ -52,7 +52,7 @@ enum Task {
     Miri(miri::Options),
     /// Measure how soon the others know that a rank was killed, or are inside the lock that it held.
     Death(death::Options),
-    /// Explore the lock under every delivery order, right and with each of its steps done wrong.
+    /// Explore the locks, and exchanges without queues, under every delivery order, right and with each of their steps done wrong.
     Explore(explore::Options),
     /// Kill ranks and launchers at random moments of the conformance cases; or ranks that use the lock that survives them.
     Kill(kill::Options),

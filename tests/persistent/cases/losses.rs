@@ -10,7 +10,6 @@ use crate::{
 };
 use onesided::{
     Deps, FabricError, FullFabric, ProgramResult, Rank, Region, RegionAccess,
-    control_queue::QueueError,
     prdma::{Form, Neighbourhood, PrdmaError},
 };
 use std::time::Duration;
@@ -24,31 +23,78 @@ pub(crate) enum Moment {
     Started,
     /// Before its neighbours start, who know it.
     Known,
+    /// When it has dropped its request and its neighbours have started all the same; they wait when they know it.
+    Dropped,
 }
 
 impl Moment {
-    pub(crate) const ALL: [Moment; 3] = [Moment::Waited, Moment::Started, Moment::Known];
+    pub(crate) const ALL: [Moment; 4] = [Moment::Waited, Moment::Started, Moment::Known, Moment::Dropped];
 }
 
 /// Longer than any loss may go unnoticed, ten times over.
 pub(super) const HANG: Duration = Duration::from_secs(20);
 
 /// Five members; the last one exchanges with 0 and with 1, and 2 with 3. Those two don't depend on it.
-fn shape() -> Shape {
+pub(super) fn shape() -> Shape {
     Shape::graph(&[vec![4], vec![4], vec![3], vec![2], vec![0, 1]])
 }
 
-/// Whether an error is that of an exchange with a lost rank. One that fails or panics takes its memory and its queues along first; what meets these
-/// before the loss is told says so.
-pub(super) fn is_gone(error: &PrdmaError, last: Rank, loss: Loss) -> bool {
-    match error {
-        PrdmaError::Fabric(FabricError::PeerLost { rank }) => *rank == last,
-        PrdmaError::Fabric(FabricError::StaleRegion { rank, .. }) => *rank == last && loss != Loss::Kill,
-        PrdmaError::Fabric(FabricError::Queue(
-            QueueError::NotOpen { queue } | QueueError::NoSuchTag { queue, .. } | QueueError::Stale { queue, .. },
-        )) => queue.rank() == last && loss != Loss::Kill,
-        _ => false,
+/// The last member waits until the others have [said farewell](farewell) and had time to wait.
+pub(super) async fn left_alone<F: FullFabric>(fabric: &F, ready: &F::Region, others: u64) -> ProgramResult<()> {
+    fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, |ready| ready == others).await?;
+    fabric.flush_all().await?;
+    busy(fabric, Duration::from_micros(700)).await;
+    Ok(())
+}
+
+/// Past all that this member does with the last one but for what is to fail.
+pub(super) async fn farewell<F: FullFabric>(
+    fabric: &F,
+    ready: &F::Region,
+    last: Rank,
+    moment: Moment,
+) -> ProgramResult<()> {
+    fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
+    if let Moment::Known = moment {
+        known(fabric, last).await?;
     }
+    Ok(())
+}
+
+/// Wait until the loss is known.
+pub(super) async fn known<F: FullFabric>(fabric: &F, last: Rank) -> ProgramResult<()> {
+    let nothing = fabric.alloc(8)?;
+    let end = fabric.wait_until(&nothing.word::<u64>(fabric, 0)?, Deps::One(last), |v| v == 1).await;
+    ensure_eq!(end, Err(FabricError::PeerLost { rank: last }), "waiting for the loss");
+    Ok(())
+}
+
+/// Steps that depend on the last member end with its loss, after one more at most; `early` ones may be told what it took along. The error.
+pub(super) async fn ends<F: FullFabric>(
+    fabric: &F,
+    last: Rank,
+    early: bool,
+    what: &str,
+    mut step: impl AsyncFnMut() -> ProgramResult<()>,
+) -> ProgramResult<PrdmaError> {
+    let mut ended = 0;
+    let error = loop {
+        let step = fabric.before(fabric.now() + HANG, step()).await;
+        match step.ok_or_else(|| format!("{what}: rank {} hangs", fabric.rank()))? {
+            Ok(()) => ended += 1,
+            Err(error) => break error,
+        }
+        ensure!(ended <= 1, "{what}: an iteration that rank {last} did not start has ended");
+    };
+    let error = error.downcast_ref::<PrdmaError>().ok_or_else(|| format!("{what}: {error}"))?;
+    ensure!(is_gone(error, last, early), "{what}: {error:?}");
+    Ok(error.clone())
+}
+
+/// Whether an error is that of an exchange with a lost rank. One that fails or panics takes its memory and its queues along first, and one may drop
+/// them before; what meets these before the loss is told says so.
+pub(super) fn is_gone(error: &PrdmaError, last: Rank, early: bool) -> bool {
+    *error == PrdmaError::Fabric(FabricError::PeerLost { rank: last }) || early && error.gone() == Some(last)
 }
 
 /// `PeerLost` in bounded time at its neighbours; all others go on, in this request and in others.
@@ -61,36 +107,44 @@ pub(super) async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, 
     let ready = fabric.alloc_symmetric(8).await?;
     stage.steps(3).await?;
     let Some(survivors) = survivors else {
-        // The others are past all that they do with this member, and had time to wait.
-        let others = members as u64 - 1;
-        fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, |ready| ready == others).await?;
-        fabric.flush_all().await?;
-        busy(fabric, Duration::from_micros(700)).await;
+        left_alone(fabric, &ready, members as u64 - 1).await?;
         if let Moment::Started = moment {
             stage.start().await?;
         }
+        if let Moment::Dropped = moment {
+            drop(stage);
+            for neighbour in [0, 1].map(Rank::new) {
+                fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(neighbour, 0))?, 1).await?;
+            }
+            let started = |all| all == members as u64 + 1;
+            fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, started).await?;
+        }
         return loss.happen();
     };
-    fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
-    if let Moment::Known = moment {
-        let nothing = fabric.alloc(8)?;
-        let end = fabric.wait_until(&nothing.word::<u64>(fabric, 0)?, Deps::One(last), |v| v == 1).await;
-        ensure_eq!(end, Err(FabricError::PeerLost { rank: last }), "waiting for the loss");
+    farewell(fabric, &ready, last, moment).await?;
+    let mut started = None;
+    if let (Moment::Dropped, 0 | 1) = (moment, me) {
+        fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, |dropped| dropped == 1).await?;
+        started = Some(stage.start().await);
+        fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
+        known(fabric, last).await?;
     }
+    let what = format!("{form}, {moment:?}");
     if me < 2 {
-        let mut ended = 0;
-        let error = loop {
-            let step = fabric.before(fabric.now() + HANG, stage.steps(1)).await;
-            match step.ok_or_else(|| format!("{form}, {moment:?}: member {me} hangs"))? {
-                Ok(()) => ended += 1,
-                Err(error) => break error,
-            }
-            ensure!(ended <= 1, "{form}, {moment:?}: an iteration that member {last} did not start has ended");
+        // Known before the start, or before the wait: it is told as what it is.
+        let early = match (moment, &started) {
+            (Moment::Known, _) | (Moment::Dropped, Some(Ok(()))) => false,
+            (Moment::Dropped, _) => true,
+            _ => loss != Loss::Kill,
         };
-        let want = error.downcast_ref::<PrdmaError>().ok_or_else(|| format!("{form}, {moment:?}: {error}"))?;
-        ensure!(is_gone(want, last, loss), "{form}, {moment:?}: {want:?}");
+        let step = async || match started.take() {
+            None => stage.steps(1).await,
+            Some(Ok(())) => stage.wait().await,
+            Some(failed) => failed,
+        };
+        let error = ends(fabric, last, early, &what, step).await?;
         for end in [stage.request.start().await, stage.request.wait().await] {
-            ensure_eq!(end, Err(PrdmaError::Broken(Box::new(want.clone()))), "{form}, {moment:?}: once broken");
+            ensure_eq!(end, Err(PrdmaError::Broken(Box::new(error.clone()))), "{what}: once broken");
         }
     } else {
         stage.steps(20).await?;

@@ -4,9 +4,11 @@ mod blocks;
 mod by_node;
 mod losses;
 mod pace;
+mod parts;
 mod points;
 mod progress;
 mod queues;
+mod reductions;
 mod topologies;
 mod wrong;
 
@@ -41,6 +43,7 @@ pub(crate) enum Case {
     Dropped,
     Budgets,
     Exhausted,
+    Deep,
     WrongBlocks,
     WrongEdges,
     WrongOrder,
@@ -49,7 +52,12 @@ pub(crate) enum Case {
     WrongPoints,
     Unattended,
     ByNode(NodeCase),
+    Allreduces,
+    ScarceReductions,
+    LostReduction(Form, Moment, Loss),
     Lost(Form, Moment, Loss),
+    PartsLost(Form, Moment, Loss),
+    PartsAsked(Form, Moment, Loss),
 }
 
 /// All forms, with as many queues between as make a difference.
@@ -87,6 +95,7 @@ fn run<F: FullFabric>(fabric: &F, case: Case) -> Ending<'_> {
         Case::Dropped => Box::pin(queues::dropped(fabric)),
         Case::Budgets => Box::pin(queues::budgets(fabric)),
         Case::Exhausted => Box::pin(queues::exhausted(fabric)),
+        Case::Deep => Box::pin(queues::deep(fabric)),
         Case::WrongBlocks => Box::pin(wrong::blocks(fabric)),
         Case::WrongEdges => Box::pin(wrong::edges(fabric)),
         Case::WrongOrder => Box::pin(wrong::order(fabric)),
@@ -95,6 +104,11 @@ fn run<F: FullFabric>(fabric: &F, case: Case) -> Ending<'_> {
         Case::WrongPoints => Box::pin(points::wrong(fabric)),
         Case::Unattended => Box::pin(progress::unattended(fabric)),
         Case::ByNode(case) => Box::pin(by_node::run(fabric, case)),
+        Case::Allreduces => Box::pin(reductions::allreduces(fabric)),
+        Case::ScarceReductions => Box::pin(reductions::scarce(fabric)),
+        Case::LostReduction(form, moment, loss) => Box::pin(reductions::lost(fabric, form, moment, loss)),
         Case::Lost(form, moment, loss) => Box::pin(losses::lost(fabric, form, moment, loss)),
+        Case::PartsLost(form, moment, loss) => Box::pin(parts::lost(fabric, form, moment, loss, false)),
+        Case::PartsAsked(form, moment, loss) => Box::pin(parts::lost(fabric, form, moment, loss, true)),
     }
 }

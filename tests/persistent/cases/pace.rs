@@ -8,7 +8,7 @@ use crate::{
     suite::verdict::{ensure, ensure_eq},
 };
 use onesided::{
-    FullFabric, ProgramResult, join,
+    FullFabric, ProgramResult,
     prdma::{Form, Request, start_all, wait_all},
 };
 use std::{
@@ -19,8 +19,8 @@ use std::{
 };
 
 /// Longer than an iteration, and than several.
-const LATE: Duration = Duration::from_micros(30);
-const LONG: Duration = Duration::from_micros(800);
+pub(super) const LATE: Duration = Duration::from_micros(30);
+pub(super) const LONG: Duration = Duration::from_micros(800);
 
 /// A member is late at start, at wait, and by several iterations of the others.
 pub(super) async fn late<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
@@ -96,7 +96,7 @@ pub(super) async fn thousand<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Two requests, started and waited for in different orders by different members (MPI-4: without an assertion, any).
+/// Two requests, started and waited for in different orders by different members (MPI-4: without an assertion, any), also with a barrier in between.
 pub(super) async fn orders<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let forms = [Form::Fast, Form::Mrc, Form::Cpu];
@@ -112,10 +112,16 @@ pub(super) async fn orders<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
                 b.start().await?;
                 a.start().await?;
             }
-            if one == Form::Cpu && other == Form::Cpu {
-                // Data move in calls of their own request only.
-                let (a_ends, b_ends) = join::join(a.wait(), b.wait()).await;
-                a_ends.and(b_ends)?;
+            if k == 2 {
+                // Who leaves the barrier last waits for those who wait for it.
+                if me % 2 == 0 {
+                    hood.group_mut().barrier().await?;
+                }
+                a.wait().await?;
+                if me % 2 == 1 {
+                    hood.group_mut().barrier().await?;
+                }
+                b.wait().await?;
             } else if (me + k / 2) % 2 == 0 {
                 b.wait().await?;
                 a.wait().await?;

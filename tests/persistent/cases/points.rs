@@ -6,7 +6,7 @@ use crate::{
     suite::verdict::ensure_eq,
 };
 use onesided::{
-    FullFabric, Group, ProgramResult, join,
+    FullFabric, Group, ProgramResult,
     prdma::{Buffer, Form, Layout, Options, Point, PrdmaError, Request, Side, points_init},
 };
 use std::time::Duration;
@@ -55,14 +55,8 @@ pub(super) async fn points<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
             }
             let mut requests: Vec<&mut Request<F>> = sends.iter_mut().chain(&mut receives).collect();
             requests.rotate_left(3 * k % 8);
-            if form == Form::Cpu {
-                // Data move in calls of their own request only.
-                let ends = join::join_all(requests.into_iter().map(Request::wait)).await;
-                ends.into_iter().collect::<Result<(), _>>()?;
-            } else {
-                for request in requests {
-                    request.wait().await?;
-                }
+            for request in requests {
+                request.wait().await?;
             }
             let got = receive.to_vec()?;
             for (number, (member, _, sent)) in from.into_iter().enumerate() {

@@ -9,7 +9,7 @@ use crate::{
 use onesided::{
     FullFabric, ProgramResult,
     control_queue::{QueueMode, QueueSpec},
-    prdma::{Form, Neighbourhood, Options, PrdmaError},
+    prdma::{Buffer, Form, Layout, Neighbourhood, Options, PrdmaError},
 };
 use std::{
     future::Future,
@@ -71,9 +71,9 @@ pub(super) async fn dropped<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
             match start {
                 Poll::Ready(started) => started?,
                 Poll::Pending => {
-                    let broken = |end: Result<(), PrdmaError>| matches!(end, Err(PrdmaError::Broken(_)));
-                    ensure!(broken(stage.request.wait().await), "{form}: a start was dropped half-way");
-                    ensure!(broken(stage.request.start().await), "{form}: a start was dropped half-way");
+                    let half = Err(PrdmaError::Broken(Box::new(PrdmaError::HalfStarted { iteration: 3 })));
+                    ensure_eq!(stage.request.wait().await, half, "{form}: a start was dropped half-way");
+                    ensure_eq!(stage.request.start().await, half, "{form}: a start was dropped half-way");
                 }
             }
             hood.group_mut().barrier().await?;
@@ -165,6 +165,37 @@ pub(super) async fn exhausted<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
             ensure_eq!(got, want, "{left} queues are left at the node of member 0, round {round}");
         }
         drop(taken);
+        hood.group_mut().barrier().await?;
+    }
+    Ok(())
+}
+
+/// What one member sends takes more commands than a ring has slots: the CPUs are to exchange it, and everybody can ask why.
+pub(super) async fn deep<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+    let (me, members) = place(fabric);
+    let limit = fabric.queue_limits().most_depth as usize;
+    let mut hood = all(fabric, &Shape::ring(members)).await?;
+    for bytes in [limit / 512, limit] {
+        let (send, receive) = (Buffer::<F, u8>::new(fabric, 2 * bytes)?, Buffer::<F, u8>::new(fabric, 2 * bytes)?);
+        // Member 0 sends every second byte to one neighbour and the rest to the other.
+        let half = |slot: usize| match me {
+            0 => Layout::vector::<u8>(slot, bytes, 1, 2),
+            _ => Layout::contiguous::<u8>(slot * bytes, bytes),
+        };
+        let sends = [half(0)?, half(1)?];
+        let receives = [Layout::contiguous::<u8>(0, bytes)?, Layout::contiguous::<u8>(bytes, bytes)?];
+        let options = Options { direct_blocks: u32::MAX, ..Options::form(Form::Fast) };
+        let request = hood.alltoallw_init(&send, &sends, &receive, &receives, &options).await?;
+        if bytes < limit {
+            ensure_eq!((request.form(), request.obstacle()), (Form::Fast, None), "{bytes} commands of {limit}");
+        } else {
+            ensure_eq!(request.form(), Form::Cpu, "{bytes} commands and more of {limit}");
+            let told = match request.obstacle() {
+                Some(PrdmaError::Limit { value, limit: told, .. }) => *told == limit as u64 && value > told && me == 0,
+                told => told == Some(&PrdmaError::ElsewhereFailed) && me > 0,
+            };
+            ensure!(told, "member {me} is told {:?}", request.obstacle());
+        }
         hood.group_mut().barrier().await?;
     }
     Ok(())

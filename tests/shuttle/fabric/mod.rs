@@ -17,7 +17,7 @@ use memory::Place;
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Location, Node, Notice, Pod,
     PutOptions, PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
-    bytemuck,
+    Triggers, bytemuck,
     op::{SinkView, SourceView},
 };
 use std::{
@@ -37,6 +37,7 @@ const BITS: u32 = 16;
 pub(crate) struct ShuttleFabric {
     job: Arc<Job>,
     me: usize,
+    triggers: Arc<Triggers<Self>>,
 }
 
 impl fmt::Debug for ShuttleFabric {
@@ -89,7 +90,7 @@ fn same_length(have: usize, want: usize) -> Result<()> {
 
 impl ShuttleFabric {
     pub(crate) fn new(job: Arc<Job>, me: usize) -> Self {
-        ShuttleFabric { job, me }
+        ShuttleFabric { job, me, triggers: Arc::default() }
     }
 
     fn change_own<T>(&self, place: &Place, change: impl FnOnce(&mut State) -> T) -> Result<T> {
@@ -189,6 +190,10 @@ impl Fabric for ShuttleFabric {
     type Loc = Place;
     type Region = OwnRegion;
     type Handle<T: Unpin + 'static> = Handle<T>;
+
+    fn triggers(&self) -> &Triggers<Self> {
+        &self.triggers
+    }
 
     fn rank(&self) -> Rank {
         Rank::new(self.me as u32)

@@ -11,7 +11,10 @@ use crate::{
     Form, PrdmaError, Result,
     buffer::Memory,
     engine::Edges,
-    init::{Agreed, Block, Channel, Laid, Made, Making, Staged, Wires, engines, least, longest, open, sides, together},
+    init::{
+        Agreed, Block, Channel, Laid, Made, Making, Outcome, Staged, Wires, engines, least, longest, open, sides,
+        together,
+    },
     publish::publish,
 };
 use rdma_fabric::{Rank, SessionFabric};
@@ -27,7 +30,7 @@ pub(crate) async fn make<F: SessionFabric>(
     let Some(plan) = plan(making, agreed, wish).await? else { return Ok(None) };
     let edges = vec![plan.hops.iter().map(|hop| hop.edges).collect::<Vec<Edges>>()];
     let by_cpu = least(making.group, making.options.form.most().into()).await? == 0;
-    let (form, opened) = open(making.group, &fabric, &edges, 1, making.options).await?;
+    let Outcome { form, obstacle, opened } = open(making.group, &fabric, &edges, 1, making.options).await?;
     if form == Form::Cpu && !by_cpu {
         return Ok(None);
     }
@@ -41,7 +44,7 @@ pub(crate) async fn make<F: SessionFabric>(
     };
     let laid = Laid { channels: &channels, agreed: &agreed, wires: &wires, relays: Some((&edges[0], &ranks)) };
     let engine = engines(making.group, making.headers, &[laid], opened).await?.pop().expect("one was asked for");
-    Ok(Some(Made { engine, wires, fabric, form, aggregation: wish.into() }))
+    Ok(Some(Made { engine, wires, fabric, form, obstacle, aggregation: wish.into() }))
 }
 
 /// The own part; `None` if no two blocks of the group travel together.

@@ -1,6 +1,6 @@
 //! The same without queues: puts, each of which the CPU carries out when words of its own say so.
 
-use super::{fast::steps, plan::Span, tree::Tree, tree_plan::Load};
+use super::{dissemination::steps, plan::Span, tree::Tree, tree_plan::Load};
 
 /// One put, and the word that says it has come.
 #[derive(Clone, Debug, PartialEq, Eq)]

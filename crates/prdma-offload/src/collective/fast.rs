@@ -1,20 +1,5 @@
-//! More queues: what does not depend on each other does not wait for each other.
+//! A broadcast with more queues: members that do not depend on each other do not wait for each other.
 //!
-//! # Barrier
-//! Dissemination in L = ceil(log2 N) steps, a queue for each. In step i a member tells the one 2^i further on that it, and all of whom it knows, have
-//! started.
-//! ```text
-//! queue 0       P0                  leaves at start; the last step's arrival releases the next one
-//! queue 1       P1 SELF             both released by P0 of 1 before
-//! queue i       NOP NOP Pi SELF     one half released by P(i-1) of 2^(i-1) before, one by SELF of queue i - 1, in any order
-//! queue L - 1   NOP P(L-1)
-//! ```
-//! Two that must both have come are counted, not told apart. When the slots of Pi(k) are released, either both have come k times; or one has come more
-//! often. If that is the arrival, its sender has begun iteration k + 1 or a later one; if it is SELF, this member has. Either has left barrier k, so all have
-//! started it: then what Pi(k) tells is true, whoever released it. Credit is neither lost nor made: a late arrival counts for the next iteration, of
-//! which the same can be said.
-//!
-//! # Broadcast
 //! ```text
 //! root       a queue for each child        DOWN ... DOWN                    released by the child's UP
 //! others     from above                    UP | SELF ... SELF ...           each segment releases a put to each of the queues below
@@ -30,34 +15,6 @@ use super::{
     tree::{Shape, Tree},
     tree_plan::Load,
 };
-
-/// Steps of a barrier.
-pub(super) fn steps(members: usize) -> usize {
-    members.next_power_of_two().trailing_zeros() as usize
-}
-
-/// The part of `me` in a barrier.
-pub(super) fn barrier(members: usize, me: usize) -> Plan {
-    let steps = steps(members);
-    // What step i releases: Pi, and the put that passes it on.
-    let group = |step: usize| 1 + u8::from(step + 1 < steps);
-    let queue = |step: usize| {
-        let next = (me + (1 << step)) % members;
-        let (to, sps, notice) =
-            if step + 1 == steps { ((next, 0), 1, true) } else { ((next, step + 1), group(step + 1), false) };
-        let mut queue = Queue { ahead: u32::from(step == 0), ..Queue::default() };
-        if step >= 2 {
-            queue.slots.extend(nops(group(step).into()));
-        }
-        queue.slots.push(Some(Put { to, span: None, sps, notice }));
-        if step >= 1 && step + 1 < steps {
-            queue.slots.push(Some(Put { to: (me, step + 1), span: None, sps: group(step + 1), notice: false }));
-        }
-        queue.notices = u32::from(step == 0);
-        queue
-    };
-    Plan { queues: (0..steps).map(queue).collect() }
-}
 
 /// The part of `me` in a broadcast; `None` where one queue is as good, or counts do not fit in what a put can carry.
 pub(super) fn broadcast(tree: &Tree, load: &Load, me: usize) -> Option<Plan> {
@@ -91,5 +48,5 @@ pub(super) fn broadcast(tree: &Tree, load: &Load, me: usize) -> Option<Plan> {
         }));
         queues.push(queue);
     }
-    Some(Plan { queues })
+    Some(Plan { queues, ..Plan::default() })
 }

@@ -2,7 +2,7 @@
 
 use super::{
     acts::{self, Acts},
-    fast,
+    dissemination, fast,
     plan::{Area, Plan, Put, Queue, Span},
     tree::{Shape, Tree},
     tree_plan::{self, Load},
@@ -10,8 +10,8 @@ use super::{
 use crate::{
     Aggregation, Form, Options, PrdmaError, Result,
     buffer::Memory,
-    engine::{Acting, ActingEngine, AnyEngine, Program, QueueEngine, Step, Transfer, open_queue},
-    init::{Made, Outgoing, Wires, least, open_everywhere, together},
+    engine::{AnyEngine, CpuEngine, Program, QueueEngine, Step, open_queue, transfer},
+    init::{Made, Outcome, Outgoing, Wires, least, open_everywhere, together},
     layout::Piece,
     publish::publish,
 };
@@ -19,6 +19,7 @@ use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{
     ControlQueue, Group, GroupMemory, Rank, Region, RegionAccess, RegionKey, RemoteAddr, SessionFabric,
     control_queue::{Command, Inline, Posting, QueueId, QueueMode, Stadd},
+    triggered::{Transfer, TriggeredPut},
 };
 use std::collections::BTreeMap;
 
@@ -51,12 +52,14 @@ impl Kind {
     /// The part of member `me`; `None` if there is no such form.
     pub(super) fn plan(&self, form: Form, members: usize, me: usize) -> Option<Plan> {
         match (self, form) {
-            (Kind::Barrier, Form::Fast) => Some(fast::barrier(members, me)),
+            (Kind::Barrier, Form::Fast) => Some(dissemination::barrier(members, me)),
             (Kind::Barrier, _) => {
                 let tree = Tree { members, root: 0, shape: Shape::Binomial };
                 Some(tree_plan::plan(&tree, &Load { up: 0, down: 0, segments: 1 }, me))
             }
-            (Kind::Tree { load, .. }, Form::Fast) if load.up > 0 => None,
+            (Kind::Tree { load, .. }, Form::Fast) if load.up > 0 => {
+                Some(dissemination::allreduce(members, me, load.up))
+            }
             (Kind::Tree { tree, load }, Form::Fast) => fast::broadcast(tree, load, me),
             (Kind::Tree { tree, load }, _) => Some(tree_plan::plan(tree, load, me)),
         }
@@ -115,12 +118,11 @@ impl<F: SessionFabric> Making<'_, F> {
             _ => Form::Mrc,
         };
         let next = |form| if form == Form::Fast { Form::Mrc } else { Form::Cpu };
-        let (form, opened) = open_everywhere(self.group, form, next, |form| {
+        let Outcome { form, obstacle, opened } = open_everywhere(self.group, form, next, |form| {
             let plan = plan(form).unwrap_or_default();
             let open = |(number, queue): (usize, &Queue)| {
-                let depth = (2 * queue.slots.len() as u64 + 2).next_power_of_two().max(16);
                 let notices = u64::from(queue.notices);
-                open_queue(&fabric, number, QueueMode::Session, depth, notices, queue.ahead)
+                open_queue(&fabric, number, QueueMode::Session, queue.depth(), notices, queue.ahead)
             };
             let queues: Vec<F::Queue> = plan.queues.iter().enumerate().map(open).collect::<Result<_>>()?;
             Ok((plan, queues))
@@ -138,11 +140,11 @@ impl<F: SessionFabric> Making<'_, F> {
                 let acts = self.kind.acts(members, me);
                 let wires = Wires::of_words(&fabric, acts.words, areas);
                 let engine = self.acting(&fabric, &acts, &wires, ranks).await;
-                (wires, engine.map(AnyEngine::Acting))
+                (wires, engine.map(AnyEngine::Cpu))
             }
         };
         let engine = together(self.group, engine).await?;
-        Ok(Made { engine, wires: wires?, fabric, form, aggregation: Aggregation::None })
+        Ok(Made { engine, wires: wires?, fabric, form, obstacle, aggregation: Aggregation::None })
     }
 
     /// Publish the own contacts and read those of `targets`.
@@ -179,13 +181,21 @@ impl<F: SessionFabric> Making<'_, F> {
                 None => Ok(Step::Fixed(Posting::new(Command::Nop))),
                 Some(put) => {
                     let contact = theirs.get(&put.to.0).and_then(|contacts| contacts.get(put.to.1));
-                    let step = contact.and_then(|contact| step(put, &own, contact, ranks[put.to.0]));
+                    let posting = |put| contact.and_then(|contact| posting(put, &own, contact, ranks[put.to.0]));
+                    let step = match plan.alternating {
+                        true => {
+                            posting(&put.other()).zip(posting(put)).map(|(even, odd)| Step::Alternating([even, odd]))
+                        }
+                        false => posting(put).map(Step::Fixed),
+                    };
                     step.ok_or(PrdmaError::Damaged { member: put.to.0 })
                 }
             };
             let mut steps = planned.slots.iter().map(slot).collect::<Result<Vec<_>>>()?;
-            if let Some(Step::Fixed(last)) = steps.last_mut() {
-                *last = last.tcq(0);
+            match steps.last_mut() {
+                Some(Step::Fixed(last)) => *last = last.tcq(0),
+                Some(Step::Alternating(both)) => *both = both.map(|last| last.tcq(0)),
+                _ => {}
             }
             running.push((queue, Program { steps, completions: 1, chained: planned.chained }, planned.notices));
         }
@@ -211,7 +221,7 @@ impl<F: SessionFabric> Making<'_, F> {
         plan: &Acts,
         wires: &Result<Wires<F>>,
         ranks: Box<[Rank]>,
-    ) -> Result<ActingEngine<F>> {
+    ) -> Result<CpuEngine<F>> {
         let region = |memory: &Memory<F>| memory.region().key().to_bits();
         let area = |at: usize| self.areas[at].as_ref().map_or((0, 0), |(memory, base)| (region(memory), *base));
         let ((gather, first), (result, second)) = (area(0), area(1));
@@ -222,7 +232,7 @@ impl<F: SessionFabric> Making<'_, F> {
         let theirs = self.contacts(mine, plan.acts.iter().map(|act| act.to.0)).await?;
         let words = &wires.as_ref().map_err(Clone::clone)?.words;
         let word = |number: &usize| words.region().word::<u64>(fabric, number * 8);
-        let mut acts = Vec::with_capacity(plan.acts.len());
+        let mut puts = Vec::with_capacity(plan.acts.len());
         for act in &plan.acts {
             let (member, number) = act.to;
             let to = ranks[member];
@@ -231,26 +241,26 @@ impl<F: SessionFabric> Making<'_, F> {
             let there =
                 |region: u64, offset: u64| RemoteAddr { rank: to, region: RegionKey::from_bits(region), offset };
             let transfer = match act.span {
-                None => None,
+                None => Transfer::empty(),
                 Some(Span { from, at, bytes }) => {
                     let (memory, base) = self.areas[from.0 as usize].as_ref().expect("a span is of an area");
                     let offset = contact.bases[at.0 as usize].saturating_add(at.1);
                     let piece = Piece { from: base + from.1, at: offset, len: bytes as u32, count: 1, stride: 0 };
                     let out = Outgoing { packed: None, pieces: vec![piece], bytes, width: memory.width() };
-                    Some(Transfer::new(fabric, &out, memory, there(contact.areas[at.0 as usize], 0))?)
+                    transfer(fabric, &out, memory, there(contact.areas[at.0 as usize], 0))?
                 }
             };
             let needs = act.needs.iter().map(word).collect::<Result<_, _>>()?;
             let word = fabric.remote_word(there(contact.words, 8 * number as u64))?;
-            acts.push(Acting { needs, transfer, to, word, done: 0 });
+            puts.push(TriggeredPut::new(needs, transfer, word));
         }
         let finally = plan.finally.iter().map(word).collect::<Result<_, _>>()?;
-        Ok(ActingEngine { fabric: fabric.clone(), acts, finally, ranks })
+        Ok(CpuEngine::new(fabric, Vec::new(), puts, finally, ranks))
     }
 }
 
 /// The command of a put; `None` if the contact is none of `rank`.
-fn step(put: &Put, own: &Contact, theirs: &Contact, rank: Rank) -> Option<Step> {
+fn posting(put: &Put, own: &Contact, theirs: &Contact, rank: Rank) -> Option<Posting> {
     let to = QueueId::from_bits(theirs.queue).filter(|to| to.rank() == rank)?;
     let place = |contact: &Contact, (area, offset): (Area, u64)| {
         Stadd::from_bits(contact.areas[area as usize]) + contact.bases[area as usize] + offset
@@ -262,5 +272,5 @@ fn step(put: &Put, own: &Contact, theirs: &Contact, rank: Rank) -> Option<Step> 
         }
     };
     let posting = Posting::new(command).strong_order().sps(put.sps);
-    Some(Step::Fixed(if put.notice { posting.remote(0) } else { posting }))
+    Some(if put.notice { posting.remote(0) } else { posting })
 }

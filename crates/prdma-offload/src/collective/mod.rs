@@ -1,18 +1,20 @@
 //! Persistent collectives of a whole group: barrier, broadcast, allreduce.
 //!
 //! They are requests like any other: made together, started, waited for, again and again; after start the queues need no CPU. A collective is
-//! not sparse as an exchange with neighbours is, so queues are what it must not waste: with one ([`crate::Form::Mrc`]) all of them go up a tree and down
-//! again (`tree_plan`); with about log2 N ([`crate::Form::Fast`]) a barrier is a dissemination, and a broadcast lets a late member hold up only those next
-//! to it and below (`fast`). Without queues the CPUs do the same in their calls (`acts`).
+//! not sparse as an exchange with neighbours is, so queues are what it must not waste: with one ([`Form::Mrc`]) all of them go up a tree and down
+//! again (`tree_plan`); with about log2 N ([`Form::Fast`]) what a barrier tells and an allreduce brings is disseminated (`dissemination`), and a broadcast lets
+//! a late member hold up only those next to it and below (`fast`). Without queues the CPUs do the same in their calls (`acts`).
 //!
 //! Queues can't compute. An allreduce brings all blocks to all members, and each folds them at wait in the order of members: the same bits at all
 //! of them, and in each run, floating point too. It takes N blocks of memory at each, so it is for short ones.
 //!
 //! # Source
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.4.1; MPI 4.1, section 6.13; the dissemination barrier:
-//! D. Hensgen, R. Finkel, U. Manber, Two algorithms for barrier synchronization (1988).
+//! D. Hensgen, R. Finkel, U. Manber, Two algorithms for barrier synchronization (1988); of blocks: J. Bruck et al., Efficient algorithms for all-to-all
+//! communications in multiport message-passing systems (1997).
 
 mod acts;
+mod dissemination;
 mod fast;
 mod making;
 #[cfg(test)]
@@ -28,9 +30,9 @@ pub(crate) use reduction::Reduction;
 pub use tree::Shape;
 
 use crate::{
-    Buffer, Layout, Options, PrdmaError, Request, Result, Side,
+    Buffer, Form, Layout, Options, PrdmaError, Request, Result, Side,
     buffer::{Held, Memory, Use},
-    init::{Block, Staged, longest, together},
+    init::{Block, longest, together},
     publish::Published,
 };
 use core::fmt;
@@ -92,7 +94,7 @@ impl<F: SessionFabric> Collectives<F> {
 
     /// A barrier (`MPI_Barrier_init`): an iteration ends nowhere before it has been started everywhere. Collective.
     ///
-    /// [`crate::Form::Fast`] takes ceil(log2 N) session queues and as many steps, [`crate::Form::Mrc`] one and twice the steps.
+    /// [`Form::Fast`] takes ceil(log2 N) session queues and as many steps, [`Form::Mrc`] one and twice the steps.
     ///
     /// # Errors
     /// [`PrdmaError::Disagreement`]; [`PrdmaError::ElsewhereFailed`]; of the fabric.
@@ -104,8 +106,8 @@ impl<F: SessionFabric> Collectives<F> {
     /// `len` elements of `buffer` from `start` on, those of member `root`, go to the same number at `start` of each member's own `buffer`
     /// (`MPI_Bcast_init`). `root`, `len` and `pipeline` are the same at all members; `start` need not be. Collective.
     ///
-    /// Nothing is written at a member that has not started. [`crate::Form::Mrc`] takes one session queue, and nothing leaves before all members have started.
-    /// [`crate::Form::Fast`] takes one for each member directly below, and one more below the root; who is late holds up those below it and its parent only. It is made
+    /// Nothing is written at a member that has not started. [`Form::Mrc`] takes one session queue, and nothing leaves before all members have started.
+    /// [`Form::Fast`] takes one for each member directly below, and one more below the root; who is late holds up those below it and its parent only. It is made
     /// for binomial trees and up to 15 segments, others have the form `Mrc` at most.
     ///
     /// # Errors
@@ -141,8 +143,9 @@ impl<F: SessionFabric> Collectives<F> {
     /// (`MPI_Allreduce_init`). `combine` is called left to right in the order of members: `((x0 * x1) * x2) ...`; it must be the same function at all
     /// of them. `len` is the same at all members. Collective.
     ///
-    /// The exchange needs no CPU after start; folding is done in wait, or in the test that ends the iteration. With queues the form is [`crate::Form::Mrc`].
-    /// It takes up to 2 N blocks of registered memory, and half of the blocks together must fit one transfer (`QueueLimits::longest`).
+    /// The exchange needs no CPU after start; folding is done in wait, or in the test that ends the iteration. [`Form::Fast`] takes ceil(log2 N) session
+    /// queues and as many steps, [`Form::Mrc`] one and twice the steps. Members may fold while others are in the next iteration, so it takes up to 2 N
+    /// blocks of registered memory; half of the blocks together must fit one transfer (`QueueLimits::longest`).
     ///
     /// # Errors
     /// [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`], [`PrdmaError::Limit`] at the member where it is so, and [`PrdmaError::ElsewhereFailed`] at all
@@ -161,6 +164,8 @@ impl<F: SessionFabric> Collectives<F> {
         let up = len.saturating_mul(size_of::<T>()) as u64;
         let down = up.saturating_mul(members as u64);
         let load = Load { up, down, segments: self.segments(down, 1) };
+        // What may be free later is not counted on.
+        let options = &Options { budget: options.budget.min(fabric.queue_limits().free), ..*options };
         let prepare = || {
             let sent = block(send, 0, len, Side::Destination)?;
             let received = block(receive, 0, len, Side::Source)?;
@@ -175,6 +180,8 @@ impl<F: SessionFabric> Collectives<F> {
             let result = Memory::new(&fabric, down as usize, width)?;
             let gather = match members {
                 1 => result.clone(),
+                // All blocks, if iterations may alternate.
+                _ if options.form.most().min(options.budget) > 1 => Memory::new(&fabric, down as usize, width)?,
                 _ => Memory::new(&fabric, tree.below(me) * up as usize, width)?,
             };
             Ok((sent, received, gather, result))
@@ -185,11 +192,12 @@ impl<F: SessionFabric> Collectives<F> {
             Err(_) => [None, None],
         };
         let checked = prepared.as_ref().map(drop).map_err(Clone::clone);
-        let mut made = self.make(Kind::Tree { tree, load }, areas, checked, options).await?;
-        let (sent, received, gather, blocks) = prepared?;
-        let held = Held::of([(Use::Send, &sent), (Use::Receive, &received)].into_iter());
-        made.wires.packs.push(Staged::at(&sent, gather, 0));
-        let reduction = Reduction { blocks, members, result: received, fold: reduction::fold(combine) };
+        let made = self.make(Kind::Tree { tree, load }, areas, checked, options).await?;
+        let (sent, result, gather, blocks) = prepared?;
+        let held = Held::of([(Use::Send, &sent), (Use::Receive, &result)].into_iter());
+        let (areas, fold) = ([gather, blocks], reduction::fold(combine));
+        let alternating = (made.form == Form::Fast).then_some(me);
+        let reduction = Reduction { sent, result, areas, members, alternating, fold };
         Ok(Request::of(made, held, Some(reduction)))
     }
 

@@ -11,6 +11,20 @@ pub(super) enum Area {
     Result,
 }
 
+impl Area {
+    fn other(self) -> Area {
+        match self {
+            Area::Gather => Area::Result,
+            Area::Result => Area::Gather,
+        }
+    }
+
+    /// Where an iteration's blocks are, where plans are [alternating](Plan::alternating).
+    pub(super) fn alternating(iteration: u64) -> Area {
+        if iteration % 2 == 1 { Area::Gather } else { Area::Result }
+    }
+}
+
 /// Bytes that a put carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
@@ -32,6 +46,15 @@ pub(super) struct Put {
     pub(super) notice: bool,
 }
 
+impl Put {
+    /// The same put of an even iteration, where plans are [alternating](Plan::alternating).
+    pub(super) fn other(self) -> Put {
+        let other =
+            |span: Span| Span { from: (span.from.0.other(), span.from.1), at: (span.at.0.other(), span.at.1), ..span };
+        Put { span: self.span.map(other), ..self }
+    }
+}
+
 /// What one slot holds; nothing: a NOP.
 pub(super) type Slot = Option<Put>;
 
@@ -47,10 +70,19 @@ pub(super) struct Queue {
     pub(super) chained: bool,
 }
 
+impl Queue {
+    /// Slots of a ring that never gets full and never gets credit a whole ring ahead.
+    pub(super) fn depth(&self) -> u64 {
+        (2 * self.slots.len() as u64 + 2).next_power_of_two().max(16)
+    }
+}
+
 /// A member's part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) queues: Vec<Queue>,
+    /// Whether even iterations have each area in the place of the other.
+    pub(super) alternating: bool,
 }
 
 /// The most slots that one put releases.

@@ -1,26 +1,39 @@
-//! What the CPU does at the end of an allreduce: fold the blocks of all members, in the order of their numbers.
+//! What is left to the CPU in an allreduce: it puts the own block where the queues find it, and folds the blocks of all in the order of their members.
 
+use super::plan::Area;
 use crate::{Layout, Result, buffer::Memory, init::Block};
 use rdma_fabric::{Fabric, Pod};
 
 type Fold = dyn Fn(&[u8], usize) -> Vec<u8> + Send + Sync;
 
-/// From the blocks of all to the one result.
+/// From the own block to those of all, and to the one result.
 pub(crate) struct Reduction<F: Fabric> {
-    /// The blocks, one after the other.
-    pub(super) blocks: Memory<F>,
-    pub(super) members: usize,
+    pub(super) sent: Block<F>,
     /// Where the result goes.
     pub(super) result: Block<F>,
+    /// By [`Area`].
+    pub(super) areas: [Memory<F>; 2],
+    pub(super) members: usize,
+    /// The member whose area it is, if areas are [alternating](super::plan::Plan::alternating): its block is the first one there.
+    pub(super) alternating: Option<usize>,
     pub(super) fold: Box<Fold>,
 }
 
 impl<F: Fabric> Reduction<F> {
+    /// Stage the own block.
+    pub(crate) fn begin(&self, iteration: u64, scratch: &mut Vec<u8>) -> Result<()> {
+        let area = self.alternating.map_or(Area::Gather, |_| Area::alternating(iteration));
+        self.sent.memory.gather(&self.sent.layout, scratch)?;
+        self.areas[area as usize].scatter(&Layout::first(scratch.len() as u64), scratch)
+    }
+
     /// Fold.
-    pub(crate) fn finish(&self, scratch: &mut Vec<u8>) -> Result<()> {
-        let bytes = self.result.layout.bytes();
-        self.blocks.gather(&Layout::first(bytes * self.members as u64), scratch)?;
-        self.result.memory.scatter(&self.result.layout, &(self.fold)(scratch, bytes as usize))
+    pub(crate) fn finish(&self, iteration: u64, scratch: &mut Vec<u8>) -> Result<()> {
+        let bytes = self.result.layout.bytes() as usize;
+        let area = self.alternating.map_or(Area::Result, |_| Area::alternating(iteration));
+        self.areas[area as usize].gather(&Layout::first((bytes * self.members) as u64), scratch)?;
+        scratch.rotate_right(self.alternating.unwrap_or(0) * bytes);
+        self.result.memory.scatter(&self.result.layout, &(self.fold)(scratch, bytes))
     }
 }
 

@@ -91,7 +91,8 @@ rdma_fabric::program! {
         let (me, n) = (all.group().me(), all.group().len());
         let (send, receive) = (Buffer::<F, f64>::new(&fabric, len + 1)?, Buffer::<F, f64>::new(&fabric, len + 1)?);
         let mut request = all.allreduce_init(&send, &receive, len, chained, &Options::form(form)).await?;
-        assert_eq!(request.form(), if form == Form::Fast { Form::Mrc } else { form });
+        // So many threads have not four queues each.
+        assert!(request.form() == form || n > 12, "{form} of {n} is {}", request.form());
         let value = |member: usize, k: u64, at: usize| (member * 1000 + at) as f64 / (k + 3) as f64;
         for k in 1..=times {
             dawdle(&fabric, k, 0, n).await;
@@ -145,12 +146,13 @@ fn a_broadcast_brings_the_roots_data_to_all() {
 
 #[test]
 fn an_allreduce_has_the_same_bits_everywhere() {
-    for members in SIZES {
+    for members in (1..=9).chain([13]) {
         for form in FORMS {
             everywhere!(allreduces { form, len: 9 }, members);
         }
     }
     everywhere!(allreduces { form: Form::Mrc, len: 0 }, 3);
+    everywhere!(allreduces { form: Form::Fast, len: 0 }, 3);
 }
 
 rdma_fabric::program! {
@@ -204,7 +206,7 @@ fn after_start_no_cpu_is_needed_and_queues_are_as_many_as_promised() {
             for (member, (queues, longest)) in outcome.outs.into_iter().enumerate() {
                 assert!(longest < 1000, "{form}: the waits of member {member} of {members} take {longest} ns");
                 assert_eq!(queues[0], if form == Form::Fast && steps > 1 { steps } else { 1 });
-                assert_eq!(queues[2], 1, "an allreduce has one queue");
+                assert_eq!(queues[2], queues[0], "an allreduce has as many queues as a barrier");
                 match form {
                     Form::Fast if members > 2 => assert!((1..=steps).contains(&queues[1]), "{queues:?}"),
                     _ => assert_eq!(queues[1], 1),
@@ -371,16 +373,33 @@ fn the_loss_of_a_member_is_told_to_all() {
     }
 }
 
+#[derive(Clone, Copy, Debug)]
+enum Timed {
+    Barrier,
+    Broadcast(Pipeline, usize),
+    /// Of a word.
+    Allreduce,
+}
+
+/// Nanoseconds of an iteration, at the slowest member.
+fn took(members: usize, form: Form, what: Timed) -> u64 {
+    let job = Job::new(&Platform::fx100(), members).ranks_per_node(1);
+    job.run(&timed { form, what }).unwrap().outs.into_iter().max().unwrap()
+}
+
 rdma_fabric::program! {
-    /// Nanoseconds of an iteration: of a broadcast of so many bytes, or of a barrier.
-    async fn timed<F>(fabric: F, form: Form, broadcast: Option<(Pipeline, usize)>) -> u64 {
+    /// Nanoseconds of an iteration.
+    async fn timed<F>(fabric: F, form: Form, what: Timed) -> u64 {
         let mut all = collectives(&fabric).await?;
         let options = Options::form(form);
-        let buffer = Buffer::<F, u8>::new(&fabric, broadcast.map_or(1, |(_, bytes)| bytes))?;
-        let mut request = match broadcast {
-            None => all.barrier_init(&options).await?,
-            Some((pipeline, bytes)) => all.broadcast_init(0, &buffer, 0, bytes, pipeline, &options).await?,
+        let buffer = Buffer::<F, u8>::new(&fabric, if let Timed::Broadcast(_, bytes) = what { bytes } else { 1 })?;
+        let (send, receive) = (Buffer::<F, u64>::new(&fabric, 1)?, Buffer::<F, u64>::new(&fabric, 1)?);
+        let mut request = match what {
+            Timed::Barrier => all.barrier_init(&options).await?,
+            Timed::Broadcast(pipeline, bytes) => all.broadcast_init(0, &buffer, 0, bytes, pipeline, &options).await?,
+            Timed::Allreduce => all.allreduce_init(&send, &receive, 1, u64::wrapping_add, &options).await?,
         };
+        assert_eq!(request.form(), form);
         all.group_mut().barrier().await?;
         let start = fabric.now();
         for _ in 0..20 {
@@ -395,18 +414,19 @@ rdma_fabric::program! {
 
 #[test]
 fn more_queues_take_less_time_and_so_does_a_chain_of_segments() {
-    let took = |members, form, broadcast| {
-        let job = Job::new(&Platform::fx100(), members).ranks_per_node(1);
-        job.run(&timed { form, broadcast }).unwrap().outs.into_iter().max().unwrap()
-    };
     for members in [8, 32] {
-        let [fast, mrc, cpu] = FORMS.map(|form| took(members, form, None));
+        let [fast, mrc, cpu] = FORMS.map(|form| took(members, form, Timed::Barrier));
         println!("barrier of {members}: fast {fast} ns, mrc {mrc} ns, cpu {cpu} ns");
         assert!(fast < mrc && fast < cpu);
-        let along = |shape, segments| took(members, Form::Mrc, Some((Pipeline { shape, segments }, 1 << 20)));
+        let along = |shape, segments| took(members, Form::Mrc, Timed::Broadcast(Pipeline { shape, segments }, 1 << 20));
         let (whole, parts, chain) = (along(Shape::Binomial, 1), along(Shape::Binomial, 64), along(Shape::Chain, 64));
         println!("1 MiB to {members}: whole {whole} ns, in 64 segments {parts} ns, along a chain {chain} ns");
         assert!(chain < parts.min(whole));
+    }
+    for members in [8, 64, 512] {
+        let [fast, mrc, cpu] = FORMS.map(|form| took(members, form, Timed::Allreduce));
+        println!("allreduce of a word of {members}: fast {fast} ns, mrc {mrc} ns, cpu {cpu} ns");
+        assert!(fast < mrc);
     }
 }
 

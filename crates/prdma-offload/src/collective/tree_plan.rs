@@ -90,5 +90,5 @@ pub(super) fn plan(tree: &Tree, load: &Load, me: usize) -> Plan {
             Some(Put { to: (*child, 0), span: load.segment(segment), sps, notice: last })
         }));
     }
-    Plan { queues: vec![queue] }
+    Plan { queues: vec![queue], ..Plan::default() }
 }

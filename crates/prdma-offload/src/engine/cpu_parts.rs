@@ -1,36 +1,30 @@
-//! Parts of blocks put by calls of this member, each as soon as its receiver is ready.
+//! Parts of blocks put by calls of this member, each as soon as it is marked and its receiver is ready.
 //!
 //! As in the [engine](super::CpuEngine), with one READY for an edge and one END for each part of it.
 
 use super::{
-    Desk,
-    cpu::{Blocks, any, tell_behind},
+    Desk, Engine, Progress,
+    cpu::{all_heard, have_come, say},
+    desk::Ends,
 };
 use crate::{
     Result,
     init::{Agreed, Channel, Wires},
 };
-use rdma_fabric::{Deps, Fabric, LocalWord, Rank, RegionAccess, RegionKey, RemoteAddr, RemoteWord, join};
+use rdma_fabric::{Fabric, LocalWord, Rank, RemoteSpan, triggered::TriggeredPuts};
+use std::sync::{Mutex, PoisonError};
 
 /// Parts to send, and edges to say READY for.
 pub(crate) struct CpuParts<F: Fabric> {
     fabric: F,
     /// In the order of the channels that send.
-    outs: Vec<Out<F>>,
+    outs: Vec<Mutex<TriggeredPuts<F>>>,
     /// Where READYs go: one for each edge that is received along.
-    readies: Vec<RemoteWord<F, u64>>,
+    readies: Vec<RemoteSpan<F, u64>>,
+    /// What ends an iteration: one word for each part that is received.
+    ends: Vec<LocalWord<F, u64>>,
     /// Neighbours.
     ranks: Box<[Rank]>,
-}
-
-/// A part to send.
-struct Out<F: Fabric> {
-    to: Rank,
-    /// Here the receiver says READY, for all parts of the edge.
-    ready: LocalWord<F, u64>,
-    blocks: Blocks<F>,
-    /// There goes END.
-    end: RemoteWord<F, u64>,
 }
 
 impl<F: Fabric> CpuParts<F> {
@@ -46,60 +40,51 @@ impl<F: Fabric> CpuParts<F> {
         wires: &Wires<F>,
         theirs: &[Desk],
     ) -> Result<Self> {
-        let (mut outs, mut readies) = (Vec::new(), Vec::new());
+        let (mut outs, mut readies, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        let ranks: Box<[Rank]> = channels.iter().map(|channel| channel.rank).collect();
         for (at, ((channel, agreed), desk)) in channels.iter().zip(agreed).zip(theirs).enumerate() {
-            let first = &channels[at - at % parts];
-            let there =
-                |region: u64, offset| RemoteAddr { rank: channel.rank, region: RegionKey::from_bits(region), offset };
-            if agreed.inn.is_some() && at % parts == 0 {
-                readies.push(fabric.remote_word(there(desk.words, desk.ready))?);
+            let edge = Ends { fabric, channel, desk, wires };
+            if agreed.inn.is_some() {
+                ends.push(edge.end()?);
+                if at % parts == 0 {
+                    readies.push(edge.ready()?);
+                }
             }
-            if let Some(out) = &agreed.out {
-                let from = wires.sending(channel).unwrap_or(&wires.words);
-                outs.push(Out {
-                    to: channel.rank,
-                    ready: wires.words.region().word(fabric, wires.ready_word(first) as usize)?,
-                    blocks: Blocks::new(fabric, out, from, there(desk.data, 0))?,
-                    end: fabric.remote_word(there(desk.words, desk.end))?,
-                });
+            if let Some(put) = edge.put(&channels[at - at % parts], agreed, Vec::new())? {
+                outs.push(Mutex::new(TriggeredPuts::new(fabric, vec![put], &ranks)));
             }
         }
-        let ranks = channels.iter().map(|channel| channel.rank).collect();
-        Ok(CpuParts { fabric: fabric.clone(), outs, readies, ranks })
+        Ok(CpuParts { fabric: fabric.clone(), outs, readies, ends, ranks })
     }
 
-    /// Say READY along every edge.
-    pub(crate) async fn start(&self, iteration: u64) -> Result<()> {
-        let said = join::join_all(self.readies.iter().map(|word| self.fabric.put_word(word, iteration))).await;
-        for said in said {
-            said?;
+    /// Arm part `at`: it leaves when its receiver is ready. Once in an iteration.
+    pub(crate) fn arm(&self, at: usize, iteration: u64) {
+        self.outs[at].lock().unwrap_or_else(PoisonError::into_inner).leave(iteration);
+    }
+
+    fn outs(&mut self) -> impl Iterator<Item = &mut TriggeredPuts<F>> {
+        self.outs.iter_mut().map(|out| out.get_mut().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// For parts that are all [armed](CpuParts::arm).
+impl<F: Fabric> Engine for CpuParts<F> {
+    async fn start(&mut self, iteration: u64) -> Result<()> {
+        say(&self.fabric, &self.readies, iteration).await
+    }
+
+    async fn wait(&mut self, iteration: u64) -> Result<()> {
+        for out in self.outs() {
+            out.wait().await?;
         }
-        Ok(())
+        all_heard(&self.fabric, &self.ends, &self.ranks, iteration).await
     }
 
-    /// Whether the receiver of part `at` is ready.
-    pub(crate) fn may_send(&self, at: usize, iteration: u64) -> Result<bool> {
-        Ok(self.fabric.load(&self.outs[at].ready)? >= iteration)
-    }
-
-    /// Send part `at`, and tell of its end. To send it again does no harm as long as the iteration lasts.
-    pub(crate) async fn send(&self, at: usize, iteration: u64) -> Result<()> {
-        let out = &self.outs[at];
-        out.blocks.put(&self.fabric).await?;
-        tell_behind(&self.fabric, out.to, &out.end, iteration).await
-    }
-
-    /// Wait until the receiver of one of the parts is ready.
-    pub(crate) async fn any_ready(&self, late: &[usize], iteration: u64) -> Result<()> {
-        let words: Vec<_> = late.iter().map(|at| &self.outs[*at].ready).collect();
-        any(&self.fabric, &words, Deps::Ranks(&self.ranks), iteration).await
-    }
-
-    /// Wait until a part that is received has come.
-    pub(crate) async fn arrival(&self, end: &LocalWord<F, u64>, iteration: u64) -> Result<()> {
-        if self.fabric.load(end)? < iteration {
-            self.fabric.wait_until(end, Deps::Ranks(&self.ranks), |end| end >= iteration).await?;
+    async fn test(&mut self, iteration: u64) -> Result<Progress> {
+        let mut put = true;
+        for out in self.outs() {
+            put &= out.test().await?;
         }
-        Ok(())
+        Ok(if put { have_come(&self.fabric, &self.ends, iteration)? } else { Progress::Pending })
     }
 }

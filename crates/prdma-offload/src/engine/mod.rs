@@ -1,23 +1,24 @@
 //! Who carries an iteration out.
 
-mod acting;
 mod cpu;
 mod cpu_parts;
 mod dealing;
+mod desk;
 mod program;
 #[cfg(test)]
 pub(crate) mod program_model;
 mod queue_parts;
 mod queues;
-mod relaying;
+mod transfer;
 
-pub(crate) use acting::{Acting, ActingEngine};
-pub(crate) use cpu::{Blocks as Transfer, CpuEngine, Desk, tell_behind};
+pub(crate) use cpu::CpuEngine;
 pub(crate) use cpu_parts::CpuParts;
 pub(crate) use dealing::{Edges, Relay, deal, widest};
+pub(crate) use desk::Desk;
 pub(crate) use program::{Data, Program, Step};
 pub(crate) use queue_parts::QueueParts;
 pub(crate) use queues::{Contact, Opened, QueueEngine, open_queue};
+pub(crate) use transfer::transfer;
 
 use crate::Result;
 use core::future::Future;
@@ -50,7 +51,6 @@ pub(crate) trait Engine {
 pub(crate) enum AnyEngine<F: SessionFabric> {
     Queues(QueueEngine<F>),
     Cpu(CpuEngine<F>),
-    Acting(ActingEngine<F>),
 }
 
 impl<F: SessionFabric> Engine for AnyEngine<F> {
@@ -58,7 +58,6 @@ impl<F: SessionFabric> Engine for AnyEngine<F> {
         match self {
             AnyEngine::Queues(engine) => engine.start(iteration).await,
             AnyEngine::Cpu(engine) => engine.start(iteration).await,
-            AnyEngine::Acting(engine) => engine.start(iteration).await,
         }
     }
 
@@ -66,7 +65,6 @@ impl<F: SessionFabric> Engine for AnyEngine<F> {
         match self {
             AnyEngine::Queues(engine) => engine.wait(iteration).await,
             AnyEngine::Cpu(engine) => engine.wait(iteration).await,
-            AnyEngine::Acting(engine) => engine.wait(iteration).await,
         }
     }
 
@@ -74,7 +72,6 @@ impl<F: SessionFabric> Engine for AnyEngine<F> {
         match self {
             AnyEngine::Queues(engine) => engine.test(iteration).await,
             AnyEngine::Cpu(engine) => engine.test(iteration).await,
-            AnyEngine::Acting(engine) => engine.test(iteration).await,
         }
     }
 }

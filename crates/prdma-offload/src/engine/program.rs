@@ -83,6 +83,8 @@ pub(crate) enum Step {
     End { to: QueueId, word: Stadd },
     /// The same each time, but for the iteration modulo 256 in its notice.
     Fixed(Posting),
+    /// One in even iterations, the other in odd ones.
+    Alternating([Posting; 2]),
 }
 
 impl Step {
@@ -98,6 +100,18 @@ impl Step {
                 Posting::new(command).strong_order().remote(k as u8).tcq(0)
             }
             Step::Fixed(posting) => Posting { edata: k as u8, ..*posting },
+            Step::Alternating(both) => Posting { edata: k as u8, ..both[(k % 2) as usize] },
+        }
+    }
+
+    /// Make [`Step::posting`] of another iteration that of `k`.
+    pub(crate) fn renew(&self, posting: &mut Posting, k: u64) {
+        if !matches!(self, Step::Ready { .. }) {
+            posting.edata = k as u8;
+        }
+        if let (Step::Ready { .. } | Step::End { .. }, Command::PutInline { bytes, .. }) = (self, &mut posting.command)
+        {
+            *bytes = Inline::word(k);
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{
     ControlQueue, Deps, FabricError, Rank, SessionFabric,
-    control_queue::{Completion, MrqKind, MrqNotice, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
+    control_queue::{Completion, MrqKind, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
 };
 
 /// Queues of one member that are open and have no commands yet.
@@ -201,7 +201,10 @@ pub(crate) struct QueueEngine<F: SessionFabric> {
 impl<F: SessionFabric> QueueEngine<F> {
     /// Of queues, each with its program and the notices of an iteration. Waits depend on `ranks`.
     pub(crate) fn new(fabric: &F, queues: impl Iterator<Item = (F::Queue, Program, u32)>, ranks: Box<[Rank]>) -> Self {
-        let running = |(queue, program, notices)| Running { queue, program, notices, owed: Owed::default() };
+        let running = |(queue, program, notices): (F::Queue, Program, u32)| {
+            let postings = program.steps.iter().map(|step| step.posting(0)).collect();
+            Running { queue, program, postings, notices, owed: Owed::default() }
+        };
         QueueEngine { queues: queues.map(running).collect(), ranks, fabric: fabric.clone() }
     }
 }
@@ -209,6 +212,8 @@ impl<F: SessionFabric> QueueEngine<F> {
 pub(super) struct Running<F: SessionFabric> {
     pub(super) queue: F::Queue,
     program: Program,
+    /// The program's commands for the iteration that was started last.
+    postings: Box<[Posting]>,
     /// Of an iteration: one for each edge that is received along.
     notices: u32,
     owed: Owed,
@@ -247,9 +252,13 @@ impl<F: SessionFabric> Engine for QueueEngine<F> {
                 self.fabric.charge("prdma.chain").await;
             }
             running.owed = Owed { notices: running.notices, completions: running.program.completions };
-            for step in &running.program.steps {
-                running.queue.post(step.posting(iteration), Deps::Ranks(&self.ranks)).await?;
-            }
+            running
+                .program
+                .steps
+                .iter()
+                .zip(&mut running.postings)
+                .for_each(|(step, posting)| step.renew(posting, iteration));
+            running.queue.post_all(&running.postings, Deps::Ranks(&self.ranks)).await?;
         }
         Ok(())
     }
@@ -258,11 +267,11 @@ impl<F: SessionFabric> Engine for QueueEngine<F> {
         let deps = Deps::Ranks(&self.ranks);
         for running in &mut self.queues {
             while running.owed.notices > 0 {
-                let notice = running.queue.next_notice(deps).await?;
+                let notice = self.fabric.triggers().beside(running.queue.next_notice(deps)).await?;
                 running.take_notice(notice, iteration)?;
             }
             while running.owed.completions > 0 {
-                let completion = running.queue.next_completion(deps).await?;
+                let completion = self.fabric.triggers().beside(running.queue.next_completion(deps)).await?;
                 running.take_completion(completion)?;
             }
         }

@@ -17,24 +17,38 @@ pub(crate) async fn least<F: Fabric>(group: &mut Group<F>, value: u64) -> Result
     Ok(!group.greatest(!value).await?)
 }
 
-/// Open what `form` needs, at all members or at none; where it can't be, what the next form needs, and so on. `None` for [`Form::Cpu`].
+/// What came of opening queues.
+pub(crate) struct Outcome<T> {
+    pub(crate) form: Form,
+    /// Why it is not the form that was agreed on at first.
+    pub(crate) obstacle: Option<PrdmaError>,
+    /// `None` for [`Form::Cpu`].
+    pub(crate) opened: Option<T>,
+}
+
+/// Open what `form` needs, at all members or at none; where it can't be, what the next form needs, and so on.
 pub(crate) async fn open_everywhere<F: Fabric, T>(
     group: &mut Group<F>,
     mut form: Form,
     next: impl Fn(Form) -> Form,
     open: impl Fn(Form) -> Result<T>,
-) -> Result<(Form, Option<T>)> {
+) -> Result<Outcome<T>> {
+    let mut obstacle = None;
     while form != Form::Cpu {
         let opened = open(form);
         if group.greatest(u64::from(opened.is_err())).await? == 0 {
-            return Ok((form, Some(opened?)));
+            return Ok(Outcome { form, obstacle, opened: Some(opened?) });
         }
         // Closed everywhere before anybody opens again.
-        drop(opened);
+        let mine = opened.map_or_else(|error| error, |_| PrdmaError::ElsewhereFailed);
+        // What happened here says more than that something happened elsewhere.
+        if obstacle.as_ref().is_none_or(|known| *known == PrdmaError::ElsewhereFailed) {
+            obstacle = Some(mine);
+        }
         group.barrier().await?;
         form = next(form);
     }
-    Ok((form, None))
+    Ok(Outcome { form, obstacle, opened: None })
 }
 
 /// The most bytes of one transfer, whole words.

@@ -13,7 +13,7 @@ mod check;
 mod terms;
 mod wires;
 
-pub(crate) use agreeing::{least, longest, open_everywhere, together};
+pub(crate) use agreeing::{Outcome, least, longest, open_everywhere, together};
 pub(crate) use channels::{Channel, End, channels, single};
 pub(crate) use check::check;
 pub(crate) use terms::{Agreed, Block, Blocks, Incoming, Outgoing};
@@ -21,7 +21,7 @@ pub(crate) use wires::{Staged, Wires};
 
 use crate::{
     Aggregation, Form, Options, PrdmaError, Result, aggregation,
-    engine::{ActingEngine, AnyEngine, Contact, CpuEngine, Desk, Edges, Opened, deal, widest},
+    engine::{AnyEngine, Contact, CpuEngine, Desk, Edges, Opened, deal, widest},
     publish::publish,
 };
 use bytemuck::Pod;
@@ -34,6 +34,8 @@ pub(crate) struct Made<F: SessionFabric> {
     pub(crate) wires: Wires<F>,
     pub(crate) fabric: F,
     pub(crate) form: Form,
+    /// Why it is no richer one, if queues could not be opened.
+    pub(crate) obstacle: Option<PrdmaError>,
     pub(crate) aggregation: Aggregation,
 }
 
@@ -96,11 +98,10 @@ impl<'a, F: SessionFabric> Making<'a, F> {
         let (members, by) = neighbours(&all);
         let tables = publish(group, headers, &mine, &members).await;
         Ok(tables.map_err(PrdmaError::from).and_then(|tables| {
-            let longest = Some(group.fabric().queue_limits().longest).filter(|longest| *longest > 0);
+            let longest = longest(group.fabric()) as u32;
             let (mut mine, mut tables) = (mine.iter(), by.iter().map(|at| &tables[*at]));
             let part = |channels: &[Channel]| {
                 let ends = channels.iter().zip(mine.by_ref()).zip(tables.by_ref());
-                let longest = longest.unwrap_or(u32::MAX);
                 let agreed = ends.map(|((channel, mine), table)| agree(group.me(), channel, mine, table, longest));
                 agreed.collect::<Result<Vec<_>>>()
             };
@@ -129,14 +130,14 @@ impl<'a, F: SessionFabric> Making<'a, F> {
         let Making { group, headers, options, .. } = self;
         let fabric = group.fabric().clone();
         let edges: Vec<Vec<Edges>> = parts.iter().map(|part| part.agreed.iter().map(Edges::of).collect()).collect();
-        let (form, opened) = open(group, &fabric, &edges, 1, options).await?;
+        let Outcome { form, obstacle, opened } = open(group, &fabric, &edges, 1, options).await?;
         let laid: Vec<_> = parts.iter().map(Part::laid).collect();
         let engines = engines(group, headers, &laid, opened).await?;
-        let made = engines.into_iter().zip(parts);
-        let aggregation = Aggregation::None;
-        Ok(made
-            .map(|(engine, part)| Made { engine, wires: part.wires, fabric: fabric.clone(), form, aggregation })
-            .collect())
+        let made = engines.into_iter().zip(parts).map(|(engine, part)| {
+            let (fabric, obstacle) = (fabric.clone(), obstacle.clone());
+            Made { engine, wires: part.wires, fabric, form, obstacle, aggregation: Aggregation::None }
+        });
+        Ok(made.collect())
     }
 }
 
@@ -199,15 +200,8 @@ pub(crate) async fn engines<F: SessionFabric>(
                 let engine = |laid: &Laid<'_, F>| {
                     let Laid { channels, agreed, wires, relays } = laid;
                     let theirs: Vec<_> = theirs.by_ref().take(channels.len()).collect();
-                    Ok(match relays {
-                        None => AnyEngine::Cpu(CpuEngine::new(&fabric, channels, agreed, wires, &theirs)?),
-                        Some((edges, _)) => {
-                            let relays = (*edges, laid.ranks());
-                            AnyEngine::Acting(ActingEngine::relaying(
-                                &fabric, channels, agreed, wires, &theirs, relays,
-                            )?)
-                        }
-                    })
+                    let engine = CpuEngine::exchange(&fabric, channels, agreed, wires, &theirs, *relays)?;
+                    Ok(AnyEngine::Cpu(engine))
                 };
                 requests.iter().map(engine).collect::<Result<Vec<_>>>()
             })
@@ -239,14 +233,14 @@ impl Name {
     }
 }
 
-/// Agree on a form, and open what it needs; `None` for [`Form::Cpu`]. Of each request, its `edges`, along which data come in so many `parts`.
+/// Agree on a form, and open what it needs. Of each request, its `edges`, along which data come in so many `parts`.
 pub(crate) async fn open<F: SessionFabric>(
     group: &mut Group<F>,
     fabric: &F,
     requests: &[Vec<Edges>],
     parts: u64,
     options: &Options,
-) -> Result<(Form, Option<Vec<Opened<F>>>)> {
+) -> Result<Outcome<Vec<Opened<F>>>> {
     // Queues, if a stage has at most so many.
     let needs = |most: u32| {
         let form = Form::with_most(most, u32::MAX);

@@ -4,7 +4,7 @@ use super::{Carrier, Partitioned};
 use crate::{
     Buffer, Layout, Neighbourhood, Options, PrdmaError, Result, Side,
     engine::{Contact, CpuParts, Desk, Edges},
-    init::{Block, Blocks, Channel, End, Making, check, contacts, least, open, together},
+    init::{Block, Blocks, Channel, End, Making, Outcome, check, contacts, least, open, together},
 };
 use rdma_fabric::{Fabric, Pod, SessionFabric};
 
@@ -64,7 +64,7 @@ impl<F: SessionFabric> Neighbourhood<F> {
             Edges::new(data, agreed[0].inn.is_some())
         };
         let wanted = [(0..channels.len()).map(slots).collect::<Vec<_>>()];
-        let (form, opened) = open(group, &fabric, &wanted, partitions as u64, &options).await?;
+        let Outcome { form, opened, .. } = open(group, &fabric, &wanted, partitions as u64, &options).await?;
         let all: Vec<&Channel> = edges.iter().collect();
         let carrier = match opened.and_then(|mut opened| opened.pop()) {
             Some(opened) => {

@@ -1,4 +1,4 @@
-//! How far each partition is that this member sends.
+//! Which partitions are marked that this member sends.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -6,14 +6,10 @@ use core::sync::atomic::{AtomicU8, Ordering};
 const IDLE: u8 = 0;
 /// Kept by a call that marks several at once.
 const KEPT: u8 = 1;
-/// Marked, and not sent.
+/// Marked: it is the call's that did so to see it off.
 const MARKED: u8 = 2;
-/// Some call sends it.
-const LEAVING: u8 = 3;
-/// Posted, or put.
-const SENT: u8 = 4;
 
-/// One for each partition, by slot and partition. Tasks of the rank race for them: who wins a step makes it.
+/// One for each partition, by slot and partition. Tasks of the rank race for them.
 pub(super) struct Marks(Box<[AtomicU8]>);
 
 impl Marks {
@@ -24,11 +20,6 @@ impl Marks {
     /// For the next iteration.
     pub(super) fn clear(&mut self) {
         self.0.iter_mut().for_each(|mark| *mark.get_mut() = IDLE);
-    }
-
-    /// What a call began that nobody holds any more is to be sent again.
-    pub(super) fn reclaim(&mut self) {
-        self.0.iter_mut().map(AtomicU8::get_mut).filter(|mark| **mark == LEAVING).for_each(|mark| *mark = MARKED);
     }
 
     fn step(&self, at: usize, from: u8, to: u8) -> bool {
@@ -48,41 +39,8 @@ impl Marks {
         Ok(())
     }
 
-    /// Whether it is marked and nobody sends it yet.
-    pub(super) fn is_waiting(&self, at: usize) -> bool {
-        self.0[at].load(Ordering::Relaxed) == MARKED
-    }
-
-    /// Take it to send it; `None` if it isn't marked or somebody else has taken it.
-    pub(super) fn take(&self, at: usize) -> Option<Leaving<'_>> {
-        self.step(at, MARKED, LEAVING).then_some(Leaving { marks: self, at, sent: false })
-    }
-
     /// Whether it has not been marked.
     pub(super) fn is_idle(&self, at: usize) -> bool {
         self.0[at].load(Ordering::Relaxed) <= KEPT
-    }
-
-    pub(super) fn is_sent(&self, at: usize) -> bool {
-        self.0[at].load(Ordering::Relaxed) == SENT
-    }
-}
-
-/// A partition that a call sends; if the call is dropped, another may.
-pub(super) struct Leaving<'a> {
-    marks: &'a Marks,
-    pub(super) at: usize,
-    sent: bool,
-}
-
-impl Leaving<'_> {
-    pub(super) fn sent(mut self) {
-        self.sent = true;
-    }
-}
-
-impl Drop for Leaving<'_> {
-    fn drop(&mut self) {
-        self.marks.0[self.at].store(if self.sent { SENT } else { MARKED }, Ordering::Release);
     }
 }

@@ -8,8 +8,8 @@
 //!
 //! # Who moves the data
 //! With queues `start` posts what waits for READYs, and `ready` the partition's commands: the network does the rest. In a queue with several
-//! neighbours nothing leaves before all of them are ready. With [`Form::Cpu`] data move in calls: `ready`, `arrived`, `test` and `wait` send what is
-//! marked and may leave.
+//! neighbours nothing leaves before all of them are ready. With [`Form::Cpu`] data move in calls of this member: `ready`, `arrived`, `test`, and whatever
+//! waits next, send what is marked and may leave.
 //!
 //! # Several tasks
 //! `ready`, `ready_range` and `arrived` take the request shared: tasks, and threads where the fabric is `Sync`, may call them at any time. The others
@@ -18,6 +18,7 @@
 //! # Source
 //! MPI 4.1, chapter 4.
 
+mod carrier;
 mod making;
 mod marks;
 #[cfg(test)]
@@ -26,12 +27,19 @@ mod tests;
 use crate::{
     Form, PrdmaError, Result, Side,
     buffer::{Held, Use},
-    engine::{CpuParts, Engine, Progress, QueueParts},
+    engine::{Engine, Progress, QueueParts},
     init::{Blocks, Channel, Wires},
 };
-use core::{fmt, ops::Range};
+use carrier::Carrier;
+use core::{
+    fmt,
+    future::Future,
+    ops::Range,
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
 use marks::Marks;
-use rdma_fabric::{LocalWord, RegionAccess, SessionFabric, join};
+use rdma_fabric::{Deps, Fabric, LocalWord, Rank, RegionAccess, SessionFabric};
 use std::sync::OnceLock;
 
 /// A persistent exchange whose blocks are sent partition by partition: [`crate::Neighbourhood::partitioned_init`].
@@ -59,13 +67,9 @@ pub struct Partitioned<F: SessionFabric> {
     iteration: u64,
 }
 
-enum Carrier<F: SessionFabric> {
-    Queues(QueueParts<F>),
-    Cpu(CpuParts<F>),
-}
-
 /// A partition that is received.
-struct In<F: SessionFabric> {
+struct In<F: Fabric> {
+    from: Rank,
     /// Here its sender says that it has come.
     end: LocalWord<F, u64>,
     claim: Held,
@@ -101,7 +105,7 @@ impl<F: SessionFabric> Partitioned<F> {
             if let Some(end) = channel.inn {
                 let claim = Held::of([(Use::Receive, &blocks.receives[end.slot])].into_iter());
                 let word = wires.words.region().word(fabric, wires.end_word(channel) as usize)?;
-                ins[end.slot] = Some(In { end: word, claim });
+                ins[end.slot] = Some(In { from: channel.rank, end: word, claim });
             }
         }
         let (marks, fabric, broken) = (Marks::new(outs.len()), fabric.clone(), OnceLock::new());
@@ -167,10 +171,7 @@ impl<F: SessionFabric> Partitioned<F> {
         // Until it is through.
         let _ = self.broken.set(PrdmaError::Active { iteration: self.iteration });
         self.fabric.charge("prdma.start").await;
-        let started = match &mut self.carrier {
-            Carrier::Queues(parts) => parts.engine.start(self.iteration).await,
-            Carrier::Cpu(parts) => parts.start(self.iteration).await,
-        };
+        let started = self.carrier.start(self.iteration).await;
         self.broken.take();
         self.active = started.is_ok();
         self.kept(started)
@@ -203,64 +204,51 @@ impl<F: SessionFabric> Partitioned<F> {
             partition: taken % self.partitions,
             iteration: self.iteration,
         })?;
-        self.outs[places.clone()].iter().flatten().for_each(|(_, claim)| claim.set(true));
+        let parts = self.outs[places].iter().flatten().map(|(part, claim)| {
+            claim.set(true);
+            *part
+        });
         match &self.carrier {
-            Carrier::Queues(parts) => {
+            Carrier::Queues(queues) => {
                 let half = PrdmaError::HalfReady { slot, first: partitions.start, end: partitions.end };
                 let posting = Posting { broken: &self.broken, half: Some(half) };
-                let posted = self.post(parts, places).await;
+                let posted = self.post(queues, parts).await;
                 posting.over();
                 self.kept(posted)
             }
-            Carrier::Cpu(parts) => self.carry(parts).await,
+            Carrier::Cpu(cpu) => {
+                parts.for_each(|part| cpu.arm(part, self.iteration));
+                self.fabric.triggers().advance().await;
+                Ok(())
+            }
         }
     }
 
-    async fn post(&self, parts: &QueueParts<F>, places: Range<usize>) -> Result<()> {
-        for leaving in places.filter_map(|at| self.marks.take(at)) {
-            if let Some((part, _)) = &self.outs[leaving.at] {
-                parts.post(*part, self.iteration).await?;
-            }
-            leaving.sent();
+    async fn post(&self, queues: &QueueParts<F>, parts: impl Iterator<Item = usize>) -> Result<()> {
+        for part in parts {
+            queues.post(part, self.iteration).await?;
         }
         Ok(())
     }
 
-    /// Send what is marked and whose receiver is ready.
-    async fn carry(&self, parts: &CpuParts<F>) -> Result<()> {
-        let mut leaving = Vec::new();
-        for (at, out) in self.outs.iter().enumerate() {
-            if let Some((part, _)) = out
-                && self.marks.is_waiting(at)
-                && self.kept(parts.may_send(*part, self.iteration))?
-                && let Some(taken) = self.marks.take(at)
-            {
-                leaving.push(async move {
-                    parts.send(*part, self.iteration).await?;
-                    taken.sent();
-                    Ok(())
-                });
-            }
-        }
-        let sent: Result<()> = join::join_all(leaving).await.into_iter().collect();
-        self.kept(sent)
-    }
-
     /// Whether a partition along a source slot has come (`MPI_Parrived`): then it may be read (acquire), although the request is active. `true`
-    /// if the request is inactive, or without a neighbour. Only [`Partitioned::wait`] tells of a neighbour that is lost.
+    /// if the request is inactive, or without a neighbour.
     ///
     /// # Errors
-    /// [`PrdmaError::NoPartition`], [`PrdmaError::Broken`]; an error of the fabric breaks the request.
+    /// [`PrdmaError::NoPartition`], [`PrdmaError::Broken`]; an error of the fabric breaks the request, [`rdma_fabric::FabricError::PeerLost`] if the neighbour is
+    /// lost and the partition has not come.
     pub async fn arrived(&self, slot: usize, partition: usize) -> Result<bool> {
         self.sound()?;
         let at = self.places(Side::Source, slot, partition..partition.saturating_add(1))?.start;
         let Some(inn) = self.ins[at].as_ref().filter(|_| self.active) else {
             return Ok(true);
         };
-        if let Carrier::Cpu(parts) = &self.carrier {
-            self.carry(parts).await?;
-        }
-        let here = self.kept(self.fabric.load(&inn.end).map_err(PrdmaError::from))? >= self.iteration;
+        self.fabric.triggers().advance().await;
+        let come = self.fabric.wait_until(&inn.end, Deps::One(inn.from), |number| number >= self.iteration);
+        let here = match pin!(come).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(come) => self.kept(come.map_err(PrdmaError::from)).map(|_| true)?,
+            Poll::Pending => false,
+        };
         if here {
             inn.claim.set(false);
         }
@@ -279,32 +267,8 @@ impl<F: SessionFabric> Partitioned<F> {
             return Ok(());
         }
         self.all_marked()?;
-        let iteration = self.iteration;
-        let waited = match &mut self.carrier {
-            Carrier::Queues(parts) => parts.engine.wait(iteration).await,
-            Carrier::Cpu(_) => {
-                self.marks.reclaim();
-                self.wait_by_cpu().await
-            }
-        };
+        let waited = self.carrier.wait(self.iteration).await;
         self.end(waited)
-    }
-
-    async fn wait_by_cpu(&self) -> Result<()> {
-        let Carrier::Cpu(parts) = &self.carrier else { return Ok(()) };
-        loop {
-            self.carry(parts).await?;
-            let late = self.outs.iter().enumerate().filter(|(at, _)| !self.marks.is_sent(*at));
-            let late: Vec<usize> = late.filter_map(|(_, out)| out.as_ref().map(|(part, _)| *part)).collect();
-            if late.is_empty() {
-                break;
-            }
-            parts.any_ready(&late, self.iteration).await?;
-        }
-        for inn in self.ins.iter().flatten() {
-            parts.arrival(&inn.end, self.iteration).await?;
-        }
-        Ok(())
     }
 
     /// Look whether the iteration has ended, and end it if so (`MPI_Test`). `true` if the request is inactive now.
@@ -317,29 +281,11 @@ impl<F: SessionFabric> Partitioned<F> {
             return Ok(true);
         }
         self.all_marked()?;
-        let iteration = self.iteration;
-        let looked = match &mut self.carrier {
-            Carrier::Queues(parts) => parts.engine.test(iteration).await.map(|progress| progress == Progress::Done),
-            Carrier::Cpu(_) => {
-                self.marks.reclaim();
-                self.look_by_cpu().await
-            }
-        };
-        match looked {
-            Ok(false) => Ok(false),
+        self.fabric.triggers().advance().await;
+        match self.carrier.test(self.iteration).await {
+            Ok(Progress::Pending) => Ok(false),
             ended => self.end(ended.map(drop)).map(|()| true),
         }
-    }
-
-    async fn look_by_cpu(&self) -> Result<bool> {
-        let Carrier::Cpu(parts) = &self.carrier else { return Ok(true) };
-        self.carry(parts).await?;
-        for inn in self.ins.iter().flatten() {
-            if self.fabric.load(&inn.end)? < self.iteration {
-                return Ok(false);
-            }
-        }
-        Ok(self.outs.iter().enumerate().all(|(at, out)| out.is_none() || self.marks.is_sent(at)))
     }
 
     fn all_marked(&self) -> Result<()> {

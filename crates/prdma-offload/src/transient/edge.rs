@@ -7,11 +7,11 @@ use super::{
 use crate::{
     Layout, PrdmaError, Result, Side,
     buffer::Width,
-    engine::{Transfer, tell_behind},
+    engine::transfer,
     init::{Block, Outgoing, Staged},
     layout::{count_blocks, pieces},
 };
-use rdma_fabric::{Deps, Fabric, Region, RemoteAddr};
+use rdma_fabric::{Deps, Fabric, Region, RemoteAddr, triggered::put_behind};
 
 /// Above so many blocks they are packed before, and unpacked after: what [`crate::Options`] has by default.
 const DIRECT_BLOCKS: u64 = 12;
@@ -19,7 +19,8 @@ const DIRECT_BLOCKS: u64 = 12;
 impl<F: Fabric> OutBox<F> {
     /// Wait for the receiver's offer of exchange `k`, compare, put the block, and say so. Who has no block says that.
     pub(super) async fn send(&self, fabric: &F, k: u64, block: Option<&Block<F>>) -> Result<()> {
-        if fabric.wait_until(&self.offered, Deps::One(self.to), |offered| offered >= k).await? & CLOSED != 0 {
+        let offered = fabric.wait_until(&self.offered, Deps::One(self.to), |offered| offered >= k);
+        if fabric.triggers().beside(offered).await? & CLOSED != 0 {
             return Err(PrdmaError::ElsewhereFailed);
         }
         let mut words = [0; Offer::WORDS];
@@ -38,9 +39,9 @@ impl<F: Fabric> OutBox<F> {
         if sent.is_err() {
             let bytes = block.map_or(NO_BLOCK, |block| block.layout.bytes());
             fabric.put_word(&self.about, bytes).await?;
-            tell_behind(fabric, self.to, &self.answer, 2 * k + 1).await?;
+            put_behind(fabric, &self.answer, 2 * k + 1).await?;
         } else {
-            tell_behind(fabric, self.to, &self.answer, 2 * k).await?;
+            put_behind(fabric, &self.answer, 2 * k).await?;
         }
         sent
     }
@@ -66,7 +67,7 @@ impl<F: Fabric> OutBox<F> {
         let width = Width::of_bytes(offer.width.bytes().min(memory.width().bytes()));
         let at = RemoteAddr { rank: self.to, region: offer.region, offset: 0 };
         let out = Outgoing { packed: None, pieces, bytes: mine, width };
-        Transfer::new(fabric, &out, &memory, at)?.put(fabric).await
+        Ok(transfer(fabric, &out, &memory, at)?.put(fabric).await?)
     }
 }
 
@@ -93,8 +94,8 @@ impl<F: Fabric> InBox<F> {
         });
         self.offer(fabric, k, offer).await?;
         let Some(block) = block else { return Ok(()) };
-        let answer = fabric.wait_until(&self.answer, Deps::One(self.from), |answer| answer >= 2 * k).await?;
-        let answer = answer & !CLOSED;
+        let answer = fabric.wait_until(&self.answer, Deps::One(self.from), |answer| answer >= 2 * k);
+        let answer = fabric.triggers().beside(answer).await? & !CLOSED;
         if answer < 2 * k {
             return Err(PrdmaError::ElsewhereFailed);
         }
@@ -112,6 +113,6 @@ impl<F: Fabric> InBox<F> {
 
     async fn offer(&self, fabric: &F, k: u64, offer: Option<Offer>) -> Result<()> {
         fabric.put(&self.offer, Offer::to_words(offer)).await?;
-        tell_behind(fabric, self.from, &self.offered, k).await
+        Ok(put_behind(fabric, &self.offered, k).await?)
     }
 }

@@ -130,6 +130,20 @@ pub trait ControlQueue: fmt::Debug + 'static {
     /// queue, as when it is full of delayed starts.
     fn post(&self, posting: Posting, deps: Deps<'_>) -> impl Future<Output = Result<()>>;
 
+    /// Post several commands one after the other, as [`ControlQueue::post`] of each. But a provider may let those that find room begin together, when
+    /// all of them are there: that is cheaper. Those before one that fails are posted; if the future is dropped, the first few are.
+    ///
+    /// # Errors
+    /// As [`ControlQueue::post`], of the first that fails.
+    fn post_all(&self, postings: &[Posting], deps: Deps<'_>) -> impl Future<Output = Result<()>> {
+        async move {
+            for posting in postings {
+                self.post(*posting, deps).await?;
+            }
+            Ok(())
+        }
+    }
+
     /// The next completion, if one is here. Completions come in posting order.
     ///
     /// # Errors

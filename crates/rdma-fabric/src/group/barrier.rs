@@ -22,7 +22,7 @@ impl<F: Fabric> Group<F> {
             self.fabric.put_word(&word, self.epoch).await?;
             let mine = self.control.own(&self.fabric, round, Field::Barrier)?;
             let epoch = self.epoch;
-            self.fabric.wait_until(&mine, self.deps(), |reached| reached >= epoch).await?;
+            self.wait_for(&mine, |reached| reached >= epoch).await?;
         }
         Ok(())
     }

@@ -56,7 +56,7 @@ impl<F: Fabric> Group<F> {
         data: S,
     ) -> Result<()> {
         let offered = self.control.own(&self.fabric, round, Field::Offer)?;
-        self.fabric.wait_until(&offered, self.deps(), |number| number == self.epoch).await?;
+        self.wait_for(&offered, |number| number == self.epoch).await?;
         let key = self.fabric.load(&self.control.own(&self.fabric, round, Field::OfferKey)?)?;
         let rank = self.rank(member)?;
         let addr = RemoteAddr { rank, region: RegionKey::from_bits(key), offset: (offset * size_of::<T>()) as u64 };
@@ -70,6 +70,6 @@ impl<F: Fabric> Group<F> {
     /// Wait until this round's data is here.
     pub(super) async fn receive(&self, round: u32) -> Result<()> {
         let delivered = self.control.own(&self.fabric, round, Field::Delivered)?;
-        self.fabric.wait_until(&delivered, self.deps(), |number| number == self.epoch).await.map(drop)
+        self.wait_for(&delivered, |number| number == self.epoch).await.map(drop)
     }
 }

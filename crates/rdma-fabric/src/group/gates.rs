@@ -25,7 +25,7 @@ impl<F: Fabric> Group<F> {
             self.fabric.flush(rank).await?;
             self.fabric.put_word(&theirs(&self.fabric, rank, key, round, reached)?, number).await?;
             let mine = self.control.own(&self.fabric, round, reached)?;
-            self.fabric.wait_until(&mine, self.deps(), |reached| reached == number).await?;
+            self.wait_for(&mine, |reached| reached == number).await?;
             greatest = greatest.max(self.fabric.load(&self.control.own(&self.fabric, round, place)?)?);
             // The number must not land on that of two agreements later.
             self.fabric.flush(rank).await?;

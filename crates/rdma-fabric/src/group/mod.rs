@@ -15,7 +15,7 @@ mod split;
 
 pub use memory::GroupMemory;
 
-use crate::{Deps, Fabric, FabricError, Rank, Region, RegionKey, Result};
+use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Region, RegionKey, Result};
 use control::{CONTROL_BYTES, Control};
 use core::fmt;
 use std::sync::Arc;
@@ -150,6 +150,16 @@ impl<F: Fabric> Group<F> {
             Members::World { .. } => Deps::All,
             Members::Listed { ranks, .. } => Deps::Ranks(ranks),
         }
+    }
+
+    /// Wait for a word of the control block; what this rank has [armed](crate::triggered) goes on meanwhile.
+    async fn wait_for(&self, word: &LocalWord<F, u64>, until: impl FnMut(u64) -> bool) -> Result<u64> {
+        let wait = self.fabric.wait_until(word, self.deps(), until);
+        if self.fabric.triggers().is_idle() {
+            return wait.await;
+        }
+        // Rare, and large.
+        Box::pin(self.fabric.triggers().beside(wait)).await
     }
 
     /// Number of steps that reach `len` members by doubling.

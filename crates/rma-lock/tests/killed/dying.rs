@@ -2,7 +2,7 @@
 
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Deps, Fabric, GetSink, LocalSpan, LocalWord, Node, Notice, OpHandle, Pod, PutOptions,
-    PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
+    PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Triggers,
     op::{SinkView, SourceView},
 };
 use rustix::process::{Signal, getpid, kill_process};
@@ -100,11 +100,12 @@ impl Points {
 pub(crate) struct Dying<F: Fabric> {
     inner: F,
     points: Arc<Points>,
+    triggers: Arc<Triggers<Self>>,
 }
 
 impl<F: Fabric> Dying<F> {
     pub(crate) fn new(inner: F, points: Arc<Points>) -> Self {
-        Dying { inner, points }
+        Dying { inner, points, triggers: Arc::default() }
     }
 }
 
@@ -182,6 +183,10 @@ impl<F: Fabric> Fabric for Dying<F> {
     type Loc = F::Loc;
     type Region = F::Region;
     type Handle<T: Unpin + 'static> = DyingHandle<F, T>;
+
+    fn triggers(&self) -> &Triggers<Self> {
+        &self.triggers
+    }
 
     fn rank(&self) -> Rank {
         self.inner.rank()

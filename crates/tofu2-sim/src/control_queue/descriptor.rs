@@ -53,9 +53,8 @@ const EDATA: u32 = 22;
 const PATH: u32 = 30;
 /// 16 bits.
 const MTU: u32 = 38;
+/// 8 bits; those above are 0.
 const GAP: u32 = 54;
-/// Bits from here on are 0.
-const END: u32 = 62;
 /// Where bytes of the command stand in word 0.
 const LEN: u32 = 40;
 
@@ -159,8 +158,81 @@ pub(crate) fn decode(descriptor: &Descriptor) -> Option<Posting> {
         mtu: (three >> MTU) as u16,
         gap: (three >> GAP) as u8,
     };
-    // Every bit that means nothing here would be lost.
-    (three >> END == 0 && encode(&posting) == *descriptor).then_some(posting)
+    is_said(descriptor).then_some(posting)
+}
+
+/// A command of one slot as few programs are made of more: a nop or a put, of which the poster hears by its completion only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Brief {
+    pub(crate) to: QueueId,
+    pub(crate) at: Stadd,
+    pub(crate) what: What,
+    pub(crate) edata: u8,
+    pub(crate) sps: u8,
+    pub(crate) tcq_notice: bool,
+    pub(crate) remote_notice: bool,
+}
+
+/// What is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Nothing,
+    /// Eight bytes that are carried.
+    Word(u64),
+    Memory(Stadd, u32),
+}
+
+/// [`decode`] for what is [`Brief`], which is told without a detour through memory.
+#[inline(always)]
+pub(crate) fn brief(first: [u64; SLOT]) -> Option<Brief> {
+    let [zero, one, two, three] = first;
+    let len = (zero >> LEN) as u32;
+    let what = match three & 0xff {
+        kind::NOP => What::Nothing,
+        kind::INLINE if len == 8 => What::Word(one),
+        kind::PUT => What::Memory(Stadd::from_bits(one), len),
+        _ => return None,
+    };
+    if three & LOCAL != 0 || !is_said(&Descriptor { first, second: None }) {
+        return None;
+    }
+    Some(Brief {
+        to: QueueId::from_bits(zero & ((1 << LEN) - 1))?,
+        at: Stadd::from_bits(two),
+        what,
+        edata: (three >> EDATA) as u8,
+        sps: (three >> SPS) as u8 & 0xf,
+        tcq_notice: three & TCQ != 0,
+        remote_notice: three & REMOTE != 0,
+    })
+}
+
+/// Whether every bit means something: what means nothing would be lost.
+#[inline(always)]
+fn is_said(descriptor: &Descriptor) -> bool {
+    let Descriptor { first: [zero, one, two, three], second } = *descriptor;
+    let kind = three & 0xff;
+    let of_kind = match kind {
+        kind::ARMW => WIDE | 7 << OP,
+        _ => 0,
+    };
+    let path = if three & HAS_PATH != 0 { 0xff << PATH } else { 0 };
+    let flags = TCQ | LOCAL | REMOTE | STRONG | DELAY | HAS_PATH;
+    let numbers = 0xf << SPS | 0xff << EDATA | path | 0xffff << MTU | 0xff << GAP;
+    // Above the `len` bytes that are carried.
+    let len = (zero >> LEN) as usize;
+    let blank = |word: u64, at: usize| len.saturating_sub(at) >= 8 || word >> (8 * len.saturating_sub(at)) == 0;
+    let rest = match (kind, second) {
+        (kind::PUT | kind::GET, None) => true,
+        (kind::INLINE, None) => len <= Inline::ONE_SLOT && blank(one, 0),
+        (kind::INLINE_LONG, Some(words)) => {
+            one == 0 && len > Inline::ONE_SLOT && words.iter().enumerate().all(|(at, &word)| blank(word, 8 * at))
+        }
+        (kind::ARMW | kind::CSWAP4, None) | (kind::CSWAP8, Some([_, 0, 0, 0])) => len == 0,
+        (kind::NOP, None) => zero | one | two == 0,
+        _ => false,
+    };
+    rest && three & !(0xff | of_kind | flags | numbers) == 0
 }
 
 /// The commands that a posting of several blocks is.
@@ -262,6 +334,12 @@ mod tests {
             prop_assert_eq!(slots(&descriptor.first), Some(posting.command.slots()));
             prop_assert_eq!(descriptor.second.is_some(), posting.command.slots() == 2);
             prop_assert_eq!(decode(&descriptor), Some(posting));
+            let is_brief = match posting.command {
+                Command::Nop | Command::Put { .. } => !posting.local_notice,
+                Command::PutInline { bytes, .. } => !posting.local_notice && bytes.as_bytes().len() == 8,
+                _ => false,
+            };
+            prop_assert_eq!(brief(descriptor.first).is_some(), is_brief);
         }
 
         /// Whatever is decoded would be encoded to the same bits, with one flipped or all of them drawn.
@@ -280,8 +358,19 @@ mod tests {
             if slots(&descriptor.first) == Some(1) {
                 descriptor.second = None;
             }
-            if let Some(decoded) = decode(&descriptor) {
+            let decoded = decode(&descriptor);
+            if let Some(decoded) = decoded {
                 prop_assert_eq!(encode(&decoded), descriptor);
+            }
+            if let Some(brief) = brief(descriptor.first) {
+                let Brief { to, at, what, edata, sps, tcq_notice, remote_notice } = brief;
+                let command = match what {
+                    What::Nothing => Command::Nop,
+                    What::Word(word) => Command::PutInline { to, bytes: Inline::word(word), at },
+                    What::Memory(from, len) => Command::put(to, from, at, len),
+                };
+                let said = Posting { edata, sps, tcq_notice, remote_notice, ..decoded.unwrap() };
+                prop_assert_eq!(decode(&Descriptor { second: None, ..descriptor }), Some(Posting { command, ..said }));
             }
         }
     }

@@ -34,7 +34,7 @@ use core::{
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Completed, Deps, Fabric, FabricError, GetSink, Keyring, LocalSpan, LocalWord, Location,
     LockedMemory, Mapped, Node, Notice, OwnedMemory, Pact, Pod, PutOptions, PutOrder, PutSource, Rank, Refused,
-    RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses,
+    RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Triggers, Uses,
     op::{SinkView, SourceView},
 };
 use std::{
@@ -70,6 +70,7 @@ struct Inner {
     _progress: Option<Progress>,
     /// Tasks of foreign executors that wait.
     wakers: Wakers,
+    triggers: Triggers<Endpoint>,
 }
 
 impl fmt::Debug for Endpoint {
@@ -110,6 +111,7 @@ impl Endpoint {
             served: AtomicU64::new(0),
             _progress: progress.transpose()?,
             wakers,
+            triggers: Triggers::default(),
         };
         Ok(Endpoint(Arc::new(inner), None))
     }
@@ -165,18 +167,18 @@ impl Endpoint {
     /// This rank as one that executes commands of control queues.
     #[inline]
     pub(super) fn executor(&self) -> Executor<'_> {
-        let Inner { job, rank, segment, inside, .. } = &*self.0;
-        Executor { job, me: *rank, segment, taken: inside }
+        let Inner { job, rank, segment, inside, queues, .. } = &*self.0;
+        Executor { job, me: *rank, segment, taken: inside, queues }
     }
 
-    /// Execute what was handed over to this rank, and what a rank that has died should have executed.
-    pub(super) fn serve_queues(&self) {
+    /// Execute what was handed over to this rank, and what a rank that has died should have executed. Whether there may have been anything.
+    pub(super) fn serve_queues(&self) -> bool {
         let changes = self.job().control.changes();
         let changed = self.0.served.load(Relaxed) != changes;
         if changed {
             self.0.served.store(changes, Relaxed);
         }
-        self.queues().serve(&self.executor(), changed);
+        self.queues().serve(&self.executor(), changed) || changed
     }
 
     /// How a wait of this rank wants to be polled again.
@@ -412,6 +414,11 @@ impl Fabric for Endpoint {
     type Loc = Place;
     type Region = Region;
     type Handle<T: Unpin + 'static> = Completed<T>;
+
+    #[inline]
+    fn triggers(&self) -> &Triggers<Self> {
+        &self.0.triggers
+    }
 
     #[inline]
     fn rank(&self) -> Rank {

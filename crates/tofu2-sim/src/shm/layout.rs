@@ -138,7 +138,7 @@ const SIDE: usize = SIDE_DROPPED + SYMMETRIC_SLOTS / 8;
 pub(super) const CARD: usize = CARD_SIDES[1] + SIDE;
 
 /// What [`MAGIC`] holds: name, version and line length of this layout.
-pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x06\0") | (CACHE_LINE.ilog2() as u64) << 56;
+pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x07\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
 /// Whether [`PAGE`] suits a system with pages of `bytes` bytes.
 ///

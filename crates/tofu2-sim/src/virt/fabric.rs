@@ -13,7 +13,7 @@ use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Deps, Existing, Fabric, FabricError, GetSink, Keyring, LocalSpan, LocalWord, Location,
     LockedMemory, Node, Notice, OwnedMemory, Pact, PutOptions, PutOrder, PutSource, Rank, Refused, RegionKey,
-    RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses,
+    RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Triggers, Uses,
     op::{SinkView, SourceView},
 };
 use std::{
@@ -78,6 +78,10 @@ impl Fabric for VirtFabric {
     type Loc = Loc;
     type Region = Region;
     type Handle<T: Unpin + 'static> = Handle<T>;
+
+    fn triggers(&self) -> &Triggers<Self> {
+        &self.world.triggers[self.rank as usize]
+    }
 
     fn rank(&self) -> Rank {
         Rank::new(self.rank)

@@ -1,7 +1,7 @@
 //! The simulated machine as ranks and handles hold it.
 
-use super::{core::Core, detached::Detached};
-use rdma_fabric::{Deps, FabricError, Rank};
+use super::{core::Core, detached::Detached, fabric::VirtFabric};
+use rdma_fabric::{Deps, FabricError, Rank, Triggers};
 use std::{
     cell::{RefCell, RefMut},
     rc::Rc,
@@ -24,6 +24,8 @@ pub(super) struct World {
     waker: Waker,
     again: Arc<Again>,
     pub(super) detached: Detached,
+    /// By rank.
+    pub(super) triggers: Box<[Triggers<VirtFabric>]>,
 }
 
 impl std::fmt::Debug for World {
@@ -48,11 +50,13 @@ impl Wake for Again {
 impl World {
     pub(super) fn new(core: Core) -> Rc<Self> {
         let again = Arc::new(Again::default());
+        let triggers = core.ranks.iter().map(|_| Triggers::default()).collect();
         Rc::new(World {
             core: RefCell::new(core),
             waker: Waker::from(Arc::clone(&again)),
             again,
             detached: Detached::default(),
+            triggers,
         })
     }
 

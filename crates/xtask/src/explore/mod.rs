@@ -1,6 +1,6 @@
-//! `cargo xtask explore`: the locks with queues under every delivery order, right and with each of their steps done wrong.
+//! `cargo xtask explore`: the locks with queues, and persistent exchanges without, under every delivery order, right and with each of their steps done wrong.
 //!
-//! Programs, bounds and mutations are those of the locks' own tests. `docs/verification.md` says what is proven.
+//! Programs, bounds and mutations are those of their own tests. `docs/verification.md` says what is proven.
 
 #[path = "../../../rma-lock/tests/delivery/cases.rs"]
 mod cases;
@@ -9,6 +9,7 @@ mod cases;
 mod mutant;
 #[path = "../../../rma-lock/tests/delivery/nodes_cases.rs"]
 mod nodes_cases;
+mod persistent;
 #[path = "../../../rma-lock/tests/delivery/program.rs"]
 mod program;
 mod row;
@@ -60,6 +61,8 @@ enum Item {
     Wrong(Mutation),
     Nodes(nodes_cases::Case),
     NodesWrong(nodes_cases::Mistaken),
+    Exchange(persistent::exchange::Case),
+    ExchangeWrong(persistent::spoiled::Mistaken),
 }
 
 impl Item {
@@ -73,6 +76,8 @@ impl Item {
             }
             Item::Nodes(case) => case.name(),
             Item::NodesWrong(mistaken) => format!("{:?} ({})", mistaken.wrong, mistaken.case.name()),
+            Item::Exchange(case) => format!("exchange: {}", case.name),
+            Item::ExchangeWrong(mistaken) => format!("exchange: {}", mistaken.name()),
         }
     }
 
@@ -83,6 +88,10 @@ impl Item {
             Item::Nodes(case) => return self.explore_nodes(case, None, states, progress),
             Item::NodesWrong(mistaken) => {
                 return self.explore_nodes(&mistaken.case, Some(mistaken.wrong), states, progress);
+            }
+            Item::Exchange(case) => return self.explore_exchange(case, None, states, progress),
+            Item::ExchangeWrong(mistaken) => {
+                return self.explore_exchange(&mistaken.case, Some(mistaken), states, progress);
             }
         };
         let start = Instant::now();
@@ -108,6 +117,24 @@ impl Item {
         let report = explorer.run(nodes_cases::job(case, wrong));
         Row::new(self.name(), wrong.is_some(), case.at_least, &report, start.elapsed())
     }
+
+    fn explore_exchange(
+        &self,
+        case: &persistent::exchange::Case,
+        mistaken: Option<&persistent::spoiled::Mistaken>,
+        states: u64,
+        progress: &Progress,
+    ) -> Row {
+        let start = Instant::now();
+        let explorer = persistent::exchange::explorer(case)
+            .state_limit(states)
+            .watch(|now| progress.look(now.states, now.transitions, now.depth));
+        let report = match mistaken {
+            None => explorer.run(persistent::exchange::job(*case)),
+            Some(mistaken) => explorer.run(mistaken.job()),
+        };
+        Row::new(self.name(), mistaken.is_some(), case.at_least, &report, start.elapsed())
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
@@ -116,7 +143,17 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let wanted = |item: &Item| options.only.is_empty() || options.only.iter().any(|part| item.name().contains(part));
     let nodes = nodes_cases::CASES.iter().filter(|case| case.quick || !options.quick).map(|case| Item::Nodes(*case));
     let nodes_wrong = nodes_cases::MISTAKES.iter().map(|mistaken| Item::NodesWrong(*mistaken));
-    let items: Vec<_> = right.chain(wrong).chain(nodes).chain(nodes_wrong).filter(wanted).collect();
+    let exchanges = persistent::cases::CASES.iter().filter(|case| case.quick || !options.quick);
+    let exchanges = exchanges.map(|case| Item::Exchange(*case));
+    let exchanges_wrong = persistent::spoiled::MISTAKES.iter().map(|mistaken| Item::ExchangeWrong(*mistaken));
+    let items: Vec<_> = right
+        .chain(wrong)
+        .chain(nodes)
+        .chain(nodes_wrong)
+        .chain(exchanges)
+        .chain(exchanges_wrong)
+        .filter(wanted)
+        .collect();
     let mut out = io::stdout().lock();
     if items.is_empty() {
         return Err("no case has such a name; --list shows them".into());

@@ -33,7 +33,7 @@ use loom::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use memory::{CELL, Place};
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Node, Notice, Pod, PutOptions,
-    PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, bytemuck,
+    PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Triggers, bytemuck,
     op::{SinkView, SourceView},
 };
 use std::{fmt, future::Future, rc::Rc, time::Duration};
@@ -43,6 +43,7 @@ use std::{fmt, future::Future, rc::Rc, time::Duration};
 pub(crate) struct LoomFabric {
     job: Rc<Job>,
     me: Rank,
+    triggers: Rc<Triggers<Self>>,
 }
 
 impl fmt::Debug for LoomFabric {
@@ -76,7 +77,7 @@ impl Drop for LoomRegion {
 
 impl LoomFabric {
     pub(crate) fn new(job: Rc<Job>, me: Rank) -> Self {
-        LoomFabric { job, me }
+        LoomFabric { job, me, triggers: Rc::default() }
     }
 
     pub(crate) fn me(&self) -> Rank {
@@ -154,6 +155,10 @@ impl Fabric for LoomFabric {
     type Loc = Place;
     type Region = LoomRegion;
     type Handle<T: Unpin + 'static> = LoomHandle<T>;
+
+    fn triggers(&self) -> &Triggers<Self> {
+        &self.triggers
+    }
 
     fn rank(&self) -> Rank {
         self.me

@@ -137,6 +137,8 @@ impl Side for Shared {
 
 /// From this length on a string move is faster than the loop of 16-byte registers.
 const STRING_MOVE: usize = 2048;
+/// The same of the loop of 32-byte registers.
+const STRING_MOVE_AVX: usize = 16 << 10;
 /// What one turn of the loop of 32-byte registers moves.
 const AVX_TURN: usize = 128;
 
@@ -148,7 +150,8 @@ unsafe fn long(dst: *mut u8, src: *const u8, len: usize) {
     debug_assert!(len > SHORT);
     // SAFETY: the caller's promise; lengths and instructions as each form needs them.
     unsafe {
-        if len >= AVX_TURN && std::arch::is_x86_feature_detected!("avx") {
+        let avx = len >= AVX_TURN && std::arch::is_x86_feature_detected!("avx");
+        if avx && len < STRING_MOVE_AVX {
             by_32(dst, src, len);
         } else if len < STRING_MOVE {
             by_16(dst, src, len);
@@ -211,10 +214,15 @@ unsafe fn by_16(dst: *mut u8, src: *const u8, len: usize) {
 /// # Safety
 /// Both sides are valid for `len` bytes, at least [`AVX_TURN`]; the CPU has AVX.
 unsafe fn by_32(dst: *mut u8, src: *const u8, len: usize) {
-    // SAFETY: the last turn's place is fixed first; the loop moves whole turns that start below it, then it is moved
-    // itself, so every byte is inside. `vzeroupper` touches all vector registers, which are therefore declared.
+    // SAFETY: the last turn's place is fixed first. The first 32 bytes are moved, then the loop goes on where the destination is
+    // aligned, at most 32 bytes further, and moves whole turns that start below the last, then it is moved itself; so every
+    // byte is inside. `vzeroupper` touches all vector registers, which are therefore declared.
     unsafe {
         asm!(
+            "vmovups ymm0, ymmword ptr [{s}]",
+            "vmovups ymmword ptr [{t}], ymm0",
+            "add {s}, {ahead}",
+            "add {t}, {ahead}",
             "2:",
             "cmp {s}, {last}",
             "jae 3f",
@@ -241,6 +249,7 @@ unsafe fn by_32(dst: *mut u8, src: *const u8, len: usize) {
             "vzeroupper",
             s = inout(reg) src => _,
             t = inout(reg) dst => _,
+            ahead = in(reg) 32 - (dst.addr() & 31),
             last = in(reg) src.add(len - AVX_TURN),
             end = in(reg) dst.add(len - AVX_TURN),
             out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _,

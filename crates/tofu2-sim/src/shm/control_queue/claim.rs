@@ -15,7 +15,8 @@
 //! ```
 //! The claim word is changed by read-modify-writes only: if A3 finds the claim taken, then E2 comes after it, finds AGAIN, and the
 //! next E1 sees A1. If A3 takes the claim, then E1 sees what the last executor saw, and A1. A poster that finds no credit
-//! leaves: the barriers make either its S3 see A1 or the advancer's E1 see S1.
+//! leaves: the barriers make either its S3 see A1 or the advancer's E1 see S1. A poster that comes to A3 in any case, because it
+//! has seen credit, needs no barrier: whoever has the claim next sees S1 through the claim.
 //!
 //! `scheduled` counts, so that two advances that meet are two.
 //!
@@ -178,6 +179,19 @@ impl<W: Word> Words<'_, W> {
     #[inline]
     pub(super) fn start(&self, position: u64) {
         self.started.store_and_fence(position);
+    }
+
+    /// The end of S1 for who takes a turn in any case: no barrier is needed then.
+    #[inline]
+    pub(super) fn hand_over(&self, position: u64) {
+        // Release: pairs with the acquire in `due`.
+        self.started.store(position, Release);
+    }
+
+    /// Whether there is credit, as far as can be told without a barrier.
+    #[inline]
+    pub(super) fn has_credit(&self) -> bool {
+        self.scheduled.load(Relaxed) != self.stage.load(Relaxed) >> 2
     }
 
     /// Whether a turn is worth a try: S3. A whole ring of credit may be none, or less than that ahead of a read pointer that has

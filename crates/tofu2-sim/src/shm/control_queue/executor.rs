@@ -9,6 +9,9 @@ use super::{
     claim::{Due, Left, Phase, Step},
     death::{self, Label},
     geometry::Stop,
+    lock::Held,
+    own::OwnQueues,
+    route::Routes,
     words::{Entry, View},
 };
 use crate::control_queue::{descriptor, descriptor::Descriptor, status::Status};
@@ -42,25 +45,29 @@ pub(in super::super) struct Executor<'a> {
     pub(in super::super) segment: &'a Mapping,
     /// Which of its announcements are in use.
     pub(in super::super) taken: &'a AtomicU32,
+    /// What the rank knows of its own queues.
+    pub(in super::super) queues: &'a OwnQueues,
 }
 
 /// Queues that were released and not yet looked at, and how much work is left.
 #[derive(Debug)]
-pub(super) struct Work {
+pub(super) struct Work<'a> {
     /// The oldest of them: mostly there is one at most, and then nothing is allocated.
     first: Option<QueueId>,
     /// The others, oldest first; empty if there is no first.
     others: VecDeque<QueueId>,
     budget: u64,
+    /// Where commands went before, while the list is worked off and no other thread of the rank does the same.
+    pub(super) routes: Option<Held<'a, Routes<{ OwnQueues::ROUTES }>>>,
 }
 
-impl Work {
+impl Work<'_> {
     /// Queues on the list at most.
     const MOST: usize = 256;
 
     #[inline]
     pub(super) fn new() -> Self {
-        Work { first: None, others: VecDeque::new(), budget: BUDGET }
+        Work { first: None, others: VecDeque::new(), budget: BUDGET, routes: None }
     }
 
     /// Put a queue at the end, unless it is there. Whether there was room.
@@ -107,7 +114,7 @@ impl<'a> Executor<'a> {
     }
 
     /// Something of `id` may be executable.
-    pub(super) fn released(&self, id: QueueId, work: &mut Work) {
+    pub(super) fn released(&self, id: QueueId, work: &mut Work<'_>) {
         if !work.push(id) {
             self.hand_over(id);
         }
@@ -115,14 +122,15 @@ impl<'a> Executor<'a> {
 
     /// Work the list off.
     #[inline]
-    pub(super) fn finish(&self, work: Work) {
+    pub(super) fn finish(&self, work: Work<'a>) {
         if work.first.is_some() {
             self.work_off(work);
         }
     }
 
     #[inline(never)]
-    fn work_off(&self, mut work: Work) {
+    fn work_off(&self, mut work: Work<'a>) {
+        work.routes = self.queues.routes();
         while work.budget != 0 {
             let Some(id) = work.pop() else { return };
             if self.turn(id, &mut work) == Left::More {
@@ -145,7 +153,7 @@ impl<'a> Executor<'a> {
     }
 
     /// A turn of `id`.
-    fn turn(&self, id: QueueId, work: &mut Work) -> Left {
+    fn turn(&self, id: QueueId, work: &mut Work<'_>) -> Left {
         let Ok(queue) = View::find(self.job, id) else { return Left::Nothing };
         if !queue.is_session() || queue.stopped().is_some() {
             return Left::Nothing;
@@ -161,7 +169,7 @@ impl<'a> Executor<'a> {
     }
 
     /// Execute one command of a session queue, with its claim held.
-    fn step(&self, queue: &View<'_>, due: Due, work: &mut Work) -> Step {
+    fn step(&self, queue: &View<'_>, due: Due, work: &mut Work<'_>) -> Step {
         death::reach(Label::Claimed);
         // Nothing of a lost rank's is begun (E4).
         if queue.stopped().is_some() || self.job.is_lost(queue.id.rank()) {
@@ -185,6 +193,13 @@ impl<'a> Executor<'a> {
         if slots > credit {
             return Step::Wait;
         }
+        if phase != Phase::Past
+            && let Some(brief) = descriptor::brief(first)
+            && self.step_shortly(queue, position, &brief, work)
+        {
+            death::reach(Label::Completed);
+            return Step::Took(slots);
+        }
         let second = (slots == 2).then(|| queue.read_slot(position.wrapping_add(1)));
         let Some(posting) = descriptor::decode(&Descriptor { first, second }) else { return corrupt("a descriptor") };
         if phase == Phase::Past {
@@ -196,7 +211,7 @@ impl<'a> Executor<'a> {
         Step::Took(slots)
     }
 
-    fn execute(&self, queue: &View<'_>, position: u64, posting: &Posting, work: &mut Work) {
+    fn execute(&self, queue: &View<'_>, position: u64, posting: &Posting, work: &mut Work<'_>) {
         let performed = self.perform(queue, posting, Some(position), work);
         // So that nothing is reported twice.
         queue.enter(position, Phase::Past);

@@ -47,6 +47,13 @@ impl<T> Lock<T> {
         Held(self)
     }
 
+    /// Unless somebody has it.
+    #[inline(always)]
+    pub(super) fn try_lock(&self) -> Option<Held<'_, T>> {
+        // Acquire: as in `lock`.
+        (!self.taken.swap(true, Acquire)).then(|| Held(self))
+    }
+
     #[cold]
     #[inline(never)]
     fn wait(&self) {
@@ -121,5 +128,14 @@ mod tests {
         });
         assert!(panicked.is_err());
         assert_eq!(*lock.lock(), 7);
+    }
+
+    #[test]
+    fn who_only_tries_waits_for_nobody() {
+        let lock = Lock::<u32>::default();
+        let held = lock.try_lock();
+        assert!(held.is_some() && lock.try_lock().is_none());
+        drop(held);
+        assert!(lock.try_lock().is_some());
     }
 }

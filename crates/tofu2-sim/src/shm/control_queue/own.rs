@@ -1,6 +1,12 @@
 //! What a rank knows about its own control queues; private to it.
 
-use super::{executor::Executor, geometry::TAG_BYTES, node::NodeQueues};
+use super::{
+    executor::Executor,
+    geometry::TAG_BYTES,
+    lock::{Held, Lock},
+    node::NodeQueues,
+    route::Routes,
+};
 use crate::shm::{endpoint::Endpoint, job::Job, layout, mapping::Mapping, own::Taken, regions::Kind};
 use core::sync::atomic::{
     AtomicBool, AtomicU32, AtomicUsize,
@@ -23,6 +29,8 @@ pub(in super::super) struct OwnQueues {
     sessions: AtomicUsize,
     /// Automatic tags given so far, so that no queue gives one that an earlier one gave soon before.
     uses: AtomicU32,
+    /// Where commands went that the rank has executed, whosever they were.
+    routes: Lock<Routes<{ OwnQueues::ROUTES }>>,
 }
 
 #[derive(Debug, Default)]
@@ -59,6 +67,15 @@ pub(super) struct Named {
 }
 
 impl OwnQueues {
+    /// Routes that are remembered.
+    pub(super) const ROUTES: usize = 64;
+
+    /// Where commands went before, unless another thread of the rank uses that.
+    #[inline]
+    pub(super) fn routes(&self) -> Option<Held<'_, Routes<{ Self::ROUTES }>>> {
+        self.routes.try_lock()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics between statements that belong together.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -220,7 +237,7 @@ impl Progress {
         let closed = Arc::new(AtomicBool::new(false));
         let mut progress = Progress { segment: segment.clone(), closed: closed.clone(), thread: None };
         let run = move || {
-            let executor = Executor { job: &job, me, segment: &segment, taken: &taken };
+            let executor = Executor { job: &job, me, segment: &segment, taken: &taken, queues: &queues };
             let mut seen = None;
             while !closed.load(SeqCst) {
                 let changes = job.control.changes();

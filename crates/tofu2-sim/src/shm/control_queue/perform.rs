@@ -115,7 +115,7 @@ impl<'a> Executor<'a> {
         queue: &View<'_>,
         posting: &Posting,
         position: Option<u64>,
-        work: &mut Work,
+        work: &mut Work<'_>,
     ) -> Performed {
         let stage = Stage { queue: *queue, position };
         let said = match posting.command {
@@ -208,7 +208,7 @@ impl<'a> Executor<'a> {
         source: Source<'_>,
         at: Stadd,
         len: u64,
-        work: &mut Work,
+        work: &mut Work<'_>,
     ) -> Result<(Told, Result<(), QueueError>), Failure> {
         let theirs = Range { at, len, writes: true };
         let (from, piece, target, _inside) = match source {

@@ -20,6 +20,10 @@ use std::collections::VecDeque;
 pub(super) struct Poster {
     /// The next slot to be written.
     write: u64,
+    /// Slots of a session queue before this one may start.
+    startable: u64,
+    /// Where the read pointer of a session queue was when it was looked at last.
+    read: u64,
     /// Commands of a queue that is not in session mode and that wait for a start.
     delayed: VecDeque<Posting>,
     /// Their slots.
@@ -39,7 +43,7 @@ pub(super) struct Poster {
     line: VecDeque<u64>,
     next_in_line: u64,
     /// Where commands went before.
-    pub(super) routes: Routes,
+    pub(super) routes: Routes<8>,
 }
 
 impl Poster {
@@ -51,7 +55,7 @@ impl Poster {
         executor: &Executor<'_>,
         posting: &Posting,
         turn: Option<u64>,
-        work: &mut Work,
+        work: &mut Work<'_>,
     ) -> Result<(), Refused<()>> {
         if self.line.front().copied() != turn && !self.line.is_empty() {
             return Err(Refused::Full(()));
@@ -92,7 +96,7 @@ impl Poster {
         queue: &View<'_>,
         executor: &Executor<'_>,
         posting: &Posting,
-        work: &mut Work,
+        work: &mut Work<'_>,
     ) -> Result<(), Refused<()>> {
         let slots = posting.command.slots();
         if self.delayed_slots + slots > ring::usable(queue.geometry.depth) {
@@ -113,7 +117,7 @@ impl Poster {
     }
 
     #[inline]
-    fn execute(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut Work) {
+    fn execute(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut Work<'_>) {
         if posting.command.commands() == 1 {
             return self.execute_one(queue, executor, posting, work);
         }
@@ -121,7 +125,7 @@ impl Poster {
     }
 
     #[inline]
-    fn execute_one(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut Work) {
+    fn execute_one(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut Work<'_>) {
         let performed = executor.perform(queue, posting, None, work);
         if posting.tcq_notice {
             self.completions.push_back(Completion { tag: posting.tag, status: performed.local });
@@ -131,43 +135,110 @@ impl Poster {
         }
     }
 
-    /// Write a command into the shared ring.
+    /// Post `postings` to a session queue one after the other, as far as there is room, and let them start together; how many. Their numbers are checked
+    /// by `examine`.
+    ///
+    /// # Errors
+    /// What is wrong with the next one, or with the queue; those before are posted.
+    pub(super) fn queue_up_many(
+        &mut self,
+        queue: &View<'_>,
+        executor: &Executor<'_>,
+        postings: &[Posting],
+        examine: impl Fn(&Posting) -> Result<(), QueueError>,
+        work: &mut Work<'_>,
+    ) -> (usize, Result<(), Refused<()>>) {
+        if !self.line.is_empty() {
+            return (0, Err(Refused::Full(())));
+        }
+        if let Some(why) = queue.stopped() {
+            return (0, Err(failed(queue.stop_error(why))));
+        }
+        let (mut posted, mut refused, startable) = (0, Ok(()), self.startable);
+        for posting in postings {
+            refused = examine(posting).map_err(failed).and_then(|()| self.write_down(queue, posting));
+            if refused.is_err() {
+                break;
+            }
+            posted += 1;
+        }
+        if self.startable != startable {
+            self.start(queue, executor, work);
+        }
+        (posted, refused)
+    }
+
+    /// Write a command into the shared ring, and let it start.
     fn queue_up(
         &mut self,
         queue: &View<'_>,
         posting: &Posting,
         executor: &Executor<'_>,
-        work: &mut Work,
+        work: &mut Work<'_>,
     ) -> Result<(), Refused<()>> {
-        let (turns, depth, slots) = (queue.turns(), queue.geometry.depth, posting.command.slots());
-        match ring::has_room(turns.read(), self.write, slots, depth) {
-            Some(true) => {}
-            Some(false) => return Err(Refused::Full(())),
-            None => return Err(failed(queue.corrupt("the transmit order queue"))),
+        self.write_down(queue, posting)?;
+        if !posting.delay_start {
+            self.start(queue, executor, work);
+        }
+        Ok(())
+    }
+
+    /// Let what was written start.
+    #[inline]
+    fn start(&self, queue: &View<'_>, executor: &Executor<'_>, work: &mut Work<'_>) {
+        let turns = queue.turns();
+        let due = if turns.has_credit() {
+            turns.hand_over(self.startable);
+            true
+        } else {
+            turns.start(self.startable);
+            turns.is_due()
+        };
+        if due {
+            executor.released(queue.id, work);
+        }
+    }
+
+    /// Write a command into the shared ring, which does not start it.
+    #[inline]
+    fn write_down(&mut self, queue: &View<'_>, posting: &Posting) -> Result<(), Refused<()>> {
+        let (depth, slots) = (queue.geometry.depth, posting.command.slots());
+        // Executed slots stay executed: the pointer is looked at again only where what it was is not enough.
+        if ring::has_room(self.read, self.write, slots, depth) != Some(true) {
+            self.read = queue.turns().read();
+            match ring::has_room(self.read, self.write, slots, depth) {
+                Some(true) => {}
+                Some(false) => return Err(Refused::Full(())),
+                None => return Err(failed(queue.corrupt("the transmit order queue"))),
+            }
         }
         // Every command may leave an entry; all entries that nobody has fetched must fit.
         if self.write + slots - self.fetched_at > u64::from(depth) {
             self.fetch(queue).map_err(failed)?;
         }
-        for one in each_block(*posting) {
-            let descriptor = descriptor::encode(&one);
-            if one.tcq_notice {
-                self.tags.push_back((self.write, one.tag));
-            }
-            queue.write_slot(self.write, descriptor.first);
-            self.write += 1;
-            if let Some(second) = descriptor.second {
-                queue.write_slot(self.write, second);
-                self.write += 1;
-            }
+        if posting.command.commands() == 1 {
+            self.write_one(queue, posting);
+        } else {
+            each_block(*posting).for_each(|one| self.write_one(queue, &one));
         }
         if !posting.delay_start {
-            turns.start(self.write);
-            if turns.is_due() {
-                executor.released(queue.id, work);
-            }
+            self.startable = self.write;
         }
         Ok(())
+    }
+
+    #[inline]
+    fn write_one(&mut self, queue: &View<'_>, one: &Posting) {
+        let descriptor = descriptor::encode(one);
+        if one.tcq_notice {
+            self.tags.push_back((self.write, one.tag));
+        }
+        queue.write_slot(self.write, descriptor.first);
+        self.write += 1;
+        if let Some(second) = descriptor.second {
+            queue.write_slot(self.write, second);
+            self.write += 1;
+        }
     }
 
     /// Fetch what the shared TCQ has.
@@ -204,10 +275,19 @@ impl Poster {
         Ok(())
     }
 
+    /// Fetch if there is anything. Where there is not, this looks at nothing that an executor writes with each command.
+    #[inline]
+    fn fetch_if_any(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
+        if queue.is_session() && queue.completed() != self.fetched {
+            self.fetch(queue)?;
+        }
+        Ok(())
+    }
+
     /// The next completion.
     pub(super) fn completion(&mut self, queue: &View<'_>) -> Result<Option<Completion>, QueueError> {
-        if self.completions.is_empty() && queue.is_session() {
-            self.fetch(queue)?;
+        if self.completions.is_empty() {
+            self.fetch_if_any(queue)?;
         }
         match self.completions.pop_front() {
             Some(completion) => Ok(Some(completion)),
@@ -217,9 +297,7 @@ impl Poster {
 
     /// An error that is to be reported, if there is one.
     pub(super) fn trouble(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
-        if queue.is_session() {
-            self.fetch(queue)?;
-        }
+        self.fetch_if_any(queue)?;
         if let Some(error) = self.error.take() {
             return Err(error);
         }

@@ -138,6 +138,13 @@ impl Queue {
         }
     }
 
+    /// Execute what was handed over to this rank. Whether there may have been anything, or nothing is ever handed over.
+    #[inline]
+    fn serve(&self) -> bool {
+        self.geometry.mode != rdma_fabric::control_queue::QueueMode::Session || self.endpoint.serve_queues()
+    }
+
+    #[inline]
     fn take_notice(&self) -> Result<Option<MrqNotice>> {
         let queue = self.view()?;
         let executor = self.executor();
@@ -156,6 +163,9 @@ impl Queue {
     #[inline(always)]
     fn post_shortly(&self, posting: &Posting) -> Shortly {
         let Ok(queue) = self.view() else { return Shortly::Not };
+        if queue.is_session() {
+            return Shortly::Not;
+        }
         self.poster().put_shortly(&queue, &self.executor(), posting)
     }
 
@@ -167,6 +177,28 @@ impl Queue {
         let executor = self.executor();
         let mut work = Work::new();
         let posted = self.poster().post(&queue, &executor, posting, None, &mut work);
+        executor.finish(work);
+        posted
+    }
+
+    /// Post as many as there is room for; how many.
+    fn post_many(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>) {
+        let queue = match self.view() {
+            Ok(queue) => queue,
+            Err(error) => return (0, Err(failed(error))),
+        };
+        if !queue.is_session() {
+            for (at, posting) in postings.iter().enumerate() {
+                if let Err(refused) = self.try_post(*posting) {
+                    return (at, Err(refused));
+                }
+            }
+            return (postings.len(), Ok(()));
+        }
+        queue.expect_turn();
+        let (executor, mut work) = (self.executor(), Work::new());
+        let examine = |posting: &Posting| self.examine(posting);
+        let posted = self.poster().queue_up_many(&queue, &executor, postings, examine, &mut work);
         executor.finish(work);
         posted
     }
@@ -291,6 +323,22 @@ impl ControlQueue for Queue {
         }
     }
 
+    async fn post_all(&self, postings: &[Posting], deps: Deps<'_>) -> Result<()> {
+        let mut rest = postings;
+        while let [next, ..] = rest {
+            let (posted, refused) = self.post_many(rest);
+            match refused {
+                Ok(()) => return Ok(()),
+                Err(Refused::Failed(error, ())) => return Err(error),
+                Err(Refused::Full(())) => {}
+            }
+            let next = rest.get(posted).unwrap_or(next);
+            self.post(*next, deps).await?;
+            rest = rest.get(posted + 1..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
     async fn post(&self, posting: Posting, deps: Deps<'_>) -> Result<()> {
         match self.try_post(posting) {
             Ok(()) => return Ok(()),
@@ -303,7 +351,7 @@ impl ControlQueue for Queue {
     }
 
     fn poll_tcq(&self) -> Result<Option<Completion>> {
-        self.help();
+        self.serve();
         Ok(self.poster().completion(&self.view()?)?)
     }
 
@@ -315,8 +363,9 @@ impl ControlQueue for Queue {
         if let Some(notice) = self.take_notice()? {
             return Ok(Some(notice));
         }
-        self.help();
-        if let Some(notice) = self.take_notice()? {
+        if self.serve()
+            && let Some(notice) = self.take_notice()?
+        {
             return Ok(Some(notice));
         }
         self.poster().trouble(&self.view()?)?;

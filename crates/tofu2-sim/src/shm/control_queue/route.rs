@@ -1,4 +1,4 @@
-//! Where commands of a queue went before: the target's queue and registration as they were found, kept by the poster.
+//! Where commands of a queue went before: the target's queue and registration as they were found, kept by who executes.
 //!
 //! Finding them takes a walk through directory, region table, the queue's words and its table of tags. A route keeps what was
 //! read on the way, and before each use compares it with what stands there now: whether the rank is lost, the directory's
@@ -44,26 +44,32 @@ pub(super) struct Route {
     found: Found,
 }
 
-/// Routes that a queue remembers, a few.
-#[derive(Debug, Default)]
-pub(super) struct Routes {
-    places: [Option<Route>; Routes::PLACES],
-    /// The last registration on the own queue.
-    pub(super) own: Option<Found>,
+/// Routes that are remembered, `N` at most.
+#[derive(Debug)]
+pub(super) struct Routes<const N: usize> {
+    places: [Option<Route>; N],
+    /// Registrations on the queues whose commands are executed.
+    own: [Option<(QueueId, Found)>; N],
 }
 
-impl Routes {
-    const PLACES: usize = 8;
+impl<const N: usize> Default for Routes<N> {
+    fn default() -> Self {
+        Routes { places: [None; N], own: [None; N] }
+    }
+}
 
-    /// The place of the route to `at` on `to`.
+impl<const N: usize> Routes<N> {
+    /// The place of what has to do with `at` on `queue`.
     #[inline(always)]
-    fn place(&mut self, to: QueueId, at: Stadd) -> &mut Option<Route> {
-        let mixed = to.to_bits() ^ to.to_bits() >> 8 ^ to.to_bits() >> 16 ^ u64::from(at.tag());
-        &mut self.places[mixed as usize % Self::PLACES]
+    fn place(queue: QueueId, at: Stadd) -> usize {
+        // Names and tags count up from small numbers: Fibonacci hashing spreads them.
+        let mixed =
+            (queue.to_bits() << (u64::BITS - QueueId::BITS) ^ u64::from(at.tag())).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) as usize % N
     }
 
     /// The `len` bytes at `at` on `to`, which peers may write, and the queue, which has not stopped. `None` if that is not so, or
-    /// not any more: the walk tells why.
+    /// not known: the general way tells why.
     #[inline(always)]
     pub(super) fn follow<'a>(
         &mut self,
@@ -72,16 +78,41 @@ impl Routes {
         at: Stadd,
         len: usize,
     ) -> Option<(View<'a>, Piece<&'a Mapping>)> {
-        let place = self.place(to, at);
-        if let Some(route) = place
-            && route.to == to
-            && let Some(queue) = route.queue(job)
-            && let Some(piece) = route.found.piece(&queue, at, len, true)
+        let known = self.known(job, to, at, len);
+        if known.is_none() {
+            // Next time. What is found is not given out here: it would go through memory, and what is known with it.
+            renew(&mut self.places[Self::place(to, at)], job, to, at);
+        }
+        known
+    }
+
+    /// The same, if the way is remembered and nothing has changed.
+    #[inline(always)]
+    pub(super) fn known<'a>(
+        &self,
+        job: &'a Job,
+        to: QueueId,
+        at: Stadd,
+        len: usize,
+    ) -> Option<(View<'a>, Piece<&'a Mapping>)> {
+        let route = self.places[Self::place(to, at)].as_ref().filter(|route| route.to == to)?;
+        let queue = route.queue(job)?;
+        let piece = route.found.piece(&queue, at, len, true)?;
+        Some((queue, piece))
+    }
+
+    /// Bytes of `queue`'s owner, as they were found before.
+    #[inline(always)]
+    pub(super) fn own_bytes<'a>(&mut self, queue: &View<'a>, from: Stadd, len: usize) -> Option<Piece<&'a Mapping>> {
+        let place = &mut self.own[Self::place(queue.id, from)];
+        if let Some((of, found)) = place
+            && *of == queue.id
+            && let Some(piece) = found.piece(queue, from, len, false)
         {
-            return Some((queue, piece));
+            return piece.admits(len).then_some(piece);
         }
         // Next time.
-        renew(place, job, to, at);
+        renew_own(place, queue, from);
         None
     }
 }
@@ -91,6 +122,13 @@ impl Routes {
 #[inline(never)]
 fn renew(place: &mut Option<Route>, job: &Job, to: QueueId, at: Stadd) {
     *place = Route::find(job, to, at);
+}
+
+/// The same at home.
+#[cold]
+#[inline(never)]
+fn renew_own(place: &mut Option<(QueueId, Found)>, queue: &View<'_>, from: Stadd) {
+    *place = find(queue, from).ok().map(|found| (queue.id, found));
 }
 
 impl Route {

@@ -1,15 +1,20 @@
 //! Short puts that nothing stands in the way of: what most programs post most of the time.
 //!
-//! A put of few bytes by a queue that is not in session mode, along a route that is known ([`super::route`]), to a target with
-//! room. Everything is looked at before anything is done, so that whatever objects leaves the whole command to
-//! [`super::poster`] and [`super::perform`], which tell what was wrong. What happens, and in which order, is the same there.
+//! A put of few bytes along a route that is known ([`super::route`]), to a target with room. Everything is looked at before anything is done, so
+//! that whatever objects leaves the whole command to [`super::poster`] or [`super::executor`] and [`super::perform`], which tell what was wrong. What
+//! happens, and in which order, is the same there.
 
 use super::{
+    claim::Phase,
     death::{self, Label},
-    executor::Executor,
+    executor::{Executor, Work},
     poster::Poster,
-    tags::find,
-    words::View,
+    route::Routes,
+    words::{Entry, View},
+};
+use crate::control_queue::{
+    descriptor::{Brief, What},
+    status::Status,
 };
 use crate::shm::mapping::{Mapping, Piece};
 use rdma_fabric::control_queue::{Blocks, Command, Completion, Inline, MrqKind, Posting, QueueId, Stadd};
@@ -18,6 +23,24 @@ use rdma_fabric::control_queue::{Blocks, Command, Completion, Inline, MrqKind, P
 const SHORT: u32 = 64;
 /// Bytes that are written last.
 const LAST: usize = 8;
+
+/// A short put.
+struct Put<'p> {
+    to: QueueId,
+    at: Stadd,
+    given: Given<'p>,
+    edata: u8,
+    sps: u8,
+    remote_notice: bool,
+}
+
+/// What is put.
+enum Given<'p> {
+    Word(u64),
+    Bytes(&'p [u8]),
+    /// Up to [`SHORT`].
+    Memory(Stadd, u32),
+}
 
 /// Where the bytes are.
 enum Source<'a, 'p> {
@@ -36,37 +59,40 @@ impl Source<'_, '_> {
         }
     }
 
-    /// Copy to `piece`, which is as long.
+    /// Copy to `piece`, which is as long. `enter` is told of the phases.
     #[inline(always)]
-    fn copy_to(&self, piece: &Piece<&Mapping>) -> Option<()> {
+    fn copy_to(&self, piece: &Piece<&Mapping>, enter: impl Fn(Phase)) -> Option<()> {
         death::reach(Label::Data);
-        let copied = match self {
+        if let Source::Memory(from) = self
+            && from.len() > LAST
+        {
+            return copy_in_two(piece, from, enter);
+        }
+        death::reach(Label::Written);
+        enter(Phase::Past);
+        match self {
             Source::Word(word) => {
-                death::reach(Label::Written);
-                piece.store_silently(LAST, *word).or_else(|| piece.copy_in(&word.to_ne_bytes()))
+                piece.store_silently(LAST, *word).or_else(|| piece.copy_in(&word.to_ne_bytes()))?;
             }
-            Source::Bytes(bytes) => {
-                death::reach(Label::Written);
-                piece.copy_in(bytes)
-            }
-            Source::Memory(from) if from.len() <= LAST => {
-                death::reach(Label::Written);
-                piece.copy_from(from)
-            }
-            Source::Memory(from) => copy_in_two(piece, from),
-        };
+            Source::Bytes(bytes) => piece.copy_in(bytes)?,
+            Source::Memory(from) => piece.copy_from(from)?,
+        }
         death::reach(Label::Past);
-        copied
+        Some(())
     }
 }
 
 /// Copy more than [`LAST`] bytes, the last of them last.
 #[inline(never)]
-fn copy_in_two(to: &Piece<&Mapping>, from: &Piece<&Mapping>) -> Option<()> {
+fn copy_in_two(to: &Piece<&Mapping>, from: &Piece<&Mapping>, enter: impl Fn(Phase)) -> Option<()> {
     let rest = from.len().checked_sub(LAST)?;
+    enter(Phase::Data);
     to.part(0, rest)?.copy_from(&from.part(0, rest)?)?;
     death::reach(Label::Written);
-    to.part(rest, LAST)?.copy_from(&from.part(rest, LAST)?)
+    enter(Phase::Past);
+    to.part(rest, LAST)?.copy_from(&from.part(rest, LAST)?)?;
+    death::reach(Label::Past);
+    Some(())
 }
 
 /// What a short put has led to.
@@ -79,8 +105,92 @@ pub(super) enum Shortly {
     Released(QueueId),
 }
 
+impl Executor<'_> {
+    /// Execute `put`, a command of `queue`. `None` if something stands in the way: then nothing has happened that another attempt would not do over.
+    #[inline(always)]
+    fn put_along<const N: usize>(
+        &self,
+        queue: &View<'_>,
+        put: &Put<'_>,
+        routes: &mut Routes<N>,
+        enter: impl Fn(Phase),
+    ) -> Option<Shortly> {
+        let source = match put.given {
+            Given::Word(word) => Source::Word(word),
+            Given::Bytes(bytes) => Source::Bytes(bytes),
+            Given::Memory(from, len) => Source::Memory(routes.own_bytes(queue, from, len as usize)?),
+        };
+        let len = source.len();
+        let (target, piece) = routes.follow(self.job, put.to, put.at, len)?;
+        if !piece.admits(len) || (put.sps != 0 && !target.is_session()) {
+            return None;
+        }
+        if put.remote_notice {
+            let claim = match target.mrq().claim_next(self.me) {
+                Some(claim) => claim,
+                None => target.mrq().claim(self.me).ok()??,
+            };
+            if source.copy_to(&piece, enter).is_none() {
+                target.mrq().withdraw(claim);
+                // Notices of others may be ready behind it.
+                target.segment.ring_for_notice();
+                return None;
+            }
+            target.mrq().publish_good(claim, MrqKind::RemotePut, put.edata, queue.id, put.at + len as u64);
+            piece.ring_with_notice();
+        } else {
+            source.copy_to(&piece, enter)?;
+            piece.ring();
+        }
+        death::reach(Label::Noticed);
+        if put.sps == 0 {
+            return Some(Shortly::Done);
+        }
+        let released = self.advance(&target, put.sps.into());
+        death::reach(Label::Advanced);
+        Some(if released { Shortly::Released(put.to) } else { Shortly::Done })
+    }
+
+    /// Execute the command of one slot at `position` of a session queue, with its claim held, if it is a nop or a short put and nothing stands in the
+    /// way. Whether it was executed; otherwise it has not begun.
+    #[inline(always)]
+    pub(super) fn step_shortly(&self, queue: &View<'_>, position: u64, brief: &Brief, work: &mut Work<'_>) -> bool {
+        let given = match brief.what {
+            What::Nothing => None,
+            What::Word(word) => Some(Given::Word(word)),
+            What::Memory(from, len) if len <= SHORT.min(self.job.queues.machine.longest) => {
+                Some(Given::Memory(from, len))
+            }
+            What::Memory(..) => return false,
+        };
+        if let Some(given) = given {
+            let Some(routes) = work.routes.as_deref_mut() else { return false };
+            let Brief { to, at, edata, sps, remote_notice, .. } = *brief;
+            let put = Put { to, at, given, edata, sps, remote_notice };
+            let enter = |phase| queue.enter(position, phase);
+            match self.put_along(queue, &put, routes, enter) {
+                Some(Shortly::Released(id)) if id != queue.id => self.released(id, work),
+                // Whoever executes a queue sees what it gets meanwhile.
+                Some(_) => {}
+                None => {
+                    // Of a put that failed after all nobody knows.
+                    queue.enter(position, Phase::Idle);
+                    return false;
+                }
+            }
+        }
+        work.spend(0);
+        // So that nothing is reported twice.
+        queue.enter(position, Phase::Past);
+        if brief.tcq_notice {
+            queue.complete(Entry { position, kept: false, status: Status::encode(Ok(())) });
+        }
+        true
+    }
+}
+
 impl Poster {
-    /// Execute `posting` if it is a short put; otherwise nothing has happened.
+    /// Execute `posting` of a queue that is not in session mode if it is a short put; otherwise nothing has happened.
     #[inline(always)]
     pub(super) fn put_shortly(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting) -> Shortly {
         self.try_shortly(queue, executor, posting).unwrap_or(Shortly::Not)
@@ -88,69 +198,32 @@ impl Poster {
 
     #[inline(always)]
     fn try_shortly(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting) -> Option<Shortly> {
-        if posting.delay_start || posting.local_notice || posting.sps > 15 || queue.is_session() || !queue.is_going() {
+        if posting.delay_start || posting.local_notice || posting.sps > 15 || !queue.is_going() {
             return None;
         }
         if !self.is_idle() {
             return None;
         }
-        let (to, at, source) = match &posting.command {
+        let (to, at, given) = match &posting.command {
             Command::PutInline { to, bytes, at } => match bytes.as_bytes().try_into() {
-                Ok(word) => (*to, *at, Source::Word(u64::from_ne_bytes(word))),
-                Err(_) if bytes.as_bytes().len() <= Inline::ONE_SLOT => (*to, *at, Source::Bytes(bytes.as_bytes())),
+                Ok(word) => (*to, *at, Given::Word(u64::from_ne_bytes(word))),
+                Err(_) if bytes.as_bytes().len() <= Inline::ONE_SLOT => (*to, *at, Given::Bytes(bytes.as_bytes())),
                 Err(_) => return None,
             },
             &Command::Put { to, from, at, len, blocks: Blocks::ONE }
                 if len <= SHORT.min(executor.job.queues.machine.longest) =>
             {
-                (to, at, Source::Memory(self.own_bytes(queue, from, len as usize)?))
+                (to, at, Given::Memory(from, len))
             }
             _ => return None,
         };
-        let len = source.len();
-        let (target, piece) = self.routes.follow(executor.job, to, at, len)?;
-        if !piece.admits(len) || (posting.sps != 0 && !target.is_session()) {
-            return None;
-        }
-        if posting.remote_notice {
-            let claim = match target.mrq().claim_next(executor.me) {
-                Some(claim) => claim,
-                None => target.mrq().claim(executor.me).ok()??,
-            };
-            if source.copy_to(&piece).is_none() {
-                target.mrq().withdraw(claim);
-                // Notices of others may be ready behind it.
-                target.segment.ring_for_notice();
-                return None;
-            }
-            let end = at + len as u64;
-            target.mrq().publish_good(claim, MrqKind::RemotePut, posting.edata, queue.id, end);
-            piece.ring_with_notice();
-        } else {
-            source.copy_to(&piece)?;
-            piece.ring();
-        }
-        death::reach(Label::Noticed);
+        let Posting { edata, sps, remote_notice, .. } = *posting;
+        let put = Put { to, at, given, edata, sps, remote_notice };
+        let done = executor.put_along(queue, &put, &mut self.routes, |_| ())?;
         self.took_slot();
         if posting.tcq_notice {
             self.completed(Completion { tag: posting.tag, status: Ok(()) });
         }
-        if posting.sps == 0 {
-            return Some(Shortly::Done);
-        }
-        let released = executor.advance(&target, posting.sps.into());
-        death::reach(Label::Advanced);
-        Some(if released { Shortly::Released(to) } else { Shortly::Done })
-    }
-
-    /// Own bytes, as they were found before or are found now.
-    #[inline(always)]
-    fn own_bytes<'a>(&mut self, queue: &View<'a>, from: Stadd, len: usize) -> Option<Piece<&'a Mapping>> {
-        let known = self.routes.own.and_then(|found| found.piece(queue, from, len, false));
-        if known.is_none() {
-            // Next time.
-            self.routes.own = find(queue, from).ok();
-        }
-        known.filter(|piece| piece.admits(len))
+        Some(done)
     }
 }

@@ -1,9 +1,10 @@
 //! Where a queue's words stand in its extent, and the queue as any rank sees it.
 //!
 //! ```text
-//! | config, tags, stop | stage, TCQ tail | started | scheduled, claim | MRQ tail, seen | MRQ head | MRQ | claims | TOQ | TCQ |
+//! | config, tags, stop | stage, started, scheduled, claim | TCQ tail | MRQ tail, seen | MRQ head | MRQ | claims | TOQ | TCQ |
 //! ```
-//! Each of the first six has a cache line, for different CPUs write them. The MRQ has records of 64 bytes and a word
+//! Each of the first five has a cache line. Whoever advances a queue mostly goes on to execute its commands, so that what it needs for both comes with
+//! one line; an owner that waits looks at other lines only. The MRQ has records of 64 bytes and a word
 //! for each in `claims`; TOQ and TCQ have slots of 32 bytes, and only session queues have them: commands of the others never
 //! leave their poster.
 //!
@@ -46,18 +47,18 @@ const STOP: usize = 2;
 /// Next slot to be executed, and how far its command is: [`claim`].
 const STAGE: usize = LINE;
 /// Number of entries ever written to the TCQ.
-const TCQ_TAIL: usize = LINE + 1;
+const TCQ_TAIL: usize = 2 * LINE;
 /// Slots before this may be executed as far as the poster is concerned.
-const STARTED: usize = 2 * LINE;
+const STARTED: usize = LINE + 1;
 /// Sum of all advances and the initial offset.
-pub(super) const SCHEDULED: usize = 3 * LINE;
+pub(super) const SCHEDULED: usize = LINE + 2;
 /// Who executes.
-const CLAIM: usize = 3 * LINE + 1;
-const MRQ_TAIL: usize = 4 * LINE;
-const MRQ_SEEN: usize = 4 * LINE + 1;
-const MRQ_HEAD: usize = 5 * LINE;
+const CLAIM: usize = LINE + 3;
+const MRQ_TAIL: usize = 3 * LINE;
+const MRQ_SEEN: usize = 3 * LINE + 1;
+const MRQ_HEAD: usize = 4 * LINE;
 /// First record of the MRQ.
-pub(super) const MRQ: usize = 6 * LINE;
+pub(super) const MRQ: usize = 5 * LINE;
 
 /// An open queue in its owner's segment.
 #[derive(Clone, Copy)]
@@ -186,6 +187,12 @@ impl<'a> View<'a> {
             scheduled: &self.words[SCHEDULED],
             depth: self.geometry.depth,
         }
+    }
+
+    /// A turn will be taken soon: a hint.
+    #[inline(always)]
+    pub(super) fn expect_turn(&self) {
+        claim::Word::expect_store(&self.words[STAGE]);
     }
 
     #[inline(always)]

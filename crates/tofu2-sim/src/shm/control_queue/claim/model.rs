@@ -254,6 +254,42 @@ fn the_poster_needs_its_barrier() {
     a_posting_meets_an_arrival(Mutation::NoPosterBarrier);
 }
 
+/// The same, if the poster takes a turn in any case.
+fn a_posting_that_takes_its_turn_meets_an_arrival(mutation: Mutation) -> usize {
+    explore(move || {
+        let queue = Queue::new(mutation);
+        let theirs = queue.clone();
+        let arrival = thread::spawn(move || {
+            theirs.words().advance(1);
+            assert_ne!(theirs.turn(1, |_| false, 8), Left::More);
+        });
+        queue.data[0].store(9, Relaxed);
+        queue.words().hand_over(1);
+        if mutation != Mutation::NoPosterBarrier || queue.words().is_due() {
+            assert_ne!(queue.turn(0, |_| false, 8), Left::More);
+        }
+        arrival.join().unwrap();
+        assert_eq!(queue.log(), [(0, 9)], "a release was lost");
+    })
+}
+
+#[test]
+fn a_turn_in_any_case_is_as_good_as_a_barrier() {
+    assert!(a_posting_that_takes_its_turn_meets_an_arrival(Mutation::None) >= 10);
+}
+
+#[test]
+#[should_panic(expected = "a release was lost")]
+fn without_a_barrier_a_turn_must_be_taken() {
+    a_posting_that_takes_its_turn_meets_an_arrival(Mutation::NoPosterBarrier);
+}
+
+#[test]
+#[should_panic(expected = "a release was lost")]
+fn nor_may_that_turn_leave_without_a_second_look() {
+    a_posting_that_takes_its_turn_meets_an_arrival(Mutation::NoSecondLook);
+}
+
 /// A bounded turn says that there is more, or leaves nothing.
 #[test]
 fn a_bounded_turn_loses_nothing() {

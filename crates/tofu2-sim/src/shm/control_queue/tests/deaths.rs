@@ -49,12 +49,15 @@ impl Part {
         words
     }
 
-    /// The owner's: two commands for the target, each with all notices; the first advances the target's queue, where a nop
-    /// waits for it.
-    pub(super) fn queue_up(&self) {
+    /// The owner's: two commands for the target, each with all notices, or all but the local one: those are executed the short way. The first advances
+    /// the target's queue, where a nop waits for it.
+    pub(super) fn queue_up(&self, local: bool) {
         self.fabric.write(&self.span, &[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
         let put = |words: u32| Command::put(name(TARGET), MEMORY, MEMORY, 8 * words);
-        let posting = |command, tag| Posting::new(command).tcq(tag).local(tag as u8).remote(tag as u8);
+        let posting = |command, tag| Posting {
+            local_notice: local,
+            ..Posting::new(command).tcq(tag).local(tag as u8).remote(tag as u8)
+        };
         self.queue.try_post(posting(put(3), 1).sps(1)).unwrap();
         self.queue.try_post(posting(put(8), 2)).unwrap();
     }
@@ -105,10 +108,10 @@ pub(super) fn check_target(part: &Part, label: Label) {
 fn whoever_comes_next_finishes_a_command_or_reports_it() {
     for label in LABELS {
         // The owner comes next, or another rank's advance does.
-        for advancer in [false, true] {
+        for (advancer, local) in [(false, false), (false, true), (true, false), (true, true)] {
             let job = job(4 << 20);
             let [owner, dies, target] = [OWNER, DIES, TARGET].map(|rank| Part::new(endpoint(&job, rank.number())));
-            owner.queue_up();
+            owner.queue_up(local);
             target.queue.try_post(Posting::new(Command::Nop).tcq(3)).unwrap();
             let died = catch_unwind(AssertUnwindSafe(|| dies.advance(label, || panic!("dies on purpose"))));
             assert!(died.is_err(), "{label:?} was not reached");
@@ -137,7 +140,8 @@ fn whoever_comes_next_finishes_a_command_or_reports_it() {
             let own: Vec<_> = core::iter::from_fn(|| owner.queue.poll_mrq().unwrap()).collect();
             assert!(own.iter().all(|notice| (notice.kind, notice.status) == (MrqKind::LocalPut, Ok(()))));
             let edata: Vec<_> = own.iter().map(|notice| notice.edata).collect();
-            assert_eq!(edata, if expected[0].1.is_ok() { vec![1, 2] } else { vec![2] }, "{label:?}");
+            let told = if expected[0].1.is_ok() { vec![1, 2] } else { vec![2] };
+            assert_eq!(edata, if local { told } else { vec![] }, "{label:?}");
             // And what depends on the dead ends.
             let wait = block_on(owner.queue.next_notice(Deps::One(DIES)));
             assert_eq!(wait, Err(FabricError::PeerLost { rank: DIES }));
@@ -149,7 +153,7 @@ fn whoever_comes_next_finishes_a_command_or_reports_it() {
 fn commands_for_a_lost_rank_say_so() {
     let job = job(4 << 20);
     let [owner, dies, target] = [OWNER, DIES, TARGET].map(|rank| Part::new(endpoint(&job, rank.number())));
-    owner.queue_up();
+    owner.queue_up(true);
     job.control.set_ended(TARGET.index());
     job.publish(TARGET, State::Lost);
     dies.advance(Label::Claimed, || ());
@@ -173,7 +177,7 @@ fn commands_for_a_lost_rank_say_so() {
 fn a_queue_is_closed_under_a_dead_executor() {
     let job = job(4 << 20);
     let [owner, dies, _target] = [OWNER, DIES, TARGET].map(|rank| Part::new(endpoint(&job, rank.number())));
-    owner.queue_up();
+    owner.queue_up(true);
     let died = catch_unwind(AssertUnwindSafe(|| dies.advance(Label::Data, || panic!("dies on purpose"))));
     assert!(died.is_err());
     hook::set(|_| ());

@@ -1,7 +1,7 @@
 //! Ranks that write garbage into queues' words, and the queues beside them: see [`crate::shm::garbage`].
 
 use super::*;
-use crate::shm::control_queue::words::{View, directory_at};
+use crate::shm::control_queue::words::{self, View, directory_at};
 use core::{sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::{
     Refused,
@@ -66,7 +66,7 @@ fn vandalise(job: &Job, queues: &[QueueId], chance: &mut Chance) {
             // The words before the rings, some of the rings, or the tags.
             let Ok(view) = View::find(job, id) else { return };
             let at = match kind {
-                4..=7 => chance.below(6 * layout::CACHE_LINE / 8),
+                4..=7 => chance.below(words::MRQ),
                 _ => chance.below(view.geometry.bytes() / 8),
             };
             if kind == 11 {

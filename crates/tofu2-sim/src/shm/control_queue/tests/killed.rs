@@ -14,13 +14,16 @@ use std::{
 };
 
 const LABEL: &str = "ONESIDED_TEST_LABEL";
+const LOCAL: &str = "ONESIDED_TEST_LOCAL";
 const DIRECTORY: &str = "ONESIDED_TEST_DIRECTORY";
 /// Ten times what it takes on a loaded machine.
 const SOON: Duration = Duration::from_secs(5);
 
 #[test]
 fn a_killed_executor_leaves_a_finished_command_or_a_report() {
-    for (number, label) in LABELS.into_iter().enumerate() {
+    // The long way and the short one: see `Part::queue_up`.
+    let all = [true, false].into_iter().flat_map(|local| LABELS.map(|label| (local, label)));
+    for (number, (local, label)) in all.enumerate() {
         let directory = env::temp_dir().join(format!("onesided-queues-{}-{number}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let this = env::current_exe().unwrap();
@@ -28,7 +31,8 @@ fn a_killed_executor_leaves_a_finished_command_or_a_report() {
         let code = Launcher::new(RANKS as usize)
             .segment_bytes(8 << 20)
             .ranks_per_node(1)
-            .env(LABEL, number.to_string())
+            .env(LABEL, (number % LABELS.len()).to_string())
+            .env(LOCAL, u8::from(local).to_string())
             .env(DIRECTORY, &directory)
             .command(this, ["--exact", part, "--nocapture"])
             .discard_stdout(true)
@@ -65,7 +69,7 @@ async fn play(fabric: Endpoint, label: Label) {
     let part = Part::new(fabric.clone());
     let mut world = Group::world(&fabric).await.unwrap();
     match fabric.rank() {
-        OWNER => part.queue_up(),
+        OWNER => part.queue_up(env::var(LOCAL).unwrap() == "1"),
         TARGET => part.queue.try_post(Posting::new(Command::Nop).tcq(3)).unwrap(),
         _ => {}
     }

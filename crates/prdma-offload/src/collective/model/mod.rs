@@ -1,0 +1,228 @@
+//! Plans carried out by [session queues](crate::session_model): what members have in memory, and what must hold.
+//!
+//! A barrier is left by nobody before all have begun; who has waited has the right data, and keeps it until it starts again; nothing is
+//! written at who has not begun, nor over what is still to be folded; nobody is stuck; credit is not made.
+//!
+//! `walks` tries many plans in random orders, `orders` small ones in all orders. Both try wrong plans: each of these is looked at.
+
+mod mutants;
+mod orders;
+mod walks;
+
+use super::{
+    making::Kind,
+    plan::{Area, Plan, Put, Span},
+    tree::{Shape, Tree},
+    tree_plan::Load,
+};
+use crate::{
+    Form,
+    session_model::{Arrival, Job, Queue, Rounds, Slot, Wrong},
+};
+
+/// A collective whose queues are filled.
+struct World {
+    kind: Kind,
+    plans: Vec<Plan>,
+    iterations: u8,
+    prompt: bool,
+    /// Members that may be late; all if there are none.
+    slow: Vec<usize>,
+    /// Whether all iterations of an alternating plan have the first area: wrong.
+    single: bool,
+    queues: Vec<Queue>,
+    /// Of each queue, its member and its number there.
+    places: Vec<(usize, usize)>,
+    /// Elements of each area of a member.
+    areas: [usize; 2],
+}
+
+/// What a member's block holds in an iteration, element by element.
+fn value(member: usize, k: u8, at: usize) -> u16 {
+    (u16::from(k) * 24 + member as u16) * 24 + at as u16
+}
+
+impl World {
+    fn new(kind: Kind, plans: Vec<Plan>, iterations: u8) -> Self {
+        let first = |member: usize| plans[..member].iter().map(|plan| plan.queues.len()).sum::<usize>();
+        let slot = |slot: &Option<Put>| match slot {
+            None => Slot::default(),
+            Some(put) => Slot { to: Some(first(put.to.0) + put.to.1), sps: put.sps, notice: put.notice },
+        };
+        let (mut queues, mut places) = (Vec::new(), Vec::new());
+        for (member, plan) in plans.iter().enumerate() {
+            for (number, queue) in plan.queues.iter().enumerate() {
+                queues.push(Queue {
+                    member,
+                    slots: queue.slots.iter().map(slot).collect(),
+                    ahead: Some(queue.ahead),
+                    // More would pile up to a ring.
+                    left: queue.ahead.min(1),
+                    depth: queue.depth() as u32,
+                    notices: queue.notices as usize,
+                    early: queue.notices as usize,
+                });
+                places.push((member, number));
+            }
+        }
+        let areas = match kind {
+            Kind::Barrier => [0, 0],
+            Kind::Tree { load, .. } => [load.up as usize * plans.len(), load.down as usize],
+        };
+        World { kind, plans, iterations, prompt: false, slow: Vec::new(), single: false, queues, places, areas }
+    }
+
+    /// Where an area of a member is.
+    fn at(&self, member: usize, area: Area) -> usize {
+        member * (self.areas[0] + self.areas[1]) + if area == Area::Gather { 0 } else { self.areas[0] }
+    }
+
+    /// Where an iteration of an alternating plan is.
+    fn area(&self, k: u8) -> Area {
+        Area::alternating(if self.single { 1 } else { k.into() })
+    }
+
+    /// Bytes of a block, where areas alternate.
+    fn alternating(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Tree { load, .. } if self.plans[0].alternating => Some(load.up as usize),
+            _ => None,
+        }
+    }
+
+    /// What a put of iteration `k` carries.
+    fn span(&self, of: (usize, usize), k: u8) -> Option<(Put, Span)> {
+        let (member, number) = self.places[of.0];
+        let put = self.plans[member].queues[number].slots[of.1]?;
+        let other = self.plans[member].alternating && self.area(k) != self.area(1);
+        let put = if other { put.other() } else { put };
+        Some((put, put.span?))
+    }
+
+    /// Whether `member` has the data of iteration `k`, in the first of its blocks that are so many if areas alternate.
+    fn check(&self, memory: &[u16], member: usize, k: u8, blocks: usize) -> Result<(), Wrong> {
+        let Kind::Tree { tree, load } = self.kind else { return Ok(()) };
+        let (members, up) = (self.plans.len(), load.up as usize);
+        if load.up > 0 && members == 1 {
+            // No data is under way.
+            return Ok(());
+        }
+        let wanted = |at: usize| match self.alternating() {
+            Some(block) => value((member + at / block) % members, k, at % block),
+            None if up > 0 => value(at / up, k, at % up),
+            None => value(tree.root, k, at),
+        };
+        let (area, many) = match self.alternating() {
+            Some(block) => (self.area(k), blocks * block),
+            None => (Area::Result, self.areas[1]),
+        };
+        let first = self.at(member, area);
+        match (0..many).find(|at| memory[first + at] != wanted(*at)) {
+            None => Ok(()),
+            Some(at) => Err(Wrong::Memory(format!("member {member} has the wrong data in {k}, at {at}"))),
+        }
+    }
+}
+
+impl Job for World {
+    /// The areas of all members.
+    type Memory = Vec<u16>;
+    type Data = Vec<u16>;
+
+    fn queues(&self) -> &[Queue] {
+        &self.queues
+    }
+
+    fn members(&self) -> usize {
+        self.plans.len()
+    }
+
+    fn iterations(&self) -> u8 {
+        self.iterations
+    }
+
+    fn memory(&self) -> Vec<u16> {
+        vec![0; self.at(self.plans.len(), Area::Gather)]
+    }
+
+    fn prompt(&self) -> bool {
+        self.prompt
+    }
+
+    fn slow(&self, member: usize) -> bool {
+        self.slow.is_empty() || self.slow.contains(&member)
+    }
+
+    fn start(&self, memory: &mut Vec<u16>, me: usize, k: u8) -> Result<(), Wrong> {
+        if k > 1 && self.alternating().is_none() {
+            self.check(memory, me, k - 1, 0)?;
+        }
+        let (area, many) = match self.kind {
+            Kind::Tree { load, .. } if load.up > 0 => {
+                (self.alternating().map_or(Area::Gather, |_| self.area(k)), load.up as usize)
+            }
+            Kind::Tree { tree, load } if tree.root == me => (Area::Result, load.down as usize),
+            _ => return Ok(()),
+        };
+        let first = self.at(me, area);
+        (0..many).for_each(|at| memory[first + at] = value(me, k, at));
+        Ok(())
+    }
+
+    fn leave(&self, memory: &mut Vec<u16>, of: (usize, usize), k: u8) -> Result<Vec<u16>, Wrong> {
+        let Some((_, span)) = self.span(of, k) else { return Ok(Vec::new()) };
+        let me = self.places[of.0].0;
+        if let Some(block) = self.alternating() {
+            // It is known then.
+            self.check(memory, me, k, span.bytes as usize / block)?;
+            return Ok(Vec::new());
+        }
+        let from = self.at(me, span.from.0) + span.from.1 as usize;
+        Ok(memory[from..from + span.bytes as usize].to_vec())
+    }
+
+    fn arrive(&self, memory: &mut Vec<u16>, rounds: &[Rounds], put: Arrival<'_, Vec<u16>>) -> Result<(), Wrong> {
+        let Some((Put { to: (to, _), .. }, span)) = self.span(put.of, put.k) else { return Ok(()) };
+        match self.alternating() {
+            Some(_) if rounds[to].ended + 2 < put.k && !self.single => {
+                return Err(Wrong::Memory(format!(
+                    "data of {} at member {to}, which has not ended the one before",
+                    put.k
+                )));
+            }
+            None if span.at.0 == Area::Result && rounds[to].started < put.k => {
+                return Err(Wrong::Memory(format!("data of {} at member {to}, which has not begun", put.k)));
+            }
+            _ => {}
+        }
+        let at = self.at(to, span.at.0) + span.at.1 as usize;
+        match self.alternating() {
+            Some(block) => {
+                let from = self.places[put.of.0].0;
+                let data = |at: usize| value((from + at / block) % self.plans.len(), put.k, at % block);
+                (0..span.bytes as usize).for_each(|byte| memory[at + byte] = data(byte));
+            }
+            None => memory[at..at + put.data.len()].copy_from_slice(put.data),
+        }
+        Ok(())
+    }
+
+    fn end(&self, memory: &mut Vec<u16>, rounds: &[Rounds], me: usize, k: u8) -> Result<(), Wrong> {
+        if let Some(late) = rounds.iter().position(|member| member.started < k)
+            && matches!(self.kind, Kind::Barrier)
+        {
+            return Err(Wrong::Memory(format!("member {me} left barrier {k}, which {late} has not begun")));
+        }
+        self.check(memory, me, k, self.plans.len())
+    }
+}
+
+fn plans(kind: Kind, form: Form, members: usize) -> Option<Vec<Plan>> {
+    (0..members).map(|me| kind.plan(form, members, me)).collect()
+}
+
+/// An allreduce with blocks of so many elements, turned at `root` if it has a tree.
+fn allreduce(members: usize, root: usize, block: u64) -> Kind {
+    let tree = Tree { members, root, shape: Shape::Binomial };
+    Kind::Tree { tree, load: Load { up: block, down: block * members as u64, segments: 1 } }
+}

@@ -1,0 +1,38 @@
+//! Puts of a block, resolved.
+
+use crate::{
+    Result,
+    buffer::{Memory, Width},
+    init::Outgoing,
+};
+use rdma_fabric::{
+    Fabric, Pod, RegionAccess, RemoteAddr,
+    triggered::{Spans, Transfer},
+};
+
+/// The puts of `out`, from `from` to what lies at `at`.
+///
+/// # Errors
+/// As [`Fabric::locate`].
+pub(crate) fn transfer<F: Fabric>(fabric: &F, out: &Outgoing, from: &Memory<F>, at: RemoteAddr) -> Result<Transfer<F>> {
+    Ok(match out.width {
+        Width::One => Transfer::One(spans(fabric, out, from, at)?),
+        Width::Two => Transfer::Two(spans(fabric, out, from, at)?),
+        Width::Four => Transfer::Four(spans(fabric, out, from, at)?),
+        Width::Eight => Transfer::Eight(spans(fabric, out, from, at)?),
+    })
+}
+
+fn spans<F: Fabric, W: Pod>(fabric: &F, out: &Outgoing, from: &Memory<F>, at: RemoteAddr) -> Result<Spans<F, W>> {
+    let mut pairs = Vec::new();
+    for piece in out.pieces.iter().filter(|piece| piece.len > 0) {
+        for block in 0..u64::from(piece.count) {
+            let skip = block * piece.stride;
+            let cells = piece.len as usize / size_of::<W>();
+            let here = from.region().span::<W>(fabric, (piece.from + skip) as usize, cells)?;
+            let there = RemoteAddr { offset: at.offset + piece.at + skip, ..at };
+            pairs.push((here, fabric.remote_span::<W>(there, cells)?));
+        }
+    }
+    Ok(Spans::new(pairs))
+}

@@ -1,0 +1,269 @@
+//! What a rank has armed and left to whoever waits.
+
+use super::set::Set;
+use crate::{Fabric, join};
+use core::{
+    future::poll_fn,
+    sync::atomic::{AtomicU64, Ordering},
+    task::{Context, Poll, Waker},
+};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Sets that their owners have lent, and who is to be woken.
+///
+/// No lock is held while anything is posted or waited for.
+pub(super) struct Board<F: Fabric> {
+    lent: Mutex<Lent<F>>,
+    /// Sets that have something left to do, and nobody's hands: read without the lock.
+    left: AtomicU64,
+    /// Grows with every loan, and whenever those who watch are woken.
+    turns: AtomicU64,
+}
+
+struct Lent<F: Fabric> {
+    sets: Vec<Loan<F>>,
+    /// The number of the next loan or watch.
+    next: u64,
+    /// Those who wait beside the board, and owners who want their sets back.
+    watches: Vec<(u64, Waker)>,
+    /// Whether an owner waits for a set that is in other hands.
+    missed: bool,
+}
+
+struct Loan<F: Fabric> {
+    number: u64,
+    /// `None` while somebody carries it out.
+    set: Option<Box<Set<F>>>,
+    /// Whether something is left to do; counted in [`Board::left`].
+    left: bool,
+}
+
+impl<F: Fabric> Board<F> {
+    pub(super) fn new() -> Self {
+        let lent = Lent { sets: Vec::new(), next: 0, watches: Vec::new(), missed: false };
+        Board { lent: Mutex::new(lent), left: AtomicU64::new(0), turns: AtomicU64::new(0) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lent<F>> {
+        // Nothing in it panics half-way.
+        self.lent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nothing is left to do, but what somebody has in hand.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+
+    /// Changes when something was lent, and when whoever watches should look again.
+    #[inline]
+    pub(super) fn turns(&self) -> u64 {
+        // Whoever sees a turn sees what is left, too.
+        self.turns.load(Ordering::Acquire)
+    }
+
+    /// Those who are to look again.
+    fn turn(&self, lent: &mut Lent<F>) -> Vec<(u64, Waker)> {
+        self.turns.fetch_add(1, Ordering::Release);
+        core::mem::take(&mut lent.watches)
+    }
+
+    /// Leave a set to whoever waits.
+    pub(super) fn lend(&self, set: Box<Set<F>>) -> u64 {
+        let left = set.is_left();
+        let mut lent = self.lock();
+        let number = lent.number();
+        lent.sets.push(Loan { number, set: Some(set), left });
+        if left {
+            self.left.fetch_add(1, Ordering::Relaxed);
+            let woken = self.turn(&mut lent);
+            drop(lent);
+            wake(woken);
+        }
+        number
+    }
+
+    /// Get a set back, as soon as nobody has it in hand.
+    pub(super) async fn reclaim(&self, loan: u64) -> Box<Set<F>> {
+        poll_fn(|cx| {
+            let mut lent = self.lock();
+            match self.taken_back(&mut lent, loan) {
+                Some(set) => Poll::Ready(set),
+                None => {
+                    let number = lent.number();
+                    lent.missed = true;
+                    lent.watches.push((number, cx.waker().clone()));
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    fn taken_back(&self, lent: &mut Lent<F>, loan: u64) -> Option<Box<Set<F>>> {
+        let place = lent.sets.iter().position(|known| known.number == loan)?;
+        let set = lent.sets[place].set.take()?;
+        if lent.sets.swap_remove(place).left {
+            self.left.fetch_sub(1, Ordering::Relaxed);
+        }
+        Some(set)
+    }
+
+    /// Its owner is gone.
+    pub(super) fn withdraw(&self, loan: u64) {
+        let mut lent = self.lock();
+        let gone = lent.sets.iter().position(|known| known.number == loan).map(|place| lent.sets.swap_remove(place));
+        if gone.as_ref().is_some_and(|gone| gone.left) {
+            self.left.fetch_sub(1, Ordering::Relaxed);
+        }
+        drop(lent);
+        drop(gone);
+    }
+
+    /// Have `cx` woken when something is lent; once for a watch.
+    pub(super) fn watch(&self, cx: &Context<'_>, watch: &mut Watch<'_, F>) {
+        let is_current = |waker: &Waker| waker.will_wake(cx.waker()) && watch.turn == self.turns();
+        if watch.waker.as_ref().is_some_and(is_current) {
+            return;
+        }
+        let mut lent = self.lock();
+        let number = *watch.number.get_or_insert_with(|| lent.number());
+        lent.watches.retain(|(known, _)| *known != number);
+        lent.watches.push((number, cx.waker().clone()));
+        watch.turn = self.turns();
+        drop(lent);
+        watch.waker = Some(cx.waker().clone());
+    }
+
+    /// Carry out what is lent and in nobody's hands, once.
+    pub(super) async fn advance(&self) {
+        let mut taken = self.take();
+        taken.advance().await;
+    }
+
+    /// Carry out what is lent and in nobody's hands, again and again, until nothing is left of it.
+    pub(super) async fn drive(&self) {
+        loop {
+            let mut taken = self.take();
+            taken.advance().await;
+            let parked: Vec<_> =
+                taken.sets.iter().filter(|(_, set)| set.is_left()).map(|(n, set)| (*n, set.parked())).collect();
+            drop(taken);
+            if parked.is_empty() {
+                return;
+            }
+            let waits = parked.into_iter().map(|(number, parked)| async move {
+                match parked {
+                    Ok(parked) => (number, parked.wait().await),
+                    Err(error) => (number, Err(error)),
+                }
+            });
+            if let (number, Err(error)) = join::race_all(waits).await {
+                self.fail(number, error);
+            }
+        }
+    }
+
+    /// Its owner will hear of it.
+    fn fail(&self, loan: u64, error: crate::FabricError) {
+        let mut lent = self.lock();
+        if let Some(known) = lent.sets.iter_mut().find(|known| known.number == loan)
+            && let Some(set) = &mut known.set
+        {
+            set.fail(error);
+            if core::mem::take(&mut known.left) {
+                self.left.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What others have in hand they drive.
+    fn take(&self) -> Taken<'_, F> {
+        let mut lent = self.lock();
+        let left = lent.sets.iter_mut().filter(|loan| loan.left);
+        Taken { board: self, sets: left.filter_map(|loan| Some((loan.number, loan.set.take()?))).collect() }
+    }
+}
+
+impl<F: Fabric> Lent<F> {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+/// Sets in hand; they go back when it is dropped.
+struct Taken<'a, F: Fabric> {
+    board: &'a Board<F>,
+    sets: Vec<(u64, Box<Set<F>>)>,
+}
+
+impl<F: Fabric> Taken<'_, F> {
+    /// What a set meets it keeps for its owner.
+    async fn advance(&mut self) {
+        match &mut self.sets[..] {
+            [] => {}
+            [(_, set)] => drop(set.advance().await),
+            sets => drop(join::join_all(sets.iter_mut().map(|(_, set)| set.advance())).await),
+        }
+    }
+}
+
+impl<F: Fabric> Drop for Taken<'_, F> {
+    fn drop(&mut self) {
+        if self.sets.is_empty() {
+            return;
+        }
+        let (mut orphans, mut woken) = (Vec::new(), Vec::new());
+        {
+            let mut lent = self.board.lock();
+            for (number, set) in self.sets.drain(..) {
+                let Some(loan) = lent.sets.iter_mut().find(|loan| loan.number == number) else {
+                    orphans.push(set);
+                    continue;
+                };
+                let left = set.is_left();
+                if core::mem::replace(&mut loan.left, left) && !left {
+                    self.board.left.fetch_sub(1, Ordering::Relaxed);
+                }
+                loan.set = Some(set);
+            }
+            if core::mem::take(&mut lent.missed) {
+                woken = self.board.turn(&mut lent);
+            }
+        }
+        wake(woken);
+    }
+}
+
+fn wake(watches: Vec<(u64, Waker)>) {
+    watches.into_iter().for_each(|(_, waker)| waker.wake());
+}
+
+/// Whom to wake when something is lent.
+pub(super) struct Watch<'a, F: Fabric> {
+    board: &'a Board<F>,
+    number: Option<u64>,
+    waker: Option<Waker>,
+    /// What the board showed when it was entered: a turn since has taken it out.
+    turn: u64,
+}
+
+impl<'a, F: Fabric> Watch<'a, F> {
+    pub(super) fn new(board: &'a Board<F>) -> Self {
+        Watch { board, number: None, waker: None, turn: 0 }
+    }
+}
+
+impl<F: Fabric> Drop for Watch<'_, F> {
+    fn drop(&mut self) {
+        let Some(number) = self.number else { return };
+        let mut lent = self.board.lock();
+        lent.watches.retain(|(known, _)| *known != number);
+        // Who watches still has to do what this one did.
+        let others = !lent.watches.is_empty() && !self.board.is_idle();
+        let woken = if others { self.board.turn(&mut lent) } else { Vec::new() };
+        drop(lent);
+        wake(woken);
+    }
+}

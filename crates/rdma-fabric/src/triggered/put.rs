@@ -1,0 +1,117 @@
+//! One put that waits for words.
+
+use super::Transfer;
+use crate::{
+    Amo, Fabric, LocalWord, PutOptions, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result,
+    op::{Atomic, Put},
+};
+use core::{
+    fmt,
+    future::Future,
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+
+/// What goes to another rank when own words have come to a number, and the word there that is told so.
+pub struct TriggeredPut<F: Fabric> {
+    /// Each is to have come to the number.
+    needs: Vec<LocalWord<F, u64>>,
+    transfer: Transfer<F>,
+    to: Rank,
+    /// The word gets the number, to be seen after what is transferred. Both are the same place.
+    word: RemoteWord<F, u64>,
+    span: RemoteSpan<F, u64>,
+    /// Whether there is nothing that the word must not overtake.
+    alone: bool,
+    /// The last number for which the word was written.
+    done: u64,
+}
+
+impl<F: Fabric> TriggeredPut<F> {
+    /// When all of `needs` have come to the number: `transfer`, and behind it the number into `word` of the same rank.
+    pub fn new(needs: Vec<LocalWord<F, u64>>, transfer: Transfer<F>, word: RemoteWord<F, u64>) -> Self {
+        TriggeredPut { needs, transfer, to: word.rank(), span: word.as_span(), word, alone: false, done: 0 }
+    }
+
+    /// Say that one of the needs comes from who has seen the word's last number: then numbers can't overtake each other, and where nothing is
+    /// transferred nothing is flushed.
+    #[must_use]
+    pub fn answered(mut self) -> Self {
+        self.alone = self.transfer.is_empty();
+        self
+    }
+
+    pub(super) fn is_done(&self, number: u64) -> bool {
+        self.done >= number
+    }
+
+    /// The first word that has not come to the number.
+    pub(super) fn late(&self, fabric: &F, number: u64) -> Result<Option<&LocalWord<F, u64>>> {
+        for need in &self.needs {
+            if fabric.load(need)? < number {
+                return Ok(Some(need));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Carry it out where that takes no waiting; whether it is done.
+    #[inline]
+    pub(super) fn go_now(&mut self, fabric: &F, number: u64) -> Result<bool> {
+        if !self.alone && (!self.transfer.put_now(fabric)? || !flush_now(fabric, self.to)?) {
+            return Ok(false);
+        }
+        match fabric.try_post(Put { to: &self.span, from: [number], options: PutOptions::default() }) {
+            Ok(_) => {
+                self.done = number;
+                Ok(true)
+            }
+            Err(Refused::Full(_)) => Ok(false),
+            Err(Refused::Failed(error, _)) => Err(error),
+        }
+    }
+
+    /// Carry it out. May be dropped and called again: what was posted isn't posted twice.
+    pub(super) async fn go(&mut self, fabric: &F, number: u64) -> Result<()> {
+        if !self.alone {
+            self.transfer.put(fabric).await?;
+            if fabric.caps().put_order >= PutOrder::SameTarget {
+                let swapped = fabric.post(Atomic { word: &self.word, amo: Amo::Swap(number) }).await?;
+                self.done = number;
+                return swapped.await.map(drop);
+            }
+            fabric.flush(self.to).await?;
+        }
+        let put = fabric.post(Put { to: &self.span, from: [number], options: PutOptions::default() }).await?;
+        // From here on the word is the network's: who drops this must not write it again, for the target may go on.
+        self.done = number;
+        put.await.map(drop)
+    }
+}
+
+impl<F: Fabric> fmt::Debug for TriggeredPut<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TriggeredPut(to {}, {} words, done for {})", self.to, self.needs.len(), self.done)
+    }
+}
+
+/// Write `value` to a word of `to`, to be seen after what this rank put there before.
+///
+/// # Errors
+/// As [`Fabric::put`] and [`Fabric::flush`].
+pub async fn put_behind<F: Fabric>(fabric: &F, word: &RemoteWord<F, u64>, value: u64) -> Result<()> {
+    if fabric.caps().put_order >= PutOrder::SameTarget {
+        // On this path a later atomic is seen after the data.
+        return fabric.swap(word, value).await.map(drop);
+    }
+    fabric.flush(word.rank()).await?;
+    fabric.put_word(word, value).await
+}
+
+/// Flush a target; `false` if that takes waiting.
+fn flush_now<F: Fabric>(fabric: &F, target: Rank) -> Result<bool> {
+    match pin!(fabric.flush(target)).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(flushed) => flushed.map(|()| true),
+        Poll::Pending => Ok(false),
+    }
+}
