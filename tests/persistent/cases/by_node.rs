@@ -255,7 +255,7 @@ async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, loss: Loss)
         ensure!(ended <= 4, "{form}, {moment:?}: {ended} iterations have ended that member {last} did not start");
     };
     let error = error.downcast_ref::<PrdmaError>().ok_or_else(|| format!("{form}, {moment:?}: {error}"))?;
-    ensure!(is_gone(error, last, loss), "{form}, {moment:?}, member {me}: {error:?}");
+    ensure!(is_gone(error, last, loss != Loss::Kill), "{form}, {moment:?}, member {me}: {error:?}");
     // What is left makes a new neighbourhood.
     let ring = Spec::new(Shape::ring(survivors.len()), form);
     let topology = ring.shape.topology(survivors.me())?;
