@@ -2,7 +2,7 @@
 
 use super::{
     FORMS, Moment,
-    losses::{HANG, is_gone},
+    losses::{HANG, farewell, is_gone, left_alone},
 };
 use crate::{
     areas::Cut,
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 use onesided::{
-    Deps, FabricError, FullFabric, ProgramResult, Rank, Region, RegionAccess,
+    FullFabric, ProgramResult, Rank,
     prdma::{Aggregation, Form, Neighbourhood, Options, PrdmaError},
 };
 use std::{
@@ -229,21 +229,13 @@ async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, loss: Loss)
     let ready = fabric.alloc_symmetric(8).await?;
     stage.steps(3).await?;
     let Some(survivors) = survivors else {
-        let others = members as u64 - 1;
-        fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, |ready| ready == others).await?;
-        fabric.flush_all().await?;
-        busy(fabric, Duration::from_micros(700)).await;
+        left_alone(fabric, &ready, members as u64 - 1).await?;
         if let Moment::Started = moment {
             stage.start().await?;
         }
         return loss.happen();
     };
-    fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
-    if let Moment::Known = moment {
-        let nothing = fabric.alloc(8)?;
-        let end = fabric.wait_until(&nothing.word::<u64>(fabric, 0)?, Deps::One(last), |v| v == 1).await;
-        ensure_eq!(end, Err(FabricError::PeerLost { rank: last }), "waiting for the loss");
-    }
+    farewell(fabric, &ready, last, moment).await?;
     let mut ended = 0;
     let error = loop {
         let step = fabric.before(fabric.now() + HANG, stage.steps(1)).await;

@@ -1,8 +1,8 @@
 //! The last member of an exchange by partitions is lost.
 
-use super::losses::{HANG, Moment, is_gone, shape};
+use super::losses::{HANG, Moment, farewell, is_gone, left_alone, shape};
 use crate::{
-    exchange::{all, busy, place},
+    exchange::{all, place},
     shapes::Shape,
     suite::{
         provider::Loss,
@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use onesided::{
-    Deps, FabricError, FullFabric, ProgramResult, Rank, Region, RegionAccess,
+    FullFabric, ProgramResult, Rank,
     prdma::{Buffer, Form, Layout, Neighbourhood, Options, Partitioned, PrdmaError},
 };
 use std::time::Duration;
@@ -95,10 +95,7 @@ pub(super) async fn lost<F: FullFabric>(
     let ready = fabric.alloc_symmetric(8).await?;
     parts.steps(1, 3).await?;
     let Some(mut survivors) = survivors else {
-        let others = members as u64 - 1;
-        fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, |ready| ready == others).await?;
-        fabric.flush_all().await?;
-        busy(fabric, Duration::from_micros(700)).await;
+        left_alone(fabric, &ready, members as u64 - 1).await?;
         if let Moment::Started = moment {
             // Half of it comes.
             parts.request.start().await?;
@@ -106,12 +103,7 @@ pub(super) async fn lost<F: FullFabric>(
         }
         return loss.happen();
     };
-    fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
-    if let Moment::Known = moment {
-        let nothing = fabric.alloc(8)?;
-        let end = fabric.wait_until(&nothing.word::<u64>(fabric, 0)?, Deps::One(last), |v| v == 1).await;
-        ensure_eq!(end, Err(FabricError::PeerLost { rank: last }), "waiting for the loss");
-    }
+    farewell(fabric, &ready, last, moment).await?;
     if me < 2 {
         let until = fabric.now() + HANG;
         let step = match asks {

@@ -106,6 +106,10 @@ impl Step {
 
     /// Make [`Step::posting`] of another iteration that of `k`.
     pub(crate) fn renew(&self, posting: &mut Posting, k: u64) {
+        if let Step::Alternating(_) = self {
+            *posting = self.posting(k);
+            return;
+        }
         if !matches!(self, Step::Ready { .. }) {
             posting.edata = k as u8;
         }
