@@ -169,7 +169,7 @@ impl<F: SessionFabric> Partitioned<F> {
         self.marks.clear();
         self.ins.iter().flatten().for_each(|inn| inn.claim.set(true));
         // Until it is through.
-        let _ = self.broken.set(PrdmaError::Active { iteration: self.iteration });
+        let _ = self.broken.set(PrdmaError::HalfStarted { iteration: self.iteration });
         self.fabric.charge("prdma.start").await;
         let started = self.carrier.start(self.iteration).await;
         self.broken.take();
