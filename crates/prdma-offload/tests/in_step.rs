@@ -53,6 +53,7 @@ fn two_queues_stay_out_of_step() {
     let [together, apart] = [Duration::ZERO, Duration::from_micros(10)];
     let in_step = iteration(Form::Queues(2), Router, together);
     let out_of_step = iteration(Form::Queues(2), Router, apart);
+    println!("in step {in_step:.1} µs, out of step {out_of_step:.1} µs");
     assert!(out_of_step > 1.2 * in_step, "{in_step} and {out_of_step} µs");
     // It is the receive engines: where they take everything at once, the beginning is forgotten.
     for spread in [together, apart] {
