@@ -257,7 +257,7 @@ impl Fabric for ExploreFabric {
         }
         let at = self.word::<W>(Agent::Network, word.loc());
         let slot = self.session.take_slot();
-        let rmw = Rmw::new(in_bits(amo));
+        let rmw = Rmw::new(amo.to_bits());
         self.session.tell(Act::Post(Op::Atomic { slot, target: word.loc().addr.rank, at, rmw }));
         Ok(ExploreHandle::posted(&self.session, slot, |words| W::from_bits(words[0])))
     }
@@ -356,17 +356,6 @@ impl ExploreFabric {
         let slot = self.session.take_slot();
         self.session.tell(Act::Post(Op::Flush { slot, target }));
         ExploreHandle::posted(&self.session, slot, |_| ())
-    }
-}
-
-fn in_bits<W: AtomicWord>(amo: Amo<W>) -> Amo<u64> {
-    match amo {
-        Amo::Add(v) => Amo::Add(v.to_bits()),
-        Amo::Swap(v) => Amo::Swap(v.to_bits()),
-        Amo::CompareSwap { expected, new } => Amo::CompareSwap { expected: expected.to_bits(), new: new.to_bits() },
-        Amo::Or(v) => Amo::Or(v.to_bits()),
-        Amo::And(v) => Amo::And(v.to_bits()),
-        Amo::Xor(v) => Amo::Xor(v.to_bits()),
     }
 }
 

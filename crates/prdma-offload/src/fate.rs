@@ -1,20 +1,15 @@
 //! What became of a neighbour that something failed at.
 
 use crate::PrdmaError;
-use core::{
-    future::Future,
-    pin::pin,
-    task::{Context, Poll, Waker},
-};
-use rdma_fabric::{Deps, Fabric, FabricError, LocalWord};
+use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, join};
 
 /// A command that met a neighbour's memory or queue when these had just gone says so, also to who asks much later: if it is known by now
 /// that the neighbour is lost, or has ended, that is the error. `word` is any own one.
 pub(crate) fn known<F: Fabric>(fabric: &F, word: &LocalWord<F, u64>, error: PrdmaError) -> PrdmaError {
     let Some(rank) = error.gone().filter(|rank| *rank != fabric.rank()) else { return error };
     // A wait for nothing ends at once where nobody is left who could end it.
-    match pin!(fabric.wait_until(word, Deps::One(rank), |_| false)).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(Err(fate @ (FabricError::PeerLost { .. } | FabricError::PeersLeft))) => fate.into(),
+    match join::now(fabric.wait_until(word, Deps::One(rank), |_| false)) {
+        Some(Err(fate @ (FabricError::PeerLost { .. } | FabricError::PeersLeft))) => fate.into(),
         _ => error,
     }
 }

@@ -35,6 +35,8 @@ mod publish;
 mod request;
 #[cfg(test)]
 mod session_model;
+#[cfg(test)]
+mod test_ring;
 pub mod topology;
 mod transient;
 

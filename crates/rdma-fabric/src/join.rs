@@ -3,8 +3,16 @@
 use core::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
-    task::Poll,
+    task::{Context, Poll, Waker},
 };
+
+/// Poll a future once and drop it; what it came to, if it was over by then.
+pub fn now<T: Future>(future: T) -> Option<T::Output> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(out) => Some(out),
+        Poll::Pending => None,
+    }
+}
 
 /// Run two futures together until both are done.
 pub async fn join<A: Future, B: Future>(a: A, b: B) -> (A::Output, B::Output) {
@@ -81,25 +89,20 @@ pub async fn race_all<T: Future>(futures: impl IntoIterator<Item = T>) -> T::Out
 
 #[cfg(test)]
 mod tests {
-    use super::race_all;
+    use super::{now, race_all};
     use core::{
         future::{Future, pending, ready},
-        pin::{Pin, pin},
-        task::{Context, Poll, Waker},
+        pin::Pin,
     };
 
     type Racer = Pin<Box<dyn Future<Output = u32>>>;
-
-    fn polled(racers: Vec<Racer>) -> Poll<u32> {
-        pin!(race_all(racers)).poll(&mut Context::from_waker(Waker::noop()))
-    }
 
     #[test]
     fn the_first_that_is_done_wins() {
         let never = || -> Racer { Box::pin(pending()) };
         let done = |number| -> Racer { Box::pin(ready(number)) };
-        assert_eq!(polled(vec![never(), done(1), done(2)]), Poll::Ready(1));
-        assert_eq!(polled(vec![never(), never()]), Poll::Pending);
-        assert_eq!(polled(vec![]), Poll::Pending);
+        assert_eq!(now(race_all(vec![never(), done(1), done(2)])), Some(1));
+        assert_eq!(now(race_all(vec![never(), never()])), None);
+        assert_eq!(now(race_all::<Racer>(vec![])), None);
     }
 }

@@ -64,6 +64,18 @@ pub enum Amo<W> {
 }
 
 impl<W: AtomicWord> Amo<W> {
+    /// The same with its operands' [bits](AtomicWord::to_bits).
+    pub fn to_bits(self) -> Amo<u64> {
+        match self {
+            Amo::Add(v) => Amo::Add(v.to_bits()),
+            Amo::Swap(v) => Amo::Swap(v.to_bits()),
+            Amo::CompareSwap { expected, new } => Amo::CompareSwap { expected: expected.to_bits(), new: new.to_bits() },
+            Amo::Or(v) => Amo::Or(v.to_bits()),
+            Amo::And(v) => Amo::And(v.to_bits()),
+            Amo::Xor(v) => Amo::Xor(v.to_bits()),
+        }
+    }
+
     /// The word's value after the operation on `old`: the arithmetic every provider must agree on.
     #[inline]
     pub fn apply(self, old: W) -> W {

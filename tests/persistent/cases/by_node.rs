@@ -2,20 +2,18 @@
 
 use super::{
     FORMS, Moment,
-    losses::{HANG, farewell, is_gone, left_alone},
+    losses::{ends, farewell, go_on, left_alone},
+    progress::found_complete,
 };
 use crate::{
     areas::Cut,
     exchange::{Call, Sizes, Spec, Stage, all, busy, place, through},
     shapes::Shape,
-    suite::{
-        provider::Loss,
-        verdict::{ensure, ensure_eq},
-    },
+    suite::{provider::Loss, verdict::ensure_eq},
 };
 use onesided::{
     FullFabric, ProgramResult, Rank,
-    prdma::{Aggregation, Form, Neighbourhood, Options, PrdmaError},
+    prdma::{Aggregation, Form, Options},
 };
 use std::{
     future::Future,
@@ -195,25 +193,9 @@ async fn budgets<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 
 /// All compute after start, representatives too, and find the exchange complete; not so without queues.
 async fn unattended<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
-    let (me, members) = place(fabric);
-    for form in [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu] {
-        let mut hood = all(fabric, &everybody(members)).await?;
-        let mut stage = Stage::new(&mut hood, &by_node(everybody(members), form)).await?;
-        hood.group_mut().barrier().await?;
-        let (before, after) = if me == 0 { (0, 150) } else { (20, 50) };
-        busy(fabric, Duration::from_millis(before)).await;
-        stage.start().await?;
-        busy(fabric, Duration::from_millis(after)).await;
-        let over = stage.request.test().await?;
-        if form != Form::Cpu {
-            ensure!(over, "{form}: not complete at member {me} after everybody has started");
-        } else if me == 1 {
-            ensure_eq!(over, false, "without queues nobody forwards anything for a computing representative");
-        }
-        stage.wait().await?;
-        hood.group_mut().barrier().await?;
-    }
-    Ok(())
+    let (_, members) = place(fabric);
+    let specs = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu].map(|form| by_node(everybody(members), form));
+    found_complete(fabric, &specs, "forwards anything for").await
 }
 
 /// The last member of six represents its node to another and has no edge of its own. All that depend on it hear of its loss in bounded time.
@@ -236,23 +218,8 @@ async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, loss: Loss)
         return loss.happen();
     };
     farewell(fabric, &ready, last, moment).await?;
-    let mut ended = 0;
-    let error = loop {
-        let step = fabric.before(fabric.now() + HANG, stage.steps(1)).await;
-        match step.ok_or_else(|| format!("{form}, {moment:?}: member {me} hangs"))? {
-            Ok(()) => ended += 1,
-            Err(error) => break error,
-        }
-        // Who only sends may be an iteration ahead, at each step of the way.
-        ensure!(ended <= 4, "{form}, {moment:?}: {ended} iterations have ended that member {last} did not start");
-    };
-    let error = error.downcast_ref::<PrdmaError>().ok_or_else(|| format!("{form}, {moment:?}: {error}"))?;
-    ensure!(is_gone(error, last, loss != Loss::Kill), "{form}, {moment:?}, member {me}: {error:?}");
-    // What is left makes a new neighbourhood.
-    let ring = Spec::new(Shape::ring(survivors.len()), form);
-    let topology = ring.shape.topology(survivors.me())?;
-    let mut hood = Neighbourhood::new(survivors, topology).await?;
-    let mut stage = Stage::new(&mut hood, &ring).await?;
-    stage.steps(5).await?;
-    Ok(hood.group_mut().barrier().await?)
+    // Who only sends may be an iteration ahead, at each step of the way.
+    let what = format!("{form}, {moment:?}, member {me}");
+    ends(fabric, last, (4, loss != Loss::Kill), &what, async || stage.steps(1).await).await?;
+    go_on(survivors, form).await
 }

@@ -9,7 +9,7 @@ use crate::{
     },
 };
 use onesided::{
-    Deps, FabricError, FullFabric, ProgramResult, Rank, Region, RegionAccess,
+    Deps, FabricError, FullFabric, Group, ProgramResult, Rank, Region, RegionAccess,
     prdma::{Form, Neighbourhood, PrdmaError},
 };
 use std::time::Duration;
@@ -69,11 +69,11 @@ pub(super) async fn known<F: FullFabric>(fabric: &F, last: Rank) -> ProgramResul
     Ok(())
 }
 
-/// Steps that depend on the last member end with its loss, after one more at most; `early` ones may be told what it took along. The error.
+/// Steps that depend on the last member end with its loss, after so many more at most; `early` ones may be told what it took along. The error.
 pub(super) async fn ends<F: FullFabric>(
     fabric: &F,
     last: Rank,
-    early: bool,
+    (most, early): (u32, bool),
     what: &str,
     mut step: impl AsyncFnMut() -> ProgramResult<()>,
 ) -> ProgramResult<PrdmaError> {
@@ -84,7 +84,7 @@ pub(super) async fn ends<F: FullFabric>(
             Ok(()) => ended += 1,
             Err(error) => break error,
         }
-        ensure!(ended <= 1, "{what}: an iteration that rank {last} did not start has ended");
+        ensure!(ended <= most, "{what}: {ended} iterations that rank {last} did not start have ended");
     };
     let error = error.downcast_ref::<PrdmaError>().ok_or_else(|| format!("{what}: {error}"))?;
     ensure!(is_gone(error, last, early), "{what}: {error:?}");
@@ -142,14 +142,18 @@ pub(super) async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, 
             Some(Ok(())) => stage.wait().await,
             Some(failed) => failed,
         };
-        let error = ends(fabric, last, early, &what, step).await?;
+        let error = ends(fabric, last, (1, early), &what, step).await?;
         for end in [stage.request.start().await, stage.request.wait().await] {
             ensure_eq!(end, Err(PrdmaError::Broken(Box::new(error.clone()))), "{what}: once broken");
         }
     } else {
         stage.steps(20).await?;
     }
-    // What is left makes a new neighbourhood.
+    go_on(survivors, form).await
+}
+
+/// What is left makes a new neighbourhood.
+pub(super) async fn go_on<F: FullFabric>(survivors: Group<F>, form: Form) -> ProgramResult<()> {
     let ring = Spec::new(Shape::ring(survivors.len()), form);
     let topology = ring.shape.topology(survivors.me())?;
     let mut hood = Neighbourhood::new(survivors, topology).await?;

@@ -192,7 +192,7 @@ pub(super) async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, 
     farewell(fabric, &ready, last, moment).await?;
     let what = format!("allreduce, {form}, {moment:?}");
     let early = !matches!(moment, Moment::Known) && loss != Loss::Kill;
-    let error = ends(fabric, last, early, &what, async || {
+    let error = ends(fabric, last, (1, early), &what, async || {
         stage.start().await?;
         stage.wait().await
     });

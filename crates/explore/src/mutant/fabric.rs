@@ -18,18 +18,6 @@ fn word_bits(bytes: &[u8]) -> Option<u64> {
     bytes.try_into().ok().map(u64::from_ne_bytes)
 }
 
-/// Applied to the amo of any word type; narrower ones pass unchanged.
-fn as_u64<W: AtomicWord>(amo: Amo<W>) -> Amo<u64> {
-    match amo {
-        Amo::Add(v) => Amo::Add(v.to_bits()),
-        Amo::Swap(v) => Amo::Swap(v.to_bits()),
-        Amo::CompareSwap { expected, new } => Amo::CompareSwap { expected: expected.to_bits(), new: new.to_bits() },
-        Amo::Or(v) => Amo::Or(v.to_bits()),
-        Amo::And(v) => Amo::And(v.to_bits()),
-        Amo::Xor(v) => Amo::Xor(v.to_bits()),
-    }
-}
-
 impl<F: Fabric, M: Mutation> Mutant<F, M> {
     fn seen<W: AtomicWord>(&self, addr: RemoteAddr, value: W) -> W {
         W::from_bits(self.mutation.seen(addr, value.to_bits()))
@@ -203,7 +191,7 @@ impl<F: Fabric, M: Mutation> Fabric for Mutant<F, M> {
     ) -> Result<MutantHandle<W>, Refused<()>> {
         let addr = word.loc().addr();
         let failed = |error| Refused::Failed(error, ());
-        let asked = as_u64(amo);
+        let asked = amo.to_bits();
         let this = self.clone();
         let inner = self.inner.remote_word::<u64>(addr).map_err(failed)?;
         if let Some((to, bits)) = self.mutation.puts(addr, asked) {

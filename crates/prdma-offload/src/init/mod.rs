@@ -78,11 +78,11 @@ impl<'a, F: SessionFabric> Making<'a, F> {
             return Ok(self.make().await?.pop().expect("one was asked for"));
         };
         let agreed = self.ends().await?;
-        let mut agreed = together(self.group, agreed).await?;
+        let agreed = together(self.group, agreed).await?;
         if let Some(made) = aggregation::make(&mut self, &agreed[0], wish).await? {
             return Ok(made);
         }
-        let parts = self.parts(core::mem::take(&mut agreed));
+        let parts = self.parts(agreed);
         let parts = together(self.group, parts).await?;
         Ok(self.finish(parts).await?.pop().expect("one was asked for"))
     }

@@ -31,15 +31,9 @@ use crate::{
     init::{Blocks, Channel, Wires},
 };
 use carrier::Carrier;
-use core::{
-    fmt,
-    future::Future,
-    ops::Range,
-    pin::pin,
-    task::{Context, Poll, Waker},
-};
+use core::{fmt, ops::Range};
 use marks::Marks;
-use rdma_fabric::{Deps, Fabric, LocalWord, Rank, RegionAccess, SessionFabric};
+use rdma_fabric::{Deps, Fabric, LocalWord, Rank, RegionAccess, SessionFabric, join};
 use std::sync::OnceLock;
 
 /// A persistent exchange whose blocks are sent partition by partition: [`crate::Neighbourhood::partitioned_init`].
@@ -245,10 +239,7 @@ impl<F: SessionFabric> Partitioned<F> {
         };
         self.fabric.triggers().advance().await;
         let come = self.fabric.wait_until(&inn.end, Deps::One(inn.from), |number| number >= self.iteration);
-        let here = match pin!(come).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(come) => self.kept(come.map_err(PrdmaError::from)).map(|_| true)?,
-            Poll::Pending => false,
-        };
+        let here = self.kept(join::now(come).transpose().map_err(PrdmaError::from))?.is_some();
         if here {
             inn.claim.set(false);
         }

@@ -1,26 +1,9 @@
-use crate::{Buffer, Edge, Form, Layout, Neighbourhood, Options, PrdmaError, Side, Topology};
+use crate::{Buffer, Form, Layout, Options, PrdmaError, Side, test_ring::neighbours};
 use core::{future::Future, pin::pin, task::Poll, time::Duration};
-use rdma_fabric::{Group, SessionFabric};
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
 };
-
-fn edge(member: usize, label: u32) -> Option<Edge> {
-    Some(Edge { member, label })
-}
-
-/// Two blocks each way, and an edge to nobody.
-fn ring(me: usize, n: usize) -> Topology {
-    let (left, right) = ((me + n - 1) % n, (me + 1) % n);
-    Topology::of([edge(left, 1), None, edge(right, 0)].into(), [edge(left, 0), None, edge(right, 1)].into())
-}
-
-async fn neighbours<F: SessionFabric>(fabric: &F) -> crate::Result<Neighbourhood<F>> {
-    let group = Group::world(fabric).await?;
-    let topology = ring(group.me(), group.len());
-    Neighbourhood::new(group, topology).await
-}
 
 fn block(start: usize, len: usize) -> Layout {
     Layout::contiguous::<u64>(start, len).unwrap()

@@ -2,15 +2,10 @@
 
 use super::Transfer;
 use crate::{
-    Amo, Fabric, LocalWord, PutOptions, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result,
+    Amo, Fabric, LocalWord, PutOptions, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result, join,
     op::{Atomic, Put},
 };
-use core::{
-    fmt,
-    future::Future,
-    pin::pin,
-    task::{Context, Poll, Waker},
-};
+use core::fmt;
 
 /// What goes to another rank when own words have come to a number, and the word there that is told so.
 pub struct TriggeredPut<F: Fabric> {
@@ -58,7 +53,7 @@ impl<F: Fabric> TriggeredPut<F> {
     /// Carry it out where that takes no waiting; whether it is done.
     #[inline]
     pub(super) fn go_now(&mut self, fabric: &F, number: u64) -> Result<bool> {
-        if !self.alone && (!self.transfer.put_now(fabric)? || !flush_now(fabric, self.to)?) {
+        if !self.alone && (!self.transfer.put_now(fabric)? || join::now(fabric.flush(self.to)).transpose()?.is_none()) {
             return Ok(false);
         }
         match fabric.try_post(Put { to: &self.span, from: [number], options: PutOptions::default() }) {
@@ -73,19 +68,15 @@ impl<F: Fabric> TriggeredPut<F> {
 
     /// Carry it out. May be dropped and called again: what was posted isn't posted twice.
     pub(super) async fn go(&mut self, fabric: &F, number: u64) -> Result<()> {
-        if !self.alone {
+        let posted = if self.alone {
+            Posted::Put(post_word(fabric, &self.span, number).await?)
+        } else {
             self.transfer.put(fabric).await?;
-            if fabric.caps().put_order >= PutOrder::SameTarget {
-                let swapped = fabric.post(Atomic { word: &self.word, amo: Amo::Swap(number) }).await?;
-                self.done = number;
-                return swapped.await.map(drop);
-            }
-            fabric.flush(self.to).await?;
-        }
-        let put = fabric.post(Put { to: &self.span, from: [number], options: PutOptions::default() }).await?;
+            post_behind(fabric, &self.word, &self.span, number).await?
+        };
         // From here on the word is the network's: who drops this must not write it again, for the target may go on.
         self.done = number;
-        put.await.map(drop)
+        posted.complete().await
     }
 }
 
@@ -95,23 +86,44 @@ impl<F: Fabric> fmt::Debug for TriggeredPut<F> {
     }
 }
 
-/// Write `value` to a word of `to`, to be seen after what this rank put there before.
+/// A word that is posted.
+enum Posted<F: Fabric> {
+    Swap(F::Handle<u64>),
+    Put(F::Handle<[u64; 1]>),
+}
+
+impl<F: Fabric> Posted<F> {
+    async fn complete(self) -> Result<()> {
+        match self {
+            Posted::Swap(handle) => handle.await.map(drop),
+            Posted::Put(handle) => handle.await.map(drop),
+        }
+    }
+}
+
+async fn post_word<F: Fabric>(fabric: &F, span: &RemoteSpan<F, u64>, value: u64) -> Result<F::Handle<[u64; 1]>> {
+    fabric.post(Put { to: span, from: [value], options: PutOptions::default() }).await
+}
+
+/// Post `value` to a word, given in both ways, to be seen after what this rank put to the same target before.
+async fn post_behind<F: Fabric>(
+    fabric: &F,
+    word: &RemoteWord<F, u64>,
+    span: &RemoteSpan<F, u64>,
+    value: u64,
+) -> Result<Posted<F>> {
+    if fabric.caps().put_order >= PutOrder::SameTarget {
+        // On this path a later atomic is seen after the data.
+        return Ok(Posted::Swap(fabric.post(Atomic { word, amo: Amo::Swap(value) }).await?));
+    }
+    fabric.flush(word.rank()).await?;
+    Ok(Posted::Put(post_word(fabric, span, value).await?))
+}
+
+/// Write `value` to a word, to be seen after what this rank put to the same target before.
 ///
 /// # Errors
 /// As [`Fabric::put`] and [`Fabric::flush`].
 pub async fn put_behind<F: Fabric>(fabric: &F, word: &RemoteWord<F, u64>, value: u64) -> Result<()> {
-    if fabric.caps().put_order >= PutOrder::SameTarget {
-        // On this path a later atomic is seen after the data.
-        return fabric.swap(word, value).await.map(drop);
-    }
-    fabric.flush(word.rank()).await?;
-    fabric.put_word(word, value).await
-}
-
-/// Flush a target; `false` if that takes waiting.
-fn flush_now<F: Fabric>(fabric: &F, target: Rank) -> Result<bool> {
-    match pin!(fabric.flush(target)).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(flushed) => flushed.map(|()| true),
-        Poll::Pending => Ok(false),
-    }
+    post_behind(fabric, word, &word.as_span(), value).await?.complete().await
 }

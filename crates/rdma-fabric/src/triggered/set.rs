@@ -77,11 +77,7 @@ impl<F: Fabric> Set<F> {
     }
 
     /// Carry out what waits for nobody; whether all is done. An error stays.
-    #[inline]
     pub(super) async fn advance(&mut self) -> Result<bool> {
-        if !self.is_left() && self.error.is_none() {
-            return Ok(true);
-        }
         if let Some(error) = &self.error {
             return Err(error.clone());
         }

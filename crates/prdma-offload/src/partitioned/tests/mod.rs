@@ -8,26 +8,10 @@ mod misuse;
 mod several;
 mod threads;
 
-use crate::{Buffer, Edge, Form, Layout, Neighbourhood, Options, Partitioned, Topology};
-use rdma_fabric::{Group, SessionFabric};
+use crate::{Buffer, Form, Layout, Neighbourhood, Options, Partitioned, test_ring::neighbours};
+use rdma_fabric::SessionFabric;
 
 const FORMS: [Form; 4] = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu];
-
-fn edge(member: usize, label: u32) -> Option<Edge> {
-    Some(Edge { member, label })
-}
-
-/// Two blocks each way, and an edge to nobody.
-fn ring(me: usize, n: usize) -> Topology {
-    let (left, right) = ((me + n - 1) % n, (me + 1) % n);
-    Topology::of([edge(left, 1), None, edge(right, 0)].into(), [edge(left, 0), None, edge(right, 1)].into())
-}
-
-async fn neighbours<F: SessionFabric>(fabric: &F) -> crate::Result<Neighbourhood<F>> {
-    let group = Group::world(fabric).await?;
-    let topology = ring(group.me(), group.len());
-    Neighbourhood::new(group, topology).await
-}
 
 /// Three blocks of `len` elements, contiguous or columns.
 fn layouts(columns: bool, len: usize) -> Vec<Layout> {
