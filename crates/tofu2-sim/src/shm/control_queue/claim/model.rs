@@ -223,8 +223,8 @@ fn an_arrival_beside_an_executor_is_seen_whole() {
     assert!(one_arrives_while_another_executes(Mutation::None) >= 5);
 }
 
-/// A posting and an arrival at the same time: one of the two executes it.
-fn a_posting_meets_an_arrival(mutation: Mutation) -> usize {
+/// A posting and an arrival at the same time: one of the two executes it. `post` says whether the poster takes a turn.
+fn a_posting_meets_an_arrival(mutation: Mutation, post: impl Fn(&Queue) -> bool + Send + Sync + 'static) -> usize {
     explore(move || {
         let queue = Queue::new(mutation);
         let theirs = queue.clone();
@@ -234,8 +234,7 @@ fn a_posting_meets_an_arrival(mutation: Mutation) -> usize {
         });
         // The descriptor.
         queue.data[0].store(9, Relaxed);
-        queue.words().start(1);
-        if queue.words().is_due() {
+        if post(&queue) {
             assert_ne!(queue.turn(0, |_| false, 8), Left::More);
         }
         arrival.join().unwrap();
@@ -243,51 +242,46 @@ fn a_posting_meets_an_arrival(mutation: Mutation) -> usize {
     })
 }
 
+/// Takes a turn if there is credit.
+fn looking(queue: &Queue) -> bool {
+    queue.words().start(1);
+    queue.words().is_due()
+}
+
+/// Takes its turn in any case, or should.
+fn in_any_case(mutation: Mutation) -> impl Fn(&Queue) -> bool {
+    move |queue| {
+        queue.words().hand_over(1);
+        mutation != Mutation::NoPosterBarrier || queue.words().is_due()
+    }
+}
+
 #[test]
 fn a_posting_and_an_arrival_do_not_miss_each_other() {
-    assert!(a_posting_meets_an_arrival(Mutation::None) >= 10);
+    assert!(a_posting_meets_an_arrival(Mutation::None, looking) >= 10);
 }
 
 #[test]
 #[should_panic(expected = "a release was lost")]
 fn the_poster_needs_its_barrier() {
-    a_posting_meets_an_arrival(Mutation::NoPosterBarrier);
-}
-
-/// The same, if the poster takes a turn in any case.
-fn a_posting_that_takes_its_turn_meets_an_arrival(mutation: Mutation) -> usize {
-    explore(move || {
-        let queue = Queue::new(mutation);
-        let theirs = queue.clone();
-        let arrival = thread::spawn(move || {
-            theirs.words().advance(1);
-            assert_ne!(theirs.turn(1, |_| false, 8), Left::More);
-        });
-        queue.data[0].store(9, Relaxed);
-        queue.words().hand_over(1);
-        if mutation != Mutation::NoPosterBarrier || queue.words().is_due() {
-            assert_ne!(queue.turn(0, |_| false, 8), Left::More);
-        }
-        arrival.join().unwrap();
-        assert_eq!(queue.log(), [(0, 9)], "a release was lost");
-    })
+    a_posting_meets_an_arrival(Mutation::NoPosterBarrier, looking);
 }
 
 #[test]
 fn a_turn_in_any_case_is_as_good_as_a_barrier() {
-    assert!(a_posting_that_takes_its_turn_meets_an_arrival(Mutation::None) >= 10);
+    assert!(a_posting_meets_an_arrival(Mutation::None, in_any_case(Mutation::None)) >= 10);
 }
 
 #[test]
 #[should_panic(expected = "a release was lost")]
 fn without_a_barrier_a_turn_must_be_taken() {
-    a_posting_that_takes_its_turn_meets_an_arrival(Mutation::NoPosterBarrier);
+    a_posting_meets_an_arrival(Mutation::NoPosterBarrier, in_any_case(Mutation::NoPosterBarrier));
 }
 
 #[test]
 #[should_panic(expected = "a release was lost")]
 fn nor_may_that_turn_leave_without_a_second_look() {
-    a_posting_that_takes_its_turn_meets_an_arrival(Mutation::NoSecondLook);
+    a_posting_meets_an_arrival(Mutation::NoSecondLook, in_any_case(Mutation::NoSecondLook));
 }
 
 /// A bounded turn says that there is more, or leaves nothing.
