@@ -71,6 +71,9 @@ mod ranks {
     };
     use tofu2_sim::shm::{Endpoint, JOB_VARIABLE, run_rank};
 
+    /// Ten times what it takes until a loss is told on a busy machine.
+    const SOON: Duration = Duration::from_secs(10);
+
     pub(super) fn main(scenario: &str) -> ExitCode {
         // For the test to see that nobody is left.
         println!("pid {}", std::process::id());
@@ -151,7 +154,7 @@ mod ranks {
         });
         let error = fabric.wait_until(&region.word::<u64>(fabric, 0)?, Deps::One(lost), |_| false).await.unwrap_err();
         assert_eq!(error, FabricError::PeerLost { rank: lost });
-        assert!(start.elapsed() < Duration::from_secs(3));
+        assert!(start.elapsed() < SOON);
         println!("saw {error}");
         Ok(if ["leave", "absent"].contains(&scenario) { 0 } else { 5 })
     }

@@ -13,6 +13,8 @@ use tofu2_sim::{
 const SMALL: usize = if cfg!(miri) { 1 << 16 } else { 1 << 20 };
 /// Miri is slow: less of everything.
 const ROUNDS: u64 = if cfg!(miri) { 2 } else { 20 };
+/// Far more than anything here takes on a busy machine.
+const HANG: Duration = Duration::from_secs(20);
 
 fn threads(ranks: usize) -> Threads {
     Threads::new(ranks).segment_bytes(SMALL)
@@ -69,7 +71,7 @@ fn collectives_for_small_groups() {
 fn many_ranks_on_few_cpus_make_progress() {
     let start = Instant::now();
     threads(16).run(&collectives { rounds: 10 }).unwrap();
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(start.elapsed() < HANG, "{:?}", start.elapsed());
 }
 
 rdma_fabric::program! {
@@ -120,12 +122,14 @@ fn parked_waiters_are_woken() {
 }
 
 rdma_fabric::program! {
-    /// Ping-pong with pauses around the time a waiter parks.
-    async fn ping_pong<F>(fabric: F, rounds: u64) -> () {
+    /// Ping-pong with pauses around the time a waiter parks. Yields how long rounds took.
+    async fn ping_pong<F>(fabric: F, rounds: u64) -> Vec<Duration> {
         let region = fabric.alloc_symmetric(8).await?;
         let (mine, peer) = (region.word::<u64>(&fabric, 0)?, 1 - fabric.rank().number());
         let theirs = fabric.remote_word::<u64>(word(peer, region.key(), 0))?;
+        let mut times = Vec::new();
         for round in 1..=rounds {
+            let begun = Instant::now();
             if peer == 1 {
                 let pause = Instant::now();
                 while pause.elapsed() < Duration::from_micros(round * 37 % 200) {}
@@ -135,18 +139,20 @@ rdma_fabric::program! {
             if peer == 0 {
                 fabric.put_word(&theirs, round).await?;
             }
+            times.push(begun.elapsed());
         }
-        Ok(())
+        Ok(times)
     }
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn no_wake_up_is_lost_in_ping_pong() {
-    let start = Instant::now();
-    threads(2).run(&ping_pong { rounds: 3000 }).unwrap();
-    // Mean pause 100 µs; each lost wake-up would add up to 10 ms.
-    assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
+    let mut times = threads(2).run(&ping_pong { rounds: 2000 }).unwrap().swap_remove(0);
+    times.sort_unstable();
+    // Mean pause 100 µs; lost wake-ups would cost 10 ms each. Whatever else the machine does, it leaves some rounds alone.
+    let quarter = times[times.len() / 4];
+    assert!(quarter < Duration::from_millis(5), "{quarter:?}");
 }
 
 rdma_fabric::program! {
@@ -162,7 +168,7 @@ rdma_fabric::program! {
         let mine = region.word::<u64>(&fabric, 0)?;
         let error = fabric.wait_until(&mine, Deps::All, |seen| seen != 0).await.unwrap_err();
         assert_eq!(error, FabricError::PeerLost { rank: Rank::new(2) });
-        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+        assert!(start.elapsed() < HANG, "{:?}", start.elapsed());
         let gone = RemoteAddr { rank: Rank::new(2), region: region.key(), offset: 0 };
         assert_eq!(fabric.remote_word::<u64>(gone).unwrap_err(), error);
         assert_eq!(fabric.flush(Rank::new(2)).await, Err(error.clone()));
@@ -233,7 +239,7 @@ rdma_fabric::program! {
         assert_eq!(fabric.wait_until(&mine, Deps::All, |seen| seen == n).await, Err(FabricError::PeersLeft));
         assert_eq!(fabric.next_notice(Deps::One(Rank::new(1))).await, Err(FabricError::PeersLeft));
         assert_eq!(fabric.alloc_symmetric(8).await.map(drop), Err(FabricError::PeersLeft));
-        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+        assert!(start.elapsed() < HANG, "{:?}", start.elapsed());
         // A joined task of this rank may still end a wait.
         let here = mine.as_remote();
         let (waited, _) = join(
@@ -382,7 +388,7 @@ rdma_fabric::program! {
         fabric.put_word(&there, 1).await?;
         let start = Instant::now();
         assert_eq!(fabric.room(Some(Rank::new(1))).await, Err(FabricError::PeersLeft));
-        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+        assert!(start.elapsed() < HANG, "{:?}", start.elapsed());
         Ok(())
     }
 }

@@ -26,7 +26,7 @@ const RANKS: usize = 5;
 const SETTLED: Duration = Duration::from_millis(20);
 const BUSY: Duration = Duration::from_millis(150);
 /// The goal of the median is 100 ms.
-const SOON: Duration = Duration::from_millis(500);
+const SOON: Duration = Duration::from_secs(1);
 
 /// One rank's part; the one that waits tells how many nanoseconds it took.
 pub(crate) async fn play<F: Fabric>(fabric: F, held: &str) -> ProgramResult<String> {
