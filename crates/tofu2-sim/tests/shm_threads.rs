@@ -148,11 +148,11 @@ rdma_fabric::program! {
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn no_wake_up_is_lost_in_ping_pong() {
-    let mut times = threads(2).run(&ping_pong { rounds: 2000 }).unwrap().swap_remove(0);
-    times.sort_unstable();
-    // Mean pause 100 µs; lost wake-ups would cost 10 ms each. Whatever else the machine does, it leaves some rounds alone.
-    let quarter = times[times.len() / 4];
-    assert!(quarter < Duration::from_millis(5), "{quarter:?}");
+    let times = threads(2).run(&ping_pong { rounds: 1000 }).unwrap().swap_remove(0);
+    // Mean pause 100 µs. Where a wake-up is lost, a waiter that parked looks after 10 ms. On a busy machine a round takes some of its time slices, of 1 to 4 ms.
+    let lost = |time: &&Duration| (9_900..11_500).contains(&time.as_micros());
+    let lost = times.iter().filter(lost).count();
+    assert!(lost < times.len() / 4, "{lost} of {}: {times:?}", times.len());
 }
 
 rdma_fabric::program! {

@@ -47,7 +47,7 @@ fn no_wake_up_is_lost() {
     let (bell, memory, watch) = &*shared;
     let bell = &Words { bell, watch };
     for round in 1..=ROUNDS {
-        while memory.load(Acquire) != 0 {
+        while memory.load(Acquire) != 0 && !waiter.is_finished() {
             core::hint::spin_loop();
             std::thread::yield_now();
         }
