@@ -9,7 +9,7 @@
 //! cargo run --release --example distributed_hashtable -- --ranks 4 --lock back-off
 //! ```
 
-use onesided::{Fabric, Group, Launch, ProgramResult, Rank, lock::RmaLock};
+use onesided::{Fabric, Group, ProgramResult, Rank, lock::RmaLock};
 use repro::workloads::{
     hashtable::{Hashtable, VolumeSize},
     locks::{Draws, LockKind, OverLock, WriterShare},
@@ -93,6 +93,12 @@ fn check(key: u64, value: u64) -> Result<(), String> {
     if value == right { Ok(()) } else { Err(format!("key {key} has the value {value} instead of {right}")) }
 }
 
+const USAGE: &str = "\
+One hashtable in the memory of all ranks; every rank inserts, looks up, and in the end all keys must be there.
+
+  --lock NAME          the lock of each part (that of the paper)
+";
+
 /// The lock that `--lock` names; the queue lock that prefers readers if there is none.
 fn lock(rest: Vec<OsString>) -> Result<LockKind, String> {
     match &rest[..] {
@@ -103,12 +109,5 @@ fn lock(rest: Vec<OsString>) -> Result<LockKind, String> {
 }
 
 fn main() -> ExitCode {
-    let started = Launch::from_args().map_err(|error| error.to_string());
-    match started.and_then(|(launch, rest)| Ok((launch, lock(rest)?))) {
-        Ok((launch, lock)) => launch.run(&distributed_hashtable { lock }),
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    onesided::launch_with(USAGE, |rest| lock(rest).map(|lock| distributed_hashtable { lock }))
 }

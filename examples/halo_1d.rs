@@ -16,7 +16,7 @@
 //! shows the making of the request and one iteration, to be opened in Perfetto; `--trace FILE` does for operations of any fabric.
 
 use onesided::{
-    Group, Launch, Rank,
+    Group, Rank,
     prdma::{Buffer, Cartesian, Form, Neighbourhood, Options},
 };
 use std::{ffi::OsString, process::ExitCode};
@@ -72,6 +72,14 @@ fn form(name: &str) -> Result<Form, String> {
     }
 }
 
+const USAGE: &str = "\
+Halo exchange along a ring: each rank sends a block to both neighbours in every step, and checks what it got.
+
+  --form NAME          fast, mrc, cpu, auto, or a number of control queues from 2 on (auto)
+  --bytes N            bytes of a block (8192)
+  --steps N            steps (1000)
+";
+
 /// The program that the rest of the command line asks for.
 fn program(rest: Vec<OsString>) -> Result<halo_1d, String> {
     let mut rest = pico_args::Arguments::from_vec(rest);
@@ -83,17 +91,10 @@ fn program(rest: Vec<OsString>) -> Result<halo_1d, String> {
     let program = told().map_err(|error: pico_args::Error| error.to_string())?;
     match &rest.finish()[..] {
         [] => Ok(program),
-        more => Err(format!("there is no {more:?}")),
+        more => Err(format!("there is no {more:?}; --help says what there is")),
     }
 }
 
 fn main() -> ExitCode {
-    let started = Launch::from_args().map_err(|error| error.to_string());
-    match started.and_then(|(launch, rest)| Ok((launch, program(rest)?))) {
-        Ok((launch, program)) => launch.run(&program),
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    onesided::launch_with(USAGE, program)
 }

@@ -17,7 +17,7 @@
 //! | `--picture FILE` | write the plate as a picture (PGM, grey) | none is written |
 
 use onesided::{
-    Fabric, Group, Launch, ProgramResult, Rank, Region, RegionAccess,
+    Fabric, Group, ProgramResult, Rank, Region, RegionAccess,
     prdma::{Buffer, Cartesian, Layout, Neighbourhood, Options, topology::dims_create},
 };
 use std::{ffi::OsString, fs, io, ops::Range, path::PathBuf, process::ExitCode, time::Duration};
@@ -244,6 +244,14 @@ fn write_pgm(path: &PathBuf, side: usize, pixels: &[u8]) -> io::Result<()> {
     fs::write(path, file)
 }
 
+const USAGE: &str = "\
+A heat solver on a grid of ranks, compared bit by bit with one loop in the end.
+
+  --side N             cells of the plate in each direction (96)
+  --steps N            steps (400)
+  --picture FILE       write the plate as a picture (PGM, grey)
+";
+
 /// The program that the rest of the command line asks for.
 fn program(rest: Vec<OsString>) -> Result<heat_2d, String> {
     let mut rest = pico_args::Arguments::from_vec(rest);
@@ -255,17 +263,10 @@ fn program(rest: Vec<OsString>) -> Result<heat_2d, String> {
     let program = told().map_err(|error: pico_args::Error| error.to_string())?;
     match &rest.finish()[..] {
         [] => Ok(program),
-        more => Err(format!("there is no {more:?}")),
+        more => Err(format!("there is no {more:?}; --help says what there is")),
     }
 }
 
 fn main() -> ExitCode {
-    let started = Launch::from_args().map_err(|error| error.to_string());
-    match started.and_then(|(launch, rest)| Ok((launch, program(rest)?))) {
-        Ok((launch, program)) => launch.run(&program),
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    onesided::launch_with(USAGE, program)
 }

@@ -3,7 +3,7 @@
 use crate::observing::{self, LaunchError};
 use observe::{Gathering, Observation, Wanted};
 use rdma_fabric::{FabricError, Program, ProgramResult, Time};
-use std::{ffi::OsString, fs::File, path::PathBuf, process::ExitCode, str::FromStr};
+use std::{ffi::OsString, fmt::Display, fs::File, path::PathBuf, process::ExitCode, str::FromStr};
 use tofu2_sim::{
     shm::{Bind, Endpoint, Launcher, Threads, run_rank_with},
     virt::{BadFault, Faults, Job, Platform, Timeline},
@@ -11,15 +11,41 @@ use tofu2_sim::{
 
 /// Start `program` as the command line says, and be its exit code.
 ///
-/// `--ranks N` says how many, `--fabric shm|threads|virt` on what; see [`Launch`]. With processes the program's
-/// binary is executed once more for each rank, so nothing before this call should have effects.
+/// `--ranks N` says how many, `--fabric shm|threads|virt` on what, `--help` what else there is; see [`Launch`]. With processes the
+/// program's binary is executed once more for each rank, so nothing before this call should have effects.
 ///
-/// Errors go to standard error, with the rank in front.
+/// Errors go to standard error, with the rank in front. What the command line says beyond that is one: programs with options of their own
+/// have [`launch_with`].
 pub fn launch<P: Program>(program: P) -> ExitCode {
-    match Launch::from_args() {
-        Ok((launch, _)) => launch.run(&program),
-        Err(error) => report(&error.into()),
-    }
+    launch_with("", |rest| nothing_more(rest).map(|()| program))
+}
+
+/// [`launch`] for a program with options of its own. `program` makes it of what [`Launch::from_args`] left over.
+///
+/// `--help` prints `usage`, then [`Launch::HELP`].
+///
+/// ```no_run
+/// onesided::program! {
+///     async fn count<F>(fabric: F, to: u64) -> u64 {
+///         Ok(to + u64::from(fabric.rank().number()))
+///     }
+/// }
+///
+/// fn main() -> std::process::ExitCode {
+///     onesided::launch_with("Counts.\n\n  N   how far\n", |rest| match &rest[..] {
+///         [to] => to.to_string_lossy().parse().map(|to| count { to }).map_err(|error| format!("N: {error}")),
+///         more => Err(format!("one number, not {more:?}")),
+///     })
+/// }
+/// ```
+pub fn launch_with<P: Program, E: Display>(
+    usage: &str,
+    program: impl FnOnce(Vec<OsString>) -> Result<P, E>,
+) -> ExitCode {
+    started(usage, |launch, rest| match program(rest) {
+        Ok(program) => launch.run(&program),
+        Err(error) => report(&error),
+    })
 }
 
 /// Start ranks that are written for shared memory alone and bring their own runtime: [`Launch::from_args`] and
@@ -37,9 +63,29 @@ pub fn launch<P: Program>(program: P) -> ExitCode {
 /// }
 /// ```
 pub fn launch_shared<T: Send>(rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync) -> ExitCode {
+    started("", |launch, rest| match nothing_more(rest) {
+        Ok(()) => launch.run_shared(rank),
+        Err(error) => report(&error),
+    })
+}
+
+/// `start` with what the command line says, unless it asks for help.
+fn started(usage: &str, start: impl FnOnce(Launch, Vec<OsString>) -> ExitCode) -> ExitCode {
     match Launch::from_args() {
-        Ok((launch, _)) => launch.run_shared(rank),
-        Err(error) => report(&error.into()),
+        Ok((_, rest)) if rest.iter().any(|word| word == "--help" || word == "-h") => {
+            let gap = if usage.is_empty() { "" } else { "\n" };
+            print!("{usage}{gap}{}", Launch::HELP);
+            ExitCode::SUCCESS
+        }
+        Ok((launch, rest)) => start(launch, rest),
+        Err(error) => report(&error),
+    }
+}
+
+fn nothing_more(rest: Vec<OsString>) -> Result<(), FabricError> {
+    match rest.first() {
+        None => Ok(()),
+        Some(word) => Err(setting("arguments", format!("there is no `{}`; --help says what there is", word.display()))),
     }
 }
 
@@ -133,6 +179,22 @@ impl Default for Launch {
 }
 
 impl Launch {
+    /// The options of [`Launch::from_args`], a line each, for a program's help.
+    pub const HELP: &str = "\
+Ranks and what they run on:
+  --ranks N            number of ranks (1; ONESIDED_RANKS)
+  --fabric NAME        shm: processes; threads; virt: simulated, in virtual time (shm; ONESIDED_FABRIC)
+  --bind NAME          CPUs of each rank: none, core or numa (none; ONESIDED_BIND)
+  --stats              print counters of operations and waits (ONESIDED_STATS=1)
+  --trace FILE         write operations and waits for Perfetto (ONESIDED_TRACE)
+Of virtual time:
+  --platform NAME      fx100 or fx10 (fx100)
+  --ranks-per-node N   ranks on each simulated machine (1)
+  --timeline FILE      write what the simulated machine did for Perfetto
+  --faults FILE        let these things go wrong
+  --seed N             shuffle events of one moment (0: keep their order)
+";
+
     /// Read this process's arguments and environment. Yields what was not ours, for the program's own use.
     ///
     /// # Errors
@@ -292,7 +354,7 @@ impl Launch {
     }
 }
 
-fn report(error: &LaunchError) -> ExitCode {
+fn report(error: &impl Display) -> ExitCode {
     eprintln!("error: {error}");
     ExitCode::FAILURE
 }

@@ -52,7 +52,7 @@
 mod launch;
 mod observing;
 
-pub use launch::{Launch, Provider, UnknownProvider, launch, launch_shared};
+pub use launch::{Launch, Provider, UnknownProvider, launch, launch_shared, launch_with};
 #[doc(inline)]
 pub use observe;
 #[doc(inline)]

@@ -21,13 +21,25 @@ mod programs {
 
     pub(super) fn main(name: &str) -> ExitCode {
         match name {
-            "known" => onesided::launch(known {}),
-            "dying" => onesided::launch(dying {}),
-            "failing" => onesided::launch(failing {}),
-            "where" => onesided::launch(place {}),
-            "shared" => onesided::launch_shared(|_| Ok(())),
+            "known" => with(known {}),
+            "dying" => with(dying {}),
+            "failing" => with(failing {}),
+            "where" => with(place {}),
+            "shared" => match onesided::Launch::from_args() {
+                Ok((launch, _)) => launch.run_shared(|_| Ok(())),
+                Err(error) => panic!("{error}"),
+            },
+            "alone" => onesided::launch(place {}),
             _ => ExitCode::from(64),
         }
+    }
+
+    /// Behind `program NAME`, nothing of its own.
+    fn with<P: onesided::Program>(program: P) -> ExitCode {
+        onesided::launch_with("What observers see.\n", |rest| match &rest[2..] {
+            [] => Ok(program),
+            more => Err(format!("and {more:?}?")),
+        })
     }
 
     onesided::program! {
@@ -110,7 +122,8 @@ mod cases {
     const HANG: Duration = Duration::from_secs(20);
 
     pub(super) fn main(filters: &[String]) -> ExitCode {
-        let cases: [(&str, fn()); 8] = [
+        let cases: [(&str, fn()); 9] = [
+            ("the_command_line_is_read_to_its_end", the_command_line_is_read_to_its_end),
             ("counts_are_exact", counts_are_exact),
             ("a_table_is_printed_for_people", a_table_is_printed_for_people),
             ("traces_hold_every_operation", traces_hold_every_operation),
@@ -144,6 +157,22 @@ mod cases {
     /// This program launches its ranks itself.
     fn launched(name: &str, options: &[&str]) -> Output {
         end(Command::new(own()).args(["program", name, "--ranks", "2"]).args(options))
+    }
+
+    fn the_command_line_is_read_to_its_end() {
+        let told = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let help = launched("known", &["--help"]);
+        assert!(help.status.success() && help.stderr.is_empty(), "{help:?}");
+        let help = told(&help.stdout);
+        assert!(help.starts_with("What observers see.\n\nRanks") && help.contains("--seed N"), "{help}");
+        // Not as a rank that silently does something else.
+        let wrong = launched("known", &["--rank", "4"]);
+        assert!(!wrong.status.success() && wrong.stdout.is_empty(), "{wrong:?}");
+        assert_eq!(told(&wrong.stderr), "error: and [\"--rank\", \"4\"]?\n");
+        let wrong = launched("alone", &["-x"]);
+        assert!(!wrong.status.success(), "{wrong:?}");
+        let told = told(&wrong.stderr);
+        assert_eq!(told, "error: setting arguments: there is no `program`; --help says what there is\n");
     }
 
     /// What it left behind, which is less than a pipe holds.
