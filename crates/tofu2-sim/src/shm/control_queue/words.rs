@@ -122,7 +122,7 @@ impl<'a> View<'a> {
             tail: &self.words[MRQ_TAIL],
             seen: &self.words[MRQ_SEEN],
             head: &self.words[MRQ_HEAD],
-            records,
+            records: records.as_chunks().0,
             claims,
         }
     }

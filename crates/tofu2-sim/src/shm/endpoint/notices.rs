@@ -1,7 +1,7 @@
 //! Notices of a rank: those it sends with its puts, and its own.
 
 use super::{Endpoint, short_path::SHORT};
-use crate::shm::{control::State, detour, mapping::Mapping, notice_ring, place::Place, waiting::Look};
+use crate::shm::{control::State, detour, mapping::Mapping, notice_ring, place::Place, ring, waiting::Look};
 use rdma_fabric::{
     Fabric, FabricError, Location, Notice, Pod, PutSource, Rank, Refused, RemoteAddr, Result, op::SourceView,
 };
@@ -17,7 +17,7 @@ impl Endpoint {
             return false;
         }
         let target = to.piece.mapping();
-        let Some(claim) = notice_ring::claim_next(target, self.me()) else { return false };
+        let Some(claim) = ring::claim_next(target, self.me()) else { return false };
         if to.piece.copy_in(bytes).is_none() {
             give_up(target, claim);
             return false;
@@ -42,7 +42,7 @@ impl Endpoint {
         if let Some(error) = objection(to, &from.view(), align) {
             return Err(Refused::Failed(error, from));
         }
-        let claim = match notice_ring::claim(target, self.me()) {
+        let claim = match ring::claim(target, self.me()) {
             Ok(Some(claim)) => claim,
             Ok(None) => return Err(Refused::Full(from)),
             Err(damaged) => return Err(Refused::Failed(damaged.error(to.addr().rank), from)),
@@ -67,7 +67,7 @@ impl Endpoint {
         if self.job().is_lost(rank) {
             return Err(FabricError::PeerLost { rank });
         }
-        if notice_ring::has_room(segment) {
+        if ring::has_room(segment) {
             return Ok(true);
         }
         // Who has left takes no notices any more. (This rank is asked while it runs, so it may still.)
@@ -85,7 +85,7 @@ impl Endpoint {
     #[inline(always)]
     pub(super) fn take_slowly(&self) -> Result<Option<Notice>> {
         let control = &self.job().control;
-        if notice_ring::is_empty(&self.0.segment) && !control.anybody_ended() {
+        if ring::is_empty(self.segment()) && !control.anybody_ended() {
             return Ok(None);
         }
         let has_ended = |rank: Rank| control.has_ended(rank.index());
@@ -95,8 +95,8 @@ impl Endpoint {
 
 /// Leave no notice after all.
 #[cold]
-fn give_up(target: &Mapping, claim: notice_ring::Claim) {
-    notice_ring::withdraw(target, claim);
+fn give_up(target: &Mapping, claim: ring::Claim) {
+    ring::withdraw(target, claim);
     // Notices of others may be ready behind it.
     target.ring_for_notice();
 }
