@@ -13,8 +13,8 @@ use super::{
     job::Job,
     layout,
     mapping::{Mapping, Piece},
-    notice_ring,
     own::{Pages, Region},
+    ring,
 };
 use core::{
     future::Future,
@@ -267,11 +267,12 @@ fn every_step_beside_a_vandal_ends_well_or_with_an_error() {
             if chance.below(20) == 0 {
                 // Alone, who is told that there is room finds it, or an error: otherwise a poster may try for ever without a
                 // pause.
-                let (poster, ring) = (chance.rank(), job.segment(chance.rank()).unwrap());
-                let room = notice_ring::has_room(ring);
-                let claim = notice_ring::claim(ring, poster);
+                let poster = chance.rank();
+                let theirs: &Mapping = job.segment(chance.rank()).unwrap();
+                let room = ring::has_room(theirs);
+                let claim = ring::claim(theirs, poster);
                 assert!(!room || !matches!(claim, Ok(None)));
-                claim.ok().flatten().into_iter().for_each(|claim| notice_ring::withdraw(ring, claim));
+                claim.ok().flatten().into_iter().for_each(|claim| ring::withdraw(theirs, claim));
             }
             let worker = &mut workers[chance.below(RANKS as usize)];
             let ended = match chance.below(4) {

@@ -47,6 +47,7 @@ mod placement;
 #[cfg(target_os = "linux")]
 mod processes;
 mod regions;
+mod ring;
 mod symmetric;
 mod threads;
 mod waiting;

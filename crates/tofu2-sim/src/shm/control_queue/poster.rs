@@ -1,14 +1,14 @@
 //! The owner's side of a queue: what was posted, and what came back.
 
+mod completions;
+mod session;
+
 use super::{
     executor::{Executor, Work},
     route::Routes,
     words::View,
 };
-use crate::control_queue::{
-    descriptor::{self, each_block},
-    ring,
-};
+use crate::control_queue::{descriptor::each_block, ring};
 use rdma_fabric::{
     FabricError, Refused,
     control_queue::{Completion, Pointers, Posting, QueueError},
@@ -135,182 +135,6 @@ impl Poster {
         }
     }
 
-    /// Post `postings` to a session queue one after the other, as far as there is room, and let them start together; how many. Their numbers are checked
-    /// by `examine`.
-    ///
-    /// # Errors
-    /// What is wrong with the next one, or with the queue; those before are posted.
-    pub(super) fn queue_up_many(
-        &mut self,
-        queue: &View<'_>,
-        executor: &Executor<'_>,
-        postings: &[Posting],
-        examine: impl Fn(&Posting) -> Result<(), QueueError>,
-        work: &mut Work<'_>,
-    ) -> (usize, Result<(), Refused<()>>) {
-        if !self.line.is_empty() {
-            return (0, Err(Refused::Full(())));
-        }
-        if let Some(why) = queue.stopped() {
-            return (0, Err(failed(queue.stop_error(why))));
-        }
-        let (mut posted, mut refused, startable) = (0, Ok(()), self.startable);
-        for posting in postings {
-            refused = examine(posting).map_err(failed).and_then(|()| self.write_down(queue, posting));
-            if refused.is_err() {
-                break;
-            }
-            posted += 1;
-        }
-        if self.startable != startable {
-            self.start(queue, executor, work);
-        }
-        (posted, refused)
-    }
-
-    /// Write a command into the shared ring, and let it start.
-    fn queue_up(
-        &mut self,
-        queue: &View<'_>,
-        posting: &Posting,
-        executor: &Executor<'_>,
-        work: &mut Work<'_>,
-    ) -> Result<(), Refused<()>> {
-        self.write_down(queue, posting)?;
-        if !posting.delay_start {
-            self.start(queue, executor, work);
-        }
-        Ok(())
-    }
-
-    /// Let what was written start.
-    #[inline]
-    fn start(&self, queue: &View<'_>, executor: &Executor<'_>, work: &mut Work<'_>) {
-        let turns = queue.turns();
-        let due = if turns.has_credit() {
-            turns.hand_over(self.startable);
-            true
-        } else {
-            turns.start(self.startable);
-            turns.is_due()
-        };
-        if due {
-            executor.released(queue.id, work);
-        }
-    }
-
-    /// Write a command into the shared ring, which does not start it.
-    #[inline]
-    fn write_down(&mut self, queue: &View<'_>, posting: &Posting) -> Result<(), Refused<()>> {
-        let (depth, slots) = (queue.geometry.depth, posting.command.slots());
-        // Executed slots stay executed: the pointer is looked at again only where what it was is not enough.
-        if ring::has_room(self.read, self.write, slots, depth) != Some(true) {
-            self.read = queue.turns().read();
-            match ring::has_room(self.read, self.write, slots, depth) {
-                Some(true) => {}
-                Some(false) => return Err(Refused::Full(())),
-                None => return Err(failed(queue.corrupt("the transmit order queue"))),
-            }
-        }
-        // Every command may leave an entry; all entries that nobody has fetched must fit.
-        if self.write + slots - self.fetched_at > u64::from(depth) {
-            self.fetch(queue).map_err(failed)?;
-        }
-        if posting.command.commands() == 1 {
-            self.write_one(queue, posting);
-        } else {
-            each_block(*posting).for_each(|one| self.write_one(queue, &one));
-        }
-        if !posting.delay_start {
-            self.startable = self.write;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn write_one(&mut self, queue: &View<'_>, one: &Posting) {
-        let descriptor = descriptor::encode(one);
-        if one.tcq_notice {
-            self.tags.push_back((self.write, one.tag));
-        }
-        queue.write_slot(self.write, descriptor.first);
-        self.write += 1;
-        if let Some(second) = descriptor.second {
-            queue.write_slot(self.write, second);
-            self.write += 1;
-        }
-    }
-
-    /// Fetch what the shared TCQ has.
-    fn fetch(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
-        let damaged = queue.corrupt("the transmit complete queue");
-        // Before the tail: entries that come after this are of commands from there on.
-        let (read, tail) = (queue.turns().read(), queue.completed());
-        if tail.wrapping_sub(self.fetched) > u64::from(queue.geometry.depth) || read > self.write {
-            return Err(damaged);
-        }
-        while self.fetched != tail {
-            let entry = queue.completion(self.fetched);
-            self.fetched = self.fetched.wrapping_add(1);
-            let status = entry.status.decode().ok_or(damaged)?;
-            let asked = match self.tags.front() {
-                Some(&(position, tag)) if position == entry.position => Some(tag),
-                Some(&(position, _)) if position < entry.position => return Err(damaged),
-                _ => None,
-            };
-            match (asked, status) {
-                (Some(tag), status) => {
-                    self.tags.pop_front();
-                    let here = if entry.kept { Ok(()) } else { status };
-                    self.completions.push_back(Completion { tag, status: here });
-                    if let (true, Err(error)) = (entry.kept, status) {
-                        self.error.get_or_insert(error);
-                    }
-                }
-                (None, Err(error)) => _ = self.error.get_or_insert(error),
-                (None, Ok(())) => return Err(damaged),
-            }
-        }
-        self.fetched_at = read;
-        Ok(())
-    }
-
-    /// Fetch if there is anything. Where there is not, this looks at nothing that an executor writes with each command.
-    #[inline]
-    fn fetch_if_any(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
-        if queue.is_session() && queue.completed() != self.fetched {
-            self.fetch(queue)?;
-        }
-        Ok(())
-    }
-
-    /// The next completion.
-    pub(super) fn completion(&mut self, queue: &View<'_>) -> Result<Option<Completion>, QueueError> {
-        if self.completions.is_empty() {
-            self.fetch_if_any(queue)?;
-        }
-        match self.completions.pop_front() {
-            Some(completion) => Ok(Some(completion)),
-            None => self.trouble(queue).map(|()| None),
-        }
-    }
-
-    /// An error that is to be reported, if there is one.
-    pub(super) fn trouble(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
-        self.fetch_if_any(queue)?;
-        if let Some(error) = self.error.take() {
-            return Err(error);
-        }
-        match queue.stopped() {
-            None => Ok(()),
-            Some(_) if self.told => Err(QueueError::Stopped { queue: queue.id }),
-            Some(why) => {
-                self.told = true;
-                Err(queue.stop_error(why))
-            }
-        }
-    }
-
     /// Whether nothing will ever make more room for who has this place in the line, whatever others do: all that is in the ring
     /// waits for a start, and nobody is before him.
     pub(super) fn is_stuck(&self, queue: &View<'_>, place: u64) -> bool {
@@ -323,31 +147,6 @@ impl Poster {
         }
         let (read, scheduled) = queue.turns().standing();
         Pointers { read, write: self.write, scheduled }
-    }
-
-    /// Commands that were never started, once nobody executes any more.
-    pub(super) fn remaining(&self, queue: &View<'_>) -> u64 {
-        if !queue.is_session() {
-            return self.delayed.iter().map(|posting| u64::from(posting.command.commands())).sum();
-        }
-        let mut position = queue.turns().read();
-        let mut commands = 0;
-        // A damaged slot counts as a command of one slot; a damaged pointer leaves none.
-        while position < self.write && self.write - position <= u64::from(queue.geometry.depth) {
-            position += descriptor::slots(&queue.read_slot(position)).unwrap_or(1);
-            commands += 1;
-        }
-        commands
-    }
-
-    /// The error that was not reported.
-    pub(super) fn take_error(&mut self, queue: &View<'_>) -> Option<QueueError> {
-        if queue.is_session()
-            && let Err(error) = self.fetch(queue)
-        {
-            self.error.get_or_insert(error);
-        }
-        self.error.take()
     }
 
     /// Stand in line for room.

@@ -1,13 +1,16 @@
 //! A control queue as its owner has it.
 
+mod closing;
+mod posting;
+
 use super::{
-    executor::{Executor, Work},
-    geometry::{Geometry, Stop},
+    executor::Executor,
+    geometry::Geometry,
     lock::{Held, Lock},
     own::TagTable,
-    poster::{Poster, failed},
+    poster::Poster,
     short::Shortly,
-    words::{View, directory_at},
+    words::View,
 };
 use crate::shm::{
     doorbell::Watch,
@@ -15,12 +18,11 @@ use crate::shm::{
     own::{Region, Taken},
     waiting::{self, Calling, Look},
 };
-use core::{fmt, future::Future, sync::atomic::Ordering::SeqCst};
+use core::{fmt, future::Future};
+use posting::InLine;
 use rdma_fabric::{
-    Deps, FabricError, Refused, Result,
-    control_queue::{
-        Blocks, Command, Completion, ControlQueue, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueSpec, Stadd,
-    },
+    Deps, Refused, Result,
+    control_queue::{Completion, ControlQueue, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueSpec, Stadd},
 };
 use std::sync::Arc;
 
@@ -39,10 +41,6 @@ pub struct Queue {
     /// The longest put or get, in bytes.
     longest: u32,
 }
-
-/// Looks at who executes before a queue is closed all the same, its words never to be used again: a command takes less,
-/// unless its process is stopped or the claim is damaged.
-const CLOSING: u32 = 1 << 14;
 
 /// The memory of an open queue.
 #[derive(Debug)]
@@ -95,40 +93,6 @@ impl Queue {
         self.endpoint.executor()
     }
 
-    /// Check what can be told without memory.
-    #[inline]
-    fn examine(&self, posting: &Posting) -> Result<(), QueueError> {
-        let Posting { command, sps, .. } = posting;
-        let limit = |what, value: u64, limit: u64| Err(QueueError::Limit { queue: self.id, what, value, limit });
-        if let Command::Put { len, blocks, .. } | Command::Get { len, blocks, .. } = *command {
-            if len > self.longest {
-                return limit("the length in bytes", len.into(), self.longest.into());
-            }
-            if blocks.count == 0 {
-                return limit("the number of blocks", 0, u32::MAX.into());
-            }
-            if blocks != Blocks::ONE && u64::from(blocks.count).saturating_mul(blocks.stride) >= 1 << Stadd::OFFSET_BITS
-            {
-                return limit(
-                    "the stride of the blocks",
-                    blocks.stride,
-                    (1 << Stadd::OFFSET_BITS) / u64::from(blocks.count),
-                );
-            }
-        }
-        if *sps > 15 {
-            return limit("the advance in slots", (*sps).into(), 15);
-        }
-        let most = u64::from(self.geometry.depth) - 1;
-        if command.slots() > most {
-            return limit("the number of slots", command.slots(), most);
-        }
-        if *sps != 0 && self.geometry.checked && !command.advances() {
-            return Err(QueueError::CreditIgnored { queue: self.id, sps: *sps });
-        }
-        Ok(())
-    }
-
     /// Execute what this rank is left with of the queue, if anything.
     fn help(&self) {
         if self.geometry.mode == rdma_fabric::control_queue::QueueMode::Session
@@ -157,128 +121,6 @@ impl Queue {
             }
         }
         Ok(None)
-    }
-
-    /// Execute a short put, if `posting` is one and nothing stands in the way.
-    #[inline(always)]
-    fn post_shortly(&self, posting: &Posting) -> Shortly {
-        let Ok(queue) = self.view() else { return Shortly::Not };
-        if queue.is_session() {
-            return Shortly::Not;
-        }
-        self.poster().put_shortly(&queue, &self.executor(), posting)
-    }
-
-    /// Post anything.
-    #[inline(never)]
-    fn post_slowly(&self, posting: &Posting) -> Result<(), Refused<()>> {
-        self.examine(posting).map_err(failed)?;
-        let queue = self.view().map_err(failed)?;
-        let executor = self.executor();
-        let mut work = Work::new();
-        let posted = self.poster().post(&queue, &executor, posting, None, &mut work);
-        executor.finish(work);
-        posted
-    }
-
-    /// Post as many as there is room for; how many.
-    fn post_many(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>) {
-        let queue = match self.view() {
-            Ok(queue) => queue,
-            Err(error) => return (0, Err(failed(error))),
-        };
-        if !queue.is_session() {
-            for (at, posting) in postings.iter().enumerate() {
-                if let Err(refused) = self.try_post(*posting) {
-                    return (at, Err(refused));
-                }
-            }
-            return (postings.len(), Ok(()));
-        }
-        queue.expect_turn();
-        let (executor, mut work) = (self.executor(), Work::new());
-        let examine = |posting: &Posting| self.examine(posting);
-        let posted = self.poster().queue_up_many(&queue, &executor, postings, examine, &mut work);
-        executor.finish(work);
-        posted
-    }
-
-    /// Post at last, if it is `place`'s turn and there is room.
-    fn post_in_turn(&self, posting: Posting, place: u64) -> Result<Option<()>> {
-        self.help();
-        let (queue, executor) = (self.view()?, self.executor());
-        let mut work = Work::new();
-        let mut poster = self.poster();
-        // Asked before: what is executed between the two makes room.
-        let stuck = poster.is_stuck(&queue, place);
-        let posted = poster.post(&queue, &executor, &posting, Some(place), &mut work);
-        drop(poster);
-        executor.finish(work);
-        match posted {
-            Ok(()) => Ok(Some(())),
-            Err(Refused::Failed(error, ())) => Err(error),
-            Err(Refused::Full(())) if stuck => Err(FabricError::Deadlock { waiting: 1 }),
-            Err(Refused::Full(())) => Ok(None),
-        }
-    }
-
-    /// Close it; how many commands were never started, and the error that was not reported.
-    fn shut(&mut self) -> (u64, Option<QueueError>) {
-        let Ok(queue) = self.view() else { return (0, None) };
-        let (segment, me) = (self.endpoint.segment(), self.endpoint.me());
-        if let Some(at) = directory_at(self.id) {
-            segment.word(at).store(0, SeqCst);
-        }
-        let executor = self.endpoint.executor();
-        let mut quiet = true;
-        if queue.is_session() {
-            self.endpoint.queues().set_session(self.id, false);
-            // Whoever executes now stops after its command, and nobody comes after this.
-            queue.stop(Stop::Closed);
-            let turns = queue.turns();
-            let has_it = || turns.seize(me.number(), |rank| executor.has_ended(rank));
-            quiet = (0..CLOSING).any(|_| {
-                has_it() || {
-                    std::thread::yield_now();
-                    false
-                }
-            });
-        }
-        let mut poster = self.poster();
-        let remaining = poster.remaining(&queue);
-        let error = poster.take_error(&queue);
-        drop(poster);
-        if let Some(Open { words, tags }) = self.open.take() {
-            let (mut own, segment) = (self.endpoint.own(), self.endpoint.segment());
-            // Who still executes reads both.
-            let taken = [Some(words), Arc::into_inner(tags).map(|table| table.taken)];
-            for taken in taken.into_iter().flatten() {
-                if quiet { own.free(segment, me, &taken) } else { own.leak(segment, &taken) }
-            }
-        }
-        self.endpoint.queues().give_back(self.endpoint.job(), me, self.id);
-        (remaining, error)
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        self.shut();
-    }
-}
-
-/// A place in the line of those who wait for room; left when dropped.
-struct InLine<'a> {
-    queue: &'a Queue,
-    place: u64,
-}
-
-impl Drop for InLine<'_> {
-    fn drop(&mut self) {
-        if self.queue.poster().leave_line(self.place) {
-            // The next one may be asleep.
-            self.queue.endpoint.segment().ring_for_notice();
-        }
     }
 }
 

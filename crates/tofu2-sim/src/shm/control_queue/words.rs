@@ -10,31 +10,27 @@
 //!
 //! What is read here was written by others: it is copied once and checked, and every index is taken modulo its ring.
 
+mod finding;
+mod slots;
+
 use super::{
     claim,
-    geometry::{Geometry, Stop, TAG_BYTES},
+    geometry::{Geometry, Stop},
     mrq,
 };
-use crate::control_queue::{
-    descriptor::{self, SLOT},
-    stadd,
-    status::Status,
-};
-use crate::shm::{
-    job::Job,
-    layout,
-    mapping::Mapping,
-    regions::{self, Kind, Wrong},
-};
+use crate::control_queue::stadd;
+use crate::shm::{layout, mapping::Mapping};
 use core::sync::atomic::{
     AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
-    compiler_fence, fence,
+    Ordering::{AcqRel, Acquire, Relaxed},
 };
 use rdma_fabric::{
     Rank, RegionKey,
     control_queue::{QueueError, QueueId, QueueMode},
 };
+
+pub(super) use finding::directory_at;
+pub(super) use slots::Entry;
 
 /// Words of a cache line.
 const LINE: usize = layout::CACHE_LINE / 8;
@@ -74,84 +70,7 @@ pub(super) struct View<'a> {
     tags: &'a [AtomicU64],
 }
 
-/// Where the directory of `id`'s rank says where its words are; `None` for ids that no directory has room for.
-pub(super) fn directory_at(id: QueueId) -> Option<usize> {
-    let (engine, number, context) = (usize::from(id.engine()), usize::from(id.number()), usize::from(id.context()));
-    let fits = engine < layout::QUEUE_ENGINES && number < layout::QUEUE_NUMBERS && context < layout::QUEUE_CONTEXTS;
-    let index = (engine * layout::QUEUE_NUMBERS + number) * layout::QUEUE_CONTEXTS + context;
-    fits.then_some(layout::QUEUES + index * 8)
-}
-
 impl<'a> View<'a> {
-    /// The queue that is open as `id`.
-    ///
-    /// # Errors
-    /// [`QueueError::NotOpen`], [`QueueError::PeerLost`], [`QueueError::Corrupt`].
-    #[inline]
-    pub(super) fn find(job: &'a Job, id: QueueId) -> Result<Self, QueueError> {
-        let not_open = QueueError::NotOpen { queue: id };
-        let segment = job.segment(id.rank()).map_err(|_| not_open)?;
-        if job.is_lost(id.rank()) {
-            return Err(QueueError::PeerLost { queue: id });
-        }
-        let at = directory_at(id).ok_or(not_open)?;
-        // Acquire: pairs with the release in `publish`.
-        match segment.word(at).load(Acquire) {
-            0 => Err(not_open),
-            bits => Self::at(segment, id, RegionKey::from_bits(bits)),
-        }
-    }
-
-    #[inline]
-    fn at(segment: &'a Mapping, id: QueueId, key: RegionKey) -> Result<Self, QueueError> {
-        let words = Self::extent(segment, id, key, "the directory of queues")?;
-        let corrupt = |what| QueueError::Corrupt { queue: id, what };
-        let word = |at: usize| words.get(at).map(|word| word.load(Relaxed)).ok_or(corrupt("its words"));
-        let geometry = Geometry::from_bits(word(CONFIG)?).ok_or(corrupt("its words"))?;
-        let tags = Self::extent(segment, id, RegionKey::from_bits(word(TAGS)?), "its words")?;
-        if words.len() * 8 != geometry.bytes() || tags.len() * 8 != TAG_BYTES {
-            return Err(corrupt("its words"));
-        }
-        Ok(View { id, segment, geometry, key, words, tags })
-    }
-
-    /// The words that are registered under `key`, which `what` says.
-    #[inline]
-    fn extent(
-        segment: &'a Mapping,
-        id: QueueId,
-        key: RegionKey,
-        what: &'static str,
-    ) -> Result<&'a [AtomicU64], QueueError> {
-        let corrupt = QueueError::Corrupt { queue: id, what };
-        match regions::copy(segment, key) {
-            Ok((offset, len, Kind::Queue)) => segment.queue_words(offset, len).ok_or(corrupt),
-            // It is being closed.
-            Err(Wrong::Stale) => Err(QueueError::NotOpen { queue: id }),
-            _ => Err(corrupt),
-        }
-    }
-
-    /// An own queue, which needs no checks: `words`, registered under `key`, and `tags` are offsets of extents that the
-    /// caller has taken for it.
-    #[inline(always)]
-    pub(super) fn own(
-        segment: &'a Mapping,
-        id: QueueId,
-        geometry: Geometry,
-        (key, words): (RegionKey, usize),
-        tags: usize,
-    ) -> Option<Self> {
-        let (words, tags) = (segment.queue_words(words, geometry.bytes())?, segment.queue_words(tags, TAG_BYTES)?);
-        Some(View { id, segment, geometry, key, words, tags })
-    }
-
-    /// Whether it was not closed since it was found.
-    #[inline]
-    pub(super) fn is_open(&self) -> bool {
-        regions::is_current(self.segment, self.key)
-    }
-
     #[inline]
     pub(super) fn owner(&self) -> Rank {
         self.id.rank()
@@ -203,7 +122,7 @@ impl<'a> View<'a> {
             tail: &self.words[MRQ_TAIL],
             seen: &self.words[MRQ_SEEN],
             head: &self.words[MRQ_HEAD],
-            records,
+            records: records.as_chunks().0,
             claims,
         }
     }
@@ -249,91 +168,4 @@ impl<'a> View<'a> {
             Stop::Closed => QueueError::NotOpen { queue },
         }
     }
-
-    /// Slot of the TOQ at a position. For session queues.
-    #[inline]
-    fn toq(&self, position: u64) -> &'a [AtomicU64] {
-        let at = self.geometry.toq() + (position % u64::from(self.geometry.depth)) as usize * SLOT;
-        &self.words[at..at + SLOT]
-    }
-
-    /// A copy of that slot.
-    #[inline]
-    pub(super) fn read_slot(&self, position: u64) -> [u64; SLOT] {
-        let slot = self.toq(position);
-        core::array::from_fn(|word| slot[word].load(Relaxed))
-    }
-
-    /// Fill that slot, of which nobody knows yet.
-    #[inline]
-    pub(super) fn write_slot(&self, position: u64, words: [u64; SLOT]) {
-        self.toq(position).iter().zip(words).for_each(|(word, value)| word.store(value, Relaxed));
-    }
-
-    fn tcq(&self, number: u64) -> &'a [AtomicU64] {
-        let at = self.geometry.tcq() + (number % u64::from(self.geometry.depth)) as usize * SLOT;
-        &self.words[at..at + SLOT]
-    }
-
-    /// The command at `position` is in `phase` from here on. For who has the claim.
-    #[inline]
-    pub(super) fn enter(&self, position: u64, phase: claim::Phase) {
-        self.words[STAGE].store(claim::pack(position, phase), Release);
-        // What a process has done when it is killed is a beginning of what it would do; that order is the compiler's only.
-        compiler_fence(SeqCst);
-    }
-
-    /// The read pointer as it is told: behind a command that has begun, since what that does is seen before it is over.
-    pub(super) fn begun(&self) -> u64 {
-        let mut now = self.words[STAGE].load(Acquire);
-        loop {
-            let (position, phase) = claim::unpack(now);
-            if phase == claim::Phase::Idle {
-                return position;
-            }
-            let slots = descriptor::slots(&self.read_slot(position)).unwrap_or(1);
-            // Acquire: pairs with the release in `turn`. Once the command is over its slots may hold another.
-            fence(Acquire);
-            let then = self.words[STAGE].load(Acquire);
-            if claim::unpack(then).0 == position {
-                return position.wrapping_add(slots);
-            }
-            now = then;
-        }
-    }
-
-    /// How many entries the TCQ ever had.
-    #[inline]
-    pub(super) fn completed(&self) -> u64 {
-        // Acquire: pairs with the release in `complete`.
-        self.words[TCQ_TAIL].load(Acquire)
-    }
-
-    /// Add an entry to the TCQ. For who has the claim; the poster has left room.
-    #[inline]
-    pub(super) fn complete(&self, entry: Entry) {
-        let number = self.words[TCQ_TAIL].load(Relaxed);
-        let words =
-            [entry.position << 1 | u64::from(entry.kept), entry.status.head, entry.status.stadd, entry.status.numbers];
-        self.tcq(number).iter().zip(words).for_each(|(word, value)| word.store(value, Relaxed));
-        // Release: pairs with the acquire in `completed`.
-        self.words[TCQ_TAIL].store(number.wrapping_add(1), Release);
-    }
-
-    /// Entry `number` of the TCQ.
-    pub(super) fn completion(&self, number: u64) -> Entry {
-        let words = self.tcq(number);
-        let [first, head, stadd, numbers] = core::array::from_fn(|word| words[word].load(Relaxed));
-        Entry { position: first >> 1, kept: first & 1 != 0, status: Status { head, stadd, numbers } }
-    }
-}
-
-/// An entry of a TCQ in shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// Of the command.
-    pub(super) position: u64,
-    /// The status is an error that nobody asked to hear of; if a completion was asked for, that is a good one.
-    pub(super) kept: bool,
-    pub(super) status: Status,
 }

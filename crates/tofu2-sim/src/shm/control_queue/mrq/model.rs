@@ -1,4 +1,4 @@
-//! The receive queue's ring under loom, as [`crate::shm::notice_ring`]'s: few producers and a consumer over two records.
+//! The receive queue's ring under loom, as the notices': few producers and a consumer over two records.
 
 use super::*;
 use core::sync::atomic::Ordering;
@@ -33,7 +33,7 @@ impl Word for Cell {
     fn store(&self, value: u64, order: Ordering) {
         self.word.store(value, if self.mutation == Mutation::RelaxedPublish { Relaxed } else { order });
     }
-    fn replace(&self, current: u64, new: u64) -> Result<(), u64> {
+    fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64> {
         if self.mutation == Mutation::Nameless {
             return Ok(());
         }
@@ -41,19 +41,13 @@ impl Word for Cell {
             self.word.store(new, Ordering::Release);
             return Ok(());
         }
-        self.word.compare_exchange(current, new, Ordering::AcqRel, Acquire).map(drop)
-    }
-    fn add_and_fence(&self, _: u64) -> u64 {
-        unreachable!("no counter here")
-    }
-    fn store_and_fence(&self, _: u64) {
-        unreachable!("no barrier here")
+        self.word.compare_exchange(current, new, success, failure).map(drop)
     }
 }
 
 struct Tiny {
     ends: [Cell; 3],
-    records: [Cell; 2 * RECORD],
+    records: [[Cell; RECORD]; 2],
     claims: [Cell; 2],
 }
 
@@ -67,7 +61,7 @@ impl Tiny {
         let only = |which| cell(if mutation == which { mutation } else { everywhere });
         Shared::new(Tiny {
             ends: [cell(everywhere), cell(everywhere), only(Mutation::BlindTake)],
-            records: [0; 2 * RECORD].map(|_| cell(everywhere)),
+            records: [0; 2].map(|_| [0; RECORD].map(|_| cell(everywhere))),
             claims: [0; 2].map(|_| only(Mutation::Nameless)),
         })
     }

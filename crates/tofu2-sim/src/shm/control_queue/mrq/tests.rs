@@ -6,26 +6,31 @@ use rdma_fabric::control_queue::QueueError;
 /// A ring of its own.
 struct Whole {
     ends: [AtomicU64; 3],
-    records: Vec<AtomicU64>,
+    records: Vec<[AtomicU64; RECORD]>,
     claims: Vec<AtomicU64>,
 }
 
 impl Whole {
     fn new(depth: usize) -> Self {
-        let words = |len| (0..len).map(|_| AtomicU64::new(0)).collect();
-        Whole { ends: Default::default(), records: words(depth * RECORD), claims: words(depth) }
+        Whole {
+            ends: Default::default(),
+            records: (0..depth).map(|_| Default::default()).collect(),
+            claims: (0..depth).map(|_| AtomicU64::new(0)).collect(),
+        }
     }
 
     /// As it is after so many notices.
     fn after(depth: usize, notices: u64) -> Self {
         let whole = Self::new(depth);
-        let position = notices % whole.ring().positions();
-        whole.ends[0].store(position << RANK_BITS, Relaxed);
+        let positions = ring::positions(&whole.ring());
+        let position = notices % positions;
+        whole.ends[0].store(position << ring::RANK_BITS, Relaxed);
         whole.ends[1..].iter().for_each(|end| end.store(position, Relaxed));
         for index in (0..depth as u64).filter(|_| notices != 0) {
             // The last position that this record served.
             let last = notices - 1 - (notices - 1 - index) % depth as u64;
-            whole.records[index as usize * RECORD].store(whole.ring().pack(last, 1, READY), Relaxed);
+            let said = ring::pack(&whole.ring(), last % positions, 1, ring::READY);
+            whole.records[index as usize][0].store(said, Relaxed);
         }
         whole
     }
@@ -61,7 +66,7 @@ fn take(ring: &Ring<'_, AtomicU64>) -> Option<MrqNotice> {
 fn rings_of_every_depth_go_round_in_order() {
     for depth in [1, 2, 8, 64] {
         // Where positions wrap, too.
-        let positions = Whole::new(depth).ring().positions();
+        let positions = ring::positions(&Whole::new(depth).ring());
         for start in [0, positions - depth as u64] {
             let whole = Whole::after(depth, start);
             let ring = whole.ring();
@@ -158,7 +163,7 @@ proptest! {
     #[test]
     fn garbage_ends_in_an_error_at_worst(drawn in prop::collection::vec(any::<u64>(), 3 + 2 * 9), small in any::<bool>()) {
         let whole = Whole::new(2);
-        let words = whole.ends.iter().chain(&whole.records).chain(&whole.claims);
+        let words = whole.ends.iter().chain(whole.records.iter().flatten()).chain(&whole.claims);
         words.zip(drawn).for_each(|(word, value)| word.store(if small { value % 64 } else { value }, Relaxed));
         let ring = whole.ring();
         for _ in 0..8 {

@@ -3,14 +3,13 @@
 //! so that the acquire in `claim`, against a payload overwritten before it was read, is not among what it can miss.
 
 use super::*;
+use core::sync::atomic::Ordering::{Relaxed, Release};
 use loom::{sync::atomic::AtomicU64 as LoomWord, thread};
+use rdma_fabric::Rank;
 use std::sync::{
     Arc as Shared,
     atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
 };
-
-const ME: Rank = Rank::new(0);
-const KEY: RegionKey = RegionKey { index: 7, generation: 3 };
 
 /// What is done wrong on purpose.
 #[derive(Clone, Copy, PartialEq)]
@@ -66,8 +65,11 @@ impl Tiny {
 
 impl Ring for Tiny {
     type Word = Cell;
-    const CAPACITY: u64 = 2;
+    type Entry = [u64; 3];
 
+    fn depth(&self) -> u64 {
+        2
+    }
     fn head(&self) -> &Cell {
         &self.ends[0]
     }
@@ -77,25 +79,32 @@ impl Ring for Tiny {
     fn seen(&self) -> &Cell {
         &self.ends[2]
     }
-    fn claim(&self, index: usize) -> &Cell {
+    fn name(&self, index: usize) -> &Cell {
         &self.claims[index]
     }
-    fn slot(&self, index: usize) -> &[Cell; 4] {
-        &self.slots[index]
+    fn state(&self, index: usize) -> &Cell {
+        &self.slots[index][0]
+    }
+    fn fill(&self, index: usize, entry: [u64; 3]) {
+        self.slots[index][1..].iter().zip(entry).for_each(|(word, value)| word.store(value, Relaxed));
+    }
+    fn copy(&self, index: usize) -> [u64; 3] {
+        core::array::from_fn(|word| self.slots[index][word + 1].load(Relaxed))
     }
 }
 
 fn send(ring: &Tiny, from: u32, data: u64) -> bool {
     let from = Rank::new(from);
     let claim = claim_next(ring, from).or_else(|| claim(ring, from).unwrap());
-    claim.map(|claim| publish(ring, claim, data, KEY, data + 8)).is_some()
+    claim.map(|claim| publish(ring, claim, [data, 7, data + 8])).is_some()
 }
 
 /// Take the next notice, which must be whole.
 fn take(ring: &Tiny, has_ended: impl Fn(Rank) -> bool + Copy) -> Option<(u32, u64)> {
-    let notice = consume(ring, ME, 4, || has_ended(Rank::new(1)), has_ended).unwrap()?;
-    assert_eq!((notice.end, notice.region), (notice.data + 8, KEY), "a torn notice");
-    Some((notice.from.number(), notice.data))
+    let has_ended = |rank| has_ended(Rank::new(rank));
+    let (from, [data, seven, end]) = consume(ring, 4, || has_ended(1), has_ended).unwrap()?;
+    assert_eq!((end, seven), (data + 8, 7), "a torn notice");
+    Some((from, data))
 }
 
 /// How many executions there were. Loom explores its main thread badly, so that one only starts the consumer, and waits for it.

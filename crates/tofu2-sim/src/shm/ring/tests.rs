@@ -1,15 +1,27 @@
-//! The ring against a queue, under stress, and with dying and lying producers.
+//! The ring, as that of notices, against a queue, under stress, and with dying and lying producers.
 
-use super::*;
+use super::{
+    position::{CLAIMED, NAMING, Said, pack_tail, read},
+    producing::keep_name,
+    *,
+};
+use crate::shm::{
+    layout,
+    mapping::Mapping,
+    notice_ring::{consume, publish},
+};
+use core::sync::atomic::Ordering::Relaxed;
 use proptest::prelude::*;
+use rdma_fabric::{FabricError, Notice, Rank, RegionKey};
 use std::{collections::VecDeque, sync::Arc};
 
 const ME: Rank = Rank::new(0);
 const KEY: RegionKey = RegionKey { index: 7, generation: 3 };
-const CAPACITY: u64 = <Mapping as Ring>::CAPACITY;
+const CAPACITY: u64 = layout::RING_CAPACITY as u64;
+const POSITIONS: u64 = 1 << 39;
 
-fn pack(position: u64, rank: u32, stage: u64) -> u64 {
-    super::pack::<Mapping>(position, rank, stage)
+fn state(ring: &Mapping, position: u64) -> &AtomicU64 {
+    ring.state((position % CAPACITY) as usize)
 }
 
 fn segment() -> Arc<Mapping> {
@@ -38,7 +50,7 @@ proptest! {
         // Start in some lap, up to where positions wrap.
         if lap > 0 {
             for index in 0..CAPACITY {
-                slot(&ring, index)[0].store(pack((lap - 1) * CAPACITY + index, 3, READY), Relaxed);
+                state(&ring, index).store(pack(&*ring, (lap - 1) * CAPACITY + index, 3, READY), Relaxed);
             }
             ring.word(layout::RING_HEAD).store(lap * CAPACITY, Relaxed);
             ring.word(layout::RING_SEEN).store(lap * CAPACITY, Relaxed);
@@ -48,7 +60,7 @@ proptest! {
         for (from, sends, takes) in steps {
             for _ in 0..sends {
                 let room = model.len() < CAPACITY as usize;
-                prop_assert_eq!(has_room(&ring), room);
+                prop_assert_eq!(has_room(&*ring), room);
                 prop_assert_eq!(send(&ring, from, next), room);
                 if room {
                     model.push_back(Notice { from: Rank::new(from), data: next, region: KEY, end: next + 8 });
@@ -129,7 +141,7 @@ fn a_lone_producer_is_named_now_and_then() {
         }
         ring.word(layout::RING_TAIL).store(pack_tail(first, 2), Relaxed);
         assert!(send(&ring, 2, 1) && send(&ring, 2, 2));
-        let said = read::<Mapping>(claim_word(&*ring, first).load(Relaxed), first);
+        let said = read(&*ring, ring.name(first as usize % layout::RING_CAPACITY).load(Relaxed), first);
         assert_eq!(said == Said::Now { rank: 2, stage: CLAIMED }, named, "lap {lap}");
     }
 }
@@ -141,7 +153,7 @@ fn an_old_name_does_not_hide_a_new_one() {
     keep_name(&*ring, 3, 1);
     keep_name(&*ring, 3 + 2 * CAPACITY, 2);
     keep_name(&*ring, 3, 1);
-    let said = |position| read::<Mapping>(claim_word(&*ring, position).load(Relaxed), position);
+    let said = |position| read(&*ring, ring.name(3).load(Relaxed), position);
     assert_eq!(said(3 + 2 * CAPACITY), Said::Now { rank: 2, stage: CLAIMED });
     assert_eq!((said(3), said(3 + CAPACITY)), (Said::Later, Said::Later));
 }
@@ -184,12 +196,12 @@ fn threads_of_one_rank_take_each_notice_once() {
 #[test]
 fn a_withdrawn_claim_is_no_notice() {
     let ring = segment();
-    let claimed = claim(&ring, Rank::new(2)).unwrap().unwrap();
-    assert!(is_empty(&ring));
-    withdraw(&ring, claimed);
-    assert!(!is_empty(&ring));
+    let claimed = claim(&*ring, Rank::new(2)).unwrap().unwrap();
+    assert!(is_empty(&*ring));
+    withdraw(&*ring, claimed);
+    assert!(!is_empty(&*ring));
     assert_eq!(take(&ring), None);
-    assert!(is_empty(&ring));
+    assert!(is_empty(&*ring));
     assert!(send(&ring, 3, 5));
     assert_eq!(take(&ring).map(|notice| notice.from), Some(Rank::new(3)));
 }
@@ -201,8 +213,8 @@ fn garbage_is_an_error() {
     for bad in [u64::MAX, pack_tail(CAPACITY + 1, 1), pack_tail(POSITIONS - 1, 3)] {
         ring.word(layout::RING_TAIL).store(bad, Relaxed);
         ring.word(layout::RING_SEEN).store(0, Relaxed);
-        assert_eq!(claim(&ring, Rank::new(1)).unwrap_err(), Damaged, "tail {bad:#x}");
-        assert!(has_room(&ring), "a claim will tell");
+        assert_eq!(claim(&*ring, Rank::new(1)).unwrap_err(), Damaged, "tail {bad:#x}");
+        assert!(has_room(&*ring), "a claim will tell");
         assert_eq!(consume(&ring, ME, 4, || true, |_| true), corrupt, "tail {bad:#x}");
         assert_eq!(take(&ring), None);
     }
@@ -210,11 +222,11 @@ fn garbage_is_an_error() {
     for head in [1, CAPACITY + 1, POSITIONS / 2] {
         ring.word(layout::RING_HEAD).store(head, Relaxed);
         ring.word(layout::RING_SEEN).store(head, Relaxed);
-        assert_eq!(claim(&ring, Rank::new(1)).unwrap_err(), Damaged, "head {head}");
+        assert_eq!(claim(&*ring, Rank::new(1)).unwrap_err(), Damaged, "head {head}");
     }
-    for bad in [pack(5, 4, READY), pack(5 + CAPACITY, 1, READY), pack(5, 1, READY) | 1 << 63] {
+    for bad in [pack(&*ring, 5, 4, READY), pack(&*ring, 5 + CAPACITY, 1, READY), pack(&*ring, 5, 1, READY) | 1 << 63] {
         ring.word(layout::RING_HEAD).store(5, Relaxed);
-        slot(&ring, 5)[0].store(bad, Relaxed);
+        state(&ring, 5).store(bad, Relaxed);
         assert_eq!(consume(&ring, ME, 4, || false, |_| false), corrupt, "{bad:#x}");
     }
 }

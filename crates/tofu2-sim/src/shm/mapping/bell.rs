@@ -1,0 +1,100 @@
+//! The doorbell of a segment: who of its rank parks on it, and who wakes that rank.
+//!
+//! # Safety
+//! The bell is the only protocol word of 4 bytes. It is reached through [`bell_at`] only: [`Mapping::word`] and
+//! [`Mapping::words`] refuse it.
+
+#![allow(unsafe_code)]
+
+use super::Mapping;
+use crate::shm::{
+    doorbell::{self, Watch},
+    layout,
+};
+use core::{
+    ptr::NonNull,
+    sync::atomic::{AtomicU32, AtomicU64},
+    time::Duration,
+};
+use std::sync::{Arc, PoisonError};
+
+impl Mapping {
+    /// The doorbell of a segment.
+    #[inline(always)]
+    pub(in super::super) fn bell(&self) -> doorbell::Words<'_> {
+        // SAFETY: both are protocol words of this mapping, for which each has room, and live as long as it.
+        unsafe { bell_at(self.base) }
+    }
+
+    /// Be ready to park on the segment's doorbell, for its own rank: steps W0 to W2.
+    pub(in super::super) fn prepare_park(self: &Arc<Self>, watch: Watch) -> Parking {
+        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        *parked += 1;
+        let watch = if *parked == 1 { watch } else { Watch::Any };
+        Parking { ticket: doorbell::prepare(&self.bell(), watch), segment: self.clone() }
+    }
+
+    /// Wake the segment's rank if it is parked, whatever it waits for.
+    pub(in super::super) fn ring(&self) {
+        doorbell::ring(&self.bell(), |_| true);
+    }
+
+    /// Wake the segment's rank, whatever a rank that has died left undone when it rang.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    pub(in super::super) fn rouse(&self) {
+        doorbell::rouse(&self.bell());
+    }
+
+    /// Wake the segment's rank if it is parked and waits for notices.
+    pub(in super::super) fn ring_for_notice(&self) {
+        doorbell::ring(&self.bell(), Watch::wants_notices);
+    }
+
+    /// Wake the segment's rank if it is parked and waits for the protocol word at `at`.
+    pub(in super::super) fn ring_for_word(&self, at: usize) {
+        doorbell::ring(&self.bell(), |bits| Watch::covers(bits, at as u64, at as u64 + 8));
+    }
+}
+
+/// Somebody who is about to park on a segment's doorbell, or is parked on it.
+#[derive(Debug)]
+pub(in super::super) struct Parking {
+    segment: Arc<Mapping>,
+    ticket: doorbell::Ticket,
+}
+
+impl Parking {
+    /// Step W4.
+    pub(in super::super) fn park(&self, longest: Duration) {
+        doorbell::park(&self.segment.bell(), self.ticket, longest);
+    }
+
+    pub(in super::super) fn ticket(&self) -> doorbell::Ticket {
+        self.ticket
+    }
+
+    /// Whether the doorbell rang since it was made ready for this.
+    pub(in super::super) fn was_rung(&self) -> bool {
+        doorbell::was_rung(&self.segment.bell(), self.ticket)
+    }
+}
+
+impl Drop for Parking {
+    fn drop(&mut self) {
+        *self.segment.parked.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+    }
+}
+
+/// # Safety
+/// `base` is the first byte of a mapping that outlives `'a`.
+#[inline(always)]
+pub(super) unsafe fn bell_at<'a>(base: NonNull<u8>) -> doorbell::Words<'a> {
+    // SAFETY: protocol words, aligned because the base is, accessed as atomics of these widths only: `word` refuses
+    // the bell.
+    unsafe {
+        doorbell::Words {
+            bell: AtomicU32::from_ptr(base.as_ptr().add(layout::BELL).cast()),
+            watch: AtomicU64::from_ptr(base.as_ptr().add(layout::WATCH).cast()),
+        }
+    }
+}
