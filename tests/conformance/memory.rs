@@ -292,6 +292,8 @@ program! {
                     ensure!(!seen.contains(&0), "O5: a byte of no put");
                     break;
                 }
+                // Orders nothing, but tells of a loss.
+                fabric.room(Some(peer)).await?;
                 fabric.sleep(std::time::Duration::from_micros(3)).await;
             }
         }
@@ -326,6 +328,8 @@ program! {
                 ensure_eq!(fabric.get_word(&far).await?, round, "M6: stored before the flag");
                 fabric.put_word(&go_on, round).await?;
                 while fabric.load(&flag)? != round {
+                    // Orders nothing, but tells of a loss.
+                    fabric.room(Some(peer)).await?;
                     fabric.sleep(std::time::Duration::from_micros(1)).await;
                 }
                 ensure_eq!(fabric.load(&data)?, round, "M6: visible before the flag");

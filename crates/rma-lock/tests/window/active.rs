@@ -1,7 +1,7 @@
 //! Active target: fences, post and start.
 
 use crate::everywhere;
-use rdma_fabric::Rank;
+use rdma_fabric::{Deps, Rank, Region, RegionAccess};
 use rma_lock::{Op, Window, WindowError};
 
 rdma_fabric::program! {
@@ -134,12 +134,15 @@ rdma_fabric::program! {
         let (me, ranks) = (fabric.rank(), fabric.ranks() as u32);
         let late = me.number() + 1 == ranks;
         let soon = || fabric.now().plus_picos(1000);
+        let region = fabric.alloc_symmetric(8).await?;
         if late {
-            fabric.sleep(std::time::Duration::from_millis(2)).await;
+            fabric.wait_until(&region.word::<u64>(&fabric, 0)?, Deps::All, |gave_up| gave_up + 1 == u64::from(ranks)).await?;
         } else {
             for _ in 0..3 {
                 assert!(fabric.before(soon(), window.fence()).await.is_none(), "not all can have come");
             }
+            let late = Rank::new(ranks - 1);
+            fabric.fetch_add(&fabric.remote_word::<u64>(region.at(late, 0))?, 1).await?;
         }
         let epoch = window.fence().await?;
         epoch.at(Rank::new(0))?.accumulate(0, Op::Sum, &[1]).await?;
