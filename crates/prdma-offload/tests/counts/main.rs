@@ -1,3 +1,4 @@
-//! Counts as an oracle for what calls cost: charges for software layers.
+//! Counts as an oracle for what calls cost: charges for software layers, operations of making a request.
 
 mod charges;
+mod rounds;
