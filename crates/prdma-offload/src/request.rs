@@ -161,7 +161,6 @@ impl<F: SessionFabric> Request<F> {
         if self.settled()? {
             return Ok(true);
         }
-        self.fabric.triggers().advance().await;
         match self.engine.test(self.iteration).await {
             Ok(Progress::Pending) => Ok(false),
             Ok(Progress::Done) => self.end(Ok(())).map(|()| true),

@@ -272,7 +272,6 @@ impl<F: SessionFabric> Partitioned<F> {
             return Ok(true);
         }
         self.all_marked()?;
-        self.fabric.triggers().advance().await;
         match self.carrier.test(self.iteration).await {
             Ok(Progress::Pending) => Ok(false),
             ended => self.end(ended.map(drop)).map(|()| true),
