@@ -134,6 +134,7 @@ program! {
             }
             a.puts.wait().await?;
             ensure!(b.puts.test().await? || { b.puts.wait().await?; b.puts.test().await? }, "P1: {k} is done when waited for");
+            ensure!(fabric.triggers().test([&mut a.puts, &mut b.puts]).await?, "P1: {k} is done, looked at together");
         }
         world.barrier().await?;
         ensure!(a.is_untouched()? && b.is_untouched()?, "P3: put again");
@@ -158,6 +159,9 @@ program! {
                     waited?;
                 }
                 if let Some(tested) = polled(edge.puts.test()) {
+                    tested?;
+                }
+                if let Some(tested) = polled(fabric.triggers().test([&mut edge.puts])) {
                     tested?;
                 }
                 let _ = polled(fabric.triggers().advance());

@@ -22,7 +22,7 @@ mod shapes;
 #[allow(dead_code)]
 mod suite;
 
-use cases::{Case, persistent};
+use cases::{Call, Case, persistent};
 #[cfg(target_os = "linux")]
 use launched::Processes;
 use providers::{Jittered, Threads, Virtual};
@@ -81,6 +81,14 @@ macro_rules! over {
                 a_lost_neighbour_with_partitions_cpu(PartsLost, Form::Cpu) [5];
                 a_lost_neighbour_asked_for_partitions_fast(PartsAsked, Form::Fast) [5];
                 a_lost_neighbour_asked_for_partitions_cpu(PartsAsked, Form::Cpu) [5];
+                a_lost_neighbour_known_to_start_fast(PartsKnown, (Form::Fast, Call::Start)) [5];
+                a_lost_neighbour_known_to_start_cpu(PartsKnown, (Form::Cpu, Call::Start)) [5];
+                a_lost_neighbour_known_to_ready_fast(PartsKnown, (Form::Fast, Call::Ready)) [5];
+                a_lost_neighbour_known_to_ready_cpu(PartsKnown, (Form::Cpu, Call::Ready)) [5];
+                a_lost_neighbour_known_to_arrived_fast(PartsKnown, (Form::Fast, Call::Arrived)) [5];
+                a_lost_neighbour_known_to_arrived_cpu(PartsKnown, (Form::Cpu, Call::Arrived)) [5];
+                a_lost_neighbour_known_to_wait_fast(PartsKnown, (Form::Fast, Call::Wait)) [5];
+                a_lost_neighbour_known_to_wait_cpu(PartsKnown, (Form::Cpu, Call::Wait)) [5];
             }
         }
     };

@@ -9,7 +9,7 @@ use crate::{
     init::{Blocks, Channel, Made, Wires},
 };
 use core::fmt;
-use rdma_fabric::{RegionAccess, SessionFabric, join};
+use rdma_fabric::{SessionFabric, join};
 
 /// A persistent exchange: made once, started and waited for again and again (MPI-4, section 6.13).
 ///
@@ -119,7 +119,7 @@ impl<F: SessionFabric> Request<F> {
         self.iteration += 1;
         // Until it is through: who drops it here leaves commands behind that no later start can tell from its own.
         self.state = State::Broken(PrdmaError::HalfStarted { iteration: self.iteration });
-        let started = self.begin().await.map_err(|error| self.known(error));
+        let started = self.begin().await.map_err(|error| fate::known(&self.fabric, &self.wires, error));
         self.state = match &started {
             Ok(()) => State::Active,
             Err(error) => State::Broken(error.clone()),
@@ -161,7 +161,6 @@ impl<F: SessionFabric> Request<F> {
         if self.settled()? {
             return Ok(true);
         }
-        self.fabric.triggers().advance().await;
         match self.engine.test(self.iteration).await {
             Ok(Progress::Pending) => Ok(false),
             Ok(Progress::Done) => self.end(Ok(())).map(|()| true),
@@ -178,20 +177,12 @@ impl<F: SessionFabric> Request<F> {
         }
     }
 
-    /// With what is known by now of the rank at fault.
-    fn known(&self, error: PrdmaError) -> PrdmaError {
-        match self.wires.words.region().word(&self.fabric, self.wires.scratch_word() as usize) {
-            Ok(word) => fate::known(&self.fabric, &word, error),
-            Err(_) => error,
-        }
-    }
-
     fn end(&mut self, ended: Result<()>) -> Result<()> {
         let (k, scratch) = (self.iteration, &mut self.scratch);
         let unpacked = ended
             .and_then(|()| self.wires.unpacks.iter().try_for_each(|staged| staged.unpack(scratch)))
             .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(k, scratch)))
-            .map_err(|error| self.known(error));
+            .map_err(|error| fate::known(&self.fabric, &self.wires, error));
         self.state = match &unpacked {
             Ok(()) => State::Inactive,
             Err(error) => State::Broken(error.clone()),

@@ -18,6 +18,8 @@ use std::pin::Pin;
 
 pub(crate) use by_node::NodeCase;
 pub(crate) use losses::Moment;
+pub(crate) use parts::Call;
+use parts::{Call::*, Losing};
 
 /// Which case.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +60,8 @@ pub(crate) enum Case {
     Lost(Form, Moment, Loss),
     PartsLost(Form, Moment, Loss),
     PartsAsked(Form, Moment, Loss),
+    /// The loss is known before this call.
+    PartsKnown((Form, Call), Moment, Loss),
 }
 
 /// All forms, with as many queues between as make a difference.
@@ -108,7 +112,15 @@ fn run<F: FullFabric>(fabric: &F, case: Case) -> Ending<'_> {
         Case::ScarceReductions => Box::pin(reductions::scarce(fabric)),
         Case::LostReduction(form, moment, loss) => Box::pin(reductions::lost(fabric, form, moment, loss)),
         Case::Lost(form, moment, loss) => Box::pin(losses::lost(fabric, form, moment, loss)),
-        Case::PartsLost(form, moment, loss) => Box::pin(parts::lost(fabric, form, moment, loss, false)),
-        Case::PartsAsked(form, moment, loss) => Box::pin(parts::lost(fabric, form, moment, loss, true)),
+        Case::PartsLost(form, moment, loss) => {
+            Box::pin(parts::lost(fabric, Losing { form, moment, loss }, &[Start, Ready, Wait], None))
+        }
+        Case::PartsAsked(form, moment, loss) => {
+            Box::pin(parts::lost(fabric, Losing { form, moment, loss }, &[Start, Ready, Arrived], None))
+        }
+        Case::PartsKnown((form, call), moment, loss) => {
+            let calls: &[Call] = if call == Arrived { &[Start, Ready, Arrived] } else { &[Start, Ready, Wait] };
+            Box::pin(parts::lost(fabric, Losing { form, moment, loss }, calls, Some(call)))
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The last member of an exchange by partitions is lost.
 
-use super::losses::{HANG, Moment, farewell, is_gone, left_alone, shape};
+use super::losses::{HANG, Moment, farewell, is_gone, known, left_alone, shape};
 use crate::{
     exchange::{all, place},
     shapes::Shape,
@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use onesided::{
-    FullFabric, ProgramResult, Rank,
+    Deps, FullFabric, ProgramResult, Rank, Region, RegionAccess,
     prdma::{Buffer, Form, Layout, Neighbourhood, Options, Partitioned, PrdmaError},
 };
 use std::time::Duration;
@@ -18,6 +18,17 @@ use std::time::Duration;
 const PARTITIONS: usize = 2;
 /// Elements of a block.
 const BLOCK: usize = 4;
+
+/// What a member does of an iteration, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    Start,
+    /// Of all partitions.
+    Ready,
+    /// Until the last partition from slot 0 has come.
+    Arrived,
+    Wait,
+}
 
 /// A request and its buffers.
 struct Parts<F: FullFabric> {
@@ -49,51 +60,71 @@ impl<F: FullFabric> Parts<F> {
         Ok(())
     }
 
-    /// From start to end. `k` is sent by all.
-    async fn step(&mut self, k: u64) -> Result<(), PrdmaError> {
-        self.send.write(0, &vec![k; self.slots.1 * BLOCK])?;
-        self.request.start().await?;
-        self.mark(PARTITIONS).await?;
-        self.request.wait().await?;
-        let got = self.receive.to_vec()?;
-        assert!(got.iter().all(|got| *got == k), "{got:?} in {k}");
-        Ok(())
+    /// One call of iteration `k`, for which `k` is sent by all; marks, for all partitions.
+    async fn call(&mut self, fabric: &F, call: Call, k: u64) -> Result<(), PrdmaError> {
+        match call {
+            Call::Start => {
+                self.send.write(0, &vec![k; self.slots.1 * BLOCK])?;
+                self.request.start().await
+            }
+            Call::Ready => self.mark(PARTITIONS).await,
+            Call::Arrived => {
+                while !self.request.arrived(0, PARTITIONS - 1).await? {
+                    fabric.sleep(Duration::from_micros(1)).await;
+                }
+                Ok(())
+            }
+            Call::Wait => {
+                self.request.wait().await?;
+                let got = self.receive.to_vec()?;
+                assert!(got.iter().all(|got| *got == k), "{got:?} in {k}");
+                Ok(())
+            }
+        }
     }
 
-    /// Start, mark all, and ask for the last partition from slot 0 until it has come.
-    async fn asks(&mut self, fabric: &F, k: u64) -> Result<(), PrdmaError> {
-        self.send.write(0, &vec![k; self.slots.1 * BLOCK])?;
-        self.request.start().await?;
-        self.mark(PARTITIONS).await?;
-        while !self.request.arrived(0, PARTITIONS - 1).await? {
-            fabric.sleep(Duration::from_micros(1)).await;
+    async fn calls(&mut self, fabric: &F, calls: &[Call], k: u64) -> Result<(), PrdmaError> {
+        for call in calls {
+            self.call(fabric, *call, k).await?;
         }
         Ok(())
     }
 
-    async fn steps(&mut self, from: u64, many: u64) -> Result<(), PrdmaError> {
+    async fn steps(&mut self, fabric: &F, from: u64, many: u64) -> Result<(), PrdmaError> {
         for k in from..from + many {
-            self.step(k).await?;
+            self.calls(fabric, &[Call::Start, Call::Ready, Call::Wait], k).await?;
         }
         Ok(())
     }
 }
 
-/// `PeerLost` in bounded time at its neighbours, from whichever call; all others go on. `asks`: they do not wait, but ask for what will never come.
+/// The last member of an exchange by partitions.
+pub(super) struct Losing {
+    pub(super) form: Form,
+    pub(super) moment: Moment,
+    pub(super) loss: Loss,
+}
+
+/// `PeerLost` in bounded time at its neighbours, from whichever of their `calls`; all others go on. The loss is known before call `knows`, if there is one: then
+/// it is told as that, whatever else this call and those behind it meet.
 pub(super) async fn lost<F: FullFabric>(
     fabric: &F,
-    form: Form,
-    moment: Moment,
-    loss: Loss,
-    asks: bool,
+    losing: Losing,
+    calls: &[Call],
+    knows: Option<Call>,
 ) -> ProgramResult<()> {
+    let Losing { form, moment, loss } = losing;
+    let what = format!("{form}, {moment:?}, {calls:?} with {knows:?} known");
     let (me, members) = place(fabric);
     let last = Rank::new(members as u32 - 1);
     let mut hood = all(fabric, &shape()).await?;
     let mut parts = Parts::new(&mut hood, &shape(), form).await?;
     let survivors = hood.group_mut().split((me != last.index()).then_some(0), me as u64).await?;
+    // How many have come so far; at a neighbour of the last one, whether that has done what it does before it is lost.
     let ready = fabric.alloc_symmetric(8).await?;
-    parts.steps(1, 3).await?;
+    let begins = knows.is_some() || matches!(moment, Moment::Dropped);
+    let come = async |who: Rank| fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(who, 0))?, 1).await;
+    parts.steps(fabric, 1, 3).await?;
     let Some(mut survivors) = survivors else {
         left_alone(fabric, &ready, members as u64 - 1).await?;
         if let Moment::Started = moment {
@@ -101,29 +132,51 @@ pub(super) async fn lost<F: FullFabric>(
             parts.request.start().await?;
             parts.mark(PARTITIONS / 2).await?;
         }
+        if let Moment::Dropped = moment {
+            drop(parts);
+        }
+        if begins {
+            for neighbour in [0, 1].map(Rank::new) {
+                come(neighbour).await?;
+            }
+        }
+        if knows.is_some() {
+            let there = |all| all == members as u64 + 1;
+            fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, there).await?;
+        }
         return loss.happen();
     };
-    farewell(fabric, &ready, last, moment).await?;
-    if me < 2 {
-        let until = fabric.now() + HANG;
-        let step = match asks {
-            true => fabric.before(until, parts.asks(fabric, 4)).await,
-            false => fabric.before(until, parts.step(4)).await,
-        };
-        let ended = step.ok_or_else(|| format!("{form}, {moment:?}: member {me} hangs"))?;
-        let Err(error) = ended else {
-            return Err(format!("{form}, {moment:?}: an iteration that member {last} did not end has ended").into());
-        };
-        ensure!(is_gone(&error, last, loss != Loss::Kill), "{form}, {moment:?}: {error:?}");
-        let request = &mut parts.request;
-        let broken = Err(PrdmaError::Broken(Box::new(error)));
-        ensure_eq!(request.start().await, broken.clone(), "{form}, {moment:?}: start, once broken");
-        ensure_eq!(request.ready(0, 0).await, broken.clone(), "{form}, {moment:?}: ready, once broken");
-        ensure_eq!(request.arrived(0, 0).await.map(drop), broken.clone(), "{form}, {moment:?}: arrived, once broken");
-        ensure_eq!(request.test().await.map(drop), broken.clone(), "{form}, {moment:?}: test, once broken");
-        ensure_eq!(request.wait().await, broken, "{form}, {moment:?}: wait, once broken");
-    } else {
-        parts.steps(4, 20).await?;
+    farewell(fabric, &ready, last, if knows.is_some() { Moment::Waited } else { moment }).await?;
+    if me >= 2 {
+        parts.steps(fabric, 4, 20).await?;
+        return Ok(survivors.barrier().await?);
     }
+    if begins {
+        fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, |begun| begun == 1).await?;
+    }
+    let before = knows.and_then(|knows| calls.iter().position(|call| *call == knows)).unwrap_or(0);
+    let (unaware, aware) = calls.split_at(before);
+    let mut ended = parts.calls(fabric, unaware, 4).await;
+    let mut early = ended.is_err() || knows.is_none() && !matches!(moment, Moment::Known);
+    early &= loss != Loss::Kill || matches!(moment, Moment::Dropped);
+    if knows.is_some() {
+        come(last).await?;
+        known(fabric, last).await?;
+    }
+    if ended.is_ok() {
+        let rest = fabric.before(fabric.now() + HANG, parts.calls(fabric, aware, 4)).await;
+        ended = rest.ok_or_else(|| format!("{what}: member {me} hangs"))?;
+    }
+    let Err(error) = ended else {
+        return Err(format!("{what}: an iteration that member {last} did not end has ended").into());
+    };
+    ensure!(is_gone(&error, last, early), "{what}: {error:?}");
+    let request = &mut parts.request;
+    let broken = Err(PrdmaError::Broken(Box::new(error)));
+    ensure_eq!(request.start().await, broken.clone(), "{what}: start, once broken");
+    ensure_eq!(request.ready(0, 0).await, broken.clone(), "{what}: ready, once broken");
+    ensure_eq!(request.arrived(0, 0).await.map(drop), broken.clone(), "{what}: arrived, once broken");
+    ensure_eq!(request.test().await.map(drop), broken.clone(), "{what}: test, once broken");
+    ensure_eq!(request.wait().await, broken, "{what}: wait, once broken");
     Ok(survivors.barrier().await?)
 }

@@ -197,6 +197,17 @@ pub(super) async fn deep<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
             ensure!(told, "member {me} is told {:?}", request.obstacle());
         }
         hood.group_mut().barrier().await?;
+        drop(request);
+        // The same in partitions.
+        let parts = hood.partitioned_init(&send, &sends, &receive, &receives, 2, &options).await?;
+        let told = match parts.obstacle() {
+            None => bytes < limit,
+            Some(PrdmaError::Limit { limit: told, .. }) => bytes == limit && *told == limit as u64 && me == 0,
+            Some(told) => bytes == limit && *told == PrdmaError::ElsewhereFailed && me > 0,
+        };
+        ensure!(told, "member {me} is told {:?} of partitions", parts.obstacle());
+        ensure_eq!(parts.form(), if bytes < limit { Form::Fast } else { Form::Cpu }, "{bytes} commands in partitions");
+        hood.group_mut().barrier().await?;
     }
     Ok(())
 }

@@ -1,6 +1,9 @@
 //! What members ask for.
 
-use crate::{Result, init::least};
+use crate::{
+    Result,
+    init::{least, least_together},
+};
 use rdma_fabric::{Fabric, Group};
 
 /// Whether the blocks between two nodes travel together. By node only if all members wish that.
@@ -29,13 +32,14 @@ impl Aggregation {
         Aggregation::ByNode { longest: 256, gap: 1024 }
     }
 
-    /// What all wish for; `None` if somebody wishes no aggregation. Collective.
-    pub(crate) async fn agree<F: Fabric>(self, group: &mut Group<F>) -> Result<Option<Wish>> {
+    /// What all wish for; `None` if somebody wishes no aggregation. An error of anybody, `mine` or another's, is one of all. Collective: one agreement, and
+    /// another one where all wish it.
+    pub(crate) async fn agree<F: Fabric>(self, group: &mut Group<F>, mine: Result<()>) -> Result<Option<Wish>> {
         let (longest, gap) = match self {
             Aggregation::None => (0, 0),
             Aggregation::ByNode { longest, gap } => (longest, gap),
         };
-        match least(group, longest).await? {
+        match least_together(group, mine.map(|()| longest)).await? {
             0 => Ok(None),
             longest => Ok(Some(Wish { longest, gap: least(group, gap).await? })),
         }

@@ -69,7 +69,7 @@ fn plan(members: usize, me: usize, block: u64, weight: u8) -> Plan {
         if !first && !last {
             slots.push(Some(Put { to: (me, step + 1), span: None, sps: weight * group(step + 1), notice: false }));
         }
-        Queue { slots, ahead: u32::from(first), notices: u32::from(first), chained: false }
+        Queue { slots, ahead: u32::from(first), notices: u32::from(first) }
     };
     Plan { queues: (0..steps).map(queue).collect(), ..Plan::default() }
 }

@@ -29,7 +29,7 @@ pub(super) fn broadcast(tree: &Tree, load: &Load, me: usize) -> Option<Plan> {
     let first = usize::from(parent.is_some());
     if let Some(parent) = parent {
         let number = tree.number(me) + usize::from(tree.parent(parent).is_some());
-        let mut above = Queue { ahead: 1, notices: 1, chained: !children.is_empty(), ..Queue::default() };
+        let mut above = Queue { ahead: 1, notices: 1, ..Queue::default() };
         above.slots.push(Some(Put { to: (parent, number), span: None, sps: segments as u8, notice: false }));
         for _ in 0..segments {
             let tell = |number| Some(Put { to: (me, first + number), span: None, sps: 1, notice: false });

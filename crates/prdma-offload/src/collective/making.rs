@@ -197,7 +197,8 @@ impl<F: SessionFabric> Making<'_, F> {
                 Some(Step::Alternating(both)) => *both = both.map(|last| last.tcq(0)),
                 _ => {}
             }
-            running.push((queue, Program { steps, completions: 1, chained: planned.chained }, planned.notices));
+            let program = Program { steps, completions: 1, chained: planned.has_selfs(self.group.me()) };
+            running.push((queue, program, planned.notices));
         }
         Ok(QueueEngine::new(fabric, running.into_iter(), ranks))
     }

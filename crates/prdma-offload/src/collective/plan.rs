@@ -66,14 +66,17 @@ pub(super) struct Queue {
     pub(super) ahead: u32,
     /// Notices of an iteration.
     pub(super) notices: u32,
-    /// Whether puts to the own queue release others.
-    pub(super) chained: bool,
 }
 
 impl Queue {
     /// Slots of a ring that never gets full and never gets credit a whole ring ahead.
     pub(super) fn depth(&self) -> u64 {
         (2 * self.slots.len() as u64 + 2).next_power_of_two().max(16)
+    }
+
+    /// Whether it has SELFs, if it is one of member `me`: puts to an own queue, this or another, to release what waits there.
+    pub(super) fn has_selfs(&self, me: usize) -> bool {
+        self.slots.iter().flatten().any(|put| put.to.0 == me)
     }
 }
 

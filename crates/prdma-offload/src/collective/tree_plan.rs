@@ -65,7 +65,7 @@ pub(super) fn plan(tree: &Tree, load: &Load, me: usize) -> Plan {
         return Plan::default();
     }
     let children = tree.children(me);
-    let mut queue = Queue { chained: tree.parent(me).is_none(), ..Queue::default() };
+    let mut queue = Queue::default();
     queue.slots.extend(nops(children.len().saturating_sub(1)));
     match tree.parent(me) {
         None => queue.slots.extend(release(me, 0, children.len() * load.segments as usize, load.turned())),

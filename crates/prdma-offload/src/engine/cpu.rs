@@ -137,7 +137,7 @@ impl<F: Fabric> Engine for CpuEngine<F> {
     }
 
     async fn test(&mut self, iteration: u64) -> Result<Progress> {
-        let put = self.puts.test().await?;
+        let put = self.fabric.triggers().test([&mut self.puts]).await?;
         Ok(if put { have_come(&self.fabric, &self.ends, iteration)? } else { Progress::Pending })
     }
 }

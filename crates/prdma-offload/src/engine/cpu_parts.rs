@@ -81,10 +81,8 @@ impl<F: Fabric> Engine for CpuParts<F> {
     }
 
     async fn test(&mut self, iteration: u64) -> Result<Progress> {
-        let mut put = true;
-        for out in self.outs() {
-            put &= out.test().await?;
-        }
+        let fabric = self.fabric.clone();
+        let put = fabric.triggers().test(self.outs()).await?;
         Ok(if put { have_come(&self.fabric, &self.ends, iteration)? } else { Progress::Pending })
     }
 }

@@ -4,6 +4,7 @@ mod cpu;
 mod cpu_parts;
 mod dealing;
 mod desk;
+mod opening;
 mod program;
 #[cfg(test)]
 pub(crate) mod program_model;
@@ -15,9 +16,10 @@ pub(crate) use cpu::CpuEngine;
 pub(crate) use cpu_parts::CpuParts;
 pub(crate) use dealing::{Edges, Relay, deal, widest};
 pub(crate) use desk::Desk;
+pub(crate) use opening::open_queue;
 pub(crate) use program::{Data, Program, Step};
 pub(crate) use queue_parts::QueueParts;
-pub(crate) use queues::{Contact, Opened, QueueEngine, open_queue};
+pub(crate) use queues::{Contact, Opened, QueueEngine};
 pub(crate) use transfer::transfer;
 
 use crate::Result;
@@ -43,7 +45,7 @@ pub(crate) trait Engine {
     /// Wait for its end.
     fn wait(&mut self, iteration: u64) -> impl Future<Output = Result<()>>;
 
-    /// Look whether it has ended, and do what can be done.
+    /// Look whether it has ended, and do what can be done, also of what else this rank has [armed](rdma_fabric::triggered).
     fn test(&mut self, iteration: u64) -> impl Future<Output = Result<Progress>>;
 }
 

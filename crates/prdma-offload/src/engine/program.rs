@@ -126,7 +126,8 @@ pub(crate) struct Program {
     pub(crate) steps: Vec<Step>,
     /// Commands that report their completion, the last ones of what they send: when all have, the send memory may be used again.
     pub(crate) completions: u32,
-    /// Whether a put to the own queue releases the data.
+    /// Whether it has SELFs, puts to an own queue that release what waits there: a start is [charged](rdma_fabric::Fabric::charge) for that. Whether they release
+    /// this queue or another makes no difference to the CPU that writes them.
     pub(crate) chained: bool,
 }
 

@@ -3,6 +3,7 @@
 use super::{
     Engine, Progress,
     dealing::{Dealt, Edges, Served, deal},
+    opening::open_queue,
     program::{Data, Program, Ready, Shape, Told, program},
 };
 use crate::{
@@ -11,8 +12,8 @@ use crate::{
 };
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{
-    ControlQueue, Deps, FabricError, Rank, SessionFabric,
-    control_queue::{Completion, MrqKind, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
+    ControlQueue, Deps, Rank, SessionFabric,
+    control_queue::{Completion, MrqKind, MrqNotice, Posting, QueueId, QueueMode, Stadd},
 };
 
 /// Queues of one member that are open and have no commands yet.
@@ -156,39 +157,6 @@ impl<F: SessionFabric> Opened<F> {
     }
 }
 
-/// Open the queue `number` of a request, for two iterations of `notices`. Queues of a request are on different engines, and so are the first queues of a
-/// node's ranks; where an engine has no queue left, any will do.
-///
-/// # Errors
-/// As [`SessionFabric::open_queue`]; [`PrdmaError::Limit`].
-pub(crate) fn open_queue<F: SessionFabric>(
-    fabric: &F,
-    number: usize,
-    mode: QueueMode,
-    depth: u64,
-    notices: u64,
-    initial_offset: u32,
-) -> Result<F::Queue> {
-    let limits = fabric.queue_limits();
-    let (mrq, limit) = ((2 * notices + 2).next_power_of_two().max(16), u64::from(limits.most_depth));
-    if depth.max(mrq) > limit {
-        return Err(PrdmaError::Limit { what: "slots or notices of a queue", value: depth.max(mrq), limit });
-    }
-    let spec = QueueSpec { depth: depth as u32, mrq_depth: mrq as u32, initial_offset, ..QueueSpec::new(mode) };
-    let engine = ((number + number_on_node(fabric)) % usize::from(limits.engines.max(1))) as u8;
-    match fabric.open_queue(spec.on(engine)) {
-        Err(FabricError::Queue(QueueError::NoneFree { .. })) => Ok(fabric.open_queue(spec)?),
-        other => Ok(other?),
-    }
-}
-
-/// Which of its node's ranks this is.
-fn number_on_node<F: SessionFabric>(fabric: &F) -> usize {
-    let Ok(node) = fabric.node(fabric.rank()) else { return 0 };
-    let mut ranks = (0..).map_while(|number| fabric.rank_on(node, number));
-    ranks.position(|rank| rank == fabric.rank()).unwrap_or(0)
-}
-
 /// Iterations run by queues.
 pub(crate) struct QueueEngine<F: SessionFabric> {
     /// They close before the memory goes that they address.
@@ -279,6 +247,7 @@ impl<F: SessionFabric> Engine for QueueEngine<F> {
     }
 
     async fn test(&mut self, iteration: u64) -> Result<Progress> {
+        self.fabric.triggers().advance().await;
         let mut progress = Progress::Done;
         for running in &mut self.queues {
             while running.owed.notices > 0 {

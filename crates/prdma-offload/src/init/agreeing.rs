@@ -17,6 +17,17 @@ pub(crate) async fn least<F: Fabric>(group: &mut Group<F>, value: u64) -> Result
     Ok(!group.greatest(!value).await?)
 }
 
+/// Both in one round: meet the others, and the least value of all. A block has no more bytes than `u64::MAX - 1`, which is told as `u64::MAX`.
+pub(crate) async fn least_together<F: Fabric>(group: &mut Group<F>, mine: Result<u64>) -> Result<u64> {
+    // 0 is of who has failed.
+    let told = mine.as_ref().map_or(0, |value| value.saturating_add(1));
+    match least(group, told).await? {
+        0 => Err(mine.err().unwrap_or(PrdmaError::ElsewhereFailed)),
+        u64::MAX => Ok(u64::MAX),
+        least => Ok(least - 1),
+    }
+}
+
 /// What came of opening queues.
 pub(crate) struct Outcome<T> {
     pub(crate) form: Form,

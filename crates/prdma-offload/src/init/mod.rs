@@ -1,6 +1,7 @@
 //! Making requests: all members of a neighbourhood together.
 //!
-//! 1. Each checks its own blocks; if all are right, each publishes its [terms] and compares them with its neighbours'.
+//! 1. Each checks its own blocks; they agree whether all are right, and in the same round whether all wish [`Aggregation`]. Each publishes its [terms] and compares
+//!    them with its neighbours'.
 //! 2. They agree on a form: the thriftiest that anybody wishes or can afford. Each opens its queues; if they were too few anywhere, all close
 //!    them and try the next thriftier form, down to [`Form::Cpu`], which needs none. What comes out depends only on the wishes and on the queues that are free.
 //! 3. Each publishes where its neighbours find its queues, words and buffers.
@@ -10,12 +11,14 @@
 mod agreeing;
 mod channels;
 mod check;
+mod contacts;
 mod terms;
 mod wires;
 
-pub(crate) use agreeing::{Outcome, least, longest, open_everywhere, together};
+pub(crate) use agreeing::{Outcome, least, least_together, longest, open_everywhere, together};
 pub(crate) use channels::{Channel, End, channels, single};
 pub(crate) use check::check;
+pub(crate) use contacts::{Name, contacts};
 pub(crate) use terms::{Agreed, Block, Blocks, Incoming, Outgoing};
 pub(crate) use wires::{Staged, Wires};
 
@@ -24,7 +27,7 @@ use crate::{
     engine::{AnyEngine, Contact, CpuEngine, Desk, Edges, Opened, deal, widest},
     publish::publish,
 };
-use bytemuck::Pod;
+use contacts::neighbours;
 use rdma_fabric::{Fabric, Group, GroupMemory, Rank, SessionFabric};
 use terms::{agree, terms};
 
@@ -67,6 +70,18 @@ impl<F: Fabric> Part<'_, F> {
 impl<'a, F: SessionFabric> Making<'a, F> {
     /// Step 1: compare what both ends of every edge expect. Collective.
     pub(crate) async fn compare(&mut self) -> Result<Vec<Part<'a, F>>> {
+        let sound = self.sound();
+        together(self.group, sound).await?;
+        self.compared().await
+    }
+
+    /// Whether there are blocks, of this member. Agreed on first of all: a neighbour whose terms were missing would look like an edge without an end.
+    fn sound(&self) -> Result<()> {
+        self.blocks.map(drop).map_err(Clone::clone)
+    }
+
+    /// The rest of it.
+    async fn compared(&mut self) -> Result<Vec<Part<'a, F>>> {
         let agreed = self.ends().await?;
         let parts = agreed.and_then(|agreed| self.parts(agreed));
         together(self.group, parts).await
@@ -74,8 +89,10 @@ impl<'a, F: SessionFabric> Making<'a, F> {
 
     /// The same without memory, for one request by node where all wish that, as one with each edge by itself where they don't. Collective.
     pub(crate) async fn make_by_node(mut self) -> Result<Made<F>> {
-        let Some(wish) = self.options.aggregation.agree(self.group).await? else {
-            return Ok(self.make().await?.pop().expect("one was asked for"));
+        let sound = self.sound();
+        let Some(wish) = self.options.aggregation.agree(self.group, sound).await? else {
+            let parts = self.compared().await?;
+            return Ok(self.finish(parts).await?.pop().expect("one was asked for"));
         };
         let agreed = self.ends().await?;
         let agreed = together(self.group, agreed).await?;
@@ -87,12 +104,10 @@ impl<'a, F: SessionFabric> Making<'a, F> {
         Ok(self.finish(parts).await?.pop().expect("one was asked for"))
     }
 
-    /// What the ends of each request's channels have agreed on; an error of this member, or of all.
+    /// What the ends of each request's channels have agreed on, where all members have blocks; an error of this member, or of all.
     async fn ends(&mut self) -> Result<Result<Vec<Vec<Agreed>>>> {
         let Making { group, headers, requests, blocks, options } = self;
         let (sends, receives) = sides(blocks);
-        // First of all: a neighbour whose terms were missing would look like an edge without an end.
-        together(group, blocks.map(drop).map_err(Clone::clone)).await?;
         let all: Vec<&Channel> = requests.iter().copied().flatten().collect();
         let mine: Vec<_> = all.iter().map(|channel| terms(channel, sends, receives, options.direct_blocks)).collect();
         let (members, by) = neighbours(&all);
@@ -210,29 +225,6 @@ pub(crate) async fn engines<F: SessionFabric>(
     together(group, engines).await
 }
 
-/// How a member names a channel to the neighbour: its own number, the channel's number, and 1 if the member only receives along it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, bytemuck::Zeroable)]
-#[repr(C)]
-pub(crate) struct Name {
-    member: u64,
-    index: u64,
-    receives: u64,
-}
-
-impl Name {
-    /// As the member that has the channel calls it.
-    pub(crate) fn of(channel: &Channel) -> Self {
-        let receives = u64::from(channel.out.is_none());
-        Name { member: channel.member as u64, index: u64::from(channel.index), receives }
-    }
-
-    /// What the neighbour calls it.
-    fn other(channel: &Channel, me: usize) -> Self {
-        let receives = u64::from(channel.inn.is_none());
-        Name { member: me as u64, index: u64::from(channel.index), receives }
-    }
-}
-
 /// Agree on a form, and open what it needs. Of each request, its `edges`, along which data come in so many `parts`.
 pub(crate) async fn open<F: SessionFabric>(
     group: &mut Group<F>,
@@ -258,33 +250,4 @@ pub(crate) async fn open<F: SessionFabric>(
         requests.iter().map(|edges| Opened::open(fabric, form, edges, parts)).collect()
     })
     .await
-}
-
-/// Publish `mine`, and find the neighbour's record of each channel of the own ones, which go to `members`.
-pub(crate) async fn contacts<F: Fabric, T: Pod + Unpin>(
-    group: &mut Group<F>,
-    headers: &GroupMemory<F>,
-    channels: &[&Channel],
-    mine: Result<Vec<T>>,
-    name: impl Fn(&T) -> Name,
-) -> Result<Vec<T>> {
-    let (members, by) = neighbours(channels);
-    let none = Vec::new();
-    let tables = publish(group, headers, mine.as_ref().unwrap_or(&none), &members).await?;
-    mine?;
-    let me = group.me();
-    let find = |(channel, at): (&&Channel, usize)| {
-        let record = tables[at].iter().copied().find(|record| name(record) == Name::other(channel, me));
-        record.ok_or(PrdmaError::Damaged { member: channel.member })
-    };
-    channels.iter().zip(by).map(find).collect()
-}
-
-/// The members that channels go to, each once; and by channel, which of them.
-fn neighbours(channels: &[&Channel]) -> (Vec<usize>, Vec<usize>) {
-    let mut members: Vec<usize> = channels.iter().map(|channel| channel.member).collect();
-    members.sort_unstable();
-    members.dedup();
-    let by = channels.iter().map(|channel| members.partition_point(|member| *member < channel.member)).collect();
-    (members, by)
 }

@@ -64,7 +64,7 @@ impl<F: SessionFabric> Neighbourhood<F> {
             Edges::new(data, agreed[0].inn.is_some())
         };
         let wanted = [(0..channels.len()).map(slots).collect::<Vec<_>>()];
-        let Outcome { form, opened, .. } = open(group, &fabric, &wanted, partitions as u64, &options).await?;
+        let Outcome { form, obstacle, opened } = open(group, &fabric, &wanted, partitions as u64, &options).await?;
         let all: Vec<&Channel> = edges.iter().collect();
         let carrier = match opened.and_then(|mut opened| opened.pop()) {
             Some(opened) => {
@@ -85,8 +85,9 @@ impl<F: SessionFabric> Neighbourhood<F> {
                 })
             }
         };
-        let request = carrier
-            .and_then(|carrier| Partitioned::new(carrier, part.wires, &fabric, form, partitions, &edges, &blocks));
+        let request = carrier.and_then(|carrier| {
+            Partitioned::new(carrier, part.wires, &fabric, (form, obstacle), partitions, &edges, &blocks)
+        });
         together(group, request).await
     }
 }

@@ -21,6 +21,7 @@
 mod carrier;
 mod making;
 mod marks;
+mod posting;
 #[cfg(test)]
 mod tests;
 
@@ -28,11 +29,13 @@ use crate::{
     Form, PrdmaError, Result, Side,
     buffer::{Held, Use},
     engine::{Engine, Progress, QueueParts},
+    fate,
     init::{Blocks, Channel, Wires},
 };
 use carrier::Carrier;
 use core::{fmt, ops::Range};
 use marks::Marks;
+use posting::Posting;
 use rdma_fabric::{Deps, Fabric, LocalWord, Rank, RegionAccess, SessionFabric, join};
 use std::sync::OnceLock;
 
@@ -42,10 +45,10 @@ use std::sync::OnceLock;
 pub struct Partitioned<F: SessionFabric> {
     /// Its queues close before the memory goes that they address.
     carrier: Carrier<F>,
-    #[allow(dead_code)]
     wires: Wires<F>,
     fabric: F,
     form: Form,
+    obstacle: Option<PrdmaError>,
     /// Of each slot.
     partitions: usize,
     /// By slot and partition: which part of the carrier it is, and its claim; `None` without a neighbour.
@@ -78,12 +81,12 @@ impl<F: SessionFabric> fmt::Debug for Partitioned<F> {
 }
 
 impl<F: SessionFabric> Partitioned<F> {
-    /// Of channels that are parts of edges, and the parts of blocks.
+    /// Of channels that are parts of edges, and the parts of blocks. `form` and `obstacle` are those of the request.
     fn new(
         carrier: Carrier<F>,
         wires: Wires<F>,
         fabric: &F,
-        form: Form,
+        (form, obstacle): (Form, Option<PrdmaError>),
         partitions: usize,
         channels: &[Channel],
         blocks: &Blocks<F>,
@@ -108,6 +111,7 @@ impl<F: SessionFabric> Partitioned<F> {
             wires,
             fabric,
             form,
+            obstacle,
             partitions,
             outs,
             marks,
@@ -121,6 +125,13 @@ impl<F: SessionFabric> Partitioned<F> {
     /// How its iterations are carried out; the same at all members.
     pub fn form(&self) -> Form {
         self.form
+    }
+
+    /// Why the form is thriftier than members had agreed to begin with: the first thing that kept queues of this member from being opened,
+    /// [`PrdmaError::Limit`] for an iteration that needs a deeper queue than the network allows, or an error of the fabric;
+    /// [`PrdmaError::ElsewhereFailed`] where only another member could not open its own. `None` if wishes, budgets and free queues alone made the form.
+    pub fn obstacle(&self) -> Option<&PrdmaError> {
+        self.obstacle.as_ref()
     }
 
     /// Partitions of each block.
@@ -142,8 +153,9 @@ impl<F: SessionFabric> Partitioned<F> {
         self.broken.get().map_or(Ok(()), |error| Err(PrdmaError::Broken(Box::new(error.clone()))))
     }
 
-    /// An error breaks it; the first one is kept.
+    /// An error breaks it; the first one is kept. A neighbour's loss that is known by now is told as that.
     fn kept<T>(&self, done: Result<T>) -> Result<T> {
+        let done = done.map_err(|error| fate::known(&self.fabric, &self.wires, error));
         if let Err(error) = &done {
             let _ = self.broken.set(error.clone());
         }
@@ -205,7 +217,7 @@ impl<F: SessionFabric> Partitioned<F> {
         match &self.carrier {
             Carrier::Queues(queues) => {
                 let half = PrdmaError::HalfReady { slot, first: partitions.start, end: partitions.end };
-                let posting = Posting { broken: &self.broken, half: Some(half) };
+                let posting = Posting::begun(&self.broken, half);
                 let posted = self.post(queues, parts).await;
                 posting.over();
                 self.kept(posted)
@@ -272,7 +284,6 @@ impl<F: SessionFabric> Partitioned<F> {
             return Ok(true);
         }
         self.all_marked()?;
-        self.fabric.triggers().advance().await;
         match self.carrier.test(self.iteration).await {
             Ok(Progress::Pending) => Ok(false),
             ended => self.end(ended.map(drop)).map(|()| true),
@@ -303,25 +314,5 @@ impl<F: SessionFabric> Partitioned<F> {
             return Err(PrdmaError::NoPartition { side, slot, first, end, slots, partitions: self.partitions });
         }
         Ok(slot * self.partitions + first..slot * self.partitions + end)
-    }
-}
-
-/// While a call posts partitions; if it is dropped, the request is broken.
-struct Posting<'a> {
-    broken: &'a OnceLock<PrdmaError>,
-    half: Option<PrdmaError>,
-}
-
-impl Posting<'_> {
-    fn over(mut self) {
-        self.half = None;
-    }
-}
-
-impl Drop for Posting<'_> {
-    fn drop(&mut self) {
-        if let Some(half) = self.half.take() {
-            let _ = self.broken.set(half);
-        }
     }
 }

@@ -28,7 +28,7 @@ pub use owner::TriggeredPuts;
 pub use put::{TriggeredPut, put_behind};
 pub use transfer::{Spans, Transfer};
 
-use crate::Fabric;
+use crate::{Fabric, Result, join};
 use board::{Board, Watch};
 use core::{
     fmt,
@@ -69,6 +69,32 @@ impl<F: Fabric> Triggers<F> {
         if !self.is_idle() {
             self.board().advance().await;
         }
+    }
+
+    /// Carry out what can be, as [`Triggers::advance`], and look whether all of `puts` are carried out by now. Each is looked at once: `advance` and
+    /// [`TriggeredPuts::test`] one after the other look twice at those that wait for their words.
+    ///
+    /// # Errors
+    /// As [`TriggeredPuts::test`]; the first in order, when what can be done has been.
+    pub async fn test<'a>(&self, puts: impl IntoIterator<Item = &'a mut TriggeredPuts<F>>) -> Result<bool>
+    where
+        F: 'a,
+    {
+        // In hand, they are not on the board.
+        let mut hands = Vec::new();
+        for puts in puts {
+            hands.push(puts.hand().await);
+        }
+        let own = async {
+            match &mut hands[..] {
+                [hand] => hand.advance().await,
+                hands => join::join_all(hands.iter_mut().map(|hand| hand.advance()))
+                    .await
+                    .into_iter()
+                    .try_fold(true, |all, done| Ok(all & done?)),
+            }
+        };
+        if self.is_idle() { own.await } else { join::join(self.board().advance(), own).await.1 }
     }
 
     /// Wait for `awaited`, and carry out meanwhile what becomes possible, also of what other tasks of this rank arm only then.

@@ -78,7 +78,7 @@ impl<F: Fabric> TriggeredPuts<F> {
         self.hand().await.advance().await
     }
 
-    async fn hand(&mut self) -> Hand<'_, F> {
+    pub(super) async fn hand(&mut self) -> Hand<'_, F> {
         if let Some(loan) = self.loan {
             self.here = Some(self.fabric.triggers().board().reclaim(loan).await);
             self.loan = None;
@@ -96,7 +96,7 @@ impl<F: Fabric> Drop for TriggeredPuts<F> {
 }
 
 /// The set in its owner's hand; if something is left to do when it is dropped, it is lent.
-struct Hand<'a, F: Fabric>(&'a mut TriggeredPuts<F>);
+pub(super) struct Hand<'a, F: Fabric>(&'a mut TriggeredPuts<F>);
 
 impl<F: Fabric> Deref for Hand<'_, F> {
     type Target = Set<F>;
