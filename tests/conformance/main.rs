@@ -22,7 +22,7 @@ mod providers;
 
 #[cfg(target_os = "linux")]
 use launched::Processes;
-use providers::{Jittered, ObservedThreads, ObservedVirtual, Threads, Virtual};
+use providers::{Jittered, LayeredVirtual, ObservedThreads, ObservedVirtual, Threads, Virtual};
 
 conformance!(threads, Threads);
 #[cfg(target_os = "linux")]
@@ -31,3 +31,4 @@ conformance!(virt, Virtual);
 conformance!(virt_jittered, Jittered);
 conformance!(observed_threads, ObservedThreads, wraps);
 conformance!(observed_virt, ObservedVirtual, wraps);
+conformance!(layered_virt, LayeredVirtual, wraps);

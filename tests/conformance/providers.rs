@@ -2,6 +2,10 @@
 
 use crate::suite::provider::{Case, Observed, On, Provider, Report};
 use onesided::observe::{self, Detail, Gathering};
+use rdma_fabric::{
+    FullFabric, Program, ProgramResult,
+    layer::{Layer, Layered},
+};
 use std::time::Duration;
 use tofu2_sim::{
     shm::{self, Endpoint},
@@ -41,6 +45,15 @@ pub(crate) struct ObservedVirtual;
 impl Provider for ObservedVirtual {
     fn run<P: Case>(ranks: usize, test: &str, _: u64, program: &P) -> Option<Report> {
         Some(simulate_observed(ranks, test, On::new(program)))
+    }
+}
+
+/// Virtual time under a layer that changes nothing: it keeps the contract by what layers do unless they say otherwise.
+pub(crate) struct LayeredVirtual;
+
+impl Provider for LayeredVirtual {
+    fn run<P: Case>(ranks: usize, _: &str, _: u64, program: &P) -> Option<Report> {
+        Some(simulate_layered(ranks, On::new(program)))
     }
 }
 
@@ -84,4 +97,21 @@ fn simulate_observed(ranks: usize, test: &str, program: On<observe::Observed<Vir
     let ended = Job::new(&Platform::fx100(), ranks).run(&gathering.watch(&program));
     assert_eq!(gathering.records().len(), ranks, "{test}");
     program.report(ended.map(drop).map_err(|error| error.to_string()))
+}
+
+fn simulate_layered(ranks: usize, program: On<Layered<VirtFabric, ()>>) -> Report {
+    let program = Observed::new(program, ranks);
+    let ended = Job::new(&Platform::fx100(), ranks).run(&Under(&program));
+    program.report(ended.map(drop).map_err(|error| error.to_string()))
+}
+
+/// A program under a layer that changes nothing.
+struct Under<'a, P>(&'a P);
+
+impl<P: Program> Program for Under<'_, P> {
+    type Out = P::Out;
+
+    async fn run<F: FullFabric>(&self, fabric: F) -> ProgramResult<P::Out> {
+        self.0.run(().over(fabric)).await
+    }
 }

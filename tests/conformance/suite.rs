@@ -52,7 +52,7 @@ pub(crate) mod windows;
 ///
 /// A line marked `wraps` is for fabrics that wrap another too, whose own code it enters: what it passes through of `memory`, every
 /// kind of `operations` with its buffers and handle, every kind of `waits`, `errors` and `losses` on their way out, and the control queues and gates (`units`) that it wraps. The other
-/// cases ask for nothing more of a wrapper, and compiling them for two took a fifth of this crate's time.
+/// cases ask for nothing more of a wrapper, and compiling them for two of the three took a fifth of this crate's time.
 macro_rules! every_case {
     ($then:ident! { $($arguments:tt)* }) => {
         $then! { $($arguments)*;

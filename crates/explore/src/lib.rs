@@ -71,7 +71,7 @@
 //! checked: that a rank may go in circles is [counted](Report::circles), a step that never ends is [cut](Report::cut).
 //!
 //! # That a check can fail
-//! is shown by a protocol with a step done wrong. [`mutant`] is a fabric that spoils operations on their way to another one.
+//! is shown by a protocol with a step done wrong. [`mutant`] is a layer that spoils operations on their way to a fabric.
 //!
 //! # How
 //! A deterministic program is where the answers it was given have led it. So a rank's state is its history of answers; what it does there

@@ -1,8 +1,8 @@
 //! What a job's operations and waits were: counters, and traces for a timeline viewer.
 //!
 //! The problem: a program is slow or stands still, and somebody wants to know which rank waited for whom, without
-//! changing the program and without every other program paying for it. Here observing is a fabric that wraps
-//! another one ([`Observed`]), so a program is compiled twice, with it and without; the one without it has no
+//! changing the program and without every other program paying for it. Here observing is a [layer](rdma_fabric::layer) over
+//! another fabric ([`Observed`]), so a program is compiled twice, with it and without; the one without it has no
 //! instruction more.
 //!
 //! # Parts
@@ -24,7 +24,6 @@
 mod counts;
 mod error;
 mod event;
-mod gates;
 mod gathering;
 mod handle;
 mod observation;
@@ -32,6 +31,7 @@ mod observed;
 mod parts;
 mod queue;
 mod recorder;
+mod spent;
 mod table;
 mod trace;
 mod waiting;
@@ -45,6 +45,5 @@ pub use handle::ObservedHandle;
 pub use observation::Observation;
 pub use observed::Observed;
 pub use parts::{PARTS_VARIABLE, Part, Parts};
-pub use queue::ObservedQueue;
 pub use recorder::{RankRecord, Recorder};
 pub use wanted::{Prepared, Wanted};

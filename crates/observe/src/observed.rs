@@ -1,60 +1,44 @@
-//! The fabric that watches another.
+//! The layer that watches a fabric.
 
 use crate::{
     counts::WaitKind,
     event::{Event, Kind},
-    handle::{Across, ObservedHandle},
+    handle::ObservedHandle,
+    queue::target_of,
     recorder::Recorder,
+    spent::Spent,
     waiting::Waiting,
 };
 use rdma_fabric::{
-    Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, LockedMemory, Node, Notice,
-    OwnedMemory, Pact, Pod, PutOptions, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, RemoteWord, Result, Time,
-    Triggers, Uses,
+    Amo, AtomicWord, ControlQueue, Deps, Fabric, GetSink, LocalWord, Notice, OwnedMemory, Pod, PutOptions, PutSource,
+    Rank, Refused, RemoteSpan, RemoteWord, Result, SessionFabric, Time,
+    barrier::{BarrierFabric, GateId, Values},
+    control_queue::{Completion, MrqNotice, Posting},
+    layer::{Layer, Layered},
 };
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::time::Duration;
 
 /// `F`, with every operation and wait noted in a [`Recorder`].
 ///
 /// Nothing else changes: results, errors, order and virtual time are those of `F`, but that there are no references to memory
 /// without a key. An operation costs a lock that
 /// nobody contends for and two looks at the clock more.
-#[derive(Clone)]
-pub struct Observed<F: Fabric> {
-    pub(crate) inner: F,
-    pub(crate) recorder: Recorder,
-    triggers: Arc<Triggers<Self>>,
-}
+pub type Observed<F> = Layered<F, Recorder>;
 
-impl<F: Fabric> Observed<F> {
-    /// Observe `fabric`.
-    pub fn new(fabric: F, recorder: Recorder) -> Self {
-        Observed { inner: fabric, recorder, triggers: Arc::default() }
-    }
-
-    fn now_ps(&self) -> u64 {
-        self.inner.now().as_picos()
-    }
-
+impl Recorder {
     fn full<Op>(&self, refused: Refused<Op>, target: Option<Rank>) -> Refused<Op> {
         if matches!(refused, Refused::Full(_)) {
-            self.recorder.lock().counts.with(target.map(Rank::number)).full += 1;
+            self.lock().counts.with(target.map(Rank::number)).full += 1;
         }
         refused
     }
 
     /// A notice was taken.
     fn taken(&self, notice: &Notice) -> u64 {
-        let mut record = self.recorder.lock();
+        let mut record = self.lock();
         let taken = &mut record.counts.with(Some(notice.from.number())).notices_taken;
         *taken += 1;
         *taken - 1
-    }
-}
-
-impl<F: Fabric> fmt::Debug for Observed<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}, observed", self.inner)
     }
 }
 
@@ -77,99 +61,38 @@ pub(crate) fn kind_of<W>(amo: &Amo<W>) -> Kind {
     }
 }
 
-impl<F: Fabric> Fabric for Observed<F> {
-    type Loc = F::Loc;
-    type Region = F::Region;
+impl<F: Fabric> Layer<F> for Recorder {
     type Handle<T: Unpin + 'static> = ObservedHandle<F, T>;
 
-    fn triggers(&self) -> &Triggers<Self> {
-        &self.triggers
+    fn handle<T: Unpin + 'static>(&self, _: &F, handle: F::Handle<T>) -> ObservedHandle<F, T> {
+        ObservedHandle::unseen(handle)
     }
 
-    fn rank(&self) -> Rank {
-        self.inner.rank()
+    async fn alloc_symmetric(&self, below: &F, bytes: usize) -> Result<F::Region> {
+        let mut waiting = Waiting::begin(self, below, WaitKind::Registration, None);
+        waiting.until(below.alloc_symmetric(bytes)).await
     }
 
-    fn ranks(&self) -> usize {
-        self.inner.ranks()
+    async fn release(&self, below: &F, region: F::Region) -> Result<OwnedMemory> {
+        let mut waiting = Waiting::begin(self, below, WaitKind::Registration, None);
+        waiting.until(below.release(region)).await
     }
 
-    fn node(&self, rank: Rank) -> Result<Node> {
-        self.inner.node(rank)
-    }
-
-    fn nodes(&self) -> usize {
-        self.inner.nodes()
-    }
-
-    fn rank_on(&self, node: Node, number: usize) -> Option<Rank> {
-        self.inner.rank_on(node, number)
-    }
-
-    /// What passes by reference is not seen, so memory without a key is reached by copies only.
-    fn caps(&self) -> Caps {
-        let mut caps = self.inner.caps();
-        caps.locked_memory = caps.locked_memory.min(LockedMemory::Copies);
-        caps
-    }
-
-    fn alloc(&self, bytes: usize) -> Result<F::Region> {
-        self.inner.alloc(bytes)
-    }
-
-    async fn alloc_symmetric(&self, bytes: usize) -> Result<F::Region> {
-        let mut waiting = Waiting::begin(self, WaitKind::Registration, None);
-        waiting.until(self.inner.alloc_symmetric(bytes)).await
-    }
-
-    fn keyless(&self, pact: Pact<Self>) -> Result<Self> {
-        let inner = self.inner.keyless(pact.without_references())?;
-        Ok(Observed { inner, recorder: self.recorder.clone(), triggers: self.triggers.clone() })
-    }
-
-    fn adopt(&self, memory: OwnedMemory, uses: Uses) -> Result<F::Region, (FabricError, OwnedMemory)> {
-        self.inner.adopt(memory, uses)
-    }
-
-    async fn release(&self, region: F::Region) -> Result<OwnedMemory> {
-        let mut waiting = Waiting::begin(self, WaitKind::Registration, None);
-        waiting.until(self.inner.release(region)).await
-    }
-
-    fn locate(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<F::Loc> {
-        self.inner.locate(addr, len, align, width)
-    }
-
-    fn load<W: AtomicWord>(&self, word: &LocalWord<Self, W>) -> Result<W> {
-        self.inner.load(&word.through())
-    }
-
-    fn store<W: AtomicWord>(&self, word: &LocalWord<Self, W>, value: W) -> Result<()> {
-        self.inner.store(&word.through(), value)
-    }
-
-    fn read<T: Pod>(&self, span: &LocalSpan<Self, T>, into: &mut [T]) -> Result<()> {
-        self.inner.read(&span.through(), into)
-    }
-
-    fn write<T: Pod>(&self, span: &LocalSpan<Self, T>, from: &[T]) -> Result<()> {
-        self.inner.write(&span.through(), from)
-    }
-
-    fn try_put<T: Pod, S: PutSource<Self, T>>(
+    fn try_put<T: Pod, S: PutSource<F, T>>(
         &self,
-        to: &RemoteSpan<Self, T>,
+        below: &F,
+        to: &RemoteSpan<F, T>,
         from: S,
         options: PutOptions,
     ) -> Result<ObservedHandle<F, S>, Refused<S>> {
-        let (target, bytes, begin_ps) = (to.rank(), to.len() * size_of::<T>(), self.now_ps());
-        let handle = match self.inner.try_put(&to.through(), Across::<F, S>::new(from), options) {
+        let (target, bytes, begin_ps) = (to.rank(), to.len() * size_of::<T>(), below.now().as_picos());
+        let handle = match below.try_put(to, from, options) {
             Ok(handle) => handle,
-            Err(refused) => return Err(self.full(refused.map(|across| across.0), Some(target))),
+            Err(refused) => return Err(self.full(refused, Some(target))),
         };
         let mut event = Event::new(Kind::Put, Some(target.number()), begin_ps).at(to.addr(), bytes);
         {
-            let mut record = self.recorder.lock();
+            let mut record = self.lock();
             let counts = record.counts.with(Some(target.number()));
             counts.puts += 1;
             counts.put_bytes += bytes as u64;
@@ -178,125 +101,160 @@ impl<F: Fabric> Fabric for Observed<F> {
                 counts.notices_sent += 1;
             }
         }
-        Ok(ObservedHandle::of_buffer(self, event, handle))
+        Ok(ObservedHandle::new(self, below, event, handle))
     }
 
-    fn try_get<T: Pod, D: GetSink<Self, T>>(
+    fn try_get<T: Pod, D: GetSink<F, T>>(
         &self,
-        from: &RemoteSpan<Self, T>,
+        below: &F,
+        from: &RemoteSpan<F, T>,
         to: D,
     ) -> Result<ObservedHandle<F, D>, Refused<D>> {
-        let (target, bytes, begin_ps) = (from.rank(), from.len() * size_of::<T>(), self.now_ps());
-        let handle = match self.inner.try_get(&from.through(), Across::<F, D>::new(to)) {
+        let (target, bytes, begin_ps) = (from.rank(), from.len() * size_of::<T>(), below.now().as_picos());
+        let handle = match below.try_get(from, to) {
             Ok(handle) => handle,
-            Err(refused) => return Err(self.full(refused.map(|across| across.0), Some(target))),
+            Err(refused) => return Err(self.full(refused, Some(target))),
         };
         {
-            let mut record = self.recorder.lock();
+            let mut record = self.lock();
             let counts = record.counts.with(Some(target.number()));
             counts.gets += 1;
             counts.get_bytes += bytes as u64;
         }
         let event = Event::new(Kind::Get, Some(target.number()), begin_ps).at(from.addr(), bytes);
-        Ok(ObservedHandle::of_buffer(self, event, handle))
+        Ok(ObservedHandle::new(self, below, event, handle))
     }
 
     fn try_atomic<W: AtomicWord>(
         &self,
-        word: &RemoteWord<Self, W>,
+        below: &F,
+        word: &RemoteWord<F, W>,
         amo: Amo<W>,
     ) -> Result<ObservedHandle<F, W>, Refused<()>> {
-        let (target, begin_ps) = (word.rank(), self.now_ps());
-        let handle = match self.inner.try_atomic(&word.through(), amo) {
+        let (target, begin_ps) = (word.rank(), below.now().as_picos());
+        let handle = match below.try_atomic(word, amo) {
             Ok(handle) => handle,
             Err(refused) => return Err(self.full(refused, Some(target))),
         };
-        *self.recorder.lock().counts.with(Some(target.number())).atomics.of(&amo) += 1;
+        *self.lock().counts.with(Some(target.number())).atomics.of(&amo) += 1;
         let event = Event::new(kind_of(&amo), Some(target.number()), begin_ps).at(word.addr(), W::BYTES);
-        Ok(ObservedHandle::plain(self, event, handle))
+        Ok(ObservedHandle::new(self, below, event, handle))
     }
 
-    fn try_nop(&self) -> Result<ObservedHandle<F, ()>, Refused<()>> {
-        let begin_ps = self.now_ps();
-        let handle = match self.inner.try_nop() {
+    fn try_nop(&self, below: &F) -> Result<ObservedHandle<F, ()>, Refused<()>> {
+        let begin_ps = below.now().as_picos();
+        let handle = match below.try_nop() {
             Ok(handle) => handle,
             Err(refused) => return Err(self.full(refused, None)),
         };
-        self.recorder.lock().counts.nops += 1;
-        Ok(ObservedHandle::plain(self, Event::new(Kind::Nop, None, begin_ps), handle))
+        self.lock().counts.nops += 1;
+        Ok(ObservedHandle::new(self, below, Event::new(Kind::Nop, None, begin_ps), handle))
     }
 
-    async fn room(&self, target: Option<Rank>) -> Result<()> {
-        let mut waiting = Waiting::begin(self, WaitKind::Room, target.map(Rank::number));
-        waiting.until(self.inner.room(target)).await
+    async fn room(&self, below: &F, target: Option<Rank>) -> Result<()> {
+        let mut waiting = Waiting::begin(self, below, WaitKind::Room, target.map(Rank::number));
+        waiting.until(below.room(target)).await
     }
 
-    async fn flush(&self, target: Rank) -> Result<()> {
-        let mut waiting = Waiting::begin(self, WaitKind::Flush, Some(target.number()));
-        self.recorder.lock().counts.with(Some(target.number())).flushes += 1;
-        waiting.until(self.inner.flush(target)).await
+    async fn flush(&self, below: &F, target: Rank) -> Result<()> {
+        let mut waiting = Waiting::begin(self, below, WaitKind::Flush, Some(target.number()));
+        self.lock().counts.with(Some(target.number())).flushes += 1;
+        waiting.until(below.flush(target)).await
     }
 
-    async fn flush_all(&self) -> Result<()> {
-        let mut waiting = Waiting::begin(self, WaitKind::Flush, None);
-        self.recorder.lock().counts.with(None).flushes += 1;
-        waiting.until(self.inner.flush_all()).await
+    async fn flush_all(&self, below: &F) -> Result<()> {
+        let mut waiting = Waiting::begin(self, below, WaitKind::Flush, None);
+        self.lock().counts.with(None).flushes += 1;
+        waiting.until(below.flush_all()).await
     }
 
     async fn wait_until<W: AtomicWord>(
         &self,
-        word: &LocalWord<Self, W>,
+        below: &F,
+        word: &LocalWord<F, W>,
         deps: Deps<'_>,
         until: impl FnMut(W) -> bool,
     ) -> Result<W> {
-        let mut waiting = Waiting::begin(self, WaitKind::Word, only(&deps));
+        let mut waiting = Waiting::begin(self, below, WaitKind::Word, only(&deps));
         waiting.event = waiting.event.map(|event| event.at(word.addr(), W::BYTES));
-        self.recorder.lock().counts.word_waits += 1;
-        let word = word.through();
-        waiting.until(self.inner.wait_until(&word, deps, until)).await
+        self.lock().counts.word_waits += 1;
+        waiting.until(below.wait_until(word, deps, until)).await
     }
 
-    fn try_notice(&self) -> Result<Option<Notice>> {
-        let begin_ps = self.now_ps();
-        let notice = self.inner.try_notice()?;
+    fn try_notice(&self, below: &F) -> Result<Option<Notice>> {
+        let begin_ps = below.now().as_picos();
+        let notice = below.try_notice()?;
         if let Some(notice) = &notice {
             let number = self.taken(notice);
             let event = arrived(Event::new(Kind::Notice, Some(notice.from.number()), begin_ps), notice, number);
-            let end_ps = self.now_ps();
-            self.recorder.lock().happened(Event { end_ps, ..event });
+            let end_ps = below.now().as_picos();
+            self.lock().happened(Event { end_ps, ..event });
         }
         Ok(notice)
     }
 
-    async fn next_notice(&self, deps: Deps<'_>) -> Result<Notice> {
-        let mut waiting = Waiting::begin(self, WaitKind::Notice, only(&deps));
-        let notice = waiting.until(self.inner.next_notice(deps)).await?;
+    async fn next_notice(&self, below: &F, deps: Deps<'_>) -> Result<Notice> {
+        let mut waiting = Waiting::begin(self, below, WaitKind::Notice, only(&deps));
+        let notice = waiting.until(below.next_notice(deps)).await?;
         let number = self.taken(&notice);
         waiting.peer = Some(notice.from.number());
         waiting.event = waiting.event.map(|event| arrived(event, &notice, number));
         Ok(notice)
     }
 
-    fn now(&self) -> Time {
-        self.inner.now()
+    async fn sleep_until(&self, below: &F, at: Time) {
+        let _spent = Spent::begin(self, below, Kind::Sleep);
+        below.sleep_until(at).await;
     }
 
-    async fn sleep_until(&self, at: Time) {
-        let _spent = Spent::begin(self, Kind::Sleep);
-        self.inner.sleep_until(at).await;
+    async fn compute(&self, below: &F, duration: Duration) {
+        let _spent = Spent::begin(self, below, Kind::Compute);
+        below.compute(duration).await;
     }
 
-    async fn compute(&self, duration: Duration) {
-        let _spent = Spent::begin(self, Kind::Compute);
-        self.inner.compute(duration).await;
+    fn try_command(&self, below: &F, queue: &F::Queue, posting: Posting) -> Result<(), Refused<()>>
+    where
+        F: SessionFabric,
+    {
+        queue.try_post(posting).map_err(|refused| self.full(refused, target_of(&posting)))?;
+        self.commanded(below, &posting);
+        Ok(())
     }
 
-    fn charge(&self, layer: &'static str) -> impl Future<Output = ()> {
-        self.inner.charge(layer)
+    async fn command(&self, below: &F, queue: &F::Queue, posting: Posting, deps: Deps<'_>) -> Result<()>
+    where
+        F: SessionFabric,
+    {
+        let mut waiting = Waiting::begin(self, below, WaitKind::Room, target_of(&posting).map(Rank::number));
+        waiting.until(queue.post(posting, deps)).await?;
+        self.commanded(below, &posting);
+        Ok(())
     }
 
-    fn detach(&self, rest: impl Future<Output = ()> + 'static) {
-        self.inner.detach(rest);
+    async fn next_completion(&self, below: &F, queue: &F::Queue, deps: Deps<'_>) -> Result<Completion>
+    where
+        F: SessionFabric,
+    {
+        let mut waiting = Waiting::begin(self, below, WaitKind::Operation, only(&deps));
+        waiting.until(queue.next_completion(deps)).await
+    }
+
+    async fn next_mrq_notice(&self, below: &F, queue: &F::Queue, deps: Deps<'_>) -> Result<MrqNotice>
+    where
+        F: SessionFabric,
+    {
+        let mut waiting = Waiting::begin(self, below, WaitKind::Notice, only(&deps));
+        let notice = waiting.until(queue.next_notice(deps)).await?;
+        waiting.peer = Some(notice.peer.rank().number());
+        Ok(notice)
+    }
+
+    async fn await_gate(&self, below: &F, gate: GateId, deps: Deps<'_>) -> Result<Option<Values>>
+    where
+        F: BarrierFabric,
+    {
+        let mut waiting = Waiting::begin(self, below, WaitKind::Gate, only(&deps));
+        waiting.until(below.await_gate(gate, deps)).await
     }
 }
 
@@ -304,26 +262,4 @@ impl<F: Fabric> Fabric for Observed<F> {
 fn arrived(event: Event, notice: &Notice, number: u64) -> Event {
     let region = Some(notice.region.to_bits());
     Event { kind: Kind::Notice, region, offset: Some(notice.end), notice: Some(number), ..event }
-}
-
-/// Time that the program spent by itself: written into the trace when it is dropped, if there was any.
-struct Spent<'a, F: Fabric> {
-    fabric: &'a Observed<F>,
-    event: Event,
-}
-
-impl<'a, F: Fabric> Spent<'a, F> {
-    fn begin(fabric: &'a Observed<F>, kind: Kind) -> Self {
-        Spent { fabric, event: Event::new(kind, None, fabric.now_ps()) }
-    }
-}
-
-impl<F: Fabric> Drop for Spent<'_, F> {
-    fn drop(&mut self) {
-        let end_ps = self.fabric.now_ps();
-        // On wall clock, computing takes its time elsewhere.
-        if self.event.kind == Kind::Sleep || end_ps - self.event.begin_ps > 1_000_000 {
-            self.fabric.recorder.lock().happened(Event { end_ps, ..self.event });
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use crate::{
     counts::WaitKind,
     event::{Event, Kind},
-    observed::Observed,
+    recorder::Recorder,
 };
 use rdma_fabric::Fabric;
 use std::{
@@ -13,7 +13,9 @@ use std::{
 
 /// Notes the wait when it is dropped.
 pub(crate) struct Waiting<'a, F: Fabric> {
-    fabric: &'a Observed<F>,
+    recorder: &'a Recorder,
+    /// For the clock.
+    below: &'a F,
     kind: WaitKind,
     /// What to write into the trace, but for its end.
     pub(crate) event: Option<Event>,
@@ -25,10 +27,10 @@ pub(crate) struct Waiting<'a, F: Fabric> {
 }
 
 impl<'a, F: Fabric> Waiting<'a, F> {
-    pub(crate) fn begin(fabric: &'a Observed<F>, kind: WaitKind, peer: Option<u32>) -> Self {
-        let begin_ps = fabric.inner.now().as_picos();
+    pub(crate) fn begin(recorder: &'a Recorder, below: &'a F, kind: WaitKind, peer: Option<u32>) -> Self {
+        let begin_ps = below.now().as_picos();
         let event = Kind::of_wait(kind).map(|kind| Event::new(kind, peer, begin_ps));
-        Waiting { fabric, kind, event, peer, begin_ps, blocked: false }
+        Waiting { recorder, below, kind, event, peer, begin_ps, blocked: false }
     }
 
     /// Run `future`, and see whether it has to wait.
@@ -45,8 +47,8 @@ impl<'a, F: Fabric> Waiting<'a, F> {
 
 impl<F: Fabric> Drop for Waiting<'_, F> {
     fn drop(&mut self) {
-        let end_ps = self.fabric.inner.now().as_picos();
-        let mut record = self.fabric.recorder.lock();
+        let end_ps = self.below.now().as_picos();
+        let mut record = self.recorder.lock();
         if self.blocked {
             record.waited(self.kind, self.peer, self.begin_ps, end_ps);
         }

@@ -16,6 +16,7 @@
 //! * A [control queue](control_queue) holds commands that the network runs by itself, when peers' arrivals release them.
 //! * A [triggered] put leaves when words say so; without such queues, in whatever call its rank waits next.
 //! * A rank waits only for its own memory or queues: [`Fabric::wait_until`], [`Fabric::next_notice`].
+//! * A [layer] changes a little of a fabric, to count, delay or break what runs over it.
 //! * A [`Program`] is what every rank runs. A provider's launcher starts it; this crate has none.
 //!
 //! # Safety
@@ -33,6 +34,7 @@ mod full;
 mod group;
 mod handle;
 pub mod join;
+pub mod layer;
 mod locked;
 mod notice;
 pub mod op;

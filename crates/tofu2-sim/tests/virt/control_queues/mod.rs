@@ -1,6 +1,6 @@
 //! Control queues in virtual time: what `tests/conformance` doesn't ask of every provider.
 
-mod determinism;
+pub(crate) mod determinism;
 mod ending;
 mod model;
 mod opening;
