@@ -77,6 +77,11 @@ fn one_way() {
     pair(Some(2), Nic, 422, once);
 }
 
+#[test]
+fn a_pair_by_network_threads() {
+    pair(Some(1), Nic, 6_192, case("a pair x1", PAIR, 1, WEAK));
+}
+
 /// Alone there is nothing to choose, but when the network interface comes to it.
 #[test]
 fn a_loop() {
@@ -91,7 +96,7 @@ fn a_loop() {
 fn a_circle_of_three() {
     let once = case("a circle of three x1", CIRCLE, 1, WEAK);
     pair(Some(1), AtPost, 1_320, once);
-    pair(Some(1), AtFlush, 668, once);
+    pair(Some(2), AtFlush, 6_724, once);
 }
 
 #[test]
