@@ -1,6 +1,6 @@
 //! What is explored.
 
-use super::exchange::{
+use super::member::{
     Call::{self, *},
     Case,
 };
@@ -8,7 +8,7 @@ use rdma_fabric::PutOrder;
 
 type Edges = &'static [&'static [usize]];
 
-const LOOP: Edges = &[&[0]];
+pub(crate) const LOOP: Edges = &[&[0]];
 pub(crate) const PAIR: Edges = &[&[1], &[0]];
 const TWICE: Edges = &[&[1, 1], &[0, 0]];
 const TWICE_ONE_WAY: Edges = &[&[1, 1], &[]];

@@ -2,7 +2,8 @@
 
 use super::{
     cases::{CIRCLE, ONE_WAY, PAIR, called, case, slow},
-    exchange::{self, Call::Parts, Case},
+    exchange,
+    member::{Call::Parts, Case},
 };
 use explore::{ExploreFabric, Report};
 use prdma_offload::PrdmaError;

@@ -6,7 +6,10 @@
 mod cases;
 mod exchange;
 mod losses;
+mod member;
 mod mutations;
 mod sampled;
 mod small;
 mod spoiled;
+#[allow(dead_code, reason = "shared with tests that need more of it")]
+mod wrong;

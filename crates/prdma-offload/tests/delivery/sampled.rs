@@ -2,8 +2,8 @@
 
 use super::{
     cases::{called, case},
-    exchange::{
-        self,
+    exchange,
+    member::{
         Call::{Parts, Points},
         Case,
     },

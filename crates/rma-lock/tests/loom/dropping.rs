@@ -5,14 +5,13 @@
 //! dropped one had never come.
 
 use crate::{
-    check::{check, check_fails},
-    fabric::{Config, DataCell, Delivery, run},
     mutant::{Mutant, Rp, Step, assert_idle},
     rp::{
         Role::{self, *},
         Seen, model_of, rounds,
     },
 };
+use loom_fabric::{Config, DataCell, Delivery, check, check_fails, run};
 use rdma_fabric::{Fabric, PutOrder};
 use rma_lock::RpLock;
 use std::{

@@ -2,9 +2,7 @@
 //!
 //! The fabric is a separate type that implements the same trait; the protocols know nothing of it.
 
-mod check;
 mod dropping;
-mod fabric;
 mod mcs;
 #[path = "../mutant/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "shared with tests that need more of it")]

@@ -8,6 +8,8 @@ pub(crate) enum Broken {
     Nothing,
     /// Hands over without a flush of the protected data.
     NoFlush,
+    /// The same by an atomic, which is no mistake where puts are ordered before atomics.
+    NoFlushButSwap,
     /// Marks itself as blocked only after it can be woken.
     LateInit,
     /// Believes that the tail was still its own.
@@ -68,7 +70,7 @@ impl<F: Fabric> Mcs<F> {
     }
 
     pub(crate) async fn unlock(&self) -> Result<()> {
-        if self.broken != Broken::NoFlush {
+        if !matches!(self.broken, Broken::NoFlush | Broken::NoFlushButSwap) {
             self.fabric.flush_all().await?;
         }
         if self.fabric.load(&self.next)? == 0 {
@@ -78,6 +80,10 @@ impl<F: Fabric> Mcs<F> {
             }
         }
         let next = self.fabric.wait_until(&self.next, Deps::All, |next| next != 0).await?;
-        self.fabric.put_word(&self.word(next, BLOCKED)?, 0).await
+        let blocked = self.word(next, BLOCKED)?;
+        if self.broken == Broken::NoFlushButSwap {
+            return self.fabric.swap(&blocked, 0).await.map(drop);
+        }
+        self.fabric.put_word(&blocked, 0).await
     }
 }

@@ -4,14 +4,13 @@
 //! orders finds it.
 
 use crate::{
-    check::{check, check_fails},
-    fabric::{Config, DataCell, Delivery, run},
     mutant::{Mutant, Rp, Step, assert_idle},
     rp::{
         Role::{self, Clock, Read, Write, WriteBefore},
         rounds,
     },
 };
+use loom_fabric::{Access, Config, DataCell, Delivery, check, check_fails, run};
 use rdma_fabric::Fabric;
 use rma_lock::RpLock;
 use std::rc::Rc;
@@ -108,6 +107,6 @@ fn abandoned_taken_for_woken() {
 
 #[test]
 fn relaxed_wait() {
-    let config = Config { relaxed_wait: true, ..Config::new(2, Delivery::AtPost) };
+    let config = Config { relaxed: |access| matches!(access, Access::Wait(_)), ..Config::new(2, Delivery::AtPost) };
     check_fails(None, &[RACE], broken(Step::Right, &[Write, Write], 1, config));
 }

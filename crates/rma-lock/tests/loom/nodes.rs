@@ -1,9 +1,6 @@
 //! Locks that know nodes, under loom: the words that readers of a node share, and the race between readers that leave and a writer that waits for them.
 
-use crate::{
-    check::check,
-    fabric::{Config, DataCell, Delivery, LoomFabric, run},
-};
+use loom_fabric::{Config, DataCell, Delivery, LoomFabric, check, run};
 use rdma_fabric::{Fabric, Rank, Region};
 use rma_lock::{Aggregated, Guard, IndicatorLock, LockError, RmaLock, RpLock};
 use std::rc::Rc;

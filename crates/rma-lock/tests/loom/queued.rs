@@ -1,13 +1,10 @@
 //! The other locks with queues: what orders memory between ranks is another word there, so each hand-over is checked again.
 
-use crate::{
-    check::check,
-    fabric::{Config, Delivery, LoomFabric},
-    rp::{
-        Role::{self, Clock, Read, ReadBefore, TryRead, TryWrite, Write, WriteBefore},
-        Seen, model_of,
-    },
+use crate::rp::{
+    Role::{self, Clock, Read, ReadBefore, TryRead, TryWrite, Write, WriteBefore},
+    Seen, model_of,
 };
+use loom_fabric::{Config, Delivery, LoomFabric, check};
 use rma_lock::{FairLock, PackedLock, RmaLock, WritersFirstLock};
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 

@@ -2,11 +2,8 @@
 //!
 //! Each case runs with puts delivered at once and with puts delivered as late as the contract allows.
 
-use crate::{
-    check::check,
-    fabric::{Config, DataCell, Delivery, LoomFabric, run},
-    mutant::assert_idle,
-};
+use crate::mutant::assert_idle;
+use loom_fabric::{Config, DataCell, Delivery, LoomFabric, check, run};
 use rdma_fabric::{Fabric, Rank, Region, RemoteWord, Time};
 use rma_lock::{Guard, LockError, RmaLock, RpLock};
 use std::{

@@ -61,7 +61,7 @@ enum Item {
     Wrong(Mutation),
     Nodes(nodes_cases::Case),
     NodesWrong(nodes_cases::Mistaken),
-    Exchange(persistent::exchange::Case),
+    Exchange(persistent::member::Case),
     ExchangeWrong(persistent::spoiled::Mistaken),
 }
 
@@ -120,7 +120,7 @@ impl Item {
 
     fn explore_exchange(
         &self,
-        case: &persistent::exchange::Case,
+        case: &persistent::member::Case,
         mistaken: Option<&persistent::spoiled::Mistaken>,
         states: u64,
         progress: &Progress,

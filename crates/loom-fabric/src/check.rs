@@ -24,7 +24,7 @@ fn explore(bound: Option<usize>, model: impl Fn() + Send + Sync + 'static) -> us
 
 /// Explore all executions with at most `bound` preemptions (`None`: all there are). Fails if there are
 /// fewer than were recorded: then the check has lost its object.
-pub(crate) fn check(bound: Option<usize>, at_least: usize, model: impl Fn() + Send + Sync + 'static) {
+pub fn check(bound: Option<usize>, at_least: usize, model: impl Fn() + Send + Sync + 'static) {
     let start = Instant::now();
     let executions = explore(bound, model);
     println!("{executions} executions, preemption bound {bound:?}, {:.2} s", start.elapsed().as_secs_f64());
@@ -32,7 +32,7 @@ pub(crate) fn check(bound: Option<usize>, at_least: usize, model: impl Fn() + Se
 }
 
 /// Explore until a failure is found, which there must be; its message is one of those `expected`.
-pub(crate) fn check_fails(bound: Option<usize>, expected: &[&str], model: impl Fn() + Send + Sync + 'static) {
+pub fn check_fails(bound: Option<usize>, expected: &[&str], model: impl Fn() + Send + Sync + 'static) {
     let start = Instant::now();
     let message = match catch_unwind(AssertUnwindSafe(|| explore(bound, model))) {
         Ok(executions) => panic!("a broken protocol passed all its {executions} executions"),

@@ -1,14 +1,13 @@
 //! Data protected by a lock, watched by loom.
 
-use super::LoomFabric;
+use crate::LoomFabric;
 use loom::cell::UnsafeCell;
-use rdma_fabric::Fabric;
 use std::sync::Mutex;
 
 /// Stands for memory that holders of a lock put to and get from. Loom reports two accesses, one of them a write,
 /// that no chain of release and acquire orders; a count of who is inside reports overlap.
 #[derive(Debug)]
-pub(crate) struct DataCell {
+pub struct DataCell {
     access: UnsafeCell<()>,
     /// Writers and readers inside, and writes ever. Not seen by loom.
     inside: Mutex<Inside>,
@@ -23,7 +22,9 @@ struct Inside {
 }
 
 impl DataCell {
-    pub(crate) fn new() -> Self {
+    /// Nobody has written it. To be made inside a loom model.
+    #[allow(clippy::new_without_default, reason = "outside a model there is none")]
+    pub fn new() -> Self {
         DataCell { access: UnsafeCell::new(()), inside: Mutex::default() }
     }
 
@@ -32,20 +33,20 @@ impl DataCell {
     }
 
     /// A holder of the exclusive lock has come in and put the data; returns the number of this write, from 1.
-    pub(crate) fn enter_write(&self, fabric: &LoomFabric) -> u64 {
+    pub fn enter_write(&self, fabric: &LoomFabric) -> u64 {
         let writes = self.inside(|i| {
             i.writers += 1;
             i.writes += 1;
             (i.writers == 1 && i.readers == 0).then_some(i.writes)
         });
         let writes = writes.expect("mutual exclusion: a writer is not alone");
-        fabric.job().data_put(fabric.rank());
+        fabric.job().data_put(fabric.me());
         self.access.with_mut(|_| ());
         writes
     }
 
     /// It is about to release the lock.
-    pub(crate) fn leave_write(&self) {
+    pub fn leave_write(&self) {
         let alone = self.inside(|i| {
             i.writers -= 1;
             i.writers == 0 && i.readers == 0
@@ -54,7 +55,7 @@ impl DataCell {
     }
 
     /// A holder of the shared lock has come in and got the data; returns how many writes it must see.
-    pub(crate) fn enter_read(&self) -> u64 {
+    pub fn enter_read(&self) -> u64 {
         let writes = self.inside(|i| {
             i.readers += 1;
             i.most_readers = i.most_readers.max(i.readers);
@@ -65,12 +66,12 @@ impl DataCell {
     }
 
     /// It is about to release the lock.
-    pub(crate) fn leave_read(&self) {
+    pub fn leave_read(&self) {
         self.inside(|i| i.readers -= 1);
     }
 
     /// The most readers that were ever inside together.
-    pub(crate) fn most_readers(&self) -> usize {
+    pub fn most_readers(&self) -> usize {
         self.inside(|i| i.most_readers)
     }
 }

@@ -1,46 +1,17 @@
-//! The fabric contract over loom's atomics: every interleaving, no stronger than the contract.
-//!
-//! Ranks are loom threads. What is modelled, and how:
-//!
-//! * *Operations happen in execution order on each word.* An atomic is one read-modify-write of the
-//!   target's cell when it is posted; a get or a wait reads the newest value (by a comparison that changes
-//!   nothing); an own `store` is a swap. Only an own `load` may be stale, as loom lets it.
-//! * *A put is delivered when [`Delivery`] says*: at once, as late as the contract allows, or by a thread per
-//!   rank at any time. Without a flush a later atomic of the same poster does overtake it.
-//! * *Edges.* An atomic or a word put releases everything its poster did, except writes of protected data
-//!   ([`DataCell`]) that were not flushed since: loom's release fence, taken before the first of them and again by
-//!   the flush, marks what is covered. A reader that has no edge from the writer's flush is a data race to loom.
-//!   A flush of one target covers the data of all, the one point where this is stronger than the contract;
-//!   delivery of words is told apart by target.
-//! * *Waiting* registers and looks in one step, so that a wake-up can't be lost, and never spins. A wait
-//!   that nobody ends is loom's deadlock. Parking adds an edge of its own, so missing ones show on the paths
-//!   that do not park.
-//! * *Time* stands still unless a test moves a rank's clock.
-//!
-//! Cells are 8 bytes; other widths are [`FabricError::CellWidth`]. Notices are not offered: the locks need none.
+//! The contract.
 
-mod data;
-mod detached;
-mod handle;
-mod job;
-mod memory;
-
-pub(crate) use data::DataCell;
-pub(crate) use handle::LoomHandle;
-pub(crate) use job::{Config, Delivery, Job, run};
-
-use loom::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use memory::{CELL, Place};
+use crate::{Access, Job, LoomHandle, Place, memory::CELL};
+use loom::sync::atomic::Ordering::{self, Acquire, Relaxed};
 use rdma_fabric::{
     Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, LocalSpan, LocalWord, Node, Notice, Pod, PutOptions,
-    PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Triggers, bytemuck,
-    op::{SinkView, SourceView},
+    PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, Result, SessionFabric, Time,
+    Triggers, bytemuck, control_queue::NoQueue, op::SinkView,
 };
 use std::{fmt, future::Future, rc::Rc, time::Duration};
 
 /// One rank's handle of a job under loom.
 #[derive(Clone)]
-pub(crate) struct LoomFabric {
+pub struct LoomFabric {
     job: Rc<Job>,
     me: Rank,
     triggers: Rc<Triggers<Self>>,
@@ -54,7 +25,7 @@ impl fmt::Debug for LoomFabric {
 
 /// Own cells, given back on drop.
 #[derive(Debug)]
-pub(crate) struct LoomRegion {
+pub struct LoomRegion {
     fabric: LoomFabric,
     key: RegionKey,
     len: usize,
@@ -85,69 +56,35 @@ impl LoomFabric {
     }
 
     /// The job, for what only a test may see.
-    pub(crate) fn job(&self) -> &Job {
+    pub fn job(&self) -> &Job {
         &self.job
     }
 
+    /// Local regions that `make` allocates are data, of which loom reports every race. They take part in no atomic, and nobody waits for them.
+    pub fn watched<T>(&self, make: impl FnOnce() -> T) -> T {
+        self.job.regions().watch(true);
+        let made = make();
+        self.job.regions().watch(false);
+        made
+    }
+
+    /// The mutation "looks after its own only": the same rank, which does not carry out what was armed with another handle of it.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        LoomFabric { triggers: Rc::default(), ..self.clone() }
+    }
+
     fn handle<T>(&self, result: Result<T>) -> LoomHandle<T> {
-        LoomHandle::new(self, result)
+        LoomHandle::new(self, None, result)
     }
 
-    fn live(&self, place: &Place) -> Result<()> {
+    /// The order of an access, unless a mutation relaxes it.
+    pub(crate) fn order(&self, access: Access, order: Ordering) -> Ordering {
+        if (self.job.config.relaxed)(access) { Relaxed } else { order }
+    }
+
+    pub(crate) fn live(&self, place: &Place) -> Result<()> {
         self.job.regions().live(place.addr)
-    }
-
-    fn put_cells(&self, to: &Place, from: SourceView<'_, Place>) -> Result<()> {
-        self.live(to)?;
-        let have = match &from {
-            SourceView::Bytes(bytes) => bytes.len(),
-            SourceView::Registered(place) => place.len,
-        };
-        if have != to.len {
-            return Err(FabricError::LengthMismatch { have, want: to.len });
-        }
-        if let SourceView::Registered(place) = &from {
-            self.live(place)?;
-        }
-        for i in 0..to.len / CELL {
-            let bits = match &from {
-                SourceView::Bytes(bytes) => bytemuck::pod_read_unaligned(&bytes[i * CELL..][..CELL]),
-                SourceView::Registered(place) => self.job.newest(place.addr.rank, place.cell + i),
-            };
-            self.job.post(self.me, to.addr.rank, to.cell + i, bits);
-        }
-        Ok(())
-    }
-
-    fn get_cells(&self, from: &Place, to: SinkView<'_, Place>) -> Result<()> {
-        self.live(from)?;
-        let want = match &to {
-            SinkView::Bytes(bytes) => bytes.len(),
-            SinkView::Registered(place) => place.len,
-        };
-        if want != from.len {
-            return Err(FabricError::LengthMismatch { have: from.len, want });
-        }
-        let value = |i| self.job.newest(from.addr.rank, from.cell + i);
-        match to {
-            SinkView::Bytes(bytes) => {
-                for (i, chunk) in bytes.chunks_exact_mut(CELL).enumerate() {
-                    chunk.copy_from_slice(&value(i).to_ne_bytes());
-                }
-            }
-            SinkView::Registered(place) => {
-                self.live(place)?;
-                for i in 0..from.len / CELL {
-                    self.write_own(place, i, value(i));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn write_own(&self, place: &Place, i: usize, bits: u64) {
-        self.job.cell(self.me, place.cell + i).swap(bits, Release);
-        self.job.ring(self.me, place.cell + i);
     }
 }
 
@@ -198,7 +135,8 @@ impl Fabric for LoomFabric {
     fn load<W: AtomicWord>(&self, word: &LocalWord<Self, W>) -> Result<W> {
         self.live(word.loc())?;
         // Acquire: pairs with the release of puts, atomics and own stores.
-        Ok(W::from_bits(self.job.cell(self.me, word.loc().cell).load(Acquire)))
+        let order = self.order(Access::Load(word.loc().addr), Acquire);
+        Ok(W::from_bits(self.job.cells.load(self.me, word.loc().cell, order)))
     }
 
     fn store<W: AtomicWord>(&self, word: &LocalWord<Self, W>, value: W) -> Result<()> {
@@ -233,7 +171,7 @@ impl Fabric for LoomFabric {
             return Err(Refused::Failed(FabricError::Unsupported { feature: "notices" }, from));
         }
         match self.put_cells(to.loc(), from.view()) {
-            Ok(()) => Ok(self.handle(Ok(from))),
+            Ok(complete) => Ok(LoomHandle::new(self, complete, Ok(from))),
             Err(error) => Err(Refused::Failed(error, from)),
         }
     }
@@ -252,23 +190,10 @@ impl Fabric for LoomFabric {
     fn try_atomic<W: AtomicWord>(&self, word: &RemoteWord<Self, W>, amo: Amo<W>) -> Result<LoomHandle<W>, Refused<()>> {
         let place = word.loc();
         self.live(place).map_err(|error| Refused::Failed(error, ()))?;
-        let cell = self.job.cell(place.addr.rank, place.cell);
-        // Release: pairs with the acquire of later atomics, gets and waits. Data in flight is left out.
-        let order = if self.job.releases(self.me) { AcqRel } else { Acquire };
-        let old = match amo {
-            Amo::Add(v) => cell.fetch_add(v.to_bits(), order),
-            Amo::Swap(v) => cell.swap(v.to_bits(), order),
-            Amo::Or(v) => cell.fetch_or(v.to_bits(), order),
-            Amo::And(v) => cell.fetch_and(v.to_bits(), order),
-            Amo::Xor(v) => cell.fetch_xor(v.to_bits(), order),
-            Amo::CompareSwap { expected, new } => {
-                match cell.compare_exchange(expected.to_bits(), new.to_bits(), order, Acquire) {
-                    Ok(old) | Err(old) => old,
-                }
-            }
-        };
+        let (order, covers) = self.job.atomic(self.me, place.addr.rank);
+        let old = self.job.cells.change(place.addr.rank, place.cell, amo.to_bits(), order);
         self.job.ring(place.addr.rank, place.cell);
-        Ok(self.handle(Ok(W::from_bits(old))))
+        Ok(self.handle(Ok(W::from_bits(old))).covering(covers))
     }
 
     fn try_nop(&self) -> Result<LoomHandle<()>, Refused<()>> {
@@ -297,7 +222,8 @@ impl Fabric for LoomFabric {
         mut until: impl FnMut(W) -> bool,
     ) -> Result<W> {
         self.live(word.loc())?;
-        let bits = self.job.wait_cell(self.me, word.loc().cell, |bits| until(W::from_bits(bits))).await;
+        let order = self.order(Access::Wait(word.loc().addr), Acquire);
+        let bits = self.job.wait_cell(self.me, word.loc().cell, order, |bits| until(W::from_bits(bits))).await;
         Ok(W::from_bits(bits))
     }
 
@@ -324,4 +250,8 @@ impl Fabric for LoomFabric {
     fn detach(&self, rest: impl Future<Output = ()> + 'static) {
         self.job.detached.add(self.me, rest);
     }
+}
+
+impl SessionFabric for LoomFabric {
+    type Queue = NoQueue<Self>;
 }

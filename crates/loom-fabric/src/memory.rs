@@ -11,9 +11,19 @@ pub(crate) const CELL: usize = 8;
 const LOCAL: u32 = 1 << 16;
 const GENERATION: u32 = 1;
 
+/// What a cell is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Word,
+    /// Of a region that was watched.
+    Data,
+    /// Of no region, or never resolved.
+    None,
+}
+
 /// Some cells of one rank.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub struct Place {
     pub(crate) addr: RemoteAddr,
     pub(crate) cell: usize,
     /// Bytes, a multiple of the cell.
@@ -54,25 +64,68 @@ pub(crate) struct Regions {
     symmetric: Vec<Extent>,
     /// Per rank.
     own: Vec<Own>,
+    /// Whether regions that are made now hold data.
+    watching: bool,
+    /// By rank and cell, whether anybody has resolved it.
+    resolved: Vec<Vec<bool>>,
+    /// No region can be made any more.
+    closed: bool,
 }
 
 #[derive(Debug, Default)]
 struct Own {
     /// `false` where the rank dropped its part.
     symmetric_live: Vec<bool>,
-    local: Vec<(Extent, bool)>,
+    local: Vec<Local>,
     local_cells: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Local {
+    extent: Extent,
+    live: bool,
+    kind: Kind,
 }
 
 impl Regions {
     pub(crate) fn new(ranks: usize, cells_per_rank: usize) -> Self {
-        Regions { cells_per_rank, symmetric: Vec::new(), own: (0..ranks).map(|_| Own::default()).collect() }
+        Regions {
+            cells_per_rank,
+            symmetric: Vec::new(),
+            own: (0..ranks).map(|_| Own::default()).collect(),
+            watching: false,
+            resolved: vec![vec![false; cells_per_rank]; ranks],
+            closed: false,
+        }
+    }
+
+    pub(crate) fn watch(&mut self, watching: bool) {
+        self.watching = watching;
+    }
+
+    /// Make no more regions.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// What a rank's cell is for, by the regions there are; words that nobody has resolved are for nothing.
+    pub(crate) fn kind(&self, rank: usize, cell: usize) -> Kind {
+        let word = if self.resolved[rank][cell] { Kind::Word } else { Kind::None };
+        let own = &self.own[rank];
+        let inside = |extent: &Extent| (extent.start..extent.start + extent.cells).contains(&cell);
+        if let Some(local) = own.local.iter().find(|local| local.live && inside(&local.extent)) {
+            return if local.kind == Kind::Data { Kind::Data } else { word };
+        }
+        match self.symmetric.iter().zip(&own.symmetric_live).any(|(extent, live)| *live && inside(extent)) {
+            true => word,
+            false => Kind::None,
+        }
     }
 
     fn room(&self, rank: Rank, cells: usize) -> Result<usize> {
         let below = self.symmetric.last().map_or(0, |e| e.start + e.cells);
         let free = self.cells_per_rank - below - self.own.iter().map(|own| own.local_cells).max().unwrap_or(0);
-        if cells <= free {
+        if cells <= free && !self.closed {
             Ok(below)
         } else {
             Err(FabricError::OutOfMemory {
@@ -87,9 +140,11 @@ impl Regions {
     pub(crate) fn alloc(&mut self, rank: Rank, bytes: usize) -> Result<RegionKey> {
         let cells = bytes.div_ceil(CELL);
         self.room(rank, cells)?;
+        let kind = if self.watching { Kind::Data } else { Kind::Word };
         let own = &mut self.own[rank.index()];
         own.local_cells += cells;
-        own.local.push((Extent { start: self.cells_per_rank - own.local_cells, cells }, true));
+        let extent = Extent { start: self.cells_per_rank - own.local_cells, cells };
+        own.local.push(Local { extent, live: true, kind });
         Ok(RegionKey { index: LOCAL + own.local.len() as u32 - 1, generation: GENERATION })
     }
 
@@ -120,14 +175,14 @@ impl Regions {
     pub(crate) fn free(&mut self, rank: Rank, key: RegionKey) {
         let own = &mut self.own[rank.index()];
         if key.index >= LOCAL {
-            own.local[(key.index - LOCAL) as usize].1 = false;
+            own.local[(key.index - LOCAL) as usize].live = false;
         } else {
             own.symmetric_live[key.index as usize] = false;
         }
     }
 
     /// First cell of `addr` after all checks of [`rdma_fabric::Fabric::locate`].
-    pub(crate) fn locate(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<usize> {
+    pub(crate) fn locate(&mut self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<usize> {
         let RemoteAddr { rank, region, offset } = addr;
         let extent = self.extent(rank, region)?;
         let region_len = (extent.cells * CELL) as u64;
@@ -140,7 +195,9 @@ impl Regions {
         if !width.is_multiple_of(CELL) || !offset.is_multiple_of(CELL as u64) {
             return Err(FabricError::CellWidth { rank, region, wanted: width, cell: CELL });
         }
-        Ok(extent.start + offset as usize / CELL)
+        let cell = extent.start + offset as usize / CELL;
+        self.resolved[rank.index()][cell..cell + len / CELL].fill(true);
+        Ok(cell)
     }
 
     /// Whether the region is (still) there.
@@ -153,7 +210,7 @@ impl Regions {
             return Err(FabricError::NoSuchRank { rank, ranks: self.own.len() });
         };
         let found = if region.index >= LOCAL {
-            own.local.get((region.index - LOCAL) as usize).copied()
+            own.local.get((region.index - LOCAL) as usize).map(|local| (local.extent, local.live))
         } else {
             // A peer that has not come to its own call yet can be reached all the same.
             let live = own.symmetric_live.get(region.index as usize).copied().unwrap_or(true);

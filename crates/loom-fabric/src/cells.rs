@@ -1,0 +1,137 @@
+//! The memory of all ranks: words and data.
+
+use crate::memory::Kind;
+use loom::{
+    cell::Cell as Watched,
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{self, Acquire},
+    },
+};
+use rdma_fabric::{Amo, Rank};
+use std::cell::{Cell, OnceCell};
+
+/// Cells by rank. Before they are [shared](Cells::share) one thread has them all, and loom sees nothing.
+#[derive(Debug)]
+pub(crate) struct Cells {
+    quiet: Vec<Vec<Cell<u64>>>,
+    shared: OnceCell<Vec<Vec<Shared>>>,
+}
+
+#[derive(Debug)]
+enum Shared {
+    Word(AtomicU64),
+    /// Plain memory.
+    Data(Watched<u64>),
+    /// Of no region, or never resolved.
+    Gone,
+}
+
+/// The newest value of a cell, in execution order: a comparison that changes nothing. A plain load may
+/// return an older value for as long as no edge forbids it, which no network does to a wait or a get.
+pub(crate) fn newest(cell: &AtomicU64, order: Ordering) -> u64 {
+    const SAME: u64 = 0x5afe_5afe_5afe_5afe;
+    match cell.compare_exchange(SAME, SAME, order, order) {
+        Ok(value) | Err(value) => value,
+    }
+}
+
+impl Cells {
+    pub(crate) fn new(ranks: usize, cells_per_rank: usize) -> Self {
+        let of_rank = |_| (0..cells_per_rank).map(|_| Cell::new(0)).collect();
+        Cells { quiet: (0..ranks).map(of_rank).collect(), shared: OnceCell::new() }
+    }
+
+    /// From now on ranks are threads, and loom sees what they do. `kind` tells each cell of a rank.
+    pub(crate) fn share(&self, kind: impl Fn(usize, usize) -> Kind) {
+        let shared = |(rank, (at, cell)): (usize, (usize, &Cell<u64>))| match kind(rank, at) {
+            Kind::Word => Shared::Word(AtomicU64::new(cell.get())),
+            Kind::Data => Shared::Data(Watched::new(cell.get())),
+            Kind::None => Shared::Gone,
+        };
+        let ranks = self.quiet.iter().enumerate();
+        let all = ranks.map(|(rank, cells)| cells.iter().enumerate().map(|cell| shared((rank, cell))).collect());
+        self.shared.set(all.collect()).expect("shared once");
+    }
+
+    pub(crate) fn are_shared(&self) -> bool {
+        self.shared.get().is_some()
+    }
+
+    fn shared(&self, rank: Rank, cell: usize) -> Option<&Shared> {
+        self.shared.get().map(|all| &all[rank.index()][cell])
+    }
+
+    fn quiet(&self, rank: Rank, cell: usize) -> &Cell<u64> {
+        &self.quiet[rank.index()][cell]
+    }
+
+    /// Whether loom takes it for plain memory.
+    pub(crate) fn is_data(&self, rank: Rank, cell: usize) -> bool {
+        matches!(self.shared(rank, cell), Some(Shared::Data(_)))
+    }
+
+    /// What a get or a wait sees.
+    pub(crate) fn newest(&self, rank: Rank, cell: usize, order: Ordering) -> u64 {
+        match self.shared(rank, cell) {
+            None => self.quiet(rank, cell).get(),
+            Some(Shared::Word(word)) => newest(word, order),
+            Some(Shared::Data(data)) => data.get(),
+            Some(Shared::Gone) => gone(rank, cell),
+        }
+    }
+
+    /// What its owner's load sees.
+    pub(crate) fn load(&self, rank: Rank, cell: usize, order: Ordering) -> u64 {
+        match self.shared(rank, cell) {
+            Some(Shared::Word(word)) => word.load(order),
+            _ => self.newest(rank, cell, order),
+        }
+    }
+
+    pub(crate) fn set(&self, rank: Rank, cell: usize, bits: u64, order: Ordering) {
+        match self.shared(rank, cell) {
+            None => self.quiet(rank, cell).set(bits),
+            Some(Shared::Word(word)) => drop(word.swap(bits, order)),
+            Some(Shared::Data(data)) => data.set(bits),
+            Some(Shared::Gone) => gone(rank, cell),
+        }
+    }
+
+    /// The word's old value.
+    pub(crate) fn change(&self, rank: Rank, cell: usize, amo: Amo<u64>, order: Ordering) -> u64 {
+        match self.shared(rank, cell) {
+            None => {
+                let old = self.quiet(rank, cell).get();
+                self.quiet(rank, cell).set(amo.apply(old));
+                old
+            }
+            Some(Shared::Word(word)) => match amo {
+                Amo::Add(v) => word.fetch_add(v, order),
+                Amo::Swap(v) => word.swap(v, order),
+                Amo::Or(v) => word.fetch_or(v, order),
+                Amo::And(v) => word.fetch_and(v, order),
+                Amo::Xor(v) => word.fetch_xor(v, order),
+                Amo::CompareSwap { expected, new } => match word.compare_exchange(expected, new, order, Acquire) {
+                    Ok(old) | Err(old) => old,
+                },
+            },
+            Some(Shared::Data(_)) => panic!("an atomic on data: cell {cell} of rank {rank}"),
+            Some(Shared::Gone) => gone(rank, cell),
+        }
+    }
+
+    /// All that are not zero: rank, cell, value.
+    pub(crate) fn residue(&self) -> Vec<(usize, usize, u64)> {
+        let ranks = self.quiet.iter().enumerate();
+        let all = ranks.flat_map(|(rank, cells)| (0..cells.len()).map(move |cell| (rank, cell)));
+        let there =
+            all.filter(|(rank, cell)| !matches!(self.shared(Rank::new(*rank as u32), *cell), Some(Shared::Gone)));
+        let values = there.map(|(rank, cell)| (rank, cell, self.newest(Rank::new(rank as u32), cell, Acquire)));
+        values.filter(|(.., value)| *value != 0).collect()
+    }
+}
+
+fn gone(rank: Rank, cell: usize) -> ! {
+    panic!("cell {cell} of rank {rank} belonged to no region, or was not resolved, when the set-up was over")
+}

@@ -1,0 +1,162 @@
+//! Puts on their way, and what they carry.
+
+use crate::{Access, Delivery, Job, job::DELIVERED};
+use loom::{
+    sync::atomic::{
+        Ordering::{self, AcqRel, Acquire, Relaxed, Release},
+        fence,
+    },
+    thread,
+};
+use rdma_fabric::{PutOrder, Rank};
+use std::future::poll_fn;
+
+/// A put of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Posted {
+    pub(crate) target: Rank,
+    pub(crate) cell: usize,
+    pub(crate) from: Source,
+    /// Whether it carries what its poster did before.
+    pub(crate) release: bool,
+}
+
+/// What is put.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    Bits(u64),
+    /// What this cell holds then.
+    Cell(Rank, usize),
+}
+
+impl Job {
+    /// Whether puts of data are carried out by a thread of their own.
+    pub(crate) fn has_nics(&self) -> bool {
+        self.config.delivery == Delivery::Nic && self.cells.are_shared()
+    }
+
+    /// As many puts must be delivered for this one to be complete, where that takes waiting.
+    pub(crate) fn post(&self, me: Rank, put: Posted) -> Option<u64> {
+        let to_data = self.cells.is_data(put.target, put.cell);
+        if to_data {
+            self.data_put(me);
+        }
+        let put = Posted { release: put.release && self.puts_release(me), ..put };
+        if self.config.delivery == Delivery::AtPost || !self.cells.are_shared() {
+            self.deliver(&put);
+            return None;
+        }
+        let state = &mut self.states()[me.index()];
+        state.pending.push_back(put);
+        state.posted += 1;
+        if let Some(nic) = &state.nic {
+            nic.unpark();
+        }
+        matches!(put.from, Source::Cell(..)).then_some(state.posted)
+    }
+
+    fn deliver(&self, put: &Posted) {
+        let bits = match put.from {
+            Source::Bits(bits) => bits,
+            Source::Cell(rank, cell) => self.newest(rank, cell),
+        };
+        // Release: pairs with the acquire of `newest` and of atomics.
+        self.cells.set(put.target, put.cell, bits, if put.release { Release } else { Relaxed });
+        self.ring(put.target, put.cell);
+    }
+
+    /// Deliver what `me` has pending, to one target or to all, where its own thread does that.
+    pub(crate) fn drain(&self, me: Rank, target: Option<Rank>) {
+        if self.config.delivery != Delivery::AtFlush {
+            return;
+        }
+        loop {
+            let next = {
+                let pending = &mut self.states()[me.index()].pending;
+                let place = pending.iter().position(|put| target.is_none_or(|t| t == put.target));
+                place.and_then(|place| pending.remove(place))
+            };
+            let Some(put) = next else { return };
+            self.deliver(&put);
+        }
+    }
+
+    pub(crate) async fn flush(&self, me: Rank, target: Option<Rank>) {
+        self.drain(me, target);
+        if self.config.delivery == Delivery::Nic {
+            let wanted = {
+                let state = &self.states()[me.index()];
+                let last = state.pending.iter().rposition(|put| target.is_none_or(|t| t == put.target));
+                last.map(|last| state.posted - (state.pending.len() - last - 1) as u64)
+            };
+            if let Some(wanted) = wanted {
+                poll_fn(|_| self.poll_delivered(me, wanted)).await;
+            }
+        }
+        self.covered(me);
+    }
+
+    /// What was written before is released by everything this rank does from now on.
+    fn covered(&self, me: Rank) {
+        if !(self.config.relaxed)(Access::Flush) {
+            fence(Release);
+        }
+        self.states()[me.index()].data_in_flight = false;
+    }
+
+    /// The body of a rank's network interface.
+    pub(crate) fn nic(&self, me: Rank) {
+        loop {
+            let next = {
+                let state = &self.states()[me.index()];
+                match state.pending.front() {
+                    Some(put) => Some(*put),
+                    None if state.closing => return,
+                    None => None,
+                }
+            };
+            let Some(put) = next else {
+                thread::park();
+                continue;
+            };
+            self.deliver(&put);
+            self.delivered[me.index()].fetch_add(1, Release);
+            self.states()[me.index()].pending.pop_front();
+            self.ring(me, DELIVERED);
+        }
+    }
+
+    /// From here to the next flush this rank's operations release only what came before.
+    pub(crate) fn data_put(&self, me: Rank) {
+        let state = &mut self.states()[me.index()];
+        state.data_puts += 1;
+        if !state.data_in_flight {
+            fence(Release);
+            state.data_in_flight = true;
+        }
+    }
+
+    /// Whether this rank's puts carry everything it did, or only what its last flush covered.
+    fn puts_release(&self, me: Rank) -> bool {
+        !self.states()[me.index()].data_in_flight
+    }
+
+    /// This rank is about to change a word of `target`: with which order, and how many of its puts of data are seen before that.
+    pub(crate) fn atomic(&self, me: Rank, target: Rank) -> (Ordering, Option<u64>) {
+        let order = self.config.caps.put_order;
+        if order > PutOrder::None {
+            self.drain(me, Some(target).filter(|_| order == PutOrder::SameTarget));
+        }
+        // Release: pairs with the acquire of later atomics, gets and waits. Data in flight is left out.
+        let state = &self.states()[me.index()];
+        let order = if order > PutOrder::None || !state.data_in_flight { AcqRel } else { Acquire };
+        (order, (order == AcqRel && state.data_in_flight).then_some(state.data_puts))
+    }
+
+    /// An atomic is complete, before which so many puts of data are seen.
+    pub(crate) fn atomic_complete(&self, me: Rank, puts: u64) {
+        if self.states()[me.index()].data_puts == puts {
+            self.covered(me);
+        }
+    }
+}

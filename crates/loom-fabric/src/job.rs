@@ -1,0 +1,168 @@
+//! A job under loom: memory, what its ranks are about, parking, time.
+
+use crate::{
+    Config,
+    cells::{Cells, newest},
+    detached::Detached,
+    memory::Regions,
+};
+use loom::{
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{self, Acquire, Relaxed},
+    },
+    thread::Thread,
+};
+use rdma_fabric::Rank;
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    sync::{Mutex, MutexGuard},
+    task::Poll,
+};
+
+use crate::delivery::Posted;
+
+#[derive(Debug, Default)]
+pub(crate) struct RankState {
+    pub(crate) thread: Option<Thread>,
+    /// Cells this rank waits on, and its `delivered` count as [`DELIVERED`].
+    waits: Vec<usize>,
+    /// Puts not delivered, in posting order.
+    pub(crate) pending: VecDeque<Posted>,
+    /// How many puts were posted ever.
+    pub(crate) posted: u64,
+    pub(crate) nic: Option<Thread>,
+    pub(crate) closing: bool,
+    /// Writes of data that no flush has covered yet.
+    pub(crate) data_in_flight: bool,
+    /// Writes of data ever.
+    pub(crate) data_puts: u64,
+}
+
+/// Stands for the `delivered` counter among the cells a rank waits on.
+pub(crate) const DELIVERED: usize = usize::MAX;
+/// Stands for the clock there.
+const CLOCK: usize = usize::MAX - 1;
+
+/// Shared by all ranks. Loom sees the cells and the counters; the rest changes only together with an
+/// operation on them and adds no edge.
+#[derive(Debug)]
+pub struct Job {
+    pub(crate) config: Config,
+    pub(crate) cells: Cells,
+    /// How many of its puts a rank's network interface has delivered.
+    pub(crate) delivered: Vec<AtomicU64>,
+    clocks: Vec<AtomicU64>,
+    regions: Mutex<Regions>,
+    states: Mutex<Vec<RankState>>,
+    pub(crate) detached: Detached,
+}
+
+impl Job {
+    pub(crate) fn new(config: Config) -> Self {
+        let counters = || (0..config.ranks).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+        Job {
+            config,
+            cells: Cells::new(config.ranks, config.cells_per_rank),
+            delivered: counters(),
+            clocks: counters(),
+            regions: Mutex::new(Regions::new(config.ranks, config.cells_per_rank)),
+            states: Mutex::new((0..config.ranks).map(|_| RankState::default()).collect()),
+            detached: Detached::new(config.ranks),
+        }
+    }
+
+    /// Never held across an operation that loom sees: its threads are coroutines of one.
+    pub(crate) fn states(&self) -> MutexGuard<'_, Vec<RankState>> {
+        self.states.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(crate) fn regions(&self) -> MutexGuard<'_, Regions> {
+        self.regions.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// What a get sees.
+    pub(crate) fn newest(&self, rank: Rank, cell: usize) -> u64 {
+        self.cells.newest(rank, cell, Acquire)
+    }
+
+    /// All cells that are not zero, as rank, cell and value: what a protocol left behind.
+    pub fn residue(&self) -> Vec<(usize, usize, u64)> {
+        self.cells.residue()
+    }
+
+    // ----- waiting ---------------------------------------------------------------------------
+
+    /// End the waits on this cell's next poll. In one step with the write before it: no operation that loom sees
+    /// stands between.
+    pub(crate) fn ring(&self, rank: Rank, cell: usize) {
+        let state = &mut self.states()[rank.index()];
+        let before = state.waits.len();
+        state.waits.retain(|waits_on| *waits_on != cell);
+        if state.waits.len() < before
+            && let Some(thread) = &state.thread
+        {
+            thread.unpark();
+        }
+    }
+
+    /// One look, by which `me` is registered to be woken if it is not content.
+    fn poll_wait(
+        &self,
+        me: Rank,
+        name: usize,
+        look: impl FnOnce() -> u64,
+        until: impl FnOnce(u64) -> bool,
+    ) -> Poll<u64> {
+        let value = look();
+        if until(value) {
+            return Poll::Ready(value);
+        }
+        // In one step with the look above, so that no write can fall in between.
+        let waits = &mut self.states()[me.index()].waits;
+        if !waits.contains(&name) {
+            waits.push(name);
+        }
+        Poll::Pending
+    }
+
+    pub(crate) async fn wait_cell(
+        &self,
+        me: Rank,
+        cell: usize,
+        order: Ordering,
+        mut until: impl FnMut(u64) -> bool,
+    ) -> u64 {
+        poll_fn(|_| self.poll_wait(me, cell, || self.cells.newest(me, cell, order), &mut until)).await
+    }
+
+    /// Whether the network interface of `me` has delivered so many puts.
+    pub(crate) fn has_delivered(&self, me: Rank, puts: u64) -> bool {
+        newest(&self.delivered[me.index()], Acquire) >= puts
+    }
+
+    /// Wait for that.
+    pub(crate) fn poll_delivered(&self, me: Rank, puts: u64) -> Poll<u64> {
+        let look = || newest(&self.delivered[me.index()], Acquire);
+        self.poll_wait(me, DELIVERED, look, |delivered| delivered >= puts)
+    }
+
+    // ----- time ------------------------------------------------------------------------------
+
+    /// Picoseconds on a rank's clock; it stands still unless the test [advances](Job::advance) it.
+    pub(crate) fn clock(&self, rank: Rank) -> u64 {
+        newest(&self.clocks[rank.index()], Relaxed)
+    }
+
+    /// Let a rank's clock show `ps`. A test calls it from another rank, so that loom places the moment.
+    pub fn advance(&self, rank: Rank, ps: u64) {
+        self.clocks[rank.index()].swap(ps, Relaxed);
+        self.ring(rank, CLOCK);
+    }
+
+    pub(crate) async fn sleep(&self, me: Rank, until: u64) {
+        let look = || newest(&self.clocks[me.index()], Acquire);
+        poll_fn(|_| self.poll_wait(me, CLOCK, look, |now| now >= until)).await;
+    }
+}

@@ -1,0 +1,175 @@
+//! The threads that are a job's ranks.
+
+use crate::spawn::{join, spawn};
+use crate::{Config, Delivery, Job, LoomFabric};
+use loom::thread;
+use rdma_fabric::{Rank, join::join_all};
+use std::{
+    cell::RefCell,
+    future::Future,
+    pin::pin,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    task::{Context, Poll, Wake, Waker},
+};
+
+/// A rank wakes itself: it is to be polled again at once. Who ends a wait of another unparks its thread, so no other waker is needed.
+#[derive(Debug, Default)]
+struct Again(AtomicBool);
+
+impl Wake for Again {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+impl Job {
+    /// Poll, park, poll again, until the program and all that it detached are over.
+    fn block_on<O>(&self, me: Rank, future: impl Future<Output = O>) -> O {
+        let mut future = pin!(future);
+        let again = Arc::new(Again::default());
+        let waker = Waker::from(again.clone());
+        let mut cx = Context::from_waker(&waker);
+        let mut out = None;
+        loop {
+            if out.is_none()
+                && let Poll::Ready(done) = future.as_mut().poll(&mut cx)
+            {
+                out = Some(done);
+            }
+            if self.detached.poll(me, &mut cx)
+                && let Some(out) = out.take()
+            {
+                return out;
+            }
+            if !again.0.swap(false, Relaxed) {
+                // It blocks. What this rings wakes it at once.
+                self.drain(me, None);
+                thread::park();
+            }
+        }
+    }
+
+    fn run_rank<O>(&self, me: Rank, program: impl Future<Output = O>) -> O {
+        self.states()[me.index()].thread = Some(thread::current());
+        let out = self.block_on(me, program);
+        self.drain(me, None);
+        let state = &mut self.states()[me.index()];
+        // Later rings must not reach a thread that has ended, or waits for others to end.
+        state.thread = None;
+        state.closing = true;
+        if let Some(nic) = &state.nic {
+            nic.unpark();
+        }
+        out
+    }
+}
+
+/// Run `program` as every rank, rank 0 on the calling thread, and return the job when all have ended and
+/// every put has been delivered. What the ranks return, their registered memory above all, lives until then.
+/// Call it inside a loom model.
+pub fn run<P, R>(config: Config, program: P) -> Rc<Job>
+where
+    P: Fn(LoomFabric) -> R + 'static,
+    R: Future + 'static,
+    R::Output: 'static,
+{
+    let job = Rc::new(Job::new(config));
+    job.cells.share(|_, _| crate::memory::Kind::Word);
+    let program = Rc::new(program);
+    let part = |fabric: LoomFabric| {
+        let program = program.clone();
+        move || program(fabric)
+    };
+    let parts = fabrics(&job).map(part).collect();
+    launch(job, parts)
+}
+
+/// As [`run`], after a set-up that is no part of the model: `set_up` of all ranks is carried out on one thread, and what it yields is there, and known
+/// to all, when `program` begins. Regions are made in the set-up only; what the program accesses is kept by what the set-up yields.
+///
+/// All ranks are threads of their own, and the calling one waits for them.
+///
+/// # Panics
+/// If the set-up does not end.
+pub fn run_after<S, M, P, R>(config: Config, set_up: S, program: P)
+where
+    S: Fn(LoomFabric) -> M + 'static,
+    M: Future,
+    M::Output: 'static,
+    P: Fn(LoomFabric, M::Output) -> R + 'static,
+    R: Future + 'static,
+    R::Output: 'static,
+{
+    let root = move || {
+        let job = Rc::new(Job::new(config));
+        let fabrics: Vec<_> = fabrics(&job).collect();
+        let made = at_once(join_all(fabrics.iter().cloned().map(set_up)));
+        {
+            let mut regions = job.regions();
+            regions.close();
+            job.cells.share(|rank, cell| regions.kind(rank, cell));
+        }
+        let program = Rc::new(program);
+        let part = |(fabric, made): (LoomFabric, M::Output)| {
+            let program = program.clone();
+            move || program(fabric, made)
+        };
+        let parts = fabrics.into_iter().zip(made).map(part).collect();
+        launch(job, parts);
+    };
+    join(spawn(root));
+}
+
+fn fabrics(job: &Rc<Job>) -> impl Iterator<Item = LoomFabric> + use<> {
+    let job = job.clone();
+    (0..job.config.ranks as u32).map(move |rank| LoomFabric::new(job.clone(), Rank::new(rank)))
+}
+
+/// Carry a future out that waits for nobody else.
+fn at_once<T>(future: impl Future<Output = T>) -> T {
+    const POLLS: usize = 10_000;
+    let (mut future, mut cx) = (pin!(future), Context::from_waker(Waker::noop()));
+    for _ in 0..POLLS {
+        if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
+            return out;
+        }
+    }
+    panic!("the set-up did not end within {POLLS} polls")
+}
+
+/// Each part is a rank's.
+fn launch<G, R>(job: Rc<Job>, parts: Vec<G>) -> Rc<Job>
+where
+    G: FnOnce() -> R + 'static,
+    R: Future + 'static,
+    R::Output: 'static,
+{
+    let (mut threads, mut nics) = (Vec::new(), Vec::new());
+    let ranks = (0..job.config.ranks as u32).map(Rank::new);
+    if job.config.delivery == Delivery::Nic {
+        for rank in ranks.clone() {
+            let shared = job.clone();
+            let nic = spawn(move || shared.nic(rank));
+            job.states()[rank.index()].nic = Some(nic.thread().clone());
+            nics.push(nic);
+        }
+    }
+    let outs = Rc::new(RefCell::new(Vec::new()));
+    let mut parts = ranks.zip(parts).map(|(rank, part)| {
+        let (job, outs) = (job.clone(), outs.clone());
+        move || {
+            let out = job.run_rank(rank, Box::pin(part()));
+            outs.borrow_mut().push(out);
+        }
+    });
+    let here = parts.next().expect("a job has ranks");
+    threads.extend(parts.map(spawn));
+    here();
+    threads.into_iter().chain(nics).for_each(join);
+    drop(outs);
+    job
+}

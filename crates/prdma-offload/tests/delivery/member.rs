@@ -1,0 +1,192 @@
+//! What a member does in a job that exchanges, the same whoever checks it.
+//!
+//! Each word that is sent says its iteration, its sender and its slot. Between the end of an iteration and the next start a rank reads what it has received: it sees
+//! what came too late, too early, torn or twice.
+
+use prdma_offload::{
+    Buffer, Layout, Neighbourhood, Options, Partitioned, Point, PrdmaError, Request, Topology, points_init, start_all,
+    wait_all,
+};
+use rdma_fabric::{Group, ProgramResult, PutOrder, SessionFabric};
+
+/// Which call makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// One request for all edges.
+    Whole,
+    /// One request for each edge; waited for together.
+    Points,
+    /// Blocks of so many partitions, marked from the last to the first.
+    Parts(usize),
+}
+
+/// A job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    /// Of each member, whom it sends to, slot by slot.
+    pub(crate) edges: &'static [&'static [usize]],
+    pub(crate) call: Call,
+    /// Words of a block.
+    pub(crate) words: usize,
+    pub(crate) iterations: u64,
+    /// Whether members look once with `test` before they wait.
+    pub(crate) looks: bool,
+    pub(crate) order: PutOrder,
+    /// Whether no operation is ever over when it is posted.
+    pub(crate) slow: bool,
+    /// So many states at least: fewer would mean that something is not explored any more.
+    pub(crate) at_least: u64,
+    /// Explored by `cargo test`, and by `cargo xtask explore --quick`.
+    pub(crate) quick: bool,
+}
+
+impl Case {
+    pub(crate) fn ranks(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// Whom member `me` receives from, slot by slot, and the sender's slot.
+    fn sources(&self, me: usize) -> Vec<(usize, usize)> {
+        let edges = self.edges.iter().enumerate();
+        let from = edges.flat_map(|(member, to)| to.iter().enumerate().map(move |(slot, to)| (member, slot, *to)));
+        from.filter(|(_, _, to)| *to == me).map(|(member, slot, _)| (member, slot)).collect()
+    }
+}
+
+/// A word that is sent; never 0.
+fn content(iteration: u64, member: usize, slot: usize, word: usize) -> u64 {
+    0xDA7A << 48 | iteration << 24 | (member as u64) << 16 | (slot as u64) << 8 | word as u64
+}
+
+/// What `me` sends in an iteration.
+fn sent(case: &Case, me: usize, iteration: u64) -> Vec<u64> {
+    let slots = 0..case.edges[me].len();
+    slots.flat_map(|slot| (0..case.words).map(move |word| content(iteration, me, slot, word))).collect()
+}
+
+/// What `me` has received after an iteration: zeros before the first.
+fn received(case: &Case, me: usize, iteration: u64) -> Vec<u64> {
+    let of = |(member, slot)| (0..case.words).map(move |word| content(iteration, member, slot, word));
+    let all = case.sources(me).into_iter().flat_map(of);
+    all.map(|word| if iteration == 0 { 0 } else { word }).collect()
+}
+
+/// A member whose set-up is over.
+pub(crate) struct Member<F: SessionFabric> {
+    case: Case,
+    me: usize,
+    send: Buffer<F, u64>,
+    receive: Buffer<F, u64>,
+    requests: Requests<F>,
+}
+
+impl<F: SessionFabric> Member<F> {
+    /// Set up. Collective; `buffer` has so many words.
+    pub(crate) async fn new(
+        fabric: &F,
+        case: Case,
+        buffer: impl Fn(usize) -> Result<Buffer<F, u64>, PrdmaError>,
+    ) -> ProgramResult<Self> {
+        let mut group = Group::world(fabric).await?;
+        let me = group.me();
+        let to = case.edges[me];
+        let from: Vec<usize> = case.sources(me).into_iter().map(|(member, _)| member).collect();
+        let (send, receive) = (buffer(case.words * to.len())?, buffer(case.words * from.len())?);
+        let block = |slot: usize| Layout::contiguous::<u64>(slot * case.words, case.words);
+        let (sends, receives) = (blocks(to, block)?, blocks(&from, block)?);
+        let options = Options { budget: 0, ..Options::default() };
+        let topology = Topology::graph(case.ranks(), me, &from, to)?;
+        let requests = match case.call {
+            Call::Whole => {
+                let mut hood = Neighbourhood::new(group, topology).await?;
+                Requests::Plain(vec![hood.alltoallw_init(&send, &sends, &receive, &receives, &options).await?])
+            }
+            Call::Points => {
+                let points = |members: &[usize], buffer: &Buffer<F, u64>, blocks: Vec<Layout>| {
+                    let points = members.iter().zip(blocks);
+                    points.map(|(member, block)| Point::new(*member, 0, buffer, block)).collect::<Vec<_>>()
+                };
+                let (to, from) = (points(to, &send, sends), points(&from, &receive, receives));
+                let (mut sends, receives) = points_init(&mut group, to, from, &options).await?;
+                sends.extend(receives);
+                Requests::Plain(sends)
+            }
+            Call::Parts(parts) => {
+                let mut hood = Neighbourhood::new(group, topology).await?;
+                let request = hood.partitioned_init(&send, &sends, &receive, &receives, parts, &options).await?;
+                Requests::Parts(Box::new(request))
+            }
+        };
+        Ok(Member { case, me, send, receive, requests })
+    }
+
+    pub(crate) fn number(&self) -> usize {
+        self.me
+    }
+
+    /// What has been received is that of `iteration`.
+    pub(crate) fn look(&self, iteration: u64) -> ProgramResult<()> {
+        let (got, me) = (self.receive.to_vec()?, self.me);
+        assert_eq!(got, received(&self.case, me, iteration), "of rank {me}, after iteration {iteration}");
+        Ok(())
+    }
+
+    /// Look at what the iteration before has left, and start this one.
+    pub(crate) async fn begin(&mut self, iteration: u64) -> ProgramResult<()> {
+        self.look(iteration - 1)?;
+        self.send.write(0, &sent(&self.case, self.me, iteration))?;
+        self.requests.start(self.case.edges[self.me].len()).await
+    }
+
+    /// Wait for the end of the iteration.
+    pub(crate) async fn end(&mut self) -> ProgramResult<()> {
+        self.requests.wait(self.case.looks).await
+    }
+}
+
+fn blocks<E>(slots: &[usize], block: impl Fn(usize) -> Result<Layout, E>) -> Result<Vec<Layout>, E> {
+    (0..slots.len()).map(block).collect()
+}
+
+enum Requests<F: SessionFabric> {
+    Plain(Vec<Request<F>>),
+    Parts(Box<Partitioned<F>>),
+}
+
+impl<F: SessionFabric> Requests<F> {
+    async fn start(&mut self, slots: usize) -> ProgramResult<()> {
+        match self {
+            Requests::Plain(requests) => start_all(requests).await?,
+            Requests::Parts(request) => {
+                request.start().await?;
+                for partition in (0..request.partitions()).rev() {
+                    for slot in 0..slots {
+                        request.ready(slot, partition).await?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait(&mut self, looks: bool) -> ProgramResult<()> {
+        match self {
+            Requests::Plain(requests) => {
+                if looks {
+                    for request in requests.iter_mut() {
+                        request.test().await?;
+                    }
+                }
+                wait_all(requests).await?;
+            }
+            Requests::Parts(request) => {
+                if looks {
+                    request.test().await?;
+                }
+                request.wait().await?;
+            }
+        }
+        Ok(())
+    }
+}

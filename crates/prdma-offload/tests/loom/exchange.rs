@@ -1,0 +1,96 @@
+//! One execution of a job.
+
+use super::{
+    member::{Case, Member},
+    wrong::{Spoiled, Wrong},
+};
+use explore::mutant::Mutant;
+use loom_fabric::{Config, Delivery, LoomFabric, run_after};
+use prdma_offload::Buffer;
+use rdma_fabric::{PutOrder, SessionFabric};
+use std::{
+    cell::Cell,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+/// For the control block of a group, and what an exchange has.
+pub(crate) const CELLS: usize = 1024;
+
+/// What some execution has shown.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// A sender had ended an iteration that its receiver had not.
+    pub(crate) ahead: AtomicBool,
+}
+
+pub(crate) fn config(ranks: usize, delivery: Delivery, order: PutOrder) -> Config {
+    let mut config = Config { cells_per_rank: CELLS, ..Config::new(ranks, delivery) };
+    config.caps.put_order = order;
+    config
+}
+
+/// So many words of which loom sees every race.
+pub(crate) fn buffer<F: SessionFabric>(
+    loom: &LoomFabric,
+    fabric: &F,
+    words: usize,
+) -> prdma_offload::Result<Buffer<F, u64>> {
+    loom.watched(|| Buffer::new(fabric, words))
+}
+
+/// All members of `case`, each on what `wrap` makes of its fabric; the cell is set when the set-up is over.
+fn execution<F: SessionFabric>(
+    config: Config,
+    case: Case,
+    wrap: impl Fn(LoomFabric, Rc<Cell<bool>>) -> F + Send + 'static,
+    seen: Arc<Seen>,
+) {
+    let set_up = move |loom: LoomFabric| {
+        let begun = Rc::new(Cell::new(false));
+        let fabric = wrap(loom.clone(), begun.clone());
+        async move {
+            let member = Member::new(&fabric, case, |words| buffer(&loom, &fabric, words)).await;
+            (member.expect("the set-up is right"), begun)
+        }
+    };
+    let ended: Arc<[AtomicU64]> = (0..case.ranks()).map(|_| AtomicU64::new(0)).collect();
+    run_after(config, set_up, move |_, (mut member, begun)| {
+        let (ended, seen) = (ended.clone(), seen.clone());
+        async move {
+            begun.set(true);
+            for iteration in 1..=case.iterations {
+                member.begin(iteration).await.expect("no error is possible");
+                member.end().await.expect("no error is possible");
+                ended[member.number()].store(iteration, Relaxed);
+                in_step(&case, &ended, &seen);
+            }
+            member.look(case.iterations).expect("no error is possible");
+            member
+        }
+    });
+}
+
+/// A sender is no more than one iteration ahead.
+fn in_step(case: &Case, ended: &[AtomicU64], seen: &Seen) {
+    for (from, to) in case.edges.iter().enumerate().flat_map(|(from, to)| to.iter().map(move |to| (from, *to))) {
+        let (sender, receiver) = (ended[from].load(Relaxed), ended[to].load(Relaxed));
+        assert!(sender <= receiver + 1, "rank {from} is more than one iteration ahead of rank {to}");
+        if sender > receiver {
+            seen.ahead.store(true, Relaxed);
+        }
+    }
+}
+
+/// The right exchange.
+pub(crate) fn right(config: Config, case: Case, seen: Arc<Seen>) -> impl Fn() + Send + Sync + 'static {
+    move || execution(config, case, |loom, _| loom, seen.clone())
+}
+
+/// With one step done wrong.
+pub(crate) fn spoiled(config: Config, case: Case, wrong: Wrong) -> impl Fn() + Send + Sync + 'static {
+    move || execution(config, case, move |loom, begun| Mutant::new(loom, Spoiled { wrong, begun }), Arc::default())
+}
