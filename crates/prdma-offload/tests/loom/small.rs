@@ -101,7 +101,7 @@ fn a_circle_of_three() {
 
 #[test]
 fn members_that_look() {
-    pair(Some(1), AtPost, 9_000, Case { looks: true, ..case("a pair that looks x2", PAIR, 2, WEAK) });
+    pair(Some(1), AtPost, 4_680, Case { looks: true, ..case("a pair that looks x2", PAIR, 2, WEAK) });
 }
 
 #[test]
