@@ -4,13 +4,7 @@ use rdma_fabric::{
     Amo, Deps, Fabric, FabricError, Group, LocalWord, PutOptions, Rank, Refused, Region, RegionAccess, RegionKey,
     RemoteAddr, join::join, op,
 };
-use std::{
-    sync::atomic::{
-        AtomicU64,
-        Ordering::{Acquire, Release},
-    },
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 use tofu2_sim::{
     JobError,
     shm::{Endpoint, Threads, block_on},
@@ -125,84 +119,6 @@ fn parked_waiters_are_woken() {
     println!("woken after {late:?} ns");
     // A lost wake-up would cost 10 ms every time.
     assert!(late.iter().min().is_some_and(|&ns| ns < 5_000_000), "{late:?}");
-}
-
-rdma_fabric::program! {
-    /// Ping-pong, with pauses of rank 0 in which rank 1 parks. How long a round takes after them, the median.
-    async fn ping_pong<F>(fabric: F) -> Duration {
-        let region = fabric.alloc_symmetric(8).await?;
-        let (mine, peer) = (region.word::<u64>(&fabric, 0)?, 1 - fabric.rank().number());
-        let theirs = fabric.remote_word::<u64>(word(peer, region.key(), 0))?;
-        let mut times = Vec::new();
-        for round in 1..=PINGS {
-            let begun = if peer == 1 { pause(round) } else { Instant::now() };
-            if peer == 1 {
-                fabric.put_word(&theirs, round).await?;
-            }
-            fabric.wait_until(&mine, Deps::One(Rank::new(peer)), |seen| seen == round).await?;
-            if peer == 0 {
-                fabric.put_word(&theirs, round).await?;
-            }
-            times.push(begun.elapsed());
-        }
-        Ok(median(times))
-    }
-}
-
-const PINGS: u64 = 300;
-
-/// Compute for a while, longer than who waits looks before it parks.
-fn pause(round: u64) -> Instant {
-    let begun = Instant::now();
-    while begun.elapsed() < Duration::from_micros(400 + round * 37 % 300) {}
-    Instant::now()
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
-}
-
-/// The same with two threads that are unparked by the standard library.
-fn ping_pong_of_threads() -> Duration {
-    let turn = AtomicU64::new(0);
-    let first = std::thread::current();
-    std::thread::scope(|scope| {
-        let second = scope.spawn(|| {
-            for round in 1..=PINGS {
-                while turn.load(Acquire) != 2 * round - 1 {
-                    std::thread::park();
-                }
-                turn.store(2 * round, Release);
-                first.unpark();
-            }
-        });
-        let rounds = (1..=PINGS).map(|round| {
-            let begun = pause(round);
-            turn.store(2 * round - 1, Release);
-            second.thread().unpark();
-            while turn.load(Acquire) != 2 * round {
-                std::thread::park();
-            }
-            begun.elapsed()
-        });
-        median(rounds.collect())
-    })
-}
-
-/// A wake-up that is lost costs a millisecond or more each time, until who parked looks. On a busy machine other wake-ups take as long; one that gets busy
-/// half-way is asked again.
-#[test]
-#[cfg_attr(miri, ignore = "slow")]
-fn wake_ups_in_ping_pong_take_what_they_take() {
-    let is_fair = |_| {
-        let before = ping_pong_of_threads();
-        let ours = threads(2).run(&ping_pong {}).unwrap().swap_remove(0);
-        let limit = before.max(ping_pong_of_threads());
-        println!("{ours:?}, threads {limit:?}");
-        ours < 10 * limit
-    };
-    assert!((0..5).any(is_fair));
 }
 
 rdma_fabric::program! {
