@@ -6,13 +6,7 @@
 //! cargo run --release --example halo_1d -- --ranks 4 --fabric virt --steps 1 --timeline halo.json
 //! ```
 //!
-//! | option | meaning | default |
-//! |---|---|---|
-//! | `--form NAME` | `fast`: a control queue for each neighbour; `mrc`: one for all; a number: so many; `cpu`: none; `auto`: as many as there are | `auto` |
-//! | `--bytes N` | bytes of a block | 8192 |
-//! | `--steps N` | steps | 1000 |
-//!
-//! What is printed is the form that all ranks agreed on: a thriftier one than asked for where queues run out. With one step, `--timeline FILE`
+//! `--help` tells its options. What is printed is the form that all ranks agreed on: a thriftier one than asked for where queues run out. With one step, `--timeline FILE`
 //! shows the making of the request and one iteration, to be opened in Perfetto; `--trace FILE` does for operations of any fabric.
 
 use onesided::{
@@ -75,7 +69,8 @@ fn form(name: &str) -> Result<Form, String> {
 const USAGE: &str = "\
 Halo exchange along a ring: each rank sends a block to both neighbours in every step, and checks what it got.
 
-  --form NAME          fast, mrc, cpu, auto, or a number of control queues from 2 on (auto)
+  --form NAME          fast: a control queue for each neighbour; mrc: one for all; a number from 2 on: so many; cpu: none;
+                       auto: as many as there are (auto)
   --bytes N            bytes of a block (8192)
   --steps N            steps (1000)
 ";

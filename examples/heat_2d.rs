@@ -10,11 +10,7 @@
 //! computes the cells that need no halo, waits, and computes the border. At the edges of the plate there is no neighbour, and the halo stays as it was
 //! set. In virtual time a cell takes a nanosecond. In the end every rank compares its tile, bit by bit, with the same plate computed by one loop.
 //!
-//! | option | meaning | default |
-//! |---|---|---|
-//! | `--side N` | cells of the plate in each direction | 96 |
-//! | `--steps N` | steps | 400 |
-//! | `--picture FILE` | write the plate as a picture (PGM, grey) | none is written |
+//! `--help` tells its options.
 
 use onesided::{
     Fabric, Group, ProgramResult, Rank, Region, RegionAccess,

@@ -421,7 +421,7 @@ program! {
             let ended = fabric.before(soon, barrier.wait()).await;
             if let Some(end) = ended {
                 end?;
-                ensure!(false, "B6: it ended without member 0");
+                return Err("B6: it ended without member 0".into());
             }
             world.barrier().await?;
         }

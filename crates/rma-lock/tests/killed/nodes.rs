@@ -38,26 +38,19 @@ pub(crate) async fn play<F: Fabric>(fabric: F, victim: u32, held: &str) -> Progr
         Err(FabricError::PeerLost { rank }) if rank == victim => {}
         other => return Err(format!("the victim said {other:?}").into()),
     }
+    let attempt = || async {
+        if held == "nothing" { lock.read().await?.release().await } else { lock.write().await?.release().await }
+    };
+    // Readers one after the other: who waits for another's lead is told of any member's loss, whoever has the words.
+    let turns = if held == "nothing" { survivors.len() } else { 1 };
     let mut end = Ok(());
-    if held == "nothing" {
-        // One after the other: who waits for another's lead is told of any member's loss, whoever has the words.
-        for turn in 0..survivors.len() {
-            if survivors.me() == turn {
-                end = match lock.read().await {
-                    Ok(guard) => guard.release().await,
-                    Err(error) => Err(error),
-                };
-            }
-            survivors.barrier().await?;
+    for turn in 0..turns {
+        if turns == 1 || turn == survivors.me() {
+            end = attempt().await;
         }
-    } else {
-        end = match lock.write().await {
-            Ok(guard) => guard.release().await,
-            Err(error) => Err(error),
-        };
+        // The memory of those who are told is still needed.
+        survivors.barrier().await?;
     }
-    // The memory of those who are told is still needed.
-    survivors.barrier().await?;
     match end {
         Ok(()) => Ok("went on".to_owned()),
         Err(LockError::Fabric(error)) if *error == (FabricError::PeerLost { rank: victim }) => {
