@@ -145,6 +145,6 @@ pub(super) struct Claim {
 pub(super) struct Damaged;
 
 #[cfg(all(test, not(miri)))]
-mod model;
+pub(super) mod model;
 #[cfg(test)]
 mod tests;
