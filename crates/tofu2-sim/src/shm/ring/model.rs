@@ -1,5 +1,6 @@
 //! The ring under loom: every interleaving, within a bound of preemptions, of few producers and a consumer over two
-//! slots, so that each test laps the ring: what all rings must do, whatever their entries ([`bare`], the receive queue's model). Loom tries what relaxed loads may see; it has no loads of values stored later,
+//! slots, so that each test laps the ring. What all rings must do, whatever their entries, stands here; [`bare`] tries it, and more, with three
+//! words, the receive queue's model with its records. Loom tries what relaxed loads may see; it has no loads of values stored later,
 //! so that the acquire in `claim`, against a payload overwritten before it was read, is not among what it can miss.
 
 use super::*;
