@@ -52,6 +52,7 @@ mod symmetric;
 mod threads;
 mod waiting;
 mod wakers;
+mod word;
 
 pub use control_queue::Queue;
 pub use endpoint::Endpoint;

@@ -26,24 +26,18 @@
 //! written; writing them again changes nothing), *past* (others may have seen it: not to be done again).
 
 use crate::control_queue::ring;
-use crate::shm::access;
+use crate::shm::word::Word;
 use core::sync::atomic::{
     AtomicU64,
-    Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst},
+    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
 };
 
-/// A word of the protocol; the tests implement it for loom's.
-pub(super) trait Word {
-    fn load(&self, order: Ordering) -> u64;
-    fn store(&self, value: u64, order: Ordering);
-    /// Make it `new` if it holds `current` (acquire and release); what it holds otherwise (acquire).
-    fn replace(&self, current: u64, new: u64) -> Result<(), u64>;
+/// A word that advances are counted in, or commands announced; the tests implement it for loom's.
+pub(super) trait Fencing: Word {
     /// Add, then a full barrier; the sum.
     fn add_and_fence(&self, more: u64) -> u64;
     /// Store, then a full barrier.
     fn store_and_fence(&self, value: u64);
-    /// It will be written soon: a hint.
-    fn expect_store(&self) {}
 }
 
 /// A full barrier after a sequentially consistent read-modify-write, which on x86-64 is one by itself.
@@ -55,19 +49,7 @@ fn fence_after_rmw() {
     core::sync::atomic::compiler_fence(SeqCst);
 }
 
-impl Word for AtomicU64 {
-    #[inline(always)]
-    fn load(&self, order: Ordering) -> u64 {
-        AtomicU64::load(self, order)
-    }
-    #[inline(always)]
-    fn store(&self, value: u64, order: Ordering) {
-        AtomicU64::store(self, value, order);
-    }
-    #[inline(always)]
-    fn replace(&self, current: u64, new: u64) -> Result<(), u64> {
-        self.compare_exchange(current, new, AcqRel, Acquire).map(drop)
-    }
+impl Fencing for AtomicU64 {
     #[inline(always)]
     fn add_and_fence(&self, more: u64) -> u64 {
         let sum = self.fetch_add(more, SeqCst).wrapping_add(more);
@@ -78,10 +60,6 @@ impl Word for AtomicU64 {
     fn store_and_fence(&self, value: u64) {
         self.swap(value, SeqCst);
         fence_after_rmw();
-    }
-    #[inline(always)]
-    fn expect_store(&self) {
-        access::expect_store(self.as_ptr().cast());
     }
 }
 
@@ -161,7 +139,7 @@ pub(super) enum Left {
     More,
 }
 
-impl<W: Word> Words<'_, W> {
+impl<W: Fencing> Words<'_, W> {
     /// Position of the next command.
     #[inline]
     pub(super) fn read(&self) -> u64 {
@@ -282,12 +260,12 @@ impl<W: Word> Words<'_, W> {
 #[inline]
 fn take<W: Word>(claim: &W, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
     let mine = u64::from(me) + 1;
-    let Err(mut now) = claim.replace(0, mine) else { return true };
+    let Err(mut now) = claim.replace(0, mine, AcqRel, Acquire) else { return true };
     loop {
         let holder = now as u32;
         let free = holder.checked_sub(1).is_none_or(|rank| rank != me && has_ended(rank));
         // Even if it is set already: the executor must see what was done before.
-        match claim.replace(now, if free { mine } else { now | AGAIN }) {
+        match claim.replace(now, if free { mine } else { now | AGAIN }, AcqRel, Acquire) {
             Ok(()) => return free,
             Err(other) => now = other,
         }
@@ -298,18 +276,18 @@ fn take<W: Word>(claim: &W, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
 #[inline]
 fn give_back_unless_again<W: Word>(claim: &W, me: u32) -> bool {
     let mine = u64::from(me) + 1;
-    match claim.replace(mine, 0) {
+    match claim.replace(mine, 0, AcqRel, Acquire) {
         Ok(()) => true,
         // Of a damaged word there is nothing to give back.
-        Err(now) => claim.replace(mine | AGAIN, mine).is_err() && now as u32 != me + 1,
+        Err(now) => claim.replace(mine | AGAIN, mine, AcqRel, Acquire).is_err() && now as u32 != me + 1,
     }
 }
 
 /// Give the claim back, whatever was left; the caller sees to that.
 fn give_back<W: Word>(claim: &W, me: u32) {
     let mine = u64::from(me) + 1;
-    if claim.replace(mine, 0).is_err() {
-        let _ = claim.replace(mine | AGAIN, 0);
+    if claim.replace(mine, 0, AcqRel, Acquire).is_err() {
+        let _ = claim.replace(mine | AGAIN, 0, AcqRel, Acquire);
     }
 }
 

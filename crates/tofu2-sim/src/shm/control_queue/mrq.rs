@@ -4,7 +4,7 @@
 
 mod record;
 
-use crate::shm::ring::{self, Word};
+use crate::shm::{ring, word::Word};
 use core::sync::atomic::Ordering::Relaxed;
 use rdma_fabric::{
     Rank,

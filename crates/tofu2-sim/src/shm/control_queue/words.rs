@@ -19,7 +19,7 @@ use super::{
     mrq,
 };
 use crate::control_queue::stadd;
-use crate::shm::{layout, mapping::Mapping};
+use crate::shm::{layout, mapping::Mapping, word::Word};
 use core::sync::atomic::{
     AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed},
@@ -111,7 +111,7 @@ impl<'a> View<'a> {
     /// A turn will be taken soon: a hint.
     #[inline(always)]
     pub(super) fn expect_turn(&self) {
-        claim::Word::expect_store(&self.words[STAGE]);
+        Word::expect_store(&self.words[STAGE]);
     }
 
     #[inline(always)]

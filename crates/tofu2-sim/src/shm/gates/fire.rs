@@ -26,7 +26,8 @@
 //! *Freed gates.* A source that was freed keeps its packets until its destinations have fired, and a destination that was freed is a
 //! fault. A source that was freed and has no packet for this round counts as one that signals that fault.
 
-use super::record::{At, Field, Half, Units, Word, ahead, next, pack, slot, unpack};
+use super::super::word::Word;
+use super::record::{At, Field, Half, Units, ahead, next, pack, slot, unpack};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::{
     Rank,
@@ -95,7 +96,7 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
         let round = next(fired);
         let Some(ready) = look(units, at, gate, round) else { return false };
         // F2. Acquire: whatever F1 found is still true.
-        if !state.replace(seen, pack(fired, me.number() + 1), AcqRel) {
+        if state.replace(seen, pack(fired, me.number() + 1), AcqRel, Relaxed).is_err() {
             continue;
         }
         if units.word(at, Field::Life).load(Acquire) != life {

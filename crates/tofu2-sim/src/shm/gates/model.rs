@@ -4,8 +4,9 @@
 use super::{
     fire,
     own::OwnGates,
-    record::{At, Field, Half, Units, Word, pack, unpack},
+    record::{At, Field, Half, Units, pack, unpack},
 };
+use crate::shm::word::Word;
 use core::sync::atomic::Ordering;
 use loom::{
     sync::atomic::{AtomicU64, fence},
@@ -67,8 +68,8 @@ impl Word for Cell {
         let relaxed = self.state && self.mutation == Mutation::RelaxedPublish;
         self.word.store(self.kept(value), if relaxed { Ordering::Relaxed } else { order });
     }
-    fn replace(&self, current: u64, new: u64, success: Ordering) -> bool {
-        self.word.compare_exchange(current, self.kept(new), success, Ordering::Relaxed).is_ok()
+    fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64> {
+        self.word.compare_exchange(current, self.kept(new), success, failure).map(drop)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which gates a rank has, and what it has started; private to the rank.
 
-use super::record::{At, Field, Half, Units, Word, ahead, next, pack, slot, unpack};
+use super::super::word::Word;
+use super::record::{At, Field, Half, Units, ahead, next, pack, slot, unpack};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::{
     Rank, Result,
@@ -192,7 +193,7 @@ fn reset(units: &impl Units, at: At) -> bool {
     let state = units.word(at, Field::State);
     let now = state.load(Acquire);
     // Release: pairs with the acquire in `fire`.
-    unpack(now).1 == 0 && state.replace(now, pack(0, 0), AcqRel)
+    unpack(now).1 == 0 && state.replace(now, pack(0, 0), AcqRel, Relaxed).is_ok()
 }
 
 /// Whether nobody will read packets of a freed gate any more, and nobody executes it.

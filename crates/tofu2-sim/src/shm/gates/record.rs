@@ -12,34 +12,12 @@
 //! sources do. The end half's packet of a round is the result; before that round is over, the other one, whose result the host has
 //! taken, holds what the host gave for this round.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use crate::shm::word::Word;
+use core::sync::atomic::Ordering;
 use rdma_fabric::{
     Rank,
     barrier::{GateId, Wiring},
 };
-
-/// A shared word; the tests implement it for loom's.
-pub(super) trait Word {
-    fn load(&self, order: Ordering) -> u64;
-    fn store(&self, value: u64, order: Ordering);
-    /// Make it `new` if it holds `current`. Whether it was.
-    fn replace(&self, current: u64, new: u64, success: Ordering) -> bool;
-}
-
-impl Word for AtomicU64 {
-    #[inline(always)]
-    fn load(&self, order: Ordering) -> u64 {
-        AtomicU64::load(self, order)
-    }
-    #[inline(always)]
-    fn store(&self, value: u64, order: Ordering) {
-        AtomicU64::store(self, value, order);
-    }
-    #[inline(always)]
-    fn replace(&self, current: u64, new: u64, success: Ordering) -> bool {
-        self.compare_exchange(current, new, success, Ordering::Relaxed).is_ok()
-    }
-}
 
 /// The words of a record's first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

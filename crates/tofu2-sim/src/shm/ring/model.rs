@@ -4,7 +4,7 @@
 //! so that the acquire in `claim`, against a payload overwritten before it was read, is not among what it can miss.
 
 use super::*;
-use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::Ordering::{self, Relaxed, Release};
 use loom::{sync::atomic::AtomicU64 as LoomWord, thread};
 use rdma_fabric::Rank;
 use std::sync::{

@@ -10,7 +10,7 @@ use crate::shm::{
     mapping::Mapping,
     notice_ring::{consume, publish},
 };
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use proptest::prelude::*;
 use rdma_fabric::{FabricError, Notice, Rank, RegionKey};
 use std::{collections::VecDeque, sync::Arc};

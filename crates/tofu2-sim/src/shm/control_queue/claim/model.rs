@@ -2,6 +2,7 @@
 //! rule broken on purpose.
 
 use super::*;
+use core::sync::atomic::Ordering;
 use loom::{
     sync::{Mutex, atomic::AtomicU64 as LoomWord},
     thread,
@@ -41,17 +42,20 @@ impl Word for Cell {
     fn store(&self, value: u64, order: Ordering) {
         self.word.store(value, order);
     }
-    fn replace(&self, current: u64, new: u64) -> Result<(), u64> {
+    fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64> {
         if self.mutation == Mutation::NoSecondLook && current != 0 && new == 0 {
-            self.word.swap(0, AcqRel);
+            self.word.swap(0, success);
             return Ok(());
         }
         if self.mutation == Mutation::NoClaim && current == 0 {
-            let _ = self.word.compare_exchange(current, new, AcqRel, Acquire);
+            let _ = self.word.compare_exchange(current, new, success, failure);
             return Ok(());
         }
-        self.word.compare_exchange(current, new, AcqRel, Acquire).map(drop)
+        self.word.compare_exchange(current, new, success, failure).map(drop)
     }
+}
+
+impl Fencing for Cell {
     fn add_and_fence(&self, more: u64) -> u64 {
         match self.mutation {
             Mutation::Boolean => self.word.store(1, Release),
