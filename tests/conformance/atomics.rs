@@ -53,10 +53,8 @@ program! {
         for turn in 0..fabric.ranks() {
             if fabric.rank().index() == turn {
                 let target = Rank::new(((turn + 1) % fabric.ranks()) as u32);
-                on_word::<F, u32>(&fabric, &region, target, [u32::MAX, 1, 0x8000_0001, 7]).await??;
-                on_word::<F, i32>(&fabric, &region, target, [i32::MIN, -1, i32::MAX, 7]).await??;
+                on_word::<F, u32>(&fabric, &region, target, [u32::MAX, 1, 1 << 31 | 1, 7]).await??;
                 on_word::<F, u64>(&fabric, &region, target, [u64::MAX, 1, 1 << 63 | 1, 7]).await??;
-                on_word::<F, i64>(&fabric, &region, target, [i64::MIN, -1, i64::MAX, 7]).await??;
             }
             world.barrier().await?;
         }

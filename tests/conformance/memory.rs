@@ -64,9 +64,9 @@ program! {
         }
         let region = fabric.alloc(64)?;
         region.span::<Line>(&fabric, 0, 1)?;
-        let narrow = region.word::<i32>(&fabric, 4)?;
-        fabric.store(&narrow, -2)?;
-        ensure_eq!(fabric.load(&narrow)?, -2, "M6: a stored word");
+        let narrow = region.word::<u32>(&fabric, 4)?;
+        fabric.store(&narrow, u32::MAX - 1)?;
+        ensure_eq!(fabric.load(&narrow)?, u32::MAX - 1, "M6: a stored word");
         let wide: LocalWord<F, u64> = region.word(&fabric, 8)?;
         fabric.store(&wide, u64::MAX - 1)?;
         ensure_eq!(fabric.load(&wide)?, u64::MAX - 1, "M6: a stored word");
@@ -206,7 +206,7 @@ program! {
             ensure!(matches!(huge, Some(FabricError::OutOfBounds { .. })), "M4: lengths that wrap: {huge:?}");
             let crooked = |offset, align| Some(FabricError::Misaligned { rank, region: key, offset, align });
             ensure_eq!(fabric.remote_word::<u64>(at(12)).err(), crooked(12, 8), "M4: eight bytes at 12");
-            ensure_eq!(fabric.remote_word::<i32>(at(6)).err(), crooked(6, 4), "M4: four bytes at 6");
+            ensure_eq!(fabric.remote_word::<u32>(at(6)).err(), crooked(6, 4), "M4: four bytes at 6");
             ensure_eq!(fabric.remote_span::<u16>(at(3), 2).err(), crooked(3, 2), "M4: two bytes at 3");
             for wrong in [
                 RegionKey { index: u32::MAX, ..key },

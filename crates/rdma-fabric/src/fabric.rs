@@ -29,6 +29,11 @@ use core::{
 ///
 /// Futures returned here carry no `Send` bound: those of a simulator are not, those of shared
 /// memory are.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a fabric",
+    label = "this is no rank's access to a job",
+    note = "pass the fabric itself, not a reference to it: `fabric.clone()` is cheap, and the same rank"
+)]
 pub trait Fabric: Clone + fmt::Debug + 'static {
     /// A resolved place in registered memory.
     type Loc: Location;

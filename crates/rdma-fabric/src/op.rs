@@ -34,6 +34,29 @@ pub enum SinkView<'a, L> {
 /// What a put may take its elements from: a `Vec<T>`, a `Box<[T]>`, an array (for short puts, which
 /// Tofu carries inside the descriptor), or a [`LocalSpan`] of registered memory. It comes back when the
 /// put is complete.
+///
+/// No slice is one: a put may still read its source when the future that posted it has been dropped.
+///
+/// ```compile_fail,E0277
+/// # use rdma_fabric::{Fabric, RemoteSpan, Result};
+/// async fn send<F: Fabric>(fabric: F, to: RemoteSpan<F, u64>, values: &[u64]) -> Result<()> {
+///     fabric.put(&to, values).await.map(drop)
+/// }
+/// ```
+///
+/// Owned, it can be put:
+///
+/// ```
+/// # use rdma_fabric::{Fabric, RemoteSpan, Result};
+/// async fn send<F: Fabric>(fabric: F, to: RemoteSpan<F, u64>, values: &[u64]) -> Result<Vec<u64>> {
+///     fabric.put(&to, values.to_vec()).await
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be the source of a put of `{T}`",
+    label = "not owned, or not made of `{T}`",
+    note = "a put owns its source until it is complete, and gives it back: pass an array, a `Vec<{T}>` (`slice.to_vec()`), a `Box<[{T}]>`, or a `LocalSpan` of own registered memory"
+)]
 pub trait PutSource<F: Fabric, T: Pod>: Unpin + 'static {
     /// Number of elements.
     fn elements(&self) -> usize;
@@ -43,6 +66,11 @@ pub trait PutSource<F: Fabric, T: Pod>: Unpin + 'static {
 
 /// What a get may deliver to: a `Vec<T>`, a `Box<[T]>`, an array, or a [`LocalSpan`]. The number of
 /// its elements says how much to get.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be where a get of `{T}` arrives",
+    label = "not owned, or not made of `{T}`",
+    note = "a get owns its buffer until it is complete, and gives it back filled: pass an array, a `Vec<{T}>` (`vec![…; n]`), a `Box<[{T}]>`, or a `LocalSpan` of own registered memory"
+)]
 pub trait GetSink<F: Fabric, T: Pod>: Unpin + 'static {
     /// Number of elements.
     fn elements(&self) -> usize;
@@ -91,6 +119,10 @@ impl<F: Fabric, T: Pod> GetSink<F, T> for LocalSpan<F, T> {
 }
 
 /// Something that can be posted.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an operation that can be posted",
+    note = "operations are `op::Put`, `op::Get`, `op::Atomic` and `op::Nop`; the methods of `Fabric` post and wait in one step"
+)]
 pub trait Operation<F: Fabric>: Sized + Unpin {
     /// What its handle yields.
     type Output: Unpin + 'static;

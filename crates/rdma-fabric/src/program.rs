@@ -17,6 +17,11 @@ pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 ///
 /// A rank whose program returns an error, or panics, is *lost* to its peers: their waits that depend
 /// on it end with [`crate::FabricError::PeerLost`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a program that ranks can run",
+    label = "neither an `async fn` nor a closure is one",
+    note = "write `program! {{ async fn name<F>(fabric: F) -> () {{ … }} }}` (`onesided::program!`): that makes a struct of it, whose value is the program, as in `launch(name {{}})`"
+)]
 pub trait Program: Sync {
     /// What a rank produces.
     type Out: Send + 'static;

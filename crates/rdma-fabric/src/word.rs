@@ -6,14 +6,37 @@ use core::fmt::Debug;
 mod sealed {
     pub trait Sealed {}
     impl Sealed for u32 {}
-    impl Sealed for i32 {}
     impl Sealed for u64 {}
-    impl Sealed for i64 {}
 }
 
-/// An integer of 4 or 8 bytes that every provider's atomics support: `u32`, `i32`, `u64`, `i64`.
+/// An integer of 4 or 8 bytes that every provider's atomics support: `u32` or `u64`.
 ///
-/// Providers see the bits zero-extended to 64; arithmetic wraps at the word's own width.
+/// Providers see the bits zero-extended to 64; arithmetic wraps at the word's own width, so adding
+/// `n.wrapping_neg()` subtracts. Signed integers are no words: a bare `1` would be an `i32`, and a word whose width
+/// nobody has named would silently be one of 4 bytes. Without them that is an error:
+///
+/// ```compile_fail,E0277
+/// # use rdma_fabric::{Fabric, RemoteAddr, Result};
+/// async fn raise<F: Fabric>(fabric: F, flag: RemoteAddr) -> Result<()> {
+///     fabric.put_word(&fabric.remote_word(flag)?, 1).await
+/// }
+/// ```
+///
+/// The width is named where the word is resolved, or by the value:
+///
+/// ```
+/// # use rdma_fabric::{Fabric, RemoteAddr, Result};
+/// async fn raise<F: Fabric>(fabric: F, flag: RemoteAddr) -> Result<()> {
+///     let word = fabric.remote_word::<u64>(flag)?;
+///     fabric.put_word(&word, 1).await?;
+///     fabric.put_word(&fabric.remote_word(flag)?, 2u64).await
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a word that can be read, written and changed as a whole",
+    label = "a word is a `u32` or a `u64`",
+    note = "name the width where the word is resolved, as in `remote_word::<u64>(…)`, or by the value, as in `1u64`: a bare `1` is an `i32`"
+)]
 pub trait AtomicWord: Pod + Eq + Ord + Debug + Send + Sync + Unpin + sealed::Sealed {
     /// Size and required alignment in bytes: 4 or 8.
     const BYTES: usize;
@@ -26,17 +49,17 @@ pub trait AtomicWord: Pod + Eq + Ord + Debug + Send + Sync + Unpin + sealed::Sea
 }
 
 macro_rules! atomic_word {
-    ($($word:ty: $unsigned:ty),*) => {$(
+    ($($word:ty),*) => {$(
         impl AtomicWord for $word {
             const BYTES: usize = size_of::<$word>();
             #[inline(always)]
-            fn to_bits(self) -> u64 { self as $unsigned as u64 }
+            fn to_bits(self) -> u64 { self.into() }
             #[inline(always)]
             fn from_bits(bits: u64) -> Self { bits as $word }
         }
     )*};
 }
-atomic_word!(u32: u32, i32: u32, u64: u64, i64: u64);
+atomic_word!(u32, u64);
 
 /// A read-modify-write on one word. All of them return the value before.
 ///
@@ -104,8 +127,8 @@ mod tests {
     #[test]
     fn arithmetic_wraps_at_the_words_width() {
         assert_eq!(Amo::Add(1u32).apply(u32::MAX), 0);
-        assert_eq!(Amo::Add(-1i32).apply(0), -1);
-        assert_eq!(Amo::Add(-4i64).apply(3), -1);
+        assert_eq!(Amo::Add(1u32.wrapping_neg()).apply(0), u32::MAX);
+        assert_eq!(Amo::Add(4u64.wrapping_neg()).apply(3), u64::MAX);
         assert_eq!(Amo::And(!2u64).apply(7), 5);
         assert_eq!(Amo::CompareSwap { expected: 1, new: 9 }.apply(2u32), 2);
         assert_eq!(Amo::CompareSwap { expected: 2, new: 9 }.apply(2u32), 9);

@@ -450,10 +450,11 @@ rdma_fabric::program! {
         }
         world.barrier().await?;
         let there = RemoteAddr { rank: peer, region: region.key(), offset: (1 << 16) - 4 };
-        let small = fabric.remote_word::<i32>(there)?;
-        assert_eq!(fabric.swap(&small, -5).await?, 0);
-        assert_eq!(fabric.fetch_add(&small, -5).await?, -5);
-        assert_eq!(fabric.compare_swap(&small, -10, 12).await?, -10);
+        let small = fabric.remote_word::<u32>(there)?;
+        let minus = u32::wrapping_neg;
+        assert_eq!(fabric.swap(&small, minus(5)).await?, 0);
+        assert_eq!(fabric.fetch_add(&small, minus(5)).await?, minus(5));
+        assert_eq!(fabric.compare_swap(&small, minus(10), 12).await?, minus(10));
         assert_eq!(fabric.fetch_or(&small, 3).await?, 12);
         assert_eq!(fabric.fetch_and(&small, 6).await?, 15);
         assert_eq!(fabric.atomic(&small, Amo::Xor(2)).await?, 6);

@@ -57,6 +57,10 @@ pub enum Progress {
 ///
 /// No CPU takes part between starting a gate and the end of the operation, except where a provider says so. See the
 /// [module](crate::barrier) for gates, rounds and faults.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to have barrier units",
+    note = "ask for `F: BarrierFabric`, or for `F: FullFabric`, which is all that a program is given"
+)]
 pub trait BarrierFabric: Fabric {
     /// What this rank's unit has.
     fn barrier_limits(&self) -> BarrierLimits {

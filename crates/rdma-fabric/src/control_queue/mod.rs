@@ -53,6 +53,10 @@ use core::{fmt, future::Future};
 ///
 /// Whether there are any is asked at run time: the provided methods are those of a provider without, whose
 /// [`SessionFabric::Queue`] is [`NoQueue`]. So a program may use them where they are and do without elsewhere.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to have control queues",
+    note = "ask for `F: SessionFabric`, or for `F: FullFabric`, which is all that a program is given"
+)]
 pub trait SessionFabric: Fabric {
     /// An open control queue of this rank.
     type Queue: ControlQueue<Fabric = Self>;

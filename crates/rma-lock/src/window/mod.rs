@@ -151,8 +151,8 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     }
 }
 
-impl<F: Fabric, T: AtomicWord, L: AccessLock<F>> Window<F, T, L> {
-    fn word(&self, at: usize) -> WindowResult<LocalWord<F, T>> {
+impl<F: Fabric, T: WindowElement, L: AccessLock<F>> Window<F, T, L> {
+    fn word<W: AtomicWord>(&self, at: usize) -> WindowResult<LocalWord<F, W>> {
         Ok(self.core.fabric.local_word(self.own(range(at, 1))?.addr())?)
     }
 
@@ -161,7 +161,9 @@ impl<F: Fabric, T: AtomicWord, L: AccessLock<F>> Window<F, T, L> {
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
     pub fn load(&self, at: usize) -> WindowResult<T> {
-        Ok(self.core.fabric.load(&self.word(at)?)?)
+        let fabric = &self.core.fabric;
+        let wide = size_of::<T>() == u64::BYTES;
+        Ok(T::of_bits(if wide { fabric.load(&self.word::<u64>(at)?)? } else { fabric.load(&self.word::<u32>(at)?)?.into() }))
     }
 
     /// Store an own element whole, after everything stored before (release). Atomic with accumulates only where
@@ -170,6 +172,8 @@ impl<F: Fabric, T: AtomicWord, L: AccessLock<F>> Window<F, T, L> {
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
     pub fn store(&self, at: usize, value: T) -> WindowResult<()> {
-        Ok(self.core.fabric.store(&self.word(at)?, value)?)
+        let (fabric, bits) = (&self.core.fabric, value.bits());
+        let wide = size_of::<T>() == u64::BYTES;
+        Ok(if wide { fabric.store(&self.word(at)?, bits)? } else { fabric.store(&self.word(at)?, bits as u32)? })
     }
 }

@@ -47,6 +47,10 @@ mod sealed {
 }
 
 /// What accumulates work on: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
+#[diagnostic::on_unimplemented(
+    message = "a window has no elements of type `{Self}`",
+    note = "its elements are `u32`, `i32`, `u64`, `i64`, `f32` and `f64`; memory of other types is under a lock in `Locked`, or is reached by `RemoteSpan`s"
+)]
 pub trait WindowElement: Pod + Unpin + sealed::Sealed {
     /// The bits, zero-extended.
     fn bits(self) -> u64;

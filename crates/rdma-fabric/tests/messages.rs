@@ -1,0 +1,123 @@
+//! What the compiler says to those who make the usual mistakes.
+
+#![cfg(not(miri))]
+
+use std::{
+    env,
+    io::Write,
+    process::{Command, Stdio},
+    sync::OnceLock,
+};
+
+/// The crate's metadata, and where its dependencies' are.
+fn library() -> &'static (String, String) {
+    static LIBRARY: OnceLock<(String, String)> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let cargo = env::var_os("CARGO").expect("run by cargo");
+        let mut check = Command::new(cargo);
+        check.args(["check", "--offline", "--package", "rdma-fabric", "--lib", "--message-format", "json"]);
+        let out = check.stderr(Stdio::inherit()).output().expect("cargo runs");
+        let text = String::from_utf8(out.stdout).expect("JSON is UTF-8");
+        let path = text.split('"').find(|word| word.contains("librdma_fabric-") && word.ends_with(".rmeta"));
+        let path = path.expect("its metadata has a path").to_owned();
+        let (dependencies, _) = path.rsplit_once(['/', '\\']).expect("a file in a directory");
+        (path.clone(), dependencies.to_owned())
+    })
+}
+
+/// What the compiler says to these items.
+fn said(items: &str) -> (bool, String) {
+    let (library, dependencies) = library();
+    let mut rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args(["--edition", "2024", "--crate-type", "lib", "--crate-name", "mistake", "--emit", "metadata"]);
+    rustc.args(["--out-dir", env!("CARGO_TARGET_TMPDIR"), "-A", "warnings", "--color", "never"]);
+    rustc.args(["--extern", &format!("rdma_fabric={library}"), "-L", &format!("dependency={dependencies}"), "-"]);
+    let mut running = rustc.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("rustc runs");
+    let source = format!("use rdma_fabric::*;\n{items}\n");
+    running.stdin.take().expect("a pipe").write_all(source.as_bytes()).expect("rustc reads");
+    let out = running.wait_with_output().expect("rustc ends");
+    (out.status.success(), String::from_utf8_lossy(&out.stderr).into_owned())
+}
+
+/// The items don't compile, and each of these is said why.
+#[track_caller]
+fn refused(items: &str, why: &[&str]) {
+    let (compiles, text) = said(items);
+    assert!(!compiles, "this compiles: {items}");
+    for why in why {
+        assert!(text.contains(why), "nothing about {why:?}:\n{text}");
+    }
+}
+
+/// A word's width is never that of a literal without a type.
+#[test]
+fn words_have_a_width_that_somebody_named() {
+    let why = ["`i32` is not a word", "a word is a `u32` or a `u64`", "`remote_word::<u64>(…)`", "`1u64`"];
+    for call in [
+        "fabric.put_word(&fabric.remote_word(flag)?, 1).await",
+        "fabric.fetch_add(&fabric.remote_word(flag)?, 1).await.map(drop)",
+        "fabric.store(&fabric.local_word(flag)?, 1)",
+    ] {
+        let items =
+            |call: &str| format!("async fn f<F: Fabric>(fabric: F, flag: RemoteAddr) -> Result<()> {{ {call} }}");
+        refused(&items(call), &why);
+        let named = call.replace("_word(flag)", "_word::<u64>(flag)");
+        assert!(said(&items(&named)).0, "named: {}", said(&items(&named)).1);
+    }
+}
+
+#[test]
+fn sources_and_sinks_are_owned() {
+    let items = |call: &str| {
+        format!(
+            "async fn f<F: Fabric>(fabric: F, span: RemoteSpan<F, u64>, mut all: Vec<u64>) -> Result<()> {{ {call}.map(drop) }}"
+        )
+    };
+    let why = ["can't be the source of a put of `u64`", "`slice.to_vec()`", "`LocalSpan`"];
+    for source in ["&all", "&all[..]", "&mut all[1..]", "all[0]", "vec![1u32]"] {
+        refused(&items(&format!("fabric.put(&span, {source}).await")), &why);
+    }
+    refused(
+        &items(
+            "fabric.try_post(op::Put { to: &span, from: &all, options: PutOptions::default() }).map_err(drop); Ok(())",
+        ),
+        &why,
+    );
+    let why = ["can't be where a get of `u64` arrives", "`vec![…; n]`"];
+    refused(&items("fabric.get(&span, &mut all).await"), &why);
+    for call in ["fabric.put(&span, all).await", "fabric.put(&span, [1]).await", "fabric.get(&span, vec![0; 3]).await"]
+    {
+        assert!(said(&items(call)).0, "{call}: {}", said(&items(call)).1);
+    }
+}
+
+#[test]
+fn functions_and_closures_are_no_programs() {
+    const LAUNCH: &str = "fn launch<P: Program>(_: P) {}";
+    let why = ["is not a program that ranks can run", "`onesided::program!`", "`launch(name {})`"];
+    for items in [
+        "async fn count<F: Fabric>(fabric: F) -> ProgramResult<()> { Ok(()) } fn f() { launch(count) }",
+        "async fn count(fabric: impl Fabric) -> ProgramResult<()> { Ok(()) } fn f() { launch(count) }",
+        "fn f() { launch(|fabric| async move { Ok(()) }) }",
+    ] {
+        refused(&format!("{LAUNCH} {items}"), &why);
+    }
+    let items = format!(
+        "{LAUNCH} program! {{ async fn count<F>(fabric: F) -> () {{ Ok(()) }} }} fn f() {{ launch(count {{}}) }}"
+    );
+    assert!(said(&items).0, "{}", said(&items).1);
+}
+
+#[test]
+fn bounds_that_are_missing_are_named() {
+    let why = ["`&F` is not a fabric", "`fabric.clone()` is cheap"];
+    refused("fn lend<F: Fabric>(fabric: F) { take(&fabric) } fn take<F: Fabric>(_: F) {}", &why);
+    for (bound, what) in [("SessionFabric", "control queues"), ("barrier::BarrierFabric", "barrier units")] {
+        let items = format!("fn lend<F: Fabric>(fabric: F) {{ take(fabric) }} fn take<F: {bound}>(_: F) {{}}");
+        refused(&items, &[&format!("`F` is not known to have {what}"), "ask for `F: "]);
+    }
+    refused(
+        "fn f<F: Fabric>(fabric: F, word: RemoteWord<F, u64>) { let _ = fabric.try_post(Amo::Add(1u64)); }",
+        &["Amo<u64>` is not an operation that can be posted", "`op::Atomic`"],
+    );
+}
