@@ -70,12 +70,14 @@ pub(crate) struct Edge {
     pub(crate) to: Option<LocalId>,
     /// Whether the answer let the program go on.
     pub(crate) ready: bool,
+    /// Whether there are more tasks than one from now on.
+    splits: bool,
 }
 
 impl Edge {
     /// Whether this is more than a look at something that is not there yet.
     pub(crate) fn moves(&self) -> bool {
-        self.ready || !self.told.is_empty()
+        self.ready || self.splits || !self.told.is_empty()
     }
 }
 
@@ -181,6 +183,7 @@ impl<'a> Automaton<'a> {
         }
         // To run a task is nothing by itself.
         let ready = outcome.ready && self.locals[id as usize].act != Act::Choose;
+        let splits = self.locals[id as usize].is_alone() && outcome.next == Some(Act::Choose);
         let told = Rc::from(&outcome.told[..]);
         let to = match outcome.next {
             None => None,
@@ -201,7 +204,7 @@ impl<'a> Automaton<'a> {
             }),
         };
         let edges = &mut self.locals[id as usize].edges;
-        edges.push(Edge { answer: answer.clone(), told, to, ready });
+        edges.push(Edge { answer: answer.clone(), told, to, ready, splits });
         edges.len() - 1
     }
 

@@ -119,6 +119,7 @@ fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
                 session.went_on();
             }
             Poll::Ready(Err(error)) => return Some(Act::Failed(error.into())),
+            Poll::Pending if session.has_detached() => {}
             Poll::Pending if alone && session.looks.borrow().are_stale() => {}
             Poll::Pending if alone && session.unready.get() => return None,
             Poll::Pending if alone => {

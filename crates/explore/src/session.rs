@@ -295,6 +295,10 @@ impl Session {
         self.inner.borrow_mut().detached.push(rest);
     }
 
+    pub(crate) fn has_detached(&self) -> bool {
+        !self.inner.borrow().detached.is_empty()
+    }
+
     pub(crate) fn detached(&self) -> Vec<Task> {
         std::mem::take(&mut self.inner.borrow_mut().detached)
     }

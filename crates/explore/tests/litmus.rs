@@ -297,6 +297,20 @@ fn detached_futures_run_to_their_end_beside_the_program() {
     report.expect_exhausted();
 }
 
+/// A provider that polls it later does so while the program waits for what it does.
+#[test]
+fn detached_futures_run_while_the_program_waits() {
+    let report = Explorer::new(1).run(|fabric| async move {
+        let region = words(&fabric).await?;
+        let (word, owner) = (region.word::<u64>(&fabric, 0)?, fabric.clone());
+        let added = word.as_remote();
+        fabric.detach(async move { assert_eq!(owner.fetch_add(&added, 1).await, Ok(0)) });
+        fabric.wait_until(&word, Deps::All, |value| value == 1).await?;
+        Ok(())
+    });
+    report.expect_exhausted();
+}
+
 #[test]
 fn operations_posted_together_complete_in_any_order() {
     let seen = outcomes(Explorer::new(1), |fabric| async move {
