@@ -8,10 +8,11 @@ use crate::{
     act::{Act, Answer},
     cpu::{Job, Outcome},
     mix::{Mix, MixMap},
+    words,
 };
 use rdma_fabric::Rank;
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{BTreeMap, HashSet, VecDeque},
     hash::Hash,
     rc::Rc,
 };
@@ -234,6 +235,33 @@ fn step_of(rank: Rank, outcome: &Outcome) -> Option<u128> {
     Some(mix.end())
 }
 
+/// So many answers of a step without an end are looked at.
+const RECENT: usize = 256;
+
+impl Automaton<'_> {
+    /// What a rank did most often on its way to `id`, whose step is longer than the explorer is patient.
+    pub(crate) fn again_and_again(&self, id: LocalId) -> String {
+        let cells = self.job.cells.borrow();
+        let (rank, mut at) = (self.locals[id as usize].rank, id);
+        let mut deeds = BTreeMap::<String, u32>::new();
+        let mut answers = 0;
+        while answers < RECENT && self.locals[at as usize].age > 0 {
+            let (before, answer) = &self.locals[at as usize].before;
+            let local = &self.locals[*before as usize];
+            let told = local.edges.iter().find(|edge| edge.answer == *answer).map_or(&[][..], |edge| &edge.told[..]);
+            for deed in told.iter().chain([&local.act]).filter_map(|act| words::deed(&cells, act)) {
+                *deeds.entry(deed).or_default() += 1;
+            }
+            (at, answers) = (*before, answers + 1);
+        }
+        let most = deeds.values().copied().max().unwrap_or(0);
+        let often =
+            deeds.iter().filter(|(_, times)| 2 * **times > most).map(|(deed, times)| format!("{deed} ({times} times)"));
+        let often = often.take(4).collect::<Vec<_>>().join(", ");
+        format!("{rank} comes to no end of a step; in its last {answers} answers there: {often}")
+    }
+}
+
 /// So many continuations at most are compared.
 const AUDIT: u64 = 2_000;
 
@@ -288,8 +316,15 @@ impl Automaton<'_> {
             }
             return None;
         }
-        let (told, next) = (&outcome.told, &outcome.next);
-        Some(format!("{rank} did {told:?} and then {next:?}; before, {:?} and then {expected:?}", edge.told))
+        let cells = self.job.cells.borrow();
+        let did = |told: &[Act], next: Option<&Act>| {
+            let all = told.iter().chain(next).map(|act| words::exactly(&cells, act)).collect::<Vec<_>>();
+            if all.is_empty() { "nothing".to_owned() } else { all.join(", then ") }
+        };
+        let (one, other) = (did(&outcome.told, outcome.next.as_ref()), did(&edge.told, expected));
+        Some(format!(
+            "behind the end of a step {rank} did this: {one}; and this, after another history with the same result: {other}"
+        ))
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct Cells {
     symmetric: Vec<(usize, [u64; 3])>,
     /// Owner, its ordinal, bytes.
     local: Vec<(Rank, u32, usize)>,
-    /// What people call words, by region and offset.
+    /// What people call words, by region and offset, and [facts](Cells::name_of_fact).
     pub(crate) names: HashMap<(u32, u64), String>,
     /// A cell that somebody took for private has become shared since this was cleared.
     pub(crate) grown: bool,
@@ -72,6 +72,11 @@ pub(crate) struct Cells {
 impl Cells {
     /// No place is ever used again.
     pub(crate) const GENERATION: u32 = 1;
+
+    /// Where a fact's name stands among the others.
+    pub(crate) fn name_of_fact(number: u32) -> (u32, u64) {
+        (FACTS, number.into())
+    }
 
     pub(crate) fn named(names: &HashMap<(u32, u64), String>) -> Self {
         Cells { names: names.clone(), ..Cells::default() }

@@ -18,7 +18,14 @@ use crate::{
     world::{Halt, Move, World},
 };
 use rdma_fabric::{Caps, Program, ProgramResult, Rank};
-use std::{cell::RefCell, collections::HashMap, fmt, future::Future, ops::ControlFlow, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, HashMap},
+    fmt,
+    future::Future,
+    ops::ControlFlow,
+    rc::Rc,
+};
 
 type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
@@ -119,6 +126,13 @@ impl<'a> Explorer<'a> {
     #[must_use]
     pub fn name(mut self, region: u32, offset: u64, name: &str) -> Self {
         self.names.insert((region, offset), name.to_owned());
+        self
+    }
+
+    /// What timelines call a [fact](crate::Probe).
+    #[must_use]
+    pub fn name_fact(mut self, fact: u32, name: &str) -> Self {
+        self.names.insert(Cells::name_of_fact(fact), name.to_owned());
         self
     }
 
@@ -274,18 +288,19 @@ impl<'a> Explorer<'a> {
     fn explore(mut self, start: &Start<'_>) -> Report {
         let mut world = self.world(start);
         let mut restarts = 0;
-        let (verdict, progress) = loop {
+        let (verdict, progress, endless) = loop {
             let mut search = Search {
                 world: &mut world,
                 checks: &self.checks,
                 limit: self.states,
                 watch: &mut *self.watch,
                 progress: Progress::default(),
+                endless: BTreeMap::new(),
             };
             let end = search.depth_first();
-            let progress = search.progress;
+            let (progress, endless) = (search.progress, search.endless);
             match end.and_then(|end| self.verdict(&mut world, end, progress.cut)) {
-                Ok(verdict) => break (verdict, progress),
+                Ok(verdict) => break (verdict, progress, endless.into_values().collect()),
                 Err(_) => {
                     restarts += 1;
                     world.automaton.job.cells.borrow_mut().grown = false;
@@ -300,6 +315,7 @@ impl<'a> Explorer<'a> {
             ends: progress.ends,
             circles: progress.circles,
             cut: progress.cut,
+            endless,
             local_states: world.automaton.len() as u64,
             runs: world.automaton.runs,
             restarts,

@@ -115,6 +115,8 @@ mod state;
 mod timeline;
 mod transfer;
 mod view;
+mod waiting;
+mod words;
 mod world;
 
 pub use effect::{Access, Effect};

@@ -13,6 +13,7 @@ use crate::{
     state::{At, State},
     timeline::Timeline,
     view::View,
+    words,
 };
 use rdma_fabric::{Caps, ProgramResult, Rank};
 use std::{
@@ -36,6 +37,8 @@ pub(crate) struct Live {
     /// Ranks that may die.
     mortal: Ranks,
     timeline: Option<Timeline>,
+    /// What a rank asked for that may be a wait: it hears next whether it is.
+    look: Option<(Rank, Act, Answer)>,
     effects: Option<Vec<Effect>>,
 }
 
@@ -48,12 +51,27 @@ impl Live {
             *deadline = Some(deadline.map_or(*until, |earlier| earlier.min(*until)));
         }
         if let Some(timeline) = &mut self.timeline {
-            timeline.acts(&self.cells.borrow(), rank, act, &answer, answer != Answer::Pending);
+            if matches!(act, Act::Watch(_) | Act::NextNotice | Act::Sleep(_)) {
+                self.look = Some((rank, act.clone(), answer.clone()));
+            } else {
+                timeline.acts(&self.cells.borrow(), rank, act, &answer, answer != Answer::Pending);
+            }
         }
         if let Some(effects) = &mut self.effects {
             effects.extend(Effect::of_act(&self.cells.borrow(), rank, act, &answer));
         }
         answer
+    }
+
+    /// Whether the last answer was what the program waits for.
+    pub(crate) fn heard(&mut self, ready: bool) {
+        let (Some(timeline), Some((rank, act, answer))) = (&mut self.timeline, self.look.take()) else { return };
+        let cells = self.cells.borrow();
+        if ready {
+            timeline.acts(&cells, rank, &act, &answer, true);
+        } else {
+            timeline.waits(rank, &words::awaited(&cells, &self.state, rank, &[act]));
+        }
     }
 
     pub(crate) fn told(&mut self, rank: Rank, act: &Act) {
@@ -124,6 +142,7 @@ impl LiveJob {
             deadlines: vec![None; ranks],
             mortal: 0,
             timeline: None,
+            look: None,
             effects: None,
         };
         let live = Rc::new(RefCell::new(live));
@@ -161,7 +180,10 @@ impl LiveJob {
 
     /// The timeline so far.
     pub(crate) fn timeline(&mut self) -> Vec<String> {
-        self.live.borrow_mut().timeline.take().unwrap_or_default().into_lines()
+        let live = &mut *self.live.borrow_mut();
+        let mut timeline = live.timeline.take().unwrap_or_default();
+        timeline.ends(&live.cells.borrow(), &live.state);
+        timeline.into_lines()
     }
 
     /// Keep what happens to memory from now on.
@@ -290,6 +312,7 @@ impl LiveJob {
         if tasks.is_empty() {
             let live = &mut *self.live.borrow_mut();
             live.deadlines[rank.index()] = None;
+            live.timeline.iter_mut().for_each(|timeline| timeline.done(rank));
             if live.mortal & bit(rank) != 0 && !live.state.losses.is_dead(rank) {
                 live.state.losses.end(rank);
             }

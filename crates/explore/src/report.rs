@@ -17,6 +17,8 @@ pub struct Report {
     pub circles: u64,
     /// Paths that were not followed to their end because a step of a rank grew too long: the exploration was exhaustive up to there.
     pub cut: u64,
+    /// Of each rank with such a step: what it did there again and again, on the first of those paths.
+    pub endless: Vec<String>,
     /// States of single ranks.
     pub local_states: u64,
     /// How often a program was run, from its start, to learn those.
@@ -68,7 +70,7 @@ pub struct CounterExample {
     pub moves: usize,
     /// Whether no run with fewer moves is wrong.
     pub shortest: bool,
-    /// What happened, line by line.
+    /// What happened, line by line: `←` before what took effect at its target, and `…`, last, before what had not when the run broke.
     pub timeline: Vec<String>,
 }
 
@@ -115,6 +117,9 @@ impl fmt::Display for Report {
         write!(f, "{states} states, {transitions} transitions, longest path {longest}")?;
         for (name, _) in self.possible.iter().filter(|(_, seen)| !seen) {
             write!(f, "; never seen: {name}")?;
+        }
+        for endless in &self.endless {
+            write!(f, "\n{endless}")?;
         }
         if let Some(contradiction) = &self.contradiction {
             write!(f, "\na step was declared wrongly: {contradiction}")?;

@@ -26,7 +26,7 @@ pub struct Failure {
     pub what: String,
     /// Gives the run again.
     pub seed: u64,
-    /// What happened, line by line.
+    /// What happened, line by line, as in a [counter-example](crate::CounterExample::timeline).
     pub timeline: Vec<String>,
 }
 

@@ -7,7 +7,11 @@ use crate::{
     timeline::Timeline,
     world::{Halt, Move, World},
 };
-use std::{collections::VecDeque, ops::ControlFlow};
+use rdma_fabric::Rank;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    ops::ControlFlow,
+};
 
 /// Numbers of a search under way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,6 +54,8 @@ pub(crate) struct Search<'s, 'a> {
     pub(crate) limit: u64,
     pub(crate) watch: &'s mut dyn FnMut(&Progress) -> ControlFlow<()>,
     pub(crate) progress: Progress,
+    /// By rank, what it does in a step without an end.
+    pub(crate) endless: BTreeMap<Rank, String>,
 }
 
 /// How often somebody may look at the progress, in transitions.
@@ -60,9 +66,8 @@ impl Search<'_, '_> {
     pub(crate) fn depth_first(&mut self) -> Result<End, Halt> {
         let mut visited = MixSet::default();
         let mut path = vec![Frame::default()];
-        match self.world.start() {
-            Ok(state) => path[0].state = state,
-            Err(halt) => return self.halted(halt, &path, 0, true),
+        if let Err(halt) = self.world.start(&mut path[0].state) {
+            return self.halted(halt, &path, 0, true);
         }
         // Of the states of the path.
         let mut hashes = vec![path[0].state.hash()];
@@ -136,8 +141,10 @@ impl Search<'_, '_> {
     fn halted(&mut self, halt: Halt, path: &[Frame], depth: usize, inside: bool) -> Result<End, Halt> {
         match halt {
             Halt::Again => Err(Halt::Again),
-            Halt::Endless => {
+            Halt::Endless(rank, local) => {
                 self.progress.cut += 1;
+                let automaton = &self.world.automaton;
+                self.endless.entry(rank).or_insert_with(|| automaton.again_and_again(local));
                 Ok(End::All)
             }
             Halt::Failure(what) => {
@@ -159,9 +166,10 @@ fn visit(world: &mut World<'_>, checks: &Checks<'_>, state: &State, moves: &mut 
         return Ok(false);
     }
     let ranks = 0..state.ranks.len() as u32;
-    let waiting: Vec<_> = ranks.filter_map(|rank| world.waits_for(state, rdma_fabric::Rank::new(rank))).collect();
+    let waiting = ranks.filter_map(|rank| world.waits_for(state, Rank::new(rank)).transpose());
+    let waiting = waiting.collect::<Result<Vec<_>, _>>()?;
     if !waiting.is_empty() {
-        return Err(Halt::Failure(format!("deadlock: nothing is on its way, and {}", waiting.join(", "))));
+        return Err(Halt::Failure(format!("deadlock: nothing is on its way, and {}", waiting.join("; "))));
     }
     checks.at_end(state, &world.automaton.job.cells.borrow()).map_err(Halt::Failure)?;
     Ok(true)
@@ -186,18 +194,19 @@ pub(crate) fn breadth_first(
     };
     let mut known = MixMap::default();
     let mut moves = Vec::new();
-    let first = match world.start() {
-        Ok(first) => first,
+    let mut first = State::default();
+    match world.start(&mut first) {
+        Ok(()) => {}
         Err(Halt::Again) => return Err(Halt::Again),
         Err(_) => return Ok(Some(Vec::new())),
-    };
+    }
     known.insert(first.hash(), ());
     let mut queue = VecDeque::from([(first, 0)]);
     while let Some((state, number)) = queue.pop_front() {
         match visit(world, checks, &state, &mut moves) {
             Ok(_) => {}
             Err(Halt::Failure(_)) => return Ok(Some(way(&from, number))),
-            Err(Halt::Endless) => continue,
+            Err(Halt::Endless(..)) => continue,
             Err(Halt::Again) => return Err(Halt::Again),
         }
         for which in moves.drain(..) {
@@ -209,7 +218,7 @@ pub(crate) fn breadth_first(
                     moves.push(which);
                     return Ok(Some(moves));
                 }
-                Err(Halt::Endless) => continue,
+                Err(Halt::Endless(..)) => continue,
                 Err(Halt::Again) => return Err(Halt::Again),
             }
             if known.insert(next.hash(), ()).is_none() {
@@ -227,20 +236,23 @@ pub(crate) fn breadth_first(
 /// Do exactly these moves and tell what happened. Yields what was wrong, if anything was.
 pub(crate) fn follow(world: &mut World<'_>, checks: &Checks<'_>, moves: &[Move]) -> (Option<String>, Vec<String>) {
     world.timeline = Some(Timeline::default());
+    let mut state = State::default();
     let wrong = (|| {
-        let mut state = world.start()?;
+        world.start(&mut state)?;
         for which in moves {
             world.act(&mut state, *which)?;
             checks.always(&state, &world.automaton.job.cells.borrow()).map_err(Halt::Failure)?;
         }
         visit(world, checks, &state, &mut Vec::new()).map(drop)
     })();
-    let lines = world.timeline.take().unwrap_or_default().into_lines();
+    let mut timeline = world.timeline.take().unwrap_or_default();
+    timeline.ends(&world.automaton.job.cells.borrow(), &state);
+    let lines = timeline.into_lines();
     match wrong {
         Err(Halt::Failure(what)) => (Some(what), lines),
         Err(Halt::Again) => {
             (Some("the schedule is of another program: it does not know all memory that is shared".into()), lines)
         }
-        Ok(()) | Err(Halt::Endless) => (None, lines),
+        Ok(()) | Err(Halt::Endless(..)) => (None, lines),
     }
 }

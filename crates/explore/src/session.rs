@@ -211,12 +211,20 @@ impl Session {
         self.looks.borrow_mut().age();
         self.unready.set(false);
         self.moved.set(true);
+        self.heard(true);
     }
 
     /// The last answer was not what the program waits for.
     pub(crate) fn not_ready(&self) {
         self.unready.set(true);
         self.last_ready.set(false);
+        self.heard(false);
+    }
+
+    fn heard(&self, ready: bool) {
+        if let World::Live(live) = &self.world {
+            live.borrow_mut().heard(ready);
+        }
     }
 
     pub(crate) fn end(&self) {

@@ -1,39 +1,54 @@
-//! A run told line by line: who did what, and what arrived when.
+//! A run told line by line: who did what, where waits began, what arrived when, and what had not arrived in the end.
 
 use crate::{
-    act::{Act, Answer, Op},
-    cell::{Cells, Home, Part},
+    act::{Act, Answer},
+    cell::{Cells, Part},
     state::{Kind, State},
+    words::{operation, place, under_way},
 };
-use rdma_fabric::{Rank, RemoteAddr};
+use rdma_fabric::Rank;
+use std::collections::BTreeSet;
 
 /// Lines so far.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    lines: Vec<(Rank, String)>,
+    lines: Vec<String>,
+    /// Waits that were told of and not ended.
+    waits: BTreeSet<(Rank, String)>,
 }
 
-/// Where a word is, as people say it.
-pub(crate) fn place(cells: &Cells, part: Part) -> String {
-    match cells.home(part.cell) {
-        Home::Fact(number) => format!("fact {number}"),
-        Home::Memory(RemoteAddr { rank, region, offset }) => {
-            let offset = offset + u64::from(part.mask.trailing_zeros() / 8);
-            match cells.names.get(&(region.index, offset)) {
-                Some(name) => format!("{rank}'s {name}"),
-                None => format!("{rank}'s region {}+{offset}", region.index),
-            }
-        }
-    }
-}
+/// So much of what is on its way in the end is told.
+const MOST_UNDER_WAY: usize = 24;
 
 impl Timeline {
     fn line(&mut self, rank: Rank, text: String) {
-        self.lines.push((rank, text));
+        self.waits.retain(|(waiting, _)| *waiting != rank);
+        self.lines.push(format!("{rank}  {text}"));
     }
 
     pub(crate) fn into_lines(self) -> Vec<String> {
-        self.lines.into_iter().map(|(rank, text)| format!("{rank}  {text}")).collect()
+        self.lines
+    }
+
+    /// `rank` waits for `what`, perhaps since before.
+    pub(crate) fn waits(&mut self, rank: Rank, what: &str) {
+        if self.waits.insert((rank, what.to_owned())) {
+            self.lines.push(format!("{rank}  waits for {what}"));
+        }
+    }
+
+    /// This is the end of the run.
+    pub(crate) fn ends(&mut self, cells: &Cells, state: &State) {
+        let items = state.items.iter().filter_map(|item| Some((item.by, under_way(cells, item)?)));
+        let notices = state
+            .notices
+            .iter()
+            .map(|(at, told)| (*at, format!("notice {:#x} of rank {} was not taken", told.data, told.from)));
+        let all: Vec<_> = items.chain(notices).collect();
+        self.lines.extend(all.iter().take(MOST_UNDER_WAY).map(|(rank, text)| format!("{rank}  … {text}")));
+        if all.len() > MOST_UNDER_WAY {
+            self.lines.push(format!("… and {} more", all.len() - MOST_UNDER_WAY));
+        }
     }
 
     pub(crate) fn tick(&mut self, rank: Rank, deadline: u64) {
@@ -83,30 +98,8 @@ impl Timeline {
     }
 
     pub(crate) fn tells(&mut self, cells: &Cells, rank: Rank, act: &Act) {
-        let at = |part: &Part| place(cells, *part);
         let text = match act {
-            Act::Post(Op::Atomic { at: part, rmw, .. }) => format!("posts {rmw} at {}", at(part)),
-            Act::Post(Op::Get { pieces, .. }) => {
-                format!(
-                    "posts get of {}{}",
-                    pieces.first().map_or(String::new(), |(part, _)| at(part)),
-                    more(pieces.len())
-                )
-            }
-            Act::Post(Op::Put { pieces, notice, .. }) => {
-                let what = pieces
-                    .first()
-                    .map_or("no byte".to_owned(), |(part, bits)| format!("{:#x} to {}", part.get(*bits), at(part)));
-                let notice = notice.map_or(String::new(), |told| format!(", with notice {:#x}", told.data));
-                format!("posts put of {what}{}{notice}", more(pieces.len()))
-            }
-            Act::Post(Op::PutFrom { pieces, notice, .. }) => {
-                let what = pieces.first().map_or(String::new(), |(to, from)| format!("{} to {}", at(from), at(to)));
-                let notice = notice.map_or(String::new(), |told| format!(", with notice {:#x}", told.data));
-                format!("posts put of {what}{}{notice}", more(pieces.len()))
-            }
-            Act::Post(Op::Flush { target: Some(target), .. }) => format!("flushes {target}"),
-            Act::Post(Op::Flush { target: None, .. }) => "flushes all".to_owned(),
+            Act::Post(op) => operation(cells, op),
             Act::Forget(slot) => format!("drops handle {slot}"),
             Act::Note(text) => format!("-- {text}"),
             _ => return,
@@ -132,6 +125,7 @@ impl Timeline {
                 _ => "goes on".to_owned(),
             },
             Act::Test(_) => format!("tests a handle: {}", *answer == Answer::Value(1)),
+            Act::NextNotice if !moves => return,
             Act::TryNotice | Act::NextNotice => match answer {
                 Answer::Notice(told) => format!("takes notice {:#x} of rank {}", told.data, told.from),
                 _ => "finds no notice".to_owned(),
@@ -144,8 +138,4 @@ impl Timeline {
         };
         self.line(rank, text);
     }
-}
-
-fn more(pieces: usize) -> String {
-    if pieces > 1 { format!(" and {} more words", pieces - 1) } else { String::new() }
 }

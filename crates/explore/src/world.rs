@@ -42,8 +42,8 @@ pub(crate) enum Move {
 pub(crate) enum Halt {
     /// Something is wrong.
     Failure(String),
-    /// A rank's step is longer than the explorer is patient.
-    Endless,
+    /// This rank's step is longer than the explorer is patient.
+    Endless(Rank, LocalId),
     /// A cell was taken for private that is not: explore again.
     Again,
 }
@@ -60,26 +60,29 @@ pub(crate) struct World<'a> {
 }
 
 /// What a rank that rests could do.
-struct Outlook {
-    goes_on: bool,
+pub(crate) struct Outlook {
+    pub(crate) goes_on: bool,
     /// The next deadline it waits for.
     deadline: Option<u64>,
 }
 
 impl World<'_> {
     /// The first state: every rank has come to its first act that others could notice.
-    pub(crate) fn start(&mut self) -> Result<State, Halt> {
-        let mut state = State::default();
+    pub(crate) fn start(&mut self, state: &mut State) -> Result<(), Halt> {
         for rank in 0..self.automaton.job.nodes.len() as u32 {
             let local = self.automaton.start(Rank::new(rank));
             state.ranks.push(At { local, clock: 0 });
         }
         for rank in (0..self.automaton.job.nodes.len() as u32).map(Rank::new) {
-            let told = self.automaton.local(state.ranks[rank.index()].local).told().clone();
-            self.tell(&mut state, rank, &told);
-            self.proceed(&mut state, rank, None, true)?;
+            let local = state.ranks[rank.index()].local;
+            let told = self.automaton.local(local).told().clone();
+            self.tell(state, rank, &told);
+            self.proceed(state, rank, None, true)?;
+            if state.ranks[rank.index()].local == local {
+                self.tell_of_wait(state, rank)?;
+            }
         }
-        Ok(state)
+        Ok(())
     }
 
     /// What may happen in `state`, in a fixed order.
@@ -205,11 +208,23 @@ impl World<'_> {
     }
 
     /// Ask everything that the rank waits for, and change nothing.
-    fn outlook(&mut self, state: &State, rank: u8, mut task: Option<u8>) -> Result<Outlook, Halt> {
+    fn outlook(&mut self, state: &State, rank: u8, task: Option<u8>) -> Result<Outlook, Halt> {
+        self.ask_ahead(state, rank, task, |_| {})
+    }
+
+    /// The same; `asked` is told of each question.
+    pub(crate) fn ask_ahead(
+        &mut self,
+        state: &State,
+        rank: u8,
+        mut task: Option<u8>,
+        mut asked: impl FnMut(&Act),
+    ) -> Result<Outlook, Halt> {
         let mut outlook = Outlook { goes_on: false, deadline: None };
         let mut local = state.ranks[rank as usize].local;
         let me = Rank::new(rank.into());
         loop {
+            asked(&self.automaton.local(local).act);
             let answer = match &self.automaton.local(local).act {
                 Act::Done => return Ok(outlook),
                 Act::Choose | Act::Detach => match task.take() {
@@ -268,8 +283,8 @@ impl World<'_> {
             let answer = match &here.act {
                 Act::Done => break,
                 Act::Failed(what) => return Err(Halt::Failure(format!("{rank}: {what}"))),
-                Act::Endless => return Err(Halt::Endless),
-                _ if acts > SPINNING => return Err(Halt::Endless),
+                Act::Endless => return Err(Halt::Endless(rank, local)),
+                _ if acts > SPINNING => return Err(Halt::Endless(rank, local)),
                 Act::Choose | Act::Detach if moved => break,
                 Act::Choose | Act::Detach => match task.take() {
                     Some(task) => Answer::Task(task),
@@ -282,14 +297,14 @@ impl World<'_> {
                 break;
             }
             let edge = self.automaton.edge(local, &answer);
-            let (moves, told, to) = (edge.moves(), edge.told.clone(), edge.to);
+            let (moves, ready, told, to) = (edge.moves(), edge.ready, edge.told.clone(), edge.to);
             self.check()?;
             if moved && alone && !moves {
                 break;
             }
             let act = &self.automaton.local(local).act;
             if let Some(timeline) = &mut self.timeline {
-                timeline.acts(&self.automaton.job.cells.borrow(), rank, act, &answer, moves);
+                timeline.acts(&self.automaton.job.cells.borrow(), rank, act, &answer, ready);
             }
             state.answered(rank, act, &answer);
             self.tell(state, rank, &told);
@@ -300,18 +315,21 @@ impl World<'_> {
                 None => return Ok(()),
             }
         }
-        self.rest(state, rank, local);
-        Ok(())
+        self.rest(state, rank, local)
     }
 
-    fn rest(&mut self, state: &mut State, rank: Rank, local: LocalId) {
-        state.ranks[rank.index()].local = local;
+    fn rest(&mut self, state: &mut State, rank: Rank, local: LocalId) -> Result<(), Halt> {
+        let before = std::mem::replace(&mut state.ranks[rank.index()].local, local);
+        if before != local {
+            self.tell_of_wait(state, rank)?;
+        }
         if let Some(timeline) = &mut self.timeline
             && self.automaton.local(local).act == Act::Done
             && self.automaton.job.mortal & bit(rank) == 0
         {
             timeline.done(rank);
         }
+        Ok(())
     }
 
     pub(crate) fn is_sole(&mut self, local: LocalId) -> bool {
@@ -343,26 +361,5 @@ impl World<'_> {
             }
             state.tell(rank, act);
         }
-    }
-
-    /// What a rank waits for, in words.
-    pub(crate) fn waits_for(&mut self, state: &State, rank: Rank) -> Option<String> {
-        if state.losses.is_dead(rank) {
-            return None;
-        }
-        let local = self.automaton.local(state.ranks[rank.index()].local);
-        let what = match &local.act {
-            Act::Done => return None,
-            Act::Watch(part) => {
-                let cells = self.automaton.job.cells.borrow();
-                let value = part.get(state.read(*part));
-                format!("{} to be something else than {value:#x}", crate::timeline::place(&cells, *part))
-            }
-            Act::NextNotice => "a notice".to_owned(),
-            Act::Await(_) => "an operation".to_owned(),
-            Act::Choose => "several things at once".to_owned(),
-            other => format!("{other:?}"),
-        };
-        Some(format!("{rank} waits for {what}"))
     }
 }

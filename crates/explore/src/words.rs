@@ -1,0 +1,162 @@
+//! Places, operations and waits, as people say them.
+
+use crate::{
+    act::{Act, Op, Told},
+    cell::{Cells, Home, Part},
+    state::{ALL, Item, Kind, Phase, State},
+};
+use rdma_fabric::{Amo, Rank, RemoteAddr};
+
+/// So many words of one operation are told, each by itself.
+const MOST_WORDS: usize = 8;
+
+/// Where a word is.
+pub(crate) fn place(cells: &Cells, part: Part) -> String {
+    match cells.home(part.cell) {
+        Home::Fact(number) => match cells.names.get(&Cells::name_of_fact(number)) {
+            Some(name) => format!("“{name}”"),
+            None => format!("fact {number}"),
+        },
+        Home::Memory(RemoteAddr { rank, region, offset }) => {
+            let offset = offset + u64::from(part.mask.trailing_zeros() / 8);
+            match cells.names.get(&(region.index, offset)) {
+                Some(name) => format!("{rank}'s {name}"),
+                None => format!("{rank}'s region {}+{offset}", region.index),
+            }
+        }
+    }
+}
+
+/// What each of `all` is, up to a bound, and how many more there are.
+fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
+    let told = all.iter().take(MOST_WORDS).map(each).collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(MOST_WORDS) {
+        0 if all.is_empty() => "no byte".to_owned(),
+        0 => told,
+        1 => format!("{told} and 1 more word"),
+        more => format!("{told} and {more} more words"),
+    }
+}
+
+/// What a rank does that posts `op`.
+pub(crate) fn operation(cells: &Cells, op: &Op) -> String {
+    let at = |part: &Part| place(cells, *part);
+    let with = |notice: &Option<Told>| notice.map_or(String::new(), |told| format!(", with notice {:#x}", told.data));
+    match op {
+        Op::Atomic { at: part, rmw, .. } => format!("posts {rmw} at {}", at(part)),
+        Op::Get { pieces, .. } => format!("posts get of {}", listed(pieces, |(part, _)| at(part))),
+        Op::Put { pieces, notice, .. } => {
+            let words = listed(pieces, |(part, bits)| format!("{:#x} to {}", part.get(*bits), at(part)));
+            format!("posts put of {words}{}", with(notice))
+        }
+        Op::PutFrom { pieces, notice, .. } => {
+            let words = listed(pieces, |(to, from)| format!("{} to {}", at(from), at(to)));
+            format!("posts put of {words}{}", with(notice))
+        }
+        Op::Flush { target: Some(target), .. } => format!("flushes {target}"),
+        Op::Flush { target: None, .. } => "flushes all".to_owned(),
+    }
+}
+
+/// What `item` is.
+fn named(cells: &Cells, item: &Item) -> String {
+    let there = || place(cells, item.at);
+    match item.kind {
+        Kind::Atomic => format!("{} at {}", item.rmw, there()),
+        Kind::Get | Kind::GetInto => format!("get of {}", there()),
+        Kind::Landing => format!("get into {}", place(cells, item.own)),
+        Kind::Put => format!("put of {:#x} to {}", item.at.get(item.bits), there()),
+        Kind::PutFrom => format!("put of {} to {}", place(cells, item.own), there()),
+        Kind::Notice => format!("notice {:#x} to {}", item.bits, item.target),
+        Kind::Flush if item.target == ALL => "flush of all".to_owned(),
+        Kind::Flush => format!("flush of {}", item.target),
+        Kind::Over | Kind::Lost => "operation".to_owned(),
+    }
+}
+
+/// `item`, if it has not happened.
+pub(crate) fn under_way(cells: &Cells, item: &Item) -> Option<String> {
+    match item.kind {
+        Kind::Over | Kind::Lost => None,
+        Kind::Flush if item.phase == Phase::Complete => None,
+        Kind::Flush => Some(format!("{} is not over", named(cells, item))),
+        _ => Some(format!("{} is still on its way", named(cells, item))),
+    }
+}
+
+/// What a rank waits for that has done all of `acts` in vain.
+pub(crate) fn awaited(cells: &Cells, state: &State, rank: Rank, acts: &[Act]) -> String {
+    let each = acts.iter().filter_map(|act| {
+        Some(match act {
+            Act::Watch(part) => {
+                format!("{} to be something else than {:#x}", place(cells, *part), part.get(state.read(*part)))
+            }
+            Act::NextNotice => "a notice".to_owned(),
+            Act::Sleep(until) => format!("its clock to come to {until} ps"),
+            Act::Await(slot) => {
+                let its = state.items.iter().find(|item| item.by == rank && item.slot == *slot);
+                format!("its {} to be complete", its.map_or("operation".to_owned(), |item| named(cells, item)))
+            }
+            _ => return None,
+        })
+    });
+    each.collect::<Vec<_>>().join(", or ")
+}
+
+/// What a program does, to the last bit.
+pub(crate) fn exactly(cells: &Cells, act: &Act) -> String {
+    match act {
+        Act::Post(op) => operation(cells, op),
+        Act::Store(part, bits) => format!("store of {:#x} to {}", part.get(*bits), place(cells, *part)),
+        Act::Fact(part, rmw) => format!("{rmw} at {}", place(cells, *part)),
+        Act::Await(_) => "wait for an operation".to_owned(),
+        Act::Step(result) => format!("end of a step with result {result:x}"),
+        _ => deed(cells, act).unwrap_or_else(|| format!("{act:?}")),
+    }
+}
+
+/// What a program asks of the world, or tells it, without values: those change while it does the same again and again. `None` for what
+/// is not its own doing.
+pub(crate) fn deed(cells: &Cells, act: &Act) -> Option<String> {
+    let at = |part: &Part| place(cells, *part);
+    Some(match act {
+        Act::Post(Op::Atomic { at: part, rmw, .. }) => {
+            let what = match rmw.amo() {
+                Amo::Add(_) => "fetch-add",
+                Amo::Swap(_) => "swap",
+                Amo::CompareSwap { .. } => "compare-and-swap",
+                Amo::Or(_) => "fetch-or",
+                Amo::And(_) => "fetch-and",
+                Amo::Xor(_) => "fetch-xor",
+            };
+            format!("{what} at {}", at(part))
+        }
+        Act::Post(Op::Get { pieces, .. }) => format!("get of {}", listed(pieces, |(part, _)| at(part))),
+        Act::Post(Op::Put { pieces, .. }) => format!("put to {}", listed(pieces, |(part, _)| at(part))),
+        Act::Post(Op::PutFrom { pieces, .. }) => format!("put to {}", listed(pieces, |(to, _)| at(to))),
+        Act::Post(Op::Flush { .. }) => "flush".to_owned(),
+        Act::Load(part) => format!("load of {}", at(part)),
+        Act::Store(part, _) => format!("store to {}", at(part)),
+        Act::Fact(part, _) => format!("look at {}", at(part)),
+        Act::Watch(part) => format!("wait for {}", at(part)),
+        Act::Test(_) => "test of a handle".to_owned(),
+        Act::TryNotice => "look for a notice".to_owned(),
+        Act::NextNotice => "wait for a notice".to_owned(),
+        Act::Now => "look at its clock".to_owned(),
+        Act::Sleep(_) => "wait for a moment".to_owned(),
+        Act::Yield => "yield".to_owned(),
+        Act::Note(text) => format!("-- {text}"),
+        Act::Done => "its end".to_owned(),
+        Act::Failed(what) => format!("a failure: {what}"),
+        Act::Await(_)
+        | Act::Forget(_)
+        | Act::Step(_)
+        | Act::Choose
+        | Act::Detach
+        | Act::IsLost(_)
+        | Act::LostAmong(_)
+        | Act::Endless => {
+            return None;
+        }
+    })
+}
