@@ -1,6 +1,6 @@
 //! What timelines and reports say, word for word.
 
-use explore::{ExploreFabric, Explorer, Report};
+use explore::{ExploreFabric, ExploreRegion, Explorer, Report};
 use rdma_fabric::{
     Amo, Deps, Fabric, LocalSpan, ProgramResult, PutOptions, Rank, Region, RegionAccess, Time, join, op,
 };
@@ -9,9 +9,14 @@ use std::future::Future;
 const A: Rank = Rank::new(0);
 const B: Rank = Rank::new(1);
 
+/// So many bytes of each rank, which live as long as anybody looks: when ranks end is of no interest here.
+async fn kept(fabric: &ExploreFabric, bytes: usize) -> ProgramResult<&'static ExploreRegion> {
+    Ok(Box::leak(Box::new(fabric.alloc_symmetric(bytes).await?)))
+}
+
 /// A writes a record of `N` words and raises a flag, and does not flush in between.
 async fn publish<const N: usize>(fabric: ExploreFabric) -> ProgramResult<()> {
-    let (region, probe) = (fabric.alloc_symmetric(8 + 8 * N).await?, fabric.probe());
+    let (region, probe) = (kept(&fabric, 8 + 8 * N).await?, fabric.probe());
     let flag = region.at(B, 0);
     if fabric.rank() == A {
         let record = fabric.remote_span::<u64>(region.at(B, 8), N)?;
@@ -92,7 +97,7 @@ fn each_word_of_a_put_is_told_up_to_a_number() {
 #[test]
 fn much_that_is_left_is_counted() {
     let report = named().run(|fabric| async move {
-        let region = fabric.alloc_symmetric(240).await?;
+        let region = kept(&fabric, 240).await?;
         fabric.put(&fabric.remote_span::<u64>(region.at(B, 0), 30)?, [7; 30]).await?;
         assert_ne!(fabric.rank(), A, "too early");
         Ok(())
@@ -105,7 +110,7 @@ fn much_that_is_left_is_counted() {
 #[test]
 fn whatever_is_on_its_way_is_named() {
     let report = Explorer::new(2).name(0, 0, "word").run(|fabric: ExploreFabric| async move {
-        let region = fabric.alloc_symmetric(32).await?;
+        let region = kept(&fabric, 32).await?;
         if fabric.rank() == B {
             return Ok(());
         }
@@ -136,7 +141,7 @@ fn whatever_is_on_its_way_is_named() {
 #[test]
 fn a_deadlock_says_who_waits_for_what() {
     let report = Explorer::new(2).name(0, 0, "turn").run(|fabric: ExploreFabric| async move {
-        let region = fabric.alloc_symmetric(8).await?;
+        let region = kept(&fabric, 8).await?;
         let turn = region.word::<u64>(&fabric, 0)?;
         let come = fabric.wait_until(&turn, Deps::All, |turn| turn == 1);
         if fabric.rank() == A {
@@ -166,7 +171,7 @@ fn a_deadlock_says_who_waits_for_what() {
 #[test]
 fn waits_of_several_tasks_are_told_together() {
     let (wrong, timeline) = Explorer::new(1).name(0, 0, "word").replay("A0+0:A0AA1", |fabric| async move {
-        let word = fabric.alloc_symmetric(8).await?.word::<u64>(&fabric, 0)?;
+        let word = kept(&fabric, 8).await?.word::<u64>(&fabric, 0)?;
         let (owner, there) = (fabric.clone(), word.as_remote());
         fabric.detach(async move { assert_eq!(owner.fetch_add(&there, 1).await, Ok(0)) });
         fabric.wait_until(&word, Deps::All, |bits| bits == 1).await?;
@@ -184,7 +189,7 @@ fn waits_of_several_tasks_are_told_together() {
 #[test]
 fn a_wait_names_its_deadline() {
     let report = Explorer::new(1).name(0, 0, "word").run(|fabric: ExploreFabric| async move {
-        let word = fabric.alloc_symmetric(8).await?.word::<u64>(&fabric, 0)?;
+        let word = kept(&fabric, 8).await?.word::<u64>(&fabric, 0)?;
         let come = fabric.wait_until(&word, Deps::All, |bits| bits == 1);
         assert!(fabric.before(Time::from_picos(5), come).await.is_some(), "too late");
         Ok(())
@@ -206,7 +211,7 @@ where
 #[test]
 fn a_rank_that_polls_is_named_and_so_is_what_it_polls() {
     let gets = endless(|fabric| async move {
-        let flag = fabric.alloc_symmetric(8).await?.at(A, 0);
+        let flag = kept(&fabric, 8).await?.at(A, 0);
         let flag = fabric.remote_word::<u64>(flag)?;
         while fabric.rank() == B && fabric.get_word(&flag).await? == 0 {}
         Ok(())
@@ -216,7 +221,7 @@ fn a_rank_that_polls_is_named_and_so_is_what_it_polls() {
         ["rank 1 comes to no end of a step; in its last 13 answers there: get of rank 0's flag (13 times)"]
     );
     let both = endless(|fabric| async move {
-        let flag = fabric.alloc_symmetric(8).await?.word::<u64>(&fabric, 0)?;
+        let flag = kept(&fabric, 8).await?.word::<u64>(&fabric, 0)?;
         while fabric.rank() == A && fabric.try_notice()?.is_none() {}
         while fabric.rank() == B && fabric.compare_swap(&flag.as_remote(), 1, 2).await? != 1 {
             fabric.sleep_until(fabric.now()).await;
@@ -237,7 +242,7 @@ fn a_rank_that_polls_is_named_and_so_is_what_it_polls() {
 #[test]
 fn a_step_declared_wrongly_is_told_by_what_differs() {
     let report = Explorer::new(2).name(0, 0, "count").name(0, 8, "copy").run(|fabric: ExploreFabric| async move {
-        let region = fabric.alloc_symmetric(16).await?;
+        let region = kept(&fabric, 16).await?;
         let before = fabric.fetch_add(&fabric.remote_word(region.at(A, 0))?, 1u64).await?;
         fabric.probe().step(());
         fabric.fetch_add(&fabric.remote_word(region.at(A, 0))?, 10u64).await?;
