@@ -8,7 +8,7 @@
 //!
 //! * **shared memory** between real processes ([`sim::shm`]), each operation executed by the CPU that posts it;
 //! * **virtual time** ([`sim::virt`]), up to a million ranks on a modelled Tofu2 network;
-//! * model checkers, in this project's tests.
+//! * a model checker, with the feature `explore`: every order of delivery that the contract allows, for small jobs.
 //!
 //! # Start
 //! A program is an `async fn` over a fabric. [`launch`] starts its ranks:
@@ -52,6 +52,10 @@
 mod launch;
 mod observing;
 
+/// A model checker for protocols over [`Fabric`], with the feature `explore`: `docs/own-protocol.md` is its recipe.
+#[cfg(feature = "explore")]
+#[doc(inline)]
+pub use explore;
 pub use launch::{Launch, Provider, UnknownProvider, launch, launch_shared, launch_with};
 #[doc(inline)]
 pub use observe;
