@@ -80,7 +80,11 @@ fn main() {
         let explorer = (0..ranks as u64).fold(Explorer::new(ranks), |explorer, ticket| {
             explorer.name(0, HOLDERS + 8 * ticket, &format!("holder of ticket {ticket}"))
         });
-        let explorer = explorer.name(0, TICKETS, "next ticket").name(0, TURN, "turn").name(1, 0, "counter").name_fact(0, "ranks inside");
+        let explorer = explorer
+            .name(0, TICKETS, "next ticket")
+            .name(0, TURN, "turn")
+            .name(1, 0, "counter")
+            .name_fact(0, "ranks inside");
         let report = explorer.run(move |fabric| {
             let probe = fabric.probe();
             count(fabric, probe, flushes)

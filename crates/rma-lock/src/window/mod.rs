@@ -163,7 +163,11 @@ impl<F: Fabric, T: WindowElement, L: AccessLock<F>> Window<F, T, L> {
     pub fn load(&self, at: usize) -> WindowResult<T> {
         let fabric = &self.core.fabric;
         let wide = size_of::<T>() == u64::BYTES;
-        Ok(T::of_bits(if wide { fabric.load(&self.word::<u64>(at)?)? } else { fabric.load(&self.word::<u32>(at)?)?.into() }))
+        Ok(T::of_bits(if wide {
+            fabric.load(&self.word::<u64>(at)?)?
+        } else {
+            fabric.load(&self.word::<u32>(at)?)?.into()
+        }))
     }
 
     /// Store an own element whole, after everything stored before (release). Atomic with accumulates only where
@@ -174,6 +178,11 @@ impl<F: Fabric, T: WindowElement, L: AccessLock<F>> Window<F, T, L> {
     pub fn store(&self, at: usize, value: T) -> WindowResult<()> {
         let (fabric, bits) = (&self.core.fabric, value.bits());
         let wide = size_of::<T>() == u64::BYTES;
-        Ok(if wide { fabric.store(&self.word(at)?, bits)? } else { fabric.store(&self.word(at)?, bits as u32)? })
+        if wide {
+            fabric.store(&self.word(at)?, bits)?
+        } else {
+            fabric.store(&self.word(at)?, bits as u32)?
+        }
+        Ok(())
     }
 }
