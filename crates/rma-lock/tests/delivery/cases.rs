@@ -69,7 +69,7 @@ const ALL: [Shape; SHAPES] = [
     shape("dropped: release of a writer, read x1", &[WriteReleaseDropped, Read], 1, true),
     shape("dropped: release and write x1", &[WriteReleaseDropped, WriteDropped], 1, true),
     shape("dropped: write, read and write x1", &[WriteDropped, Read, Write], 1, false),
-    shape("dropped: read, read and write x1", &[ReadDropped, Read, Write], 1, false),
+    shape("dropped: read, read and write x1", &[ReadDropped, Read, Write], 1, true),
     shape("R1x2W2x1", &[READS_TWICE, Write, Write], 1, true),
     shape("puts: read and write x1", &[ReadAndPut, WriteAndLook], 1, true),
     shape("puts: read and write x2", &[ReadAndPut, WriteAndLook], 2, true),
@@ -85,6 +85,7 @@ const SLOW: &[(Subject, &str)] = &[
     (Subject::Flat, "nodes: four writes give up"),
     (Subject::Packed, "nodes: four writes give up"),
     (Subject::WritersFirst, "nodes: four writes give up"),
+    (Subject::WritersFirst, "dropped: read, read and write x1"),
     (Subject::Fair, "nodes: four reads give up"),
 ];
 
@@ -182,6 +183,7 @@ const FLAT: &[(Step, &[Role], usize)] = &[
     (FlushNotAwaited, &[ReadAndPut, WriteAndLook], 1),
     (MarkNotAwaited, &[WRITES_AGAIN, Write], 1),
     (SweepAfterRegistration, &[READS_TWICE, Write, Write], 1),
+    (ReadyTooEarly, &[READS_AGAIN, Write], 1),
 ];
 
 const PACKED: &[(Step, &[Role], usize)] = &[
@@ -206,6 +208,7 @@ const PACKED: &[(Step, &[Role], usize)] = &[
     (FlushNotAwaited, &[ReadAndPut, WriteAndLook], 1),
     (MarkNotAwaited, &[WRITES_AGAIN, Write], 1),
     (SweepAfterRegistration, &[READS_TWICE, Write, Write], 1),
+    (ReadyTooEarly, &[READS_AGAIN, Write], 1),
 ];
 
 const WRITERS_FIRST: &[(Step, &[Role], usize)] = &[
@@ -230,6 +233,7 @@ const WRITERS_FIRST: &[(Step, &[Role], usize)] = &[
     (DroppedAndForgotten, &[WriteDropped, Write], 1),
     (FlushNotAwaited, &[ReadAndPut, WriteAndLook], 1),
     (MarkNotAwaited, &[WRITES_AGAIN, Write], 1),
+    (ReadyTooEarly, &[READS_AGAIN, Write], 1),
 ];
 
 const FAIR: &[(Step, &[Role], usize)] = &[
@@ -256,6 +260,7 @@ const FAIR: &[(Step, &[Role], usize)] = &[
     (FlushNotAwaited, &[ReadAndPut, WriteAndLook], 1),
     (MarkNotAwaited, &[WRITES_AGAIN, Write], 1),
     (MarkNotAwaited, &[READS_AGAIN, Write], 1),
+    (ReadyTooEarly, &[READS_AGAIN, Write], 1),
 ];
 
 /// All mutations of all locks.

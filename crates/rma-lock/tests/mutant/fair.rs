@@ -4,7 +4,7 @@
 
 use super::{
     Mutation, Step,
-    words::{GRANTED, PASSED, next_word, wake_word},
+    words::{PASSED, next_word, ready, wake_word, wakes},
 };
 use rdma_fabric::{Amo, Rank, RemoteAddr};
 use std::cell::Cell;
@@ -77,6 +77,11 @@ impl Mutation for Fair {
         0
     }
 
+    /// It was done before.
+    fn put(&self, addr: RemoteAddr, bits: u64) -> Option<u64> {
+        (self.step != Step::ReadyTooEarly || !wake_word(addr)).then_some(bits)
+    }
+
     fn detaches(&self) -> bool {
         self.step != Step::DroppedAndForgotten
     }
@@ -105,15 +110,25 @@ impl Mutation for Fair {
     }
 
     fn goes_on(&self, addr: RemoteAddr, amo: Amo<u64>) -> bool {
-        self.step == Step::LateLook && at_state(addr, amo) == Some(Move::Uncount { writer: false })
+        match self.step {
+            Step::LateLook => at_state(addr, amo) == Some(Move::Uncount { writer: false }),
+            Step::ReadyTooEarly => wakes(addr, amo),
+            _ => false,
+        }
     }
 
     fn then(&self, addr: RemoteAddr, _: Amo<u64>, old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
+        if self.step == Step::ReadyTooEarly {
+            return ready(addr, old);
+        }
         (old == READER).then_some((addr, Amo::Or(0)))
     }
 
     /// A writer that waits for others: as if they did not count.
-    fn after(&self, _: RemoteAddr, _: Amo<u64>, old: u64, found: u64) -> u64 {
+    fn after(&self, addr: RemoteAddr, _: Amo<u64>, old: u64, found: u64) -> u64 {
+        if wake_word(addr) {
+            return old;
+        }
         if found & READERS == 0 { old } else { READER | found & !READERS }
     }
 
@@ -123,11 +138,7 @@ impl Mutation for Fair {
             (Step::MarkIgnored, Amo::Swap(_)) if next_word(addr) && old == PASSED => 0,
             (Step::InsideIgnored, Amo::Swap(_)) if next_word(addr) && old == INSIDE => 0,
             (Step::BlockedTakenForInside, Amo::Swap(_)) if next_word(addr) && old == 0 => INSIDE,
-            (Step::AbandonedTakenForWoken, Amo::CompareSwap { expected, new })
-                if wake_word(addr) && new & 0xff == GRANTED =>
-            {
-                expected
-            }
+            (Step::AbandonedTakenForWoken, Amo::CompareSwap { expected, .. }) if wakes(addr, amo) => expected,
             _ => old,
         }
     }

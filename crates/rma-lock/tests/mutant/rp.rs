@@ -4,7 +4,7 @@
 
 use super::{
     Mutation, Step,
-    words::{GRANTED, PASSED, next_word, wake, wake_word},
+    words::{PASSED, next_word, ready, wake, wake_word, wakes},
 };
 use rdma_fabric::{Amo, Rank, RemoteAddr};
 use std::cell::Cell;
@@ -137,6 +137,11 @@ impl Mutation for Rp {
         0
     }
 
+    /// It was done before.
+    fn put(&self, addr: RemoteAddr, bits: u64) -> Option<u64> {
+        (self.step != Step::ReadyTooEarly || !wake_word(addr)).then_some(bits)
+    }
+
     fn detaches(&self) -> bool {
         self.step != Step::DroppedAndForgotten
     }
@@ -205,7 +210,11 @@ impl Mutation for Rp {
                 last || marks || Rp::at_count(addr, amo) == Some(Move::ShowInterest)
             }
             Sweep::Begun => self.sweeps(addr, amo),
-            _ => self.step == Step::ToldTooLate && Rp::word(addr, READERS) && amo == Amo::Swap(0),
+            _ => match self.step {
+                Step::ToldTooLate => Rp::word(addr, READERS) && amo == Amo::Swap(0),
+                Step::ReadyTooEarly => wakes(addr, amo),
+                _ => false,
+            },
         }
     }
 
@@ -221,6 +230,7 @@ impl Mutation for Rp {
                 self.sweep.set(Sweep::Nothing);
                 (old != 0).then(|| wake(addr, old))
             }
+            _ if wake_word(addr) => ready(addr, old),
             _ => Some((RemoteAddr { offset: COUNT, ..addr }, Amo::And(!READERS_WAIT))),
         }
     }
@@ -245,9 +255,7 @@ impl Mutation for Rp {
             (Step::NoSweep, _, Amo::Swap(0)) if Rp::word(addr, READERS) => 0,
             (Step::SweepAfterRegistration, ..) if self.sweeps(addr, amo) && self.sweep.get() == Sweep::Owed => 0,
             (Step::TailIgnored, _, Amo::CompareSwap { expected, new: 0 }) if Rp::word(addr, TAIL) => expected,
-            (Step::AbandonedTakenForWoken, _, Amo::CompareSwap { expected, new }) if wake_word(addr) => {
-                if new & 0xff == GRANTED { expected } else { old }
-            }
+            (Step::AbandonedTakenForWoken, _, Amo::CompareSwap { expected, .. }) if wakes(addr, amo) => expected,
             (Step::MarkIgnored, _, Amo::Swap(_)) if next_word(addr) && old == PASSED => 0,
             _ => old,
         }

@@ -94,6 +94,8 @@ pub(crate) enum Step {
     MarkNotAwaited,
     /// A waker takes one who gave up for woken, and does not act for him.
     AbandonedTakenForWoken,
+    /// Who acts for one who gave up readies the node before it has read who comes next.
+    ReadyTooEarly,
     /// What a dropped future owes is not done: its reader stays counted, its node blocked.
     DroppedAndForgotten,
 }

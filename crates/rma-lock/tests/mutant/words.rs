@@ -6,9 +6,14 @@ use rdma_fabric::{Amo, Rank, RemoteAddr};
 use std::ops::Range;
 
 /// Of a wake word.
-pub(super) const GRANTED: u64 = 1;
+const GRANTED: u64 = 1;
+/// Of a wake word: who waited has given up.
+const ABANDONED: u64 = 2;
 /// In a next word: who left the node has left this mark for a successor on its way.
 pub(super) const PASSED: u64 = u64::MAX;
+
+/// A node's turns, after which the first comes again.
+const TURNS: u64 = 16;
 
 /// Queue nodes: wake and next alternate.
 const NODES: [Range<u64>; 2] = [48..64, 80..128];
@@ -28,6 +33,11 @@ pub(super) fn wake_word(addr: RemoteAddr) -> bool {
     addr.region.index == 0 && in_node(addr.offset) && addr.offset.is_multiple_of(16)
 }
 
+/// Whether `amo` is to wake a waiter.
+pub(super) fn wakes(addr: RemoteAddr, amo: Amo<u64>) -> bool {
+    wake_word(addr) && matches!(amo, Amo::CompareSwap { new, .. } if new & 0xff == GRANTED)
+}
+
 /// Its next word.
 pub(super) fn next_word(addr: RemoteAddr) -> bool {
     addr.region.index == 0 && in_node(addr.offset) && addr.offset % 16 == 8
@@ -40,6 +50,11 @@ pub(super) fn wake(addr: RemoteAddr, bits: u64) -> (RemoteAddr, Amo<u64>) {
     let blocked = turn << 48;
     let granted = Amo::CompareSwap { expected: blocked, new: blocked | GRANTED };
     (RemoteAddr { rank: Rank::new(rank - 1), offset, ..addr }, granted)
+}
+
+/// What readies a node for its next turn, if `old` was found in its wake word and that has been given up.
+pub(super) fn ready(addr: RemoteAddr, old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
+    (old & 0xff == ABANDONED).then(|| (addr, Amo::Swap(((old >> 48) + 1) % TURNS << 48)))
 }
 
 /// Panics if any of these words of the lock, as rank, cell, value, says that somebody holds or waits. The lock's home is rank 0
