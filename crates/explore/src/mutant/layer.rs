@@ -11,6 +11,7 @@ use rdma_fabric::{
 use std::{
     future::{Future, poll_fn, ready},
     mem::replace,
+    pin::pin,
     task::Poll,
 };
 
@@ -28,6 +29,22 @@ impl<F: Fabric, M: Mutation> Mutating<F, M> {
         if self.mutation.lets_go(addr) {
             self.later.take().into_iter().for_each(|put| put(below));
         }
+    }
+
+    /// A flush that has not begun before it is polled.
+    async fn flush_spoiled(&self, target: Option<Rank>, flush: impl Future<Output = Result<()>>) -> Result<()> {
+        if !self.mutation.flushes(target) {
+            return Ok(());
+        }
+        let mut flush = pin!(flush);
+        if !self.mutation.awaits_flush(target) {
+            return poll_fn(|cx| match flush.as_mut().poll(cx) {
+                Poll::Pending => Poll::Ready(Ok(())),
+                ended => ended,
+            })
+            .await;
+        }
+        flush.await
     }
 
     /// Put a word.
@@ -167,9 +184,13 @@ impl<F: Fabric, M: Mutation> Layer<F> for Mutating<F, M> {
         if self.mutation.goes_on(addr, asked) {
             return Ok(MutantHandle::after(async move {
                 let mut old = fabric.atomic(&inner, done).await?;
-                if let Some((to, amo)) = this.mutation.then(addr, asked, old) {
-                    let found = fabric.atomic(&fabric.remote_word::<u64>(to)?, amo).await?;
+                let (mut last, mut found) = ((addr, asked), old);
+                while this.mutation.goes_on(last.0, last.1)
+                    && let Some((to, amo)) = this.mutation.then(last.0, last.1, found)
+                {
+                    found = fabric.atomic(&fabric.remote_word::<u64>(to)?, amo).await?;
                     old = this.mutation.after(addr, asked, old, found);
+                    last = (to, amo);
                 }
                 Ok(W::from_bits(this.mutation.result(addr, asked, old)))
             }));
@@ -205,11 +226,11 @@ impl<F: Fabric, M: Mutation> Layer<F> for Mutating<F, M> {
     }
 
     async fn flush(&self, below: &F, target: Rank) -> Result<()> {
-        if self.mutation.flushes(Some(target)) { below.flush(target).await } else { Ok(()) }
+        self.flush_spoiled(Some(target), below.flush(target)).await
     }
 
     async fn flush_all(&self, below: &F) -> Result<()> {
-        if self.mutation.flushes(None) { below.flush_all().await } else { Ok(()) }
+        self.flush_spoiled(None, below.flush_all()).await
     }
 
     async fn wait_until<W: AtomicWord>(
@@ -221,7 +242,7 @@ impl<F: Fabric, M: Mutation> Layer<F> for Mutating<F, M> {
     ) -> Result<W> {
         let addr = word.addr();
         if !self.mutation.waits(addr) {
-            return below.load(word);
+            return Ok(W::from_bits(self.mutation.taken_for(addr, below.load(word)?.to_bits())));
         }
         let waited = below.wait_until(word, deps, |value: W| until(self.seen(addr, value))).await;
         waited.map(|value| self.seen(addr, value))

@@ -9,6 +9,10 @@ pub trait Mutation: fmt::Debug + 'static {
     fn flushes(&self, _target: Option<Rank>) -> bool {
         true
     }
+    /// Whether a flush of `target` (`None`: of all) is awaited; if not, it is begun, and taken for done.
+    fn awaits_flush(&self, _target: Option<Rank>) -> bool {
+        true
+    }
     /// What a get of a word yields.
     fn got(&self, _addr: RemoteAddr, bits: u64) -> u64 {
         bits
@@ -25,7 +29,8 @@ pub trait Mutation: fmt::Debug + 'static {
     fn first(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<(RemoteAddr, Amo<u64>)> {
         None
     }
-    /// An atomic that is executed, to its end, after `amo`, which found `old`; what that finds goes to [`Mutation::after`].
+    /// An atomic that is executed, to its end, after `amo`, which found `old`; what that finds goes to [`Mutation::after`]. If that one
+    /// [goes on](Mutation::goes_on), too, this is asked again for it.
     fn then(&self, _addr: RemoteAddr, _amo: Amo<u64>, _old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
         None
     }
@@ -53,9 +58,13 @@ pub trait Mutation: fmt::Debug + 'static {
     fn tears(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> bool {
         false
     }
-    /// Whether an own word is waited for; if not, it is taken as it is.
+    /// Whether an own word is waited for; if not, the wait ends at once with what it is [taken for](Mutation::taken_for).
     fn waits(&self, _addr: RemoteAddr) -> bool {
         true
+    }
+    /// What an own word that is not waited for is taken for.
+    fn taken_for(&self, _addr: RemoteAddr, bits: u64) -> u64 {
+        bits
     }
     /// A word is being put.
     fn sees_put(&self, _addr: RemoteAddr, _bits: u64) {}

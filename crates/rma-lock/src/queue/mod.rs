@@ -51,7 +51,7 @@ pub(crate) struct Queue<F: Fabric> {
 
 impl<F: Fabric> fmt::Debug for Queue<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "home {}, {:?}", self.home, self.published)
+        write!(f, "home {}, {:?}{:?}", self.home, self.published, self.nodes)
     }
 }
 

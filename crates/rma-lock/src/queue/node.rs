@@ -163,6 +163,20 @@ impl<F: Fabric> Nodes<F> {
     }
 }
 
+impl<F: Fabric> fmt::Debug for Nodes<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Slot { state, turn } in &self.slots {
+            let state = match state.load(Relaxed) {
+                FRESH => "fresh",
+                WORN => "worn",
+                _ => "taken",
+            };
+            write!(f, ", node {state} in turn {}", turn.load(Relaxed))?;
+        }
+        Ok(())
+    }
+}
+
 /// A node in use by this rank. Dropping it gives the node back, worn.
 pub(crate) struct Own<'a> {
     slot: &'a Slot,

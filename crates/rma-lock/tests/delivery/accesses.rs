@@ -22,6 +22,12 @@ const EXCLUSIVE: u32 = 10;
 const SHARED: u32 = 20;
 const EVERYWHERE: u32 = 30;
 const WRITES: u32 = 40;
+/// How often who puts without excluding others did so, by the rank it puts to and its own.
+const PUTS: u32 = 60;
+
+fn puts(to: Rank, by: u32) -> u32 {
+    PUTS + 8 * to.number() + by
+}
 
 fn fact(access: Access) -> u32 {
     match access {
@@ -42,6 +48,8 @@ enum How {
     Dropped,
     /// The release is.
     ReleaseDropped,
+    /// Who excludes nobody puts where it looks, to a word that only it writes; who is alone looks at what the others put.
+    Puts,
 }
 use How::*;
 
@@ -60,13 +68,15 @@ async fn rounds<F: Fabric, L: AccessLock<F>>(
     n: usize,
 ) -> ProgramResult<()> {
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
-    let data = fabric.alloc_symmetric(8).await?;
+    let data = fabric.alloc_symmetric(if how == Puts { 8 * (1 + fabric.ranks()) } else { 8 }).await?;
+    let put_by = |rank: Rank, by: u32| fabric.remote_word::<u64>(data.at(rank, 8 * (1 + u64::from(by))));
+    let me = fabric.rank().number();
     let word = |rank: Rank| fabric.remote_word::<u64>(data.at(rank, 0));
     let mut without = 0u64;
     for round in 0..n {
         without |= 1 << round;
         let guard = match how {
-            Plain | ReleaseDropped => Some(lock.lock(access).await?),
+            Plain | ReleaseDropped | Puts => Some(lock.lock(access).await?),
             Try => lock.try_lock(access).await?,
             Before => in_time(lock.lock_before(access, DEADLINE).await)?,
             Dropped => {
@@ -76,7 +86,8 @@ async fn rounds<F: Fabric, L: AccessLock<F>>(
         };
         if let Some(guard) = guard {
             without &= !(1 << round);
-            probe.step((round, without, format!("{guard:?}"), probe.stored()));
+            // What the guard does not show of the lock, such as its nodes, the rank remembers too.
+            probe.step((round, without, format!("{guard:?} {lock:?}"), probe.stored()));
             probe.add(fact(access), 1);
             let looks_at = match access {
                 All => (0..fabric.ranks() as u32).map(Rank::new).collect(),
@@ -85,8 +96,16 @@ async fn rounds<F: Fabric, L: AccessLock<F>>(
             for rank in looks_at {
                 let (seen, writes) = (fabric.get_word(&word(rank)?).await?, probe.get(WRITES + rank.number()));
                 assert_eq!(seen, writes, "visibility: a released write was missed");
+                if how == Puts && !matches!(access, Exclusive(_)) {
+                    let before = probe.add(puts(rank, me), 1);
+                    fabric.put_word(&put_by(rank, me)?, before + 1).await?;
+                }
             }
             if let Exclusive(rank) = access {
+                for by in 0..if how == Puts { fabric.ranks() as u32 } else { 0 } {
+                    let (seen, puts) = (fabric.get_word(&put_by(rank, by)?).await?, probe.get(puts(rank, by)));
+                    assert_eq!(seen, puts, "visibility: what another put was missed");
+                }
                 let before = probe.add(WRITES + rank.number(), 1);
                 fabric.put_word(&word(rank)?, before + 1).await?;
             }
@@ -198,7 +217,7 @@ fn per_rank(case: &Case, wrong: Option<Wrong>) -> impl Fn(ExploreFabric) -> Run 
         match wrong {
             None => Box::pin(rounds::<_, PerRankLock<_, RpLock<_>>>(fabric, (), probe, turn, n)),
             Some(wrong) => {
-                let mutant = Mutant::new(fabric, Mistake { wrong });
+                let mutant = Mutant::new(fabric, Mistake { wrong, shares: !matches!(turn.0, Exclusive(_)) });
                 Box::pin(rounds::<_, PerRankLock<_, RpLock<_>>>(mutant, (), probe, turn, n))
             }
         }
@@ -214,6 +233,8 @@ const PER_RANK: &[Case] = &[
     case(&[0, 1], &[all(Plain), (Shared(B), Plain)], 2, true),
     case(&[0, 0], &[all(Plain), (Exclusive(A), Plain)], 2, false),
     case(&[0, 1, 2], &[all(Plain), all(Plain), (Exclusive(B), Plain)], 1, false),
+    case(&[0, 1], &[all(Puts), (Exclusive(A), Puts)], 1, false),
+    case(&[0, 1], &[(Shared(B), Puts), (Exclusive(B), Puts)], 2, false),
     case(&[0, 1], &[all(Before), (Exclusive(A), Plain)], 2, false),
     case(&[0, 1], &[all(Plain), (Exclusive(A), Before)], 2, false),
     case(&[0, 1], &[all(Try), (Exclusive(A), Plain)], 2, false),
@@ -259,6 +280,7 @@ fn a_lock_for_each_rank() {
         case(&[0, 1], &[all(Before), (Exclusive(B), Plain)], 1, false),
         case(&[0, 1], &[all(Try), (Exclusive(B), Plain)], 1, false),
         case(&[0, 1], &[all(Plain), (Shared(B), Plain)], 1, true),
+        case(&[0, 1], &[all(Puts), (Exclusive(A), Puts)], 1, false),
     ];
     for at_once in [false, true] {
         for case in CASES {
@@ -287,6 +309,8 @@ enum Wrong {
     NotTheLast,
     /// A release does not flush the data.
     NotFlushed,
+    /// That of who excluded nobody begins its flush, and does not await it.
+    FlushNotAwaited,
     /// A waker takes one who gave up for woken, and does not act for him.
     AbandonedTakenForWoken,
     /// What a dropped future owes is not done.
@@ -296,6 +320,8 @@ enum Wrong {
 #[derive(Debug)]
 struct Mistake {
     wrong: Wrong,
+    /// Whether the rank excludes nobody.
+    shares: bool,
 }
 
 fn word(addr: RemoteAddr, offset: u64) -> bool {
@@ -309,6 +335,10 @@ const ONE: [u64; 2] = [1, 1 << 30];
 impl Mutation for Mistake {
     fn flushes(&self, target: Option<Rank>) -> bool {
         target.is_some() || self.wrong != Wrong::NotFlushed
+    }
+
+    fn awaits_flush(&self, target: Option<Rank>) -> bool {
+        self.wrong != Wrong::FlushNotAwaited || !self.shares || target.is_some()
     }
 
     fn detaches(&self) -> bool {
@@ -358,6 +388,8 @@ fn mistakes_with_classes_are_caught() {
         (Wrong::NoSweep, case(&[0, 1], TWO, 1, false)),
         (Wrong::NotTheLast, case(&[0, 1, 2], &[all(Plain), all(Plain), (Exclusive(B), Plain)], 1, false)),
         (Wrong::NotFlushed, case(&[0, 1], TWO, 1, false)),
+        (Wrong::FlushNotAwaited, case(&[0, 1], &[all(Puts), (Exclusive(A), Puts)], 1, false)),
+        (Wrong::FlushNotAwaited, case(&[0, 1], &[(Shared(B), Puts), (Exclusive(B), Puts)], 1, false)),
         (Wrong::AbandonedTakenForWoken, case(&[0, 1], &[all(Before), (Exclusive(A), Plain)], 1, false)),
         (Wrong::Forgotten, case(&[0, 1], &[all(Dropped), (Exclusive(A), Plain)], 1, false)),
     ];

@@ -34,6 +34,8 @@ enum Wrong {
     NotUndone,
     /// The release does not flush the data.
     NotFlushed,
+    /// A reader's release begins its flush, and does not await it.
+    FlushNotAwaited,
     /// A writer gets the word and puts it, where it should compare and swap.
     TornComparison,
     /// A writer that leaves stores 0, where it should subtract.
@@ -52,6 +54,8 @@ struct Mistake {
     wrong: Wrong,
     /// The next subtraction takes back what was refused.
     refused: Cell<bool>,
+    /// Whether the rank reads only.
+    reads: bool,
 }
 
 fn word(addr: RemoteAddr, offset: u64) -> bool {
@@ -61,6 +65,10 @@ fn word(addr: RemoteAddr, offset: u64) -> bool {
 impl Mutation for Mistake {
     fn flushes(&self, _: Option<Rank>) -> bool {
         self.wrong != Wrong::NotFlushed
+    }
+
+    fn awaits_flush(&self, _: Option<Rank>) -> bool {
+        self.wrong != Wrong::FlushNotAwaited || !self.reads
     }
 
     fn detaches(&self) -> bool {
@@ -114,7 +122,7 @@ where
         match wrong {
             None => Box::pin(rounds::<_, L>(fabric, PACE, probe, role, n)),
             Some(wrong) => {
-                let mutant = Mutant::new(fabric, Mistake { wrong, refused: Cell::new(false) });
+                let mutant = Mutant::new(fabric, Mistake { wrong, refused: Cell::new(false), reads: !role.writes() });
                 Box::pin(rounds::<_, M>(mutant, PACE, probe, role, n))
             }
         }
@@ -136,6 +144,7 @@ const CASES: &[(&[Role], usize, u64)] = &[
     (&[Write, Write], 2, 1_400),
     (&[Read, Read, Write], 1, 11_000),
     (&[Read, Write, Write], 1, 3_600),
+    (&[ReadAndPut, WriteAndLook], 2, 4_200),
     (&[TryRead, Write], 2, 500),
     (&[TryWrite, Read], 2, 700),
     (&[ReadBefore, Write], 2, 690),
@@ -187,6 +196,7 @@ fn mutations_of_one_word_are_caught() {
         &[
             (Wrong::NotUndone, &[Read, Write], 1),
             (Wrong::NotFlushed, &[Read, Write], 1),
+            (Wrong::FlushNotAwaited, &[ReadAndPut, WriteAndLook], 1),
             (Wrong::TornComparison, &[Write, Write], 1),
             (Wrong::TornComparison, &[Read, Write], 1),
             (Wrong::Stored, &[Read, Write], 1),
@@ -204,6 +214,7 @@ fn mutations_of_two_levels_are_caught() {
             (Wrong::HoldersOfAllIgnored, &[Read, Write], 1),
             (Wrong::HomeNotUndone, &[Write, Write], 1),
             (Wrong::NotFlushed, &[Read, Write], 1),
+            (Wrong::FlushNotAwaited, &[ReadAndPut, WriteAndLook], 1),
             (Wrong::Forgotten, &[WriteDropped, Write], 1),
         ],
     );

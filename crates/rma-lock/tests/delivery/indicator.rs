@@ -67,7 +67,7 @@ fn job(case: &Case, wrong: Option<Wrong>) -> impl Fn(ExploreFabric) -> Run + use
         match wrong {
             None => Box::pin(rounds::<_, IndicatorLock<_, RpLock<_>>>(fabric, (), probe, role, case.rounds)),
             Some(wrong) => {
-                let mutant = Mutant::new(fabric, Mistake { wrong });
+                let mutant = Mutant::new(fabric, Mistake { wrong, reads: !role.writes() });
                 Box::pin(rounds::<_, IndicatorLock<_, RpLock<_>>>(mutant, (), probe, role, case.rounds))
             }
         }
@@ -156,6 +156,8 @@ enum Wrong {
     WakeDropped,
     /// A release, and G2, do not flush.
     NotFlushed,
+    /// A reader's release begins its flush, and does not await it.
+    FlushNotAwaited,
     /// What a dropped future owes is not done.
     Forgotten,
 }
@@ -163,6 +165,8 @@ enum Wrong {
 #[derive(Debug)]
 struct Mistake {
     wrong: Wrong,
+    /// Whether the rank reads only.
+    reads: bool,
 }
 
 fn word(addr: RemoteAddr, offset: u64) -> bool {
@@ -176,6 +180,10 @@ fn withdraws(addr: RemoteAddr, amo: Amo<u64>) -> bool {
 impl Mutation for Mistake {
     fn flushes(&self, target: Option<Rank>) -> bool {
         target.is_some() || self.wrong != Wrong::NotFlushed
+    }
+
+    fn awaits_flush(&self, target: Option<Rank>) -> bool {
+        self.wrong != Wrong::FlushNotAwaited || !self.reads || target.is_some()
     }
 
     fn detaches(&self) -> bool {
@@ -220,6 +228,7 @@ fn mistakes_are_caught() {
         (Wrong::NoSecondLook, case(&[0, 1], &[Read, Write], 1)),
         (Wrong::WakeDropped, case(&[0, 1], &[Read, Write], 1)),
         (Wrong::NotFlushed, case(&[0, 1], &[Read, Write], 1)),
+        (Wrong::FlushNotAwaited, case(&[0, 0], &[ReadAndPut, WriteAndLook], 1)),
         (Wrong::Forgotten, case(&[0, 1], &[ReadDropped, Write], 1)),
     ];
     for (wrong, case) in MISTAKES {

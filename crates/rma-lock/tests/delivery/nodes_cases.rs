@@ -56,6 +56,9 @@ pub(crate) const CASES: &[Case] = &[
     case(Nodes, &[0, 0, 0], &[Read, Read, Read], 1, 49_000, true),
     case(Nodes, &[0, 1, 1], &[Write, Read, Read], 1, 8_500, true),
     case(Nodes, &[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1, 14_000, true),
+    case(Nodes, &[0, 1], &[ReadAndPut, WriteAndLook], 2, 1_500, true),
+    case(Tree, &[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1, 14_000, true),
+    case(BackOff, &[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1, 10_000, true),
     case(Nodes, &[0, 0, 1], &[ReadBefore, Read, Write], 1, 13_500, true),
     case(Nodes, &[0, 0], &[ReadBefore, ReadBefore], 2, 13_900, true),
     case(Nodes, &[0, 0], &[ReadDropped, Read], 1, 11_900, true),
@@ -168,6 +171,8 @@ pub(crate) const MISTAKES: &[Mistaken] = &[
     mistaken(Wrong::OthersIgnored, Nodes, &[0, 0, 1], &[Read, Read, Write], 1),
     mistaken(Wrong::ComparisonIgnored, Nodes, &[0, 0, 1], &[Read, Read, Write], 1),
     mistaken(Wrong::DataNotFlushed, Nodes, &[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1),
+    mistaken(Wrong::FlushNotAwaited, Nodes, &[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1),
+    mistaken(Wrong::FlushNotAwaited, Nodes, &[0, 1], &[ReadAndPut, WriteAndLook], 1),
     mistaken(Wrong::HeldTooEarly, Nodes, &[0, 0, 1], &[Read, Read, Write], 1),
     mistaken(Wrong::WakeDropped, Nodes, &[0, 0], &[Read, Read], 1),
     mistaken(Wrong::NoSecondLook, Nodes, &[0, 0], &[Read, Read], 1),
@@ -188,6 +193,8 @@ pub(crate) enum Wrong {
     ComparisonIgnored,
     /// A release does not flush the data.
     DataNotFlushed,
+    /// A reader's release begins its flush, and does not await it.
+    FlushNotAwaited,
     /// N3 comes before the lock above is held.
     HeldTooEarly,
     /// A sweep finds nobody.
@@ -214,6 +221,8 @@ struct Mistake {
     first: Rank,
     /// N3 was done too early.
     opened: Cell<bool>,
+    /// Whether the rank reads only.
+    reads: bool,
 }
 
 const NODE: u64 = QUEUE;
@@ -238,6 +247,10 @@ const LET_GO: Amo<u64> = Amo::CompareSwap { expected: HELD, new: 0 };
 impl Mutation for Mistake {
     fn flushes(&self, target: Option<Rank>) -> bool {
         target.is_some() || self.wrong != Wrong::DataNotFlushed
+    }
+
+    fn awaits_flush(&self, target: Option<Rank>) -> bool {
+        self.wrong != Wrong::FlushNotAwaited || !self.reads || target.is_some()
     }
 
     fn detaches(&self) -> bool {
@@ -328,7 +341,8 @@ where
         None => any::<_, Aggregated<_, L>>(fabric, right, probe, role, n),
         Some(wrong) => {
             let first = case.nodes.iter().position(|node| *node == case.nodes[me]).unwrap_or(me);
-            let mistake = Mistake { wrong, first: Rank::new(first as u32), opened: Cell::new(false) };
+            let mistake =
+                Mistake { wrong, first: Rank::new(first as u32), opened: Cell::new(false), reads: !role.writes() };
             any::<_, Aggregated<_, M>>(Mutant::new(fabric, mistake), mistaken, probe, role, n)
         }
     }

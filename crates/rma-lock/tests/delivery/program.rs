@@ -26,6 +26,8 @@ pub(crate) enum Role {
     ReadAndPut,
     /// Writes, and looks at what readers put.
     WriteAndLook,
+    /// These, one after the other and once, in place of a number of rounds.
+    Turns(&'static [Role]),
 }
 use Role::*;
 
@@ -38,10 +40,30 @@ const READERS: u32 = 1;
 const WRITES: u32 = 2;
 /// How often rank 0, 1, ... put something as a reader.
 const PUTS: u32 = 100;
+/// How often somebody had no node left.
+const REFUSED: u32 = 3;
+
+/// Queue nodes per rank and lock.
+const NODES: usize = 4;
 
 impl Role {
-    fn writes(self) -> bool {
-        matches!(self, Write | TryWrite | WriteBefore | WriteDropped | WriteReleaseDropped | WriteAndLook)
+    pub(crate) fn writes(self) -> bool {
+        match self {
+            Turns(turns) => turns.iter().any(|turn| turn.writes()),
+            role => matches!(role, Write | TryWrite | WriteBefore | WriteDropped | WriteReleaseDropped | WriteAndLook),
+        }
+    }
+
+    fn gives_up(self) -> bool {
+        matches!(self, ReadBefore | WriteBefore | ReadDropped | WriteDropped)
+    }
+
+    /// Whether all its nodes may be left behind in queues when it needs one more.
+    fn runs_out(self) -> bool {
+        match self {
+            Turns([before @ .., _]) => before.iter().filter(|turn| turn.gives_up()).count() >= NODES,
+            _ => false,
+        }
     }
 }
 
@@ -53,11 +75,21 @@ pub(crate) fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, Loc
     }
 }
 
+/// The same, and that no node is left is none if so many acquisitions of this rank gave up.
+fn had<G>(probe: &Probe, gave_up: u32, outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
+    match outcome {
+        Err(LockError::TooManyWaiting { .. }) if gave_up as usize >= NODES => {
+            probe.add(REFUSED, 1);
+            Ok(None)
+        }
+        outcome => in_time(outcome),
+    }
+}
+
 /// One rank's part, `n` times: take the lock, look at the data or change it, let go.
 ///
 /// A step ends when the lock is held and when it has been let go. What a rank remembers then is what the guard and the lock show of
-/// themselves, and which of its queue nodes are worn: that follows from what it stored in its own words and from the rounds in which it
-/// gave up.
+/// themselves, what it stored in its own words, and in which rounds it gave up.
 pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
     fabric: F,
     options: L::Options,
@@ -72,16 +104,19 @@ pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
     let put_by = |rank: u64| fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 8 * (1 + rank)));
     // In which rounds the lock was not got: somebody may still have to act on a node that was left behind.
     let mut without = 0u64;
-    for round in 0..n {
+    let turns = if let Turns(turns) = role { turns.to_vec() } else { vec![role; n] };
+    for (round, role) in turns.into_iter().enumerate() {
+        let gave_up = without.count_ones();
         without |= 1 << round;
         if role.writes() {
             let guard = match role {
-                Write | WriteReleaseDropped | WriteAndLook => in_time(lock.write().await)?,
+                Write | WriteReleaseDropped | WriteAndLook => had(&probe, gave_up, lock.write().await)?,
                 TryWrite => lock.try_write().await?,
                 WriteDropped => {
-                    in_time(fabric.before(DEADLINE, lock.write()).await.unwrap_or(Err(LockError::TimedOut)))?
+                    let before = fabric.before(DEADLINE, lock.write()).await;
+                    had(&probe, gave_up, before.unwrap_or(Err(LockError::TimedOut)))?
                 }
-                _ => in_time(lock.write_before(DEADLINE).await)?,
+                _ => had(&probe, gave_up, lock.write_before(DEADLINE).await)?,
             };
             if let Some(guard) = guard {
                 without &= !(1 << round);
@@ -104,10 +139,13 @@ pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
             }
         } else {
             let guard = match role {
-                Read | ReadReleaseDropped | ReadAndPut => in_time(lock.read().await)?,
+                Read | ReadReleaseDropped | ReadAndPut => had(&probe, gave_up, lock.read().await)?,
                 TryRead => lock.try_read().await?,
-                ReadDropped => in_time(fabric.before(DEADLINE, lock.read()).await.unwrap_or(Err(LockError::TimedOut)))?,
-                _ => in_time(lock.read_before(DEADLINE).await)?,
+                ReadDropped => {
+                    let before = fabric.before(DEADLINE, lock.read()).await;
+                    had(&probe, gave_up, before.unwrap_or(Err(LockError::TimedOut)))?
+                }
+                _ => had(&probe, gave_up, lock.read_before(DEADLINE).await)?,
             };
             if let Some(guard) = guard {
                 without &= !(1 << round);
@@ -139,7 +177,7 @@ pub(crate) fn job(subject: Subject, roles: &[Role], n: usize, step: Step) -> imp
         let (probe, role) = (fabric.probe(), roles[fabric.rank().index()]);
         match (step, subject) {
             (Step::Right, subject) => with(fabric, subject, probe, role, n),
-            (step, Subject::Fair) => with(Mutant::new(fabric, Fair(step)), subject, probe, role, n),
+            (step, Subject::Fair) => with(Mutant::new(fabric, Fair::new(step)), subject, probe, role, n),
             (step, _) => with(Mutant::new(fabric, Rp::new(step)), subject, probe, role, n),
         }
     }
@@ -174,6 +212,7 @@ pub(crate) fn explorer(roles: &[Role]) -> Explorer<'static> {
 /// What must hold of [`rounds`] with any lock.
 pub(crate) fn of_any_lock(roles: &[Role]) -> Explorer<'static> {
     let readers = roles.iter().filter(|role| !role.writes()).count() as u64;
+    let runs_out = roles.iter().any(|role| role.runs_out());
     Explorer::new(roles.len())
         .name(1, 0, "data")
         .always("mutual exclusion", |view| {
@@ -184,4 +223,5 @@ pub(crate) fn of_any_lock(roles: &[Role]) -> Explorer<'static> {
             let writers = readers < roles.len() as u64;
             move |view| !writers || view.fact(WRITES) > 0
         })
+        .possible("somebody has no node left", move |view| !runs_out || view.fact(REFUSED) > 0)
 }

@@ -9,6 +9,7 @@ use crate::{
     },
 };
 use explore::Explorer;
+use rdma_fabric::{Caps, PutOrder};
 use std::{cell::RefCell, collections::BTreeSet, rc::Rc, time::Instant};
 
 /// Explore the quick cases whose name begins so.
@@ -52,6 +53,21 @@ macro_rules! tests_of {
             }
 
             #[test]
+            fn readers_that_put() {
+                exhaust($subject, |name| name.starts_with("puts"));
+            }
+
+            #[test]
+            fn nodes_used_again() {
+                exhaust($subject, |name| name.starts_with("nodes"));
+            }
+
+            #[test]
+            fn puts_in_order() {
+                exhaust_in_order($subject);
+            }
+
+            #[test]
             fn mutations_are_caught() {
                 catch_mutations($subject);
             }
@@ -74,6 +90,26 @@ tests_of! {
     packed: Subject::Packed,
     writers_first: Subject::WritersFirst,
     fair: Subject::Fair,
+}
+
+/// Where puts come before later atomics nothing is flushed, and the locks go another way as far as operations are over when they are posted.
+fn exhaust_in_order(subject: Subject) {
+    const JOBS: [(&[Role], usize); 6] = [
+        (&[Read, Write], 2),
+        (&[Write, Write], 2),
+        (&[ReadAndPut, WriteAndLook], 2),
+        (&[Read, Read, Write], 1),
+        (&[Read, Write, Write], 1),
+        (&[WriteBefore, Write], 2),
+    ];
+    let mut caps = Caps::weakest();
+    caps.put_order = PutOrder::AllTargets;
+    for (roles, n) in JOBS {
+        let start = Instant::now();
+        let report = explorer(roles).caps(caps).run(job(subject, roles, n, Step::Right));
+        println!("{subject:?} {roles:?} x{n}: {report}, {:.2} s", start.elapsed().as_secs_f64());
+        report.expect_exhausted();
+    }
 }
 
 /// Each step done wrong is found; the run that shows it can be run again.

@@ -15,6 +15,8 @@ const WRITERS: u32 = 0;
 const READERS: u32 = 1;
 /// How often somebody found torn data.
 const TORN: u32 = 2;
+/// Whether rank 0, 1, ... has put something as a reader, and let go.
+const PUTS: u32 = 100;
 
 type Record<F> = [RemoteWord<F, u64>; 2];
 
@@ -55,15 +57,23 @@ async fn write<'a, F: Fabric>(
 /// One rank's part: it takes the lock once.
 pub(crate) async fn once<F: Fabric>(fabric: F, probe: Probe, role: Role, deaths: usize) -> ProgramResult<()> {
     let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(deaths)).await?;
-    let region = fabric.alloc_symmetric(16).await?;
+    let region = fabric.alloc_symmetric(16 + 8 * fabric.ranks()).await?;
+    let put_by = |rank: u32| fabric.remote_word::<u64>(region.at(HOME, 16 + 8 * u64::from(rank)));
     let record = [fabric.remote_word(region.at(HOME, 0))?, fabric.remote_word(region.at(HOME, 8))?];
     let me = 1 << (8 * fabric.rank().number());
-    if role == Write {
+    if role.writes() {
         let guard = write(&fabric, &probe, &lock, &record).await?;
         probe.add(WRITERS, me);
         let [a, b] = look(&fabric, &record).await?;
         assert_eq!(a, b, "a writer saw torn data");
         set(&fabric, &record, a + 1).await?;
+        if role == WriteAndLook {
+            for rank in 0..fabric.ranks() as u32 {
+                let puts = probe.get(PUTS + rank);
+                let put = fabric.get_word(&put_by(rank)?).await?;
+                assert!(put >= puts, "visibility: a writer missed what a reader put");
+            }
+        }
         probe.subtract(WRITERS, me);
         guard.release().await?;
     } else {
@@ -74,8 +84,14 @@ pub(crate) async fn once<F: Fabric>(fabric: F, probe: Probe, role: Role, deaths:
                 probe.add(READERS, me);
                 let [a, b] = look(&fabric, &record).await?;
                 assert_eq!(a, b, "a reader saw torn data");
+                if role == ReadAndPut {
+                    fabric.put_word(&put_by(fabric.rank().number())?, 1).await?;
+                }
                 probe.subtract(READERS, me);
                 guard.release().await?;
+                if role == ReadAndPut {
+                    probe.set(PUTS + fabric.rank().number(), 1);
+                }
             }
         }
     }
@@ -102,9 +118,9 @@ pub(crate) fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'stat
         let (writers, readers) = (inside(view, WRITERS, ranks), inside(view, READERS, ranks));
         writers == 0 || writers == 1 && readers == 0
     });
-    let writer_dies = mortal.iter().any(|rank| roles[*rank as usize] == Write);
+    let writer_dies = mortal.iter().any(|rank| roles[*rank as usize].writes());
     let explorer = explorer
-        .possible("somebody finds torn data", move |view| !writer_dies || roles[0] != Write || view.fact(TORN) > 0);
+        .possible("somebody finds torn data", move |view| !writer_dies || !roles[0].writes() || view.fact(TORN) > 0);
     mortal.iter().fold(explorer, |explorer, rank| {
         let rank = Rank::new(*rank);
         explorer.mortal(rank).possible("it dies", move |view| view.is_lost(rank))
@@ -126,17 +142,24 @@ fn one_of_two_dies() {
     exhaust(&[Write, Write], &[1]);
 }
 
+#[test]
+fn a_reader_puts() {
+    exhaust(&[ReadAndPut, WriteAndLook], &[]);
+    exhaust(&[WriteAndLook, ReadAndPut], &[]);
+}
+
 /// More than can be exhausted. Repeat a failure by its seed.
 #[test]
 fn random_orders_and_deaths() {
     const RUNS: u64 = 4_000;
-    let cases: [(&[Role], &[u32]); 6] = [
+    let cases: [(&[Role], &[u32]); 7] = [
         (&[Read, Write, Read], &[1]),
         (&[Write, Write, Write], &[1]),
         (&[Read, Write, Write], &[1, 2]),
         (&[Write, Read, Write, Write], &[1, 2]),
         (&[Read, Write, Read, Write], &[1, 2, 3]),
         (&[Write, Write, Write, Read, Read], &[1, 2, 3, 4]),
+        (&[ReadAndPut, WriteAndLook, ReadAndPut, WriteAndLook], &[1, 2]),
     ];
     for (roles, mortal) in cases {
         let start = Instant::now();

@@ -8,7 +8,7 @@ use crate::{
     recoverable::{explorer, once},
 };
 use explore::{ExploreFabric, Fabric};
-use rdma_fabric::{Amo, ProgramResult, RemoteAddr};
+use rdma_fabric::{Amo, ProgramResult, Rank, RemoteAddr};
 use std::{cell::Cell, future::Future, pin::Pin, time::Instant};
 
 const AGREEMENT: u64 = 0;
@@ -53,6 +53,8 @@ enum Step {
     DeadAmongLiving,
     /// Nobody is told that the epoch is open.
     NotRung,
+    /// A reader's release begins its flush, and does not await it.
+    FlushNotAwaited,
 }
 
 #[derive(Debug)]
@@ -60,6 +62,8 @@ struct Recovering {
     step: Step,
     /// Whether this rank opens an epoch.
     opens: Cell<bool>,
+    /// Whether it reads only.
+    reads: bool,
 }
 
 /// The word's place among those of its epoch.
@@ -72,6 +76,10 @@ fn word(addr: RemoteAddr, offset: u64) -> bool {
 }
 
 impl Mutation for Recovering {
+    fn awaits_flush(&self, target: Option<Rank>) -> bool {
+        self.step != Step::FlushNotAwaited || !self.reads || target.is_some()
+    }
+
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
         match (self.step, amo) {
             (Step::NotClosed, Amo::Or(CLOSED)) if in_epoch(addr, COUNT) => NOTHING,
@@ -127,7 +135,7 @@ fn program(
     let deaths = mortal.len();
     move |fabric| {
         let (probe, role) = (fabric.probe(), roles[fabric.rank().index()]);
-        let mutant = Mutant::new(fabric, Recovering { step, opens: Cell::new(false) });
+        let mutant = Mutant::new(fabric, Recovering { step, opens: Cell::new(false), reads: !role.writes() });
         Box::pin(once(mutant, probe, role, deaths))
     }
 }
@@ -138,7 +146,8 @@ fn a_step_done_wrong_is_noticed() {
     let two: &[Role] = &[Read, Write];
     let three: &[Role] = &[Read, Write, Write];
     let writers: &[Role] = &[Write, Write, Write];
-    let cases: [(Step, &'static [Role], &[u32]); 7] = [
+    let puts: &[Role] = &[ReadAndPut, WriteAndLook, WriteAndLook];
+    let cases: [(Step, &'static [Role], &[u32]); 9] = [
         (Step::NotClosed, three, &[1]),
         (Step::NoStandIn, three, &[1]),
         (Step::MarkLost, three, &[1]),
@@ -146,6 +155,8 @@ fn a_step_done_wrong_is_noticed() {
         (Step::TornNotTold, two, &[1]),
         (Step::DeadAmongLiving, writers, &[1]),
         (Step::NotRung, writers, &[1]),
+        (Step::FlushNotAwaited, puts, &[]),
+        (Step::FlushNotAwaited, puts, &[1]),
     ];
     for (step, roles, mortal) in cases {
         let start = Instant::now();

@@ -2,67 +2,24 @@
 //!
 //! The lock must be the first symmetric region of the job.
 
-use super::Mutation;
+use super::{
+    Mutation, Step,
+    words::{PASSED, next_word, ready, wake, wake_word, wakes},
+};
 use rdma_fabric::{Amo, Rank, RemoteAddr};
 use std::cell::Cell;
+
+/// The lock's home, where that matters.
+const HOME: Rank = Rank::new(0);
 
 const COUNT: u64 = 0;
 const READERS: u64 = 8;
 const TAIL: u64 = 16;
 const HEAD: u64 = 24;
-/// Queue nodes: wake and next alternate.
-const NODES: [std::ops::Range<u64>; 2] = [48..64, 80..128];
-
-/// What a rank publishes: two words, whose sum is zero when it does nothing. (Here one thread uses all.)
-const PUBLISHED: std::ops::Range<u64> = 64..80;
-
-pub(super) fn in_node(offset: u64) -> bool {
-    NODES.iter().any(|nodes| nodes.contains(&offset))
-}
-
-/// Panics if any of these words of the lock, as rank, cell, value, says that somebody holds or waits. The lock's home is rank 0
-/// and its words start at cell 0.
-pub(crate) fn assert_idle(words: impl IntoIterator<Item = (usize, usize, u64)>) {
-    for (rank, cell, value) in words {
-        let offset = cell as u64 * 8;
-        let left = match offset {
-            COUNT | READERS | TAIL => rank == 0,
-            _ if PUBLISHED.contains(&offset) => value != 0,
-            _ if !in_node(offset) => false,
-            _ if offset.is_multiple_of(16) => value & 0xff != 0,
-            _ => value == u64::MAX,
-        };
-        assert!(!left, "residue: byte {offset} of rank {rank}'s part of the lock holds {value:#x}");
-    }
-}
-
 const INTERESTED: u64 = 1;
 const ACTIVE: u64 = 2;
 const READER: u64 = 4;
 const READERS_WAIT: u64 = 1 << 31;
-const GRANTED: u64 = 1;
-
-/// Which lock it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
-    Flat,
-    Packed,
-    WritersFirst,
-    Fair,
-}
-
-impl Subject {
-    /// What tables call it.
-    #[allow(dead_code, reason = "not every checker shows it")]
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Subject::Flat => "RpLock",
-            Subject::Packed => "PackedLock",
-            Subject::WritersFirst => "WritersFirstLock",
-            Subject::Fair => "FairLock",
-        }
-    }
-}
 
 /// What an atomic does to the count word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,76 +60,6 @@ impl Move {
     }
 }
 
-/// One step of the lock done wrong.
-#[allow(dead_code, reason = "not every checker needs all of them")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Nothing is wrong: the wrapper itself must not matter.
-    Right,
-    /// R4 always finds the writer still there.
-    NoSecondLook,
-    /// Part of R2, W1 after R3, W2: the node's next is cleared when its rank may have got one.
-    LateInitialisation,
-    /// W3, X5 without flush.
-    HeadNotFlushed,
-    /// X1 as printed, the head cleared on leaving, and not flushed.
-    HeadClearedUnflushed,
-    /// X2 comes only with X6, after X3; without a successor, before X4's swap.
-    LeaveMergedWithInterest,
-    /// U2, W5, X7 believe that the comparison succeeded.
-    ComparisonIgnored,
-    /// So does a writer that wants to enter a free lock by one comparison.
-    ShortcutIgnored,
-    /// So does a writer that hands over by one.
-    HandOverIgnored,
-    /// A head in the count word is not written.
-    HeadNotNamed,
-    /// It is not taken out again.
-    HeadKept,
-    /// A reader that finds a writer registered stays counted while it waits.
-    StaysCounted,
-    /// The first of the readers that wait does not say so.
-    NobodyTold,
-    /// That readers wait is taken back after the stack was taken.
-    ToldTooLate,
-    /// U2, W5, X7 give up if readers began to wait meanwhile.
-    OneComparison,
-    /// F4 sees no readers.
-    ReadersIgnored,
-    /// A reader that is inside, or let in, is not counted.
-    NotCounted,
-    /// A reader that leaves does not say which writer comes next.
-    NotSaid,
-    /// G4 is left out.
-    NotTakenBack,
-    /// A reader that finds nobody registered when it leaves as the last looks again later, and lets in whom it finds: the lock as printed.
-    LateLook,
-    /// A reader that is inside does not say so in its node.
-    NotInside,
-    /// A reader does not see that the one before it is inside.
-    InsideIgnored,
-    /// It takes one that waits for one that is.
-    BlockedTakenForInside,
-    /// The release does not flush the data.
-    DataNotFlushed,
-    /// U1 stores what a lone reader would leave instead of subtracting.
-    StoreForSubtract,
-    /// X3 never takes the stack of waiting readers.
-    NoSweep,
-    /// U3, X7 wake the writer that this rank registered last instead of the head.
-    RememberedNext,
-    /// X4 believes that the tail was still its own.
-    TailIgnored,
-    /// W6 does not see the mark of a writer that has gone.
-    MarkIgnored,
-    /// X4 leaves no mark for a successor on its way.
-    NoMark,
-    /// A waker takes one who gave up for woken, and does not act for him.
-    AbandonedTakenForWoken,
-    /// What a dropped future owes is not done: its reader stays counted, its node blocked.
-    DroppedAndForgotten,
-}
-
 /// A [`Step`] at one rank.
 #[derive(Debug)]
 pub(crate) struct Rp {
@@ -183,11 +70,35 @@ pub(crate) struct Rp {
     active: Cell<Option<Amo<u64>>>,
     /// The next subtraction takes back what was refused.
     refused: Cell<bool>,
+    /// A reader of this rank is counted.
+    reads: Cell<bool>,
+    /// Where X3 stands, if it comes too late.
+    sweep: Cell<Sweep>,
+}
+
+/// An X3 that comes too late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Sweep {
+    #[default]
+    Nothing,
+    /// X2 is done, and X3 not begun.
+    Left,
+    /// X3 is still to come.
+    Owed,
+    /// It is done now; who is on top of the stack is still to be woken.
+    Begun,
 }
 
 impl Rp {
     pub(crate) fn new(step: Step) -> Self {
-        Rp { step, registered: Cell::new(None), active: Cell::new(None), refused: Cell::new(false) }
+        Rp {
+            step,
+            registered: Cell::default(),
+            active: Cell::default(),
+            refused: Cell::default(),
+            reads: Cell::default(),
+            sweep: Cell::default(),
+        }
     }
 
     /// Whether `addr` is a word of the lock: the first symmetric region has the lowest key.
@@ -199,12 +110,9 @@ impl Rp {
         if Rp::word(addr, COUNT) { Move::of(amo) } else { None }
     }
 
-    fn wake_word(addr: RemoteAddr) -> bool {
-        addr.region.index == 0 && in_node(addr.offset) && addr.offset.is_multiple_of(16)
-    }
-
-    fn next_word(addr: RemoteAddr) -> bool {
-        addr.region.index == 0 && in_node(addr.offset) && addr.offset % 16 == 8
+    /// X3 or R5.
+    fn sweeps(&self, addr: RemoteAddr, amo: Amo<u64>) -> bool {
+        self.step == Step::SweepAfterRegistration && Rp::word(addr, READERS) && amo == Amo::Swap(0)
     }
 }
 
@@ -215,6 +123,23 @@ impl Mutation for Rp {
             Step::DataNotFlushed => target.is_some(),
             _ => true,
         }
+    }
+
+    fn awaits_flush(&self, _: Option<Rank>) -> bool {
+        self.step != Step::FlushNotAwaited || !self.reads.get()
+    }
+
+    fn waits(&self, addr: RemoteAddr) -> bool {
+        self.step != Step::MarkNotAwaited || !next_word(addr)
+    }
+
+    fn taken_for(&self, _: RemoteAddr, _: u64) -> u64 {
+        0
+    }
+
+    /// It was done before.
+    fn put(&self, addr: RemoteAddr, bits: u64) -> Option<u64> {
+        (self.step != Step::ReadyTooEarly || !wake_word(addr)).then_some(bits)
     }
 
     fn detaches(&self) -> bool {
@@ -241,6 +166,12 @@ impl Mutation for Rp {
     }
 
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
+        if Rp::word(addr, COUNT) {
+            self.reads.set(amo == Amo::Add(READER));
+            if self.sweep.get() == Sweep::Left {
+                self.sweep.set(Sweep::Nothing);
+            }
+        }
         // Or(0) reads and leaves what is there.
         match (self.step, Rp::at_count(addr, amo), amo) {
             (Step::LeaveMergedWithInterest, Some(Move::Leave), _) => {
@@ -258,17 +189,50 @@ impl Mutation for Rp {
             (Step::ToldTooLate, Some(Move::ForgetReaders), _) => Amo::Or(0),
             (Step::StoreForSubtract, Some(Move::Uncount), _) => Amo::Swap(0),
             (Step::NoSweep, _, Amo::Swap(0)) if Rp::word(addr, READERS) => Amo::Or(0),
-            (Step::NoMark, _, Amo::CompareSwap { new: u64::MAX, .. }) if Rp::next_word(addr) => Amo::Or(0),
+            (Step::SweepAfterRegistration, Some(Move::Leave), _) => {
+                self.sweep.set(Sweep::Left);
+                amo
+            }
+            _ if self.sweeps(addr, amo) && self.sweep.get() == Sweep::Left => {
+                self.sweep.set(Sweep::Owed);
+                Amo::Or(0)
+            }
+            (Step::NoMark, _, Amo::CompareSwap { new: PASSED, .. }) if next_word(addr) => Amo::Or(0),
             _ => amo,
         }
     }
 
     fn goes_on(&self, addr: RemoteAddr, amo: Amo<u64>) -> bool {
-        self.step == Step::ToldTooLate && Rp::word(addr, READERS) && amo == Amo::Swap(0)
+        match self.sweep.get() {
+            Sweep::Owed => {
+                let last = matches!(amo, Amo::CompareSwap { new: 0, .. }) && Rp::word(addr, TAIL);
+                let marks = matches!(amo, Amo::CompareSwap { new: PASSED, .. }) && next_word(addr);
+                last || marks || Rp::at_count(addr, amo) == Some(Move::ShowInterest)
+            }
+            Sweep::Begun => self.sweeps(addr, amo),
+            _ => match self.step {
+                Step::ToldTooLate => Rp::word(addr, READERS) && amo == Amo::Swap(0),
+                Step::ReadyTooEarly => wakes(addr, amo),
+                _ => false,
+            },
+        }
     }
 
-    fn then(&self, addr: RemoteAddr, _: Amo<u64>, _: u64) -> Option<(RemoteAddr, Amo<u64>)> {
-        Some((RemoteAddr { offset: COUNT, ..addr }, Amo::And(!READERS_WAIT)))
+    fn then(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
+        match (self.sweep.get(), amo) {
+            // Somebody comes next: with X6.
+            (Sweep::Owed, Amo::CompareSwap { expected, .. }) if old != expected => None,
+            (Sweep::Owed, _) => {
+                self.sweep.set(Sweep::Begun);
+                Some((RemoteAddr { rank: HOME, offset: READERS, ..addr }, Amo::Swap(0)))
+            }
+            (Sweep::Begun, _) => {
+                self.sweep.set(Sweep::Nothing);
+                (old != 0).then(|| wake(addr, old))
+            }
+            _ if wake_word(addr) => ready(addr, old),
+            _ => Some((RemoteAddr { offset: COUNT, ..addr }, Amo::And(!READERS_WAIT))),
+        }
     }
 
     fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
@@ -289,17 +253,16 @@ impl Mutation for Rp {
                 _ => old,
             },
             (Step::NoSweep, _, Amo::Swap(0)) if Rp::word(addr, READERS) => 0,
+            (Step::SweepAfterRegistration, ..) if self.sweeps(addr, amo) && self.sweep.get() == Sweep::Owed => 0,
             (Step::TailIgnored, _, Amo::CompareSwap { expected, new: 0 }) if Rp::word(addr, TAIL) => expected,
-            (Step::AbandonedTakenForWoken, _, Amo::CompareSwap { expected, new }) if Rp::wake_word(addr) => {
-                if new & 0xff == GRANTED { expected } else { old }
-            }
-            (Step::MarkIgnored, _, Amo::Swap(_)) if Rp::next_word(addr) && old == u64::MAX => 0,
+            (Step::AbandonedTakenForWoken, _, Amo::CompareSwap { expected, .. }) if wakes(addr, amo) => expected,
+            (Step::MarkIgnored, _, Amo::Swap(_)) if next_word(addr) && old == PASSED => 0,
             _ => old,
         }
     }
 
     fn late(&self, addr: RemoteAddr, bits: u64) -> bool {
-        self.step == Step::LateInitialisation && Rp::next_word(addr) && bits == 0
+        self.step == Step::LateInitialisation && next_word(addr) && bits == 0
     }
 
     fn sees_put(&self, addr: RemoteAddr, bits: u64) {
