@@ -244,6 +244,14 @@ impl Job {
                     look(rank);
                 }
             }
+            Deps::Step { writer, group } => {
+                self.segment(writer)?;
+                self.outlook(me, &group.map_or(Deps::All, Deps::Ranks)).or_else(|error| match error {
+                    FabricError::PeersLeft => Ok(()),
+                    error => Err(error),
+                })?;
+                look(writer);
+            }
         }
         match lost {
             Some(rank) => Err(FabricError::PeerLost { rank }),
