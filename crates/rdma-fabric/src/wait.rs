@@ -34,9 +34,7 @@ impl Deps<'_> {
             Deps::All => rank != me,
             Deps::One(one) => *one == rank,
             Deps::Ranks(ranks) => ranks.contains(&rank),
-            Deps::Step { writer, group } => {
-                *writer == rank || group.map_or(rank != me, |ranks| ranks.contains(&rank))
-            }
+            Deps::Step { writer, group } => *writer == rank || group.map_or(rank != me, |ranks| ranks.contains(&rank)),
         }
     }
 }
