@@ -72,7 +72,7 @@ rdma_fabric::program! {
                 // Nobody takes them.
                 let to = fabric.remote_span::<u8>(words.at(Rank::new(2), 0), 0)?;
                 loop {
-                    let put = Put { to: &to, from: Vec::new(), options: PutOptions { notice: Some(1), ..PutOptions::default() } };
+                    let put = Put { to: &to, from: Vec::new(), options: PutOptions { notice: Some(1) } };
                     drop(fabric.post(put).await?);
                 }
             }
