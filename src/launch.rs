@@ -1,11 +1,14 @@
 //! Starting a program's ranks.
 
-use crate::observing::{self, LaunchError};
+use crate::{
+    amount::Amount,
+    observing::{self, LaunchError},
+};
 use observe::{Gathering, Observation, Wanted};
 use rdma_fabric::{FabricError, Program, ProgramResult, Time};
-use std::{ffi::OsString, fmt::Display, fs::File, path::PathBuf, process::ExitCode, str::FromStr};
+use std::{ffi::OsString, fmt::Display, fs::File, path::PathBuf, process::ExitCode, str::FromStr, time::Duration};
 use tofu2_sim::{
-    shm::{Bind, Endpoint, Launcher, Threads, run_rank_with},
+    shm::{Bind, DEFAULT_STUCK_AFTER, Endpoint, Launcher, StuckAfter, Threads, run_rank_with},
     virt::{BadFault, Faults, Job, Platform, Timeline},
 };
 
@@ -128,11 +131,16 @@ impl FromStr for Provider {
 /// | `--stats` | `ONESIDED_STATS=1` | print counters of operations and waits at the end, on standard error | off |
 /// | `--trace FILE` | `ONESIDED_TRACE` | write a trace that Perfetto reads | off |
 /// | `--bind NAME` | `ONESIDED_BIND` | CPUs of each rank: `none` (any), `core` (one) or `numa` (those of a node); see [`Bind`] | `none` |
+/// | `--stuck-after SECONDS` | `ONESIDED_STUCK_AFTER` | shm, threads: end the job, and say who waits for what, when all ranks have been parked so long and nobody can wake them; `never` or 0: don't look | 10 |
 /// | `--ranks-per-node N` | | virt: ranks on each simulated machine | 1 |
 /// | `--platform NAME` | | virt: `fx100` or `fx10` | `fx100` |
 /// | `--timeline FILE` | | virt: write what the simulated machine did, for Perfetto: CPUs, control queues, TNIs, atomic units | off |
 /// | `--faults FILE` | | virt: let these things go wrong, a line each; see [`tofu2_sim::virt::Faults`] | none |
 /// | `--seed N` | | virt: shuffle events of one moment by this seed; 0 keeps their order | 0 |
+/// | `--jitter AMOUNT` | | virt: add a random latency up to this (`500ns`, `2us`, `1ms`) to each leg of an operation, drawn by the seed: puts overtake each other where the contract lets them | none |
+///
+/// Events of one moment are few, so `--seed` alone shows little. A flag that is put behind data without a flush, for instance, comes before the data
+/// with `--jitter 2us` and one of a few seeds. Same program, seed and jitter: the same run, and the same trace hash at its end.
 ///
 /// An option wins over the environment. A process that [`Launch`] or `onesided run` started as a rank ignores all
 /// of them and is that rank.
@@ -152,6 +160,10 @@ pub struct Launch {
     pub platform: Platform,
     /// Seed of a simulated run: shuffles events of one moment unless it is 0.
     pub seed: u64,
+    /// Longest random latency that is added to each leg of an operation in a simulated run.
+    pub jitter: Duration,
+    /// How long all ranks may be parked while nobody can wake them, before the job ends; see [`Launcher::stuck_after`].
+    pub stuck_after: Option<Duration>,
     /// Which CPUs each rank may use. Virtual time has only one thread and ignores it.
     pub bind: Bind,
     /// Counters and traces.
@@ -170,6 +182,8 @@ impl Default for Launch {
             ranks_per_node: 1,
             platform: Platform::fx100(),
             seed: 0,
+            jitter: Duration::ZERO,
+            stuck_after: Some(DEFAULT_STUCK_AFTER),
             bind: Bind::None,
             observe: Wanted::default(),
             timeline: None,
@@ -187,12 +201,14 @@ Ranks and what they run on:
   --bind NAME          CPUs of each rank: none, core or numa (none; ONESIDED_BIND)
   --stats              print counters of operations and waits (ONESIDED_STATS=1)
   --trace FILE         write operations and waits for Perfetto (ONESIDED_TRACE)
+  --stuck-after S      end a job whose ranks all wait for each other after S seconds, or never (10; ONESIDED_STUCK_AFTER)
 Of virtual time:
   --platform NAME      fx100 or fx10 (fx100)
   --ranks-per-node N   ranks on each simulated machine (1)
   --timeline FILE      write what the simulated machine did for Perfetto
   --faults FILE        let these things go wrong
   --seed N             shuffle events of one moment (0: keep their order)
+  --jitter AMOUNT      add a random latency up to this to each leg of an operation, as 2us (none)
 ";
 
     /// Read this process's arguments and environment. Yields what was not ours, for the program's own use.
@@ -213,6 +229,12 @@ Of virtual time:
         }
         if let Some(seed) = option(&mut args, "--seed", None)? {
             launch.seed = seed;
+        }
+        if let Some(Amount(jitter)) = option(&mut args, "--jitter", None)? {
+            launch.jitter = jitter;
+        }
+        if let Some(StuckAfter(bound)) = option(&mut args, "--stuck-after", Some("ONESIDED_STUCK_AFTER"))? {
+            launch.stuck_after = bound;
         }
         if let Some(bind) = option(&mut args, "--bind", Some("ONESIDED_BIND"))? {
             launch.bind = bind;
@@ -235,6 +257,9 @@ Of virtual time:
         }
         if launch.faults.is_some() && launch.provider != Provider::Virt {
             return Err(setting("--faults", "only `--fabric virt` has them".into()));
+        }
+        if !launch.jitter.is_zero() && launch.provider != Provider::Virt {
+            return Err(setting("--jitter", "only `--fabric virt` has it".into()));
         }
         if launch.timeline.is_some() && launch.provider != Provider::Virt {
             return Err(setting("--timeline", "only `--fabric virt` has one; `--trace` shows operations".into()));
@@ -278,18 +303,23 @@ Of virtual time:
                 if self.observe.detail().is_some() {
                     eprintln!("{}", observing::UNOBSERVED);
                 }
-                Threads::new(self.ranks).bind(self.bind).run_with(rank)?;
+                self.threads().run_with(rank)?;
                 Ok(ExitCode::SUCCESS)
             }
             Provider::Virt => Err(FabricError::Unsupported { feature: "a runtime of the program's own" }.into()),
         }
     }
 
+    fn threads(&self) -> Threads {
+        Threads::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after)
+    }
+
     /// This binary again, as all ranks.
     fn start_processes(&self) -> Result<ExitCode, LaunchError> {
         let program = std::env::current_exe()
             .map_err(|error| FabricError::System { call: "current_exe", errno: error.raw_os_error().unwrap_or(0) })?;
-        let launcher = Launcher::new(self.ranks).bind(self.bind).command(program, std::env::args_os().skip(1));
+        let launcher = Launcher::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after);
+        let launcher = launcher.command(program, std::env::args_os().skip(1));
         let (ended, told) = self.observe.of_processes(self.ranks, |variable| match variable {
             Some((name, value)) => launcher.env(name, value).run(),
             None => launcher.run(),
@@ -320,12 +350,13 @@ Of virtual time:
     /// All ranks in this process.
     fn run_here<P: Program>(&self, program: &P) -> Result<(), LaunchError> {
         if self.provider == Provider::Threads {
-            Threads::new(self.ranks).bind(self.bind).run(program)?;
+            self.threads().run(program)?;
             return Ok(());
         }
         let mut job = Job::new(&self.platform, self.ranks)
             .ranks_per_node(self.ranks_per_node)
             .seed(self.seed)
+            .jitter(self.jitter)
             .shuffle_ties(self.seed != 0);
         if self.timeline.is_some() {
             job = job.timeline(Timeline::ENTRIES, Time::ZERO);
@@ -346,8 +377,9 @@ Of virtual time:
             eprintln!("timeline: {}, {kept} entries, {dropped} later ones left out", path.display());
         }
         let stats = run.stats;
+        let jitter = if self.jitter.is_zero() { String::new() } else { format!(", jitter {:?}", self.jitter) };
         eprintln!(
-            "virtual time {}, {} events, trace {:016x}, seed {}",
+            "virtual time {}, {} events, trace {:016x}, seed {}{jitter}",
             stats.end, stats.events, stats.trace_hash, self.seed
         );
         failure.map_or(Ok(()), |failure| Err(failure.into()))

@@ -49,6 +49,7 @@
 
 #![forbid(unsafe_code)]
 
+mod amount;
 mod launch;
 mod observing;
 

@@ -1,7 +1,11 @@
 //! Groups.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::{FabricError, Group, Rank, Region, RegionAccess, program};
+use rdma_fabric::{Deps, FabricError, Group, Rank, Region, RegionAccess, program};
+use std::time::Duration;
+
+/// Longer than anybody may take to be told, many times over.
+const HANG: Duration = Duration::from_secs(5);
 
 program! {
     pub async fn barriers_separate<F>(fabric: F) -> () {
@@ -192,6 +196,56 @@ program! {
         let some = world.split(None, 0).await?;
         ensure!(some.is_none(), "G3: who joins no group has none");
         world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
+    /// The last rank leaves when the others are still to come. Each of them is told in every collective, and stays until all are.
+    pub async fn who_has_left_is_told<F>(fabric: F) -> () {
+        let others = fabric.ranks() - 1;
+        let last = Rank::new(others as u32);
+        let stage = fabric.alloc_symmetric(16).await?;
+        let mut world = Group::world(&fabric).await?;
+        let everybody = |group: Option<Group<F>>| group.ok_or("everybody is in it");
+        let mut gathers = everybody(world.split(Some(0), 0).await?)?;
+        let mut agrees = everybody(world.split(Some(0), 0).await?)?;
+        let mut spreads = everybody(world.split(Some(0), (others - world.me()) as u64).await?)?;
+        world.barrier().await?;
+        if fabric.rank() == last {
+            return Ok(());
+        }
+        // Some come before it has left, others after.
+        fabric.sleep(Duration::from_micros(300 * u64::from(fabric.rank().number()))).await;
+        let ends = async {
+            let root = spreads.len() - 1;
+            [
+                ("a barrier", world.barrier().await),
+                ("an allgather", gathers.allgather(1u64).await.map(drop)),
+                ("a broadcast", spreads.broadcast(root, 1u64).await.map(drop)),
+                ("the greatest", agrees.greatest(1).await.map(drop)),
+                ("a second barrier", world.barrier().await),
+            ]
+        };
+        let ends = fabric.before(fabric.now() + HANG, ends).await.ok_or("G6: a collective that somebody has left hangs")?;
+        for (what, end) in ends {
+            ensure_eq!(end.as_ref().err().and_then(FabricError::gone), Some(last), "G6: who is gone by {what}, {end:?}");
+        }
+        // Nobody is told because somebody else leaves.
+        let first = Rank::new(0);
+        let ranks: Vec<_> = (0..others as u32).map(Rank::new).collect();
+        fabric.fetch_add(&fabric.remote_word::<u64>(stage.at(first, 0))?, 1).await?;
+        if fabric.rank() == first {
+            let told = stage.word::<u64>(&fabric, 0)?;
+            fabric.wait_until(&told, Deps::Ranks(&ranks), |told| told == others as u64).await?;
+            for rank in &ranks[1..] {
+                fabric.put_word(&fabric.remote_word::<u64>(stage.at(*rank, 8))?, 1).await?;
+            }
+            fabric.flush_all().await?;
+        } else {
+            let go = stage.word::<u64>(&fabric, 8)?;
+            fabric.wait_until(&go, Deps::Ranks(&ranks), |go| go == 1).await?;
+        }
         Ok(())
     }
 }

@@ -115,12 +115,15 @@ program! {
         stage.ready().await?;
         let word = region.word::<u64>(&fabric, 0)?;
         let some = [me, last];
-        let all = [Deps::One(last), Deps::Ranks(&some), Deps::All];
-        let first = me.index() % 3;
+        // Not the writer is lost, but somebody of its group.
+        let other = Rank::new((me.number() + 1) % last.number());
+        let step = |group| Deps::Step { writer: other, group };
+        let all = [Deps::One(last), Deps::Ranks(&some), Deps::All, step(None), step(Some(&some))];
+        let first = me.index() % all.len();
         // A different one is under way on every rank when it happens; the others begin afterwards.
-        for turn in 0..6 {
-            let deps = all[(first + turn) % 3];
-            let end = if (turn + me.index() / 3) % 2 == 0 {
+        for turn in 0..2 * all.len() {
+            let deps = all[(first + turn) % all.len()];
+            let end = if (turn + turn / all.len() + me.index() / 3) % 2 == 0 {
                 ended(&fabric, "W3: a wait", fabric.wait_until(&word, deps, |v| v == 1)).await?.map(drop)
             } else {
                 ended(&fabric, "W3: a notice", fabric.next_notice(deps)).await?.map(drop)

@@ -107,6 +107,7 @@ macro_rules! every_case {
                 waiting::a_satisfied_wait_ends_at_once("W4", [2]);
                 #[wraps(errors)]
                 waiting::nobody_is_left("W6 E1", [3]);
+                waiting::the_writer_has_left("W8", [3]);
                 waiting::nobody_depends_on_himself("W7", [1, 2]);
                 groups::barriers_separate("G1", [1, 2, 3, 4, 5]);
                 #[wraps(waits)]
@@ -117,6 +118,7 @@ macro_rules! every_case {
                 groups::splits_number_by_order("G2", [1, 2, 3, 4, 5]);
                 groups::memory_of_a_group("G4", [1, 2, 3, 4, 5]);
                 groups::misuse_is_told("G3", [1, 3]);
+                groups::who_has_left_is_told("G6 W8", [2, 3, 4, 5]);
                 #[wraps(waits)]
                 time::never_goes_back("T1 T2", [2]);
                 #[wraps(waits)]
@@ -180,7 +182,7 @@ macro_rules! every_case {
             }
             losing {
                 #[wraps(losses)]
-                losses::waits_end("W3 E1", [3]);
+                losses::waits_end("W3 W8 E1", [3]);
                 losses::waits_for_others_go_on("W3", [3]);
                 losses::a_satisfied_wait_still_ends_well("W4 E3", [2]);
                 #[wraps(losses)]

@@ -136,6 +136,30 @@ program! {
 }
 
 program! {
+    pub async fn the_writer_has_left<F>(fabric: F) -> () {
+        let region = fabric.alloc_symmetric(8).await?;
+        let word = region.word::<u64>(&fabric, 0)?;
+        let [first, writer, stays] = [0, 1, 2].map(Rank::new);
+        if fabric.rank() == first {
+            let group = [first, writer, stays];
+            for group in [None, Some(&group[..])] {
+                let deps = Deps::Step { writer, group };
+                let end = fabric.wait_until(&word, deps, |v| v == 1).await;
+                ensure_eq!(end, Err(FabricError::PeersLeft), "W8: waiting for {deps:?}");
+                let deps = Deps::Step { writer: stays, group };
+                let soon = fabric.now() + Duration::from_micros(300);
+                let end = fabric.before(soon, fabric.wait_until(&word, deps, |v| v == 1)).await;
+                ensure_eq!(end, None, "W8: the writer is here, waiting for {deps:?}");
+            }
+            fabric.put_word(&fabric.remote_word::<u64>(region.at(stays, 0))?, 1).await?;
+        } else if fabric.rank() == stays {
+            fabric.wait_until(&word, Deps::One(first), |v| v == 1).await?;
+        }
+        Ok(())
+    }
+}
+
+program! {
     pub async fn nobody_depends_on_himself<F>(fabric: F) -> () {
         let region = fabric.alloc_symmetric(8).await?;
         let word = region.word::<u64>(&fabric, 0)?;

@@ -4,7 +4,7 @@ use crate::size;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use repro::{figures::Paper, lock_paper::Shapes};
 use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf};
-use tofu2_sim::shm::Bind;
+use tofu2_sim::shm::{Bind, StuckAfter};
 
 /// One-sided communication: start ranks, reproduce published figures.
 #[derive(Debug, Parser)]
@@ -109,6 +109,9 @@ pub(crate) struct Run {
     /// Bind each rank to one CPU (core), or to those of a NUMA node (numa); `onesided info --ranks N` shows which.
     #[arg(long, value_name = "none|core|numa", default_value = "none")]
     pub(crate) bind: Bind,
+    /// End the job, and say who waits for what, when all ranks have waited so many seconds and nobody can wake them; `never`: don't look.
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    pub(crate) stuck_after: StuckAfter,
     /// Count operations, bytes and waits by rank and peer; a table on standard error at the end.
     ///
     /// Programs started by `onesided::launch` are counted. They run over a wrapped fabric then; without this and --trace

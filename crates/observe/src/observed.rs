@@ -45,7 +45,7 @@ impl Recorder {
 /// The one rank a wait depends on, if it is one.
 pub(crate) fn only(deps: &Deps<'_>) -> Option<u32> {
     match *deps {
-        Deps::One(rank) | Deps::Ranks(&[rank]) => Some(rank.number()),
+        Deps::One(rank) | Deps::Ranks(&[rank]) | Deps::Step { writer: rank, .. } => Some(rank.number()),
         Deps::All | Deps::Ranks(_) => None,
     }
 }

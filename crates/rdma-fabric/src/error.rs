@@ -16,8 +16,15 @@ pub enum FabricError {
     /// Every rank that could have ended this wait has finished its program.
     #[error("the wait can never end: every rank it depends on has finished")]
     PeersLeft,
-    /// The simulated job can make no progress: nobody will ever end this wait.
-    #[error("deadlock: no event is pending and {waiting} ranks wait")]
+    /// A member of a group has finished its program without having come to what the group does together, which can't be completed
+    /// any more.
+    #[error("{rank} has finished without taking part: the group can't complete this any more")]
+    MemberLeft {
+        /// Who has left.
+        rank: Rank,
+    },
+    /// The job can make no progress: nobody will ever end this wait.
+    #[error("deadlock: nothing can happen any more and {waiting} ranks wait")]
     Deadlock {
         /// How many ranks wait.
         waiting: usize,
@@ -226,7 +233,8 @@ pub enum FabricError {
 }
 
 impl FabricError {
-    /// The rank that is gone for this reason, with what it had registered: it was lost ([`FabricError::PeerLost`]), or has dropped the region that was asked for
+    /// The rank that is gone for this reason, with what it had registered: it was lost ([`FabricError::PeerLost`]), has finished
+    /// ([`FabricError::MemberLeft`]), or has dropped the region that was asked for
     /// ([`FabricError::StaleRegion`], [`FabricError::NoSuchRegion`]), as a rank does when its program ends. Only the first says that nothing of it
     /// takes effect any more, and who never registered a region can't be told from who took it along.
     ///
@@ -240,6 +248,7 @@ impl FabricError {
     pub fn gone(&self) -> Option<Rank> {
         match self {
             FabricError::PeerLost { rank }
+            | FabricError::MemberLeft { rank }
             | FabricError::StaleRegion { rank, .. }
             | FabricError::NoSuchRegion { rank, .. } => Some(*rank),
             _ => None,
@@ -286,6 +295,7 @@ mod tests {
         let (rank, region) = (Rank::new(7), RegionKey::from_bits(5));
         let gone = [
             FabricError::PeerLost { rank },
+            FabricError::MemberLeft { rank },
             FabricError::StaleRegion { rank, region },
             FabricError::NoSuchRegion { rank, region },
         ];

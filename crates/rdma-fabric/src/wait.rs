@@ -16,6 +16,15 @@ pub enum Deps<'a> {
     One(Rank),
     /// These ranks.
     Ranks(&'a [Rank]),
+    /// A step of what a group does together: `writer` alone can end the wait, and waits for others of the group in turn. The loss of any
+    /// of them ends it with [`crate::FabricError::PeerLost`]; when the writer has finished, it ends with
+    /// [`crate::FabricError::PeersLeft`], whoever else is still there.
+    Step {
+        /// Who writes what is waited for.
+        writer: Rank,
+        /// The ranks of the group; `None` is every other rank of the job.
+        group: Option<&'a [Rank]>,
+    },
 }
 
 impl Deps<'_> {
@@ -25,6 +34,7 @@ impl Deps<'_> {
             Deps::All => rank != me,
             Deps::One(one) => *one == rank,
             Deps::Ranks(ranks) => ranks.contains(&rank),
+            Deps::Step { writer, group } => *writer == rank || group.map_or(rank != me, |ranks| ranks.contains(&rank)),
         }
     }
 }

@@ -71,6 +71,19 @@ async fn meet<F: Fabric>(others: Option<Group<F>>) -> ProgramResult<()> {
     Ok(others.ok_or("the victim is alive")?.barrier().await?)
 }
 
+/// A barrier that all have left when the victim returns from it. A barrier alone lets the victim go while another member is still inside, whose wait its
+/// death would end. `out` is a word of symmetric memory that nobody uses otherwise.
+async fn part<F: Fabric>(fabric: &F, world: &mut Group<F>, out: &F::Region) -> ProgramResult<()> {
+    world.barrier().await?;
+    if fabric.rank() == VICTIM {
+        let out = out.word::<u64>(fabric, 0)?;
+        fabric.wait_until(&out, Deps::All, |out| out == RANKS as u64 - 1).await?;
+    } else {
+        fabric.fetch_add(&fabric.remote_word::<u64>(out.at(VICTIM, 0))?, 1).await?;
+    }
+    Ok(())
+}
+
 fn is_of_the_loss(error: &LockError) -> bool {
     match error {
         LockError::Fabric(error) => **error == FabricError::PeerLost { rank: VICTIM },
@@ -121,7 +134,7 @@ rdma_fabric::program! {
         let others = others(&mut world).await?;
         let locked = Locked::<F, u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
         let flags = fabric.alloc_symmetric(8).await?;
-        world.barrier().await?;
+        part(&fabric, &mut world, &flags).await?;
         if fabric.rank() == VICTIM {
             let mut guard = locked.write().await?;
             for part in guard.parts_mut()? {
@@ -166,9 +179,10 @@ rdma_fabric::program! {
         let options = BackOff { attempts: 5, ..BackOff::default() };
         let home = Rank::new(0);
         let locked = Locked::<F, u64, BackOffLock<F>>::symmetric_with(&fabric, home, LEN, options).await?;
+        let out = fabric.alloc_symmetric(8).await?;
         world.barrier().await?;
         let guard = if fabric.rank() == VICTIM { Some(locked.write().await?) } else { None };
-        world.barrier().await?;
+        part(&fabric, &mut world, &out).await?;
         if guard.is_some() {
             die();
         }
@@ -191,19 +205,20 @@ rdma_fabric::program! {
         let mut world = Group::world(&fabric).await?;
         let others = others(&mut world).await?;
         let locked = Locked::<F, u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
+        let out = fabric.alloc_symmetric(8).await?;
         world.barrier().await?;
         if fabric.rank() == VICTIM {
             let mut guard = locked.write().await?;
             guard.part_mut(VICTIM)?.fill(3);
             guard.release().await?;
             world.barrier().await?;
-            world.barrier().await?;
+            part(&fabric, &mut world, &out).await?;
             die();
         }
         world.barrier().await?;
         let guard = locked.read().await?;
         let theirs = guard.part(VICTIM)?;
-        world.barrier().await?;
+        part(&fabric, &mut world, &out).await?;
         notice_the_loss(&fabric).await?;
         // Its process is gone; its pages are not.
         assert!(theirs.iter().all(|element| *element == 3));

@@ -1,5 +1,6 @@
 //! Why a job ended without a result.
 
+use crate::{Stuck, awaited::Lines};
 use rdma_fabric::{FabricError, Rank};
 use std::error::Error;
 
@@ -23,15 +24,17 @@ pub enum JobError {
         /// The panic's message, if it was text.
         message: String,
     },
-    /// The simulated ranks wait for each other and nothing else will happen.
-    #[error("deadlock at {at}: no event is pending and {waiting} ranks wait, {first} first")]
+    /// The ranks wait for each other and nothing else will happen.
+    #[error("deadlock at {at}: nothing can happen any more and {waiting} ranks wait, {first} first{}", Lines { stuck, waiting: *waiting })]
     Deadlock {
-        /// Virtual time.
+        /// When that was found: virtual time, or since the job's start.
         at: rdma_fabric::Time,
         /// How many ranks wait.
         waiting: usize,
         /// The lowest of them.
         first: Rank,
+        /// What they wait for; of the first sixteen, in rank order.
+        stuck: Vec<Stuck>,
     },
     /// The job could not be started.
     #[error(transparent)]

@@ -5,10 +5,12 @@
 //! * [`virt`]: virtual time. One thread simulates up to a million ranks, deterministically, with a timing
 //!   model of the machine.
 
+mod awaited;
 mod control_queue;
 mod job_error;
 pub mod shm;
 pub mod virt;
 
+pub use awaited::{Awaited, Stuck, Whom};
 pub use control_queue::QueueMachine;
 pub use job_error::JobError;

@@ -49,7 +49,8 @@ mod launch {
             assert_eq!(open_files(), before, "files left open");
             return ExitCode::SUCCESS;
         }
-        match launcher.command(program, args).run() {
+        let bound = scenario.starts_with("stuck-").then_some(Duration::from_millis(200));
+        match launcher.stuck_after(bound).command(program, args).run() {
             Ok(code) => ExitCode::from(code as u8),
             Err(error) => {
                 eprintln!("launcher: {error}");
@@ -69,7 +70,7 @@ mod ranks {
         process::ExitCode,
         time::{Duration, Instant},
     };
-    use tofu2_sim::shm::{Endpoint, JOB_VARIABLE, run_rank};
+    use tofu2_sim::shm::{Endpoint, JOB_VARIABLE, block_on, run_rank, run_rank_with};
 
     /// Ten times what it takes until a loss is told on a busy machine.
     const SOON: Duration = Duration::from_secs(10);
@@ -94,6 +95,20 @@ mod ranks {
         assert!(matches!(Endpoint::from_env(), Err(FabricError::Setting { .. })), "attached twice");
         if scenario == "leave" && endpoint.rank() == Rank::new(0) {
             std::process::exit(0);
+        }
+        if let Some(helped) = scenario.strip_prefix("stuck-") {
+            // Not as a program: what else the rank has can't be known. It is one thread, or has another.
+            if helped == "helped" {
+                std::thread::spawn(|| std::thread::sleep(Duration::from_secs(60)));
+            }
+            let ended = run_rank_with(endpoint, |endpoint| {
+                let memory = endpoint.alloc(8)?;
+                let word = memory.word::<u64>(&endpoint, 0)?;
+                let soon = Instant::now() + Duration::from_millis(1500);
+                let wait = endpoint.wait_until(&word, Deps::One(endpoint.rank()), |_| Instant::now() > soon);
+                Ok(block_on(wait).map(drop)?)
+            });
+            return ended.map_or(ExitCode::from(1), |()| ExitCode::SUCCESS);
         }
         match run_rank(endpoint, &scenes { scenario: scenario.to_owned() }) {
             Ok(code) => ExitCode::from(code),
@@ -553,6 +568,15 @@ mod cases {
         }
     }
 
+    /// Ranks that are no programs can be stuck if nobody else is in their processes.
+    fn a_rank_of_one_thread_can_be_stuck() {
+        let ended = end(launch("2", "stuck-alone"));
+        assert_eq!(ended.code, Some(99), "{}", ended.err);
+        assert!(ended.err.contains("rank 1 waits for the word at byte 0 of its region 1024.1"), "{}", ended.err);
+        let ended = end(launch("2", "stuck-helped"));
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+    }
+
     const CASES: &[(&str, fn())] = &[
         ("all_work_together", all_work_together),
         ("more_ranks_than_cpus", more_ranks_than_cpus),
@@ -569,6 +593,7 @@ mod cases {
         ("what_cannot_be_run_is_an_error", what_cannot_be_run_is_an_error),
         ("nothing_is_left_open", nothing_is_left_open),
         ("a_damaged_variable_is_no_job_of_one", a_damaged_variable_is_no_job_of_one),
+        ("a_rank_of_one_thread_can_be_stuck", a_rank_of_one_thread_can_be_stuck),
     ];
 
     /// As much of the usual harness as `cargo test` users expect: names as filters, `--list`.

@@ -156,6 +156,13 @@ impl State {
             Deps::All => (0..self.ranks.len() as u32).map(Rank::new).filter(|rank| rank.index() != me).collect(),
             Deps::One(rank) => vec![rank],
             Deps::Ranks(ranks) => ranks.to_vec(),
+            Deps::Step { writer, group } => {
+                self.outlook(me, &group.map_or(Deps::All, Deps::Ranks)).or_else(|error| match error {
+                    FabricError::PeersLeft => Ok(()),
+                    error => Err(error),
+                })?;
+                vec![writer]
+            }
         };
         let mut gone = !self.flights.iter().any(|flight| flight.from == me);
         for rank in &members {

@@ -1,6 +1,6 @@
 //! Allgather by Bruck's algorithm: blocks double each round, any number of members.
 
-use super::Group;
+use super::{Group, absence::Phase, control::Way};
 use crate::{Fabric, Pod, Region, RegionAccess, Result};
 
 impl<F: Fabric> Group<F> {
@@ -10,6 +10,11 @@ impl<F: Fabric> Group<F> {
     /// As [`Group::broadcast`].
     pub async fn allgather<T: Pod + Unpin>(&mut self, value: T) -> Result<Vec<T>> {
         self.barrier().await?;
+        let gathered = self.gather(value).await;
+        self.told(Phase::Numbered, gathered).await
+    }
+
+    async fn gather<T: Pod + Unpin>(&self, value: T) -> Result<Vec<T>> {
         let (n, me) = (self.len(), self.me);
         let buffer = self.fabric.alloc((n * size_of::<T>()).max(1).next_multiple_of(8))?;
         // Block i of the buffer is that of member me + i.
@@ -20,9 +25,9 @@ impl<F: Fabric> Group<F> {
             let count = have.min(n - have);
             let from = (me + have) % n;
             let to = (me + n - have) % n;
-            self.offer(from, round, buffer.key()).await?;
-            self.deliver::<T, _>(to, round, have, blocks.slice(0..count)?).await?;
-            self.receive(round).await?;
+            self.offer(Way::BACK, from, round, buffer.key()).await?;
+            self.deliver::<T, _>(Way::BACK, to, round, have, blocks.slice(0..count)?).await?;
+            self.receive(Way::BACK, from, round).await?;
         }
         let mut relative = vec![value; n];
         self.fabric.read(&blocks, &mut relative)?;

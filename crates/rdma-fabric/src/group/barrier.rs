@@ -1,6 +1,6 @@
 //! Dissemination barrier: in round k every member tells the one 2^k further on.
 
-use super::{Group, control::Field, control::theirs};
+use super::{Group, absence::Phase, control::Field, control::theirs};
 use crate::{Fabric, Result};
 
 impl<F: Fabric> Group<F> {
@@ -8,9 +8,16 @@ impl<F: Fabric> Group<F> {
     /// visible to all members afterwards.
     ///
     /// # Errors
-    /// [`crate::FabricError::PeerLost`] if a member died, [`crate::FabricError::PeersLeft`] if they finished.
+    /// [`crate::FabricError::PeerLost`] if a member died; [`crate::FabricError::MemberLeft`] if one finished without having come, and
+    /// [`crate::FabricError::StaleRegion`] if it has dropped its part of the group. Every member that comes is told.
     pub async fn barrier(&mut self) -> Result<()> {
+        self.is_whole()?;
         self.epoch += 1;
+        let met = self.meet().await;
+        self.told(Phase::Numbered, met).await
+    }
+
+    async fn meet(&self) -> Result<()> {
         let (n, me) = (self.len(), self.me);
         for round in 0..self.rounds() {
             let next = (me + (1 << round)) % n;
@@ -21,8 +28,8 @@ impl<F: Fabric> Group<F> {
             self.fabric.flush(rank).await?;
             self.fabric.put_word(&word, self.epoch).await?;
             let mine = self.control.own(&self.fabric, round, Field::Barrier)?;
-            let epoch = self.epoch;
-            self.wait_for(&mine, |reached| reached >= epoch).await?;
+            let before = (me + n - (1 << round)) % n;
+            self.wait_for(&mine, before, self.epoch).await?;
         }
         Ok(())
     }

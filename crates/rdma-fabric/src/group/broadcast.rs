@@ -1,6 +1,6 @@
 //! Binomial-tree broadcast and the offer that carries its data.
 
-use super::{Group, control::Field, control::theirs};
+use super::{Group, absence::Phase, control::Way, control::theirs};
 use crate::{Fabric, Pod, Region, RegionAccess, RegionKey, RemoteAddr, Result};
 
 impl<F: Fabric> Group<F> {
@@ -12,6 +12,11 @@ impl<F: Fabric> Group<F> {
     pub async fn broadcast<T: Pod + Unpin>(&mut self, root: usize, value: T) -> Result<T> {
         self.rank(root)?;
         self.barrier().await?;
+        let spread = self.spread(root, value).await;
+        self.told(Phase::Numbered, spread).await
+    }
+
+    async fn spread<T: Pod + Unpin>(&self, root: usize, value: T) -> Result<T> {
         let n = self.len();
         // Numbering relative to the root: parent of v is v without its highest bit.
         let v = (self.me + n - root) % n;
@@ -22,14 +27,14 @@ impl<F: Fabric> Group<F> {
         } else {
             let round = v.ilog2();
             let parent = (v - (1 << round) + root) % n;
-            self.offer(parent, round, buffer.key()).await?;
-            self.receive(round).await?;
+            self.offer(Way::FORTH, parent, round, buffer.key()).await?;
+            self.receive(Way::FORTH, parent, round).await?;
         }
         let first = if v == 0 { 0 } else { v.ilog2() + 1 };
         for round in first..self.rounds() {
             let child = v + (1 << round);
             if child < n {
-                self.deliver::<T, _>((child + root) % n, round, 0, own.clone()).await?;
+                self.deliver::<T, _>(Way::FORTH, (child + root) % n, round, 0, own.clone()).await?;
             }
         }
         let mut out = [value];
@@ -38,38 +43,39 @@ impl<F: Fabric> Group<F> {
     }
 
     /// Tell `member` where to put the data of this round.
-    pub(super) async fn offer(&self, member: usize, round: u32, buffer: RegionKey) -> Result<()> {
+    pub(super) async fn offer(&self, way: Way, member: usize, round: u32, buffer: RegionKey) -> Result<()> {
         let (rank, key) = (self.rank(member)?, self.key(member));
-        let place = theirs(&self.fabric, rank, key, round, Field::OfferKey)?;
+        let place = theirs(&self.fabric, rank, key, round, way.key)?;
         self.fabric.put_word(&place, buffer.to_bits()).await?;
         self.fabric.flush(rank).await?;
-        let number = theirs(&self.fabric, rank, key, round, Field::Offer)?;
+        let number = theirs(&self.fabric, rank, key, round, way.offer)?;
         self.fabric.put_word(&number, self.epoch).await
     }
 
     /// Put `data` at `offset` elements of what `member` offered for this round.
     pub(super) async fn deliver<T: Pod, S: crate::PutSource<F, T>>(
         &self,
+        way: Way,
         member: usize,
         round: u32,
         offset: usize,
         data: S,
     ) -> Result<()> {
-        let offered = self.control.own(&self.fabric, round, Field::Offer)?;
-        self.wait_for(&offered, |number| number == self.epoch).await?;
-        let key = self.fabric.load(&self.control.own(&self.fabric, round, Field::OfferKey)?)?;
+        let offered = self.control.own(&self.fabric, round, way.offer)?;
+        self.wait_for(&offered, member, self.epoch).await?;
+        let key = self.fabric.load(&self.control.own(&self.fabric, round, way.key)?)?;
         let rank = self.rank(member)?;
         let addr = RemoteAddr { rank, region: RegionKey::from_bits(key), offset: (offset * size_of::<T>()) as u64 };
         let to = self.fabric.remote_span(addr, data.elements())?;
         self.fabric.put(&to, data).await?;
         self.fabric.flush(rank).await?;
-        let word = theirs(&self.fabric, rank, self.key(member), round, Field::Delivered)?;
+        let word = theirs(&self.fabric, rank, self.key(member), round, way.delivered)?;
         self.fabric.put_word(&word, self.epoch).await
     }
 
-    /// Wait until this round's data is here.
-    pub(super) async fn receive(&self, round: u32) -> Result<()> {
-        let delivered = self.control.own(&self.fabric, round, Field::Delivered)?;
-        self.wait_for(&delivered, |number| number == self.epoch).await.map(drop)
+    /// Wait until this round's data, of `member`, is here.
+    pub(super) async fn receive(&self, way: Way, member: usize, round: u32) -> Result<()> {
+        let delivered = self.control.own(&self.fabric, round, way.delivered)?;
+        self.wait_for(&delivered, member, self.epoch).await.map(drop)
     }
 }

@@ -1,7 +1,7 @@
 //! What setting up barrier gates needs of a group: agreeing on a number, and telling partners gates, in O(log n) steps
 //! and no table of members.
 
-use super::{Group, control::Field, control::theirs};
+use super::{Group, absence::Phase, control::Field, control::theirs};
 use crate::{Fabric, Result};
 
 impl<F: Fabric> Group<F> {
@@ -11,11 +11,17 @@ impl<F: Fabric> Group<F> {
     /// # Errors
     /// As [`Group::broadcast`].
     pub async fn greatest(&mut self, value: u64) -> Result<u64> {
+        self.is_whole()?;
         // Who is ahead of this member by a collective writes the other of two places; by two nobody is.
         self.agreements += 1;
         let odd = self.agreements % 2 == 1;
         let (place, reached) =
             if odd { (Field::GreatestOdd, Field::AgreedOdd) } else { (Field::GreatestEven, Field::AgreedEven) };
+        let found = self.agree(value, place, reached).await;
+        self.told(Phase::Agreeing, found).await
+    }
+
+    async fn agree(&self, value: u64, place: Field, reached: Field) -> Result<u64> {
         let (n, me, number) = (self.len(), self.me, self.agreements);
         let mut greatest = value;
         for round in 0..self.rounds() {
@@ -25,7 +31,7 @@ impl<F: Fabric> Group<F> {
             self.fabric.flush(rank).await?;
             self.fabric.put_word(&theirs(&self.fabric, rank, key, round, reached)?, number).await?;
             let mine = self.control.own(&self.fabric, round, reached)?;
-            self.wait_for(&mine, |reached| reached == number).await?;
+            self.wait_for(&mine, (me + n - (1 << round)) % n, number).await?;
             greatest = greatest.max(self.fabric.load(&self.control.own(&self.fabric, round, place)?)?);
             // The number must not land on that of two agreements later.
             self.fabric.flush(rank).await?;

@@ -4,7 +4,10 @@
 //! offers. Who is to receive puts the address of its buffer and the operation's number into a slot of the
 //! sender's control block; the sender puts the data there and then the number into the receiver's slot.
 //! A data collective starts with a barrier, so that no slot of the one before is still in use.
+//!
+//! A collective that a member has left before can't be completed, which everybody is told: see `absence`.
 
+mod absence;
 mod allgather;
 mod barrier;
 mod broadcast;
@@ -15,7 +18,8 @@ mod split;
 
 pub use memory::GroupMemory;
 
-use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Region, RegionKey, Result};
+use crate::{Deps, Fabric, FabricError, Rank, Region, RegionKey, Result};
+use absence::Missing;
 use control::{CONTROL_BYTES, Control};
 use core::fmt;
 use std::sync::Arc;
@@ -36,6 +40,8 @@ pub struct Group<F: Fabric> {
     epoch: u64,
     /// Number of agreements on a number so far.
     agreements: u64,
+    /// Why nothing is completed any more, if a member is missing.
+    missing: Option<Missing>,
 }
 
 /// A group's members, as waits that outlive the group name them.
@@ -83,6 +89,7 @@ impl<F: Fabric> Group<F> {
             fabric: fabric.clone(),
             epoch: 0,
             agreements: 0,
+            missing: None,
         })
     }
 
@@ -144,22 +151,12 @@ impl<F: Fabric> Group<F> {
         }
     }
 
-    /// What a wait inside a collective depends on: every member.
-    fn deps(&self) -> Deps<'_> {
+    /// The members; `None` if they are all ranks of the job.
+    fn listed(&self) -> Option<&[Rank]> {
         match &self.members {
-            Members::World { .. } => Deps::All,
-            Members::Listed { ranks, .. } => Deps::Ranks(ranks),
+            Members::World { .. } => None,
+            Members::Listed { ranks, .. } => Some(ranks),
         }
-    }
-
-    /// Wait for a word of the control block; what this rank has [armed](crate::triggered) goes on meanwhile.
-    async fn wait_for(&self, word: &LocalWord<F, u64>, until: impl FnMut(u64) -> bool) -> Result<u64> {
-        let wait = self.fabric.wait_until(word, self.deps(), until);
-        if self.fabric.triggers().is_idle() {
-            return wait.await;
-        }
-        // Rare, and large.
-        Box::pin(self.fabric.triggers().beside(wait)).await
     }
 
     /// Number of steps that reach `len` members by doubling.

@@ -44,6 +44,7 @@ impl<F: Fabric> Group<F> {
             control: Control::new(&self.fabric, region)?,
             epoch: 0,
             agreements: 0,
+            missing: None,
         }))
     }
 }

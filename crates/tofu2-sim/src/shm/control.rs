@@ -188,6 +188,22 @@ impl Control {
         self.word(layout::CHANGES).load(Acquire)
     }
 
+    /// Tell everybody who looks that `waiting` ranks wait and nothing can happen any more.
+    pub(super) fn set_stuck(&self, waiting: usize) {
+        self.word(layout::STUCK).store(waiting as u64, SeqCst);
+        // Release: pairs with the acquire in `changes`.
+        self.word(layout::CHANGES).fetch_add(1, SeqCst);
+    }
+
+    /// # Errors
+    /// [`FabricError::Deadlock`] once that was told.
+    pub(super) fn can_go_on(&self) -> Result<(), FabricError> {
+        match self.word(layout::STUCK).load(SeqCst) {
+            0 => Ok(()),
+            waiting => Err(FabricError::Deadlock { waiting: waiting as usize }),
+        }
+    }
+
     /// The rank that was lost first.
     pub(super) fn first_lost(&self) -> Option<usize> {
         let number = self.word(layout::FIRST_LOST).load(SeqCst);

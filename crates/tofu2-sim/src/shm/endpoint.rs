@@ -7,19 +7,23 @@ mod short_path;
 use super::{
     control::State,
     control_queue::{Executor, OwnQueues, Progress},
-    doorbell::Watch,
     executor::Wish,
     gates::OwnGates,
     inside::{self, Id, Inside},
     job::Job,
+    layout,
     mapping::Mapping,
     own::{Own, Pages, Taken},
     regions::Kind,
+    stall::Awaiting,
     wakers::Wakers,
 };
 use core::{
     fmt,
-    sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicU32, AtomicU64,
+        Ordering::{Relaxed, SeqCst},
+    },
     time::Duration,
 };
 use rdma_fabric::{FabricError, Keyring, Rank, Result, Time, Triggers};
@@ -171,9 +175,19 @@ impl Endpoint {
     }
 
     /// How a wait of this rank wants to be polled again.
-    pub(super) fn wish(&self, watch: Watch, first: bool) -> Wish<'_> {
-        let job = self.job();
-        Wish { segment: &self.0.segment, watch, first, crowded: job.crowded, longest: job.longest_park(), until: None }
+    pub(super) fn wish(&self, awaiting: Awaiting, first: bool) -> Wish<'_> {
+        let (job, segment) = (self.job(), &self.0.segment);
+        Wish { segment, awaiting, first, crowded: job.crowded, longest: job.longest_park(), until: None }
+    }
+
+    /// Whether nobody else can have this rank's fabric.
+    pub(super) fn has_no_other_handle(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
+    /// Nobody but this rank's program, which one [`super::block_on`] runs, works for the rank.
+    pub(super) fn seal(&self) {
+        self.0.segment.word(layout::SEALED).store(1, SeqCst);
     }
 
     /// Announce an operation of this rank inside of regions, until the answer is dropped.

@@ -7,7 +7,11 @@
 //! A leaf future that is polled under another waker (tokio, `FuturesUnordered`) can't rely on being polled again; it
 //! leaves that waker with [`super::wakers`].
 
-use super::{doorbell::Watch, mapping::Mapping};
+use super::doorbell::Watch;
+use super::{
+    mapping::Mapping,
+    stall::{Awaiting, Stall},
+};
 use core::{
     cell::RefCell,
     future::Future,
@@ -40,6 +44,9 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(signal.clone());
     let mut cx = Context::from_waker(&waker);
     let _frame = Frame::enter(waker.clone());
+    // Whoever else holds the waker may wake this thread.
+    let known = Arc::strong_count(&signal);
+    let mut stall = Stall::default();
     let mut idle = 0u32;
     loop {
         if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
@@ -48,6 +55,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         let turn = Frame::take_turn();
         if turn.fresh {
             idle = 0;
+            stall.end();
         }
         idle = idle.saturating_add(1);
         let spins = if turn.crowded { SPINS_CROWDED } else { SPINS };
@@ -70,7 +78,14 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             let next = Frame::take_turn();
             if next.fresh {
                 idle = 0;
+                stall.end();
             } else if !signal.woken.load(SeqCst) && watch == next.watch {
+                match next.endless() {
+                    Some(awaiting) => {
+                        stall.goes_on(&bell, awaiting, next.waits - 1, Arc::strong_count(&signal) > known)
+                    }
+                    None => stall.end(),
+                }
                 parking.park(next.longest(parks));
             }
         }
@@ -83,7 +98,7 @@ pub(super) struct Wish<'a> {
     /// The segment whose doorbell ends the wait.
     pub(super) segment: &'a Arc<Mapping>,
     /// What in it ends the wait.
-    pub(super) watch: Watch,
+    pub(super) awaiting: Awaiting,
     /// Whether this is the first poll of the wait: the rank has made progress.
     pub(super) first: bool,
     /// Whether there are more ranks than CPUs.
@@ -161,6 +176,10 @@ struct Frame {
 /// What they asked for in one poll.
 struct Turn {
     watch: Watch,
+    /// The first of them, if none ends by itself.
+    awaiting: Option<Awaiting>,
+    /// How many they are.
+    waits: usize,
     /// Leaf futures wait on several doorbells; only one can be parked on.
     several: bool,
     fresh: bool,
@@ -171,7 +190,16 @@ struct Turn {
 
 impl Default for Turn {
     fn default() -> Self {
-        Turn { watch: Watch::Nothing, several: false, fresh: false, crowded: false, longest: None, until: None }
+        Turn {
+            watch: Watch::Nothing,
+            awaiting: None,
+            waits: 0,
+            several: false,
+            fresh: false,
+            crowded: false,
+            longest: None,
+            until: None,
+        }
     }
 }
 
@@ -179,6 +207,11 @@ impl Default for Turn {
 const NAP: Duration = Duration::from_millis(1);
 
 impl Turn {
+    /// What is waited for, if only other ranks can end it.
+    fn endless(&self) -> Option<Awaiting> {
+        self.awaiting.filter(|_| !self.several && self.until.is_none())
+    }
+
     /// How long the `parks`-th park in a row may last.
     fn longest(&self, parks: u32) -> Duration {
         let bound = match self.longest {
@@ -209,7 +242,12 @@ impl Frame {
             Some(_) => turn.several = true,
             None => self.bell = Some(wish.segment.clone()),
         }
-        turn.watch = turn.watch.and(wish.watch);
+        turn.watch = turn.watch.and(wish.awaiting.what.watch());
+        turn.awaiting = match turn.waits {
+            0 => wish.awaiting.of_others(),
+            _ => turn.awaiting.filter(|_| wish.awaiting.of_others().is_some()),
+        };
+        turn.waits += 1;
         turn.fresh |= wish.first;
         turn.crowded |= wish.crowded;
         turn.longest = Some(turn.longest.map_or(wish.longest, |longest| longest.min(wish.longest)));

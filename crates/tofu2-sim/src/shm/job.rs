@@ -214,6 +214,12 @@ impl Job {
         self.segments.iter().for_each(|segment| segment.ring());
     }
 
+    /// End the waits of all ranks, `waiting` of which wait for what nobody will do.
+    pub(super) fn give_up(&self, waiting: usize) {
+        self.control.set_stuck(waiting);
+        self.wake_all();
+    }
+
     /// Whether `rank` is lost.
     pub(super) fn is_lost(&self, rank: Rank) -> bool {
         self.segments.get(rank.index()).is_none_or(|segment| segment.word(layout::LOST).load(Relaxed) != 0)
@@ -222,8 +228,9 @@ impl Job {
     /// Whether a wait of `me` for `deps` can still end well.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`], [`FabricError::PeerLost`], [`FabricError::PeersLeft`].
+    /// [`FabricError::NoSuchRank`], [`FabricError::PeerLost`], [`FabricError::PeersLeft`], [`FabricError::Deadlock`].
     pub(super) fn outlook(&self, me: Rank, deps: &Deps<'_>) -> Result<(), FabricError> {
+        self.control.can_go_on()?;
         let (mut lost, mut all_left) = (None, true);
         let mut look = |rank: Rank| {
             match self.control.state(rank.index()) {
@@ -243,6 +250,14 @@ impl Job {
                     self.segment(rank)?;
                     look(rank);
                 }
+            }
+            Deps::Step { writer, group } => {
+                self.segment(writer)?;
+                self.outlook(me, &group.map_or(Deps::All, Deps::Ranks)).or_else(|error| match error {
+                    FabricError::PeersLeft => Ok(()),
+                    error => Err(error),
+                })?;
+                look(writer);
             }
         }
         match lost {

@@ -1,6 +1,9 @@
 //! Jobs whose ranks are processes, as users see them.
 
-use super::{control_queue::QueueOptions, endpoint::Endpoint, placement::Bind, threads::DEFAULT_SEGMENT_BYTES};
+use super::{
+    control_queue::QueueOptions, endpoint::Endpoint, placement::Bind, stall::DEFAULT_STUCK_AFTER,
+    threads::DEFAULT_SEGMENT_BYTES,
+};
 use crate::{JobError, QueueMachine};
 use core::time::Duration;
 use rdma_fabric::FabricError;
@@ -26,6 +29,7 @@ pub struct Launcher {
     pub(super) command: Option<(OsString, Vec<OsString>)>,
     pub(super) bind: Bind,
     pub(super) queues: QueueOptions,
+    pub(super) stuck_after: Option<Duration>,
 }
 
 impl Launcher {
@@ -41,6 +45,7 @@ impl Launcher {
             command: None,
             bind: Bind::None,
             queues: QueueOptions::default(),
+            stuck_after: Some(DEFAULT_STUCK_AFTER),
         }
     }
 
@@ -62,6 +67,15 @@ impl Launcher {
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
+        self
+    }
+
+    /// How long all ranks may be parked while nobody can wake them, before the job ends with [`JobError::Deadlock`]; `None` is for ever.
+    /// [`DEFAULT_STUCK_AFTER`] unless told otherwise. That a rank sleeps, computes, or runs under another executor than
+    /// [`block_on`](super::block_on) is no deadlock, however long.
+    #[must_use]
+    pub fn stuck_after(mut self, bound: Option<Duration>) -> Self {
+        self.stuck_after = bound;
         self
     }
 
@@ -132,7 +146,8 @@ impl Launcher {
     /// If the calling process ignored SIGCHLD, it does so no more afterwards.
     ///
     /// # Errors
-    /// [`JobError::Fabric`] if the job could not be started: [`FabricError::Setting`] for what was asked for,
+    /// [`JobError::Deadlock`] if no rank had failed before and none could go on: their waits ended with [`FabricError::Deadlock`], and
+    /// they were killed after the grace. [`JobError::Fabric`] if the job could not be started: [`FabricError::Setting`] for what was asked for,
     /// [`FabricError::System`] for what the operating system refuses, [`FabricError::Unsupported`] where there is no
     /// Linux, or for [`Bind::Numa`] where the system tells no nodes. No process is left then.
     pub fn run(&self) -> Result<i32, JobError> {

@@ -39,6 +39,21 @@ pub(super) const RING_TAIL: usize = 2 * CACHE_LINE;
 pub(super) const RING_SEEN: usize = RING_TAIL + 8;
 /// `u64` each, what operations of the rank that are under way are inside of; written by the rank.
 pub(super) const INSIDE: usize = 3 * CACHE_LINE;
+/// `u64`, how often the rank has begun or ended to be parked without a deadline: odd while it is. It and the words behind it are written by the rank
+/// and read by who looks for deadlocks: see [`super::stall`].
+pub(super) const STALLS: usize = QUEUES_PENDING + CACHE_LINE;
+/// `u64`, how often the rank has looked again in vain and parked.
+pub(super) const STALL_LOOKS: usize = STALLS + 8;
+/// `u64`, what it waits for.
+pub(super) const STALL_WHAT: usize = STALLS + 16;
+/// `u64`, whom that depends on, and how many more waits it has.
+pub(super) const STALL_WHOM: usize = STALLS + 24;
+/// `u64`, not 0 if others than ranks may wake it.
+pub(super) const STALL_OPEN: usize = STALLS + 32;
+/// `u64`, not 0 if the rank is a [`rdma_fabric::Program`], which nobody else works for.
+pub(super) const SEALED: usize = STALLS + 40;
+/// `u64`, the process that is parked.
+pub(super) const STALL_PROCESS: usize = STALLS + 48;
 /// First entry of the region table.
 pub(super) const TABLE: usize = 4096;
 /// Bytes of a table entry.
@@ -106,6 +121,8 @@ pub(super) const CHANGES: usize = CACHE_LINE;
 pub(super) const FIRST_LOST: usize = CACHE_LINE + 8;
 /// `u64`, not 0 once any rank's process was reaped.
 pub(super) const ENDED: usize = CACHE_LINE + 16;
+/// `u64`, how many ranks wait, once nothing can happen any more.
+pub(super) const STUCK: usize = CACHE_LINE + 24;
 /// `u64`, number of arrivals at phases of symmetric allocations; only a hint whom to wake.
 pub(super) const ARRIVALS: usize = 2 * CACHE_LINE;
 /// `u64`, what the job's control queues are like ([`super::control_queue::QueueOptions`]); never changes.
@@ -138,7 +155,7 @@ const SIDE: usize = SIDE_DROPPED + SYMMETRIC_SLOTS / 8;
 pub(super) const CARD: usize = CARD_SIDES[1] + SIDE;
 
 /// What [`MAGIC`] holds: name, version and line length of this layout.
-pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x07\0") | (CACHE_LINE.ilog2() as u64) << 56;
+pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x08\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
 /// Whether [`PAGE`] suits a system with pages of `bytes` bytes.
 ///
@@ -182,6 +199,7 @@ const _: () = in_order([
     (RING_SEEN, 8),
     (INSIDE, 8 * ANNOUNCEMENTS),
     (QUEUES_PENDING, 8),
+    (STALLS, 56),
     (TABLE, SLOTS * ENTRY),
     (RING, RING_BYTES),
     (RING_CLAIMS, 8 * RING_CAPACITY),
@@ -190,7 +208,8 @@ const _: () = in_order([
     (NODE_QUEUES, QUEUE_ENGINES * QUEUE_NUMBERS * 8),
     (HEAP, 0),
 ]);
-const _: () = on_own_lines([LOST, RING_HEAD, RING_TAIL, INSIDE, QUEUES_PENDING, TABLE, RING, RING_CLAIMS, HEAP]);
+const _: () =
+    on_own_lines([LOST, RING_HEAD, RING_TAIL, INSIDE, QUEUES_PENDING, STALLS, TABLE, RING, RING_CLAIMS, HEAP]);
 const _: () = assert!(RING_SEEN / CACHE_LINE == RING_TAIL / CACHE_LINE && SYMMETRIC_SLOTS < SLOTS);
 const _: () = assert!(CACHE_LINE.is_multiple_of(ENTRY) && CACHE_LINE.is_multiple_of(RING_SLOT));
 const _: () = assert!(RING_CAPACITY.is_power_of_two() && HEAP.is_multiple_of(PAGE) && PAGE.is_multiple_of(CACHE_LINE));
@@ -206,6 +225,7 @@ const _: () = in_order([
     (CHANGES, 8),
     (FIRST_LOST, 8),
     (ENDED, 8),
+    (STUCK, 8),
     (ARRIVALS, 8),
     (CARDS, 0),
 ]);

@@ -9,6 +9,9 @@
 //! ranks than CPUs make progress, and an idle program uses almost none. [`block_on`] does this on the calling thread; under
 //! another executor (tokio) one thread per rank parks on the doorbell and wakes the tasks that wait.
 //!
+//! When all ranks wait and nobody can wake them, the job ends with [`JobError::Deadlock`](crate::JobError::Deadlock), which says who waits for
+//! what, after a time that is an option ([`Launcher::stuck_after`], [`Threads::stuck_after`]).
+//!
 //! # Failure
 //! A rank that dies, panics or returns an error is published as *lost*: operations on its memory, and waits that depend
 //! on it, end with [`PeerLost`](rdma_fabric::FabricError::PeerLost) within milliseconds.
@@ -48,6 +51,7 @@ mod placement;
 mod processes;
 mod regions;
 mod ring;
+mod stall;
 mod symmetric;
 mod threads;
 mod waiting;
@@ -62,4 +66,5 @@ pub use launcher::{JOB_VARIABLE, Launcher};
 pub use own::Region;
 pub use place::Place;
 pub use placement::{Bind, Cache, Cpu, Placement, UnknownBind};
+pub use stall::{DEFAULT_STUCK_AFTER, NoBound, StuckAfter};
 pub use threads::{DEFAULT_SEGMENT_BYTES, Threads, run_rank, run_rank_with};

@@ -2,6 +2,7 @@
 
 use super::{
     endpoint::{Endpoint, check_lengths},
+    stall::For,
     waiting::Wait,
 };
 use core::{
@@ -66,7 +67,7 @@ impl<T: Pod, S: PutSource<Endpoint, T>> Notifying<'_, '_, T, S> {
                 Err(Refused::Failed(error, _)) => return Poll::Ready(Err(error)),
                 Err(Refused::Full(from)) => from,
             };
-            if !endpoint.has_room(self.to.rank())? && self.wait.is_arranged_for_later(cx) {
+            if !endpoint.has_room(self.to.rank())? && self.wait.is_arranged_for_later(cx, For::Room(self.to.rank()))? {
                 self.from = Some(from);
                 return Poll::Pending;
             }

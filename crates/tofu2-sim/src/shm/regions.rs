@@ -231,5 +231,16 @@ pub(super) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize,
     (|| Some((number(offset)?, number(len)?, kind?)))().filter(inside).ok_or(Wrong::Corrupt)
 }
 
+/// The region that has byte `at` of the heap, and the byte's offset in it. A look at all of the table.
+pub(super) fn around(target: &Mapping, at: usize) -> Option<(RegionKey, u64)> {
+    (0..layout::SLOTS).find_map(|index| {
+        let generation = field(target, index, 0).load(Acquire) & !CONDEMNED;
+        let key = RegionKey { index: index as u32, generation: generation as u32 };
+        let (offset, len, kind) = copy(target, key).ok()?;
+        let inside = kind != Kind::Adopted && (offset..offset.saturating_add(len)).contains(&at);
+        inside.then(|| (key, (at - offset) as u64))
+    })
+}
+
 #[cfg(test)]
 mod tests;

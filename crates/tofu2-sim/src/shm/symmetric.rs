@@ -17,7 +17,6 @@
 
 use super::{
     control::State,
-    doorbell::Watch,
     endpoint::Endpoint,
     heap::Extent,
     inside::Id,
@@ -26,7 +25,9 @@ use super::{
     limbo::Limbo,
     mapping::Mapping,
     own::{Own, Region, out_of_memory},
-    regions, waiting,
+    regions,
+    stall::For,
+    waiting,
 };
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::{Deps, FabricError, Pact, Rank, RegionKey};
@@ -148,7 +149,10 @@ impl<'a> Turn<'a> {
             symmetric.tickets.push_back(ticket);
             Turn { endpoint, ticket }
         };
-        waiting::until_ready(endpoint, || Ok(endpoint.own().symmetric.tickets.front() == Some(&turn.ticket))).await?;
+        waiting::until_ready(endpoint, For::Allocation, || {
+            Ok(endpoint.own().symmetric.tickets.front() == Some(&turn.ticket))
+        })
+        .await?;
         Ok(turn)
     }
 }
@@ -218,7 +222,7 @@ async fn settle(endpoint: &Endpoint) -> Result<(), FabricError> {
         Some(Stage::Settling { asked }) => asked,
         _ => return Ok(()),
     };
-    waiting::until_ready(endpoint, || Ok(!is_in_limbo(&endpoint.own()))).await?;
+    waiting::until_ready(endpoint, For::ItsEnd, || Ok(!is_in_limbo(&endpoint.own()))).await?;
     propose(endpoint, asked);
     Ok(())
 }
@@ -342,5 +346,5 @@ async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
         }
         Ok(Some(()))
     };
-    waiting::until_found(endpoint, Deps::All, Watch::Nothing, waiting::Calling(look)).await
+    waiting::until_found(endpoint, Deps::All, For::Allocation, waiting::Calling(look)).await
 }

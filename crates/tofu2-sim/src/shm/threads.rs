@@ -8,8 +8,13 @@ use super::{
     job::Job,
     own::Pages,
     placement::{self, Bind, affinity},
+    stall::{DEFAULT_STUCK_AFTER, Watcher},
 };
 use crate::{JobError, QueueMachine};
+use core::{
+    sync::atomic::{AtomicUsize, Ordering::SeqCst},
+    time::Duration,
+};
 use rdma_fabric::{FabricError, Program, ProgramResult, Rank};
 use std::{
     any::Any,
@@ -41,6 +46,7 @@ pub struct Threads {
     ranks_per_node: Option<usize>,
     bind: Bind,
     queues: QueueOptions,
+    stuck_after: Option<Duration>,
 }
 
 impl Threads {
@@ -52,7 +58,16 @@ impl Threads {
             ranks_per_node: None,
             bind: Bind::None,
             queues: QueueOptions::default(),
+            stuck_after: Some(DEFAULT_STUCK_AFTER),
         }
+    }
+
+    /// How long all ranks may be parked while nobody can wake them, before the job ends with [`JobError::Deadlock`]; `None` is for ever.
+    /// [`DEFAULT_STUCK_AFTER`] unless told otherwise. Ranks of [`Threads::run_with`], which may have threads of their own, are not looked at.
+    #[must_use]
+    pub fn stuck_after(mut self, bound: Option<Duration>) -> Self {
+        self.stuck_after = bound;
+        self
     }
 
     /// Bytes that each rank can register.
@@ -105,9 +120,10 @@ impl Threads {
     /// # Errors
     /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] of the rank that failed first, after all have ended: those
     /// that depend on it end with [`FabricError::PeerLost`], or [`FabricError::StaleRegion`] just before; a rank with
-    /// another error is named before one with these. [`JobError::Fabric`] if the job could not be started.
+    /// another error is named before one with these. [`JobError::Deadlock`] if no rank had failed before and none can go on: their waits
+    /// end with [`FabricError::Deadlock`] then. [`JobError::Fabric`] if the job could not be started.
     pub fn run<P: Program>(&self, program: &P) -> Result<Vec<P::Out>, JobError> {
-        self.run_with(|endpoint| block_on(program.run(endpoint)))
+        self.run_with(|endpoint| run_alone(endpoint, program))
     }
 
     /// The same for ranks that bring their own way of running futures: `rank` is called on each rank's thread.
@@ -129,6 +145,9 @@ impl Threads {
         let endpoints = ranks()
             .map(|rank| Endpoint::new(job.clone(), rank, Pages::Private))
             .collect::<Result<Vec<_>, FabricError>>()?;
+        let mut watcher = Watcher::new(self.stuck_after);
+        let mut deadlock = None;
+        let ended = AtomicUsize::new(0);
         let mut outcomes: Vec<Option<Result<T, JobError>>> = thread::scope(|scope| {
             let body = &rank;
             let mut threads = Vec::new();
@@ -147,7 +166,13 @@ impl Threads {
                     cpus.map_or(Ok(()), |cpus| affinity::bind_this_thread(cpus))?;
                     body(endpoint)
                 };
-                match builder.spawn_scoped(scope, move || run_rank_with(endpoint, run)) {
+                let told = Ended { number: &ended, joins: thread::current() };
+                let run = move || {
+                    let out = run_rank_with(endpoint, run);
+                    drop(told);
+                    out
+                };
+                match builder.spawn_scoped(scope, run) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
                         kept.job().publish(rank, State::Lost);
@@ -156,6 +181,14 @@ impl Threads {
                     }
                 }
             }
+            while let Some(watcher) = &mut watcher
+                && deadlock.is_none()
+                && ended.load(SeqCst) < threads.len()
+            {
+                thread::park_timeout(watcher.pause());
+                let failed = job.control.first_lost().is_some();
+                deadlock = watcher.look(&job, |_, _| false).map(|deadlock| (deadlock, failed));
+            }
             let ended = threads.into_iter().map(|thread| Some(thread.join().unwrap_or_else(|_| Err(lost_thread()))));
             let mut outcomes: Vec<_> = ended.collect();
             if let Some(error) = refused {
@@ -163,6 +196,9 @@ impl Threads {
             }
             outcomes
         });
+        if let Some((deadlock, false)) = deadlock {
+            return Err(deadlock);
+        }
         // A failed program's regions go before its loss is published. A peer that meets that in between, or the loss
         // before it is counted, may have been counted first: prefer a failure that has a cause of its own.
         let first = job.control.first_lost();
@@ -183,7 +219,23 @@ impl Threads {
 /// Whether a rank failed in a way that another rank's failure causes.
 fn is_consequence(error: &JobError) -> bool {
     let JobError::RankFailed { error, .. } = error else { return false };
-    matches!(error.downcast_ref(), Some(FabricError::PeerLost { .. } | FabricError::StaleRegion { .. }))
+    matches!(
+        error.downcast_ref(),
+        Some(FabricError::PeerLost { .. } | FabricError::StaleRegion { .. } | FabricError::Deadlock { .. })
+    )
+}
+
+/// Counts a rank's thread when it is dropped, and wakes who joins it.
+struct Ended<'a> {
+    number: &'a AtomicUsize,
+    joins: thread::Thread,
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.number.fetch_add(1, SeqCst);
+        self.joins.unpark();
+    }
 }
 
 fn lost_thread() -> JobError {
@@ -196,7 +248,17 @@ fn lost_thread() -> JobError {
 /// # Errors
 /// [`JobError::RankFailed`], [`JobError::RankPanicked`].
 pub fn run_rank<P: Program>(endpoint: Endpoint, program: &P) -> Result<P::Out, JobError> {
-    run_rank_with(endpoint, |endpoint| block_on(program.run(endpoint)))
+    let alone = endpoint.has_no_other_handle();
+    run_rank_with(
+        endpoint,
+        |endpoint| if alone { run_alone(endpoint, program) } else { block_on(program.run(endpoint)) },
+    )
+}
+
+/// Run a program as all there is of a rank.
+fn run_alone<P: Program>(endpoint: Endpoint, program: &P) -> ProgramResult<P::Out> {
+    endpoint.seal();
+    block_on(program.run(endpoint))
 }
 
 /// [`run_rank`] for a rank that brings its own way of running futures, a runtime for instance. The rank ends with

@@ -1,9 +1,9 @@
 //! The leaf futures: what a rank waits for.
 
 use super::{
-    doorbell::Watch,
     endpoint::Endpoint,
     executor,
+    stall::{Awaiting, For},
     wakers::{Armed, Key},
 };
 use core::{
@@ -42,7 +42,7 @@ impl<T, F: FnMut() -> Result<Option<T>, FabricError>> Look for Calling<F> {
     }
 }
 
-/// Wait until `look` finds something, or `deps` says that it never will. `watch` is where that is written.
+/// Wait until `look` finds something, or `deps` says that it never will. `what` tells where that is written.
 ///
 /// When the last dependency has left, two more looks follow before that is an error, with a poll of the whole
 /// program between them: what it wrote before leaving counts, and so does what a joined task of this rank does at once.
@@ -50,10 +50,10 @@ impl<T, F: FnMut() -> Result<Option<T>, FabricError>> Look for Calling<F> {
 pub(super) fn until_found<'a, 'd, L: Look>(
     endpoint: &'a Endpoint,
     deps: Deps<'d>,
-    watch: Watch,
+    what: For,
     look: L,
 ) -> UntilFound<'a, 'd, L> {
-    UntilFound { look, deps, watch, wait: Wait::new(endpoint), seen: None, fruitless: 0 }
+    UntilFound { look, deps, what, wait: Wait::new(endpoint), seen: None, fruitless: 0 }
 }
 
 /// See [`until_found`]. The first look is in line with the program, what comes after is not.
@@ -61,7 +61,7 @@ pub(super) fn until_found<'a, 'd, L: Look>(
 pub(super) struct UntilFound<'a, 'd, L> {
     look: L,
     deps: Deps<'d>,
-    watch: Watch,
+    what: For,
     wait: Wait<'a>,
     /// Changes of ranks' states when the outlook was last good.
     seen: Option<u64>,
@@ -135,7 +135,8 @@ impl<L> UntilFound<'_, '_, L> {
                 Err(error) => return Err(error),
             }
         }
-        Ok(if self.wait.is_arranged(cx, self.watch, None, None) { Next::Return } else { Next::Look })
+        let awaiting = Awaiting::new(self.what, &self.deps);
+        Ok(if self.wait.is_arranged(cx, awaiting, None, None) { Next::Return } else { Next::Look })
     }
 }
 
@@ -145,6 +146,7 @@ const LOOK_AGAIN: Duration = Duration::from_micros(200);
 /// Wait until `ready`, which nobody rings a bell for: look now and then, more and more seldom.
 pub(super) fn until_ready(
     endpoint: &Endpoint,
+    what: For,
     mut ready: impl FnMut() -> Result<bool, FabricError>,
 ) -> impl Future<Output = Result<(), FabricError>> {
     let mut wait = Wait::new(endpoint);
@@ -153,7 +155,7 @@ pub(super) fn until_ready(
             if ready()? {
                 return Poll::Ready(Ok(()));
             }
-            if wait.is_arranged_for_later(cx) {
+            if wait.is_arranged_for_later(cx, what)? {
                 return Poll::Pending;
             }
         }
@@ -168,7 +170,7 @@ pub(super) fn until_time(endpoint: &Endpoint, at: Option<Instant>) -> impl Futur
             if at.is_some_and(|at| Instant::now() >= at) {
                 return Poll::Ready(());
             }
-            if wait.is_arranged(cx, Watch::Nothing, None, at) {
+            if wait.is_arranged(cx, Awaiting::by_itself(), None, at) {
                 return Poll::Pending;
             }
         }
@@ -206,28 +208,34 @@ impl<'a> Wait<'a> {
     }
 
     /// Arrange another poll for something that nobody rings a bell for. If false, the caller looks again first.
-    pub(super) fn is_arranged_for_later(&mut self, cx: &Context<'_>) -> bool {
-        self.is_arranged(cx, Watch::Nothing, Some(LOOK_AGAIN), None)
+    ///
+    /// # Errors
+    /// [`FabricError::Deadlock`].
+    pub(super) fn is_arranged_for_later(&mut self, cx: &Context<'_>, what: For) -> Result<bool, FabricError> {
+        if what != For::ItsEnd {
+            self.endpoint.job().control.can_go_on()?;
+        }
+        Ok(self.is_arranged(cx, Awaiting::new(what, &Deps::All), Some(LOOK_AGAIN), None))
     }
 
-    /// Arrange another poll, after `watch` was written, `longest` has passed or `until` has come. If false, the caller looks
+    /// Arrange another poll, after what is awaited was written, `longest` has passed or `until` has come. If false, the caller looks
     /// again first.
     fn is_arranged(
         &mut self,
         cx: &Context<'_>,
-        watch: Watch,
+        awaiting: Awaiting,
         longest: Option<Duration>,
         until: Option<Instant>,
     ) -> bool {
         self.endpoint.serve_queues();
-        let mut wish = self.endpoint.wish(watch, core::mem::take(&mut self.first));
+        let mut wish = self.endpoint.wish(awaiting, core::mem::take(&mut self.first));
         wish.until = until;
         wish.longest = longest.unwrap_or(wish.longest);
-        executor::is_noted(cx, wish) || self.is_armed(cx, watch, longest, until)
+        executor::is_noted(cx, wish) || self.is_armed(cx, awaiting.what, longest, until)
     }
 
     #[cold]
-    fn is_armed(&mut self, cx: &Context<'_>, watch: Watch, longest: Option<Duration>, until: Option<Instant>) -> bool {
+    fn is_armed(&mut self, cx: &Context<'_>, what: For, longest: Option<Duration>, until: Option<Instant>) -> bool {
         let wakers = self.endpoint.wakers();
         if let Some(key) = self.key {
             if wakers.is_armed(key, cx.waker()) {
@@ -241,7 +249,7 @@ impl<'a> Wait<'a> {
             cx.waker().wake_by_ref();
             return true;
         }
-        match wakers.arm(cx.waker(), watch, longest.unwrap_or(self.endpoint.job().longest_sleep()), until) {
+        match wakers.arm(cx.waker(), what.watch(), longest.unwrap_or(self.endpoint.job().longest_sleep()), until) {
             Armed::Kept(key) => self.key = Some(key),
             Armed::Rung => {}
             Armed::NoThread => {

@@ -6,9 +6,9 @@
 //!
 //! What a rank has detached is polled after its task, each time and also when the task is over: only then has the rank ended.
 
-use super::{fabric::VirtFabric, prefetch::prefetch, world::World};
-use crate::JobError;
-use rdma_fabric::{ProgramResult, Rank, Time};
+use super::{fabric::VirtFabric, prefetch::prefetch, watch::What, world::World};
+use crate::{Awaited, JobError, Stuck};
+use rdma_fabric::{Location, ProgramResult, Rank, Time};
 use std::{
     any::Any,
     collections::BTreeMap,
@@ -293,7 +293,24 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         let first = self.tasks.iter().position(Option::is_some);
         let first = first.or(self.ending.keys().next().map(|rank| *rank as usize)).unwrap_or(0);
         let at = Time::from_picos(self.world.core().now);
-        JobError::Deadlock { at, waiting: self.left, first: Rank::new(first as u32) }
+        JobError::Deadlock { at, waiting: self.left, first: Rank::new(first as u32), stuck: self.who_waits() }
+    }
+
+    /// What the first ranks wait for.
+    fn who_waits(&self) -> Vec<Stuck> {
+        let mut core = self.world.core();
+        let running = (0..self.tasks.len()).filter(|rank| self.tasks[*rank].is_some());
+        let stuck = running.take(Stuck::TOLD).map(|rank| {
+            let watches = core.ranks[rank].existing().map_or(&[][..], |extra| &extra.watches);
+            let awaited = watches.first().map_or(Awaited::Other, |watch| match &watch.what {
+                What::Word(word) => Awaited::Word(word.addr()),
+                What::Notice => Awaited::Notice,
+                What::Queue(..) => Awaited::Queue,
+                What::Gate => Awaited::Gate,
+            });
+            Stuck { rank: Rank::new(rank as u32), awaited, others: watches.len().saturating_sub(1), whom: None }
+        });
+        stuck.collect()
     }
 }
 

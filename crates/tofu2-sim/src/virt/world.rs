@@ -110,7 +110,7 @@ impl Core {
                 let alone = self.departed == others && self.ranks[me as usize].outstanding == 0;
                 return alone.then_some(FabricError::PeersLeft);
             }
-            Deps::One(rank) => std::slice::from_ref(rank),
+            Deps::One(rank) | Deps::Step { writer: rank, .. } => std::slice::from_ref(rank),
             Deps::Ranks(ranks) => ranks,
         };
         // Start somewhere else for each rank, so that the list of dependents of one doesn't get long.
@@ -139,6 +139,9 @@ impl Core {
             Deps::All => Some(first).filter(|&rank| rank != me),
             Deps::One(rank) => Some(rank.number()).filter(|&rank| self.status_of(rank) == Some(Status::Lost)),
             Deps::Ranks(ranks) => ranks.iter().map(|r| r.number()).find(|&r| self.status_of(r) == Some(Status::Lost)),
+            Deps::Step { writer, group } => self
+                .lost_among(me, Deps::One(writer))
+                .or_else(|| self.lost_among(me, group.map_or(Deps::All, Deps::Ranks))),
         }
     }
 

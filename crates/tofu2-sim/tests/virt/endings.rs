@@ -180,8 +180,12 @@ rdma_fabric::program! {
 #[test]
 fn deadlock_is_reported_with_time_and_first_rank() {
     match fx100(3).run(&embrace {}) {
-        Err(JobError::Deadlock { at, waiting, first }) => {
+        Err(error @ JobError::Deadlock { at, waiting, first, .. }) => {
             assert_eq!((at.as_picos(), waiting, first), (3_000, 2, Rank::new(1)));
+            let told = error.to_string();
+            for rank in [1, 2] {
+                assert!(told.contains(&format!("rank {rank} waits for the word at byte 0 of its region ")), "{told}");
+            }
         }
         other => panic!("{other:?}"),
     }

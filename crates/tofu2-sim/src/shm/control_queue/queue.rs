@@ -13,9 +13,9 @@ use super::{
     words::View,
 };
 use crate::shm::{
-    doorbell::Watch,
     endpoint::Endpoint,
     own::{Region, Taken},
+    stall::For,
     waiting::{self, Calling, Look},
 };
 use core::{fmt, future::Future};
@@ -189,7 +189,7 @@ impl ControlQueue for Queue {
         }
         let line = InLine { queue: self, place: self.poster().stand_in_line() };
         let look = Calling(|| line.queue.post_in_turn(posting, line.place));
-        waiting::until_found(&self.endpoint, deps, Watch::Notice, look).await
+        waiting::until_found(&self.endpoint, deps, For::Queue, look).await
     }
 
     fn poll_tcq(&self) -> Result<Option<Completion>> {
@@ -198,7 +198,7 @@ impl ControlQueue for Queue {
     }
 
     fn next_completion(&self, deps: Deps<'_>) -> impl Future<Output = Result<Completion>> {
-        waiting::until_found(&self.endpoint, deps, Watch::Notice, CompletionLook(self))
+        waiting::until_found(&self.endpoint, deps, For::Queue, CompletionLook(self))
     }
 
     fn poll_mrq(&self) -> Result<Option<MrqNotice>> {
@@ -216,7 +216,7 @@ impl ControlQueue for Queue {
     }
 
     fn next_notice(&self, deps: Deps<'_>) -> impl Future<Output = Result<MrqNotice>> {
-        waiting::until_found(&self.endpoint, deps, Watch::Notice, NoticeLook(self))
+        waiting::until_found(&self.endpoint, deps, For::Queue, NoticeLook(self))
     }
 
     fn pointers(&self) -> Pointers {

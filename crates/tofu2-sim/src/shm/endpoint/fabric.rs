@@ -2,15 +2,14 @@
 
 use super::{Endpoint, notices::NoticeLook, short_path::check_lengths};
 use crate::shm::{
-    detached, detour,
-    doorbell::Watch,
-    existing,
+    detached, detour, existing,
     immediate::Immediate,
     locked,
     notifying::Notifying,
     own::Region,
     place::Place,
     regions::{self, Kind, Resolved},
+    stall::For,
     waiting::{self, Look},
 };
 use core::{
@@ -95,7 +94,7 @@ impl Fabric for Endpoint {
             return Err(FabricError::Unsupported { feature: "giving memory back that was allocated" });
         }
         let mut memory = None;
-        waiting::until_ready(self, || {
+        waiting::until_ready(self, For::ItsEnd, || {
             memory = region.try_take();
             Ok(memory.is_some())
         })
@@ -221,7 +220,8 @@ impl Fabric for Endpoint {
     /// Own queues are never full; the target's notice queue is looked at now and then, 200 µs apart at most. When it is
     /// full and the target has left, this is [`FabricError::PeersLeft`].
     fn room(&self, target: Option<Rank>) -> impl Future<Output = Result<()>> {
-        waiting::until_ready(self, move || target.map_or(Ok(true), |rank| self.has_room(rank)))
+        let what = target.map_or(For::ItsEnd, For::Room);
+        waiting::until_ready(self, what, move || target.map_or(Ok(true), |rank| self.has_room(rank)))
     }
 
     /// A full barrier: all puts of this CPU are visible after it.
@@ -249,8 +249,8 @@ impl Fabric for Endpoint {
         deps: Deps<'_>,
         until: impl FnMut(W) -> bool,
     ) -> impl Future<Output = Result<W>> {
-        let watch = Watch::Word(word.loc().piece.offset());
-        waiting::until_found(self, deps, watch, WordLook { endpoint: self, word, until })
+        let what = For::Word(word.loc().piece.offset());
+        waiting::until_found(self, deps, what, WordLook { endpoint: self, word, until })
     }
 
     #[inline(always)]
@@ -267,7 +267,7 @@ impl Fabric for Endpoint {
 
     #[inline(always)]
     fn next_notice(&self, deps: Deps<'_>) -> impl Future<Output = Result<Notice>> {
-        waiting::until_found(self, deps, Watch::Notice, NoticeLook(self))
+        waiting::until_found(self, deps, For::Notice, NoticeLook(self))
     }
 
     fn now(&self) -> Time {

@@ -18,10 +18,10 @@ mod tests;
 pub(super) use own::OwnGates;
 
 use super::{
-    doorbell::Watch,
     endpoint::Endpoint,
     job::Job,
     layout,
+    stall::For,
     waiting::{self, Calling},
 };
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst, fence};
@@ -173,9 +173,9 @@ impl BarrierFabric for Endpoint {
     async fn await_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Option<Values>> {
         let (end, round) = self.under_way(&self.gates(), gate)?;
         let units = self.units();
-        let watch = Watch::Word(JobUnits::offset(end) + 8 * Field::State as usize);
+        let state = For::Gate(JobUnits::offset(end) + 8 * Field::State as usize);
         let look = || Ok(fire::is_over(&units, end, round).then_some(()));
-        waiting::until_found(self, deps, watch, Calling(look)).await?;
+        waiting::until_found(self, deps, state, Calling(look)).await?;
         match self.outcome(gate, &deps)? {
             Some(Progress::Completed(values)) => Ok(values),
             // Another task of this rank took it.

@@ -57,7 +57,7 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     // Before any child exists, so that no signal leaves one behind.
     let signals = Signals::catch()?;
     let Created { job, files, outboxes } = create(plan, launcher.queues)?;
-    let mut supervisor = Supervisor::new(job, signals, launcher.grace);
+    let mut supervisor = Supervisor::new(job, signals, launcher.grace, launcher.stuck_after);
     let numbers: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
     for (rank, outbox) in outboxes.into_iter().enumerate() {
         let variable = JobVariable {
@@ -96,7 +96,7 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
         supervisor.add(process(rank, child)?);
     }
     drop(files);
-    Ok(supervisor.run()?)
+    supervisor.run()
 }
 
 /// Watch a child that was just started; end it if that is impossible.

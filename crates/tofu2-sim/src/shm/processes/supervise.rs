@@ -1,7 +1,8 @@
 //! Looking after the ranks until the last has ended.
 
-use super::super::{control::State, job::Job};
+use super::super::{control::State, job::Job, stall::Watcher};
 use super::{forward::Forwarding, memory_file::refused, relay::Relay, signals::Signals};
+use crate::JobError;
 use rdma_fabric::{FabricError, Rank};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -39,6 +40,15 @@ impl RankProcess {
         RankProcess { rank, child, pidfd, relay, code: None }
     }
 
+    /// Whether it is this process, and has one thread. What it has started may be the rank.
+    fn is_alone(&self, process: u64) -> bool {
+        if u64::from(self.child.id()) != process {
+            return false;
+        }
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        tasks.is_ok_and(|tasks| tasks.count() == 1)
+    }
+
     fn send(&self, signal: Signal) {
         if self.code.is_none() {
             // Fails only if it has just ended.
@@ -71,12 +81,25 @@ pub(super) struct Supervisor {
     interrupted: Option<i32>,
     /// When those that still run are killed.
     deadline: Option<Instant>,
+    /// Who looks whether they can go on, until they can't.
+    watcher: Option<Watcher>,
+    /// That they could not.
+    deadlock: Option<JobError>,
 }
 
 impl Supervisor {
-    pub(super) fn new(job: Arc<Job>, signals: Signals, grace: Duration) -> Self {
-        let processes = Vec::new();
-        Supervisor { job, signals, grace, processes, failed: None, interrupted: None, deadline: None }
+    pub(super) fn new(job: Arc<Job>, signals: Signals, grace: Duration, stuck_after: Option<Duration>) -> Self {
+        Supervisor {
+            job,
+            signals,
+            grace,
+            processes: Vec::new(),
+            failed: None,
+            interrupted: None,
+            deadline: None,
+            watcher: Watcher::new(stuck_after),
+            deadlock: None,
+        }
     }
 
     pub(super) fn add(&mut self, process: RankProcess) {
@@ -84,7 +107,10 @@ impl Supervisor {
     }
 
     /// Until all have ended; the job's exit code.
-    pub(super) fn run(mut self) -> Result<i32, FabricError> {
+    ///
+    /// # Errors
+    /// [`JobError::Deadlock`]; [`JobError::Fabric`] of the system's.
+    pub(super) fn run(mut self) -> Result<i32, JobError> {
         let relays = self.processes.iter_mut().filter_map(|process| process.relay.take()).collect();
         let forwarding = Forwarding::start(relays)?;
         while self.processes.iter().any(|process| process.code.is_none()) {
@@ -93,13 +119,31 @@ impl Supervisor {
                 self.interrupt(signal);
             }
             self.reap()?;
+            self.look();
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 self.processes.iter().for_each(|process| process.send(Signal::KILL));
                 self.deadline = None;
             }
         }
         forwarding.finish();
-        Ok(self.code())
+        match self.deadlock.take() {
+            Some(deadlock) if self.interrupted.is_none() => Err(deadlock),
+            _ => Ok(self.code()),
+        }
+    }
+
+    /// Give the ranks a time to end if they can't go on. What comes of a failure ends without that.
+    fn look(&mut self) {
+        if self.failed.is_some() || self.interrupted.is_some() {
+            self.watcher = None;
+        }
+        let Some(watcher) = &mut self.watcher else { return };
+        self.deadlock = watcher
+            .look(&self.job, |rank, number| self.processes.get(rank).is_some_and(|process| process.is_alone(number)));
+        if self.deadlock.is_some() {
+            self.watcher = None;
+            self.deadline = Some(Instant::now() + self.grace);
+        }
     }
 
     /// Block until something happens or the deadline comes.
@@ -111,6 +155,7 @@ impl Supervisor {
             }
         }
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = left.into_iter().chain(self.watcher.as_ref().map(Watcher::pause)).min();
         let timeout = left.map(|left| Timespec {
             tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: left.subsec_nanos().into(),

@@ -1,0 +1,174 @@
+//! What becomes of a collective that a member will never come to.
+//!
+//! Each wait of a collective is for a word that one member writes. If that member has finished, or has given up its part of
+//! the group, the wait ends with an error. Those who wait for this member in turn could not know: it lives. So before
+//! it returns the error it writes a *mark* into every word that it writes for anybody to wait for; who finds one does the same. As everybody
+//! depends on everybody, in O(log n) steps, all who come to the collective are told, each as soon as all whom it depends on have come.
+//! Losses need no marks: every wait depends on every member's life.
+//!
+//! A mark says from which number on the member that wrote it takes no part: who is behind still finds what was written for it. A group
+//! that misses a member completes nothing more, and its member writes no other number after a mark.
+
+use super::{Group, control::Field, control::theirs};
+use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result};
+
+/// Set in a mark, and in no number of a collective.
+const MARK: u64 = 1 << 63;
+/// Set in the mark of a member that has given up its part of the group, and may live.
+const DROPPED: u64 = 1 << 62;
+/// Bits of a mark's number, above the rank's. Members are ahead of each other by one collective at most.
+const NUMBER: u64 = (1 << 30) - 1;
+
+/// What a member waits for that the one 2^k before writes: numbers of collectives, and of agreements.
+const FROM_BEFORE: [Field; 3] = [Field::Barrier, Field::Offer, Field::Parent];
+const AGREED: [Field; 2] = [Field::AgreedOdd, Field::AgreedEven];
+/// The same of the one 2^k further on.
+const FROM_BEHIND: [Field; 2] = [Field::Delivered, Field::Child];
+
+/// Which count the collective that failed has its number from.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Phase {
+    /// That of collectives.
+    Numbered,
+    /// That of agreements.
+    Agreeing,
+}
+
+/// A member that a collective missed.
+#[derive(Clone, Copy)]
+pub(super) struct Missing {
+    rank: Rank,
+    /// Whether it has given up its part of the group, and may live.
+    dropped: bool,
+}
+
+impl Missing {
+    /// The mark of one that takes no part from `number` on.
+    fn mark(self, number: u64) -> u64 {
+        let dropped = if self.dropped { DROPPED } else { 0 };
+        MARK | dropped | (number & NUMBER) << 32 | u64::from(self.rank.number())
+    }
+
+    /// What a word says about collective `number` to who waits for it, if it says anything.
+    fn look(word: u64, number: u64) -> Option<Result<(), Missing>> {
+        if word & MARK == 0 {
+            return (word >= number).then_some(Ok(()));
+        }
+        let ahead = (word >> 32).wrapping_sub(number) & NUMBER;
+        let missing = Missing { rank: Rank::new(word as u32), dropped: word & DROPPED != 0 };
+        // Before the mark it was written for.
+        let is_reached = ahead != 0 && ahead <= NUMBER / 2;
+        Some(if is_reached { Ok(()) } else { Err(missing) })
+    }
+}
+
+impl<F: Fabric> Group<F> {
+    /// Wait until `writer` has written `number` to a word of the control block; what this rank has [armed](crate::triggered) goes
+    /// on meanwhile.
+    pub(super) async fn wait_for(&self, word: &LocalWord<F, u64>, writer: usize, number: u64) -> Result<()> {
+        let writer = self.rank(writer)?;
+        let deps = Deps::Step { writer, group: self.listed() };
+        let wait = self.fabric.wait_until(word, deps, |value| Missing::look(value, number).is_some());
+        let waited = if self.fabric.triggers().is_idle() {
+            wait.await
+        } else {
+            // Rare, and large.
+            Box::pin(self.fabric.triggers().beside(wait)).await
+        };
+        match waited.map(|value| Missing::look(value, number)) {
+            Ok(Some(Err(missing))) => Err(self.error(missing)),
+            Ok(_) => Ok(()),
+            Err(FabricError::PeersLeft) => Err(FabricError::MemberLeft { rank: writer }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// # Errors
+    /// What an earlier collective ended with because a member was missing.
+    pub(super) fn is_whole(&self) -> Result<()> {
+        self.missing.map_or(Ok(()), |missing| Err(self.error(missing)))
+    }
+
+    /// What a collective came to; if a member is missing, after everybody was told who waits for this one.
+    pub(super) async fn told<T>(&mut self, phase: Phase, outcome: Result<T>) -> Result<T> {
+        if let Err(error) = &outcome
+            && let Some(missing) = self.missing_by(error)
+        {
+            self.missing = Some(missing);
+            // Rare, and large.
+            Box::pin(self.tell(phase, missing)).await;
+        }
+        outcome
+    }
+
+    /// Who is missing by this error, if that is to be told.
+    fn missing_by(&self, error: &FabricError) -> Option<Missing> {
+        match *error {
+            FabricError::MemberLeft { rank } => Some(Missing { rank, dropped: false }),
+            FabricError::StaleRegion { rank, region } => {
+                // Its part of the group, not a buffer of one collective.
+                let member = self.number(rank).ok()?;
+                (region == self.key(member)).then_some(Missing { rank, dropped: true })
+            }
+            _ => None,
+        }
+    }
+
+    fn error(&self, Missing { rank, dropped }: Missing) -> FabricError {
+        match self.number(rank) {
+            Ok(member) if dropped => FabricError::StaleRegion { rank, region: self.key(member) },
+            _ => FabricError::MemberLeft { rank },
+        }
+    }
+
+    /// Mark each word that this member writes. Who is gone needs none.
+    async fn tell(&self, phase: Phase, missing: Missing) {
+        let numbered = self.epoch + u64::from(phase == Phase::Agreeing);
+        let agreed = self.agreements + u64::from(phase == Phase::Numbered);
+        // The number of a collective, still on its way, must not land on top of the mark.
+        let _ = self.fabric.flush_all().await;
+        let n = self.len();
+        for round in 0..self.rounds() {
+            let next = (self.me + (1 << round)) % n;
+            let before = (self.me + n - (1 << round)) % n;
+            let marks = FROM_BEFORE.map(|field| (next, field, numbered)).into_iter();
+            let marks = marks.chain(AGREED.map(|field| (next, field, agreed)));
+            for (member, field, number) in marks.chain(FROM_BEHIND.map(|field| (before, field, numbered))) {
+                if let Ok(rank) = self.rank(member)
+                    && let Ok(word) = theirs(&self.fabric, rank, self.key(member), round, field)
+                {
+                    let _ = self.fabric.put_word(&word, missing.mark(number)).await;
+                }
+            }
+        }
+        // This rank may be lost next, of which nothing takes effect any more.
+        let _ = self.fabric.flush_all().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_behind_a_mark_goes_on() {
+        let missing = Missing { rank: Rank::new(u32::MAX - 1), dropped: true };
+        for number in [1, 2, NUMBER - 1, NUMBER, NUMBER + 1, NUMBER + 2, 5 * NUMBER + 4] {
+            let word = missing.mark(number);
+            for behind in 1..=number.min(2) {
+                assert!(matches!(Missing::look(word, number - behind), Some(Ok(()))), "{number}, {behind} behind");
+            }
+            for ahead in 0..3 {
+                let told = Missing::look(word, number + ahead);
+                assert!(
+                    matches!(told, Some(Err(Missing { rank, dropped: true })) if rank == missing.rank),
+                    "{number}, {ahead} ahead"
+                );
+            }
+            assert!(Missing::look(number - 1, number).is_none());
+            assert!(matches!(Missing::look(number, number), Some(Ok(()))));
+        }
+        let left = Missing { dropped: false, ..missing }.mark(3);
+        assert!(matches!(Missing::look(left, 3), Some(Err(Missing { dropped: false, .. }))));
+    }
+}

@@ -1,0 +1,130 @@
+//! Options of launched programs. This binary is the test, and the program that it starts: `program NAME options…`.
+
+use onesided::{Deps, Group, Launch, Rank, Region, RegionAccess};
+use std::process::{Command, ExitCode, Output};
+
+onesided::program! {
+    /// Rank 0 puts data and then a flag. Without a flush between the two, the flag may come first.
+    async fn flagged<F>(fabric: F, flushes: bool) -> () {
+        let memory = fabric.alloc_symmetric(16).await?;
+        let mut world = Group::world(&fabric).await?;
+        let to = |offset| fabric.remote_word::<u64>(memory.at(Rank::new(1), offset));
+        if fabric.rank() == Rank::new(0) {
+            fabric.put_word(&to(0)?, 7).await?;
+            if flushes {
+                fabric.flush(Rank::new(1)).await?;
+            }
+            fabric.put_word(&to(8)?, 1).await?;
+        } else {
+            fabric.wait_until(&memory.word::<u64>(&fabric, 8)?, Deps::One(Rank::new(0)), |flag| flag == 1).await?;
+            let data = fabric.load(&memory.word::<u64>(&fabric, 0)?)?;
+            if data != 7 {
+                return Err(format!("the flag is there, the data is {data}").into());
+            }
+        }
+        Ok(world.barrier().await?)
+    }
+}
+
+onesided::program! {
+    /// Each waits for the other.
+    async fn embrace<F>(fabric: F) -> () {
+        let word = fabric.alloc_symmetric(8).await?;
+        fabric.wait_until(&word.word::<u64>(&fabric, 0)?, Deps::All, |value| value == 1).await?;
+        Ok(())
+    }
+}
+
+fn program(name: &str) -> ExitCode {
+    let nothing = |rest: Vec<_>| if rest.len() == 2 { Ok(()) } else { Err(format!("{rest:?}")) };
+    match name {
+        "unflushed" => onesided::launch_with("", |rest| nothing(rest).map(|()| flagged { flushes: false })),
+        "flushed" => onesided::launch_with("", |rest| nothing(rest).map(|()| flagged { flushes: true })),
+        _ => onesided::launch_with("", |rest| nothing(rest).map(|()| embrace {})),
+    }
+}
+
+/// How a program of two ranks ends with these options.
+fn run(name: &str, options: &str) -> (Output, String) {
+    let mut command = Command::new(std::env::current_exe().expect("own path"));
+    command.args(["program", name, "--ranks", "2"]).args(options.split_whitespace());
+    let output = command.env_remove("ONESIDED_STUCK_AFTER").output().expect("this binary is there");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, told)
+}
+
+const SEEDS: std::ops::RangeInclusive<u32> = 1..=12;
+
+/// Seeds with which a program fails because the flag came first.
+fn failing(name: &str, options: &str) -> Vec<u32> {
+    let fails = |seed: &u32| {
+        let (output, told) = run(name, &format!("--fabric virt --seed {seed} {options}"));
+        assert_eq!(output.status.success(), !told.contains("the flag is there, the data is 0"), "{told}");
+        !output.status.success()
+    };
+    SEEDS.filter(fails).collect()
+}
+
+fn jitter_shows_what_seeds_alone_do_not() {
+    assert_eq!(failing("unflushed", ""), Vec::<u32>::new(), "by ties alone");
+    let shown = failing("unflushed", "--jitter 2us");
+    assert!(!shown.is_empty(), "no seed of {SEEDS:?} shows a missing flush");
+    assert_eq!(failing("flushed", "--jitter 2us"), Vec::<u32>::new(), "what is flushed comes first");
+}
+
+fn a_seed_and_a_jitter_are_a_run() {
+    let end = |options: &str| {
+        let (_, told) = run("flushed", &format!("--fabric virt {options}"));
+        told.lines().last().unwrap_or_default().to_owned()
+    };
+    let first = end("--seed 3 --jitter 2us");
+    assert!(first.contains("trace ") && first.ends_with("seed 3, jitter 2µs"), "{first}");
+    assert_eq!(end("--seed 3 --jitter 2us"), first);
+    let trace = |line: &str| line.split_once("trace ").map(|(_, rest)| rest[..16].to_owned());
+    assert_ne!(trace(&end("--seed 4 --jitter 2us")), trace(&first), "another seed");
+    assert_ne!(trace(&end("--seed 3 --jitter 1us")), trace(&first), "another jitter");
+}
+
+fn wrong_amounts_are_refused() {
+    for (options, part) in [
+        ("--fabric virt --jitter 2", "setting --jitter: `2`: it is no number with one of the units"),
+        ("--fabric threads --jitter 2us", "setting --jitter: only `--fabric virt` has it"),
+        ("--fabric threads --stuck-after soon", "setting --stuck-after: `soon`: it is neither"),
+    ] {
+        let (output, told) = run("flushed", options);
+        assert!(!output.status.success() && told.contains(part), "{options}: {told}");
+    }
+    assert!(Launch::HELP.contains("--jitter AMOUNT") && Launch::HELP.contains("--stuck-after S"));
+}
+
+fn a_deadlock_is_told_on_every_fabric() {
+    let fabrics: &[&str] = if cfg!(target_os = "linux") { &["shm", "threads", "virt"] } else { &["threads", "virt"] };
+    for fabric in fabrics {
+        let (output, told) = run("embrace", &format!("--fabric {fabric} --stuck-after 0.2"));
+        assert!(!output.status.success(), "{fabric}: {told}");
+        for rank in 0..2 {
+            let line = format!("  rank {rank} waits for the word at byte 0 of its region ");
+            assert!(told.contains(&line), "{fabric}: {told}");
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().collect();
+    if args.get(1).is_some_and(|arg| arg == "program") {
+        return program(&args[2]);
+    }
+    let cases: [(&str, fn()); 4] = [
+        ("jitter_shows_what_seeds_alone_do_not", jitter_shows_what_seeds_alone_do_not),
+        ("a_seed_and_a_jitter_are_a_run", a_seed_and_a_jitter_are_a_run),
+        ("wrong_amounts_are_refused", wrong_amounts_are_refused),
+        ("a_deadlock_is_told_on_every_fabric", a_deadlock_is_told_on_every_fabric),
+    ];
+    for (name, case) in cases {
+        if args.get(1).is_none_or(|filter| filter.starts_with("--") || name.contains(filter.as_str())) {
+            case();
+            println!("{name} ... ok");
+        }
+    }
+    ExitCode::SUCCESS
+}
