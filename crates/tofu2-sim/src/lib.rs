@@ -6,9 +6,11 @@
 //!   model of the machine.
 
 mod control_queue;
+mod ends;
 mod job_error;
 pub mod shm;
 pub mod virt;
 
 pub use control_queue::QueueMachine;
+pub use ends::ends_in_words;
 pub use job_error::JobError;

@@ -62,4 +62,4 @@ pub use launcher::{JOB_VARIABLE, Launcher};
 pub use own::Region;
 pub use place::Place;
 pub use placement::{Bind, Cache, Cpu, Placement, UnknownBind};
-pub use threads::{DEFAULT_SEGMENT_BYTES, Threads, run_rank, run_rank_with};
+pub use threads::{DEFAULT_SEGMENT_BYTES, EachRank, Threads, run_rank, run_rank_with};

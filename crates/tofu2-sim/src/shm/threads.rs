@@ -20,6 +20,9 @@ use std::{
 /// Bytes that a rank can register unless it is told otherwise: 256 MiB, of which only what is used costs memory.
 pub const DEFAULT_SEGMENT_BYTES: usize = 256 << 20;
 
+/// What each rank produced or failed with, in rank order; and which failure is the cause of the others.
+pub type EachRank<T> = (Vec<Result<T, JobError>>, Option<usize>);
+
 /// Ranks as threads: for tests, for measurements, and wherever processes are not wanted.
 ///
 /// ```
@@ -115,6 +118,21 @@ impl Threads {
     /// # Errors
     /// As [`Threads::run`].
     pub fn run_with<T: Send>(&self, rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync) -> Result<Vec<T>, JobError> {
+        let (mut ended, first) = self.run_through(rank)?;
+        match first {
+            Some(first) => Err(ended.swap_remove(first).err().unwrap_or_else(lost_thread)),
+            None => ended.into_iter().collect(),
+        }
+    }
+
+    /// The same, and how each rank ended, in rank order; and which of those that failed is the cause, if any did.
+    ///
+    /// # Errors
+    /// [`JobError::Fabric`] if the job could not be started.
+    pub fn run_through<T: Send>(
+        &self,
+        rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync,
+    ) -> Result<EachRank<T>, JobError> {
         let plan = Plan {
             ranks: self.ranks,
             ranks_per_node: self.ranks_per_node.unwrap_or(self.ranks),
@@ -129,7 +147,7 @@ impl Threads {
         let endpoints = ranks()
             .map(|rank| Endpoint::new(job.clone(), rank, Pages::Private))
             .collect::<Result<Vec<_>, FabricError>>()?;
-        let mut outcomes: Vec<Option<Result<T, JobError>>> = thread::scope(|scope| {
+        let outcomes: Vec<Result<T, JobError>> = thread::scope(|scope| {
             let body = &rank;
             let mut threads = Vec::new();
             let mut refused = None;
@@ -156,27 +174,25 @@ impl Threads {
                     }
                 }
             }
-            let ended = threads.into_iter().map(|thread| Some(thread.join().unwrap_or_else(|_| Err(lost_thread()))));
-            let mut outcomes: Vec<_> = ended.collect();
-            if let Some(error) = refused {
-                outcomes = vec![Some(Err(error.into()))];
+            let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(lost_thread())));
+            let outcomes: Vec<_> = ended.collect();
+            match refused {
+                Some(error) => Err(JobError::from(error)),
+                None => Ok(outcomes),
             }
-            outcomes
-        });
+        })?;
         // A failed program's regions go before its loss is published. A peer that meets that in between, or the loss
         // before it is counted, may have been counted first: prefer a failure that has a cause of its own.
         let first = job.control.first_lost();
         let is = |rank: Option<usize>, test: fn(&JobError) -> bool| {
-            rank.filter(|&rank| matches!(outcomes.get(rank), Some(Some(Err(error))) if test(error)))
+            rank.filter(|&rank| matches!(outcomes.get(rank), Some(Err(error)) if test(error)))
         };
         let own_cause: fn(&JobError) -> bool = |error| !is_consequence(error);
         let culprit = is(first, own_cause)
             .or_else(|| (0..outcomes.len()).find(|&rank| is(Some(rank), own_cause).is_some()))
-            .or_else(|| is(first, |_| true));
-        if let Some(Err(error)) = culprit.and_then(|rank| outcomes[rank].take()) {
-            return Err(error);
-        }
-        outcomes.into_iter().flatten().collect()
+            .or_else(|| is(first, |_| true))
+            .or_else(|| outcomes.iter().position(Result::is_err));
+        Ok((outcomes, culprit))
     }
 }
 
