@@ -7,6 +7,7 @@
 
 mod control_queue;
 mod ends;
+mod host_memory;
 mod job_error;
 pub mod shm;
 pub mod virt;

@@ -277,7 +277,7 @@ fn place(endpoint: &Endpoint, own: &mut Own, asked: Asked) -> Result<(), FabricE
         Err(error) => return Err(error),
     };
     own.symmetric.live.insert(index, (extent, asked.is_apart()));
-    let failure = own.prepare(segment, me, bytes, extent).err();
+    let failure = own.prepare(segment, me, bytes, extent, job.plan.ranks).err();
     job.control.card(me.index(), side(phase + 1) + layout::SIDE_VERDICT).store(failure.is_none().into(), Relaxed);
     // Bytes without pages must not be reached.
     let reachable = if failure.is_none() { bytes } else { 0 };

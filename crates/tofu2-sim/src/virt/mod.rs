@@ -35,6 +35,7 @@ mod chance;
 mod control_queue;
 mod core;
 mod detached;
+mod end_of_time;
 mod event;
 mod executor;
 mod fabric;
@@ -61,6 +62,7 @@ mod watch;
 mod world;
 
 pub use control_queue::{CommandCounts, Queue};
+pub use end_of_time::EndOfTime;
 pub use fabric::VirtFabric;
 pub use faults::{BadFault, Fault, FaultKind, FaultReport, Faults, Odds};
 pub use handle::Handle;
