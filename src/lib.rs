@@ -49,6 +49,8 @@
 
 #![forbid(unsafe_code)]
 
+mod ended;
+mod faults_file;
 mod launch;
 mod observing;
 
