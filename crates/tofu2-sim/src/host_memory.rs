@@ -13,8 +13,11 @@ pub(crate) fn available() -> Option<u64> {
 
 /// Whether `bytes` more can be had; if not, how many.
 pub(crate) fn has(bytes: u64) -> Result<(), u64> {
+    if bytes < LARGE as u64 {
+        return Ok(());
+    }
     match available() {
-        Some(available) if bytes >= LARGE as u64 && bytes > available => Err(available),
+        Some(available) if bytes > available => Err(available),
         _ => Ok(()),
     }
 }

@@ -112,7 +112,7 @@ impl Own {
                 return Err(out_of_memory(segment, me, bytes, available));
             }
         };
-        if let Err(error) = self.prepare(segment, me, bytes, extent, 1) {
+        if let Err(error) = self.prepare(segment, me, bytes, extent) {
             self.give_index(index);
             self.heap.give_back_local(extent);
             return Err(error);
@@ -154,17 +154,16 @@ impl Own {
     /// Give an extent its pages and clear it.
     ///
     /// Pages are asked for under the whole extent: bytes count as used from when they are taken, even if their pages
-    /// were refused then. `alike`: ranks of this machine that do the same now.
+    /// were refused then.
     pub(super) fn prepare(
         &mut self,
         segment: &Mapping,
         me: Rank,
         bytes: usize,
         extent: Extent,
-        alike: usize,
     ) -> Result<(), FabricError> {
         self.pages
-            .reserve(me, bytes, extent, alike)
+            .reserve(me, bytes, extent)
             .map_err(|error| error.unwrap_or_else(|| out_of_memory(segment, me, bytes, 0)))?;
         extent.used_before().into_iter().for_each(|(offset, len)| segment.zero(offset, len));
         Ok(())
@@ -185,18 +184,15 @@ pub(super) fn out_of_memory(segment: &Mapping, rank: Rank, requested: usize, ava
 impl Pages {
     /// Make sure that bytes of the heap have pages. `Err(None)` means that there are none left.
     #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
-    fn reserve(
-        &self,
-        rank: Rank,
-        requested: usize,
-        Extent { offset, len, .. }: Extent,
-        ranks: usize,
-    ) -> Result<(), Option<FabricError>> {
-        if len >= host_memory::LARGE {
-            // The system would promise it, and end processes when it can't keep that.
-            host_memory::has((len as u64).saturating_mul(ranks as u64))
-                .map_err(|available| FabricError::OutOfMachineMemory { rank, requested, ranks, available })?;
-        }
+    fn reserve(&self, rank: Rank, requested: usize, extent: Extent) -> Result<(), Option<FabricError>> {
+        let Extent { offset, len, fresh_start, fresh_end } = extent;
+        // What was in use before has its pages.
+        host_memory::has((fresh_end - fresh_start) as u64).map_err(|available| FabricError::OutOfMachineMemory {
+            rank,
+            requested,
+            ranks: 1,
+            available,
+        })?;
         match self {
             Pages::Private => Ok(()),
             #[cfg(target_os = "linux")]
@@ -350,7 +346,7 @@ mod tests {
             assert!(matches!(error, FabricError::System { call: "fallocate", .. }), "{error}");
             let limit = own.heap.promise_symmetric(64);
             let extent = own.heap.take_symmetric(64, limit).unwrap();
-            assert!(own.prepare(&segment, Rank::new(0), 64, extent, 1).is_err());
+            assert!(own.prepare(&segment, Rank::new(0), 64, extent).is_err());
             own.heap.give_back_symmetric(extent);
         }
         // A file of huge pages, of which there are none left.
