@@ -272,13 +272,11 @@ fn place(endpoint: &Endpoint, own: &mut Own, asked: Asked) -> Result<(), FabricE
             FabricError::OutOfMachineMemory { rank: me, requested: bytes, ranks: job.plan.ranks, available }
         }
     };
-    let taken = taken.map_err(refusal).and_then(|extent| {
-        match own.symmetric.free_slot() {
-            Some(index) => Ok((extent, index)),
-            None => {
-                give_back(own, extent, asked.is_apart());
-                Err(FabricError::TooManyRegions { rank: me, limit: regions::SYMMETRIC.len() })
-            }
+    let taken = taken.map_err(refusal).and_then(|extent| match own.symmetric.free_slot() {
+        Some(index) => Ok((extent, index)),
+        None => {
+            give_back(own, extent, asked.is_apart());
+            Err(FabricError::TooManyRegions { rank: me, limit: regions::SYMMETRIC.len() })
         }
     });
     let (extent, index) = match taken {

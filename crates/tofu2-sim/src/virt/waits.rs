@@ -124,21 +124,18 @@ pub(super) async fn busy(fabric: VirtFabric, picos: u64) {
         if end == u64::MAX {
             let lasts = Duration::from_nanos(picos / 1000);
             core.beyond = Some((fabric.rank, EndOfTime { at: Time::from_picos(begin), lasts }));
-            drop(core);
-            // The rank asks for a turn and is ended instead.
-            return poll_fn(|cx| {
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            })
-            .await;
+        } else {
+            core.ranks[fabric.rank as usize].cpu_until = end;
+            core.seen_computing(fabric.rank, begin, end);
+            core.wake_at(fabric.rank, end);
         }
-        core.ranks[fabric.rank as usize].cpu_until = end;
-        core.seen_computing(fabric.rank, begin, end);
-        core.wake_at(fabric.rank, end);
         end
     };
     poll_fn(|cx| {
-        if fabric.world.core().now >= end {
+        if end == u64::MAX {
+            // The rank asks for a turn and is ended instead.
+            cx.waker().wake_by_ref();
+        } else if fabric.world.core().now >= end {
             return Poll::Ready(());
         }
         fabric.world.listen(fabric.rank, cx);
