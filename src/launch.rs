@@ -2,14 +2,15 @@
 
 use crate::{
     amount::Amount,
+    ended, faults_file,
     observing::{self, LaunchError},
 };
-use observe::{Gathering, Observation, Wanted};
+use observe::{Gathering, Observation, Output, Wanted, say};
 use rdma_fabric::{FabricError, Program, ProgramResult, Time};
-use std::{ffi::OsString, fmt::Display, fs::File, path::PathBuf, process::ExitCode, str::FromStr, time::Duration};
+use std::{ffi::OsString, fmt::Display, path::PathBuf, process::ExitCode, str::FromStr, time::Duration};
 use tofu2_sim::{
     shm::{Bind, DEFAULT_STUCK_AFTER, Endpoint, Launcher, StuckAfter, Threads, run_rank_with},
-    virt::{BadFault, Faults, Job, Platform, Timeline},
+    virt::{Faults, Job, Platform, Timeline},
 };
 
 /// Start `program` as the command line says, and be its exit code.
@@ -77,8 +78,10 @@ fn started(usage: &str, start: impl FnOnce(Launch, Vec<OsString>) -> ExitCode) -
     match Launch::from_args() {
         Ok((_, rest)) if rest.iter().any(|word| word == "--help" || word == "-h") => {
             let gap = if usage.is_empty() { "" } else { "\n" };
-            print!("{usage}{gap}{}", Launch::HELP);
-            ExitCode::SUCCESS
+            match observe::print(&format!("{usage}{gap}{}", Launch::HELP)) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => report(&error),
+            }
         }
         Ok((launch, rest)) => start(launch, rest),
         Err(error) => report(&error),
@@ -142,7 +145,7 @@ impl FromStr for Provider {
 /// Events of one moment are few, so `--seed` alone shows little. A flag that is put behind data without a flush, for instance, comes before the data
 /// with `--jitter 2us` and one of a few seeds. Same program, seed and jitter: the same run, and the same trace hash at its end.
 ///
-/// An option wins over the environment. A process that [`Launch`] or `onesided run` started as a rank ignores all
+/// An option wins over the environment; an empty value is an error. A process that [`Launch`] or `onesided run` started as a rank ignores all
 /// of them and is that rank.
 ///
 /// `--stats` and `--trace` run the program over a fabric that wraps the real one ([`observe::Observed`]); without them
@@ -239,7 +242,7 @@ Of virtual time:
         if let Some(bind) = option(&mut args, "--bind", Some("ONESIDED_BIND"))? {
             launch.bind = bind;
         }
-        launch.observe.stats = args.contains("--stats") || flag_variable("ONESIDED_STATS");
+        launch.observe.stats = args.contains("--stats") || flag_variable("ONESIDED_STATS")?;
         launch.observe.trace = option::<PathBuf>(&mut args, "--trace", Some("ONESIDED_TRACE"))?;
         launch.timeline = option::<PathBuf>(&mut args, "--timeline", None)?;
         match option::<String>(&mut args, "--platform", None)?.as_deref() {
@@ -251,9 +254,7 @@ Of virtual time:
             return Err(setting("--ranks", "a job has at least one rank".into()));
         }
         if let Some(path) = option::<PathBuf>(&mut args, "--faults", None)? {
-            let wrong = |problem: String| setting("--faults", format!("{}: {problem}", path.display()));
-            let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-            launch.faults = Some(text.parse().map_err(|error: BadFault| wrong(error.to_string()))?);
+            launch.faults = Some(faults_file::read(&path).map_err(|problem| setting("--faults", problem))?);
         }
         if launch.faults.is_some() && launch.provider != Provider::Virt {
             return Err(setting("--faults", "only `--fabric virt` has them".into()));
@@ -301,9 +302,9 @@ Of virtual time:
             Provider::Shm => self.start_processes(),
             Provider::Threads => {
                 if self.observe.detail().is_some() {
-                    eprintln!("{}", observing::UNOBSERVED);
+                    say(observing::UNOBSERVED);
                 }
-                self.threads().run_with(rank)?;
+                ended::of_threads(self.threads().run_through_with(rank)?)?;
                 Ok(ExitCode::SUCCESS)
             }
             Provider::Virt => Err(FabricError::Unsupported { feature: "a runtime of the program's own" }.into()),
@@ -350,9 +351,9 @@ Of virtual time:
     /// All ranks in this process.
     fn run_here<P: Program>(&self, program: &P) -> Result<(), LaunchError> {
         if self.provider == Provider::Threads {
-            self.threads().run(program)?;
-            return Ok(());
+            return ended::of_threads(self.threads().run_through(program)?);
         }
+        let out = self.timeline.as_deref().map(Output::open).transpose()?;
         let mut job = Job::new(&self.platform, self.ranks)
             .ranks_per_node(self.ranks_per_node)
             .seed(self.seed)
@@ -367,27 +368,30 @@ Of virtual time:
         let (run, failure) = job.run_through(program)?;
         if let Some(report) = &run.faults {
             for (fault, struck) in report.faults.as_slice().iter().zip(&report.struck) {
-                eprintln!("fault: {fault} ({})", if *struck { "struck" } else { "met nothing" });
+                say(format_args!("fault: {fault} ({})", if *struck { "struck" } else { "met nothing" }));
             }
         }
-        if let (Some(path), Some(timeline)) = (&self.timeline, &run.timeline) {
-            let failed = |error| LaunchError::Timeline { path: path.clone(), error };
-            timeline.write(File::create(path).map_err(failed)?).map_err(failed)?;
+        let mut told = Ok(());
+        if let (Some(out), Some(timeline)) = (out, &run.timeline) {
+            let path = out.path().to_owned();
+            told = out.write(|file| timeline.write(file));
             let (kept, dropped) = (timeline.len(), timeline.dropped());
-            eprintln!("timeline: {}, {kept} entries, {dropped} later ones left out", path.display());
+            if told.is_ok() {
+                say(format_args!("timeline: {}, {kept} entries, {dropped} later ones left out", path.display()));
+            }
         }
         let stats = run.stats;
         let jitter = if self.jitter.is_zero() { String::new() } else { format!(", jitter {:?}", self.jitter) };
-        eprintln!(
+        say(format_args!(
             "virtual time {}, {} events, trace {:016x}, seed {}{jitter}",
             stats.end, stats.events, stats.trace_hash, self.seed
-        );
-        failure.map_or(Ok(()), |failure| Err(failure.into()))
+        ));
+        observing::both(ended::of_simulated((run, failure)), told)
     }
 }
 
 fn report(error: &impl Display) -> ExitCode {
-    eprintln!("error: {error}");
+    say(format_args!("error: {error}"));
     ExitCode::FAILURE
 }
 
@@ -395,10 +399,16 @@ fn setting(name: &'static str, problem: String) -> FabricError {
     FabricError::Setting { name, problem }
 }
 
-/// Whether an environment variable says yes: anything but nothing and `0`.
-fn flag_variable(name: &str) -> bool {
-    std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0")
+/// Whether an environment variable says yes: anything but `0`. An empty one is an error.
+fn flag_variable(name: &'static str) -> Result<bool, FabricError> {
+    match std::env::var_os(name) {
+        Some(value) if value.is_empty() => Err(setting(name, EMPTY.to_owned())),
+        value => Ok(value.is_some_and(|value| value != "0")),
+    }
 }
+
+/// What is wrong with a setting without a value. Most likely a script's own variable was empty.
+const EMPTY: &str = "it is empty; give it a value or leave it away";
 
 /// An option's value, or else that of its environment variable.
 fn option<T: FromStr>(
@@ -419,5 +429,8 @@ where
         },
         (None, None) => return Ok(None),
     };
+    if text.is_empty() {
+        return Err(setting(name, EMPTY.to_owned()));
+    }
     text.parse().map(Some).map_err(|error: T::Err| setting(name, format!("`{text}`: {error}")))
 }

@@ -50,6 +50,8 @@
 #![forbid(unsafe_code)]
 
 mod amount;
+mod ended;
+mod faults_file;
 mod launch;
 mod observing;
 

@@ -1,8 +1,7 @@
 //! Ranks that are observed, and what is said when they can't be.
 
-use observe::{Gathering, ObserveError, Part};
+use observe::{Gathering, ObserveError, Part, say};
 use rdma_fabric::{Fabric, FabricError, Program, Rank};
-use std::path::PathBuf;
 use tofu2_sim::{
     JobError,
     shm::{self, Endpoint},
@@ -15,8 +14,6 @@ pub(crate) enum LaunchError {
     Job(#[from] JobError),
     #[error(transparent)]
     Observe(#[from] ObserveError),
-    #[error("cannot write the timeline {path}: {error}")]
-    Timeline { path: PathBuf, error: std::io::Error },
 }
 
 impl From<FabricError> for LaunchError {
@@ -32,7 +29,7 @@ pub(crate) const UNOBSERVED: &str =
 /// Say so once a job, if somebody wants to observe it.
 pub(crate) fn say_unobserved(endpoint: &Endpoint) {
     if endpoint.rank() == Rank::new(0) && Part::from_env().is_ok_and(|part| part.is_some()) {
-        eprintln!("{UNOBSERVED}");
+        say(UNOBSERVED);
     }
 }
 
@@ -54,7 +51,7 @@ pub(crate) fn both<T, E: Into<LaunchError>>(
         (Ok(value), told) => told.map(|()| value).map_err(Into::into),
         (Err(error), told) => {
             if let Err(untold) = told {
-                eprintln!("error: {untold}");
+                say(format_args!("error: {untold}"));
             }
             Err(error.into())
         }

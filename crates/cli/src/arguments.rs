@@ -3,7 +3,13 @@
 use crate::size;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use repro::{figures::Paper, lock_paper::Shapes};
-use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf};
+use std::{
+    error::Error,
+    ffi::OsString,
+    io::{self, Write as _},
+    num::NonZeroUsize,
+    path::PathBuf,
+};
 use tofu2_sim::shm::{Bind, StuckAfter};
 
 /// One-sided communication: start ranks, reproduce published figures.
@@ -142,9 +148,22 @@ pub(crate) struct Info {
 }
 
 impl Arguments {
-    /// Parse; on misuse, say what is wrong and exit.
-    pub(crate) fn from_command_line(given: impl IntoIterator<Item = OsString>) -> Arguments {
-        Arguments::parse_from(without_lone_separator(given))
+    /// Parse; on misuse, say what is wrong and exit. So after what `--help` and `--version` print.
+    ///
+    /// # Errors
+    /// If standard output takes no help. A reader that has seen enough is no error.
+    pub(crate) fn from_command_line(given: impl IntoIterator<Item = OsString>) -> Result<Arguments, Box<dyn Error>> {
+        Arguments::try_parse_from(without_lone_separator(given)).or_else(|told| {
+            if !told.use_stderr() {
+                match told.print().and_then(|()| io::stdout().flush()) {
+                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                        return Err(format!("standard output can't be written: {error}").into());
+                    }
+                    _ => std::process::exit(told.exit_code()),
+                }
+            }
+            told.exit()
+        })
     }
 }
 

@@ -4,12 +4,7 @@ use crate::{arguments::Info, placement};
 use rdma_fabric::{Caps, Existing, PutOrder};
 use repro::platforms;
 use serde::Serialize;
-use std::{
-    error::Error,
-    fmt::Write as _,
-    io::{self, Write as _},
-    process::ExitCode,
-};
+use std::{error::Error, fmt::Write as _, process::ExitCode};
 use tofu2_sim::shm::Threads;
 
 rdma_fabric::program! {
@@ -79,10 +74,8 @@ pub(crate) fn info(options: &Info) -> Result<ExitCode, Box<dyn Error>> {
     let placement = placement::report(options.ranks.map(usize::from));
     let report = Report { machine: machine(), placement, shared_memory: shared_memory()?, platforms: modelled() };
     let text = if options.json { serde_json::to_string_pretty(&report)? + "\n" } else { readable(&report)? };
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    observe::print(&text)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn machine() -> Machine {

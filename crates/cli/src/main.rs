@@ -11,15 +11,15 @@ mod size;
 mod start;
 
 use arguments::{Arguments, Command};
+use observe::say;
 use std::{error::Error, process::ExitCode};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_command_line(std::env::args_os());
-    let ended = match arguments.command {
+    let ended = Arguments::from_command_line(std::env::args_os()).and_then(|arguments| match arguments.command {
         Command::Reproduce(options) => reproduce::reproduce(&options),
         Command::Run(options) => start::start(options),
         Command::Info(options) => info::info(&options),
-    };
+    });
     ended.unwrap_or_else(|error| {
         report(&*error);
         ExitCode::from(2)
@@ -28,14 +28,14 @@ fn main() -> ExitCode {
 
 /// The error and its causes, on standard error.
 fn report(error: &dyn Error) {
-    eprintln!("error: {error}");
+    say(format_args!("error: {error}"));
     let mut said = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
         let text = next.to_string();
         // Many errors print their cause already.
         if !said.contains(&text) {
-            eprintln!("  because: {text}");
+            say(format_args!("  because: {text}"));
             said = text;
         }
         cause = next.source();

@@ -1,6 +1,7 @@
 //! `onesided reproduce`.
 
 use crate::{arguments::Reproduce, plans::Plans};
+use observe::{Output, print, say};
 use repro::{
     ReproError, exchange_table, figures, lock_paper,
     outcome::Row,
@@ -10,12 +11,7 @@ use repro::{
     report::{self, Results},
     table,
 };
-use std::{
-    error::Error,
-    io::{self, Write},
-    path::Path,
-    process::ExitCode,
-};
+use std::{error::Error, io::Write as _, path::Path, process::ExitCode};
 use tofu2_sim::virt::Timeline;
 
 /// Simulate, compare, print. Exit code 1 if `--check` found a miss.
@@ -30,12 +26,13 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         if options.all {
             // Listing needs no simulation.
             let rows: Vec<Row> = figures::of(paper).iter().map(Row::unsimulated).collect();
-            return output(options, &rows, None).map(|()| ExitCode::SUCCESS);
+            return output(options, Outputs::open(options)?.json, &rows, None).map(|()| ExitCode::SUCCESS);
         }
         return Err(ReproError::NotSimulated { paper }.into());
     }
 
     let plans = Plans::of(options)?;
+    let outputs = Outputs::open(options)?;
     let mut progress = Progress::stderr();
     progress.expect(plans.jobs());
     let lock = plans.lock.as_ref().map(|plan| lock_paper::run(plan, &mut progress)).transpose()?;
@@ -50,22 +47,23 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         quick: plans.less(),
         jobs: of_lock.chain(of_prdma).cloned().collect(),
     };
-    if let Some(path) = &options.trace {
+    if let Some(out) = outputs.trace {
         let of_lock = lock.as_ref().and_then(|runs| runs.timeline.as_ref());
         let of_prdma = prdma.as_ref().and_then(|runs| runs.timeline.as_ref());
-        trace(path, options, of_lock.or(of_prdma))?;
+        trace(out, options, of_lock.or(of_prdma))?;
     }
-    if let Some(directory) = &options.report {
+    if let Some(out) = outputs.report {
         let results = Results { lock: lock.as_ref(), prdma: prdma.as_ref() };
-        let page = report::write(directory, results, &rows, &made)?;
-        eprintln!("report: {}", page.display());
+        let (page, path) = (report::render(results, &rows, &made)?, out.path().to_owned());
+        out.write(|mut file| file.write_all(page.as_bytes()))?;
+        say(format_args!("report: {}", path.display()));
     }
     let misses = rows.iter().filter(|row| row.verdict().fails()).map(miss).collect::<Vec<_>>();
     if options.all {
         let simulated: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
         rows.extend(figures::all().filter(|f| !simulated.iter().any(|id| id == f.id)).map(Row::unsimulated));
     }
-    output(options, &rows, Some(&made))?;
+    output(options, outputs.json, &rows, Some(&made))?;
     if options.json.as_deref() != Some(Path::new("-")) {
         if let Some(runs) = &lock {
             print(&table::what_if(&runs.what_if))?;
@@ -78,50 +76,60 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
 
     if options.check && !misses.is_empty() {
         for miss in misses {
-            eprintln!("check: {miss}");
+            say(format_args!("check: {miss}"));
         }
         return Ok(ExitCode::from(1));
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// The files that are asked for, open. What can't be written is known before the minutes that a simulation takes.
+struct Outputs {
+    /// Not for standard output.
+    json: Option<Output>,
+    trace: Option<Output>,
+    report: Option<Output>,
+}
+
+impl Outputs {
+    fn open(options: &Reproduce) -> Result<Outputs, Box<dyn Error>> {
+        let open = |path: Option<&Path>| path.map(Output::open).transpose();
+        let page = options.report.as_deref().map(report::page_in).transpose()?;
+        Ok(Outputs {
+            json: open(options.json.as_deref().filter(|path| *path != Path::new("-")))?,
+            trace: open(options.trace.as_deref())?,
+            report: open(page.as_deref())?,
+        })
+    }
+}
+
 /// Write the timeline of one job.
-fn trace(path: &Path, options: &Reproduce, timeline: Option<&Timeline>) -> Result<(), Box<dyn Error>> {
+fn trace(out: Output, options: &Reproduce, timeline: Option<&Timeline>) -> Result<(), Box<dyn Error>> {
     let Some(timeline) = timeline else {
         return Err(
             format!("--trace-job {}: there is no such job; progress shows their numbers", options.trace_job).into()
         );
     };
-    let failed = |error| ReproError::Write { path: path.to_owned(), error };
-    timeline.write_labelled(std::fs::File::create(path).map_err(failed)?, prdma_paper::label).map_err(failed)?;
-    let (kept, dropped) = (timeline.len(), timeline.dropped());
-    eprintln!("trace: {}, {kept} entries of job {}, {dropped} later ones left out", path.display(), options.trace_job);
+    let path = out.path().to_owned();
+    out.write(|file| timeline.write_labelled(file, prdma_paper::label))?;
+    let (kept, dropped, job) = (timeline.len(), timeline.dropped(), options.trace_job);
+    say(format_args!("trace: {}, {kept} entries of job {job}, {dropped} later ones left out", path.display()));
     Ok(())
 }
 
-fn output(options: &Reproduce, rows: &[Row], made: Option<&Provenance>) -> Result<(), Box<dyn Error>> {
-    let to_stdout = options.json.as_deref() == Some(Path::new("-"));
-    if let Some(path) = &options.json {
+fn output(
+    options: &Reproduce,
+    json: Option<Output>,
+    rows: &[Row],
+    made: Option<&Provenance>,
+) -> Result<(), Box<dyn Error>> {
+    if options.json.is_some() {
         let mut text = serde_json::to_string_pretty(rows)?;
         text.push('\n');
-        if to_stdout {
-            print(&text)?;
-        } else {
-            std::fs::write(path, text).map_err(|error| ReproError::Write { path: path.clone(), error })?;
-        }
+        let Some(json) = json else { return Ok(print(&text)?) };
+        json.write(|mut file| file.write_all(text.as_bytes()))?;
     }
-    if !to_stdout {
-        print(&table::render(rows, made))?;
-    }
-    Ok(())
-}
-
-/// Standard output; a reader that has seen enough is no error.
-fn print(text: &str) -> io::Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
-    }
+    Ok(print(&table::render(rows, made))?)
 }
 
 fn miss(row: &Row) -> String {

@@ -1,7 +1,7 @@
 //! `onesided run`.
 
 use crate::arguments::Run;
-use observe::Wanted;
+use observe::{Wanted, say};
 use std::{error::Error, process::ExitCode};
 use tofu2_sim::shm::Launcher;
 
@@ -24,7 +24,7 @@ pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
     })?;
     let code = ended?;
     if let Err(error) = told {
-        eprintln!("error: {error}");
+        say(format_args!("error: {error}"));
         // The job's own failure says more.
         return Ok(ExitCode::from(u8::try_from(code.max(1)).unwrap_or(1)));
     }

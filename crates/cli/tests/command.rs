@@ -65,6 +65,69 @@ fn a_result_that_cannot_be_written_is_an_error_with_its_path() {
     assert!(text.contains("/nonexistent/rows.json"), "{text}");
 }
 
+/// A simulation of this takes longer than any test may.
+const LONG: [&str; 4] = ["reproduce", "--paper", "lock", "--shapes"];
+
+#[test]
+fn what_cannot_be_written_is_known_before_the_simulation() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let old = directory.path().join("old");
+    std::fs::write(&old, "old").expect("a file");
+    let (old, new) = (old.to_str().expect("a plain path"), directory.path().join("new"));
+    let made = new.to_str().expect("a plain path");
+    for (option, path) in [("--json", "/nonexistent/a"), ("--trace", "/nonexistent/a"), ("--report", "/dev/null/a")] {
+        // The good ones first: a look at them changes nothing.
+        let others = [("--json", old), ("--trace", made)].into_iter().filter(|(other, _)| *other != option);
+        let others: Vec<&str> = others.flat_map(|(other, path)| [other, path]).collect();
+        let output = onesided(&[&LONG[..], &["all"], &others, &[option, path]].concat());
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && text.contains(path), "{option}: {text}");
+        assert!(!text.contains("[1/"), "{option}: it was simulated: {text}");
+        assert!(!new.exists() && std::fs::read_to_string(old).expect("a file") == "old", "{option}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn full_and_closed_streams_are_survived() {
+    use std::process::Stdio;
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+    let closed = || {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        writer
+    };
+    let forms: &[&str] = &["reproduce", "--trace-forms"];
+    let listed: &[&str] = &["reproduce", "--paper", "acp", "--all"];
+    for arguments in
+        [forms, listed, &["--help"], &["reproduce", "--help"], &["--version"], &["info"], &["info", "--json"]]
+    {
+        let start = |stdout: Stdio, stderr: Stdio| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_onesided"));
+            command.args(arguments).stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+            let output = command.output().expect("the binary was built");
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        assert_eq!(start(closed().into(), Stdio::piped()), (Some(0), String::new()), "{arguments:?}");
+        let (code, said) = start(full().into(), Stdio::piped());
+        assert!(
+            code == Some(2) && said.starts_with("error: standard output can't be written: "),
+            "{arguments:?}: {said}"
+        );
+        assert_eq!(start(full().into(), full().into()).0, Some(2), "{arguments:?}");
+        assert_eq!(start(Stdio::null(), closed().into()).0, Some(0), "{arguments:?}");
+    }
+    // What it says on standard error meanwhile, and misuse.
+    for (arguments, code) in
+        [(&["reproduce", "--paper", "prdma", "--quick"][..], 0), (&["run"], 2), (&["reproduce", "--paper", "xmp"], 2)]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onesided"));
+        let status =
+            command.args(arguments).stdout(Stdio::null()).stderr(full()).status().expect("the binary was built");
+        assert_eq!(status.code(), Some(code), "{arguments:?}");
+    }
+}
+
 #[test]
 fn information_comes_as_json_too() {
     let output = onesided(&["info", "--json"]);

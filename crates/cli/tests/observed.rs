@@ -22,6 +22,9 @@ mod programs {
     pub(super) fn main(name: &str) -> ExitCode {
         match name {
             "known" => with(known {}),
+            "endless" => with(endless {}),
+            "one" => with(one { panics: false }),
+            "panics" => with(one { panics: true }),
             "dying" => with(dying {}),
             "failing" => with(failing {}),
             "where" => with(place {}),
@@ -90,6 +93,28 @@ mod programs {
     }
 
     onesided::program! {
+        /// Rank 0 computes for ever.
+        async fn endless<F>(fabric: F) -> () {
+            if fabric.rank() == Rank::new(0) {
+                fabric.compute(std::time::Duration::MAX).await;
+            }
+            Ok(())
+        }
+    }
+
+    onesided::program! {
+        /// Rank 1 fails, or panics, and rank 0 because of that.
+        async fn one<F>(fabric: F, panics: bool) -> () {
+            let mut world = Group::world(&fabric).await?;
+            if fabric.rank() == Rank::new(1) {
+                assert!(!panics, "on purpose");
+                return Err("on purpose".into());
+            }
+            Ok(world.barrier().await?)
+        }
+    }
+
+    onesided::program! {
         /// Both ranks fail after one atomic on themselves.
         async fn failing<F>(fabric: F) -> () {
             let window = fabric.alloc(8)?;
@@ -122,7 +147,7 @@ mod cases {
     const HANG: Duration = Duration::from_secs(20);
 
     pub(super) fn main(filters: &[String]) -> ExitCode {
-        let cases: [(&str, fn()); 9] = [
+        let cases: [(&str, fn()); 13] = [
             ("the_command_line_is_read_to_its_end", the_command_line_is_read_to_its_end),
             ("counts_are_exact", counts_are_exact),
             ("a_table_is_printed_for_people", a_table_is_printed_for_people),
@@ -132,6 +157,10 @@ mod cases {
             ("who_fails_is_counted", who_fails_is_counted),
             ("what_cannot_be_observed_is_told", what_cannot_be_observed_is_told),
             ("ranks_run_where_they_are_bound", ranks_run_where_they_are_bound),
+            ("how_each_rank_ended_is_said_in_every_mode", how_each_rank_ended_is_said_in_every_mode),
+            ("a_full_device_is_told", a_full_device_is_told),
+            ("empty_settings_are_named", empty_settings_are_named),
+            ("faults_that_fit_no_job_are_refused", faults_that_fit_no_job_are_refused),
         ];
         let filters: Vec<&String> = filters.iter().filter(|filter| !filter.starts_with('-')).collect();
         for (name, case) in cases {
@@ -369,5 +398,113 @@ mod cases {
                 assert!(text(&numa.stderr).contains("NUMA"), "{}", text(&numa.stderr));
             }
         }
+    }
+
+    fn how_each_rank_ended_is_said_in_every_mode() {
+        let said = |output: &Output| -> Vec<String> {
+            let lines = text(&output.stderr);
+            lines
+                .lines()
+                .filter(|line| line.starts_with("rank ") || line.starts_with("error"))
+                .map(str::to_owned)
+                .collect()
+        };
+        let code = |output: &Output| output.status.code();
+        let killed = ["rank 1: killed by signal 6 (SIGABRT)", "rank 0: exited with 1"];
+        for output in [run(&[], "dying", directory().path()), launched("dying", &[])] {
+            assert_eq!((code(&output), said(&output)), (Some(134), killed.map(str::to_owned).into()));
+        }
+        for (name, how) in [("one", "failed"), ("panics", "panicked")] {
+            for provider in ["threads", "virt"] {
+                let output = launched(name, &["--fabric", provider]);
+                let other = if provider == "virt" { "failed later" } else { "failed: rank 1 was lost" };
+                let expected = [
+                    format!("rank 1: {how}: on purpose"),
+                    format!("rank 0: {other}"),
+                    format!("error: rank 1 {how}: on purpose"),
+                ];
+                assert_eq!((code(&output), said(&output)), (Some(1), expected.into()), "{name} {provider}");
+            }
+            let output = launched(name, &[]);
+            let expected = "ranks 0 and 1: exited with 1\n";
+            assert!(code(&output) == Some(1) && text(&output.stderr).ends_with(expected), "{}", text(&output.stderr));
+        }
+        assert!(
+            launched("where", &[]).stderr.is_empty() && launched("where", &["--fabric", "threads"]).stderr.is_empty()
+        );
+    }
+
+    /// `command` with one of its streams to a device that takes nothing.
+    fn full(command: &mut Command, stdout: bool) -> Output {
+        let device = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        let command = command.stdin(Stdio::null());
+        let command = if stdout { command.stdout(device) } else { command.stderr(device) };
+        command.output().expect("the binary was built")
+    }
+
+    fn a_full_device_is_told() {
+        let temporary = directory();
+        for option in ["--json", "--trace"] {
+            let output = run(&[option, "/dev/full"], "known", temporary.path());
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{option}: {said}");
+            assert!(said.contains("error: /dev/full can't be written: "), "{option}: {said}");
+        }
+        let output = launched("known", &["--fabric", "virt", "--timeline", "/dev/full"]);
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("error: /dev/full can't be written: "), "{said}");
+        let mut help = Command::new(own());
+        let output = full(help.args(["program", "known", "--help"]), true);
+        let said = text(&output.stderr);
+        assert!(
+            output.status.code() == Some(1) && said.starts_with("error: standard output can't be written"),
+            "{said}"
+        );
+        let mut stats = Command::new(own());
+        let output = full(stats.args(["program", "known", "--ranks", "2", "--fabric", "threads", "--stats"]), false);
+        assert!(output.status.success(), "nobody listens to standard error: {output:?}");
+        // What is there before is not destroyed by a look at what can be written.
+        let kept = temporary.path().join("kept");
+        std::fs::write(&kept, "old").expect("a file");
+        let path = kept.to_str().expect("a plain path");
+        let output = run(&["--json", path, "--trace", "/nonexistent/trace"], "known", temporary.path());
+        assert_eq!((output.status.code(), std::fs::read_to_string(&kept).ok().as_deref()), (Some(2), Some("old")));
+        let output = launched("endless", &["--fabric", "virt"]);
+        assert!(text(&output.stderr).contains("error: rank 0 failed: virtual time ends at"), "{output:?}");
+    }
+
+    fn empty_settings_are_named() {
+        for name in ["RANKS", "FABRIC", "STATS", "TRACE", "BIND"] {
+            let variable = format!("ONESIDED_{name}");
+            let output = end(Command::new(own()).args(["program", "known"]).env(&variable, ""));
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert_eq!(said, format!("error: setting {variable}: it is empty; give it a value or leave it away\n"));
+        }
+        let said = text(&launched("known", &["--trace", ""]).stderr);
+        assert_eq!(said, "error: setting --trace: it is empty; give it a value or leave it away\n");
+        // An option wins over its variable.
+        let options = ["program", "known", "--ranks", "2", "--fabric", "threads"];
+        assert!(end(Command::new(own()).args(options).env("ONESIDED_FABRIC", "")).status.success());
+    }
+
+    fn faults_that_fit_no_job_are_refused() {
+        let directory = directory();
+        let file = directory.path().join("faults");
+        let path = file.to_str().expect("a plain path");
+        let said = |path: &str| {
+            let output = launched("known", &["--fabric", "virt", "--faults", path]);
+            assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+            text(&output.stderr)
+        };
+        std::fs::write(&file, "# one\n2 node-stop node=7\n").expect("a file");
+        assert_eq!(
+            said(path),
+            "error: line 2: `2.000 node-stop node=7` is no fault: there is no node 7, only 0 to 1\n"
+        );
+        std::fs::write(&file, "2 fire\n").expect("a file");
+        let expected = format!("error: setting --faults: {path}: line 1: `2 fire` is no fault: there is no `fire`\n");
+        assert_eq!(said(path), expected);
+        assert!(said("/dev/zero").contains("/dev/zero: it has no end, or more than 16777216 bytes"));
     }
 }

@@ -3,7 +3,10 @@
 use crate::{Counts, WaitKind, Waits};
 use crate::{counts::PeerCounts, recorder::RankRecord, table, trace};
 use serde::Serialize;
-use std::{collections::BTreeMap, io};
+use std::{
+    collections::BTreeMap,
+    io::{self, Write as _},
+};
 
 /// The records of a job's ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +82,8 @@ impl Observation {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn json(&self, mut out: impl io::Write) -> io::Result<()> {
+    pub fn json(&self, out: impl io::Write) -> io::Result<()> {
+        let mut out = io::BufWriter::new(out);
         let document = Document {
             ranks: self.ranks,
             missing: self.missing().collect(),
@@ -87,7 +91,8 @@ impl Observation {
             by_rank: self.records.iter().map(Rank::of).collect(),
         };
         serde_json::to_writer_pretty(&mut out, &document)?;
-        out.write_all(b"\n")
+        out.write_all(b"\n")?;
+        out.flush()
     }
 
     /// For a viewer: the trace-event format that Perfetto and Chrome read.

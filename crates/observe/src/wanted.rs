@@ -1,15 +1,14 @@
 //! What is to be made of an observation, and making it.
 
 use crate::{
-    error::{ObserveError, file},
+    error::ObserveError,
     gathering::Detail,
     observation::Observation,
+    output::{Output, print, say},
     parts::{PARTS_VARIABLE, Parts},
 };
 use std::{
     ffi::OsString,
-    fs::File,
-    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -55,20 +54,19 @@ impl Wanted {
     /// # Errors
     /// [`ObserveError::File`].
     pub fn prepare(&self) -> Result<Prepared, ObserveError> {
-        let open = |path: &Path| Ok((path.to_owned(), File::create(path).map_err(file(path, "created"))?));
         let json = match self.json.as_deref() {
             None => None,
             Some(path) if path == Path::new("-") => Some(Json::StandardOutput),
-            Some(path) => open(path).map(Json::File).map(Some)?,
+            Some(path) => Some(Json::File(Output::open(path)?)),
         };
-        Ok(Prepared { stats: self.stats, json, trace: self.trace.as_deref().map(open).transpose()? })
+        Ok(Prepared { stats: self.stats, json, trace: self.trace.as_deref().map(Output::open).transpose()? })
     }
 }
 
 #[derive(Debug)]
 enum Json {
     StandardOutput,
-    File((PathBuf, File)),
+    File(Output),
 }
 
 /// [`Wanted`], with its files open.
@@ -76,7 +74,7 @@ enum Json {
 pub struct Prepared {
     stats: bool,
     json: Option<Json>,
-    trace: Option<(PathBuf, File)>,
+    trace: Option<Output>,
 }
 
 impl Prepared {
@@ -85,39 +83,41 @@ impl Prepared {
     /// # Errors
     /// [`ObserveError::File`].
     pub fn report(self, observation: &Observation) -> Result<(), ObserveError> {
-        match self.json {
-            None => {}
+        let json = match self.json {
+            None => Ok(()),
             Some(Json::StandardOutput) => {
                 let mut text = Vec::new();
-                let written = observation.json(&mut text).and_then(|()| io::stdout().lock().write_all(&text));
-                // A reader that has seen enough is no error.
-                match written {
-                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-                    written => written.map_err(file(Path::new("standard output"), "written"))?,
-                }
+                // Writing to memory can't fail.
+                let _ = observation.json(&mut text);
+                print(&String::from_utf8_lossy(&text))
             }
-            Some(Json::File((path, out))) => {
-                observation.json(io::BufWriter::new(out)).map_err(file(&path, "written"))?;
-            }
-        }
-        if let Some((path, out)) = self.trace {
-            observation.trace(out).map_err(file(&path, "written"))?;
-            let events = observation.records().iter().filter_map(|record| record.events.as_ref());
-            let kept: usize = events.map(|events| events.len()).sum();
-            let dropped = observation.dropped();
-            let missing = observation.missing().count();
-            let mut line = format!("trace: {}, {kept} events", path.display());
-            if dropped > 0 {
-                line += &format!(", dropped {dropped} earlier ones");
-            }
-            if missing > 0 {
-                line += &format!(", nothing of {missing} of {} ranks", observation.ranks());
-            }
-            eprintln!("{line}");
-        }
+            Some(Json::File(out)) => out.write(|file| observation.json(file)),
+        };
+        let trace = self.trace.map_or(Ok(()), |out| write_trace(out, observation));
         if self.stats {
-            eprint!("{}", observation.table());
+            say(observation.table().trim_end());
         }
-        Ok(())
+        if let (Err(_), Err(also)) = (&json, &trace) {
+            say(format_args!("error: {also}"));
+        }
+        json.and(trace)
     }
+}
+
+/// Write the trace, and say what there is in it.
+fn write_trace(out: Output, observation: &Observation) -> Result<(), ObserveError> {
+    let path = out.path().to_owned();
+    out.write(|file| observation.trace(file))?;
+    let events = observation.records().iter().filter_map(|record| record.events.as_ref());
+    let kept: usize = events.map(|events| events.len()).sum();
+    let (dropped, missing) = (observation.dropped(), observation.missing().count());
+    let mut line = format!("trace: {}, {kept} events", path.display());
+    if dropped > 0 {
+        line += &format!(", dropped {dropped} earlier ones");
+    }
+    if missing > 0 {
+        line += &format!(", nothing of {missing} of {} ranks", observation.ranks());
+    }
+    say(line);
+    Ok(())
 }

@@ -164,6 +164,20 @@ pub enum FabricError {
         /// The segment's size, in bytes.
         segment: usize,
     },
+    /// The segment has room, but this machine has no memory for it.
+    #[error(
+        "{rank} cannot register {requested} bytes: {ranks} ranks of this machine ask for that, and it has {available} left"
+    )]
+    OutOfMachineMemory {
+        /// The rank that asked.
+        rank: Rank,
+        /// Bytes asked for.
+        requested: usize,
+        /// Ranks that ask for as much at the same time, this one included.
+        ranks: usize,
+        /// Bytes that the system says can be had.
+        available: u64,
+    },
     /// The table of regions is full.
     #[error("{rank} has registered {limit} regions, the most this provider allows")]
     TooManyRegions {

@@ -2,7 +2,10 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rdma_fabric::Time;
-use std::{io::IsTerminal, time::Duration};
+use std::{
+    io::{IsTerminal, Write as _},
+    time::Duration,
+};
 
 /// Tells people how far a reproduction is.
 #[derive(Debug)]
@@ -55,7 +58,10 @@ impl Progress {
         let mut live = None;
         match &self.how {
             How::Silent => {}
-            How::Lines => eprintln!("[{}/{}] {label}", self.done + 1, self.stages),
+            How::Lines => {
+                // Nobody depends on it, and `eprintln!` would panic if it can't be written.
+                let _ = writeln!(std::io::stderr(), "[{}/{}] {label}", self.done + 1, self.stages);
+            }
             How::Bar(bar) => {
                 bar.set_message(label.to_owned());
                 live = Some((bar.clone(), label.to_owned()));

@@ -1,6 +1,6 @@
 //! Why a job ended without a result.
 
-use crate::{Stuck, awaited::Lines};
+use crate::{Stuck, awaited::Lines, virt::BadFault};
 use rdma_fabric::{FabricError, Rank};
 use std::error::Error;
 
@@ -36,6 +36,19 @@ pub enum JobError {
         /// What they wait for; of the first sixteen, in rank order.
         stuck: Vec<Stuck>,
     },
+    /// This machine has too little memory for the simulation. (A simulated machine's is [`FabricError::OutOfMemory`].)
+    #[error("too little memory for {what}: {needed} bytes are needed and {available} can be had")]
+    TooLittleMemory {
+        /// What for.
+        what: String,
+        /// Bytes needed. An estimate, of what is needed at least.
+        needed: u64,
+        /// Bytes that the system says can be had.
+        available: u64,
+    },
+    /// A fault is of a node, rank or queue that the job hasn't.
+    #[error(transparent)]
+    Fault(#[from] BadFault),
     /// The job could not be started.
     #[error(transparent)]
     Fabric(#[from] FabricError),

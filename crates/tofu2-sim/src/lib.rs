@@ -7,10 +7,13 @@
 
 mod awaited;
 mod control_queue;
+mod ends;
+mod host_memory;
 mod job_error;
 pub mod shm;
 pub mod virt;
 
 pub use awaited::{Awaited, Stuck, Whom};
 pub use control_queue::QueueMachine;
+pub use ends::ends_in_words;
 pub use job_error::JobError;

@@ -9,13 +9,14 @@ fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
         Some("as-child") => children::main(&args[1]),
+        Some("large-rank") => children::large_rank(),
         _ => cases::main(&args),
     }
 }
 
 #[cfg(target_os = "linux")]
 mod children {
-    use rdma_fabric::FabricError;
+    use rdma_fabric::{FabricError, RegionAccess};
     use rustix::{
         io::Errno,
         process::{Resource, Rlimit, WaitOptions, getrlimit, setrlimit, wait},
@@ -24,6 +25,7 @@ mod children {
     use tofu2_sim::{
         JobError,
         shm::{Launcher, Threads},
+        virt::{Job, Platform},
     };
 
     rdma_fabric::program! {
@@ -37,6 +39,8 @@ mod children {
             "descriptors" => descriptors(),
             "address-space" => address_space(),
             "file-size" => file_size(),
+            "simulation" => simulation(),
+            "large-regions" => large_regions(),
             other => panic!("no scenario {other}"),
         }
         ExitCode::SUCCESS
@@ -118,6 +122,66 @@ mod children {
         assert_eq!(Threads::new(2).segment_bytes(4096).run(&nothing {}).expect("enough again"), [2, 2]);
     }
 
+    rdma_fabric::program! {
+        /// Write the last byte of as much as a node has.
+        async fn fill<F>(fabric: F, bytes: usize) -> () {
+            let region = fabric.alloc_symmetric(bytes).await?;
+            fabric.store(&region.word::<u64>(&fabric, bytes - 8)?, 1)?;
+            Ok(())
+        }
+    }
+
+    /// Simulated ranks, and simulated memory, that this process has no room for.
+    fn simulation() {
+        lower(Resource::As, address_space_used() + (512 << 20));
+        let job = |ranks| Job::new(&Platform::fx100(), ranks);
+        match job((1 << 24) - 1).run(&nothing {}).map(|run| run.outs.len()) {
+            Err(JobError::TooLittleMemory { what, needed, available }) => {
+                println!("{what}: {needed} of {available}");
+                assert!(what.starts_with("16777215 simulated ranks of ") && needed > available, "{what}");
+                // Not by far: a rank takes some hundred bytes.
+                assert!((1 << 30..16 << 30).contains(&needed), "{needed}");
+            }
+            other => panic!("{other:?}"),
+        }
+        match job(2).run(&fill { bytes: 4 << 30 }).map(|run| run.outs.len()) {
+            Err(JobError::TooLittleMemory { needed, available, .. }) => {
+                assert!(needed == 4 << 30 && available <= 512 << 20, "{available}");
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(job(1000).run(&nothing {}).expect("enough again").outs, [1000; 1000]);
+    }
+
+    /// More than any machine has, in segments that are large enough for it.
+    fn large_regions() {
+        let asked = 1 << 40;
+        let refused = |outcome: Result<Vec<()>, JobError>| match outcome {
+            Err(JobError::RankFailed { error, .. }) => error.to_string(),
+            // So much can't even be promised.
+            Err(error @ JobError::Fabric(FabricError::System { call: "alloc", .. })) => error.to_string(),
+            other => panic!("{other:?}"),
+        };
+        println!("{}", refused(Threads::new(2).segment_bytes(2 << 40).run(&fill { bytes: asked })));
+        let told = refused(Threads::new(2).run(&fill { bytes: asked }));
+        assert!(told.contains("cannot register 1099511627776 bytes"), "{told}");
+        let told = Job::new(&Platform::fx100(), 2).run(&fill { bytes: asked }).map(|run| run.outs);
+        let told = refused(told);
+        assert!(told.contains("cannot register 1099511627776 bytes: 34359738368 of"), "{told}");
+    }
+
+    /// A rank of the process case below.
+    pub(super) fn large_rank() -> ExitCode {
+        let endpoint = tofu2_sim::shm::Endpoint::from_env().expect("a rank").expect("a rank");
+        match tofu2_sim::shm::run_rank(endpoint, &fill { bytes: 1 << 40 }) {
+            Err(JobError::RankFailed { error, .. }) => {
+                println!("{error}");
+                ExitCode::from(if error.to_string().contains("2 ranks of this machine ask for that") { 17 } else { 1 })
+            }
+            _ => ExitCode::FAILURE,
+        }
+    }
+
     fn file_size() {
         let before = open_files();
         lower(Resource::Fsize, 1 << 20);
@@ -178,7 +242,17 @@ mod cases {
         Threads::new(2).segment_bytes(1 << 20).run(&symmetric {}).unwrap();
     }
 
-    const CASES: [(&str, fn()); 4] = [
+    /// Ranks that are processes, and would take all that the machine has before anybody refuses.
+    fn large_regions_of_processes() {
+        let own = std::env::current_exe().expect("own path");
+        let launcher = tofu2_sim::shm::Launcher::new(2).segment_bytes(2 << 40).command(own, ["large-rank"]);
+        assert_eq!(launcher.run().expect("a job"), 17);
+    }
+
+    const CASES: [(&str, fn()); 7] = [
+        ("simulation", || in_child("simulation")),
+        ("large_regions", || in_child("large-regions")),
+        ("processes_with_large_regions", large_regions_of_processes),
         ("symmetric_entries_and_memory", symmetric_entries_and_memory),
         ("descriptors", || in_child("descriptors")),
         ("address_space", || in_child("address-space")),

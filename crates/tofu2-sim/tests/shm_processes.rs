@@ -270,7 +270,8 @@ mod ranks {
             Ok(0)
         }
 
-        /// A dead rank's memory is an error, at resolving and in the midst of copies.
+        /// A dead rank's memory is an error, at resolving and in the midst of copies. Its peer, which sees it before the launcher can,
+        /// fails of it and may end first.
         pub(super) async fn dead_owner<F: Fabric>(fabric: &F) -> ProgramResult<u8> {
             let (_, mine, key) = begin(fabric).await?;
             if let Some(mine) = mine {
@@ -284,7 +285,7 @@ mod ranks {
             let error = put_on(fabric, key, |_| ()).await;
             assert_eq!(error, FabricError::PeerLost { rank: OWNER });
             println!("saw {error}");
-            Ok(0)
+            Err(error.into())
         }
 
         /// The memory is not given back while a living rank stands still inside.
@@ -452,8 +453,15 @@ mod cases {
     fn existing_memory_outlives_its_users() {
         let ended = end(launch("2", "inside"));
         assert_eq!((ended.code, ended.out.matches("taken").count()), (Some(137), 1), "{}", ended.err);
-        let ended = end(launch("2", "dead-owner"));
-        assert_eq!((ended.code, ended.out.matches("was lost").count()), (Some(137), 1), "{}", ended.err);
+        for _ in 0..20 {
+            let ended = end(launch("2", "dead-owner"));
+            assert_eq!((ended.code, ended.out.matches("was lost").count()), (Some(137), 1), "{}", ended.err);
+            assert!(
+                ended.err.ends_with("rank 0: killed by signal 9 (SIGKILL)\nrank 1: exited with 1\n"),
+                "{}",
+                ended.err
+            );
+        }
         for _ in 0..3 {
             let ended = end(launch("2", "stopped"));
             assert_eq!((ended.code, ended.out.matches("whole").count()), (Some(0), 1), "{}", ended.err);
@@ -479,19 +487,28 @@ mod cases {
     }
 
     fn the_exit_code_is_that_of_the_first_failure() {
-        for (scenario, code, seen) in
-            [("code", 7, 0), ("fail", 1, 2), ("panic", 1, 2), ("kill", 137, 2), ("leave", 1, 2), ("absent", 1, 2)]
-        {
+        for (scenario, code, seen, how) in [
+            ("code", 7, 0, ["rank 1: exited with 7", "ranks 0 and 2: ended well"]),
+            ("fail", 1, 2, ["rank 1: exited with 1", "ranks 0 and 2: exited with 5"]),
+            ("panic", 1, 2, ["rank 0: exited with 1", "ranks 1 and 2: exited with 5"]),
+            ("kill", 137, 2, ["rank 2: killed by signal 9 (SIGKILL)", "ranks 0 and 1: exited with 5"]),
+            ("leave", 1, 2, ["rank 0: exited with 0 before its end", "ranks 1 and 2: ended well"]),
+            ("absent", 1, 2, ["rank 0: exited with 0 before its end", "ranks 1 and 2: ended well"]),
+        ] {
             let ended = end(launch("3", scenario));
             assert_eq!(ended.code, Some(code), "{scenario}: {}", ended.err);
             assert_eq!(ended.out.matches("was lost").count(), seen, "{scenario}: {}", ended.out);
             assert!(ended.took < Duration::from_secs(5), "{scenario}: {:?}", ended.took);
+            let said: Vec<&str> = ended.err.lines().filter(|line| !line.starts_with('[')).collect();
+            assert_eq!(said, how, "{scenario}: {}", ended.err);
         }
     }
 
     fn others_are_killed_after_a_grace_period() {
         let ended = end(launch("2", "stubborn"));
         assert_eq!(ended.code, Some(3));
+        let killed = "rank 0: exited with 3\nrank 1: killed by signal 9 (SIGKILL), which the launcher sent\n";
+        assert!(ended.err.ends_with(killed), "{}", ended.err);
         assert!(ended.took > Duration::from_millis(300) && ended.took < Duration::from_secs(5), "{:?}", ended.took);
     }
 

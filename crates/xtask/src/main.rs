@@ -11,6 +11,7 @@ mod long_transfers;
 mod matrix;
 mod miri;
 mod progress;
+mod sanitize;
 mod suite;
 mod table;
 mod targets;
@@ -58,6 +59,8 @@ enum Task {
     Kill(kill::Options),
     /// Write the capability matrix of the contract's page anew.
     Matrix,
+    /// Run the tests of shared memory, processes included, under AddressSanitizer.
+    Sanitize(sanitize::Options),
     /// Type-check the library crates for every target they support.
     Targets(targets::Options),
     /// Search the explicit-state models of the locks with queues to the last state.
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Task::Explore(options) => explore::run(&options),
         Task::Kill(options) => kill::run(&options),
         Task::Matrix => matrix::run(),
+        Task::Sanitize(options) => sanitize::run(&options),
         Task::Targets(options) => targets::run(&options),
         Task::Twin(options) => twin::run(&options),
         Task::UnsafeTable(options) => unsafe_table::run(&options),

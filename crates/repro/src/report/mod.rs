@@ -18,23 +18,19 @@ pub struct Results<'a> {
     pub prdma: Option<&'a PrdmaRuns>,
 }
 
-/// Write `index.html` into `directory`, which is created if need be; returns its path.
-///
-/// The page needs nothing else: style and plots are inside, no script, no font and no link to anywhere.
+/// The page's place in `directory`, which is made if need be.
 ///
 /// # Errors
-/// [`ReproError::Plot`], [`ReproError::Write`].
-pub fn write(directory: &Path, results: Results<'_>, rows: &[Row], made: &Provenance) -> Result<PathBuf, ReproError> {
-    let page = page::render(results, rows, made)?;
+/// [`ReproError::Write`].
+pub fn page_in(directory: &Path) -> Result<PathBuf, ReproError> {
     let path = directory.join("index.html");
-    let written = std::fs::create_dir_all(directory).and_then(|()| std::fs::write(&path, page));
-    match written {
+    match std::fs::create_dir_all(directory) {
         Ok(()) => Ok(path),
         Err(error) => Err(ReproError::Write { path, error }),
     }
 }
 
-/// The page's text.
+/// The page's text. It needs nothing else: style and plots are inside, no script, no font and no link to anywhere.
 ///
 /// # Errors
 /// [`ReproError::Plot`].

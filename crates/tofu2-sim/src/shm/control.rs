@@ -141,7 +141,7 @@ impl Control {
         let changed = self.card(rank, layout::CARD_STATE).fetch_max(state as u64, SeqCst) < state as u64;
         if changed {
             if state == State::Lost {
-                let _ = self.word(layout::FIRST_LOST).compare_exchange(0, rank as u64 + 1, SeqCst, Relaxed);
+                self.found_gone(rank);
             }
             // Release: pairs with the acquire in `changes`.
             self.word(layout::CHANGES).fetch_add(1, SeqCst);
@@ -175,7 +175,7 @@ impl Control {
     #[cfg(target_os = "linux")]
     pub(super) fn complete_advance(&self, rank: usize) {
         if self.state(rank) == State::Lost {
-            let _ = self.word(layout::FIRST_LOST).compare_exchange(0, rank as u64 + 1, SeqCst, Relaxed);
+            self.found_gone(rank);
         }
         // Release: pairs with the acquire in `changes`.
         self.word(layout::CHANGES).fetch_add(1, SeqCst);
@@ -202,6 +202,12 @@ impl Control {
             0 => Ok(()),
             waiting => Err(FabricError::Deadlock { waiting: waiting as usize }),
         }
+    }
+
+    /// Tell that `rank` is lost, or that a peer has found it gone, before anybody can fail because of that: its failure must not look
+    /// like the first.
+    pub(super) fn found_gone(&self, rank: usize) {
+        let _ = self.word(layout::FIRST_LOST).compare_exchange(0, rank as u64 + 1, SeqCst, Relaxed);
     }
 
     /// The rank that was lost first.

@@ -36,7 +36,10 @@ fn reach<R>(
             let _inside = endpoint.announce([id]);
             f(Reached::Piece(&place.piece))
         }
-        Some(outside) => outside.within(endpoint, id, f).unwrap_or_else(|| Err(place.refusal(len, align))),
+        Some(outside) => outside
+            .within(endpoint, id, f)
+            .unwrap_or_else(|| Err(place.refusal(len, align)))
+            .inspect_err(|error| endpoint.job().notice_loss(error)),
     }
 }
 

@@ -123,7 +123,19 @@ impl Job {
     ) -> Result<CrossPlace, FabricError> {
         let unsupported = FabricError::Unsupported { feature: "cross-memory copies" };
         let peers = self.peers.as_ref().ok_or(unsupported)?;
-        peers.resolve(self.segment(addr.rank)?, addr, len, align, region_len)
+        let resolved = peers.resolve(self.segment(addr.rank)?, addr, len, align, region_len);
+        resolved.inspect_err(|error| self.notice_loss(error))
+    }
+
+    /// If `error`, which an access to another process's own memory ended with, is the first that anybody sees of that process's death,
+    /// write down whose it is. What this rank fails with, and when its process ends, is a consequence.
+    #[cold]
+    pub(super) fn notice_loss(&self, error: &FabricError) {
+        if let FabricError::PeerLost { rank } = error
+            && rank.index() < self.plan.ranks
+        {
+            self.control.found_gone(rank.index());
+        }
     }
 
     /// Whether an operation of any rank is announced inside the region; those of ranks that have ended don't count.
@@ -157,6 +169,7 @@ impl Job {
     pub(super) fn publish(&self, rank: Rank, state: State) {
         let Some(segment) = self.segments.get(rank.index()) else { return };
         if state == State::Lost {
+            self.control.found_gone(rank.index());
             // Before the state: whoever sees the rank lost is refused by its memory too.
             segment.word(layout::LOST).store(1, SeqCst);
             regions::condemn(segment);

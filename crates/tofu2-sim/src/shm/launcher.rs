@@ -135,7 +135,7 @@ impl Launcher {
     }
 
     /// Run the job to its end; its exit code: 0 if all ranks ended with 0, else that of the rank that failed first, 128 +
-    /// signal if a signal ended it.
+    /// signal if a signal ended it. How each rank ended is said on standard error then.
     ///
     /// A rank that ends abnormally is lost to the others: by a signal, with another code than 0, or in the midst of its
     /// program, which makes the job's code 1 if its own is 0. So is one that ends without having attached, but only to

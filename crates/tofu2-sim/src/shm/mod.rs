@@ -67,4 +67,4 @@ pub use own::Region;
 pub use place::Place;
 pub use placement::{Bind, Cache, Cpu, Placement, UnknownBind};
 pub use stall::{DEFAULT_STUCK_AFTER, NoBound, StuckAfter};
-pub use threads::{DEFAULT_SEGMENT_BYTES, Threads, run_rank, run_rank_with};
+pub use threads::{DEFAULT_SEGMENT_BYTES, EachRank, Threads, run_rank, run_rank_with};

@@ -11,6 +11,7 @@ use super::{
     regions::{self, Kind},
     symmetric::Symmetric,
 };
+use crate::host_memory;
 use rdma_fabric::{Existing, FabricError, OwnedMemory, Rank, RegionKey};
 use std::fmt;
 
@@ -162,7 +163,7 @@ impl Own {
         extent: Extent,
     ) -> Result<(), FabricError> {
         self.pages
-            .reserve(extent.offset, extent.len)
+            .reserve(me, bytes, extent)
             .map_err(|error| error.unwrap_or_else(|| out_of_memory(segment, me, bytes, 0)))?;
         extent.used_before().into_iter().for_each(|(offset, len)| segment.zero(offset, len));
         Ok(())
@@ -183,7 +184,15 @@ pub(super) fn out_of_memory(segment: &Mapping, rank: Rank, requested: usize, ava
 impl Pages {
     /// Make sure that bytes of the heap have pages. `Err(None)` means that there are none left.
     #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
-    fn reserve(&self, offset: usize, len: usize) -> Result<(), Option<FabricError>> {
+    fn reserve(&self, rank: Rank, requested: usize, extent: Extent) -> Result<(), Option<FabricError>> {
+        let Extent { offset, len, fresh_start, fresh_end } = extent;
+        // What was in use before has its pages.
+        host_memory::has((fresh_end - fresh_start) as u64).map_err(|available| FabricError::OutOfMachineMemory {
+            rank,
+            requested,
+            ranks: 1,
+            available,
+        })?;
         match self {
             Pages::Private => Ok(()),
             #[cfg(target_os = "linux")]

@@ -29,13 +29,14 @@ use super::{
     stall::For,
     waiting,
 };
+use crate::host_memory::{self, LARGE};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::{Deps, FabricError, Pact, Rank, RegionKey};
 use std::collections::{BTreeMap, VecDeque};
 
 const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
 
-/// One rank's view; everything but `dropped`, `limbo`, `tickets` and `under_way` is the same on all ranks.
+/// One rank's view; everything but `dropped`, `limbo`, `lacking`, `tickets` and `under_way` is the same on all ranks.
 #[derive(Debug, Default)]
 pub(super) struct Symmetric {
     /// Places of the table entries in use, and whether their bytes are kept apart.
@@ -46,6 +47,9 @@ pub(super) struct Symmetric {
     dropped: [u64; WORDS],
     /// Entries in use whose part this rank has dropped, before they get to `dropped`.
     limbo: Limbo<usize>,
+    /// Why this rank promises nothing at present: its machine has not enough for all ranks. Bytes that it has. Looked at before any rank
+    /// takes its part.
+    lacking: Option<u64>,
     /// Phases arrived at.
     phase: u64,
     /// What was begun and not completed.
@@ -179,7 +183,10 @@ fn propose(endpoint: &Endpoint, asked: Asked) {
         if asked.is_apart() { own.heap.promise_locked(asked.bytes) } else { own.heap.promise_symmetric(asked.bytes) };
     let say = |field, value| control.card(me, side(own.symmetric.phase + 1) + field).store(value, Relaxed);
     asked.words().into_iter().for_each(|(field, word)| say(field, word));
-    say(layout::SIDE_VERDICT, promised as u64);
+    let together = (asked.bytes as u64).saturating_mul(endpoint.job().plan.ranks as u64);
+    own.symmetric.lacking = if asked.bytes < LARGE { None } else { host_memory::has(together).err() };
+    // Holes may do all the same.
+    say(layout::SIDE_VERDICT, if own.symmetric.lacking.is_some() { 0 } else { promised as u64 });
     say(layout::SIDE_LIMBO, is_in_limbo(own).into());
     for (word, dropped) in own.symmetric.dropped.iter().enumerate() {
         say(layout::SIDE_DROPPED + 8 * word, *dropped);
@@ -263,13 +270,17 @@ fn place(endpoint: &Endpoint, own: &mut Own, asked: Asked) -> Result<(), FabricE
     let more_later = ranks.clone().any(|rank| card(rank, layout::SIDE_LIMBO) == 1);
     let heap = &mut own.heap;
     let taken = if asked.is_apart() { heap.take_locked(bytes, limit) } else { heap.take_symmetric(bytes, limit) };
-    let taken = taken.map_err(|available| out_of_memory(segment, me, bytes, available)).and_then(|extent| {
-        match own.symmetric.free_slot() {
-            Some(index) => Ok((extent, index)),
-            None => {
-                give_back(own, extent, asked.is_apart());
-                Err(FabricError::TooManyRegions { rank: me, limit: regions::SYMMETRIC.len() })
-            }
+    let refusal = |available| match own.symmetric.lacking {
+        None => out_of_memory(segment, me, bytes, available),
+        Some(available) => {
+            FabricError::OutOfMachineMemory { rank: me, requested: bytes, ranks: job.plan.ranks, available }
+        }
+    };
+    let taken = taken.map_err(refusal).and_then(|extent| match own.symmetric.free_slot() {
+        Some(index) => Ok((extent, index)),
+        None => {
+            give_back(own, extent, asked.is_apart());
+            Err(FabricError::TooManyRegions { rank: me, limit: regions::SYMMETRIC.len() })
         }
     });
     let (extent, index) = match taken {

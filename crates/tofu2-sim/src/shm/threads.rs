@@ -25,6 +25,9 @@ use std::{
 /// Bytes that a rank can register unless it is told otherwise: 256 MiB, of which only what is used costs memory.
 pub const DEFAULT_SEGMENT_BYTES: usize = 256 << 20;
 
+/// What each rank produced or failed with, in rank order; and which failure is the cause of the others.
+pub type EachRank<T> = (Vec<Result<T, JobError>>, Option<usize>);
+
 /// Ranks as threads: for tests, for measurements, and wherever processes are not wanted.
 ///
 /// ```
@@ -131,6 +134,29 @@ impl Threads {
     /// # Errors
     /// As [`Threads::run`].
     pub fn run_with<T: Send>(&self, rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync) -> Result<Vec<T>, JobError> {
+        let (mut ended, first) = self.run_through_with(rank)?;
+        match first {
+            Some(first) => Err(ended.swap_remove(first).err().unwrap_or_else(lost_thread)),
+            None => ended.into_iter().collect(),
+        }
+    }
+
+    /// [`Threads::run`], and how each rank ended, in rank order; and which of those that failed is the cause, if any did.
+    ///
+    /// # Errors
+    /// [`JobError::Fabric`] if the job could not be started; [`JobError::Deadlock`].
+    pub fn run_through<P: Program>(&self, program: &P) -> Result<EachRank<P::Out>, JobError> {
+        self.run_through_with(|endpoint| run_alone(endpoint, program))
+    }
+
+    /// [`Threads::run_with`], and how each rank ended, as [`Threads::run_through`] tells it.
+    ///
+    /// # Errors
+    /// As [`Threads::run_through`].
+    pub fn run_through_with<T: Send>(
+        &self,
+        rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync,
+    ) -> Result<EachRank<T>, JobError> {
         let plan = Plan {
             ranks: self.ranks,
             ranks_per_node: self.ranks_per_node.unwrap_or(self.ranks),
@@ -148,7 +174,7 @@ impl Threads {
         let mut watcher = Watcher::new(self.stuck_after);
         let mut deadlock = None;
         let ended = AtomicUsize::new(0);
-        let mut outcomes: Vec<Option<Result<T, JobError>>> = thread::scope(|scope| {
+        let outcomes: Vec<Result<T, JobError>> = thread::scope(|scope| {
             let body = &rank;
             let mut threads = Vec::new();
             let mut refused = None;
@@ -189,13 +215,13 @@ impl Threads {
                 let failed = job.control.first_lost().is_some();
                 deadlock = watcher.look(&job, |_, _| false).map(|deadlock| (deadlock, failed));
             }
-            let ended = threads.into_iter().map(|thread| Some(thread.join().unwrap_or_else(|_| Err(lost_thread()))));
-            let mut outcomes: Vec<_> = ended.collect();
-            if let Some(error) = refused {
-                outcomes = vec![Some(Err(error.into()))];
+            let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(lost_thread())));
+            let outcomes: Vec<_> = ended.collect();
+            match refused {
+                Some(error) => Err(JobError::from(error)),
+                None => Ok(outcomes),
             }
-            outcomes
-        });
+        })?;
         if let Some((deadlock, false)) = deadlock {
             return Err(deadlock);
         }
@@ -203,16 +229,14 @@ impl Threads {
         // before it is counted, may have been counted first: prefer a failure that has a cause of its own.
         let first = job.control.first_lost();
         let is = |rank: Option<usize>, test: fn(&JobError) -> bool| {
-            rank.filter(|&rank| matches!(outcomes.get(rank), Some(Some(Err(error))) if test(error)))
+            rank.filter(|&rank| matches!(outcomes.get(rank), Some(Err(error)) if test(error)))
         };
         let own_cause: fn(&JobError) -> bool = |error| !is_consequence(error);
         let culprit = is(first, own_cause)
             .or_else(|| (0..outcomes.len()).find(|&rank| is(Some(rank), own_cause).is_some()))
-            .or_else(|| is(first, |_| true));
-        if let Some(Err(error)) = culprit.and_then(|rank| outcomes[rank].take()) {
-            return Err(error);
-        }
-        outcomes.into_iter().flatten().collect()
+            .or_else(|| is(first, |_| true))
+            .or_else(|| outcomes.iter().position(Result::is_err));
+        Ok((outcomes, culprit))
     }
 }
 

@@ -4,6 +4,7 @@ use super::{
     barrier::BarrierUnits,
     chance::Chance,
     control_queue::{Cut, FLIGHT, Queues},
+    end_of_time::EndOfTime,
     event::{Event, Kind},
     faults::Trouble,
     memory::{Loc, Memory},
@@ -65,6 +66,8 @@ pub(super) struct Core {
     pub(super) timeline: Option<Box<Timeline>>,
     /// What goes wrong, if anything is to.
     pub(super) trouble: Option<Box<Trouble>>,
+    /// A rank that wants to compute beyond the end of time, until it is told that it can't.
+    pub(super) beyond: Option<(u32, EndOfTime)>,
     /// With jitter or shuffling only: when the last notice of a pair arrives, since notices keep their order. Never iterated.
     last_notice: HashMap<(u32, u32), u64>,
 }
@@ -135,10 +138,20 @@ impl Core {
             counts_by_rank: count_ops.then(|| vec![OpCounts::default(); ranks as usize]),
             timeline,
             trouble,
+            beyond: None,
             last_notice: HashMap::new(),
             timing,
             map,
         }
+    }
+
+    /// What [`Core::new`] and [`World::new`](super::world::World::new) take for each rank.
+    pub(super) const BYTES_PER_RANK: usize =
+        size_of::<RankState>() + size_of::<u32>() + size_of::<rdma_fabric::Triggers<super::VirtFabric>>();
+
+    /// What [`Core::new`] takes for each node, router and receivers aside.
+    pub(super) fn bytes_per_node(engines: u32) -> usize {
+        size_of::<u64>() * engines as usize + size_of::<usize>()
     }
 
     #[inline]

@@ -6,14 +6,14 @@
 //!
 //! What a rank has detached is polled after its task, each time and also when the task is over: only then has the rank ended.
 
-use super::{fabric::VirtFabric, prefetch::prefetch, watch::What, world::World};
+use super::{fabric::VirtFabric, memory::NoStorage, prefetch::prefetch, watch::What, world::World};
 use crate::{Awaited, JobError, Stuck};
 use rdma_fabric::{Location, ProgramResult, Rank, Time};
 use std::{
     any::Any,
     collections::BTreeMap,
     future::Future,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::Pin,
     rc::Rc,
     task::{Context, Poll, Waker},
@@ -43,6 +43,9 @@ pub(super) struct Executor<'a, 'p, Fut, T> {
 }
 
 impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T> {
+    /// What [`Executor::new`] takes for each rank, the tasks themselves aside.
+    pub(super) const BYTES_PER_RANK: usize = size_of::<usize>() + size_of::<Option<T>>() + size_of::<Time>();
+
     pub(super) fn new(
         world: Rc<World>,
         ranks: u32,
@@ -192,6 +195,8 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
                 self.failure.get_or_insert(rank_failed);
                 self.end(rank, false);
             }
+            // Not the program's doing.
+            Err(panic) if panic.is::<NoStorage>() => resume_unwind(panic),
             Err(panic) => {
                 let message = message_of(&*panic);
                 self.failure.get_or_insert(JobError::RankPanicked { rank: Rank::new(rank), message });
@@ -205,6 +210,12 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
     fn take_turn(&mut self, rank: u32) {
         if self.world.take_again() {
             let mut core = self.world.core();
+            if let Some((_, error)) = core.beyond.take_if(|(who, _)| *who == rank) {
+                drop(core);
+                let error = error.into();
+                self.failure.get_or_insert(JobError::RankFailed { rank: Rank::new(rank), error });
+                return self.end(rank, false);
+            }
             let turn = core.now_of(rank).saturating_add(core.timing.yield_);
             core.wake_at(rank, turn);
         }

@@ -4,7 +4,8 @@ use super::{
     chance::Chance,
     core::{Core, Parts},
     executor::{Executor, Progress},
-    faults::{FaultReport, Faults, Trouble},
+    faults::{FaultReport, Faults, Limits, Trouble},
+    memory::NoStorage,
     network::{Arbiter, NetworkModel, Router},
     platform::{Platform, Timing},
     queue::{EventQueue, QueueKind},
@@ -13,9 +14,14 @@ use super::{
     topology::{Choice, Fold, Folding, MAX_NODES, Map, Path, Paths, Placement, Route, TofuShape, Topology, Torus},
     world::World,
 };
-use crate::JobError;
+use crate::{JobError, host_memory};
 use rdma_fabric::{FabricError, Program, Rank, Time};
-use std::{cell::RefCell, fmt, time::Duration};
+use std::{
+    cell::RefCell,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    time::Duration,
+};
 
 /// A job: machine, size, placement, network, options. [`Job::run`] runs a program on it.
 ///
@@ -314,14 +320,15 @@ impl<'a> Job<'a> {
         if available < nodes || available > MAX_NODES {
             return wrong("topology", format!("{topology} has {available} nodes, the job needs {nodes}"));
         }
-        Ok(Plan { timing, ranks, topology })
+        Ok(Plan { timing, ranks, nodes, topology })
     }
 
     /// Run `program` on every rank.
     ///
     /// # Errors
     /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] for the first rank that failed (the others are run to their end, so
-    /// that they can react), [`JobError::Deadlock`] when nothing can happen any more, [`JobError::Fabric`] for a setting.
+    /// that they can react), [`JobError::Deadlock`] when nothing can happen any more, [`JobError::Fabric`] for a setting,
+    /// [`JobError::Fault`] for a fault of what the job hasn't, [`JobError::TooLittleMemory`].
     pub fn run<P: Program>(&self, program: &P) -> Result<Run<P::Out>, JobError> {
         match self.run_through(program)? {
             (_, Some(failure)) => Err(failure),
@@ -333,11 +340,17 @@ impl<'a> Job<'a> {
     /// first failure if there was one.
     ///
     /// # Errors
-    /// [`JobError::Deadlock`], [`JobError::Fabric`].
+    /// [`JobError::Deadlock`], [`JobError::Fabric`], [`JobError::Fault`], [`JobError::TooLittleMemory`].
     pub fn run_through<P: Program>(&self, program: &P) -> Result<Survived<P::Out>, JobError> {
-        let Plan { timing, ranks, topology } = self.plan()?;
+        let Plan { timing, ranks, nodes: used, topology } = self.plan()?;
+        if let Some(faults) = &self.faults {
+            let (engines, queues) = (timing.engines, timing.queues_per_engine);
+            faults.check(Limits { ranks, nodes: used, engines, queues })?;
+        }
         let map = Map::new(&topology);
         let nodes = topology.nodes();
+        let make = |fabric| program.run(fabric);
+        enough_memory(ranks, nodes, timing.engines, self.count_ops, &make)?;
         let router = match self.network {
             NetworkModel::Latency => None,
             NetworkModel::Router => Some(Router::new(&map, nodes, timing.engines, self.credits, self.arbiter)),
@@ -361,13 +374,39 @@ impl<'a> Job<'a> {
         }));
         let mut progress = self.progress.borrow_mut();
         let progress = progress.as_mut().map(|(every, tell)| (*every, &mut **tell));
-        execute(world, ranks, |fabric| program.run(fabric), progress)
+        execute(world, ranks, make, progress)
     }
+}
+
+/// Whether what every rank and node takes from the start can be had: a table each, and a task for each rank.
+fn enough_memory<Fut, T>(
+    ranks: u32,
+    nodes: u32,
+    engines: u32,
+    counts: bool,
+    _: &impl Fn(super::VirtFabric) -> Fut,
+) -> Result<(), JobError>
+where
+    Fut: Future<Output = rdma_fabric::ProgramResult<T>>,
+{
+    // An allocation's own bytes.
+    const OVERHEAD: usize = 16;
+    let counted = if counts { size_of::<OpCounts>() } else { 0 };
+    let per_rank = Core::BYTES_PER_RANK + Executor::<Fut, T>::BYTES_PER_RANK + size_of::<Fut>() + OVERHEAD + counted;
+    let per_node = Core::bytes_per_node(engines);
+    let needed = u64::from(ranks) * per_rank as u64 + u64::from(nodes) * per_node as u64;
+    host_memory::has(needed).map_err(|available| JobError::TooLittleMemory {
+        what: format!("{ranks} simulated ranks of {per_rank} bytes each on {nodes} nodes of {per_node}"),
+        needed,
+        available,
+    })
 }
 
 struct Plan {
     timing: Timing,
     ranks: u32,
+    /// As many as the ranks need.
+    nodes: u32,
     topology: Topology,
 }
 
@@ -381,7 +420,13 @@ where
     Fut: Future<Output = rdma_fabric::ProgramResult<T>>,
 {
     let mut executor = Executor::new(std::rc::Rc::clone(&world), ranks, make, progress);
-    let failure = executor.run()?;
+    // Storage that can't be had ends the run wherever it was wanted.
+    let failure = catch_unwind(AssertUnwindSafe(|| executor.run())).unwrap_or_else(|panic| {
+        match panic.downcast::<NoStorage>() {
+            Ok(refused) => Err(refused.into_error()),
+            Err(panic) => resume_unwind(panic),
+        }
+    })?;
     let mut core = world.core();
     let shared = core.queue.peak_bytes() + core.slab.peak_bytes() + core.memory.peak_bytes() + core.queues.peak_bytes();
     let task = size_of::<Fut>() + size_of::<usize>() + size_of::<Option<T>>() + size_of::<Time>();

@@ -28,13 +28,19 @@
 //! # How a run can end early
 //! A rank whose program returns an error or panics is lost, and what it had on its way with it; waits that depend on it end with `PeerLost`, waits whose
 //! dependencies have all finished, with nothing under way any more, end with `PeersLeft`. When no event is
-//! pending and some rank still waits, the job ends with [`crate::JobError::Deadlock`].
+//! pending and some rank still waits, the job ends with [`crate::JobError::Deadlock`]. A rank that computes beyond the end of virtual time fails
+//! with [`EndOfTime`]; to sleep until then is to sleep for ever.
+//!
+//! What this machine has no memory for ends the job with [`crate::JobError::TooLittleMemory`]: the tables and tasks of all ranks, before the run;
+//! and storage of 64 MiB or more when it is first written. Both are compared with what the system says is left, so what is taken bit by
+//! bit is not seen, nor what other processes take later: the system may end the process then.
 
 mod barrier;
 mod chance;
 mod control_queue;
 mod core;
 mod detached;
+mod end_of_time;
 mod event;
 mod executor;
 mod fabric;
@@ -61,6 +67,7 @@ mod watch;
 mod world;
 
 pub use control_queue::{CommandCounts, Queue};
+pub use end_of_time::EndOfTime;
 pub use fabric::VirtFabric;
 pub use faults::{BadFault, Fault, FaultKind, FaultReport, Faults, Odds};
 pub use handle::Handle;

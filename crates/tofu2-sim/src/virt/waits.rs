@@ -2,15 +2,16 @@
 //! task that finds nothing to do.
 
 use super::{
-    core::Core, fabric::VirtFabric, flush::Standing, memory::Loc, rank_state::Status, receive_queue::Ticket,
-    watch::What,
+    core::Core, end_of_time::EndOfTime, fabric::VirtFabric, flush::Standing, memory::Loc, rank_state::Status,
+    receive_queue::Ticket, watch::What,
 };
-use rdma_fabric::{AtomicWord, Deps, FabricError, Notice, Rank, Result};
+use rdma_fabric::{AtomicWord, Deps, FabricError, Notice, Rank, Result, Time};
 use std::{
     future::{Future, poll_fn},
     mem,
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 /// A registered wait, ended when dropped.
@@ -120,13 +121,21 @@ pub(super) async fn busy(fabric: VirtFabric, picos: u64) {
         let mut core = fabric.world.core();
         let begin = core.now_of(fabric.rank);
         let end = begin.saturating_add(picos);
-        core.ranks[fabric.rank as usize].cpu_until = end;
-        core.seen_computing(fabric.rank, begin, end);
-        core.wake_at(fabric.rank, end);
+        if end == u64::MAX {
+            let lasts = Duration::from_nanos(picos / 1000);
+            core.beyond = Some((fabric.rank, EndOfTime { at: Time::from_picos(begin), lasts }));
+        } else {
+            core.ranks[fabric.rank as usize].cpu_until = end;
+            core.seen_computing(fabric.rank, begin, end);
+            core.wake_at(fabric.rank, end);
+        }
         end
     };
     poll_fn(|cx| {
-        if fabric.world.core().now >= end {
+        if end == u64::MAX {
+            // The rank asks for a turn and is ended instead.
+            cx.waker().wake_by_ref();
+        } else if fabric.world.core().now >= end {
             return Poll::Ready(());
         }
         fabric.world.listen(fabric.rank, cx);

@@ -279,3 +279,43 @@ fn at_the_end_of_time_jobs_end() {
         assert!(matches!(error, JobError::Deadlock { waiting: 2, .. }), "{error}");
     }
 }
+
+rdma_fabric::program! {
+    /// Rank 0 computes for longer than there is time; the others wait for it.
+    async fn beyond<F>(fabric: F, long: Duration) -> Option<FabricError> {
+        let home = fabric.alloc_symmetric(8).await?;
+        fabric.sleep(Duration::from_micros(5)).await;
+        if fabric.rank() == Rank::new(0) {
+            fabric.compute(long).await;
+        }
+        let word = home.word::<u64>(&fabric, 0)?;
+        Ok(fabric.wait_until(&word, Deps::One(Rank::new(0)), |value| value == 1).await.err())
+    }
+}
+
+#[test]
+fn computing_beyond_the_end_of_time_is_an_error_of_who_does_it() {
+    for long in [Duration::MAX, Duration::from_secs(214 * 24 * 3600)] {
+        let (run, failure) = fx100(3).run_through(&beyond { long }).unwrap();
+        let lost = Some(FabricError::PeerLost { rank: Rank::new(0) });
+        assert_eq!(run.outs, [None, Some(lost.clone()), Some(lost)]);
+        let Some(JobError::RankFailed { rank, error }) = failure else { panic!("{failure:?}") };
+        let found = error.downcast_ref::<tofu2_sim::virt::EndOfTime>().expect("the end of time");
+        assert_eq!((rank, found.at.as_picos()), (Rank::new(0), 5_000_000));
+        assert!(error.to_string().starts_with("virtual time ends at 18446744.07"), "{error}");
+    }
+}
+
+#[test]
+fn faults_of_what_a_job_has_not_are_refused() {
+    for (line, said) in [
+        ("1 node-stop node=3", "line 2: `1.000 node-stop node=3` is no fault: there is no node 3, only 0 to 2"),
+        ("1 partial-put rank=6", "line 2: `1.000 partial-put rank=6` is no fault: there is no rank 6, only 0 to 5"),
+    ] {
+        let faults = format!("# of six ranks on three nodes\n{line}\n").parse().expect("faults");
+        let job = fx100(6).ranks_per_node(2).faults(faults);
+        let error = job.run(&beyond { long: Duration::ZERO }).unwrap_err();
+        assert!(matches!(&error, JobError::Fault(bad) if bad.number == Some(2)), "{error:?}");
+        assert_eq!(error.to_string(), said);
+    }
+}

@@ -10,7 +10,7 @@ use rustix::{
     io::Errno,
 };
 use std::{
-    io::{self, Write},
+    io::{self, Read as _, Write},
     os::unix::net::UnixStream,
     sync::{
         Arc,
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The running thread.
 #[derive(Debug)]
 pub(super) struct Forwarding {
-    /// Closed to tell the thread that all ranks have ended.
+    /// Takes the last lines, and is closed to tell the thread that all ranks have ended.
     stop: UnixStream,
     /// Closed by the thread's end.
     done: Receiver<()>,
@@ -62,10 +62,14 @@ impl Forwarding {
         Ok(Forwarding { stop, done, progress })
     }
 
-    /// Wait until everything was passed on; all ranks have ended. If nobody reads for a second, the rest is
+    /// Wait until everything was passed on, and then these lines; all ranks have ended. If nobody reads for a second, the rest is
     /// left to the thread, which then ends with the process.
-    pub(super) fn finish(self) {
-        let Forwarding { stop, done, progress } = self;
+    pub(super) fn finish(self, lines: Vec<String>) {
+        let Forwarding { mut stop, done, progress } = self;
+        // More than a socket holds is cut off: nobody reads.
+        if stop.set_nonblocking(true).is_ok() {
+            let _ = lines.into_iter().try_for_each(|line| stop.write_all((line + "\n").as_bytes()));
+        }
         drop(stop);
         let mut seen = progress.load(Relaxed);
         while done.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
@@ -77,7 +81,7 @@ impl Forwarding {
     }
 }
 
-/// Until all streams have ended, or `stopped` is closed and what they held then was passed on.
+/// Until all streams have ended, or something comes from `stopped` and what they held then was passed on. Then all that comes from there.
 fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
     while !relays.is_empty() {
         let mut sources = vec![PollFd::new(stopped, PollFlags::IN)];
@@ -94,8 +98,13 @@ fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
         if stop {
             // A grandchild may hold a pipe open; what it says later is nobody's.
             relays.iter_mut().for_each(|relay| relay.finish(&mut out));
-            return;
+            break;
         }
+    }
+    let mut last = Vec::new();
+    let _ = (&*stopped).read_to_end(&mut last);
+    if !last.is_empty() {
+        let _ = out.write_all(&last);
     }
 }
 
@@ -151,12 +160,12 @@ mod tests {
         let forwarding = Forwarding::to(vec![relay], Slow(taken, show)).unwrap();
         take.send(()).unwrap();
         let start = Instant::now();
-        forwarding.finish();
+        forwarding.finish(vec!["the last".to_owned()]);
         let took = start.elapsed();
         assert!(took >= PATIENCE && took < 10 * PATIENCE, "{took:?}");
         // What was not waited for still comes.
         drop(take);
         let lines: Vec<_> = shown.iter().collect();
-        assert_eq!(lines, [b"[rank 0] one\n", b"[rank 0] two\n"]);
+        assert_eq!(lines, [&b"[rank 0] one\n"[..], b"[rank 0] two\n", b"the last\n"]);
     }
 }

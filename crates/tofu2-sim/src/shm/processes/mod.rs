@@ -6,6 +6,7 @@
 //! the control block; a launcher's death kills its ranks.
 
 mod attach;
+mod end;
 mod forward;
 mod inherit;
 mod job_variable;

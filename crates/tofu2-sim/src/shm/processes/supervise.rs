@@ -1,8 +1,8 @@
 //! Looking after the ranks until the last has ended.
 
 use super::super::{control::State, job::Job, stall::Watcher};
-use super::{forward::Forwarding, memory_file::refused, relay::Relay, signals::Signals};
-use crate::JobError;
+use super::{end::End, forward::Forwarding, memory_file::refused, relay::Relay, signals::Signals};
+use crate::{JobError, ends_in_words};
 use rdma_fabric::{FabricError, Rank};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -10,8 +10,8 @@ use rustix::{
     process::{Signal, pidfd_send_signal},
 };
 use std::{
-    os::{fd::OwnedFd, unix::process::ExitStatusExt},
-    process::{Child, ExitStatus},
+    os::fd::OwnedFd,
+    process::Child,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -28,16 +28,15 @@ pub(super) struct RankProcess {
     pidfd: OwnedFd,
     /// Its standard error, until it is passed on.
     relay: Option<Relay>,
-    /// Its exit code, or 128 + signal, when it has ended and was reaped.
-    code: Option<i32>,
+    /// How it ended, when it has and was reaped.
+    end: Option<End>,
+    /// The last signal that it was sent.
+    sent: Option<i32>,
 }
-
-/// The exit code of a rank that can't be known, or that says nothing of the rank's failure.
-const UNKNOWN: i32 = 1;
 
 impl RankProcess {
     pub(super) fn new(rank: usize, child: Child, pidfd: OwnedFd, relay: Option<Relay>) -> Self {
-        RankProcess { rank, child, pidfd, relay, code: None }
+        RankProcess { rank, child, pidfd, relay, end: None, sent: None }
     }
 
     /// Whether it is this process, and has one thread. What it has started may be the rank.
@@ -49,10 +48,10 @@ impl RankProcess {
         tasks.is_ok_and(|tasks| tasks.count() == 1)
     }
 
-    fn send(&self, signal: Signal) {
-        if self.code.is_none() {
-            // Fails only if it has just ended.
-            let _ = pidfd_send_signal(&self.pidfd, signal);
+    fn send(&mut self, signal: Signal) {
+        // Fails only if it has just ended.
+        if self.end.is_none() && pidfd_send_signal(&self.pidfd, signal).is_ok() {
+            self.sent = Some(signal.as_raw());
         }
     }
 }
@@ -60,7 +59,7 @@ impl RankProcess {
 impl Drop for RankProcess {
     /// Nobody is left behind, whatever went wrong.
     fn drop(&mut self) {
-        if self.code.is_none() {
+        if self.end.is_none() {
             // Not by its number, which may be another's if somebody else has reaped it.
             self.send(Signal::KILL);
             let _ = self.child.wait();
@@ -75,8 +74,8 @@ pub(super) struct Supervisor {
     signals: Signals,
     grace: Duration,
     processes: Vec<RankProcess>,
-    /// The exit code of the rank that was first seen to fail.
-    failed: Option<i32>,
+    /// The rank that was first seen to fail.
+    failed: Option<usize>,
     /// The exit code that a signal to the launcher demands.
     interrupted: Option<i32>,
     /// When those that still run are killed.
@@ -113,7 +112,7 @@ impl Supervisor {
     pub(super) fn run(mut self) -> Result<i32, JobError> {
         let relays = self.processes.iter_mut().filter_map(|process| process.relay.take()).collect();
         let forwarding = Forwarding::start(relays)?;
-        while self.processes.iter().any(|process| process.code.is_none()) {
+        while self.processes.iter().any(|process| process.end.is_none()) {
             self.wait()?;
             if let Some(signal) = self.signals.take() {
                 self.interrupt(signal);
@@ -121,14 +120,17 @@ impl Supervisor {
             self.reap()?;
             self.look();
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                self.processes.iter().for_each(|process| process.send(Signal::KILL));
+                self.processes.iter_mut().for_each(|process| process.send(Signal::KILL));
                 self.deadline = None;
             }
         }
-        forwarding.finish();
+        let victim = self.victim();
+        let failure = victim.and_then(|rank| self.failure(rank));
+        let code = self.interrupted.or(failure).unwrap_or(0);
+        forwarding.finish(if code == 0 { Vec::new() } else { ends_in_words(&self.ends(), victim) });
         match self.deadlock.take() {
             Some(deadlock) if self.interrupted.is_none() => Err(deadlock),
-            _ => Ok(self.code()),
+            _ => Ok(code),
         }
     }
 
@@ -150,7 +152,7 @@ impl Supervisor {
     fn wait(&self) -> Result<(), FabricError> {
         let mut sources = vec![PollFd::new(&self.signals, PollFlags::IN)];
         for process in &self.processes {
-            if process.code.is_none() {
+            if process.end.is_none() {
                 sources.push(PollFd::new(&process.pidfd, PollFlags::IN));
             }
         }
@@ -169,7 +171,7 @@ impl Supervisor {
     fn interrupt(&mut self, signal: i32) {
         let again = self.interrupted.replace(128 + signal).is_some();
         let signal = if again { Signal::KILL } else { Signal::TERM };
-        self.processes.iter().for_each(|process| process.send(signal));
+        self.processes.iter_mut().for_each(|process| process.send(signal));
         self.deadline.get_or_insert(Instant::now() + INTERRUPT_GRACE);
         self.deadline = self.deadline.min(Some(Instant::now() + INTERRUPT_GRACE));
     }
@@ -177,19 +179,19 @@ impl Supervisor {
     fn reap(&mut self) -> Result<(), FabricError> {
         for index in 0..self.processes.len() {
             let process = &mut self.processes[index];
-            if process.code.is_some() {
+            if process.end.is_some() {
                 continue;
             }
-            let code = match process.child.try_wait() {
+            let end = match process.child.try_wait() {
                 Ok(None) => continue,
-                Ok(Some(status)) => code_of(status),
+                Ok(Some(status)) => End::of(status),
                 // Gone, and reaped by somebody else: by the system if SIGCHLD is ignored again.
-                Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => UNKNOWN,
+                Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => End::Unknown,
                 Err(error) => {
                     return Err(FabricError::System { call: "waitid", errno: error.raw_os_error().unwrap_or(0) });
                 }
             };
-            process.code = Some(code);
+            process.end = Some(end);
             self.ended(index);
         }
         Ok(())
@@ -197,34 +199,38 @@ impl Supervisor {
 
     /// Tell the others that a process was reaped, and give them a time to end if its rank has failed.
     fn ended(&mut self, index: usize) {
-        let RankProcess { rank, code, .. } = self.processes[index];
-        self.job.ended(Rank::new(rank as u32), code == Some(0));
-        if let Some(code) = self.failure(&self.processes[index])
-            && self.failed.is_none()
-        {
-            self.failed = Some(code);
+        let RankProcess { rank, end, .. } = self.processes[index];
+        self.job.ended(Rank::new(rank as u32), end == Some(End::Exited(0)));
+        if self.failed.is_none() && self.failure(index).is_some() {
+            self.failed = Some(index);
             let deadline = Instant::now() + self.grace;
             self.deadline = Some(self.deadline.map_or(deadline, |sooner| sooner.min(deadline)));
         }
     }
 
-    /// The exit code of a process that failed: its own, or 1 if that is 0 and its rank was lost.
-    fn failure(&self, process: &RankProcess) -> Option<i32> {
-        match process.code? {
-            0 => (self.job.control.state(process.rank) == State::Lost).then_some(UNKNOWN),
+    fn is_lost(&self, rank: usize) -> bool {
+        self.job.control.state(rank) == State::Lost
+    }
+
+    /// The exit code of a rank that failed: its own, or 1 if that is 0 and the rank was lost.
+    fn failure(&self, rank: usize) -> Option<i32> {
+        match self.processes.get(rank)?.end?.code() {
+            0 => self.is_lost(rank).then_some(End::Unknown.code()),
             code => Some(code),
         }
     }
 
-    /// A signal to the launcher decides; else the rank that was lost first, whose peers may have ended before it; else
-    /// the first that was seen to fail. (A rank that ended before it attached may have been given up for lost later.)
-    fn code(&self) -> i32 {
-        let first = self.job.control.first_lost().and_then(|rank| self.failure(self.processes.get(rank)?));
-        self.interrupted.or(first).or(self.failed).unwrap_or(0)
+    /// Whose exit code is the job's, unless a signal to the launcher decides: the rank that was lost first, whose peers may have ended
+    /// before it; else the first that was seen to fail. (A rank that ended before it attached may have been given up for lost later.)
+    fn victim(&self) -> Option<usize> {
+        self.job.control.first_lost().filter(|&rank| self.failure(rank).is_some()).or(self.failed)
     }
-}
 
-/// As shells count: the exit code, or 128 + signal.
-fn code_of(status: ExitStatus) -> i32 {
-    status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(UNKNOWN)
+    /// How each rank ended.
+    fn ends(&self) -> Vec<String> {
+        let end = |process: &RankProcess| {
+            process.end.map(|end| end.in_words(self.is_lost(process.rank), process.sent)).unwrap_or_default()
+        };
+        self.processes.iter().map(end).collect()
+    }
 }

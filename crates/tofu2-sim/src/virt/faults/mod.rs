@@ -19,9 +19,11 @@
 //! "The next" is the first after the fault's time. A fault that finds nothing to disturb does nothing; [`FaultReport`] tells.
 
 mod apply;
+mod check;
 mod drawn;
 mod text;
 
+pub(super) use check::Limits;
 pub use drawn::Odds;
 pub use text::BadFault;
 
@@ -104,14 +106,30 @@ pub struct Fault {
 }
 
 /// The faults of a run, in the order of their times.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Faults(Vec<Fault>);
+#[derive(Clone, Debug, Default)]
+pub struct Faults(Vec<Fault>, Lines);
+
+/// Of each fault, the number of its line in the text it comes from.
+type Lines = Vec<Option<usize>>;
+
+impl PartialEq for Faults {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Faults {}
 
 impl Faults {
     /// These.
-    pub fn new(mut faults: Vec<Fault>) -> Self {
-        faults.sort_by_key(|fault| fault.at);
-        Faults(faults)
+    pub fn new(faults: Vec<Fault>) -> Self {
+        Self::of_lines(faults.into_iter().map(|fault| (fault, None)).collect())
+    }
+
+    fn of_lines(mut faults: Vec<(Fault, Option<usize>)>) -> Self {
+        faults.sort_by_key(|(fault, _)| fault.at);
+        let (faults, lines) = faults.into_iter().unzip();
+        Faults(faults, lines)
     }
 
     /// The faults.
@@ -122,11 +140,12 @@ impl Faults {
     /// Without the one at `index`: to find out which of them matters.
     #[must_use]
     pub fn without(&self, index: usize) -> Self {
-        let mut rest = self.0.clone();
-        if index < rest.len() {
-            rest.remove(index);
+        let mut rest = self.clone();
+        if index < rest.0.len() {
+            rest.0.remove(index);
+            rest.1.remove(index);
         }
-        Faults(rest)
+        rest
     }
 }
 
@@ -187,7 +206,7 @@ impl Trouble {
     }
 
     pub(super) fn report(self) -> FaultReport {
-        FaultReport { faults: Faults(self.faults), struck: self.struck }
+        FaultReport { faults: Faults::new(self.faults), struck: self.struck }
     }
 
     /// Takes the first armed fault that `fits`.

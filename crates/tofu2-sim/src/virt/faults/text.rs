@@ -34,19 +34,25 @@ impl fmt::Display for Faults {
 
 /// A line that is no fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{line}` is no fault: {problem}")]
+#[error("{}`{line}` is no fault: {problem}", in_front(*.number))]
 pub struct BadFault {
+    /// Its number in the text, from 1 on; `None` if the fault comes from no text.
+    pub number: Option<usize>,
     /// The line.
     pub line: String,
     /// What is wrong with it.
     pub problem: String,
 }
 
+fn in_front(number: Option<usize>) -> String {
+    number.map_or(String::new(), |number| format!("line {number}: "))
+}
+
 impl FromStr for Fault {
     type Err = BadFault;
 
     fn from_str(line: &str) -> Result<Self, BadFault> {
-        let bad = |problem: String| BadFault { line: line.to_owned(), problem };
+        let bad = |problem: String| BadFault { number: None, line: line.to_owned(), problem };
         let mut words = line.split_whitespace();
         let time = words.next().ok_or_else(|| bad("it is empty".into()))?;
         let (ns, decimals) = time.split_once('.').unwrap_or((time, ""));
@@ -111,8 +117,13 @@ impl FromStr for Faults {
 
     /// Lines that are empty or begin with `#` are skipped.
     fn from_str(text: &str) -> Result<Self, BadFault> {
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        Ok(Faults::new(lines.map(str::parse).collect::<Result<_, _>>()?))
+        let lines = text.lines().map(str::trim).zip(1..);
+        let lines = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
+        let numbered = |(line, number): (&str, usize)| match line.parse() {
+            Ok(fault) => Ok((fault, Some(number))),
+            Err(bad) => Err(BadFault { number: Some(number), ..bad }),
+        };
+        Ok(Faults::of_lines(lines.map(numbered).collect::<Result<_, _>>()?))
     }
 }
 
@@ -148,5 +159,7 @@ mod tests {
         let text = "# a comment\n\n5.25 partial-put rank=3\n";
         let kind = FaultKind::PartialPut { rank: 3 };
         assert_eq!(text.parse(), Ok(Faults::new(vec![Fault { at: Time::from_picos(5250), kind }])));
+        let error = "# a comment\n\n7 fire\n".parse::<Faults>().unwrap_err();
+        assert_eq!(error.to_string(), "line 3: `7 fire` is no fault: there is no `fire`");
     }
 }

@@ -10,10 +10,11 @@ mod symmetric;
 
 pub use location::Loc;
 
+use crate::{JobError, host_memory};
 use bytemuck::{cast_slice, cast_slice_mut};
 use local::LocalTable;
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, panic::resume_unwind};
 use symmetric::Symmetric;
 
 /// Set in the index of a symmetric region's key.
@@ -48,6 +49,9 @@ struct Stored {
 
 impl Stored {
     fn zeroed(&mut self, words: usize) -> Box<[u64]> {
+        if words >= host_memory::LARGE / 8 {
+            NoStorage::unless_there_is(words);
+        }
         self.now += words * 8;
         self.peak = self.peak.max(self.now);
         vec![0; words].into_boxed_slice()
@@ -56,6 +60,34 @@ impl Stored {
     fn drop(&mut self, words: &mut Box<[u64]>) {
         self.now -= words.len() * 8;
         *words = Box::default();
+    }
+}
+
+/// What unwinds out of the simulator when this machine has no memory for a region that is written.
+#[derive(Debug)]
+pub(super) struct NoStorage {
+    bytes: u64,
+    available: u64,
+}
+
+impl NoStorage {
+    /// Ends the run if so many words can't be had.
+    #[cold]
+    fn unless_there_is(words: usize) {
+        let bytes = (words as u64).saturating_mul(8);
+        // The allocator may refuse what the system would have; neither of them is asked for pages here.
+        let available = match host_memory::has(bytes) {
+            Err(available) => available,
+            Ok(()) if Vec::<u64>::new().try_reserve_exact(words).is_ok() => return,
+            Ok(()) => host_memory::available().unwrap_or(0),
+        };
+        // Silently: the job's error says it.
+        resume_unwind(Box::new(NoStorage { bytes, available }));
+    }
+
+    pub(super) fn into_error(self) -> JobError {
+        let NoStorage { bytes: needed, available } = self;
+        JobError::TooLittleMemory { what: "a simulated region that is written".to_owned(), needed, available }
     }
 }
 

@@ -1,0 +1,120 @@
+//! Where results go: files, opened before there is a result, and standard output.
+
+use crate::error::{ObserveError, file};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+/// A file that a result will be written to. It is opened before the work that leads to the result, so that a path that can't be
+/// written costs nothing.
+///
+/// Opening destroys nothing: what the file holds stays until [`Output::write`]. A file that opening made is removed again
+/// if nothing was written to it, or not all.
+#[derive(Debug)]
+pub struct Output {
+    path: PathBuf,
+    file: File,
+    /// Opening made the file, and it holds no result yet.
+    empty: bool,
+}
+
+impl Output {
+    /// Open the file at `path`, or make it.
+    ///
+    /// # Errors
+    /// [`ObserveError::File`].
+    pub fn open(path: &Path) -> Result<Self, ObserveError> {
+        let mut options = OpenOptions::new();
+        options.write(true);
+        let (opened, empty) = match options.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (options.create(true).open(path), true),
+            opened => (opened, false),
+        };
+        let file = opened.map_err(file(path, "opened for writing"))?;
+        Ok(Output { path: path.to_owned(), file, empty })
+    }
+
+    /// Replace what the file holds by what `content` writes, which flushes its buffers itself.
+    ///
+    /// # Errors
+    /// [`ObserveError::File`].
+    pub fn write(mut self, content: impl FnOnce(&File) -> io::Result<()>) -> Result<(), ObserveError> {
+        // Devices and pipes have no length to set.
+        let cleared =
+            self.file.metadata().and_then(|about| if about.is_file() { self.file.set_len(0) } else { Ok(()) });
+        cleared.and_then(|()| content(&self.file)).map_err(file(&self.path, "written"))?;
+        self.empty = false;
+        Ok(())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // Not a link that was there before.
+        if self.empty && fs::symlink_metadata(&self.path).is_ok_and(|about| about.is_file()) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Write to standard output. A reader that has seen enough is no error.
+///
+/// # Errors
+/// [`ObserveError::File`].
+pub fn print(text: &str) -> Result<(), ObserveError> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(file(Path::new("standard output"), "written")),
+    }
+}
+
+/// Write to standard error, and a line's end. Nobody can be told if that fails, and nothing else depends on it.
+pub fn say(text: impl std::fmt::Display) {
+    // At once, so that lines of several processes stay whole. `eprintln!` would panic.
+    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opening_destroys_nothing_and_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let (old, new) = (directory.path().join("old"), directory.path().join("new"));
+        fs::write(&old, "a long old text").unwrap();
+        drop((Output::open(&old).unwrap(), Output::open(&new).unwrap()));
+        assert_eq!(fs::read_to_string(&old).unwrap(), "a long old text");
+        assert!(!new.exists());
+        for path in [&old, &new] {
+            Output::open(path).unwrap().write(|mut file| file.write_all(b"result")).unwrap();
+            assert_eq!(fs::read_to_string(path).unwrap(), "result");
+        }
+        fs::remove_file(&new).unwrap();
+        let half = |mut file: &File| file.write_all(b"half").and_then(|()| Err(io::ErrorKind::StorageFull.into()));
+        let error = Output::open(&new).unwrap().write(half).unwrap_err();
+        assert!(error.to_string().starts_with(&format!("{} can't be written: ", new.display())), "{error}");
+        assert!(!new.exists(), "half a result");
+        assert!(Output::open(&directory.path().join("no/such")).is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_device_is_an_error() {
+        use crate::observation::Observation;
+        let observation = Observation::new(1, Vec::new());
+        let full = || Output::open(Path::new("/dev/full")).unwrap();
+        for written in [full().write(|file| observation.json(file)), full().write(|file| observation.trace(file))] {
+            let error = written.unwrap_err().to_string();
+            assert!(error.starts_with("/dev/full can't be written: "), "{error}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `cargo xtask sanitize`: ranks as threads and as processes under AddressSanitizer.
+//!
+//! The sanitizer finds accesses outside an allocation, to one that was freed, and beyond what a frame or a global has; and what is
+//! never freed. Unlike Miri it runs the assembly forms of access, memory files and processes, at a few times their cost; but
+//! it sees neither what the assembly itself accesses nor data races, and a mapped file is one allocation to it.
+
+use clap::Args;
+use std::{
+    error::Error,
+    process::{Command, ExitCode, Stdio},
+    time::Instant,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Only the programs whose name contains this.
+    #[arg(value_name = "NAME")]
+    filter: Option<String>,
+}
+
+/// The sanitizer's runtime is there for it, in the nightly toolchain.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Name, and what `cargo test` is told.
+const PROGRAMS: [(&str, &[&str]); 6] = [
+    // Loom's threads have stacks of their own that the sanitizer does not know.
+    (
+        "tofu2-sim: unit tests of shm",
+        &[
+            "--package",
+            "tofu2-sim",
+            "--lib",
+            "--",
+            "shm::",
+            "--skip",
+            "::model",
+            "--skip",
+            "doorbell",
+            "--skip",
+            "inside",
+        ],
+    ),
+    ("tofu2-sim: thread ranks", &["--package", "tofu2-sim", "--test", "shm_threads"]),
+    ("tofu2-sim: ranks that are processes", &["--package", "tofu2-sim", "--test", "shm_processes"]),
+    ("tofu2-sim: control queues", &["--package", "tofu2-sim", "--test", "control_queues"]),
+    ("rma-lock: references to locked memory", &["--package", "rma-lock", "--test", "locked"]),
+    ("rma-lock: killed holders of locked memory", &["--package", "rma-lock", "--test", "locked_processes"]),
+];
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+    if !(cfg!(all(target_arch = "x86_64", target_os = "linux")) && has_target()) {
+        println!("sanitize: skipped; it needs x86-64 Linux, and `rustup toolchain install nightly`");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut failed = false;
+    for (name, arguments) in PROGRAMS {
+        if options.filter.as_deref().is_some_and(|filter| !name.contains(filter)) {
+            continue;
+        }
+        let begun = Instant::now();
+        let mut cargo = Command::new("cargo");
+        cargo.args(["+nightly", "test", "--target", TARGET, "--target-dir", "target/sanitize"]).args(arguments);
+        cargo.env("RUSTFLAGS", "-Zsanitizer=address -Cforce-frame-pointers=yes").env("CARGO_INCREMENTAL", "0");
+        // Ranks that are killed, and what lives as long as its process, are no leaks.
+        cargo.env("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=1");
+        let well = cargo.status()?.success();
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("{name:44} {} {seconds:.0} s", if well { "passes" } else { "FAILS" });
+        failed |= !well;
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Whether there is a nightly toolchain with the target's standard library and the sanitizer's runtime.
+fn has_target() -> bool {
+    let mut rustc = Command::new("rustc");
+    rustc.args(["+nightly", "--print", "target-libdir", "--target", TARGET]).stderr(Stdio::null());
+    let Ok(output) = rustc.output() else { return false };
+    let directory = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    output.status.success() && entries.into_iter().any(|entry| entry.file_name().to_string_lossy().contains("_rt.asan"))
+}
