@@ -32,6 +32,9 @@ type Request = [u64; 6];
 /// An answer: how it went, and a number.
 type Answer = [u64; 3];
 
+/// A request or an answer, and the file that came with it.
+type Message<const N: usize> = ([u64; N], Option<OwnedFd>);
+
 const LEAVE: u64 = 0;
 const FETCH: u64 = 1;
 
@@ -115,7 +118,7 @@ impl Visit {
         }
     }
 
-    fn ask(&self, what: u64, of: Rank, number: u64, file: Option<BorrowedFd<'_>>) -> Result<(Answer, Option<OwnedFd>)> {
+    fn ask(&self, what: u64, of: Rank, number: u64, file: Option<BorrowedFd<'_>>) -> Result<Message<3>> {
         let request: Request = [MAGIC, self.secret, self.me.number().into(), what, of.number().into(), number];
         send(&self.socket, &request, file, SendFlags::NOSIGNAL).map_err(refused("sendmsg"))?;
         match receive::<3>(&self.socket, RecvFlags::empty()).map_err(refused("recvmsg"))? {
@@ -222,7 +225,7 @@ fn send<const N: usize>(
 }
 
 /// The next message; `None` if there will be none, or it is none of ours.
-fn receive<const N: usize>(socket: &OwnedFd, flags: RecvFlags) -> Result<Option<([u64; N], Option<OwnedFd>)>, Errno> {
+fn receive<const N: usize>(socket: &OwnedFd, flags: RecvFlags) -> Result<Option<Message<N>>, Errno> {
     let mut bytes = vec![0; 8 * N];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
