@@ -194,6 +194,15 @@ pub enum FabricError {
         /// The bits available, [`crate::Caps::notice_bits`].
         bits: u32,
     },
+    /// Another process is this rank, or was.
+    #[error(
+        "{rank} is another process of the job, or was one: a command is to start one program as each rank, and only once; \
+             programs that are no ranks are started without the job's variable in their environment"
+    )]
+    RankTaken {
+        /// The rank asked for.
+        rank: Rank,
+    },
     /// Ranks entered one collective operation with different arguments.
     #[error("{rank} called {collective} with {theirs}, {other} with {ours}")]
     Mismatch {

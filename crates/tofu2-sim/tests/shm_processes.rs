@@ -92,7 +92,7 @@ mod ranks {
                 return ExitCode::from(88);
             }
         };
-        assert!(matches!(Endpoint::from_env(), Err(FabricError::Setting { .. })), "attached twice");
+        assert!(matches!(Endpoint::from_env(), Err(FabricError::RankTaken { .. })), "attached twice");
         if scenario == "leave" && endpoint.rank() == Rank::new(0) {
             std::process::exit(0);
         }
@@ -572,11 +572,11 @@ mod cases {
         assert!(ended.out.contains("no job"));
         let wrong = [
             "",
-            "2",
+            "3",
             "nonsense",
-            "2 rank=0 ranks=1 segment_bytes=65536 control=33 segments=34 outbox=35 inboxes=36",
-            "2 rank=0 ranks=1 segment_bytes=65536 control=0 segments=1 outbox=35 inboxes=36",
-            "2 rank=1 ranks=1 segment_bytes=65536 control=33 segments=34 outbox=35 inboxes=36",
+            "3 rank=0 ranks=1 segment_bytes=65536 memory=33 job=1",
+            "3 rank=0 ranks=1 segment_bytes=65536 memory=0 job=1",
+            "3 rank=1 ranks=1 segment_bytes=65536 memory=33 job=1",
         ];
         for variable in wrong {
             let ended = end(start(&["rank", "work"], Some(variable)));

@@ -1,5 +1,7 @@
 //! The job's control block: who runs, who left, who was lost, and how symmetric allocations stand.
 
+#[cfg(target_os = "linux")]
+use super::mapping::MappedFile;
 use super::{executor, layout, mapping::Mapping};
 use core::sync::atomic::{
     AtomicU64,
@@ -20,6 +22,19 @@ pub(super) enum State {
     Left = 2,
     /// It died, panicked or returned an error.
     Lost = 3,
+}
+
+/// Which process a rank is.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+enum Holder {
+    /// None yet.
+    Nobody = 0,
+    /// One that has attached, whether it still runs or not.
+    Somebody = 1,
+    /// None, and none will be: the command that was started as the rank has ended.
+    Closed = 2,
 }
 
 /// The block; one per job, mapped by all.
@@ -54,8 +69,8 @@ impl Plan {
         if self.ranks_per_node == 0 {
             return wrong("ranks_per_node", "must not be 0");
         }
-        let sizes = layout::segment_bytes(self.heap_bytes).zip(layout::control_bytes(self.ranks));
-        if self.heap_bytes == 0 || sizes.is_none_or(|(segment, _)| segment > isize::MAX as usize / 2) {
+        let all = layout::segment_at(self.ranks, self.heap_bytes, self.ranks);
+        if self.heap_bytes == 0 || all.is_none_or(|bytes| bytes > isize::MAX as usize / 2) {
             return wrong("segment_bytes", "must not be 0, nor so large that it can't be mapped");
         }
         Ok(self)
@@ -64,6 +79,20 @@ impl Plan {
     /// Bytes of a segment, header included. The plan was checked.
     pub(super) fn segment_bytes(&self) -> usize {
         layout::segment_bytes(self.heap_bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Where a rank's segment starts in the job's file, and for one rank too many where the file ends. The plan was
+    /// checked.
+    #[cfg(target_os = "linux")]
+    pub(super) fn segment_at(&self, rank: usize) -> usize {
+        layout::segment_at(self.ranks, self.heap_bytes, rank).unwrap_or(usize::MAX)
+    }
+
+    /// All ranks' segments in the job's file, which has the plan's length.
+    #[cfg(target_os = "linux")]
+    pub(super) fn segments_in(&self, whole: &Arc<MappedFile>) -> Box<[Arc<Mapping>]> {
+        let segment = |rank| Mapping::of_file(whole, self.segment_at(rank), self.segment_bytes(), layout::HEAP);
+        (0..self.ranks).map(segment).collect()
     }
 
     /// Bytes of the control block. The plan was checked.
@@ -112,10 +141,19 @@ impl Control {
         Ok((Control { memory, ranks }, plan))
     }
 
+    /// Have a rank's card tell whether anybody is parked on the doorbell of its `segment`.
+    pub(super) fn show_parked(&self, rank: usize, segment: &Mapping) {
+        segment.show_parked_at(self.memory.clone(), self.card_at(rank, layout::CARD_PARKED));
+    }
+
     /// The word `field` of a rank's card.
     pub(super) fn card(&self, rank: usize, field: usize) -> &AtomicU64 {
+        self.memory.word(self.card_at(rank, field))
+    }
+
+    fn card_at(&self, rank: usize, field: usize) -> usize {
         assert!(rank < self.ranks && field < layout::CARD);
-        self.memory.word(layout::CARDS + rank * layout::CARD + field)
+        layout::CARDS + rank * layout::CARD + field
     }
 
     /// A word of the job's own part.
@@ -147,6 +185,20 @@ impl Control {
             self.word(layout::CHANGES).fetch_add(1, SeqCst);
         }
         changed
+    }
+
+    /// Be `rank`, for good; at most one process of the job ever is. Whether this one is now.
+    #[cfg(target_os = "linux")]
+    pub(super) fn take(&self, rank: usize) -> bool {
+        let holder = self.card(rank, layout::CARD_HOLDER);
+        holder.compare_exchange(Holder::Nobody as u64, Holder::Somebody as u64, SeqCst, Relaxed).is_ok()
+    }
+
+    /// Let no process be `rank` that is not already.
+    #[cfg(target_os = "linux")]
+    pub(super) fn close(&self, rank: usize) {
+        let holder = self.card(rank, layout::CARD_HOLDER);
+        let _ = holder.compare_exchange(Holder::Nobody as u64, Holder::Closed as u64, SeqCst, Relaxed);
     }
 
     /// Whether no code of `rank` will ever run again.

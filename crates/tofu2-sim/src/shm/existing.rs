@@ -249,7 +249,7 @@ fn expose(endpoint: &Endpoint, memory: OwnedMemory, crosses: bool) -> Result<Hel
     let len = memory.len();
     let adopted = Arc::new(Adopted::new(memory, key.generation, !crosses));
     #[cfg(target_os = "linux")]
-    if crosses && let Err(error) = job.offer(me, key, adopted.address(), len) {
+    if crosses && let Err(error) = job.offer(key, adopted.address(), len) {
         adopted.gate.close();
         endpoint.own().give_index(index);
         let memory = adopted.take();

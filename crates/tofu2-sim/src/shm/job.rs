@@ -72,6 +72,7 @@ impl Job {
         }
         let crowded = control.word(layout::CROWDED).load(Relaxed) != 0;
         let queues = QueueOptions::from_bits(control.word(layout::QUEUE_OPTIONS).load(Relaxed));
+        segments.iter().enumerate().for_each(|(rank, segment)| control.show_parked(rank, segment));
         Job {
             control,
             plan,
@@ -107,9 +108,9 @@ impl Job {
 
     /// Tell the other processes where in this one the memory is that is about to be registered as `key`.
     #[cfg(target_os = "linux")]
-    pub(super) fn offer(&self, me: Rank, key: RegionKey, address: u64, len: usize) -> Result<(), FabricError> {
+    pub(super) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<(), FabricError> {
         let unsupported = FabricError::Unsupported { feature: "cross-memory copies" };
-        self.peers.as_ref().ok_or(unsupported)?.offer(me, key, address, len)
+        self.peers.as_ref().ok_or(unsupported)?.offer(key, address, len)
     }
 
     /// Resolve bytes of another process's own memory.
@@ -156,7 +157,13 @@ impl Job {
 
     /// The longest time a rank stays parked without looking.
     pub(super) fn longest_park(&self) -> Duration {
-        doorbell::longest_park(self.control.heavy_barrier())
+        let heavy_barrier = self.control.heavy_barrier();
+        let longest = doorbell::longest_park(heavy_barrier);
+        if !heavy_barrier {
+            return longest;
+        }
+        // A bound that nothing depends on must not make a thousand idle ranks busy: five thousand looks a second, by all.
+        longest.max(Duration::from_micros(200).saturating_mul(self.plan.ranks as u32)).min(Duration::from_millis(500))
     }
 
     /// The longest time a task of a foreign executor stays asleep without looking. Looks cost more there, and the bound
@@ -174,20 +181,26 @@ impl Job {
             segment.word(layout::LOST).store(1, SeqCst);
             regions::condemn(segment);
         }
-        if self.control.advance(rank.index(), state) {
+        // Nobody waits for a rank to run.
+        if self.control.advance(rank.index(), state) && state > State::Running {
             self.wake_all();
         }
     }
 
-    /// Tell that the process of `rank` has ended and was reaped, which makes it lost if it had not left. `well` says
-    /// that its exit code was 0.
+    /// Tell that the command that was started as `rank` has ended, which makes the rank lost if it had not left. `well` says
+    /// that its exit code was 0. If a process that the command started is the rank and may run still, [`Job::gone`] is for
+    /// later (`gone` is false).
     ///
     /// A process that never attached and ended well may know nothing of this library; it is lost only to ranks that did
     /// attach, before or after.
     #[cfg(target_os = "linux")]
-    pub(super) fn ended(&self, rank: Rank, well: bool) {
+    pub(super) fn ended(&self, rank: Rank, well: bool, gone: bool) {
         let index = rank.index();
-        self.control.set_ended(index);
+        // Before anybody is told that no code of it runs.
+        self.control.close(index);
+        if gone {
+            self.control.set_ended(index);
+        }
         let lost = match self.control.state(index) {
             State::Starting => !well || self.is_attached(),
             State::Running => true,
@@ -196,11 +209,32 @@ impl Job {
         if lost {
             self.publish(rank, State::Lost);
         }
-        // Even if nothing has changed: the rank may have ended between changing its state and telling, between writing
-        // and waking, or with a claim in some notice ring.
-        self.control.complete_advance(index);
+        self.rouse(index);
+    }
+
+    /// Tell that no code of a rank runs any more whose command ended before.
+    #[cfg(target_os = "linux")]
+    pub(super) fn gone(&self, rank: Rank) {
+        self.control.set_ended(rank.index());
+        self.rouse(rank.index());
+    }
+
+    /// Wake everybody, even if nothing has changed: the rank `ended` may have ended between changing its state and telling,
+    /// between writing and waking, or with a claim in some notice ring.
+    #[cfg(target_os = "linux")]
+    fn rouse(&self, ended: usize) {
+        self.control.complete_advance(ended);
         fence(SeqCst);
-        self.segments.iter().for_each(|segment| segment.rouse());
+        self.who_may_wait().for_each(|segment| segment.rouse());
+    }
+
+    /// The segments of ranks of which somebody may be parked. Who parks later looks at what was written before the fence that
+    /// comes before this.
+    fn who_may_wait(&self) -> impl Iterator<Item = &Arc<Mapping>> {
+        let may = |&(rank, _): &(usize, _)| {
+            self.control.card(rank, layout::CARD_PARKED).load(SeqCst) != 0 && !self.control.has_ended(rank)
+        };
+        self.segments.iter().enumerate().filter(may).map(|(_, segment)| segment)
     }
 
     /// Give up for lost whoever ended before it attached; to be called by a rank that is running now.
@@ -224,7 +258,7 @@ impl Job {
     pub(super) fn wake_all(&self) {
         // Rare enough for a barrier of its own, so that even a missing heavy barrier loses nothing.
         fence(SeqCst);
-        self.segments.iter().for_each(|segment| segment.ring());
+        self.who_may_wait().for_each(|segment| segment.ring());
     }
 
     /// End the waits of all ranks, `waiting` of which wait for what nobody will do.
@@ -318,7 +352,7 @@ mod tests {
             let job = job();
             let changes = job.control.changes();
             steps[..done].iter().for_each(|step| step(&job));
-            job.ended(DEAD, false);
+            job.ended(DEAD, false, true);
             assert_told(&job, changes);
         }
     }
@@ -334,7 +368,7 @@ mod tests {
             } else {
                 job.control.card(1, layout::CARD_STATE).fetch_max(State::Left as u64, SeqCst);
             }
-            job.ended(DEAD, false);
+            job.ended(DEAD, false, true);
             assert_told(&job, changes);
         }
     }
@@ -343,7 +377,7 @@ mod tests {
     fn who_ends_well_after_leaving_is_not_lost() {
         let job = job();
         job.publish(DEAD, State::Left);
-        job.ended(DEAD, true);
+        job.ended(DEAD, true, true);
         assert!(!job.is_lost(DEAD));
         assert_eq!(job.outlook(Rank::new(0), &Deps::One(DEAD)), Err(FabricError::PeersLeft));
     }

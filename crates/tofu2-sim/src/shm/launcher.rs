@@ -141,6 +141,12 @@ impl Launcher {
     /// program, which makes the job's code 1 if its own is 0. So is one that ends without having attached, but only to
     /// ranks that do attach; a command that knows nothing of ranks may be run.
     ///
+    /// A command may be a script that starts the rank's program, once, and waits for it: the rank is lost when its command has
+    /// ended, be it that the program goes on.
+    ///
+    /// Each rank takes two descriptors of the calling process, and two more if it registers memory that existed before. A
+    /// rank itself has two of the job's, and one for each rank whose such memory it reaches.
+    ///
     /// SIGINT and SIGTERM to the calling process end all ranks within half a second, and the exit code is 130 or 143
     /// then. If the calling *thread* ends, all ranks are killed.
     /// If the calling process ignored SIGCHLD, it does so no more afterwards.
@@ -159,12 +165,16 @@ impl Launcher {
 }
 
 impl Endpoint {
-    /// The rank that this process is, if a [`Launcher`] started it; `None` if [`JOB_VARIABLE`] is not set. Once per
-    /// process.
+    /// The rank that this process is, if a [`Launcher`] started it; `None` if [`JOB_VARIABLE`] is not set.
+    ///
+    /// A rank is one process, once: the first that calls this is the rank for good, even when it has ended or executed another
+    /// program, and every other one is refused, whether a script started it or the rank itself did. What was refused
+    /// disturbs nobody. The job's file, which the process has inherited, stays open under its number.
     ///
     /// # Errors
-    /// [`FabricError::Setting`] if the variable is malformed, names files that are not those of a job, or was used before,
-    /// and if this process has run a [`Launcher`] before: a damaged job never turns into many jobs of one rank. [`FabricError::Corrupt`], [`FabricError::System`].
+    /// [`FabricError::RankTaken`] if another process, or this one, is the rank already. [`FabricError::Setting`] if the
+    /// variable is malformed, or names a file that is not the job's: a damaged job never turns into many jobs of one
+    /// rank. [`FabricError::Corrupt`], [`FabricError::System`].
     pub fn from_env() -> Result<Option<Endpoint>, FabricError> {
         #[cfg(target_os = "linux")]
         return super::processes::from_env();

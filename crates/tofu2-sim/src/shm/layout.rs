@@ -3,7 +3,9 @@
 //! ```text
 //! segment: | header | region table | notice ring | gates | directory of queues | heap: symmetric → … ← local |
 //! control: | job | one card per rank |
+//! file:    | control | segment of rank 0 | … | segment of the last rank |
 //! ```
+//! (Where ranks are threads of one process there is no file.)
 //! *Protocol words* (all but the heap) are atomics and nothing else; the heap is reached through
 //! [`super::access`] and nothing else. So no byte is ever accessed in two ways.
 
@@ -127,6 +129,10 @@ pub(super) const STUCK: usize = CACHE_LINE + 24;
 pub(super) const ARRIVALS: usize = 2 * CACHE_LINE;
 /// `u64`, what the job's control queues are like ([`super::control_queue::QueueOptions`]); never changes.
 pub(super) const QUEUE_OPTIONS: usize = ARRIVALS + 8;
+/// `u64`, a random number that tells the job from others; never changes. 0 where ranks share a process, as is the next.
+pub(super) const JOB: usize = ARRIVALS + 16;
+/// `u64`, a random number that only processes of the job know; never changes.
+pub(super) const SECRET: usize = ARRIVALS + 24;
 /// First card.
 pub(super) const CARDS: usize = 3 * CACHE_LINE;
 
@@ -136,6 +142,11 @@ pub(super) const CARD_STATE: usize = 0;
 pub(super) const CARD_PHASE: usize = 8;
 /// `u64` in a card: 1 once the rank's process was reaped, so that no code of it runs; 0 for ever where ranks are threads.
 pub(super) const CARD_ENDED: usize = 16;
+/// `u64` in a card: which process the rank is ([`super::control::Holder`]); 0 for ever where ranks are threads.
+pub(super) const CARD_HOLDER: usize = 24;
+/// `u64` in a card: not 0 while anybody of the rank is parked, or about to be. So who changes a state need not touch the
+/// segments of all ranks, most of which nobody waits in.
+pub(super) const CARD_PARKED: usize = 32;
 /// In a card: what the rank says in a phase. Two of them, for even and odd phases, so that a rank can go on to the
 /// next phase while others still read the last.
 pub(super) const CARD_SIDES: [usize; 2] = [CACHE_LINE, CACHE_LINE + SIDE];
@@ -227,6 +238,9 @@ const _: () = in_order([
     (ENDED, 8),
     (STUCK, 8),
     (ARRIVALS, 8),
+    (QUEUE_OPTIONS, 8),
+    (JOB, 8),
+    (SECRET, 8),
     (CARDS, 0),
 ]);
 const _: () = on_own_lines([MAGIC, CHANGES, ARRIVALS, CARDS, CARD]);
@@ -234,6 +248,8 @@ const _: () = in_order([
     (CARD_STATE, 8),
     (CARD_PHASE, 8),
     (CARD_ENDED, 8),
+    (CARD_HOLDER, 8),
+    (CARD_PARKED, 8),
     (CARD_SIDES[0], SIDE),
     (CARD_SIDES[1], SIDE),
     (CARD, 0),
@@ -256,6 +272,11 @@ pub(super) fn segment_bytes(heap: usize) -> Option<usize> {
 /// Length of the control block of `ranks` ranks.
 pub(super) fn control_bytes(ranks: usize) -> Option<usize> {
     ranks.checked_mul(CARD)?.checked_add(CARDS)?.checked_next_multiple_of(PAGE)
+}
+
+/// Where the segment of `rank` starts in the file of a job of `ranks` ranks, and for `rank = ranks` where the file ends.
+pub(super) fn segment_at(ranks: usize, heap: usize, rank: usize) -> Option<usize> {
+    segment_bytes(heap)?.checked_mul(rank)?.checked_add(control_bytes(ranks)?)
 }
 
 #[cfg(all(test, target_os = "linux"))]

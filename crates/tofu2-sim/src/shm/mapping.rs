@@ -5,8 +5,8 @@
 //! outside this module and those in it sees its addresses, but who is given a [`Mapped`] of a locked region.
 //!
 //! # Safety
-//! `base..base + len` is one mapped allocation, aligned to a cache line, until the last owner of the [`Mapping`] is gone; a
-//! file's is sealed at that length. The heap starts at `heap_at`, behind the header; it and `len` are multiples of 8, so
+//! `base..base + len` lies in one mapped allocation, aligned to a cache line, until the last owner of the [`Mapping`] is gone,
+//! and no other mapping of the allocation has a byte of it; a file is sealed at its length. The heap starts at `heap_at`, behind the header; it and `len` are multiples of 8, so
 //! that no cell straddles an end. `Mapping::new` checks all that. Wherever an address is made of an offset, here and in
 //! [`piece`], the offset is checked.
 
@@ -21,7 +21,7 @@ use rdma_fabric::{FabricError, Mapped};
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
     fmt,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 pub(super) use bell::Parking;
@@ -29,7 +29,7 @@ pub(super) use piece::Piece;
 
 /// Memory that other threads or processes access at the same time.
 pub(super) struct Mapping {
-    /// Page-aligned for files, cache-line-aligned for heap memory.
+    /// Page-aligned in files, cache-line-aligned for heap memory.
     base: NonNull<u8>,
     /// Length in bytes.
     len: usize,
@@ -37,15 +37,38 @@ pub(super) struct Mapping {
     heap_at: usize,
     /// Waits of this process that are parked on the segment's doorbell, or about to be.
     parked: Mutex<usize>,
+    /// Where that is told to who wakes all ranks: a protocol word of another mapping.
+    sign: OnceLock<(Arc<Mapping>, usize)>,
     backing: Backing,
 }
 
 enum Backing {
     /// Of this process only.
     Heap { start: NonNull<u8>, layout: Layout },
-    /// A file's pages; unmapped on drop.
+    /// A part of a file's pages; unmapped when no part is left.
     #[cfg(target_os = "linux")]
-    File { _map: memmap2::MmapRaw },
+    File { _whole: Arc<MappedFile> },
+}
+
+/// A sealed memory file, mapped whole.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(super) struct MappedFile(memmap2::MmapRaw);
+
+#[cfg(target_os = "linux")]
+impl MappedFile {
+    /// The `len` bytes of `file`.
+    pub(super) fn new(file: &std::os::fd::OwnedFd, len: usize) -> Result<Arc<Self>, FabricError> {
+        use std::os::fd::AsRawFd;
+        // Otherwise a peer could make an access fail by truncating it.
+        super::processes::memory_file::examine(file, len)
+            .map_err(|what| FabricError::Setting { name: "memory file", problem: what.to_owned() })?;
+        let map = memmap2::MmapOptions::new()
+            .len(len)
+            .map_raw(file.as_raw_fd())
+            .map_err(|error| FabricError::System { call: "mmap", errno: error.raw_os_error().unwrap_or(0) })?;
+        Ok(Arc::new(MappedFile(map)))
+    }
 }
 
 // SAFETY: all access is by atomics or by `access`, which any thread may do at any time; freed when no owner is left.
@@ -76,19 +99,17 @@ impl Mapping {
         Ok(Mapping::new(base, len, heap_at, Backing::Heap { start, layout }))
     }
 
-    /// The `len` bytes of a sealed memory file.
+    /// The `len` bytes from `at` on of a sealed memory file.
+    ///
+    /// # Panics
+    /// If they are not there: offsets come from [`layout`], for which the file was examined.
     #[cfg(target_os = "linux")]
-    pub(super) fn of_file(fd: &std::os::fd::OwnedFd, len: usize, heap_at: usize) -> Result<Arc<Self>, FabricError> {
-        use std::os::fd::AsRawFd;
-        // Otherwise a peer could make an access fail by truncating it.
-        super::processes::memory_file::examine(fd, len)
-            .map_err(|what| FabricError::Setting { name: "memory file", problem: what.to_owned() })?;
-        let map = memmap2::MmapOptions::new()
-            .len(len)
-            .map_raw(fd.as_raw_fd())
-            .map_err(|error| FabricError::System { call: "mmap", errno: error.raw_os_error().unwrap_or(0) })?;
-        let base = NonNull::new(map.as_mut_ptr()).ok_or(FabricError::System { call: "mmap", errno: 0 })?;
-        Ok(Mapping::new(base, len, heap_at, Backing::File { _map: map }))
+    pub(super) fn of_file(whole: &Arc<MappedFile>, at: usize, len: usize, heap_at: usize) -> Arc<Self> {
+        let end = at.checked_add(len).filter(|&end| end <= whole.0.len());
+        let start = NonNull::new(whole.0.as_mut_ptr()).filter(|_| end.is_some()).expect("a mapping inside its file");
+        // SAFETY: inside the mapped file, by the check.
+        let base = unsafe { start.add(at) };
+        Mapping::new(base, len, heap_at, Backing::File { _whole: whole.clone() })
     }
 
     /// What the module's documentation calls a mapping.
@@ -99,7 +120,7 @@ impl Mapping {
         assert!(base.addr().get().is_multiple_of(layout::CACHE_LINE), "a mapping's alignment");
         assert!(len.is_multiple_of(8) && heap_at.is_multiple_of(8) && heap_at <= len, "a mapping's lengths");
         assert!(heap_at >= layout::CACHE_LINE, "a mapping's header");
-        Arc::new(Mapping { base, len, heap_at, parked: Mutex::new(0), backing })
+        Arc::new(Mapping { base, len, heap_at, parked: Mutex::new(0), sign: OnceLock::new(), backing })
     }
 
     /// The 8-byte protocol word at `at`.

@@ -45,7 +45,11 @@ pub(super) enum Pages {
     Private,
     /// From a memory file: reserved when a region is allocated, so that no access can find none left.
     #[cfg(target_os = "linux")]
-    File(std::os::fd::OwnedFd),
+    File {
+        file: std::os::fd::OwnedFd,
+        /// Where in it the segment's heap starts.
+        heap_at: usize,
+    },
 }
 
 impl Own {
@@ -196,7 +200,7 @@ impl Pages {
         match self {
             Pages::Private => Ok(()),
             #[cfg(target_os = "linux")]
-            Pages::File(file) => super::processes::memory_file::reserve(file, super::layout::HEAP + offset, len),
+            Pages::File { file, heap_at } => super::processes::memory_file::reserve(file, heap_at + offset, len),
         }
     }
 }
@@ -316,7 +320,7 @@ impl Drop for Region {
 #[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
     use super::*;
-    use crate::shm::{layout, processes::memory_file};
+    use crate::shm::{layout, mapping::MappedFile, processes::memory_file};
 
     /// A file whose every page the system refuses for want of memory; says so if there is none to be had.
     fn no_huge_pages() -> Option<std::os::fd::OwnedFd> {
@@ -337,10 +341,12 @@ mod tests {
     fn an_extent_whose_pages_were_refused_asks_for_them_again() {
         const HEAP: usize = 8 * layout::PAGE;
         let whole = memory_file::create("onesided-test", layout::HEAP + HEAP, layout::HEAP).unwrap();
-        let segment = Mapping::of_file(&whole, layout::HEAP + HEAP, layout::HEAP).unwrap();
+        let map = MappedFile::new(&whole, layout::HEAP + HEAP).unwrap();
+        let segment = Mapping::of_file(&map, 0, layout::HEAP + HEAP, layout::HEAP);
+        let pages = |file| Pages::File { file, heap_at: layout::HEAP };
         // Sealed at its size, so that it has no page for any byte of the heap.
         let refusing = memory_file::create("onesided-test", layout::HEAP, layout::HEAP).unwrap();
-        let mut own = Own::new(HEAP, Pages::File(refusing));
+        let mut own = Own::new(HEAP, pages(refusing));
         for _ in 0..2 {
             let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, Kind::Heap, |_| ()).unwrap_err();
             assert!(matches!(error, FabricError::System { call: "fallocate", .. }), "{error}");
@@ -351,7 +357,7 @@ mod tests {
         }
         // A file of huge pages, of which there are none left.
         if let Some(empty) = no_huge_pages() {
-            own.pages = Pages::File(empty);
+            own.pages = pages(empty);
             let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, Kind::Heap, |_| ()).unwrap_err();
             let none = FabricError::OutOfMemory {
                 rank: Rank::new(0),
@@ -361,7 +367,7 @@ mod tests {
             };
             assert_eq!(error, none);
         }
-        own.pages = Pages::File(whole);
+        own.pages = pages(whole);
         let taken = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, Kind::Heap, |_| ()).unwrap();
         assert_eq!(taken.extent.len, 3 * layout::PAGE);
     }

@@ -13,7 +13,7 @@ use crate::shm::{
 };
 use core::{
     ptr::NonNull,
-    sync::atomic::{AtomicU32, AtomicU64},
+    sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst},
     time::Duration,
 };
 use std::sync::{Arc, PoisonError};
@@ -30,8 +30,24 @@ impl Mapping {
     pub(in super::super) fn prepare_park(self: &Arc<Self>, watch: Watch) -> Parking {
         let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
         *parked += 1;
+        if *parked == 1 {
+            self.show(1);
+        }
         let watch = if *parked == 1 { watch } else { Watch::Any };
         Parking { ticket: doorbell::prepare(&self.bell(), watch), segment: self.clone() }
+    }
+
+    /// Have the word at `at` of `other` tell from now on whether anybody of the segment's rank is parked.
+    pub(in super::super) fn show_parked_at(&self, other: Arc<Mapping>, at: usize) {
+        // A segment is one job's.
+        let _ = self.sign.set((other, at));
+    }
+
+    fn show(&self, parked: u64) {
+        if let Some((other, at)) = self.sign.get() {
+            // SeqCst: before the heavy barrier in `prepare`, with which it pairs as the watch does.
+            other.word(*at).store(parked, SeqCst);
+        }
     }
 
     /// Wake the segment's rank if it is parked, whatever it waits for.
@@ -81,7 +97,11 @@ impl Parking {
 
 impl Drop for Parking {
     fn drop(&mut self) {
-        *self.segment.parked.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        let mut parked = self.segment.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        *parked -= 1;
+        if *parked == 0 {
+            self.segment.show(0);
+        }
     }
 }
 

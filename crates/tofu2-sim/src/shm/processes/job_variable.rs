@@ -5,24 +5,21 @@ use std::{fmt, os::fd::RawFd, str::FromStr};
 
 use super::super::launcher::JOB_VARIABLE;
 
-/// The variable's content: `2 rank=0 ranks=2 segment_bytes=1048576 control=3 segments=4,5 outbox=6 inboxes=7,8`.
+/// The variable's content: `3 rank=0 ranks=2 segment_bytes=1048576 memory=3 job=1f`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JobVariable {
     pub(super) rank: u32,
     pub(super) ranks: usize,
     /// Length of each segment's heap, in bytes.
     pub(super) segment_bytes: usize,
-    pub(super) control: RawFd,
-    /// One per rank, in rank order.
-    pub(super) segments: Vec<RawFd>,
-    /// See [`super::peer_memory`].
-    pub(super) outbox: RawFd,
-    /// One per rank, in rank order.
-    pub(super) inboxes: Vec<RawFd>,
+    /// Under which number the process has inherited the job's file.
+    pub(super) memory: RawFd,
+    /// Which job it is; the file says the same.
+    pub(super) job: u64,
 }
 
 /// Version of the format.
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 
 pub(super) fn malformed(problem: impl Into<String>) -> FabricError {
     FabricError::Setting { name: JOB_VARIABLE, problem: problem.into() }
@@ -30,15 +27,8 @@ pub(super) fn malformed(problem: impl Into<String>) -> FabricError {
 
 impl fmt::Display for JobVariable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let JobVariable { rank, ranks, segment_bytes, control, segments, outbox, inboxes } = self;
-        let list = |files: &[RawFd]| files.iter().map(RawFd::to_string).collect::<Vec<_>>().join(",");
-        write!(
-            f,
-            "{VERSION} rank={rank} ranks={ranks} segment_bytes={segment_bytes} control={control} segments={} \
-             outbox={outbox} inboxes={}",
-            list(segments),
-            list(inboxes)
-        )
+        let JobVariable { rank, ranks, segment_bytes, memory, job } = self;
+        write!(f, "{VERSION} rank={rank} ranks={ranks} segment_bytes={segment_bytes} memory={memory} job={job:x}")
     }
 }
 
@@ -60,29 +50,20 @@ impl FromStr for JobVariable {
             rank: number("rank", field("rank")?)?,
             ranks: number("ranks", field("ranks")?)?,
             segment_bytes: number("segment_bytes", field("segment_bytes")?)?,
-            control: number("control", field("control")?)?,
-            segments: field("segments")?.split(',').map(|fd| number("segments", fd)).collect::<Result<_, _>>()?,
-            outbox: number("outbox", field("outbox")?)?,
-            inboxes: field("inboxes")?.split(',').map(|fd| number("inboxes", fd)).collect::<Result<_, _>>()?,
+            memory: number("memory", field("memory")?)?,
+            job: {
+                let text = field("job")?;
+                u64::from_str_radix(text, 16).map_err(|_| malformed(format!("has {text:?} for job")))?
+            },
         };
         if let Some(more) = words.next() {
             return Err(malformed(format!("has {more:?} at its end")));
         }
-        if variable.segments.len() != variable.ranks {
-            return Err(malformed(format!("names {} segments for {} ranks", variable.segments.len(), variable.ranks)));
-        }
-        if variable.inboxes.len() != variable.ranks {
-            return Err(malformed(format!("names {} inboxes for {} ranks", variable.inboxes.len(), variable.ranks)));
-        }
         if variable.rank as usize >= variable.ranks {
             return Err(malformed(format!("is for rank {} of {} ranks", variable.rank, variable.ranks)));
         }
-        let mut files = variable.segments.clone();
-        files.extend(&variable.inboxes);
-        files.extend([variable.control, variable.outbox]);
-        files.sort_unstable();
-        if files[0] < 3 || files.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(malformed("names a standard stream, or one file twice"));
+        if variable.memory < 3 {
+            return Err(malformed("names a standard stream"));
         }
         Ok(variable)
     }
@@ -98,41 +79,30 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read() {
-        let variable = JobVariable {
-            rank: 2,
-            ranks: 3,
-            segment_bytes: 1 << 20,
-            control: 3,
-            segments: vec![4, 9, 5],
-            outbox: 6,
-            inboxes: vec![7, 8, 10],
-        };
+        let variable = JobVariable { rank: 2, ranks: 3, segment_bytes: 1 << 20, memory: 9, job: u64::MAX - 1 };
         assert_eq!(variable.to_string().parse(), Ok(variable));
     }
 
     #[test]
     fn anything_else_is_refused() {
-        let good = "2 rank=0 ranks=2 segment_bytes=64 control=3 segments=4,5 outbox=6 inboxes=7,8";
+        let good = "3 rank=0 ranks=2 segment_bytes=64 memory=3 job=f";
         assert!(good.parse::<JobVariable>().is_ok());
         let wrong = [
             "",
-            "2",
-            "1 rank=0 ranks=2 segment_bytes=64 control=3 segments=4,5 outbox=6 inboxes=7,8",
-            "2 rank=0 ranks=2 segment_bytes=64 control=3 segments=4,5 outbox=6 inboxes=7",
-            "2 rank=0 ranks=2 segment_bytes=64 control=3 segments=4,5 outbox=7 inboxes=7,8",
-            "2 rank=0 ranks=2 segment_bytes=64 control=3 segments=4,5",
-            "2 rank=2 ranks=2 segment_bytes=64 control=3 segments=4,5 outbox=6 inboxes=7,8",
-            "2 rank=0 ranks=1 segment_bytes=64 control=3 segments=4,5 outbox=6 inboxes=7,8",
-            "2 rank=0 ranks=2 segment_bytes=64 control=3 segments=4 outbox=6 inboxes=7,8",
-            "2 rank=0 ranks=2 segment_bytes=64 control=3 segments=4,4 outbox=6 inboxes=7,8",
-            "2 rank=0 ranks=2 segment_bytes=64 control=4 segments=4,5 outbox=6 inboxes=7,8",
-            "2 rank=0 ranks=2 segment_bytes=64 control=0 segments=4,5 outbox=6 inboxes=7,8",
-            "2 rank=0 ranks=2 segment_bytes=64 control=-3 segments=4,5 outbox=6 inboxes=7,8",
-            "2 rank=-1 ranks=2 segment_bytes=64 control=3 segments=4,5 outbox=6 inboxes=7,8",
-            "2 rank=0 ranks=0 segment_bytes=64 control=3 segments= outbox=6 inboxes=",
-            "2 ranks=2 rank=0 segment_bytes=64 control=3 segments=4,5 outbox=6 inboxes=7,8",
-            "2 rank=0 ranks=2 segment_bytes=64 control=3 segments=4,5 outbox=6 inboxes=7,8 x",
-            "2 rank=0 ranks=2 segment_bytes=64 control=3 segments=4,5, outbox=6 inboxes=7,8",
+            "3",
+            "2 rank=0 ranks=2 segment_bytes=64 memory=3 job=f",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=3",
+            "3 rank=0 ranks=2 segment_bytes=64 job=f",
+            "3 rank=2 ranks=2 segment_bytes=64 memory=3 job=f",
+            "3 rank=0 ranks=0 segment_bytes=64 memory=3 job=f",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=2 job=f",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=-3 job=f",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=3,4 job=f",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=3 job=",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=3 job=fffffffffffffffff",
+            "3 rank=-1 ranks=2 segment_bytes=64 memory=3 job=f",
+            "3 ranks=2 rank=0 segment_bytes=64 memory=3 job=f",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=3 job=f x",
         ];
         for text in wrong {
             let error = text.parse::<JobVariable>().unwrap_err();

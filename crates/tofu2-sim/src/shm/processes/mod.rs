@@ -1,11 +1,14 @@
 //! Jobs whose ranks are processes.
 //!
-//! The launcher makes one control block and one segment per rank as nameless memory files, starts the ranks with
-//! those files open, and tells each by an environment variable who it is. So nothing has a name that could be left
-//! over, and nobody else can join. A rank's death is noticed through its pidfd, by the launcher, which publishes it in
-//! the control block; a launcher's death kills its ranks.
+//! The launcher makes one nameless memory file, which holds the control block and all segments, starts the ranks with that
+//! file open, and tells each by an environment variable who it is. So there is no name in a file system that could be left
+//! over, nobody else can join, and what a process has open does not depend on the number of ranks. A rank is the one process
+//! that has taken it, for good ([`Control::take`](super::control::Control::take)). Its death is noticed through a pidfd of
+//! the command that was started for it, by the launcher, which publishes it in the control block; a launcher's death kills
+//! the processes that it started.
 
 mod attach;
+mod desk;
 mod end;
 mod forward;
 mod inherit;

@@ -11,50 +11,40 @@
 //! (figures: `docs/existing-memory.md`).
 //!
 //! # The hand-over
-//! The launcher makes a pair of sockets for each rank: one end, the *outbox*, is inherited by that rank alone, the other, its
-//! *inbox*, by all. A rank sends one message: the file, and where in its memory the private table is that says where its
-//! registered buffers are. Peers look at the message without taking it. So addresses come from memory that only their
-//! owner writes, and never from shared memory.
+//! A rank leaves the file at the launcher's [desk](super::desk), and says where in its memory the private table is that says
+//! where its registered buffers are. Peers ask there. So addresses come from memory that only their owner writes,
+//! and never from shared memory.
 
 use super::super::{mapping::Mapping, mapping::Piece, regions};
 use super::{
+    desk::{Desk, Visit},
     memory_file::refused,
     split::{LONGEST_CALL, Stopped, in_parts},
 };
-use core::{
-    mem::MaybeUninit,
-    sync::atomic::{
-        AtomicU64,
-        Ordering::{Relaxed, Release, SeqCst},
-        fence,
-    },
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{Relaxed, Release, SeqCst},
+    fence,
 };
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
 use rustix::{
     fs::{self, Mode, OFlags},
     io::{Errno, pread, pwrite, retry_on_intr},
-    net::{
-        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-        recvmsg, sendmsg,
-    },
 };
 use std::{
-    io::{IoSlice, IoSliceMut},
     os::fd::{AsFd, OwnedFd},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 /// What one process knows about its own and its peers' memory images.
 #[derive(Debug)]
 pub(in super::super) struct PeerMemories {
-    /// Where the own message goes.
-    outbox: OwnedFd,
-    /// Where those of all ranks are, in rank order.
-    inboxes: Box<[OwnedFd]>,
+    desk: Desk,
+    me: Rank,
     /// The own image, once asked for; why not otherwise.
     own: OnceLock<Result<OwnMemory>>,
-    /// Whether the own message was sent.
-    sent: Mutex<bool>,
+    /// What this process does at the desk, once it had to go there.
+    visit: Mutex<Visiting>,
     /// By rank, once asked for.
     peers: Box<[OnceLock<Arc<PeerMemory>>]>,
 }
@@ -85,13 +75,19 @@ struct PeerMemory {
     table: u64,
 }
 
-/// What a message starts with: name and version.
-const MAGIC: u64 = u64::from_le_bytes(*b"1s-mem\x01\0");
+/// What a process does at the desk: it stays there from when it first left or fetched anything, so for as long as it may
+/// copy.
+#[derive(Debug, Default)]
+struct Visiting {
+    visit: Option<Visit>,
+    /// Whether the own image was left.
+    left: bool,
+}
 
 impl PeerMemories {
-    pub(super) fn new(outbox: OwnedFd, inboxes: Vec<OwnedFd>) -> Self {
-        let peers = inboxes.iter().map(|_| OnceLock::new()).collect();
-        PeerMemories { outbox, inboxes: inboxes.into(), own: OnceLock::new(), sent: Mutex::new(false), peers }
+    pub(super) fn new(desk: Desk, me: Rank, ranks: usize) -> Self {
+        let peers = (0..ranks).map(|_| OnceLock::new()).collect();
+        PeerMemories { desk, me, own: OnceLock::new(), visit: Mutex::default(), peers }
     }
 
     /// Whether this process can let its peers copy: the probe.
@@ -103,8 +99,8 @@ impl PeerMemories {
         self.own.get_or_init(OwnMemory::open).as_ref().map_err(Clone::clone)
     }
 
-    /// Tell peers where the memory is that `me` is about to register as `key`.
-    pub(in super::super) fn offer(&self, me: Rank, key: RegionKey, address: u64, len: usize) -> Result<()> {
+    /// Tell peers where the memory is that this rank is about to register as `key`.
+    pub(in super::super) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<()> {
         let own = self.own()?;
         let [generation, at, bytes] = &own.table[key.index as usize];
         // Peers that read this meanwhile find another generation, or that the region table's has moved.
@@ -115,12 +111,24 @@ impl PeerMemories {
         generation.store(key.generation.into(), Release);
         // Before the region table says so, and before a system call of somebody else's looks.
         fence(SeqCst);
-        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*sent {
-            own.send(me, &self.outbox)?;
-            *sent = true;
+        let mut visiting = self.visiting();
+        if !visiting.left {
+            let table = own.table.as_ptr().addr() as u64;
+            self.visit(&mut visiting)?.leave(own.image.as_fd(), table)?;
+            visiting.left = true;
         }
         Ok(())
+    }
+
+    fn visiting(&self) -> MutexGuard<'_, Visiting> {
+        self.visit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn visit<'v>(&self, visiting: &'v mut Visiting) -> Result<&'v Visit> {
+        match &mut visiting.visit {
+            Some(visit) => Ok(visit),
+            none => Ok(none.insert(self.desk.visit(self.me)?)),
+        }
     }
 
     /// Resolve bytes that `addr.rank` registered where they are. `region_len` is what its region table says.
@@ -160,13 +168,16 @@ impl PeerMemories {
     }
 
     fn peer(&self, rank: Rank) -> Result<Arc<PeerMemory>> {
-        let there = self.peers.get(rank.index()).zip(self.inboxes.get(rank.index()));
-        let (peer, inbox) = there.ok_or(FabricError::NoSuchRank { rank, ranks: self.peers.len() })?;
+        let peer = self.peers.get(rank.index()).ok_or(FabricError::NoSuchRank { rank, ranks: self.peers.len() })?;
         if let Some(peer) = peer.get() {
             return Ok(peer.clone());
         }
-        let received = Arc::new(PeerMemory::receive(rank, inbox)?);
-        Ok(peer.get_or_init(|| received).clone())
+        let fetched = self.visit(&mut self.visiting())?.fetch(rank)?;
+        let corrupt = FabricError::Corrupt { rank, what: "what it says about its memory" };
+        // Left before the region was registered, unless that is garbage.
+        let (image, table) = fetched.ok_or(corrupt.clone())?;
+        table.checked_add((super::super::layout::SLOTS * DESCRIPTOR) as u64).ok_or(corrupt)?;
+        Ok(peer.get_or_init(|| Arc::new(PeerMemory { image, table })).clone())
     }
 }
 
@@ -187,52 +198,9 @@ impl OwnMemory {
         let well = (there, u64::from_ne_bytes(seen), written, word.swap(0, SeqCst)) == (8, 0x1234, 8, 0x5678);
         if well { Ok(own) } else { Err(FabricError::Unsupported { feature: "cross-memory copies" }) }
     }
-
-    fn send(&self, me: Rank, outbox: impl AsFd) -> Result<()> {
-        let table = self.table.as_ptr().addr() as u64;
-        let text = [MAGIC, me.number().into(), table].map(u64::to_ne_bytes).concat();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        let files = [self.image.as_fd()];
-        let fits = control.push(SendAncillaryMessage::ScmRights(&files));
-        debug_assert!(fits);
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        retry_on_intr(|| sendmsg(&outbox, &[IoSlice::new(&text)], &mut control, flags))
-            .map(drop)
-            .map_err(refused("sendmsg"))
-    }
 }
 
 impl PeerMemory {
-    /// Look at the message of `rank`, which stays for others.
-    fn receive(rank: Rank, inbox: impl AsFd) -> Result<Self> {
-        let corrupt = FabricError::Corrupt { rank, what: "the message about its memory" };
-        let mut text = [0; 24];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-        let message = retry_on_intr(|| recvmsg(&inbox, &mut [IoSliceMut::new(&mut text)], &mut control, flags));
-        let message = message.map_err(|errno| match errno {
-            // Sent before the region was registered, unless that is garbage.
-            Errno::AGAIN => corrupt.clone(),
-            errno => refused("recvmsg")(errno),
-        })?;
-        let image = control.drain().find_map(|part| match part {
-            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
-            _ => None,
-        });
-        let number = |index: usize| u64::from_ne_bytes(core::array::from_fn(|byte| text[8 * index + byte]));
-        if message.bytes != text.len() || (number(0), number(1)) != (MAGIC, rank.number().into()) {
-            return Err(corrupt);
-        }
-        // Without its file the message is whole only if this process may have no more files.
-        let image = image.ok_or(refused("recvmsg")(Errno::MFILE))?;
-        let table = number(2);
-        let bytes = (super::super::layout::SLOTS * DESCRIPTOR) as u64;
-        table.checked_add(bytes).ok_or(corrupt)?;
-        Ok(PeerMemory { image, table })
-    }
-
     /// Read the peer's own tables.
     fn read_own(&self, rank: Rank, at: u64, bytes: &mut [u8]) -> Result<()> {
         in_parts(bytes.len(), LONGEST_CALL, |done, part| {
@@ -310,15 +278,27 @@ impl CrossPlace {
 mod tests {
     use super::super::super::layout;
     use super::*;
-    use std::os::unix::net::UnixDatagram;
+    use rustix::event::{PollFd, PollFlags, poll};
 
-    /// The rank's own sockets and segment, as a peer in the same process has them.
+    /// The rank and its segment, as a peer in the same process has them, and a launcher's thread that serves them until
+    /// they are gone.
     fn one_rank() -> (PeerMemories, Arc<Mapping>) {
-        let (outbox, inbox) = UnixDatagram::pair().unwrap();
-        (
-            PeerMemories::new(outbox.into(), vec![inbox.into()]),
-            Mapping::in_process(layout::HEAP + 64, layout::HEAP).unwrap(),
-        )
+        let desk = Desk::for_test();
+        let mut keeper = desk.keep().unwrap();
+        std::thread::spawn(move || {
+            let mut came = false;
+            while !came || keeper.files().count() > 1 {
+                let mut files: Vec<_> =
+                    keeper.files().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
+                poll(&mut files, None).unwrap();
+                let ready: Vec<_> = files.iter().map(|file| !file.revents().is_empty()).collect();
+                drop(files);
+                keeper.serve(ready);
+                came |= keeper.files().count() > 1;
+            }
+        });
+        let segment = Mapping::in_process(layout::HEAP + 64, layout::HEAP).unwrap();
+        (PeerMemories::new(desk, Rank::new(0), 1), segment)
     }
 
     fn addr(region: RegionKey, offset: u64) -> RemoteAddr {
@@ -332,7 +312,7 @@ mod tests {
         let key = regions::next_key(&segment, 2000);
         let len = 8 * memory.len();
         assert!(peers.peer(Rank::new(0)).is_err(), "nothing sent yet");
-        peers.offer(Rank::new(0), key, memory.as_ptr().addr() as u64, len).unwrap();
+        peers.offer(key, memory.as_ptr().addr() as u64, len).unwrap();
         regions::register(&segment, 2000, 0, len, regions::Kind::Adopted);
         for _ in 0..2 {
             let place = peers.resolve(&segment, addr(key, 16), 8, 8, len).unwrap();
@@ -361,7 +341,7 @@ mod tests {
     fn an_address_without_memory_is_an_error() {
         let (peers, segment) = one_rank();
         let key = regions::next_key(&segment, 2000);
-        peers.offer(Rank::new(0), key, 4096, 8192).unwrap();
+        peers.offer(key, 4096, 8192).unwrap();
         regions::register(&segment, 2000, 0, 8192, regions::Kind::Adopted);
         let place = peers.resolve(&segment, addr(key, 0), 8192, 8, 8192).unwrap();
         let error = place.write(&[1; 8192], addr(key, 0)).unwrap_err();

@@ -6,11 +6,12 @@ use super::super::{
     job::Job,
     launcher::{JOB_VARIABLE, Launcher},
     layout,
-    mapping::Mapping,
+    mapping::{MappedFile, Mapping},
     placement::{self, affinity},
 };
 use super::{
-    inherit::{self, FILE_PREFIX},
+    desk::{Desk, Keeper},
+    inherit::{self, FILE_NAME},
     job_variable::JobVariable,
     memory_file::{self, refused},
     relay::Relay,
@@ -22,8 +23,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use rdma_fabric::FabricError;
 use rustix::{
     io::Errno,
-    net::{AddressFamily, SocketFlags, SocketType, socketpair},
     process::{Pid, PidfdFlags, pidfd_open},
+    rand::{GetRandomFlags, getrandom},
     time::{ClockId, clock_gettime},
 };
 use std::{
@@ -56,18 +57,16 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     let bound = placement::of_job(launcher.bind, plan.ranks)?;
     // Before any child exists, so that no signal leaves one behind.
     let signals = Signals::catch()?;
-    let Created { job, files, outboxes } = create(plan, launcher.queues)?;
-    let mut supervisor = Supervisor::new(job, signals, launcher.grace, launcher.stuck_after);
-    let numbers: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
-    for (rank, outbox) in outboxes.into_iter().enumerate() {
+    let Created { job, file, keeper } = create(plan, launcher.queues)?;
+    let number = job.control.word(layout::JOB).load(Relaxed);
+    let mut supervisor = Supervisor::new(job, keeper, signals, launcher.grace, launcher.stuck_after);
+    for rank in 0..plan.ranks {
         let variable = JobVariable {
             rank: rank as u32,
             ranks: plan.ranks,
             segment_bytes: plan.heap_bytes,
-            control: numbers[0],
-            segments: numbers[1..=plan.ranks].to_vec(),
-            outbox: outbox.as_raw_fd(),
-            inboxes: numbers[1 + plan.ranks..].to_vec(),
+            memory: file.as_raw_fd(),
+            job: number,
         };
         let mut command = Command::new(program);
         let environment = launcher.environment.iter().map(|(name, value)| (name, value));
@@ -79,7 +78,7 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
             command.stdin(Stdio::null());
         }
         let cpus = bound.get(rank);
-        inherit::pass_on(&mut command, files.clone(), outbox, cpus.map(|cpus| affinity::set_of(cpus)));
+        inherit::pass_on(&mut command, file.clone(), cpus.map(|cpus| affinity::set_of(cpus)));
         let child = command.spawn().map_err(|error| match Errno::from_io_error(&error) {
             // Not the command's fault.
             Some(errno @ (Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE)) => refused("spawn")(errno),
@@ -95,7 +94,7 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
         })?;
         supervisor.add(process(rank, child)?);
     }
-    drop(files);
+    drop(file);
     supervisor.run()
 }
 
@@ -117,35 +116,29 @@ fn process(rank: usize, mut child: std::process::Child) -> Result<RankProcess, F
     }
 }
 
-/// A job and the files its ranks inherit.
+/// A job, the file that its ranks inherit, and the desk where they leave others.
 struct Created {
     job: Arc<Job>,
-    /// For all: the control block's, those of the segments and the inboxes, both in rank order.
-    files: Arc<[OwnedFd]>,
-    /// For one rank each.
-    outboxes: Vec<OwnedFd>,
+    file: Arc<OwnedFd>,
+    keeper: Keeper,
 }
 
 fn create(plan: Plan, queues: QueueOptions) -> Result<Created, FabricError> {
-    inherit::will_own_files();
-    let (control_bytes, segment_bytes) = (plan.control_bytes(), plan.segment_bytes());
-    let control = memory_file::create(&format!("{FILE_PREFIX}control"), control_bytes, control_bytes)?;
-    let block = Control::create(Mapping::of_file(&control, control_bytes, control_bytes)?, &plan);
-    block.word(layout::QUEUE_OPTIONS).store(queues.to_bits()?, Relaxed);
-    let mut files = vec![control];
-    let mut segments = Vec::new();
+    let (control_bytes, len) = (plan.control_bytes(), plan.segment_at(plan.ranks));
+    let file = memory_file::create(FILE_NAME, len, control_bytes)?;
     for rank in 0..plan.ranks {
-        let file = memory_file::create(&format!("{FILE_PREFIX}rank-{rank}"), segment_bytes, layout::HEAP)?;
-        segments.push(Mapping::of_file(&file, segment_bytes, layout::HEAP)?);
-        files.push(file);
+        memory_file::reserve(&file, plan.segment_at(rank), layout::HEAP)
+            .map_err(|error| error.unwrap_or_else(|| refused("fallocate")(Errno::NOSPC)))?;
     }
-    let mut outboxes = Vec::new();
-    for _ in 0..plan.ranks {
-        let (outbox, inbox) = socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
-            .map_err(refused("socketpair"))?;
-        outboxes.push(outbox);
-        files.push(inbox);
+    let whole = MappedFile::new(&file, len)?;
+    let mut random = [0; 16];
+    getrandom(&mut random, GetRandomFlags::empty()).map_err(refused("getrandom"))?;
+    let block = Control::create(Mapping::of_file(&whole, 0, control_bytes, control_bytes), &plan);
+    for (at, bytes) in [layout::JOB, layout::SECRET].into_iter().zip(random.as_chunks().0) {
+        block.word(at).store(u64::from_ne_bytes(*bytes), Relaxed);
     }
-    let job = Arc::new(Job::new(block, plan, segments.into(), Instant::now()));
-    Ok(Created { job, files: files.into(), outboxes })
+    block.word(layout::QUEUE_OPTIONS).store(queues.to_bits()?, Relaxed);
+    let keeper = Desk::of(&block).keep()?;
+    let job = Arc::new(Job::new(block, plan, plan.segments_in(&whole), Instant::now()));
+    Ok(Created { job, file: Arc::new(file), keeper })
 }

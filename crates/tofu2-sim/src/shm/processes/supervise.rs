@@ -1,7 +1,7 @@
 //! Looking after the ranks until the last has ended.
 
 use super::super::{control::State, job::Job, stall::Watcher};
-use super::{end::End, forward::Forwarding, memory_file::refused, relay::Relay, signals::Signals};
+use super::{desk::Keeper, end::End, forward::Forwarding, memory_file::refused, relay::Relay, signals::Signals};
 use crate::{JobError, ends_in_words};
 use rdma_fabric::{FabricError, Rank};
 use rustix::{
@@ -71,9 +71,13 @@ impl Drop for RankProcess {
 #[derive(Debug)]
 pub(super) struct Supervisor {
     job: Arc<Job>,
+    /// Where ranks leave files for each other.
+    keeper: Keeper,
     signals: Signals,
     grace: Duration,
     processes: Vec<RankProcess>,
+    /// Ranks whose command has ended, and which still are at the desk: their process was started by it, and runs on.
+    lingering: Vec<Rank>,
     /// The rank that was first seen to fail.
     failed: Option<usize>,
     /// The exit code that a signal to the launcher demands.
@@ -87,12 +91,20 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    pub(super) fn new(job: Arc<Job>, signals: Signals, grace: Duration, stuck_after: Option<Duration>) -> Self {
+    pub(super) fn new(
+        job: Arc<Job>,
+        keeper: Keeper,
+        signals: Signals,
+        grace: Duration,
+        stuck_after: Option<Duration>,
+    ) -> Self {
         Supervisor {
             job,
+            keeper,
             signals,
             grace,
             processes: Vec::new(),
+            lingering: Vec::new(),
             failed: None,
             interrupted: None,
             deadline: None,
@@ -112,12 +124,16 @@ impl Supervisor {
     pub(super) fn run(mut self) -> Result<i32, JobError> {
         let relays = self.processes.iter_mut().filter_map(|process| process.relay.take()).collect();
         let forwarding = Forwarding::start(relays)?;
-        while self.processes.iter().any(|process| process.end.is_none()) {
-            self.wait()?;
+        let mut running: Vec<usize> = (0..self.processes.len()).collect();
+        while !running.is_empty() {
+            let ended = self.wait(&running)?;
             if let Some(signal) = self.signals.take() {
                 self.interrupt(signal);
             }
-            self.reap()?;
+            for index in ended {
+                self.reap(index)?;
+            }
+            running.retain(|&index| self.processes[index].end.is_none());
             self.look();
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 self.processes.iter_mut().for_each(|process| process.send(Signal::KILL));
@@ -148,14 +164,11 @@ impl Supervisor {
         }
     }
 
-    /// Block until something happens or the deadline comes.
-    fn wait(&self) -> Result<(), FabricError> {
+    /// Block until something happens or the deadline comes. Which of `running` may have ended.
+    fn wait(&mut self, running: &[usize]) -> Result<Vec<usize>, FabricError> {
         let mut sources = vec![PollFd::new(&self.signals, PollFlags::IN)];
-        for process in &self.processes {
-            if process.end.is_none() {
-                sources.push(PollFd::new(&process.pidfd, PollFlags::IN));
-            }
-        }
+        sources.extend(running.iter().map(|&index| PollFd::new(&self.processes[index].pidfd, PollFlags::IN)));
+        sources.extend(self.keeper.files().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)));
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let left = left.into_iter().chain(self.watcher.as_ref().map(Watcher::pause)).min();
         let timeout = left.map(|left| Timespec {
@@ -163,9 +176,24 @@ impl Supervisor {
             tv_nsec: left.subsec_nanos().into(),
         });
         match poll(&mut sources, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(refused("poll")(errno)),
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(Vec::new()),
+            Err(errno) => return Err(refused("poll")(errno)),
         }
+        let ready: Vec<bool> = sources.iter().map(|source| !source.revents().is_empty()).collect();
+        drop(sources);
+        let (processes, desk) = ready[1..].split_at(running.len());
+        if desk.contains(&true) {
+            self.keeper.serve(desk.iter().copied());
+            self.lingering.retain(|&rank| {
+                let stays = self.keeper.is_visited_by(rank);
+                if !stays {
+                    self.job.gone(rank);
+                }
+                stays
+            });
+        }
+        Ok(running.iter().zip(processes).filter(|(_, ended)| **ended).map(|(&index, _)| index).collect())
     }
 
     fn interrupt(&mut self, signal: i32) {
@@ -176,31 +204,31 @@ impl Supervisor {
         self.deadline = self.deadline.min(Some(Instant::now() + INTERRUPT_GRACE));
     }
 
-    fn reap(&mut self) -> Result<(), FabricError> {
-        for index in 0..self.processes.len() {
-            let process = &mut self.processes[index];
-            if process.end.is_some() {
-                continue;
+    fn reap(&mut self, index: usize) -> Result<(), FabricError> {
+        let process = &mut self.processes[index];
+        let end = match process.child.try_wait() {
+            Ok(None) => return Ok(()),
+            Ok(Some(status)) => End::of(status),
+            // Gone, and reaped by somebody else: by the system if SIGCHLD is ignored again.
+            Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => End::Unknown,
+            Err(error) => {
+                return Err(FabricError::System { call: "waitid", errno: error.raw_os_error().unwrap_or(0) });
             }
-            let end = match process.child.try_wait() {
-                Ok(None) => continue,
-                Ok(Some(status)) => End::of(status),
-                // Gone, and reaped by somebody else: by the system if SIGCHLD is ignored again.
-                Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => End::Unknown,
-                Err(error) => {
-                    return Err(FabricError::System { call: "waitid", errno: error.raw_os_error().unwrap_or(0) });
-                }
-            };
-            process.end = Some(end);
-            self.ended(index);
-        }
+        };
+        process.end = Some(end);
+        self.ended(index);
         Ok(())
     }
 
     /// Tell the others that a process was reaped, and give them a time to end if its rank has failed.
     fn ended(&mut self, index: usize) {
         let RankProcess { rank, end, .. } = self.processes[index];
-        self.job.ended(Rank::new(rank as u32), end == Some(End::Exited(0)));
+        let rank = Rank::new(rank as u32);
+        let lingers = self.keeper.is_visited_by(rank);
+        self.job.ended(rank, end == Some(End::Exited(0)), !lingers);
+        if lingers {
+            self.lingering.push(rank);
+        }
         if self.failed.is_none() && self.failure(index).is_some() {
             self.failed = Some(index);
             let deadline = Instant::now() + self.grace;
