@@ -52,6 +52,7 @@ mod any;
 mod back_off;
 mod classes;
 mod counted;
+mod crowd;
 mod error;
 mod fair;
 mod guard;
