@@ -56,6 +56,8 @@ mod crowd;
 mod error;
 mod fair;
 mod guard;
+#[cfg(test)]
+mod handed_over;
 mod indicator;
 mod lock;
 mod locked;
