@@ -125,7 +125,7 @@ fn explorer(count: Count) -> Explorer<'static> {
         .possible("a reader is not refused", |view| view.fact(READERS) == 2)
         .at_end("nobody is counted", move |view| {
             let word = view.words().find(|(addr, _)| addr.region.index == 0 && addr.offset == count.offset);
-            word.is_none_or(|(_, value)| value / count.one % (4 * count.most) == 0)
+            word.is_none_or(|(_, value)| (value / count.one).is_multiple_of(4 * count.most))
         })
 }
 
