@@ -30,6 +30,16 @@ pub enum LockError {
         /// Its queue nodes per lock.
         nodes: u32,
     },
+    /// The lock is held so often, by guards that live or were [forgotten](core::mem::forget), that
+    /// one more is refused, long before its count could overflow. Nothing is left to undo.
+    /// Forgotten guards stay counted for ever.
+    #[error(
+        "the lock is held {most} times already, guards that were forgotten included, and counts no more: release some"
+    )]
+    TooManyHolders {
+        /// Holders from which on others are refused.
+        most: u32,
+    },
     /// The job has more ranks than a lock with queues can name in half a word.
     #[error("a lock with queues serves jobs of up to {most} ranks, not {ranks}")]
     TooManyRanks {

@@ -52,9 +52,12 @@ mod any;
 mod back_off;
 mod classes;
 mod counted;
+mod crowd;
 mod error;
 mod fair;
 mod guard;
+#[cfg(test)]
+mod handed_over;
 mod indicator;
 mod lock;
 mod locked;

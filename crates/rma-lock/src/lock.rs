@@ -94,8 +94,9 @@ pub trait RmaLock<F: Fabric>: Lock<F> {
     /// takes back what it has done.
     ///
     /// # Errors
-    /// [`crate::LockError::TimedOut`]; [`crate::LockError::Fabric`]; [`crate::LockError::Broken`] if an earlier call failed half-way; what
-    /// else the lock's own method says.
+    /// [`crate::LockError::TimedOut`]; [`crate::LockError::TooManyHolders`];
+    /// [`crate::LockError::Fabric`]; [`crate::LockError::Broken`] if an earlier call failed
+    /// half-way; what else the lock's own method says.
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>>;
 
     /// Take the lock shared.
@@ -143,33 +144,64 @@ pub trait Guard: fmt::Debug {
     fn release(self) -> impl Future<Output = Result<()>>;
 }
 
-/// A lock whose words count readers without telling them apart, so that a shared hold which one rank began may be ended by another.
+/// Given by those who call, and implement, what must be left to this crate: nobody else can name or
+/// make it.
+#[derive(Clone, Copy, Debug)]
+pub struct OfThisCrate(());
+
+/// This crate's.
+pub(crate) const OURS: OfThisCrate = OfThisCrate(());
+
+/// A lock whose words count readers without telling them apart, so that a shared hold which one
+/// rank began may be ended by another: what [`crate::Aggregated`] needs.
 ///
-/// How a hold comes from rank to rank is the caller's affair; whoever takes it over must know of it from the one who handed it over.
-/// What a rank publishes of its readers tells of a hold only while somebody has its guard.
+/// A guard made of nothing would break every promise of the lock, so only the locks of this crate
+/// hand holds over, and only this crate can tell them to:
+/// ```compile_fail,E0061
+/// # use rdma_fabric::Fabric; use rma_lock::{AnonymousShared, Guard, RmaLock};
+/// # async fn program<F: Fabric, L: AnonymousShared<F>>(lock: &L) {
+/// lock.adopt_shared().release().await.unwrap();
+/// # }
+/// ```
 pub trait AnonymousShared<F: Fabric>: RmaLock<F> {
-    /// Give a shared hold away: it is held until somebody who has [taken it over](AnonymousShared::adopt_shared) releases it.
+    /// Give a shared hold away: it is held until somebody who has [taken it
+    /// over](AnonymousShared::adopt_shared) releases it. What a rank publishes of its readers tells
+    /// of a hold only while somebody has its guard.
     ///
     /// Nothing is flushed. Puts made under the hold must be visible before the one who releases it is told so: flush before telling, for a release
     /// flushes only its own rank's puts.
-    fn hand_over(guard: Self::Shared<'_>);
+    #[doc(hidden)]
+    fn hand_over(guard: Self::Shared<'_>, ours: OfThisCrate);
 
     /// Take over a shared hold that was [handed over](AnonymousShared::hand_over), by any rank, and by nobody taken over before. No operation.
     ///
     /// Taking over what nobody handed over breaks the lock: others' exclusion is lost, or they wait for ever.
-    fn adopt_shared(&self) -> Self::Shared<'_>;
+    #[doc(hidden)]
+    fn adopt_shared(&self, ours: OfThisCrate) -> Self::Shared<'_>;
 }
 
-/// A lock whose exclusive hold can be kept without its guard: by a protocol that holds the lock for longer than a borrow of it lasts.
+/// A lock whose exclusive hold can be kept without its guard, by a protocol that holds the lock for
+/// longer than a borrow of it lasts: what [`crate::IndicatorLock`] needs.
+///
+/// As with [`AnonymousShared`], only the locks of this crate do it, when this crate tells them to:
+/// ```compile_fail,E0061
+/// # use rdma_fabric::Fabric; use rma_lock::{BackOffLock, Guard, KeptExclusive};
+/// # async fn program<F: Fabric>(lock: &BackOffLock<F>) {
+/// lock.take_up(()).release().await.unwrap();
+/// # }
+/// ```
 pub trait KeptExclusive<F: Fabric>: RmaLock<F> {
     /// What its rank must remember of a hold.
-    type Kept: Copy + fmt::Debug + Send + 'static;
+    #[doc(hidden)]
+    type Kept: fmt::Debug + Send + 'static;
 
     /// Keep the lock held, by no guard.
-    fn keep(guard: Self::Exclusive<'_>) -> Self::Kept;
+    #[doc(hidden)]
+    fn keep(guard: Self::Exclusive<'_>, ours: OfThisCrate) -> Self::Kept;
 
     /// The guard of a hold that this rank [kept](KeptExclusive::keep), once.
-    fn take_up(&self, kept: Self::Kept) -> Self::Exclusive<'_>;
+    #[doc(hidden)]
+    fn take_up(&self, kept: Self::Kept, ours: OfThisCrate) -> Self::Exclusive<'_>;
 }
 
 /// Who gets in when several want to.
@@ -242,13 +274,13 @@ impl<F: Fabric, S: Scheme> RmaLock<F> for CountedLock<F, S> {
 
 impl<F: Fabric, S: Scheme> AnonymousShared<F> for CountedLock<F, S> {
     #[inline]
-    fn hand_over(guard: ReadGuard<'_, F, S>) {
+    fn hand_over(guard: ReadGuard<'_, F, S>, _: OfThisCrate) {
         guard.lock().core.pass_reader_on();
         mem::forget(guard);
     }
 
     #[inline]
-    fn adopt_shared(&self) -> ReadGuard<'_, F, S> {
+    fn adopt_shared(&self, _: OfThisCrate) -> ReadGuard<'_, F, S> {
         self.core.take_reader_over();
         ReadGuard::new(self)
     }
@@ -258,12 +290,12 @@ impl<F: Fabric, S: Scheme> KeptExclusive<F> for CountedLock<F, S> {
     type Kept = Writing;
 
     #[inline]
-    fn keep(guard: WriteGuard<'_, F, S>) -> Writing {
+    fn keep(guard: WriteGuard<'_, F, S>, _: OfThisCrate) -> Writing {
         guard.disarm()
     }
 
     #[inline]
-    fn take_up(&self, kept: Writing) -> WriteGuard<'_, F, S> {
+    fn take_up(&self, kept: Writing, _: OfThisCrate) -> WriteGuard<'_, F, S> {
         WriteGuard::new(self, kept)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{claim::Claim, pace::BackOff};
 use crate::{
-    LockError, Result,
+    LockError, Result, crowd,
     error::Trouble,
     owed::{Owed, Quit, Side},
     posting::NotOver,
@@ -101,12 +101,12 @@ impl<F: Fabric> Base<F> {
             };
             match old {
                 Ok(old) if way.claim.admits(old) => {}
-                Ok(_) => {
+                Ok(old) => {
                     if let Some(undo) = way.claim.undo() {
                         self.fabric.atomic(&way.word, undo).await?;
                     }
                     self.leave(&ways[..before]).await?;
-                    return Ok(false);
+                    return if way.claim.is_crowded(old) { Err(Trouble::GaveUp(crowd::refusal())) } else { Ok(false) };
                 }
                 Err(error) => {
                     let trouble = lost_with_its_words(&way.word, error);

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     AnonymousShared, Fairness, KeptExclusive, Lock, Result, RmaLock,
+    lock::OfThisCrate,
     posting::{NotOver, Posting, poll_atomic},
     shortcut::{Now, Try, shortcut},
 };
@@ -159,7 +160,9 @@ impl<F: Fabric> BackOffLock<F> {
     /// Take the lock shared: no writer is inside. What earlier writers put is visible to gets posted afterwards.
     ///
     /// # Errors
-    /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`]; [`crate::LockError::Broken`] if an earlier call failed half-way.
+    /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`];
+    /// [`crate::LockError::TooManyHolders`]; [`crate::LockError::Broken`] if an earlier call failed
+    /// half-way.
     #[inline]
     pub fn read(&self) -> impl Future<Output = Result<BackOffGuard<'_, F, Shared>>> {
         self.enter_before(Time::MAX)
@@ -286,12 +289,12 @@ impl<F: Fabric> RmaLock<F> for BackOffLock<F> {
 
 impl<F: Fabric> AnonymousShared<F> for BackOffLock<F> {
     #[inline]
-    fn hand_over(guard: BackOffGuard<'_, F, Shared>) {
+    fn hand_over(guard: BackOffGuard<'_, F, Shared>, _: OfThisCrate) {
         mem::forget(guard);
     }
 
     #[inline]
-    fn adopt_shared(&self) -> BackOffGuard<'_, F, Shared> {
+    fn adopt_shared(&self, _: OfThisCrate) -> BackOffGuard<'_, F, Shared> {
         BackOffGuard::new(self)
     }
 }
@@ -300,12 +303,12 @@ impl<F: Fabric> KeptExclusive<F> for BackOffLock<F> {
     type Kept = ();
 
     #[inline]
-    fn keep(guard: BackOffGuard<'_, F, Exclusive>) {
+    fn keep(guard: BackOffGuard<'_, F, Exclusive>, _: OfThisCrate) {
         mem::forget(guard);
     }
 
     #[inline]
-    fn take_up(&self, (): ()) -> BackOffGuard<'_, F, Exclusive> {
+    fn take_up(&self, (): (), _: OfThisCrate) -> BackOffGuard<'_, F, Exclusive> {
         BackOffGuard::new(self)
     }
 }

@@ -72,7 +72,9 @@ impl<F: Fabric> WindowLock<F> {
     /// Take the lock for `access`. What earlier holders put is visible to gets posted afterwards.
     ///
     /// # Errors
-    /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`]; [`crate::LockError::Broken`] if an earlier call failed half-way.
+    /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`];
+    /// [`crate::LockError::TooManyHolders`], which counts who holds all, and who holds any rank
+    /// exclusively; [`crate::LockError::Broken`] if an earlier call failed half-way.
     pub fn lock(&self, access: Access) -> impl Future<Output = Result<WindowGuard<'_, F>>> {
         self.lock_before(access, Time::MAX)
     }

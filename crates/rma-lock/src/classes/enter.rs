@@ -2,7 +2,7 @@
 
 use super::{Class, Classes, Counts, NEXT_EPOCH, later, leave::Duties};
 use crate::{
-    LockError,
+    LockError, crowd,
     error::Trouble,
     owed::Quit,
     queue::{Own, Part},
@@ -39,10 +39,11 @@ impl<F: Fabric> Classes<F> {
         };
         let old = Counts(self.queue.fabric.atomic(&self.counts, Amo::Add(class.one())).await?); // C1
         let others = old.of(class.other());
+        let crowded = old.of(class) >= crowd::MOST;
         let after = if old.turn() == class {
             if others == 0 {
                 own.give_back_fresh();
-                return Ok(());
+                return if crowded { self.refuse(class).await } else { Ok(()) };
             }
             2
         } else {
@@ -54,7 +55,19 @@ impl<F: Fabric> Classes<F> {
             }
             1
         };
-        self.wait(own, class, later(old.epoch(), after), deadline, quit).await
+        // Who is refused gives up at once. Whoever would wake it uncounts it.
+        let deadline = if crowded { self.queue.fabric.now() } else { deadline };
+        match self.wait(own, class, later(old.epoch(), after), deadline, quit).await {
+            Ok(()) if crowded => self.refuse(class).await,
+            Err(Trouble::GaveUp(LockError::TimedOut)) if crowded => Err(Trouble::GaveUp(crowd::refusal())),
+            waited => waited,
+        }
+    }
+
+    /// Inside, as one too many: leave.
+    async fn refuse(&self, class: Class) -> Result<(), Trouble> {
+        self.leave(class).await?;
+        Err(Trouble::GaveUp(crowd::refusal()))
     }
 
     /// C3. Close the batch that has its turn, of which so many are counted. True if all of them have left.
@@ -89,6 +102,9 @@ impl<F: Fabric> Classes<F> {
         let mut seen = fabric.get_word(&self.counts).await?;
         loop {
             let counts = Counts(seen);
+            if counts.of(class) >= crowd::MOST {
+                return Err(Trouble::GaveUp(crowd::refusal()));
+            }
             let nobody = counts.of(Class::Even) == 0 && counts.of(Class::Odd) == 0;
             let new = match counts.turn() == class {
                 true if counts.of(class.other()) == 0 => seen + class.one(),

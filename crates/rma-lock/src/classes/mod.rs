@@ -22,7 +22,7 @@ mod enter;
 mod leave;
 
 use crate::{
-    Result,
+    Result, crowd,
     nodes::Above,
     owed::{Owed, Side},
     queue::{HOME_BYTES, Queue},
@@ -57,6 +57,7 @@ impl Class {
 }
 
 const COUNT_BITS: u32 = 30;
+const _: () = assert!(crowd::MOST <= 1 << (COUNT_BITS - 2));
 const EPOCH: u32 = 2 * COUNT_BITS;
 const EPOCHS: u64 = 1 << (u64::BITS - EPOCH);
 /// The next epoch. The highest bits wrap.

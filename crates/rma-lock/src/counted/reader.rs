@@ -7,7 +7,7 @@ use super::{
     settle::Duties,
 };
 use crate::{
-    LockError, ReadGuard, Result,
+    LockError, ReadGuard, Result, crowd,
     error::Trouble,
     owed::{Owed, Quit},
     queue::{Lane, NodeId, Part, Step},
@@ -74,8 +74,8 @@ impl<'a, F: Fabric, S: Scheme, Held: From<ReadGuard<'a, F, S>>> Future for Enter
 enum Entry {
     /// R1 was not posted.
     Outside,
-    /// R1 met a writer.
-    Counted,
+    /// R1 met a writer, or too many readers, in this word.
+    Counted(u64),
 }
 
 /// U1.
@@ -147,8 +147,9 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     /// counted, at the cost of 1 atomic on own memory now; one that is about to wait, or let in, uncounts itself in the background.
     ///
     /// # Errors
-    /// [`LockError::Fabric`]; [`LockError::TooManyWaiting`]; [`LockError::Broken`] if an earlier call failed half-way. The loss of any
-    /// rank ends a wait with [`rdma_fabric::FabricError::PeerLost`]; nothing is left to undo then.
+    /// [`LockError::Fabric`]; [`LockError::TooManyWaiting`]; [`LockError::TooManyHolders`];
+    /// [`LockError::Broken`] if an earlier call failed half-way. The loss of any rank ends a wait
+    /// with [`rdma_fabric::FabricError::PeerLost`]; nothing is left to undo then.
     #[inline]
     pub fn read(&self) -> impl Future<Output = Result<ReadGuard<'_, F, S>>> {
         self.read_before(Time::MAX)
@@ -189,8 +190,8 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     /// The result of R1 is here.
     #[inline(always)]
     fn enter<'a, Held: From<ReadGuard<'a, F, S>>>(&'a self, lane: Lane, old: u64) -> Result<Result<Held>, Entry> {
-        if old & S::KEEPS_OUT != 0 {
-            return Err(Entry::Counted);
+        if old & (S::KEEPS_OUT | S::TOO_MANY) != 0 {
+            return Err(Entry::Counted(old));
         }
         Ok(match self.core.publish_in(lane, Step::READER_ENTERS) {
             Ok(()) => Ok(ReadGuard::new(self).into()),
@@ -211,14 +212,20 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     /// R1 from `entry` on. True if no writer is inside, and so am I.
     async fn count_me_later(&self, entry: Entry) -> Result<bool> {
         let core = &self.core;
-        if let Entry::Outside = entry {
-            core.check()?;
-            let posted = core.post(Step::READER_ARRIVES, &core.count, COUNT_ME).await?;
-            let old = InFlight::<_, _, Arrival>::new(self, posted).await?;
-            if old & S::KEEPS_OUT == 0 {
-                core.publish(Step::READER_ENTERS).map_err(|error| core.broke_by(error))?;
-                return Ok(true);
+        let old = match entry {
+            Entry::Counted(old) => old,
+            Entry::Outside => {
+                core.check()?;
+                let posted = core.post(Step::READER_ARRIVES, &core.count, COUNT_ME).await?;
+                InFlight::<_, _, Arrival>::new(self, posted).await?
             }
+        };
+        if old & S::TOO_MANY != 0 {
+            Owed::new(core, |core, _| async move { core.answer(core.refuse_reader(old).await) }).await?;
+        }
+        if old & S::KEEPS_OUT == 0 {
+            core.publish(Step::READER_ENTERS).map_err(|error| core.broke_by(error))?;
+            return Ok(true);
         }
         Ok(false)
     }
@@ -313,6 +320,14 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         self.after_uncounting(old).await
     }
 
+    /// R1 found too many readers in `old`: take an announced reader back, which may be the last one
+    /// before a writer now.
+    async fn refuse_reader(&self, old: u64) -> Result<(), Trouble> {
+        self.withdraw_reader().await?;
+        // There may be room in another epoch.
+        Err(Trouble::GaveUp(if S::is_shut(old) { LockError::KeptOut } else { crowd::refusal() }))
+    }
+
     async fn wait_counted(&self, deadline: Time, quit: &Quit) -> Result<(), Trouble> {
         let own = match self.take_fresh_node(self.published.lane()) {
             Some(own) => own,
@@ -373,8 +388,12 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
                 }
                 return Err(trouble);
             }
-            if self.fabric.atomic(&self.count, COUNT_ME).await? & S::KEEPS_OUT == 0 {
-                break; // R1
+            let old = self.fabric.atomic(&self.count, COUNT_ME).await?; // R1
+            if old & S::TOO_MANY != 0 {
+                return self.refuse_reader(old).await;
+            }
+            if old & S::KEEPS_OUT == 0 {
+                break;
             }
         }
         self.publish(Step::READER_ENTERS)?;

@@ -1,6 +1,6 @@
 //! What the home words of a lock mean, and what follows from that.
 
-use crate::Fairness;
+use crate::{Fairness, crowd::too_many};
 use core::fmt;
 use rdma_fabric::Fabric;
 
@@ -47,7 +47,11 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     const HOME_WORDS: usize;
     /// Flags that keep an arriving reader out.
     const KEEPS_OUT: u64;
-    /// Those of them that end by themselves, so that readers wait for it.
+    /// Where readers are counted.
+    const COUNTED: u64;
+    /// Those bits of the count that keep an arriving reader out.
+    const TOO_MANY: u64 = too_many(Self::COUNTED, READER);
+    /// Those flags that keep readers out and end by themselves, so that readers wait for it.
     const HOLDS_UP: u64 = Self::KEEPS_OUT;
     /// Whether a reader that waits is counted: then whoever wakes it lets it in. Otherwise it tries again.
     const WAITS_COUNTED: bool;
@@ -120,6 +124,7 @@ impl Rules for Flat {
     const FAIRNESS: Fairness = Fairness::ReadersFirst;
     const HOME_WORDS: usize = 4;
     const KEEPS_OUT: u64 = WRITER_ACTIVE;
+    const COUNTED: u64 = !(READER - 1);
     const WAITS_COUNTED: bool = true;
     const HEAD_APART: bool = true;
     const HAND_OVER: HandOver = HandOver::Never;
@@ -166,6 +171,7 @@ impl Rules for Packed {
     const FAIRNESS: Fairness = Fairness::ReadersFirst;
     const HOME_WORDS: usize = 3;
     const KEEPS_OUT: u64 = WRITER_ACTIVE;
+    const COUNTED: u64 = (1 << HEAD) - READER;
     const WAITS_COUNTED: bool = true;
     const HEAD_APART: bool = false;
     const HAND_OVER: HandOver = HandOver::IfNoReaders;
@@ -197,6 +203,7 @@ impl Rules for WritersFirst {
     const FAIRNESS: Fairness = Fairness::WritersFirst;
     const HOME_WORDS: usize = 3;
     const KEEPS_OUT: u64 = WRITER_ACTIVE | WRITER_INTERESTED;
+    const COUNTED: u64 = READERS_WAIT - READER;
     const WAITS_COUNTED: bool = false;
     const HEAD_APART: bool = false;
     const HAND_OVER: HandOver = HandOver::Always;

@@ -30,6 +30,7 @@ impl Rules for Surviving {
     const FAIRNESS: Fairness = Fairness::ReadersFirst;
     const HOME_WORDS: usize = 3;
     const KEEPS_OUT: u64 = WRITER_ACTIVE | CLOSED | TORN;
+    const COUNTED: u64 = TORN - READER;
     const HOLDS_UP: u64 = WRITER_ACTIVE;
     const WAITS_COUNTED: bool = true;
     const HEAD_APART: bool = false;

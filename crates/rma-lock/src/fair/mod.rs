@@ -53,6 +53,9 @@ const _: () = assert!(TAIL + 8 <= HOME_BYTES);
 const READER: u64 = 1;
 /// Where the state has its writer.
 const WRITER: u32 = 32;
+/// Who is counted stands at a node, of which a rank has few, so forgotten guards can't overflow the
+/// count: whoever lacks a node is refused before.
+const _: () = assert!(NodeId::MOST <= 1 << (WRITER - 2));
 
 /// Who stands at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 //! The limit: `writer + 1:32 | departures:24`, what the writer that closed the gate waits for. Of an older one the same is true that was: nobody
 //! waits for it, or it is reached; whoever compares with it does no harm.
 
+use crate::{LockError, crowd::too_many_of};
 use core::fmt;
 use rdma_fabric::{Amo, Rank};
 
@@ -15,6 +16,9 @@ const CLOSED: u64 = 1 << FIELD;
 const EPOCH_AT: u32 = FIELD + 1;
 const EPOCHS: u64 = 1 << 15;
 const DEPARTED: u64 = 1 << 40;
+/// Readers that a gate counts: a quarter of its field.
+const MOST: u64 = 1 << (FIELD - 2);
+const TOO_MANY: u64 = too_many_of(MOST, MASK, 1);
 
 /// I1.
 pub(super) const ARRIVE: Amo<u64> = Amo::Add(1);
@@ -39,6 +43,17 @@ impl Gate {
         self.0 & MASK
     }
 
+    /// Whether a reader that found this is inside.
+    #[inline(always)]
+    pub(super) fn admits(self) -> bool {
+        self.0 & (CLOSED | TOO_MANY) == 0
+    }
+
+    /// Whether so many readers are counted that one more is refused.
+    pub(super) fn is_crowded(self) -> bool {
+        self.0 & TOO_MANY != 0
+    }
+
     #[inline(always)]
     pub(super) fn is_closed(self) -> bool {
         self.0 & CLOSED != 0
@@ -58,6 +73,12 @@ impl Gate {
         let (now, then) = (self.epoch() << EPOCH_AT, next << EPOCH_AT);
         Amo::Add(then.wrapping_sub(now).wrapping_sub(CLOSED))
     }
+}
+
+/// What the reader is told that is one too many.
+#[cold]
+pub(super) fn refusal() -> LockError {
+    LockError::TooManyHolders { most: MOST as u32 }
 }
 
 /// The value of a limit.

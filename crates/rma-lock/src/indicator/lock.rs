@@ -275,7 +275,7 @@ impl<'a, F: Fabric, L: KeptExclusive<F>, Held: From<IndicatorGuard<'a, F, L>>> T
             return Now::Stuck(None);
         }
         match poll_atomic(&core.queue.fabric, &core.gate, ARRIVE, cx) {
-            Ok(old) if !Gate(old).is_closed() => Now::Over(Ok(IndicatorGuard::shared(self.0).into())),
+            Ok(old) if Gate(old).admits() => Now::Over(Ok(IndicatorGuard::shared(self.0).into())),
             Ok(old) => Now::Stuck(Some(Box::new(Posting::Over(Ok(old))))),
             Err(posting) => Now::Stuck(posting),
         }

@@ -1,7 +1,7 @@
 //! Readers: I1–I8.
 
 use super::{
-    gate::{ARRIVE, DEPART, Gate, Limit},
+    gate::{ARRIVE, DEPART, Gate, Limit, refusal},
     lock::Core,
 };
 use crate::{
@@ -20,6 +20,15 @@ impl<F: Fabric, L: KeptExclusive<F>> Core<F, L> {
             Some(posting) => posting.result().await?,
             None => self.queue.fabric.atomic(&self.gate, ARRIVE).await?, // I1
         });
+        if old.is_crowded() {
+            // In an open gate it is one of those for whom a writer waits that comes now.
+            if old.is_closed() {
+                self.withdraw(old.epoch()).await?
+            } else {
+                self.depart(None).await?
+            }
+            return Err(Trouble::GaveUp(refusal()));
+        }
         if old.is_closed() {
             let Some(deadline) = deadline else {
                 self.withdraw(old.epoch()).await?;

@@ -4,7 +4,7 @@ use super::{
     gate::{CLOSE, Gate, Limit},
     lock::{Core, Shut},
 };
-use crate::{Guard, KeptExclusive, LockError, error::Trouble, nodes::climb::unless_quit, owed::Quit};
+use crate::{Guard, KeptExclusive, LockError, error::Trouble, lock::OURS, nodes::climb::unless_quit, owed::Quit};
 use rdma_fabric::{Amo, Fabric, FabricError, RemoteWord, Time, op};
 
 impl<F: Fabric, L: KeptExclusive<F>> Core<F, L> {
@@ -15,7 +15,7 @@ impl<F: Fabric, L: KeptExclusive<F>> Core<F, L> {
             None => unless_quit(quit, self.lock.try_write()).await,
         };
         let Some(guard) = guard.map_err(Trouble::GaveUp)? else { return Ok(None) };
-        let kept = L::keep(guard);
+        let kept = L::keep(guard, OURS);
         let gates = self.close().await?; // G1
         let shut = Shut { kept, gates };
         let awaited = self.look_for_readers(&shut.gates).await?;
@@ -126,6 +126,6 @@ impl<F: Fabric, L: KeptExclusive<F>> Core<F, L> {
                 self.sweep(&self.waiting_at(*first)?).await?;
             }
         }
-        self.lock.take_up(shut.kept).release().await.map_err(Trouble::GaveUp)
+        self.lock.take_up(shut.kept, OURS).release().await.map_err(Trouble::GaveUp)
     }
 }

@@ -1,5 +1,7 @@
 //! Memory of all ranks that one lock guards.
 
+#[cfg(test)]
+mod crowded;
 mod error;
 mod guard;
 mod memory;

@@ -1,6 +1,6 @@
 //! What stands above the levels: what the first in takes for all, and the last out gives back.
 
-use crate::{AnonymousShared, Guard, Result};
+use crate::{AnonymousShared, Guard, Result, lock::OURS};
 use core::{fmt, future::Future};
 use rdma_fabric::{Fabric, Time};
 
@@ -27,15 +27,15 @@ impl<L: fmt::Debug> fmt::Debug for SharedOf<L> {
 
 impl<F: Fabric, L: AnonymousShared<F>> Above<F> for SharedOf<L> {
     async fn enter(&self, deadline: Time) -> Result<()> {
-        L::hand_over(self.0.read_before(deadline).await?);
+        L::hand_over(self.0.read_before(deadline).await?, OURS);
         Ok(())
     }
 
     async fn try_enter(&self) -> Result<bool> {
-        Ok(self.0.try_read().await?.map(L::hand_over).is_some())
+        Ok(self.0.try_read().await?.map(|guard| L::hand_over(guard, OURS)).is_some())
     }
 
     async fn leave(&self) -> Result<()> {
-        self.0.adopt_shared().release().await
+        self.0.adopt_shared(OURS).release().await
     }
 }

@@ -3,10 +3,10 @@
 use super::{
     Stair,
     above::Above,
-    level::{COUNT_ME, HELD, ORPHAN},
+    level::{COUNT_ME, HELD, ORPHAN, TOO_MANY},
 };
 use crate::{
-    LockError,
+    LockError, crowd,
     error::Trouble,
     owed::Quit,
     posting::NotOver,
@@ -100,6 +100,10 @@ impl<F: Fabric, A: Above<F>> Stair<F, A> {
 
     /// N1 found `old` at `level`.
     async fn arrive(&self, level: usize, old: u64, patience: Patience, quit: &Quit) -> Result<Arrival, Trouble> {
+        if old & TOO_MANY != 0 {
+            self.leave_from(level, None).await?;
+            return Err(Trouble::GaveUp(crowd::refusal()));
+        }
         if old & HELD != 0 {
             return Ok(Arrival::Inside);
         }

@@ -4,7 +4,7 @@ use super::{
     Inside, Stair,
     above::Above,
     climb::Patience,
-    level::{COUNT_ME, HELD},
+    level::{COUNT_ME, HELD, TOO_MANY},
 };
 use crate::{
     Result,
@@ -35,7 +35,7 @@ impl<'a, F: Fabric, A: Above<F>, Held: From<Inside<'a, F, A>>> Try for Enter<'a,
             return Now::Stuck(None);
         }
         match poll_atomic(&stair.queue.fabric, &level.count, COUNT_ME, cx) {
-            Ok(old) if old & HELD != 0 => Now::Over(Ok(Inside::new(stair).into())),
+            Ok(old) if old & (HELD | TOO_MANY) == HELD => Now::Over(Ok(Inside::new(stair).into())),
             Ok(old) => Now::Stuck(Some(Box::new(Posting::Over(Ok(old))))),
             Err(posting) => Now::Stuck(posting),
         }

@@ -7,7 +7,7 @@ use super::{
     shape::Meeting,
 };
 use crate::{
-    Result,
+    Result, crowd,
     error::Trouble,
     queue::{NodeId, Part, Wait},
 };
@@ -19,6 +19,8 @@ pub(super) const HELD: u64 = 1;
 pub(super) const ORPHAN: u64 = 2;
 /// One that is inside, or comes.
 pub(super) const READER: u64 = 4;
+/// One of these is set while so many are counted that one more is refused.
+pub(super) const TOO_MANY: u64 = crowd::too_many(!(READER - 1), READER);
 
 pub(super) const COUNT_ME: Amo<u64> = Amo::Add(READER);
 pub(super) const UNCOUNT_ME: Amo<u64> = Amo::Add(READER.wrapping_neg());

@@ -19,6 +19,8 @@ mod posting;
 mod publish;
 mod wake;
 
+#[cfg(test)]
+pub(crate) use layout::NODES;
 pub(crate) use layout::{CLAIM, HOME_BYTES, LOCK_BYTES, PUBLISHED, Part, SURVIVING_BYTES, VERSION};
 pub(crate) use node::{NodeId, Own, Wait};
 pub(crate) use publish::{Lane, Step, is_inside};

@@ -42,6 +42,9 @@ impl NodeId {
     /// Left in a next word by a writer that is gone: whoever links itself here is first in the queue.
     pub(crate) const PASSED: u64 = u64::MAX;
 
+    /// Nodes that a lock can have.
+    pub(crate) const MOST: u64 = RANKS as u64 * NODES as u64;
+
     /// Whether all of `ranks` ranks' nodes have names.
     pub(super) fn check(ranks: usize) -> Result<()> {
         match u32::try_from(ranks) {

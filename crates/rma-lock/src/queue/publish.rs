@@ -16,6 +16,7 @@ use super::{
     NodeId,
     layout::{self, NODES},
 };
+use crate::crowd;
 use core::{
     fmt,
     marker::PhantomData,
@@ -25,10 +26,13 @@ use core::{
 use rdma_fabric::{Fabric, GroupMemory, LocalWord, Result};
 use std::sync::{Mutex, PoisonError};
 
-/// Places of the reader counters, 16 bits each.
-const ARRIVING: u64 = 1 << 16;
+/// Places of the reader counters, above the writers' bits. Those inside are no more than a count
+/// word counts ([`crate::crowd`]), and those arriving would need more than 2⁵¹ to bring both
+/// together to the end of their 52 bits. Nobody depends on who leaves, so that count may wrap.
+const ARRIVING: u64 = 1 << 8;
 const INSIDE: u64 = 1 << 32;
-const LEAVING: u64 = 1 << 48;
+const LEAVING: u64 = 1 << 60;
+const _: () = assert!(1 << (2 * NODES) <= ARRIVING && LEAVING / INSIDE >= 4 * crowd::MOST);
 
 /// A change of the published state.
 #[derive(Clone, Copy, Debug)]
@@ -92,14 +96,13 @@ pub(crate) fn is_inside(sum: u64) -> bool {
 impl<F: Fabric> fmt::Debug for Published<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sum = self.sum();
-        let readers = |place: u64| (sum / place) & 0xffff;
         write!(
             f,
             "readers {} arriving, {} inside, {} leaving; writers by node {:#b}",
-            readers(ARRIVING),
-            readers(INSIDE),
-            readers(LEAVING),
-            sum & 0xff
+            sum % INSIDE / ARRIVING,
+            sum % LEAVING / INSIDE,
+            sum / LEAVING,
+            sum % ARRIVING
         )
     }
 }
@@ -180,5 +183,19 @@ impl Lane {
     #[inline(always)]
     pub(crate) fn is_first(self) -> bool {
         self.first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_of_readers_inside_looks_like_none() {
+        for readers in [1, 1 << 15, 1 << 16, 1 << 24, crowd::MOST, 4 * crowd::MOST - 1] {
+            assert!(is_inside(Step::READER_ENTERED.0.wrapping_mul(readers)), "{readers} inside");
+            assert!(is_inside(Step::READER_ARRIVES.0.wrapping_mul(readers)), "{readers} arriving");
+        }
+        assert!(!is_inside(LEAVING) && !is_inside(0));
     }
 }

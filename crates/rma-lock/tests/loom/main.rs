@@ -2,6 +2,7 @@
 //!
 //! The fabric is a separate type that implements the same trait; the protocols know nothing of it.
 
+mod crowded;
 mod dropping;
 mod mcs;
 #[path = "../mutant/mod.rs"]

@@ -1,8 +1,8 @@
 //! Shared holds that one rank begins and another ends, under every delivery order.
 
+use crate::{AnonymousShared, Guard, PackedLock, RpLock, WritersFirstLock, lock::OURS};
 use explore::{ExploreFabric, Explorer};
 use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Region};
-use rma_lock::{AnonymousShared, Guard, PackedLock, RpLock, WritersFirstLock};
 
 const HOME: Rank = Rank::new(0);
 /// The word at the home that may keep what it held.
@@ -21,12 +21,12 @@ async fn relay<L: AnonymousShared<ExploreFabric>>(fabric: ExploreFabric, options
         0 => {
             let guard = lock.read().await?;
             let seen = fabric.get_word(&data).await?;
-            L::hand_over(guard);
+            L::hand_over(guard, OURS);
             fabric.put_word(&fabric.remote_word(baton)?, seen + 1).await?;
         }
         1 => {
             let told = fabric.wait_until(&fabric.local_word::<u64>(baton)?, Deps::All, |told| told != 0).await?;
-            let guard = lock.adopt_shared();
+            let guard = lock.adopt_shared(OURS);
             assert_eq!(probe.get(WRITER_INSIDE), 0, "a writer is inside");
             assert_eq!(fabric.get_word(&data).await?, told - 1, "somebody wrote");
             guard.release().await?;
