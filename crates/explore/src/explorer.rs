@@ -94,7 +94,8 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// What the provider is to guarantee; [`Caps::weakest`] unless said. Of these, `put_order` and `notice_bits` matter here.
+    /// What the provider is to guarantee; [`Caps::weakest`] unless said. Of these, `put_order`, `coherent_atomics`
+    /// and `notice_bits` matter here.
     #[must_use]
     pub fn caps(mut self, caps: Caps) -> Self {
         self.caps = caps;
@@ -210,7 +211,10 @@ impl<'a> Explorer<'a> {
         let Some(schedule) = Schedule::read(schedule) else { panic!("{schedule:?} is no schedule") };
         let start = tasks(program);
         let mut world = self.world(&start);
-        schedule.shared.iter().for_each(|home| world.automaton.job.cells.borrow_mut().share(*home));
+        let mut cells = world.automaton.job.cells.borrow_mut();
+        schedule.shared.iter().for_each(|home| cells.share(*home));
+        schedule.contested.iter().for_each(|holding| cells.contested.add(*holding));
+        drop(cells);
         search::follow(&mut world, &self.checks, &schedule.moves)
     }
 
@@ -261,10 +265,12 @@ impl<'a> Explorer<'a> {
 
     fn world<'s>(&self, start: &'s Start<'s>) -> World<'s> {
         let cells = Rc::new(RefCell::new(Cells::named(&self.names)));
+        cells.borrow_mut().contested.all = !self.reduced;
         let job = Job { nodes: self.nodes.clone(), caps: self.caps, start, cells, mortal: self.mortal };
         World {
             automaton: Automaton::new(job, self.patience),
             order: self.caps.put_order,
+            coherent: self.caps.coherent_atomics,
             reduced: self.reduced,
             set_up: self.set_up,
             timeline: None,
@@ -288,7 +294,13 @@ impl<'a> Explorer<'a> {
                 Ok(verdict) => break (verdict, progress),
                 Err(_) => {
                     restarts += 1;
-                    world.automaton.job.cells.borrow_mut().grown = false;
+                    let mut cells = world.automaton.job.cells.borrow_mut();
+                    cells.grown = false;
+                    let contested = std::mem::take(&mut cells.contested.grown);
+                    drop(cells);
+                    if contested {
+                        world.automaton.forget();
+                    }
                 }
             }
         };
@@ -328,10 +340,12 @@ impl<'a> Explorer<'a> {
         let shortest = shorter.is_some();
         let moves = shorter.unwrap_or(moves);
         let (again, timeline) = search::follow(world, &self.checks, &moves);
+        let cells = world.automaton.job.cells.borrow();
+        let (shared, contested) = (cells.shared(), cells.contested.iter().collect());
         Ok(CounterExample {
             what: again.unwrap_or(what),
             moves: moves.len(),
-            schedule: Schedule { shared: world.automaton.job.cells.borrow().shared(), moves }.to_string(),
+            schedule: Schedule { shared, contested, moves }.to_string(),
             shortest,
             timeline,
         })

@@ -87,11 +87,13 @@
 
 mod act;
 mod alive;
+mod atomics;
 mod automaton;
 mod cell;
 mod checks;
 mod cpu;
 mod deaths;
+mod dropped;
 mod effect;
 mod explorer;
 mod fabric;

@@ -6,6 +6,7 @@
 use crate::{
     act::{Act, Answer, Slot},
     cell::Cells,
+    dropped::Holding,
     live::Live,
     look::Looks,
     loss::Ranks,
@@ -13,8 +14,9 @@ use crate::{
 };
 use rdma_fabric::Rank;
 use std::{
+    any::Any,
     cell::{Cell, RefCell},
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     future::Future,
     hash::Hash,
@@ -79,6 +81,10 @@ struct Inner {
     local_regions: u32,
     symmetric_regions: u32,
     detached: Vec<Task>,
+    /// Own regions that were dropped, by index.
+    dropped: BTreeSet<u32>,
+    /// What lives until the job ends.
+    kept: Vec<Box<dyn Any>>,
     /// What this rank stored last in each part of a cell of its own.
     stored: BTreeMap<(u32, u64), u64>,
 }
@@ -95,6 +101,7 @@ pub(crate) struct Own {
     slots: Vec<bool>,
     local_regions: u32,
     symmetric_regions: u32,
+    dropped: BTreeSet<u32>,
 }
 
 impl Session {
@@ -221,6 +228,57 @@ impl Session {
 
     pub(crate) fn end(&self) {
         self.over.set(true);
+        // What is kept may hold this session, and does nothing any more when it is dropped.
+        let kept = std::mem::take(&mut self.inner.borrow_mut().kept);
+        drop(kept);
+    }
+
+    /// Keep something until the job ends.
+    pub(crate) fn keep(&self, what: impl Any) {
+        if !self.is_over() {
+            self.inner.borrow_mut().kept.push(Box::new(what));
+        }
+    }
+
+    /// Whether whether this region is dropped is asked at each use. Else it is only told that it is used.
+    fn asks_about(&self, holding: Holding) -> bool {
+        matches!(self.world, World::Live(_)) || self.cells.borrow().contested.contains(holding)
+    }
+
+    /// An own region is dropped.
+    pub(crate) fn drop_region(&self, index: u32) {
+        let holding = Holding { rank: self.rank, index };
+        if self.is_over() {
+            return;
+        }
+        self.inner.borrow_mut().dropped.insert(index);
+        if self.asks_about(holding) {
+            self.ask(Act::Drop(holding));
+            self.went_on();
+        } else {
+            self.tell(Act::Drop(holding));
+        }
+    }
+
+    /// Whether a region can't be used any more.
+    pub(crate) fn finds_dropped(&self, holding: Holding) -> bool {
+        if holding.rank == self.rank {
+            return self.inner.borrow().dropped.contains(&holding.index);
+        }
+        if self.asks_about(holding) {
+            let answer = self.ask(Act::IsDropped(holding));
+            self.went_on();
+            return answer == Some(Answer::Value(1));
+        }
+        if let World::Script(script) = &self.world
+            && self.given.get() == script.len()
+        {
+            let told = &mut self.inner.borrow_mut().told;
+            if !told.contains(&Act::Reach(holding)) {
+                told.push(Act::Reach(holding));
+            }
+        }
+        false
     }
 
     /// All answers were given.
@@ -249,7 +307,12 @@ impl Session {
         while slots.last() == Some(&false) {
             slots.pop();
         }
-        Own { slots, local_regions: inner.local_regions, symmetric_regions: inner.symmetric_regions }
+        Own {
+            slots,
+            local_regions: inner.local_regions,
+            symmetric_regions: inner.symmetric_regions,
+            dropped: inner.dropped.clone(),
+        }
     }
 
     pub(crate) fn take_slot(&self) -> Slot {

@@ -8,6 +8,8 @@
 use crate::{
     act::{Act, Answer},
     automaton::{Automaton, LocalId},
+    cell::Part,
+    dropped::Holding,
     loss::bit,
     state::{At, State},
     timeline::Timeline,
@@ -27,6 +29,8 @@ pub(crate) enum Move {
     GoWith(u8, u8),
     /// The n-th part of operations that a rank has on their way.
     Happen(u8, u8),
+    /// The n-th part of them, an atomic, reads its word, which it will write later.
+    Begin(u8, u8),
     /// A rank's clock comes to its next deadline.
     Tick(u8),
     /// A rank that may die does.
@@ -51,6 +55,8 @@ pub(crate) enum Halt {
 pub(crate) struct World<'a> {
     pub(crate) automaton: Automaton<'a>,
     pub(crate) order: PutOrder,
+    /// Whether atomics are atomic against puts and stores, too.
+    pub(crate) coherent: bool,
     /// Whether what nobody else notices happens at once. Without that there are more states and the same outcomes.
     pub(crate) reduced: bool,
     /// The first of the facts by which ranks say that their set-up is over, if one order of that is enough.
@@ -60,8 +66,10 @@ pub(crate) struct World<'a> {
 }
 
 /// What a rank that rests could do.
-struct Outlook {
+pub(crate) struct Outlook {
     goes_on: bool,
+    /// The word that it would store to before anything else.
+    pub(crate) stores: Option<Part>,
     /// The next deadline it waits for.
     deadline: Option<u64>,
 }
@@ -76,7 +84,7 @@ impl World<'_> {
         }
         for rank in (0..self.automaton.job.nodes.len() as u32).map(Rank::new) {
             let told = self.automaton.local(state.ranks[rank.index()].local).told().clone();
-            self.tell(&mut state, rank, &told);
+            self.tell(&mut state, rank, &told)?;
             self.proceed(&mut state, rank, None, true)?;
         }
         Ok(state)
@@ -92,6 +100,9 @@ impl World<'_> {
                 if state.items[place].by.index() == r as usize {
                     if state.may_happen(place, self.order) {
                         into.push(Move::Happen(r, number));
+                        if self.may_begin(state, place)? {
+                            into.push(Move::Begin(r, number));
+                        }
                     }
                     number += 1;
                 }
@@ -160,14 +171,18 @@ impl World<'_> {
                 }
                 Ok(())
             }
+            Move::Begin(rank, number) => {
+                let place = World::place_of(state, rank, number)?;
+                if let Some(timeline) = &mut self.timeline {
+                    timeline.begins(&self.automaton.job.cells.borrow(), state, place);
+                }
+                state.begin(place);
+                Ok(())
+            }
             Move::Happen(rank, number) => {
+                let place = World::place_of(state, rank, number)?;
                 let rank = Rank::new(rank.into());
-                let mut mine = (0..state.items.len()).filter(|place| state.items[*place].by == rank);
-                let Some(place) = mine.nth(number as usize) else {
-                    return Err(Halt::Failure(format!(
-                        "the schedule names operation {number} of {rank}: there is none"
-                    )));
-                };
+                self.notice_lateness(state, place)?;
                 if let Some(timeline) = &mut self.timeline {
                     timeline.happens(&self.automaton.job.cells.borrow(), state, place);
                 }
@@ -175,6 +190,14 @@ impl World<'_> {
                 self.go_on_at_once(state, rank)
             }
         }
+    }
+
+    /// Where the n-th part of the operations of a rank stands.
+    fn place_of(state: &State, rank: u8, number: u8) -> Result<usize, Halt> {
+        let rank = Rank::new(rank.into());
+        let mut mine = (0..state.items.len()).filter(|place| state.items[*place].by == rank);
+        let none = || Halt::Failure(format!("the schedule names operation {number} of {rank}: there is none"));
+        mine.nth(number as usize).ok_or_else(none)
     }
 
     /// Who waits for nothing else goes on at once: what it does up to its next act that others notice, nobody notices.
@@ -205,8 +228,8 @@ impl World<'_> {
     }
 
     /// Ask everything that the rank waits for, and change nothing.
-    fn outlook(&mut self, state: &State, rank: u8, mut task: Option<u8>) -> Result<Outlook, Halt> {
-        let mut outlook = Outlook { goes_on: false, deadline: None };
+    pub(crate) fn outlook(&mut self, state: &State, rank: u8, mut task: Option<u8>) -> Result<Outlook, Halt> {
+        let mut outlook = Outlook { goes_on: false, stores: None, deadline: None };
         let mut local = state.ranks[rank as usize].local;
         let me = Rank::new(rank.into());
         loop {
@@ -232,8 +255,9 @@ impl World<'_> {
                         Answer::Pending
                     }
                 }
-                _ => {
+                act => {
                     outlook.goes_on = true;
+                    outlook.stores = if let Act::Store(part, _) = act { Some(*part) } else { None };
                     return Ok(outlook);
                 }
             };
@@ -292,7 +316,7 @@ impl World<'_> {
                 timeline.acts(&self.automaton.job.cells.borrow(), rank, act, &answer, moves);
             }
             state.answered(rank, act, &answer);
-            self.tell(state, rank, &told);
+            self.tell(state, rank, &told)?;
             moved |= moves;
             match to {
                 Some(next) => local = next,
@@ -330,19 +354,52 @@ impl World<'_> {
             Act::IsLost(other) => {
                 !self.reduced || state.losses.known_to(rank) & bit(*other) == 0 && !state.losses.has_ended(*other)
             }
+            Act::Drop(_) => true,
+            Act::IsDropped(holding) => !self.reduced || !state.drops.contains(*holding),
             // One moment with the look at what is waited for.
             Act::LostAmong(_) => false,
             _ => !self.reduced,
         }
     }
 
-    fn tell(&mut self, state: &mut State, rank: Rank, told: &Rc<[Act]>) {
+    fn tell(&mut self, state: &mut State, rank: Rank, told: &Rc<[Act]>) -> Result<(), Halt> {
         for act in told.iter() {
+            match act {
+                Act::Reach(holding) if state.drops.contains(*holding) => return Err(self.contest(*holding)),
+                Act::Drop(holding) if self.is_being_reached(state, *holding) => return Err(self.contest(*holding)),
+                _ => {}
+            }
             if let Some(timeline) = &mut self.timeline {
                 timeline.tells(&self.automaton.job.cells.borrow(), rank, act);
             }
             state.tell(rank, act);
         }
+        Ok(())
+    }
+
+    /// Explore again, and let the drop of `holding` be a move.
+    fn contest(&mut self, holding: Holding) -> Halt {
+        self.automaton.job.cells.borrow_mut().contested.add(holding);
+        Halt::Again
+    }
+
+    /// Whether what happens next comes too late for a region of which nobody knew that this may be.
+    fn notice_lateness(&mut self, state: &State, place: usize) -> Result<(), Halt> {
+        match state.too_late(place) {
+            Some(holding) if !self.automaton.job.cells.borrow().contested.contains(holding) => {
+                Err(self.contest(holding))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether another rank has just resolved a place in `holding`, and could as well have come to it after the drop.
+    fn is_being_reached(&self, state: &State, holding: Holding) -> bool {
+        let others = (0..state.ranks.len() as u32).map(Rank::new).filter(|rank| *rank != holding.rank);
+        others.filter(|rank| !state.losses.is_dead(*rank)).any(|rank| {
+            let at = state.ranks[rank.index()].local;
+            self.automaton.has_just_reached(at, holding, |act| self.is_noticed(state, rank, act))
+        })
     }
 
     /// What a rank waits for, in words.

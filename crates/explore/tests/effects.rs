@@ -18,6 +18,7 @@ async fn publish(fabric: ExploreFabric) -> ProgramResult<()> {
         fabric.store(&record, 43)?;
         fabric.get_word(&record.as_remote()).await?;
     }
+    fabric.probe().keep(region);
     Ok(())
 }
 
@@ -45,7 +46,8 @@ fn accesses_come_in_the_order_in_which_they_happen() {
 #[test]
 fn what_goes_wrong_comes_last() {
     let (effects, wrong) = Explorer::new(1).effects(1, |fabric: ExploreFabric| async move {
-        let word = fabric.alloc_symmetric(8).await?.at(Rank::new(0), 0);
+        let region = fabric.alloc_symmetric(8).await?;
+        let word = region.at(Rank::new(0), 0);
         let before = fabric.fetch_add(&fabric.remote_word::<u64>(word)?, 1).await?;
         assert_eq!(before, 1, "it was not");
         Ok(())

@@ -36,9 +36,11 @@ where
     seen.take()
 }
 
-/// Two words of each rank.
+/// Two words of each rank, which outlive its program.
 async fn words(fabric: &ExploreFabric) -> ProgramResult<explore::ExploreRegion> {
-    Ok(fabric.alloc_symmetric(16).await?)
+    let region = fabric.alloc_symmetric(16).await?;
+    fabric.probe().keep(region.clone());
+    Ok(region)
 }
 
 /// A puts to two words of B; B reads the second, then the first.
@@ -510,6 +512,7 @@ fn a_set_up_has_one_order_and_what_follows_all() {
         });
         let report = explorer.run(|fabric| async move {
             let region = fabric.alloc_symmetric(64).await?;
+            fabric.probe().keep(region.clone());
             fabric.get(&fabric.remote_span::<u64>(region.at(A, 0), 4)?, [0; 4]).await?;
             if fabric.rank() == A {
                 fabric.put_word(&fabric.remote_word(region.at(B, 32))?, 1u64).await?;

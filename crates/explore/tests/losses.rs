@@ -37,9 +37,11 @@ fn told<T>(end: Result<T>) -> u64 {
     }
 }
 
-/// Four words of each rank.
+/// Four words of each rank, which outlive its program.
 async fn words(fabric: &ExploreFabric) -> ProgramResult<ExploreRegion> {
-    Ok(fabric.alloc_symmetric(32).await?)
+    let region = fabric.alloc_symmetric(32).await?;
+    fabric.probe().keep(region.clone());
+    Ok(region)
 }
 
 /// Wait until A is known to be lost.
