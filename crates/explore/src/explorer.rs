@@ -51,6 +51,7 @@ pub struct Explorer<'a> {
     reduced: bool,
     set_up: Option<u32>,
     mortal: Ranks,
+    together: bool,
     watch: Box<Watch<'a>>,
 }
 
@@ -77,6 +78,7 @@ impl<'a> Explorer<'a> {
             reduced: true,
             set_up: None,
             mortal: 0,
+            together: false,
             watch: Box::new(|_| ControlFlow::Continue(())),
         }
     }
@@ -149,6 +151,15 @@ impl<'a> Explorer<'a> {
     pub fn mortal(mut self, rank: Rank) -> Self {
         assert!(rank.index() < self.nodes.len(), "{rank} of a job of {} ranks can't die", self.nodes.len());
         self.mortal |= bit(rank);
+        self
+    }
+
+    /// Let what a rank owns when its program returns live until the job ends, as it does where all ranks leave behind a last barrier, which has
+    /// many orders of its own. Without this, regions go when their rank's program returns, and whoever still addresses them is told
+    /// [`StaleRegion`](rdma_fabric::FabricError::StaleRegion). What is dropped earlier goes then in either case.
+    #[must_use]
+    pub fn leave_together(mut self) -> Self {
+        self.together = true;
         self
     }
 
@@ -260,13 +271,14 @@ impl<'a> Explorer<'a> {
         Fut: Future<Output = ProgramResult<()>> + 'static,
     {
         let ranks = (0..self.nodes.len() as u32).map(Rank::new).filter(|rank| self.mortal & bit(*rank) != 0);
-        ranks.fold(LiveJob::on_nodes(self.nodes.clone(), self.caps, program), LiveJob::mortal)
+        let job = ranks.fold(LiveJob::on_nodes(self.nodes.clone(), self.caps, program), LiveJob::mortal);
+        if self.together { job.leave_together() } else { job }
     }
 
     fn world<'s>(&self, start: &'s Start<'s>) -> World<'s> {
         let cells = Rc::new(RefCell::new(Cells::named(&self.names)));
         cells.borrow_mut().contested.all = !self.reduced;
-        let job = Job { nodes: self.nodes.clone(), caps: self.caps, start, cells, mortal: self.mortal };
+        let job = Job { nodes: self.nodes.clone(), caps: self.caps, start, cells, mortal: self.mortal, together: self.together };
         World {
             automaton: Automaton::new(job, self.patience),
             order: self.caps.put_order,

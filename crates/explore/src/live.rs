@@ -154,6 +154,13 @@ impl LiveJob {
         self
     }
 
+    /// Let ranks leave together, as [`Explorer::leave_together`](crate::Explorer::leave_together) does.
+    #[must_use]
+    pub fn leave_together(self) -> Self {
+        self.sessions.iter().for_each(|session| session.together.set(true));
+        self
+    }
+
     /// Keep a timeline from now on.
     pub(crate) fn record(&mut self, names: &HashMap<(u32, u64), String>) {
         let live = &mut *self.live.borrow_mut();
@@ -301,7 +308,7 @@ impl LiveJob {
             for mut task in batch {
                 match catch_unwind(AssertUnwindSafe(|| quiet::while_exploring(|| task.as_mut().poll(&mut cx)))) {
                     Ok(Poll::Pending) => tasks.push(task),
-                    Ok(Poll::Ready(Ok(()))) => {}
+                    Ok(Poll::Ready(Ok(()))) => self.sessions[rank.index()].returned(),
                     Ok(Poll::Ready(Err(error))) => return Err(format!("{rank}: {error}")),
                     Err(panic) => return Err(format!("{rank}: {}", quiet::message(&*panic))),
                 }

@@ -67,12 +67,6 @@ impl Probe {
         self.session.stored()
     }
 
-    /// Keep `what`, and the regions it owns, until the job ends, as a rank does that leaves only behind a last barrier. It costs no
-    /// states. Without it, regions are gone when the program that owns them is over, and whoever still addresses them is told so.
-    pub fn keep(&self, what: impl std::any::Any) {
-        self.session.keep(what);
-    }
-
     /// A remark for the timeline of a counter-example.
     pub fn note(&self, text: &str) {
         self.session.tell(Act::Note(text.into()));

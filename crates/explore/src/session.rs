@@ -14,7 +14,6 @@ use crate::{
 };
 use rdma_fabric::Rank;
 use std::{
-    any::Any,
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
     fmt,
@@ -49,6 +48,8 @@ pub(crate) struct Session {
     pub(crate) cells: Rc<RefCell<Cells>>,
     /// Ranks that may die.
     pub(crate) mortal: Cell<Ranks>,
+    /// Whether what a rank owns when its program returns lives until the job ends.
+    pub(crate) together: Cell<bool>,
     world: World,
     /// How many answers of the script were given.
     given: Cell<usize>,
@@ -83,8 +84,8 @@ struct Inner {
     detached: Vec<Task>,
     /// Own regions that were dropped, by index.
     dropped: BTreeSet<u32>,
-    /// What lives until the job ends.
-    kept: Vec<Box<dyn Any>>,
+    /// Of these, those whose drop may be that of the program's end.
+    let_go: Vec<u32>,
     /// What this rank stored last in each part of a cell of its own.
     stored: BTreeMap<(u32, u64), u64>,
 }
@@ -102,6 +103,7 @@ pub(crate) struct Own {
     local_regions: u32,
     symmetric_regions: u32,
     dropped: BTreeSet<u32>,
+    let_go: Vec<u32>,
 }
 
 impl Session {
@@ -111,6 +113,7 @@ impl Session {
             nodes,
             cells,
             mortal: Cell::new(0),
+            together: Cell::new(false),
             world,
             given: Cell::new(0),
             over: Cell::new(false),
@@ -143,6 +146,7 @@ impl Session {
         if self.is_over() {
             return None;
         }
+        self.let_go_before(&act);
         if let Act::Store(part, bits) = act {
             self.inner.borrow_mut().stored.insert((part.cell, part.mask), bits);
         }
@@ -194,6 +198,7 @@ impl Session {
         if self.is_over() {
             return;
         }
+        self.let_go_before(&act);
         self.went_on();
         match &self.world {
             World::Live(live) => live.borrow_mut().told(self.rank, &act),
@@ -228,16 +233,11 @@ impl Session {
 
     pub(crate) fn end(&self) {
         self.over.set(true);
-        // What is kept may hold this session, and does nothing any more when it is dropped.
-        let kept = std::mem::take(&mut self.inner.borrow_mut().kept);
-        drop(kept);
     }
 
-    /// Keep something until the job ends.
-    pub(crate) fn keep(&self, what: impl Any) {
-        if !self.is_over() {
-            self.inner.borrow_mut().kept.push(Box::new(what));
-        }
+    /// The program has returned. What it let go of since it last did something lives on if ranks leave together.
+    pub(crate) fn returned(&self) {
+        self.inner.borrow_mut().let_go.clear();
     }
 
     /// Whether whether this region is dropped is asked at each use. Else it is only told that it is used.
@@ -247,16 +247,33 @@ impl Session {
 
     /// An own region is dropped.
     pub(crate) fn drop_region(&self, index: u32) {
-        let holding = Holding { rank: self.rank, index };
         if self.is_over() {
             return;
         }
         self.inner.borrow_mut().dropped.insert(index);
-        if self.asks_about(holding) {
-            self.ask(Act::Drop(holding));
-            self.went_on();
-        } else {
-            self.tell(Act::Drop(holding));
+        self.inner.borrow_mut().let_go.push(index);
+        if !self.together.get() {
+            self.let_go();
+        }
+    }
+
+    /// Regions go that were dropped before what the program does now. What it says to its probe is nothing that it does.
+    fn let_go_before(&self, act: &Act) {
+        if !matches!(act, Act::Fact(..) | Act::Note(_) | Act::Step(_)) {
+            self.let_go();
+        }
+    }
+
+    fn let_go(&self) {
+        let dropped = std::mem::take(&mut self.inner.borrow_mut().let_go);
+        for index in dropped {
+            let holding = Holding { rank: self.rank, index };
+            if self.asks_about(holding) {
+                self.ask(Act::Drop(holding));
+                self.went_on();
+            } else {
+                self.tell(Act::Drop(holding));
+            }
         }
     }
 
@@ -312,6 +329,7 @@ impl Session {
             local_regions: inner.local_regions,
             symmetric_regions: inner.symmetric_regions,
             dropped: inner.dropped.clone(),
+            let_go: inner.let_go.clone(),
         }
     }
 

@@ -6,12 +6,12 @@
 //! matter.
 
 use crate::{
-    act::{Act, Answer},
+    act::{Act, Answer, Slot},
     automaton::{Automaton, LocalId},
     cell::Part,
     dropped::Holding,
     loss::bit,
-    state::{At, State},
+    state::{ALL, At, Item, Kind, State},
     timeline::Timeline,
 };
 use rdma_fabric::{PutOrder, Rank};
@@ -391,6 +391,20 @@ impl World<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether a flush that could be complete may hear of an error if it is complete later: it waits for bytes, and a put without any has none.
+    pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: Slot) -> bool {
+        let mine = || state.items.iter().filter(|item| item.by == rank);
+        let empty = |item: &&Item| item.kind == Kind::Notice && !item.tied;
+        if !mine().any(|item| empty(&item)) {
+            return false;
+        }
+        let cells = self.automaton.job.cells.borrow();
+        mine().filter(|item| item.kind == Kind::Flush && item.slot == slot).any(|flush| {
+            let reached = |item: &Item| flush.target == ALL || item.target == flush.target;
+            mine().filter(empty).any(|item| reached(item) && cells.contested.contains(item.there()))
+        })
     }
 
     /// Whether another rank has just resolved a place in `holding`, and could as well have come to it after the drop.

@@ -78,7 +78,7 @@ impl Dice {
 async fn follow(fabric: ExploreFabric, lines: Vec<Line>, drops: bool) -> ProgramResult<()> {
     let mut seen = 1u64;
     let mut see = |value: u64| seen = seen.wrapping_mul(31).wrapping_add(value);
-    if let Err(error) = steps(&fabric, lines, drops, &mut see).await {
+    if let Err(error) = steps(&fabric, lines, &mut see).await {
         match error.downcast_ref() {
             Some(FabricError::PeerLost { rank }) => see(20 + u64::from(rank.number())),
             Some(FabricError::StaleRegion { rank, .. }) if drops => see(24 + u64::from(rank.number())),
@@ -89,21 +89,13 @@ async fn follow(fabric: ExploreFabric, lines: Vec<Line>, drops: bool) -> Program
     Ok(())
 }
 
-async fn steps(
-    fabric: &ExploreFabric,
-    lines: Vec<Line>,
-    drops: bool,
-    see: &mut impl FnMut(u64),
-) -> ProgramResult<()> {
+async fn steps(fabric: &ExploreFabric, lines: Vec<Line>, see: &mut impl FnMut(u64)) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8 * WORDS as usize).await?;
     let (key, mut own) = (region.key(), Some(region));
     let scratch = fabric.alloc(8)?;
     let at = |rank, word: u64| RemoteAddr { rank, region: key, offset: word * 8 };
     let there = |word: u64| fabric.remote_word::<u64>(at(Rank::new((word / WORDS) as u32), word % WORDS));
     let here = |word: u64| fabric.local_word::<u64>(at(fabric.rank(), word));
-    if !drops {
-        fabric.probe().keep(own.take());
-    }
     for line in lines {
         match line {
             Drop => drop(own.take()),
@@ -189,6 +181,7 @@ fn compare_all(ranks: usize, lines: usize, programs: u64, order: PutOrder, morta
         let mut dice = Dice(seed * 1_000 + lines as u64);
         let program: Vec<Vec<_>> = (0..ranks).map(|_| (0..lines).map(|_| dice.line(ranks as u64, drops)).collect()).collect();
         let with = |explorer: Explorer<'_>| {
+            let explorer = if drops { explorer } else { explorer.leave_together() };
             let explorer = (0..mortal).map(Rank::new).fold(explorer, Explorer::mortal);
             ends(explorer.caps(caps).state_limit(400_000), ranks, &program, drops)
         };
