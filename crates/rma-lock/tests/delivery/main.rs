@@ -7,6 +7,7 @@
 mod accesses;
 mod back_off;
 mod cases;
+mod ends;
 mod indicator;
 mod locked;
 mod mortal;
