@@ -6,10 +6,11 @@
 //! exploration begins anew.
 
 use crate::{
-    act::{Answer, NO_SLOT},
+    act::{Answer, NO_SLOT, Slot},
     cell::Cells,
     mix::Mix,
     state::{ALL, Item, Kind, State},
+    world::{Halt, World},
 };
 use rdma_fabric::{FabricError, Rank, RegionKey};
 use std::collections::BTreeSet;
@@ -165,6 +166,47 @@ impl State {
             Kind::Stale => Some(Answer::Stale(Holding::from_bits(item.bits))),
             Kind::Flush => self.drops.owed_to(by, item.target).map(Answer::Stale),
             _ => None,
+        })
+    }
+}
+
+impl World<'_> {
+    /// Explore again, and let the drop of `holding` be a move.
+    pub(crate) fn contest(&mut self, holding: Holding) -> Halt {
+        self.automaton.job.cells.borrow_mut().contested.add(holding);
+        Halt::Again
+    }
+
+    /// Whether what happens next comes too late for a region of which nobody knew that this may be.
+    pub(crate) fn notice_lateness(&mut self, state: &State, place: usize) -> Result<(), Halt> {
+        match state.too_late(place) {
+            Some(holding) if !self.automaton.job.cells.borrow().contested.contains(holding) => {
+                Err(self.contest(holding))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a flush that could be complete may hear of an error if it is complete later: it waits for bytes, and a put without any has none.
+    pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: Slot) -> bool {
+        let mine = || state.items.iter().filter(|item| item.by == rank);
+        let empty = |item: &&Item| item.kind == Kind::Notice && !item.tied;
+        if !mine().any(|item| empty(&item)) {
+            return false;
+        }
+        let cells = self.automaton.job.cells.borrow();
+        mine().filter(|item| item.kind == Kind::Flush && item.slot == slot).any(|flush| {
+            let reached = |item: &Item| flush.target == ALL || item.target == flush.target;
+            mine().filter(empty).any(|item| reached(item) && cells.contested.contains(item.there()))
+        })
+    }
+
+    /// Whether another rank has just resolved a place in `holding`, and could as well have come to it after the drop.
+    pub(crate) fn is_being_reached(&self, state: &State, holding: Holding) -> bool {
+        let others = (0..state.ranks.len() as u32).map(Rank::new).filter(|rank| *rank != holding.rank);
+        others.filter(|rank| !state.losses.is_dead(*rank)).any(|rank| {
+            let at = state.ranks[rank.index()].local;
+            self.automaton.has_just_reached(at, holding, |act| self.is_noticed(state, rank, act))
         })
     }
 }

@@ -278,7 +278,14 @@ impl<'a> Explorer<'a> {
     fn world<'s>(&self, start: &'s Start<'s>) -> World<'s> {
         let cells = Rc::new(RefCell::new(Cells::named(&self.names)));
         cells.borrow_mut().contested.all = !self.reduced;
-        let job = Job { nodes: self.nodes.clone(), caps: self.caps, start, cells, mortal: self.mortal, together: self.together };
+        let job = Job {
+            nodes: self.nodes.clone(),
+            caps: self.caps,
+            start,
+            cells,
+            mortal: self.mortal,
+            together: self.together,
+        };
         World {
             automaton: Automaton::new(job, self.patience),
             order: self.caps.put_order,

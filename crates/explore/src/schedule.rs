@@ -145,7 +145,10 @@ mod tests {
         };
         assert_eq!(schedule.to_string(), "B65536+80,f2,C1-:AB12z3c!Cb~a?bz-b2'");
         assert_eq!(Schedule::read("B65536+80,f2,C1-:AB12 z3c!\nC b~a?b z- b2'"), Some(schedule));
-        assert_eq!(Schedule::read(":"), Some(Schedule { shared: Vec::new(), contested: Vec::new(), moves: Vec::new() }));
+        assert_eq!(
+            Schedule::read(":"),
+            Some(Schedule { shared: Vec::new(), contested: Vec::new(), moves: Vec::new() })
+        );
         for wrong in ["", "A", ":a", ":A!", ":1", ":a999", ":é", ":a?", ":a?B", ":a0~", "a:", "A0:", "é0+0:", "A0+x:A"]
         {
             assert_eq!(Schedule::read(wrong), None, "{wrong}");
