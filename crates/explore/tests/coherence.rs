@@ -91,6 +91,24 @@ fn atomics_are_atomic_against_each_other_and_a_comparison_that_fails_writes_noth
     }
 }
 
+/// While an atomic has read and not written, no other one comes between, whatever a store does.
+#[test]
+fn of_two_atomics_and_a_store_only_the_store_is_lost() {
+    let ends = |coherent| {
+        seen(explorer(3, coherent), word, |fabric| async move {
+            let region = fabric.alloc_symmetric(8).await?;
+            if fabric.rank() == B {
+                fabric.store(&region.word::<u64>(&fabric, 0)?, 10)?;
+            } else {
+                fabric.fetch_add(&fabric.remote_word::<u64>(region.at(B, 0))?, 1).await?;
+            }
+            Ok(())
+        })
+    };
+    assert_eq!(ends(true), BTreeSet::from([10, 11, 12]));
+    assert_eq!(ends(false), BTreeSet::from([2, 10, 11, 12]));
+}
+
 /// A counter that its owner resets by a store: an addition comes back.
 async fn resets(fabric: ExploreFabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
