@@ -77,6 +77,7 @@ macro_rules! every_case {
                 transfers::flushed_puts_precede_the_flag("O5 O8", [3]);
                 transfers::ordered_puts_precede_atomics("I3 O7", [3]);
                 transfers::words_are_never_torn("M9", [2]);
+                transfers::readers_agree_which_write_was_first("O15", [4]);
                 #[wraps(errors)]
                 transfers::errors_come_with_the_next_flush("O13", [2]);
                 #[wraps(operations)]

@@ -200,6 +200,49 @@ program! {
 }
 
 program! {
+    pub async fn readers_agree_which_write_was_first<F>(fabric: F) -> () {
+        const LOOKS: usize = 200;
+        let mut world = Group::world(&fabric).await?;
+        let (words, looks) = (fabric.alloc_symmetric(8).await?, fabric.alloc_symmetric(16 * LOOKS).await?);
+        // Ranks 0 and 1 write each other's word; ranks 2 and 3 read both, in opposite orders.
+        let [x, y] = [0, 1].map(|rank| words.at(Rank::new(rank), 0));
+        let (x, y) = (fabric.remote_word::<u64>(x)?, fabric.remote_word::<u64>(y)?);
+        let (me, judge) = (fabric.rank().index(), Rank::new(2));
+        let mut seen = vec![0u64; 2 * LOOKS];
+        world.barrier().await?;
+        if me < 2 {
+            let word = if me == 0 { &y } else { &x };
+            for round in 1..=LOOKS as u64 {
+                fabric.put_word(word, round).await?;
+                fabric.flush(word.rank()).await?;
+            }
+        } else if me < 4 {
+            let (one, other) = if me == 2 { (&x, &y) } else { (&y, &x) };
+            for pair in seen.chunks_exact_mut(2) {
+                pair[0] = fabric.get_word(one).await?;
+                pair[1] = fabric.get_word(other).await?;
+            }
+        }
+        if me == 3 {
+            fabric.put(&fabric.remote_span::<u64>(looks.at(judge, 0), 2 * LOOKS)?, seen.clone()).await?;
+            fabric.flush(judge).await?;
+        }
+        world.barrier().await?;
+        if fabric.rank() == judge {
+            let mut theirs = vec![0u64; 2 * LOOKS];
+            fabric.read(&looks.span(&fabric, 0, 2 * LOOKS)?, &mut theirs)?;
+            for mine in seen.chunks_exact(2) {
+                // Each has seen a value of its first word, and then one of its second that was older than what the other had seen before.
+                let other = theirs.chunks_exact(2).find(|other| other[0] > mine[1] && other[1] < mine[0]);
+                ensure_eq!(other, None, "O15: x, then y, were {mine:?} here; there y, then x");
+            }
+        }
+        world.barrier().await?;
+        Ok(())
+    }
+}
+
+program! {
     pub async fn errors_come_with_the_next_flush<F>(fabric: F) -> () {
         let mut world = Group::world(&fabric).await?;
         let (me, owner) = (fabric.rank(), Rank::new(1));

@@ -1,6 +1,6 @@
 //! What a rank's program does, and what it is told: the whole of its dealings with the world.
 
-use crate::{cell::Part, loss::Ranks};
+use crate::{cell::Part, dropped::Holding, loss::Ranks};
 use rdma_fabric::{Amo, Notice, Rank, RegionKey};
 use std::rc::Rc;
 
@@ -20,6 +20,10 @@ pub(crate) enum Act {
     Step(u128),
     /// Told: a remark for the timeline.
     Note(Rc<str>),
+    /// Told: a place in another rank's region is resolved, or used, which nobody was seen to do too late.
+    Reach(Holding),
+    /// An own region is dropped. Told as long as nobody was seen to address it afterwards.
+    Drop(Holding),
 
     /// Own memory is read.
     Load(Part),
@@ -46,6 +50,8 @@ pub(crate) enum Act {
     Detach,
     /// Does this rank know that another one is lost (1) or not (0)?
     IsLost(Rank),
+    /// Has its owner dropped this region (1) or not (0)?
+    IsDropped(Holding),
     /// Which of these ranks, by bits, does this rank know to be lost? Asked by a wait that is not satisfied, in the same moment.
     LostAmong(Ranks),
 
@@ -72,6 +78,8 @@ pub(crate) enum Answer {
     Task(u8),
     /// The operation has failed: this rank is lost.
     Lost(Rank),
+    /// The operation has failed: its owner has dropped this region.
+    Stale(Holding),
 }
 
 /// An operation to be posted.
@@ -79,26 +87,27 @@ pub(crate) enum Answer {
 pub(crate) enum Op {
     Atomic {
         slot: Slot,
-        target: Rank,
+        target: Holding,
         at: Part,
         rmw: Rmw,
     },
-    /// Pieces, and where they go if that is registered memory.
+    /// Pieces, and where they go if that is registered memory; of which region it is.
     Get {
         slot: Slot,
-        target: Rank,
+        target: Holding,
         pieces: Box<[(Part, Option<Part>)]>,
+        sink: u32,
     },
     /// The bytes were taken along.
     Put {
-        target: Rank,
+        target: Holding,
         pieces: Box<[(Part, u64)]>,
         notice: Option<Told>,
     },
     /// The bytes are still read from own registered memory: to, from.
     PutFrom {
         slot: Slot,
-        target: Rank,
+        target: Holding,
         pieces: Box<[(Part, Part)]>,
         notice: Option<Told>,
     },

@@ -9,10 +9,11 @@ mod audit;
 use crate::{
     act::{Act, Answer},
     cpu::{Job, Outcome},
+    dropped::Holding,
     mix::{Mix, MixMap},
 };
 use rdma_fabric::Rank;
-use std::{hash::Hash, rc::Rc};
+use std::{collections::HashSet, hash::Hash, rc::Rc};
 
 /// Names a local state.
 pub(crate) type LocalId = u32;
@@ -70,12 +71,14 @@ pub(crate) struct Edge {
     pub(crate) ready: bool,
     /// Whether there are more tasks than one from now on.
     splits: bool,
+    /// Whether what is told is more than what is reached.
+    does: bool,
 }
 
 impl Edge {
     /// Whether this is more than a look at something that is not there yet.
     pub(crate) fn moves(&self) -> bool {
-        self.ready || self.splits || !self.told.is_empty()
+        self.ready || self.splits || self.does
     }
 }
 
@@ -116,6 +119,34 @@ impl<'a> Automaton<'a> {
         self.push(rank, (id, Answer::Done), 0, outcome);
         self.locals[id as usize].told = told;
         id
+    }
+
+    /// Forget what was learned: programs are told something else from now on.
+    pub(crate) fn forget(&mut self) {
+        self.locals.clear();
+        self.steps.clear();
+    }
+
+    /// Whether `holding` was reached on the way to `id` since the last act that is `noticed`.
+    pub(crate) fn has_just_reached(&self, id: LocalId, holding: Holding, noticed: impl Fn(&Act) -> bool) -> bool {
+        let reached = |told: &[Act]| told.contains(&Act::Reach(holding));
+        let (mut known, mut todo) = (HashSet::from([id]), vec![id]);
+        while let Some(id) = todo.pop() {
+            let local = &self.locals[id as usize];
+            if reached(&local.told) {
+                return true;
+            }
+            for (before, answer) in std::iter::once(&local.before).chain(&local.others) {
+                let from = &self.locals[*before as usize];
+                if from.edges.iter().any(|edge| edge.answer == *answer && reached(&edge.told)) {
+                    return true;
+                }
+                if !noticed(&from.act) && known.insert(*before) {
+                    todo.push(*before);
+                }
+            }
+        }
+        false
     }
 
     fn run(&mut self, rank: Rank, script: Vec<Answer>) -> Outcome {
@@ -182,7 +213,7 @@ impl<'a> Automaton<'a> {
         // To run a task is nothing by itself.
         let ready = outcome.ready && self.locals[id as usize].act != Act::Choose;
         let splits = self.locals[id as usize].is_alone() && outcome.next == Some(Act::Choose);
-        let told = Rc::from(&outcome.told[..]);
+        let told: Rc<[Act]> = Rc::from(&outcome.told[..]);
         let to = match outcome.next {
             None => None,
             Some(_) => Some(match step_of(rank, &outcome) {
@@ -202,7 +233,8 @@ impl<'a> Automaton<'a> {
             }),
         };
         let edges = &mut self.locals[id as usize].edges;
-        edges.push(Edge { answer: answer.clone(), told, to, ready, splits });
+        let does = told.iter().any(|act| !matches!(act, Act::Reach(_)));
+        edges.push(Edge { answer: answer.clone(), told, to, ready, splits, does });
         edges.len() - 1
     }
 

@@ -1,8 +1,9 @@
 //! Memory as the explorer sees it: cells of 8 bytes, numbered as they are first touched.
 //!
-//! A region exists from the start, zeroed, and until the job ends. Which ranks touch a cell, and how, is remembered: a cell that only
+//! A region exists from the start, zeroed; what was in it when it was dropped stays to be looked at. Which ranks touch a cell, and how, is remembered: a cell that only
 //! its owner's CPU has ever touched is *private*, and what happens there need not be ordered against anything.
 
+use crate::dropped::Contested;
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
 use std::{collections::HashMap, ops::Range};
 
@@ -52,6 +53,8 @@ struct Cell {
     home: Home,
     cpu: Option<Rank>,
     shared: bool,
+    /// Its owner's CPU writes it.
+    stored: bool,
 }
 
 /// Where memory is, for all ranks of a job, and who has touched it. It only grows.
@@ -65,6 +68,7 @@ pub(crate) struct Cells {
     local: Vec<(Rank, u32, usize)>,
     /// What people call words, by region and offset, and [facts](Cells::name_of_fact).
     pub(crate) names: HashMap<(u32, u64), String>,
+    pub(crate) contested: Contested,
     /// A cell that somebody took for private has become shared since this was cleared.
     pub(crate) grown: bool,
 }
@@ -160,7 +164,7 @@ impl Cells {
     fn touch(&mut self, agent: Agent, home: Home) -> u32 {
         let cells = &mut self.cells;
         let number = *self.numbers.entry(key(home)).or_insert_with(|| {
-            cells.push(Cell { home, cpu: None, shared: false });
+            cells.push(Cell { home, cpu: None, shared: false, stored: false });
             cells.len() as u32 - 1
         });
         let cell = &mut self.cells[number as usize];
@@ -194,6 +198,16 @@ impl Cells {
     pub(crate) fn share(&mut self, home: Home) {
         let cell = self.touch(Agent::Network, home);
         self.cells[cell as usize].shared = true;
+    }
+
+    /// Its owner's CPU is about to write a cell.
+    pub(crate) fn store(&mut self, cell: u32) {
+        self.cells[cell as usize].stored = true;
+    }
+
+    /// Whether its owner's CPU ever writes a cell.
+    pub(crate) fn is_stored(&self, cell: u32) -> bool {
+        self.cells[cell as usize].stored
     }
 
     /// Whether others than its owner's CPU touch a cell.

@@ -45,6 +45,8 @@ pub(crate) struct Job<'a> {
     pub(crate) cells: Rc<RefCell<Cells>>,
     /// Ranks that may die.
     pub(crate) mortal: Ranks,
+    /// Whether they leave together.
+    pub(crate) together: bool,
 }
 
 impl Job<'_> {
@@ -52,6 +54,7 @@ impl Job<'_> {
     pub(crate) fn run(&self, rank: Rank, script: Vec<Answer>) -> Outcome {
         let session = Session::new(rank, self.nodes.clone(), self.cells.clone(), World::Script(script));
         session.mortal.set(self.mortal);
+        session.together.set(self.together);
         let mut tasks = Vec::new();
         let run = catch_unwind(AssertUnwindSafe(|| {
             quiet::while_exploring(|| {
@@ -115,6 +118,7 @@ fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
         };
         match task.as_mut().poll(&mut cx) {
             Poll::Ready(Ok(())) => {
+                session.returned();
                 tasks[chosen] = None;
                 session.went_on();
             }

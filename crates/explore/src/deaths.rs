@@ -87,13 +87,16 @@ impl World<'_> {
     }
 
     /// Whether a rank that awaits an operation goes on as soon as that has happened: it waits for nothing else, and the operation's target
-    /// can't be lost before it hears.
+    /// can't be lost before it hears, nor can what is under way to it fail.
     pub(crate) fn is_told_at_once(&mut self, state: &State, rank: Rank, local: LocalId) -> bool {
         if !self.is_sole(local) {
             return false;
         }
         let mortal: Ranks = self.automaton.job.mortal;
         let &Act::Await(slot) = &self.automaton.local(local).act else { return false };
+        if self.may_hear_more(state, rank, slot) {
+            return false;
+        }
         let lasts = |target: Rank| {
             target == rank
                 || target == ALL

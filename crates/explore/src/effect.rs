@@ -51,7 +51,9 @@ impl Effect {
     pub(crate) fn of_item(cells: &Cells, state: &State, place: usize) -> Option<Effect> {
         let item = &state.items[place];
         let (access, bits) = match item.kind {
+            _ if state.too_late(place).is_some() => return None,
             Kind::Atomic => (Access::Atomic(item.rmw.amo()), state.read(item.at)),
+            Kind::Begun => (Access::Atomic(item.rmw.amo()), item.at.place(item.bits)),
             Kind::Get | Kind::GetInto => (Access::Get, state.read(item.at)),
             Kind::Put => (Access::Put, item.bits),
             _ => return None,

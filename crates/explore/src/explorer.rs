@@ -58,6 +58,7 @@ pub struct Explorer<'a> {
     reduced: bool,
     set_up: Option<u32>,
     mortal: Ranks,
+    together: bool,
     watch: Box<Watch<'a>>,
 }
 
@@ -84,6 +85,7 @@ impl<'a> Explorer<'a> {
             reduced: true,
             set_up: None,
             mortal: 0,
+            together: false,
             watch: Box::new(|_| ControlFlow::Continue(())),
         }
     }
@@ -101,7 +103,8 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// What the provider is to guarantee; [`Caps::weakest`] unless said. Of these, `put_order` and `notice_bits` matter here.
+    /// What the provider is to guarantee; [`Caps::weakest`] unless said. Of these, `put_order`, `coherent_atomics`
+    /// and `notice_bits` matter here.
     #[must_use]
     pub fn caps(mut self, caps: Caps) -> Self {
         self.caps = caps;
@@ -165,6 +168,15 @@ impl<'a> Explorer<'a> {
         self
     }
 
+    /// Let what a rank owns when its program returns live until the job ends, as it does where all ranks leave behind a last barrier, which has
+    /// many orders of its own. Without this, regions go when their rank's program returns, and whoever still addresses them is told
+    /// [`StaleRegion`](rdma_fabric::FabricError::StaleRegion). What is dropped earlier goes then in either case.
+    #[must_use]
+    pub fn leave_together(mut self) -> Self {
+        self.together = true;
+        self
+    }
+
     /// What must hold in every state.
     #[must_use]
     pub fn always(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
@@ -224,7 +236,10 @@ impl<'a> Explorer<'a> {
         let Some(schedule) = Schedule::read(schedule) else { panic!("{schedule:?} is no schedule") };
         let start = tasks(program);
         let mut world = self.world(&start);
-        schedule.shared.iter().for_each(|home| world.automaton.job.cells.borrow_mut().share(*home));
+        let mut cells = world.automaton.job.cells.borrow_mut();
+        schedule.shared.iter().for_each(|home| cells.share(*home));
+        schedule.contested.iter().for_each(|holding| cells.contested.add(*holding));
+        drop(cells);
         search::follow(&mut world, &self.checks, &schedule.moves)
     }
 
@@ -270,15 +285,25 @@ impl<'a> Explorer<'a> {
         Fut: Future<Output = ProgramResult<()>> + 'static,
     {
         let ranks = (0..self.nodes.len() as u32).map(Rank::new).filter(|rank| self.mortal & bit(*rank) != 0);
-        ranks.fold(LiveJob::on_nodes(self.nodes.clone(), self.caps, program), LiveJob::mortal)
+        let job = ranks.fold(LiveJob::on_nodes(self.nodes.clone(), self.caps, program), LiveJob::mortal);
+        if self.together { job.leave_together() } else { job }
     }
 
     fn world<'s>(&self, start: &'s Start<'s>) -> World<'s> {
         let cells = Rc::new(RefCell::new(Cells::named(&self.names)));
-        let job = Job { nodes: self.nodes.clone(), caps: self.caps, start, cells, mortal: self.mortal };
+        cells.borrow_mut().contested.all = !self.reduced;
+        let job = Job {
+            nodes: self.nodes.clone(),
+            caps: self.caps,
+            start,
+            cells,
+            mortal: self.mortal,
+            together: self.together,
+        };
         World {
             automaton: Automaton::new(job, self.patience),
             order: self.caps.put_order,
+            coherent: self.caps.coherent_atomics,
             reduced: self.reduced,
             set_up: self.set_up,
             timeline: None,
@@ -303,7 +328,13 @@ impl<'a> Explorer<'a> {
                 Ok(verdict) => break (verdict, progress, endless.into_values().collect()),
                 Err(_) => {
                     restarts += 1;
-                    world.automaton.job.cells.borrow_mut().grown = false;
+                    let mut cells = world.automaton.job.cells.borrow_mut();
+                    cells.grown = false;
+                    let contested = std::mem::take(&mut cells.contested.grown);
+                    drop(cells);
+                    if contested {
+                        world.automaton.forget();
+                    }
                 }
             }
         };
@@ -344,10 +375,12 @@ impl<'a> Explorer<'a> {
         let shortest = shorter.is_some();
         let moves = shorter.unwrap_or(moves);
         let (again, timeline) = search::follow(world, &self.checks, &moves);
+        let cells = world.automaton.job.cells.borrow();
+        let (shared, contested) = (cells.shared(), cells.contested.iter().collect());
         Ok(CounterExample {
             what: again.unwrap_or(what),
             moves: moves.len(),
-            schedule: Schedule { shared: world.automaton.job.cells.borrow().shared(), moves }.to_string(),
+            schedule: Schedule { shared, contested, moves }.to_string(),
             shortest,
             timeline,
         })

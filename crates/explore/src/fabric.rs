@@ -3,6 +3,7 @@
 use crate::{
     act::{Act, Answer, Op, Rmw, Told},
     cell::Agent,
+    dropped::Holding,
     handle::ExploreHandle,
     look::Look,
     place::Place,
@@ -33,16 +34,28 @@ pub struct ExploreFabric {
     triggers: Rc<Triggers<ExploreFabric>>,
 }
 
-/// Registered until the job ends, whenever it is dropped: ranks end in any order.
-#[derive(Debug)]
+/// Registered memory of one rank, until the last clone is dropped. Who addresses it afterwards is told [`FabricError::StaleRegion`].
+#[derive(Clone, Debug)]
 pub struct ExploreRegion {
-    key: RegionKey,
+    registered: Rc<Registered>,
     len: usize,
+}
+
+#[derive(Debug)]
+struct Registered {
+    session: Rc<Session>,
+    key: RegionKey,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.session.drop_region(self.key.index);
+    }
 }
 
 impl Region for ExploreRegion {
     fn key(&self) -> RegionKey {
-        self.key
+        self.registered.key
     }
     fn len(&self) -> usize {
         self.len
@@ -64,6 +77,22 @@ impl ExploreFabric {
 
     fn me(&self) -> Rank {
         self.session.rank
+    }
+
+    fn region(&self, key: RegionKey, len: usize) -> ExploreRegion {
+        ExploreRegion { registered: Rc::new(Registered { session: self.session.clone(), key }), len }
+    }
+
+    /// # Errors
+    /// [`FabricError::PeerLost`], [`FabricError::StaleRegion`]: its memory can't be used any more.
+    fn usable(&self, place: &Place) -> Result<()> {
+        self.alive(place.addr.rank)?;
+        self.registered(place.addr)
+    }
+
+    fn registered(&self, addr: RemoteAddr) -> Result<()> {
+        let holding = Holding { rank: addr.rank, index: addr.region.index };
+        if self.session.finds_dropped(holding) { Err(holding.stale()) } else { Ok(()) }
     }
 }
 
@@ -103,7 +132,7 @@ impl Fabric for ExploreFabric {
     fn alloc(&self, bytes: usize) -> Result<ExploreRegion> {
         let ordinal = self.session.next_local_region();
         let key = self.session.cells.borrow_mut().alloc(self.me(), ordinal, bytes);
-        Ok(ExploreRegion { key, len: bytes })
+        Ok(self.region(key, bytes))
     }
 
     async fn alloc_symmetric(&self, bytes: usize) -> Result<ExploreRegion> {
@@ -113,7 +142,7 @@ impl Fabric for ExploreFabric {
         if let Some(ring) = &self.keyring {
             ring.add(key);
         }
-        Ok(ExploreRegion { key, len: bytes })
+        Ok(self.region(key, bytes))
     }
 
     fn keyless(&self, pact: Pact<Self>) -> Result<Self> {
@@ -126,11 +155,15 @@ impl Fabric for ExploreFabric {
         if cells.is_locked(addr.region) && !self.keyring.as_ref().is_some_and(|ring| ring.opens(addr.region)) {
             return Err(FabricError::Locked { rank: addr.rank, region: addr.region });
         }
-        cells.locate(self.ranks(), addr, len, align)?;
+        cells.locate(self.ranks(), RemoteAddr { offset: 0, ..addr }, 0, 1)?;
+        drop(cells);
+        self.registered(addr)?;
+        self.session.cells.borrow().locate(self.ranks(), addr, len, align)?;
         Ok(Place { addr, len })
     }
 
     fn load<W: AtomicWord>(&self, word: &LocalWord<Self, W>) -> Result<W> {
+        self.registered(word.addr())?;
         let part = self.word::<W>(Agent::Cpu(self.me()), word.loc());
         let Some(Answer::Value(bits)) = self.session.ask(Act::Load(part)) else { return Err(OVER) };
         self.session.went_on();
@@ -138,7 +171,9 @@ impl Fabric for ExploreFabric {
     }
 
     fn store<W: AtomicWord>(&self, word: &LocalWord<Self, W>, value: W) -> Result<()> {
+        self.registered(word.addr())?;
         let part = self.word::<W>(Agent::Cpu(self.me()), word.loc());
+        self.session.cells.borrow_mut().store(part.cell);
         self.session.ask(Act::Store(part, part.place(value.to_bits()))).ok_or(OVER)?;
         self.session.went_on();
         Ok(())
@@ -146,6 +181,7 @@ impl Fabric for ExploreFabric {
 
     fn read<T: Pod>(&self, span: &LocalSpan<Self, T>, into: &mut [T]) -> Result<()> {
         same_length(into.len(), span.len())?;
+        self.registered(span.loc().addr)?;
         let into = bytemuck::cast_slice_mut::<T, u8>(into);
         for (part, at) in self.pieces(Agent::Cpu(self.me()), span.loc()) {
             let Some(Answer::Value(bits)) = self.session.ask(Act::Load(part)) else { return Err(OVER) };
@@ -157,8 +193,10 @@ impl Fabric for ExploreFabric {
 
     fn write<T: Pod>(&self, span: &LocalSpan<Self, T>, from: &[T]) -> Result<()> {
         same_length(from.len(), span.len())?;
+        self.registered(span.loc().addr)?;
         let from = bytemuck::cast_slice::<T, u8>(from);
         for (part, at) in self.pieces(Agent::Cpu(self.me()), span.loc()) {
+            self.session.cells.borrow_mut().store(part.cell);
             self.session.ask(Act::Store(part, bits_of(part, &from[at]))).ok_or(OVER)?;
             self.session.went_on();
         }
@@ -182,7 +220,12 @@ impl Fabric for ExploreFabric {
             return Err(Refused::Failed(error, from));
         }
         let place = to.loc();
-        if let Err(error) = self.alive(place.addr.rank) {
+        if let Err(error) = self.usable(place) {
+            return Err(Refused::Failed(error, from));
+        }
+        if let SourceView::Registered(source) = from.view()
+            && let Err(error) = self.registered(source.addr)
+        {
             return Err(Refused::Failed(error, from));
         }
         let notice = options.notice.map(|data| Told {
@@ -191,7 +234,7 @@ impl Fabric for ExploreFabric {
             region: place.addr.region.to_bits(),
             end: place.addr.offset + place.len as u64,
         });
-        let target = place.addr.rank;
+        let target = Holding { rank: place.addr.rank, index: place.addr.region.index };
         match from.view() {
             SourceView::Bytes(bytes) => {
                 let pieces = self.pieces(Agent::Network, place).into_iter();
@@ -221,22 +264,28 @@ impl Fabric for ExploreFabric {
             return Err(Refused::Failed(error, to));
         }
         let place = from.loc();
-        if let Err(error) = self.alive(place.addr.rank) {
+        if let Err(error) = self.usable(place) {
+            return Err(Refused::Failed(error, to));
+        }
+        if let SinkView::Registered(sink) = to.view()
+            && let Err(error) = self.registered(sink.addr)
+        {
             return Err(Refused::Failed(error, to));
         }
         if place.len == 0 {
             return Ok(ExploreHandle::complete(&self.session, to));
         }
         let slot = self.session.take_slot();
-        let target = place.addr.rank;
+        let target = Holding { rank: place.addr.rank, index: place.addr.region.index };
         if let SinkView::Registered(sink) = to.view() {
+            let region = sink.addr.region.index;
             let pieces = self.across(place, sink).iter().map(|(part, own)| (*part, Some(*own))).collect();
-            self.session.tell(Act::Post(Op::Get { slot, target, pieces }));
+            self.session.tell(Act::Post(Op::Get { slot, target, pieces, sink: region }));
             return Ok(ExploreHandle::posted(&self.session, slot, move |_| to));
         }
         let parts = self.pieces(Agent::Network, place);
         let pieces = parts.iter().map(|(part, _)| (*part, None)).collect();
-        self.session.tell(Act::Post(Op::Get { slot, target, pieces }));
+        self.session.tell(Act::Post(Op::Get { slot, target, pieces, sink: 0 }));
         Ok(ExploreHandle::posted(&self.session, slot, move |words| {
             if let SinkView::Bytes(bytes) = to.view() {
                 for ((part, at), bits) in parts.into_iter().zip(words) {
@@ -252,13 +301,15 @@ impl Fabric for ExploreFabric {
         word: &RemoteWord<Self, W>,
         amo: Amo<W>,
     ) -> Result<ExploreHandle<W>, Refused<()>> {
-        if let Err(error) = self.alive(word.loc().addr.rank) {
+        if let Err(error) = self.usable(word.loc()) {
             return Err(Refused::Failed(error, ()));
         }
         let at = self.word::<W>(Agent::Network, word.loc());
         let slot = self.session.take_slot();
         let rmw = Rmw::new(amo.to_bits());
-        self.session.tell(Act::Post(Op::Atomic { slot, target: word.loc().addr.rank, at, rmw }));
+        let addr = word.loc().addr;
+        let target = Holding { rank: addr.rank, index: addr.region.index };
+        self.session.tell(Act::Post(Op::Atomic { slot, target, at, rmw }));
         Ok(ExploreHandle::posted(&self.session, slot, |words| W::from_bits(words[0])))
     }
 
@@ -289,6 +340,9 @@ impl Fabric for ExploreFabric {
         let part = self.word::<W>(Agent::Cpu(self.me()), word.loc());
         let look = Look::new(&self.session);
         poll_fn(|_| {
+            if let Err(stale) = self.registered(word.addr()) {
+                return Poll::Ready(Err(stale));
+            }
             let Some(Answer::Value(bits)) = self.session.ask(Act::Watch(part)) else { return Poll::Pending };
             let value = W::from_bits(part.get(bits));
             if until(value) {

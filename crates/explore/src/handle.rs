@@ -63,6 +63,11 @@ impl<T> ExploreHandle<T> {
                         self.session.free_slot(slot);
                         return Some(Err(FabricError::PeerLost { rank }));
                     }
+                    Some(Answer::Stale(holding)) => {
+                        self.session.went_on();
+                        self.session.free_slot(slot);
+                        return Some(Err(holding.stale()));
+                    }
                     _ => {
                         look.not_ready();
                         self.stage = Stage::Posted(slot, look, finish);

@@ -38,7 +38,11 @@
 //! * A put arrives at any time after it was posted, each of its 8-byte words apart, before a flush that waits for it completes and before a
 //!   later atomic as far as [`Explorer::caps`] say. Bytes in registered memory are read at any time until the put is complete.
 //! * An atomic or get takes effect at any time between post and completion, a get for each of its words apart. Completion comes at any time
-//!   after the effect.
+//!   after the effect. Where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, an atomic reads at one moment and writes at
+//!   a later one: a put or its owner's store in between is lost, another atomic does not come between.
+//! * A region goes when its owner drops it, at the latest when its program returns. What comes too late for it changes nothing, and its poster is told
+//!   [`StaleRegion`](rdma_fabric::FabricError::StaleRegion): by the handle of a get or atomic, by the next flush of a put, at once where
+//!   the drop came before the call. [`Explorer::leave_together`] is for jobs that are not about their end.
 //! * A notice arrives after its own put's bytes and after its poster's earlier notices to that target, at any time.
 //! * Between any two acts of a rank that others could notice (an access to memory or a fact that others touch as well, a look at a notice
 //!   queue or a handle), anything else may happen; so between those of its program and those of the futures it has detached.
@@ -60,15 +64,26 @@
 //! * A job has ended when all ranks have ended or died. That a death could come saves nobody from a deadlock: it need not. Facts and memory
 //!   stay as the dead rank left them; invariants ask [`View::is_lost`].
 //!
-//! What is *not* in this: a rank whose program returns an error is not lost, but a finding (wrap it, if `PeerLost` is what its
-//! ranks may end with); allocations end well whoever is dead; in memory that only a dead rank's CPU has ever touched it may have come
-//! further than any other rank could tell. Without mortal ranks there is no more to explore than without this.
+//! A rank whose program returns an error is not lost, but a finding (wrap it, if `PeerLost` is what its ranks may end with). In memory that only
+//! a dead rank's CPU has ever touched it may have come further than any other rank could tell. Without mortal ranks there is no more
+//! to explore than without this.
 //!
 //! # What is not explored
-//! Memory orders of CPUs (loom does that); waits that end because the others have left (they show as deadlocks);
-//! queues that are full; deregistration: regions live until the job ends. The bytes of one aligned 8-byte word arrive together.
-//! A put of an owned buffer is complete as soon as it is posted. Waits that are polled together see one moment. Liveness is not
-//! checked: that a rank may go in circles is [counted](Report::circles), a step that never ends is [cut](Report::cut).
+//! * *Control queues, session mode and gates.* There are none: opening one is [`Unsupported`](rdma_fabric::FabricError::Unsupported). A protocol
+//!   that has a form without them takes that, and is explored in that form only.
+//! * *Memory that exists.* It can't be registered; keyless memory is copied, without references.
+//! * *Memory orders of CPUs.* Memory is one, and what is written is seen by all at once (O15), its writer included. So a store that its rank
+//!   sees before others do is not explored. Loom does that.
+//! * *Queues that are full*, and transfers that are split.
+//! * *Waits that end because the others have left.* They show as deadlocks.
+//! * *Of regions that go*: an operation that is posted after the drop is refused at once, though a put's error could come with a flush. A get whose own sink is dropped
+//!   while it is under way is told so; it could end well. A mortal rank dies with its regions there; one that fails drops them first. Under
+//!   [`Explorer::leave_together`], what ranks let go of with their programs.
+//! * *Of atomics that are not coherent*: a random run loses a store only if the owner's CPU goes on between two events.
+//! * *Failed allocations*: they end well, whoever is dead.
+//! * The bytes of one aligned 8-byte word arrive together. A put of an owned buffer is complete as soon as it is posted. Waits that are
+//!   polled together see one moment.
+//! * Liveness is not checked: that a rank may go in circles is [counted](Report::circles), a step that never ends is [cut](Report::cut).
 //!
 //! # That a check can fail
 //! is shown by a protocol with a step done wrong. [`mutant`] is a layer that spoils operations on their way to a fabric.
@@ -87,11 +102,13 @@
 
 mod act;
 mod alive;
+mod atomics;
 mod automaton;
 mod cell;
 mod checks;
 mod cpu;
 mod deaths;
+mod dropped;
 mod effect;
 mod explorer;
 mod fabric;

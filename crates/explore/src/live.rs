@@ -10,7 +10,7 @@ use crate::{
     loss::{Ranks, bit},
     quiet,
     session::{Session, Task, World},
-    state::{At, State},
+    state::{At, Kind, State},
     timeline::Timeline,
     view::View,
     words,
@@ -89,6 +89,8 @@ pub enum Event {
     Go(Rank),
     /// The n-th part of the operations on their way takes effect, or its poster learns of it.
     Happen(usize),
+    /// The n-th part, an atomic where [`Caps::coherent_atomics`] is not promised, reads its word, which it will write later.
+    Begin(usize),
     /// A rank's clock comes to its next deadline.
     Tick(Rank),
     /// A [mortal](LiveJob::mortal) rank dies. It need not.
@@ -171,6 +173,13 @@ impl LiveJob {
         self
     }
 
+    /// Let ranks leave together, as [`Explorer::leave_together`](crate::Explorer::leave_together) does.
+    #[must_use]
+    pub fn leave_together(self) -> Self {
+        self.sessions.iter().for_each(|session| session.together.set(true));
+        self
+    }
+
     /// Keep a timeline from now on.
     pub(crate) fn record(&mut self, names: &HashMap<(u32, u64), String>) {
         let live = &mut *self.live.borrow_mut();
@@ -208,6 +217,9 @@ impl LiveJob {
         // Here a handle knows as soon as its operation has happened.
         let news = |place: &usize| live.state.may_happen(*place, order) && !live.state.only_tells(*place);
         into.extend((0..live.state.items.len()).filter(news).map(Event::Happen));
+        if !self.caps.coherent_atomics {
+            into.extend((0..live.state.items.len()).filter(|place| self.may_begin(&live, *place)).map(Event::Begin));
+        }
         into.extend(ranks().filter(|(r, _)| live.deadlines[*r].is_some()).map(|(_, rank)| Event::Tick(rank)));
         for (r, lost) in ranks().filter(|(_, rank)| live.mortal & bit(*rank) != 0) {
             if !live.state.losses.is_dead(lost) {
@@ -223,11 +235,21 @@ impl LiveJob {
         }
     }
 
+    /// Whether something could be lost if the item at `place` read its word now and wrote it later.
+    fn may_begin(&self, live: &Live, place: usize) -> bool {
+        let item = &live.state.items[place];
+        let stores = || live.awake[item.target.index()] && live.cells.borrow().is_stored(item.at.cell);
+        item.kind == Kind::Atomic
+            && live.state.may_happen(place, self.caps.put_order)
+            && live.state.too_late(place).is_none()
+            && (live.state.is_arriving(item.at) || stores())
+    }
+
     /// Whose event it is.
     pub fn actor(&self, event: Event) -> Rank {
         match event {
             Event::Go(rank) | Event::Tick(rank) | Event::Die(rank) | Event::Learn { by: rank, .. } => rank,
-            Event::Happen(place) => self.live.borrow().state.items[place].by,
+            Event::Happen(place) | Event::Begin(place) => self.live.borrow().state.items[place].by,
         }
     }
 
@@ -257,6 +279,12 @@ impl LiveJob {
                         *awake = true;
                     }
                 }
+            }
+            Event::Begin(place) => {
+                if let Some(timeline) = &mut live.timeline {
+                    timeline.begins(&live.cells.borrow(), &live.state, place);
+                }
+                live.state.begin(place);
             }
             Event::Tick(rank) => {
                 let clock = &mut live.state.ranks[rank.index()].clock;
@@ -302,7 +330,7 @@ impl LiveJob {
             for mut task in batch {
                 match catch_unwind(AssertUnwindSafe(|| quiet::while_exploring(|| task.as_mut().poll(&mut cx)))) {
                     Ok(Poll::Pending) => tasks.push(task),
-                    Ok(Poll::Ready(Ok(()))) => {}
+                    Ok(Poll::Ready(Ok(()))) => self.sessions[rank.index()].returned(),
                     Ok(Poll::Ready(Err(error))) => return Err(format!("{rank}: {error}")),
                     Err(panic) => return Err(format!("{rank}: {}", quiet::message(&*panic))),
                 }

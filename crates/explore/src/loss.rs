@@ -114,6 +114,7 @@ impl State {
         });
         self.forget_the_unheard();
         self.notices.retain(|(target, _)| *target != rank);
+        self.drops.paid(rank, ALL);
         self.ranks[rank.index()] = At { local: GONE, clock: 0 };
         self.losses.dead |= bit(rank);
         self.losses.heard.resize(self.ranks.len(), Heard::default());

@@ -13,16 +13,17 @@ impl State {
     pub(crate) fn may_happen(&self, place: usize, order: PutOrder) -> bool {
         let item = &self.items[place];
         match item.kind {
+            Kind::Atomic if self.is_held(item.at) => false,
             Kind::Atomic => match order {
                 PutOrder::None => true,
                 PutOrder::SameTarget => self.flushed(item.by, item.target, place),
                 PutOrder::AllTargets => self.flushed(item.by, crate::state::ALL, place),
             },
-            Kind::Get | Kind::GetInto | Kind::Landing | Kind::Put | Kind::PutFrom => true,
+            Kind::Begun | Kind::Get | Kind::GetInto | Kind::Landing | Kind::Put | Kind::PutFrom => true,
             Kind::Notice => self.notice_may_arrive(place),
             Kind::Flush => item.phase == Phase::Posted && self.flushed(item.by, item.target, place),
             // The first piece stands for all of its operation.
-            Kind::Over | Kind::Lost => {
+            Kind::Over | Kind::Lost | Kind::Stale => {
                 item.phase == Phase::Happened && self.is_first(place) && self.happened(item.by, item.slot)
             }
         }
@@ -30,7 +31,7 @@ impl State {
 
     /// Whether all that happens to the item is that its poster's handle knows.
     pub(crate) fn only_tells(&self, place: usize) -> bool {
-        matches!(self.items[place].kind, Kind::Flush | Kind::Over | Kind::Lost)
+        matches!(self.items[place].kind, Kind::Flush | Kind::Over | Kind::Lost | Kind::Stale)
     }
 
     /// After its own bytes; after the notices posted before to the same target.
@@ -56,12 +57,19 @@ impl State {
 
     /// Let it happen.
     pub(crate) fn happen(&mut self, place: usize) {
+        if let Some(holding) = self.too_late(place) {
+            return self.comes_too_late(place, holding);
+        }
         let item = self.items[place];
         let heard = item.slot != NO_SLOT;
         match item.kind {
             Kind::Atomic => {
                 let old = self.change(item.at, item.rmw);
                 self.over(place, old);
+            }
+            Kind::Begun => {
+                self.finish(place);
+                self.over(place, item.bits);
             }
             Kind::Get => {
                 let bits = self.read(item.at);
@@ -97,7 +105,7 @@ impl State {
                 }
                 self.items.remove(place);
             }
-            Kind::Flush | Kind::Over | Kind::Lost => {
+            Kind::Flush | Kind::Over | Kind::Lost | Kind::Stale => {
                 for piece in &mut self.items {
                     if piece.by == item.by && piece.slot == item.slot {
                         piece.phase = Phase::Complete;
@@ -131,6 +139,9 @@ impl State {
         {
             return Answer::Lost(lost);
         }
+        if let Some(stale) = self.stale(by, pieces.clone()) {
+            return stale;
+        }
         match (pieces.next(), pieces.next()) {
             (Some(only), None) => Answer::Value(only.bits),
             _ => Answer::Words(self.items.iter().filter(|i| i.by == by && i.slot == slot).map(|i| i.bits).collect()),
@@ -150,7 +161,7 @@ impl State {
 
     /// Without a hearer these do nothing more.
     pub(crate) fn forget_the_unheard(&mut self) {
-        let silent = |item: &Item| matches!(item.kind, Kind::Over | Kind::Get | Kind::Flush | Kind::Lost);
+        let silent = |item: &Item| matches!(item.kind, Kind::Over | Kind::Get | Kind::Flush | Kind::Lost | Kind::Stale);
         self.items.retain(|item| item.slot != NO_SLOT || !silent(item));
     }
 
@@ -164,6 +175,7 @@ impl State {
         match act {
             Act::Post(op) => self.post(rank, op),
             Act::Forget(slot) => self.release(rank, *slot),
+            Act::Drop(holding) => self.drops.add(*holding),
             _ => {}
         }
     }
@@ -189,6 +201,11 @@ impl State {
                 }
             }
             Act::Detach => Answer::Task(0),
+            Act::Drop(holding) => {
+                self.drops.add(*holding);
+                Answer::Done
+            }
+            Act::IsDropped(holding) => Answer::Value(u64::from(self.drops.contains(*holding))),
             Act::IsLost(other) => Answer::Value(u64::from(self.losses.known_to(rank) & bit(*other) != 0)),
             Act::LostAmong(ranks) => Answer::Value(u64::from(self.losses.known_to(rank) & ranks)),
             _ => Answer::Done,
@@ -204,6 +221,10 @@ impl State {
                     && self.items.iter().any(|i| i.by == rank && i.slot == *slot && State::flushes_all(i))
                 {
                     self.losses.paid(rank);
+                }
+                let flush = self.items.iter().find(|i| i.by == rank && i.slot == *slot && i.kind == Kind::Flush);
+                if let (Answer::Lost(_) | Answer::Stale(_), Some(Item { target, .. })) = (answer, flush) {
+                    self.drops.paid(rank, *target);
                 }
                 self.release(rank, *slot);
             }

@@ -72,7 +72,7 @@ impl Dice {
         let weight = |dice: &Dice, event: &Event| {
             let kind = match event {
                 Event::Go(_) | Event::Learn { .. } => 0,
-                Event::Happen(place) => 1 + usize::from(job.is_put(*place)),
+                Event::Happen(place) | Event::Begin(place) => 1 + usize::from(job.is_put(*place)),
                 Event::Tick(_) => 3,
                 Event::Die(_) => return 0,
             };

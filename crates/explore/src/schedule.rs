@@ -1,12 +1,13 @@
 //! A run in one word: which memory its ranks share with others, and its moves.
 //!
-//! `A0+80,f2:Bb0` says that rank 0's word at byte 80 of region 0 and fact 2 are touched by others than their owner's CPU, which decides
-//! where ranks stop; then that rank 1's CPU went on, and the first operation that it had on its way happened. `B2` is rank 1's CPU with its
-//! task 2, `b!` its clock. `b~` is rank 1's death, `a?b` is rank 0's learning of it, `b-` the end of what rank 1 had on its way when
+//! `A0+80,f2,B1-:Bb0` says that rank 0's word at byte 80 of region 0 and fact 2 are touched by others than their owner's CPU, and rank 1's
+//! region 1 may be addressed after it was dropped, all of which decides where ranks stop; then that rank 1's CPU went on, and the first operation that it had on its way happened. `B2` is rank 1's CPU with its
+//! task 2, `b0'` the reading of an atomic that writes later, `b!` rank 1's clock. `b~` is rank 1's death, `a?b` is rank 0's learning of it, `b-` the end of what rank 1 had on its way when
 //! nobody is left to learn.
 
 use crate::{
     cell::{Cells, Home},
+    dropped::Holding,
     world::Move,
 };
 use rdma_fabric::{Rank, RegionKey, RemoteAddr};
@@ -19,6 +20,8 @@ pub(crate) const MOST_RANKS: usize = 26;
 pub(crate) struct Schedule {
     /// Memory that others than its owner's CPU touch.
     pub(crate) shared: Vec<Home>,
+    /// Regions that may be addressed after they were dropped.
+    pub(crate) contested: Vec<Holding>,
     pub(crate) moves: Vec<Move>,
 }
 
@@ -41,12 +44,17 @@ impl fmt::Display for Schedule {
                 Home::Fact(number) => write!(f, "{comma}f{number}")?,
             }
         }
+        for (i, holding) in self.contested.iter().enumerate() {
+            let comma = if i + self.shared.len() > 0 { "," } else { "" };
+            write!(f, "{comma}{}{}-", upper(holding.rank.number()), holding.index)?;
+        }
         write!(f, ":")?;
         for which in &self.moves {
             match *which {
                 Move::Go(rank) => write!(f, "{}", upper(rank.into()))?,
                 Move::GoWith(rank, task) => write!(f, "{}{task}", upper(rank.into()))?,
                 Move::Happen(rank, number) => write!(f, "{}{number}", lower(rank))?,
+                Move::Begin(rank, number) => write!(f, "{}{number}'", lower(rank))?,
                 Move::Tick(rank) => write!(f, "{}!", lower(rank))?,
                 Move::Die(rank) => write!(f, "{}~", lower(rank))?,
                 Move::Learn(rank, lost) => write!(f, "{}?{}", lower(rank), lower(lost))?,
@@ -61,8 +69,10 @@ impl Schedule {
     /// The inverse of [`Schedule::to_string`]; `None` if that is no schedule.
     pub(crate) fn read(text: &str) -> Option<Schedule> {
         let (shared, moves) = text.split_once(':')?;
-        let shared = shared.split(',').filter(|home| !home.is_empty()).map(read_home).collect::<Option<_>>()?;
-        Some(Schedule { shared, moves: read_moves(moves)? })
+        let homes = || shared.split(',').filter(|home| !home.is_empty());
+        let contested = homes().filter_map(|home| home.strip_suffix('-')).map(read_holding).collect::<Option<_>>()?;
+        let shared = homes().filter(|home| !home.ends_with('-')).map(read_home).collect::<Option<_>>()?;
+        Some(Schedule { shared, contested, moves: read_moves(moves)? })
     }
 }
 
@@ -76,6 +86,11 @@ fn read_home(text: &str) -> Option<Home> {
     Some(Home::Memory(RemoteAddr { rank: Rank::new(rank.into()), region, offset: offset.parse().ok()? }))
 }
 
+fn read_holding(text: &str) -> Option<Holding> {
+    let rank = text.bytes().next().filter(u8::is_ascii_uppercase)? - b'A';
+    Some(Holding { rank: Rank::new(rank.into()), index: text[1..].parse().ok()? })
+}
+
 fn read_moves(text: &str) -> Option<Vec<Move>> {
     let mut rest = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).peekable();
     let mut moves = Vec::new();
@@ -87,6 +102,7 @@ fn read_moves(text: &str) -> Option<Vec<Move>> {
         moves.push(match (letter, number) {
             (b'A'..=b'Z', None) => Move::Go(letter - b'A'),
             (b'A'..=b'Z', Some(task)) => Move::GoWith(letter - b'A', task),
+            (b'a'..=b'z', Some(number)) if rest.next_if_eq(&b'\'').is_some() => Move::Begin(letter - b'a', number),
             (b'a'..=b'z', Some(number)) => Move::Happen(letter - b'a', number),
             (b'a'..=b'z', None) => match rest.next()? {
                 b'!' => Move::Tick(letter - b'a'),
@@ -114,6 +130,7 @@ mod tests {
         };
         let schedule = Schedule {
             shared: vec![Home::Memory(word), Home::Fact(2)],
+            contested: vec![Holding { rank: Rank::new(2), index: 1 }],
             moves: vec![
                 Move::Go(0),
                 Move::GoWith(1, 12),
@@ -123,11 +140,15 @@ mod tests {
                 Move::Die(1),
                 Move::Learn(0, 1),
                 Move::Vanish(25),
+                Move::Begin(1, 2),
             ],
         };
-        assert_eq!(schedule.to_string(), "B65536+80,f2:AB12z3c!Cb~a?bz-");
-        assert_eq!(Schedule::read("B65536+80,f2:AB12 z3c!\nC b~a?b z-"), Some(schedule));
-        assert_eq!(Schedule::read(":"), Some(Schedule { shared: Vec::new(), moves: Vec::new() }));
+        assert_eq!(schedule.to_string(), "B65536+80,f2,C1-:AB12z3c!Cb~a?bz-b2'");
+        assert_eq!(Schedule::read("B65536+80,f2,C1-:AB12 z3c!\nC b~a?b z- b2'"), Some(schedule));
+        assert_eq!(
+            Schedule::read(":"),
+            Some(Schedule { shared: Vec::new(), contested: Vec::new(), moves: Vec::new() })
+        );
         for wrong in ["", "A", ":a", ":A!", ":1", ":a999", ":é", ":a?", ":a?B", ":a0~", "a:", "A0:", "é0+0:", "A0+x:A"]
         {
             assert_eq!(Schedule::read(wrong), None, "{wrong}");

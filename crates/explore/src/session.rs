@@ -6,6 +6,7 @@
 use crate::{
     act::{Act, Answer, Slot},
     cell::Cells,
+    dropped::Holding,
     live::Live,
     look::Looks,
     loss::Ranks,
@@ -14,7 +15,7 @@ use crate::{
 use rdma_fabric::Rank;
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     future::Future,
     hash::Hash,
@@ -47,6 +48,8 @@ pub(crate) struct Session {
     pub(crate) cells: Rc<RefCell<Cells>>,
     /// Ranks that may die.
     pub(crate) mortal: Cell<Ranks>,
+    /// Whether what a rank owns when its program returns lives until the job ends.
+    pub(crate) together: Cell<bool>,
     world: World,
     /// How many answers of the script were given.
     given: Cell<usize>,
@@ -79,6 +82,10 @@ struct Inner {
     local_regions: u32,
     symmetric_regions: u32,
     detached: Vec<Task>,
+    /// Own regions that were dropped, by index.
+    dropped: BTreeSet<u32>,
+    /// Of these, those whose drop may be that of the program's end.
+    let_go: Vec<u32>,
     /// What this rank stored last in each part of a cell of its own.
     stored: BTreeMap<(u32, u64), u64>,
 }
@@ -95,6 +102,8 @@ pub(crate) struct Own {
     slots: Vec<bool>,
     local_regions: u32,
     symmetric_regions: u32,
+    dropped: BTreeSet<u32>,
+    let_go: Vec<u32>,
 }
 
 impl Session {
@@ -104,6 +113,7 @@ impl Session {
             nodes,
             cells,
             mortal: Cell::new(0),
+            together: Cell::new(false),
             world,
             given: Cell::new(0),
             over: Cell::new(false),
@@ -136,6 +146,7 @@ impl Session {
         if self.is_over() {
             return None;
         }
+        self.let_go_before(&act);
         if let Act::Store(part, bits) = act {
             self.inner.borrow_mut().stored.insert((part.cell, part.mask), bits);
         }
@@ -187,6 +198,7 @@ impl Session {
         if self.is_over() {
             return;
         }
+        self.let_go_before(&act);
         self.went_on();
         match &self.world {
             World::Live(live) => live.borrow_mut().told(self.rank, &act),
@@ -231,6 +243,69 @@ impl Session {
         self.over.set(true);
     }
 
+    /// The program has returned. What it let go of since it last did something lives on if ranks leave together.
+    pub(crate) fn returned(&self) {
+        self.inner.borrow_mut().let_go.clear();
+    }
+
+    /// Whether whether this region is dropped is asked at each use. Else it is only told that it is used.
+    fn asks_about(&self, holding: Holding) -> bool {
+        matches!(self.world, World::Live(_)) || self.cells.borrow().contested.contains(holding)
+    }
+
+    /// An own region is dropped.
+    pub(crate) fn drop_region(&self, index: u32) {
+        if self.is_over() {
+            return;
+        }
+        self.inner.borrow_mut().dropped.insert(index);
+        self.inner.borrow_mut().let_go.push(index);
+        if !self.together.get() {
+            self.let_go();
+        }
+    }
+
+    /// Regions go that were dropped before what the program does now. What it says to its probe is nothing that it does.
+    fn let_go_before(&self, act: &Act) {
+        if !matches!(act, Act::Fact(..) | Act::Note(_) | Act::Step(_)) {
+            self.let_go();
+        }
+    }
+
+    fn let_go(&self) {
+        let dropped = std::mem::take(&mut self.inner.borrow_mut().let_go);
+        for index in dropped {
+            let holding = Holding { rank: self.rank, index };
+            if self.asks_about(holding) {
+                self.ask(Act::Drop(holding));
+                self.went_on();
+            } else {
+                self.tell(Act::Drop(holding));
+            }
+        }
+    }
+
+    /// Whether a region can't be used any more.
+    pub(crate) fn finds_dropped(&self, holding: Holding) -> bool {
+        if holding.rank == self.rank {
+            return self.inner.borrow().dropped.contains(&holding.index);
+        }
+        if self.asks_about(holding) {
+            let answer = self.ask(Act::IsDropped(holding));
+            self.went_on();
+            return answer == Some(Answer::Value(1));
+        }
+        if let World::Script(script) = &self.world
+            && self.given.get() == script.len()
+        {
+            let told = &mut self.inner.borrow_mut().told;
+            if !told.contains(&Act::Reach(holding)) {
+                told.push(Act::Reach(holding));
+            }
+        }
+        false
+    }
+
     /// All answers were given.
     pub(crate) fn caught_up(&self) -> bool {
         match &self.world {
@@ -257,7 +332,13 @@ impl Session {
         while slots.last() == Some(&false) {
             slots.pop();
         }
-        Own { slots, local_regions: inner.local_regions, symmetric_regions: inner.symmetric_regions }
+        Own {
+            slots,
+            local_regions: inner.local_regions,
+            symmetric_regions: inner.symmetric_regions,
+            dropped: inner.dropped.clone(),
+            let_go: inner.let_go.clone(),
+        }
     }
 
     pub(crate) fn take_slot(&self) -> Slot {

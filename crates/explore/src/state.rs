@@ -4,6 +4,7 @@ use crate::{
     act::{NO_SLOT, Op, Rmw, Slot, Told},
     automaton::LocalId,
     cell::Part,
+    dropped::{Drops, Holding},
     loss::Losses,
     mix::Mix,
 };
@@ -19,8 +20,12 @@ pub(crate) struct Item {
     /// Whose handle is waiting for it, or [`NO_SLOT`].
     pub(crate) slot: Slot,
     pub(crate) phase: Phase,
-    /// Whether a notice, the next of this poster, comes after it.
+    /// Whether a notice, the next of this poster, comes after it; of a notice, whether bytes come before it.
     pub(crate) tied: bool,
+    /// The target's region.
+    pub(crate) region: u32,
+    /// The region of own memory that is written.
+    pub(crate) sink: u32,
     pub(crate) at: Part,
     /// Own memory that is read or written.
     pub(crate) own: Part,
@@ -34,6 +39,8 @@ pub(crate) const ALL: Rank = Rank::new(u32::MAX);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Atomic,
+    /// An atomic that has read its word (`bits`) and not written it yet.
+    Begun,
     Get,
     /// A get into registered memory.
     GetInto,
@@ -50,6 +57,8 @@ pub(crate) enum Kind {
     Over,
     /// The same, of something that failed because its target is lost.
     Lost,
+    /// The same, of something that came too late for a region (`bits`).
+    Stale,
 }
 
 /// How far a part of an operation is, as its poster sees it.
@@ -68,6 +77,11 @@ impl Item {
         matches!(self.kind, Kind::Put | Kind::PutFrom)
     }
 
+    /// The region that it is for.
+    pub(crate) fn there(&self) -> Holding {
+        Holding { rank: self.target, index: self.region }
+    }
+
     #[inline]
     fn mix(&self, mix: &mut Mix) {
         mix.add(
@@ -82,12 +96,12 @@ impl Item {
         mix.add(self.at.mask);
         mix.add(self.bits);
         match self.kind {
-            Kind::Atomic | Kind::Notice => {
+            Kind::Atomic | Kind::Begun | Kind::Notice => {
                 mix.add(self.rmw.a);
                 mix.add(self.rmw.b);
             }
             Kind::GetInto | Kind::Landing | Kind::PutFrom => mix.add(self.own.mask),
-            Kind::Get | Kind::Put | Kind::Flush | Kind::Over | Kind::Lost => {}
+            Kind::Get | Kind::Put | Kind::Flush | Kind::Over | Kind::Lost | Kind::Stale => {}
         }
     }
 
@@ -127,6 +141,7 @@ pub(crate) struct State {
     /// Notices that were not taken, by target, in order of arrival.
     pub(crate) notices: Vec<(Rank, Told)>,
     pub(crate) losses: Losses,
+    pub(crate) drops: Drops,
 }
 
 impl Clone for State {
@@ -142,6 +157,7 @@ impl Clone for State {
         self.ranks.clone_from(&from.ranks);
         self.notices.clone_from(&from.notices);
         self.losses.assign(&from.losses);
+        self.drops.assign(&from.drops);
     }
 }
 
@@ -185,30 +201,34 @@ impl State {
             slot,
             phase: Phase::Posted,
             tied: false,
+            region: 0,
+            sink: 0,
             at: Part::default(),
             own: Part::default(),
             rmw: Rmw::default(),
             bits: 0,
         };
+        let there = |kind, slot, target: &Holding| Item { region: target.index, ..item(kind, slot, target.rank) };
         match op {
             Op::Atomic { slot, target, at, rmw } => {
-                self.items.push(Item { at: *at, rmw: *rmw, ..item(Kind::Atomic, *slot, *target) });
+                self.items.push(Item { at: *at, rmw: *rmw, ..there(Kind::Atomic, *slot, target) });
             }
-            Op::Get { slot, target, pieces } => {
+            Op::Get { slot, target, pieces, sink } => {
                 self.items.extend(pieces.iter().map(|(at, own)| match own {
-                    None => Item { at: *at, ..item(Kind::Get, *slot, *target) },
-                    Some(own) => Item { at: *at, own: *own, ..item(Kind::GetInto, *slot, *target) },
+                    None => Item { at: *at, ..there(Kind::Get, *slot, target) },
+                    Some(own) => Item { at: *at, own: *own, sink: *sink, ..there(Kind::GetInto, *slot, target) },
                 }));
             }
             Op::Put { target, pieces, notice } => {
-                let put = Item { tied: notice.is_some(), ..item(Kind::Put, NO_SLOT, *target) };
+                let put = Item { tied: notice.is_some(), ..there(Kind::Put, NO_SLOT, target) };
                 self.items.extend(pieces.iter().map(|(at, bits)| Item { at: *at, bits: *bits, ..put }));
-                self.post_notice(item(Kind::Notice, NO_SLOT, *target), *notice);
+                let tied = !pieces.is_empty();
+                self.post_notice(Item { tied, ..there(Kind::Notice, NO_SLOT, target) }, *notice);
             }
             Op::PutFrom { slot, target, pieces, notice } => {
-                let put = Item { tied: notice.is_some(), ..item(Kind::PutFrom, *slot, *target) };
+                let put = Item { tied: notice.is_some(), ..there(Kind::PutFrom, *slot, target) };
                 self.items.extend(pieces.iter().map(|(at, own)| Item { at: *at, own: *own, ..put }));
-                self.post_notice(item(Kind::Notice, NO_SLOT, *target), *notice);
+                self.post_notice(Item { tied: true, ..there(Kind::Notice, NO_SLOT, target) }, *notice);
             }
             Op::Flush { slot, target } => self.items.push(item(Kind::Flush, *slot, target.unwrap_or(ALL))),
         }
@@ -251,6 +271,7 @@ impl State {
             }
         }
         self.losses.mix(&mut mix);
+        self.drops.mix(&mut mix);
         mix.end()
     }
 }

@@ -3,6 +3,7 @@
 use crate::{
     act::{Act, Answer},
     cell::{Cells, Part},
+    dropped::Holding,
     state::{Kind, State},
     words::{operation, place, under_way},
 };
@@ -63,6 +64,28 @@ impl Timeline {
         self.line(rank, format!("learns that {lost} is lost"));
     }
 
+    pub(crate) fn begins(&mut self, cells: &Cells, state: &State, place_of: usize) {
+        let item = &state.items[place_of];
+        let old = item.at.get(state.read(item.at));
+        self.line(item.by, format!("← {} at {} reads {old:#x} and will write", item.rmw, place(cells, item.at)));
+    }
+
+    /// The item at `place_of` of `state` is about to come too late.
+    fn comes_too_late(&mut self, cells: &Cells, state: &State, place_of: usize, dropped: Holding) {
+        let item = &state.items[place_of];
+        let what = match item.kind {
+            Kind::Atomic | Kind::Begun => item.rmw.to_string(),
+            Kind::Get | Kind::GetInto => "get".to_owned(),
+            Kind::Landing => "what was got".to_owned(),
+            Kind::Notice => "put of no byte".to_owned(),
+            _ => "put".to_owned(),
+        };
+        let Holding { rank, index } = dropped;
+        let there = if item.kind == Kind::Landing { item.own } else { item.at };
+        let at = if item.kind == Kind::Notice { String::new() } else { format!(" for {}", place(cells, there)) };
+        self.line(item.by, format!("← {what}{at} comes too late: {rank} has dropped its region {index}"));
+    }
+
     pub(crate) fn vanishes(&mut self, rank: Rank) {
         self.line(rank, "what it had on its way is lost with it".to_owned());
     }
@@ -73,12 +96,19 @@ impl Timeline {
 
     /// The item at `place` of `state` is about to happen.
     pub(crate) fn happens(&mut self, cells: &Cells, state: &State, place_of: usize) {
+        if let Some(dropped) = state.too_late(place_of) {
+            return self.comes_too_late(cells, state, place_of, dropped);
+        }
         let item = &state.items[place_of];
         let there = || place(cells, item.at);
         let text = match item.kind {
             Kind::Atomic => {
                 let old = item.at.get(state.read(item.at));
                 format!("← {} at {}: {old:#x} becomes {:#x}", item.rmw, there(), item.rmw.apply(old))
+            }
+            Kind::Begun => {
+                let (now, new) = (item.at.get(state.read(item.at)), item.rmw.apply(item.bits));
+                format!("← {} at {} writes: {now:#x} becomes {new:#x}", item.rmw, there())
             }
             Kind::Get | Kind::GetInto => {
                 format!("← get of {} reads {:#x}", there(), item.at.get(state.read(item.at)))
@@ -92,6 +122,7 @@ impl Timeline {
             Kind::Notice => format!("← notice {:#x} arrives at {}", item.bits, item.target),
             Kind::Flush => "flush is complete".to_owned(),
             Kind::Over => format!("handle {} knows", item.slot),
+            Kind::Stale => format!("handle {} knows that it came too late", item.slot),
             Kind::Lost => format!("handle {} knows that {} is lost", item.slot, item.target),
         };
         self.line(item.by, text);
@@ -101,6 +132,7 @@ impl Timeline {
         let text = match act {
             Act::Post(op) => operation(cells, op),
             Act::Forget(slot) => format!("drops handle {slot}"),
+            Act::Drop(Holding { index, .. }) => format!("drops its region {index}"),
             Act::Note(text) => format!("-- {text}"),
             _ => return,
         };
@@ -122,6 +154,9 @@ impl Timeline {
             Act::Await(_) if moves => match answer {
                 Answer::Value(value) => format!("goes on with {value:#x}"),
                 Answer::Lost(rank) => format!("goes on with an error: {rank} is lost"),
+                Answer::Stale(Holding { rank, index }) => {
+                    format!("goes on with an error: {rank} has dropped its region {index}")
+                }
                 _ => "goes on".to_owned(),
             },
             Act::Test(_) => format!("tests a handle: {}", *answer == Answer::Value(1)),
@@ -132,6 +167,10 @@ impl Timeline {
             },
             Act::Sleep(_) if moves => "its deadline has come".to_owned(),
             Act::Yield => "yields".to_owned(),
+            Act::Drop(Holding { index, .. }) => format!("drops its region {index}"),
+            Act::IsDropped(Holding { rank, index }) if *answer == Answer::Value(1) => {
+                format!("is refused: {rank} has dropped its region {index}")
+            }
             Act::IsLost(rank) if *answer == Answer::Value(1) => format!("is refused: {rank} is lost"),
             Act::LostAmong(_) if *answer != Answer::Value(0) => "its wait ends with an error".to_owned(),
             _ => return,

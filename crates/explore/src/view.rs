@@ -34,7 +34,8 @@ impl<'a> View<'a> {
         self.cells.find(Home::Memory(addr)).map_or(0, |cell| self.state.cell(cell))
     }
 
-    /// All 8-byte words of registered memory that are not zero, in the order of their addresses.
+    /// All 8-byte words of registered memory that are not zero, in the order of their addresses. Those of regions that were dropped are as they
+    /// were then.
     pub fn words(&self) -> impl Iterator<Item = (RemoteAddr, u64)> + use<> {
         let all = self.state.cells().iter().enumerate().filter(|(_, bits)| **bits != 0);
         let mut words: Vec<_> = all

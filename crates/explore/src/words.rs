@@ -3,6 +3,7 @@
 use crate::{
     act::{Act, Op, Told},
     cell::{Cells, Home, Part},
+    dropped::Holding,
     state::{ALL, Item, Kind, Phase, State},
 };
 use rdma_fabric::{Amo, Rank, RemoteAddr};
@@ -70,14 +71,15 @@ fn named(cells: &Cells, item: &Item) -> String {
         Kind::Notice => format!("notice {:#x} to {}", item.bits, item.target),
         Kind::Flush if item.target == ALL => "flush of all".to_owned(),
         Kind::Flush => format!("flush of {}", item.target),
-        Kind::Over | Kind::Lost => "operation".to_owned(),
+        Kind::Begun => format!("write of {} at {}", item.rmw, there()),
+        Kind::Over | Kind::Lost | Kind::Stale => "operation".to_owned(),
     }
 }
 
 /// `item`, if it has not happened.
 pub(crate) fn under_way(cells: &Cells, item: &Item) -> Option<String> {
     match item.kind {
-        Kind::Over | Kind::Lost => None,
+        Kind::Over | Kind::Lost | Kind::Stale => None,
         Kind::Flush if item.phase == Phase::Complete => None,
         Kind::Flush => Some(format!("{} is not over", named(cells, item))),
         _ => Some(format!("{} is still on its way", named(cells, item))),
@@ -148,8 +150,11 @@ pub(crate) fn deed(cells: &Cells, act: &Act) -> Option<String> {
         Act::Note(text) => format!("-- {text}"),
         Act::Done => "its end".to_owned(),
         Act::Failed(what) => format!("a failure: {what}"),
+        Act::Drop(Holding { index, .. }) => format!("drop of its region {index}"),
         Act::Await(_)
         | Act::Forget(_)
+        | Act::Reach(_)
+        | Act::IsDropped(_)
         | Act::Step(_)
         | Act::Choose
         | Act::Detach

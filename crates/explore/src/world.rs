@@ -8,6 +8,7 @@
 use crate::{
     act::{Act, Answer},
     automaton::{Automaton, LocalId},
+    cell::Part,
     loss::bit,
     state::{At, State},
     timeline::Timeline,
@@ -27,6 +28,8 @@ pub(crate) enum Move {
     GoWith(u8, u8),
     /// The n-th part of operations that a rank has on their way.
     Happen(u8, u8),
+    /// The n-th part of them, an atomic, reads its word, which it will write later.
+    Begin(u8, u8),
     /// A rank's clock comes to its next deadline.
     Tick(u8),
     /// A rank that may die does.
@@ -51,6 +54,8 @@ pub(crate) enum Halt {
 pub(crate) struct World<'a> {
     pub(crate) automaton: Automaton<'a>,
     pub(crate) order: PutOrder,
+    /// Whether atomics are atomic against puts and stores, too.
+    pub(crate) coherent: bool,
     /// Whether what nobody else notices happens at once. Without that there are more states and the same outcomes.
     pub(crate) reduced: bool,
     /// The first of the facts by which ranks say that their set-up is over, if one order of that is enough.
@@ -62,6 +67,8 @@ pub(crate) struct World<'a> {
 /// What a rank that rests could do.
 pub(crate) struct Outlook {
     pub(crate) goes_on: bool,
+    /// The word that it would store to before anything else.
+    pub(crate) stores: Option<Part>,
     /// The next deadline it waits for.
     deadline: Option<u64>,
 }
@@ -76,7 +83,7 @@ impl World<'_> {
         for rank in (0..self.automaton.job.nodes.len() as u32).map(Rank::new) {
             let local = state.ranks[rank.index()].local;
             let told = self.automaton.local(local).told().clone();
-            self.tell(state, rank, &told);
+            self.tell(state, rank, &told)?;
             self.proceed(state, rank, None, true)?;
             if state.ranks[rank.index()].local == local {
                 self.tell_of_wait(state, rank)?;
@@ -95,6 +102,9 @@ impl World<'_> {
                 if state.items[place].by.index() == r as usize {
                     if state.may_happen(place, self.order) {
                         into.push(Move::Happen(r, number));
+                        if self.may_begin(state, place)? {
+                            into.push(Move::Begin(r, number));
+                        }
                     }
                     number += 1;
                 }
@@ -163,14 +173,18 @@ impl World<'_> {
                 }
                 Ok(())
             }
+            Move::Begin(rank, number) => {
+                let place = World::place_of(state, rank, number)?;
+                if let Some(timeline) = &mut self.timeline {
+                    timeline.begins(&self.automaton.job.cells.borrow(), state, place);
+                }
+                state.begin(place);
+                Ok(())
+            }
             Move::Happen(rank, number) => {
+                let place = World::place_of(state, rank, number)?;
                 let rank = Rank::new(rank.into());
-                let mut mine = (0..state.items.len()).filter(|place| state.items[*place].by == rank);
-                let Some(place) = mine.nth(number as usize) else {
-                    return Err(Halt::Failure(format!(
-                        "the schedule names operation {number} of {rank}: there is none"
-                    )));
-                };
+                self.notice_lateness(state, place)?;
                 if let Some(timeline) = &mut self.timeline {
                     timeline.happens(&self.automaton.job.cells.borrow(), state, place);
                 }
@@ -178,6 +192,14 @@ impl World<'_> {
                 self.go_on_at_once(state, rank)
             }
         }
+    }
+
+    /// Where the n-th part of the operations of a rank stands.
+    fn place_of(state: &State, rank: u8, number: u8) -> Result<usize, Halt> {
+        let rank = Rank::new(rank.into());
+        let mut mine = (0..state.items.len()).filter(|place| state.items[*place].by == rank);
+        let none = || Halt::Failure(format!("the schedule names operation {number} of {rank}: there is none"));
+        mine.nth(number as usize).ok_or_else(none)
     }
 
     /// Who waits for nothing else goes on at once: what it does up to its next act that others notice, nobody notices.
@@ -208,7 +230,7 @@ impl World<'_> {
     }
 
     /// Ask everything that the rank waits for, and change nothing.
-    fn outlook(&mut self, state: &State, rank: u8, task: Option<u8>) -> Result<Outlook, Halt> {
+    pub(crate) fn outlook(&mut self, state: &State, rank: u8, task: Option<u8>) -> Result<Outlook, Halt> {
         self.ask_ahead(state, rank, task, |_| {})
     }
 
@@ -220,7 +242,7 @@ impl World<'_> {
         mut task: Option<u8>,
         mut asked: impl FnMut(&Act),
     ) -> Result<Outlook, Halt> {
-        let mut outlook = Outlook { goes_on: false, deadline: None };
+        let mut outlook = Outlook { goes_on: false, stores: None, deadline: None };
         let mut local = state.ranks[rank as usize].local;
         let me = Rank::new(rank.into());
         loop {
@@ -247,8 +269,9 @@ impl World<'_> {
                         Answer::Pending
                     }
                 }
-                _ => {
+                act => {
                     outlook.goes_on = true;
+                    outlook.stores = if let Act::Store(part, _) = act { Some(*part) } else { None };
                     return Ok(outlook);
                 }
             };
@@ -307,7 +330,7 @@ impl World<'_> {
                 timeline.acts(&self.automaton.job.cells.borrow(), rank, act, &answer, ready);
             }
             state.answered(rank, act, &answer);
-            self.tell(state, rank, &told);
+            self.tell(state, rank, &told)?;
             moved |= moves;
             match to {
                 Some(next) => local = next,
@@ -337,7 +360,7 @@ impl World<'_> {
     }
 
     /// Whether doing `act` now or later could make a difference to anybody else.
-    fn is_noticed(&self, state: &State, rank: Rank, act: &Act) -> bool {
+    pub(crate) fn is_noticed(&self, state: &State, rank: Rank, act: &Act) -> bool {
         match act {
             Act::Load(part) | Act::Watch(part) | Act::Store(part, _) => {
                 !self.reduced || self.automaton.job.cells.borrow().is_shared(part.cell)
@@ -348,18 +371,26 @@ impl World<'_> {
             Act::IsLost(other) => {
                 !self.reduced || state.losses.known_to(rank) & bit(*other) == 0 && !state.losses.has_ended(*other)
             }
+            Act::Drop(_) => true,
+            Act::IsDropped(holding) => !self.reduced || !state.drops.contains(*holding),
             // One moment with the look at what is waited for.
             Act::LostAmong(_) => false,
             _ => !self.reduced,
         }
     }
 
-    fn tell(&mut self, state: &mut State, rank: Rank, told: &Rc<[Act]>) {
+    fn tell(&mut self, state: &mut State, rank: Rank, told: &Rc<[Act]>) -> Result<(), Halt> {
         for act in told.iter() {
+            match act {
+                Act::Reach(holding) if state.drops.contains(*holding) => return Err(self.contest(*holding)),
+                Act::Drop(holding) if self.is_being_reached(state, *holding) => return Err(self.contest(*holding)),
+                _ => {}
+            }
             if let Some(timeline) = &mut self.timeline {
                 timeline.tells(&self.automaton.job.cells.borrow(), rank, act);
             }
             state.tell(rank, act);
         }
+        Ok(())
     }
 }

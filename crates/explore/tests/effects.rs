@@ -24,7 +24,7 @@ async fn publish(fabric: ExploreFabric) -> ProgramResult<()> {
 #[test]
 fn accesses_come_in_the_order_in_which_they_happen() {
     for seed in 0..50 {
-        let (effects, wrong) = Explorer::new(2).effects(seed, publish);
+        let (effects, wrong) = Explorer::new(2).leave_together().effects(seed, publish);
         assert_eq!(wrong, None);
         let told = effects.iter().map(|e| (e.by.number(), e.at.rank.number(), e.at.offset, e.access, e.bits));
         // How often a waiter looks in vain depends on the run.
@@ -45,7 +45,8 @@ fn accesses_come_in_the_order_in_which_they_happen() {
 #[test]
 fn what_goes_wrong_comes_last() {
     let (effects, wrong) = Explorer::new(1).effects(1, |fabric: ExploreFabric| async move {
-        let word = fabric.alloc_symmetric(8).await?.at(Rank::new(0), 0);
+        let region = fabric.alloc_symmetric(8).await?;
+        let word = region.at(Rank::new(0), 0);
         let before = fabric.fetch_add(&fabric.remote_word::<u64>(word)?, 1).await?;
         assert_eq!(before, 1, "it was not");
         Ok(())

@@ -41,6 +41,11 @@ async fn words(fabric: &ExploreFabric) -> ProgramResult<explore::ExploreRegion> 
     Ok(fabric.alloc_symmetric(16).await?)
 }
 
+/// Of jobs that are not about their end.
+fn explorer(ranks: usize) -> Explorer<'static> {
+    Explorer::new(ranks).leave_together()
+}
+
 /// A puts to two words of B; B reads the second, then the first.
 async fn two_puts(fabric: ExploreFabric, flush: bool) -> ProgramResult<u64> {
     let region = words(&fabric).await?;
@@ -59,8 +64,8 @@ async fn two_puts(fabric: ExploreFabric, flush: bool) -> ProgramResult<u64> {
 
 #[test]
 fn puts_are_ordered_by_a_flush_only() {
-    assert_eq!(outcomes(Explorer::new(2), |fabric| two_puts(fabric, false)), BTreeSet::from([10, 11, 12, 13]));
-    assert_eq!(outcomes(Explorer::new(2), |fabric| two_puts(fabric, true)), BTreeSet::from([10, 11, 13]));
+    assert_eq!(outcomes(explorer(2), |fabric| two_puts(fabric, false)), BTreeSet::from([10, 11, 12, 13]));
+    assert_eq!(outcomes(explorer(2), |fabric| two_puts(fabric, true)), BTreeSet::from([10, 11, 13]));
 }
 
 /// A puts to B and then adds to a word of `counter`; B, having seen the addition, reads.
@@ -82,7 +87,7 @@ fn puts_are_ordered_before_atomics_as_far_as_the_capabilities_say() {
     let with = |order| {
         let mut caps = Caps::weakest();
         caps.put_order = order;
-        move |counter| outcomes(Explorer::new(2).caps(caps), move |fabric| put_then_atomic(fabric, counter))
+        move |counter| outcomes(explorer(2).caps(caps), move |fabric| put_then_atomic(fabric, counter))
     };
     let (any, ordered) = (BTreeSet::from([10, 11, 12, 13]), BTreeSet::from([10, 11, 13]));
     assert_eq!(with(PutOrder::None)(B), any);
@@ -106,13 +111,13 @@ fn what_is_awaited_has_happened_and_what_is_dropped_happens_later() {
             Ok(10 + fabric.load::<u64>(&region.word(&fabric, 0)?)?)
         }
     };
-    assert_eq!(outcomes(Explorer::new(1), program(false)), BTreeSet::from([11]));
-    assert_eq!(outcomes(Explorer::new(1), program(true)), BTreeSet::from([10, 11]));
+    assert_eq!(outcomes(explorer(1), program(false)), BTreeSet::from([11]));
+    assert_eq!(outcomes(explorer(1), program(true)), BTreeSet::from([10, 11]));
 }
 
 #[test]
 fn a_test_may_fail_when_the_effect_is_there() {
-    let seen = outcomes(Explorer::new(1), |fabric| async move {
+    let seen = outcomes(explorer(1), |fabric| async move {
         let region = words(&fabric).await?;
         let word = fabric.remote_word::<u64>(region.at(A, 0))?;
         let mut handle = fabric.try_post(op::Atomic { word: &word, amo: rdma_fabric::Amo::Add(1) }).expect("room");
@@ -124,7 +129,7 @@ fn a_test_may_fail_when_the_effect_is_there() {
 
 #[test]
 fn a_race_may_be_lost_by_what_has_happened() {
-    let seen = outcomes(Explorer::new(2), |fabric| async move {
+    let seen = outcomes(explorer(2), |fabric| async move {
         let region = words(&fabric).await?;
         let word = fabric.remote_word::<u64>(region.at(B, 0))?;
         if fabric.rank() == B {
@@ -167,13 +172,13 @@ fn registered_bytes_are_read_until_the_put_is_complete() {
             Ok(0)
         }
     };
-    assert_eq!(outcomes(Explorer::new(2), program(true)), BTreeSet::from([11]));
-    assert_eq!(outcomes(Explorer::new(2), program(false)), BTreeSet::from([11, 12]));
+    assert_eq!(outcomes(explorer(2), program(true)), BTreeSet::from([11]));
+    assert_eq!(outcomes(explorer(2), program(false)), BTreeSet::from([11, 12]));
 }
 
 #[test]
 fn a_long_get_is_torn_between_words_and_not_within() {
-    let seen = outcomes(Explorer::new(2), |fabric| async move {
+    let seen = outcomes(explorer(2), |fabric| async move {
         let region = words(&fabric).await?;
         let span = fabric.remote_span::<u64>(region.at(B, 0), 2)?;
         if fabric.rank() == A {
@@ -189,7 +194,7 @@ fn a_long_get_is_torn_between_words_and_not_within() {
 
 #[test]
 fn half_words_stand_beside_each_other() {
-    let seen = outcomes(Explorer::new(1), |fabric| async move {
+    let seen = outcomes(explorer(1), |fabric| async move {
         let region = words(&fabric).await?;
         let [low, high] = [0, 4].map(|offset| fabric.remote_word::<u32>(region.at(A, offset)));
         assert_eq!(fabric.fetch_add(&low?, u32::MAX).await?, 0);
@@ -205,7 +210,7 @@ fn half_words_stand_beside_each_other() {
 
 #[test]
 fn notices_come_in_posting_order_and_after_their_bytes() {
-    let report = Explorer::new(3).run(|fabric| async move {
+    let report = explorer(3).run(|fabric| async move {
         let region = words(&fabric).await?;
         let me = u64::from(fabric.rank().number());
         if me < 2 {
@@ -233,7 +238,7 @@ fn notices_come_in_posting_order_and_after_their_bytes() {
 
 #[test]
 fn a_rank_that_waits_for_ever_is_found() {
-    let report = Explorer::new(2).run(|fabric| async move {
+    let report = explorer(2).run(|fabric| async move {
         let region = words(&fabric).await?;
         let word = region.word::<u64>(&fabric, 0)?;
         let other = Rank::new(1 - fabric.rank().number());
@@ -249,7 +254,7 @@ fn a_rank_that_waits_for_ever_is_found() {
 
 #[test]
 fn a_deadline_comes_at_any_moment() {
-    let seen = outcomes(Explorer::new(2), |fabric| async move {
+    let seen = outcomes(explorer(2), |fabric| async move {
         let region = words(&fabric).await?;
         if fabric.rank() == A {
             fabric.put_word(&fabric.remote_word(region.at(B, 0))?, 1u64).await?;
@@ -266,13 +271,15 @@ fn a_deadline_comes_at_any_moment() {
 
 #[test]
 fn detached_futures_run_to_their_end_beside_the_program() {
-    let seen = outcomes(Explorer::new(1), |fabric| async move {
+    let seen = outcomes(explorer(1), |fabric| async move {
         let region = words(&fabric).await?;
         let [first, second] = [0, 8].map(|offset| fabric.remote_word::<u64>(region.at(A, offset)));
         let (first, second) = (first?, second?);
         fabric.detach({
-            let fabric = fabric.clone();
+            // What it uses it has to own: the program may be over before.
+            let (fabric, owned) = (fabric.clone(), region.clone());
             async move {
+                let _owned = owned;
                 fabric.fetch_add(&first, 1).await.expect("no error");
                 fabric.fetch_add(&second, 1).await.expect("no error");
             }
@@ -283,12 +290,13 @@ fn detached_futures_run_to_their_end_beside_the_program() {
     });
     // Its first poll comes at once or later, but not between the two looks: a rank's tasks take turns where they wait.
     assert_eq!(seen, BTreeSet::from([10, 12, 13]));
-    let report = Explorer::new(1).at_end("both added", |view| view.words().count() == 2).run(|fabric| async move {
+    let report = explorer(1).at_end("both added", |view| view.words().count() == 2).run(|fabric| async move {
         let region = words(&fabric).await?;
         let word = fabric.remote_word::<u64>(region.at(A, 0))?;
         let other = fabric.remote_word::<u64>(region.at(A, 8))?;
         let owner = fabric.clone();
         fabric.detach(async move {
+            let _owned = region;
             owner.fetch_add(&word, 1).await.expect("no error");
             owner.fetch_add(&other, 1).await.expect("no error");
         });
@@ -313,7 +321,7 @@ fn detached_futures_run_while_the_program_waits() {
 
 #[test]
 fn operations_posted_together_complete_in_any_order() {
-    let seen = outcomes(Explorer::new(1), |fabric| async move {
+    let seen = outcomes(explorer(1), |fabric| async move {
         let region = words(&fabric).await?;
         let word = fabric.remote_word::<u64>(region.at(A, 0))?;
         let (a, b) = join::join(fabric.fetch_add(&word, 1), fabric.fetch_add(&word, 1)).await;
@@ -325,7 +333,7 @@ fn operations_posted_together_complete_in_any_order() {
 #[test]
 fn a_group_meets_at_its_barrier_in_every_order() {
     for (ranks, rounds) in [(2, 2), (3, 1)] {
-        let report = Explorer::new(ranks).run(move |fabric| async move {
+        let report = explorer(ranks).run(move |fabric| async move {
             let probe = fabric.probe();
             let mut world = rdma_fabric::Group::world(&fabric).await?;
             for round in 1..=rounds {
@@ -353,20 +361,21 @@ impl Drop for Guard {
 #[test]
 fn a_panic_under_a_guard_is_a_finding_and_nothing_worse() {
     let program = |fabric: ExploreFabric| async move {
+        let region = words(&fabric).await?;
         let _guard = Guard(fabric.clone());
-        let word = fabric.remote_word::<u64>(words(&fabric).await?.at(A, 0))?;
+        let word = fabric.remote_word::<u64>(region.at(A, 0))?;
         assert_eq!(fabric.fetch_add(&word, 1).await?, 0, "somebody was here");
         Ok(())
     };
-    let report = Explorer::new(2).run(program);
+    let report = explorer(2).run(program);
     assert!(report.expect_violation().what.contains("somebody was here"), "{report}");
-    let sample = Explorer::new(2).sample(1, 10, program);
+    let sample = explorer(2).sample(1, 10, program);
     assert!(sample.failure.is_some_and(|failure| failure.what.contains("somebody was here")));
 }
 
 fn retrying(ends: bool) -> Report {
     // The increment by compare-and-swap retries as often as others get in its way; without them it ends.
-    Explorer::new(2).patience(8).run(move |fabric| async move {
+    explorer(2).patience(8).run(move |fabric| async move {
         let region = words(&fabric).await?;
         let word = fabric.remote_word::<u64>(region.at(A, 0))?;
         let mut known = 0;
@@ -391,7 +400,7 @@ fn a_step_without_an_end_is_cut_and_told() {
 #[test]
 fn a_program_with_hidden_state_is_refused() {
     let hidden = Rc::new(std::cell::Cell::new(0u64));
-    let report = Explorer::new(1).run(move |fabric| {
+    let report = explorer(1).run(move |fabric| {
         let hidden = hidden.clone();
         async move {
             let region = words(&fabric).await?;
@@ -406,7 +415,7 @@ fn a_program_with_hidden_state_is_refused() {
 
 /// A rank that remembers, across the end of a step, whether it met the other one; `tells` or not.
 fn remembers(tells: bool) -> Report {
-    Explorer::new(2).run(move |fabric| async move {
+    explorer(2).run(move |fabric| async move {
         let probe = fabric.probe();
         let region = words(&fabric).await?;
         let word = fabric.remote_word::<u64>(region.at(A, 0))?;
@@ -431,7 +440,7 @@ fn a_step_that_forgets_too_much_is_found() {
 #[test]
 fn steps_make_states_after_different_histories_the_same() {
     let run = |steps: bool| {
-        Explorer::new(3).run(move |fabric| async move {
+        explorer(3).run(move |fabric| async move {
             let probe = fabric.probe();
             let region = words(&fabric).await?;
             let word = fabric.remote_word::<u64>(region.at(A, 0))?;
@@ -457,12 +466,12 @@ fn a_violation_is_replayed_and_sampled() {
     let program = |fabric| async move {
         two_puts(fabric, false).await.map(|seen| assert_ne!(seen, 12, "the second put overtook the first"))
     };
-    let report = Explorer::new(2).run(program);
+    let report = explorer(2).run(program);
     let found = report.expect_violation();
-    let (what, timeline) = Explorer::new(2).replay(&found.schedule, program);
+    let (what, timeline) = explorer(2).replay(&found.schedule, program);
     assert_eq!((what.as_ref(), &timeline), (Some(&found.what), &found.timeline));
     assert!(found.timeline.iter().any(|line| line.contains("put arrives at rank 1's region 0+8")), "{found}");
-    let sample = Explorer::new(2).sample(1, 1_000, program);
+    let sample = explorer(2).sample(1, 1_000, program);
     assert!(sample.failure.is_some_and(|failure| failure.what.contains("overtook")));
 }
 
@@ -471,12 +480,12 @@ fn a_violation_is_replayed_and_sampled() {
 fn ranks_are_on_their_nodes() {
     let placed =
         |fabric: &ExploreFabric| (0..3).map(|rank| fabric.node(Rank::new(rank)).unwrap().index()).collect::<Vec<_>>();
-    let apart = Explorer::new(3).run(move |fabric| async move {
+    let apart = explorer(3).run(move |fabric| async move {
         assert_eq!((placed(&fabric), fabric.nodes()), (vec![0, 1, 2], 3));
         Ok(())
     });
     apart.expect_exhausted();
-    let together = Explorer::new(3).nodes(&[0, 1, 0]).run(move |fabric| async move {
+    let together = explorer(3).nodes(&[0, 1, 0]).run(move |fabric| async move {
         assert_eq!((placed(&fabric), fabric.nodes()), (vec![0, 1, 0], 2));
         assert_eq!(fabric.rank_on(fabric.node(A)?, 1), Some(Rank::new(2)));
         Ok(())
@@ -487,7 +496,7 @@ fn ranks_are_on_their_nodes() {
 /// What is waited for beside something else is looked at again after each thing that the something else did.
 #[test]
 fn a_wait_beside_another_wakes_whenever_it_may() {
-    let report = Explorer::new(2).run(|fabric| async move {
+    let report = explorer(2).run(|fabric| async move {
         let region = words(&fabric).await?;
         let theirs = |rank, at| fabric.remote_word::<u64>(region.at(rank, at));
         let come = async |at| fabric.wait_until(&region.word(&fabric, at)?, Deps::All, |value: u64| value != 0).await;
@@ -538,7 +547,7 @@ fn a_set_up_has_one_order_and_what_follows_all() {
         report.expect_exhausted();
         (report.states, seen.take())
     };
-    let (all, one) = (explore(Explorer::new(2)), explore(Explorer::new(2).set_up(0)));
+    let (all, one) = (explore(explorer(2)), explore(explorer(2).set_up(0)));
     assert_eq!((&all.1, &one.1), (&BTreeSet::from([1, 2]), &BTreeSet::from([1, 2])));
     assert!(all.0 > 200 && one.0 < 40, "{} states, and {} with one order of the set-up", all.0, one.0);
 }

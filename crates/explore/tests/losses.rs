@@ -37,6 +37,11 @@ fn told<T>(end: Result<T>) -> u64 {
     }
 }
 
+/// Of jobs that are not about their end.
+fn explorer(ranks: usize) -> Explorer<'static> {
+    Explorer::new(ranks).leave_together()
+}
+
 /// Four words of each rank.
 async fn words(fabric: &ExploreFabric) -> ProgramResult<ExploreRegion> {
     Ok(fabric.alloc_symmetric(32).await?)
@@ -74,7 +79,7 @@ async fn raises_flags(fabric: ExploreFabric) -> ProgramResult<()> {
 
 #[test]
 fn waits_for_one_that_dies_end() {
-    let seen = outcomes(Explorer::new(3), raises_flags);
+    let seen = outcomes(explorer(3), raises_flags);
     let pairs: BTreeSet<_> = seen.iter().map(|outcome| (outcome[1], outcome[2], outcome[3])).collect();
     // That B is told and C's flag is up takes a flag that was raised, lowered by nobody, and a B that comes late: a satisfied wait ends well.
     assert_eq!(pairs, BTreeSet::from([(1, 1, 0), (1, 1, 1), (1, 2, 1), (2, 2, 1)]));
@@ -82,7 +87,7 @@ fn waits_for_one_that_dies_end() {
 
 #[test]
 fn without_its_death_nothing_ends_the_wait_for_who_waits_too() {
-    let report = Explorer::new(2).mortal(A).run(|fabric| async move {
+    let report = explorer(2).mortal(A).run(|fabric| async move {
         let region = words(&fabric).await?;
         // Both wait; that A could die helps nobody.
         let flag = region.word::<u64>(&fabric, 0)?;
@@ -96,7 +101,7 @@ fn without_its_death_nothing_ends_the_wait_for_who_waits_too() {
 #[test]
 fn waits_without_the_dead_go_on() {
     for ranks in [false, true] {
-        let seen = outcomes(Explorer::new(3), move |fabric| async move {
+        let seen = outcomes(explorer(3), move |fabric| async move {
             let region = words(&fabric).await?;
             let me = fabric.rank();
             match me {
@@ -141,10 +146,10 @@ fn what_is_under_way_arrives_before_the_loss_is_known_or_never() {
             Ok(())
         }
     };
-    let before = outcomes(Explorer::new(2), program(false));
+    let before = outcomes(explorer(2), program(false));
     assert_eq!(firsts(&before), BTreeSet::from([10, 11, 13]));
     assert!(before.contains(&[11, 0, 0, 1]), "what a dead rank posted still arrives: {before:?}");
-    let after = outcomes(Explorer::new(2), program(true));
+    let after = outcomes(explorer(2), program(true));
     assert!(after.contains(&[10, 0, 0, 1]) && after.contains(&[13, 0, 0, 1]), "{after:?}");
     assert!(!after.iter().any(|outcome| outcome[0] == 11), "it arrived after the loss was known: {after:?}");
 }
@@ -152,7 +157,7 @@ fn what_is_under_way_arrives_before_the_loss_is_known_or_never() {
 #[test]
 fn the_first_to_know_ends_it_for_all() {
     // C tells B whether it knows. B need not know itself; nothing arrives any more all the same.
-    let seen = outcomes(Explorer::new(3), |fabric| async move {
+    let seen = outcomes(explorer(3), |fabric| async move {
         let region = words(&fabric).await?;
         match fabric.rank() {
             A => fabric.put_word(&fabric.remote_word(region.at(B, 0))?, 1u64).await?,
@@ -175,7 +180,7 @@ fn the_first_to_know_ends_it_for_all() {
 
 #[test]
 fn operations_on_the_dead_end_in_errors() {
-    let seen = outcomes(Explorer::new(2), |fabric| async move {
+    let seen = outcomes(explorer(2), |fabric| async move {
         let region = words(&fabric).await?;
         let word = fabric.remote_word::<u64>(region.at(A, 0));
         if fabric.rank() == A {
@@ -209,7 +214,7 @@ fn operations_on_the_dead_end_in_errors() {
 #[test]
 fn what_is_under_way_to_the_dead_fails_or_is_complete() {
     // B adds to A's word while C looks at it; B's end, and what C saw.
-    let seen = outcomes(Explorer::new(3), |fabric| async move {
+    let seen = outcomes(explorer(3), |fabric| async move {
         let region = words(&fabric).await?;
         let me = fabric.rank();
         let word = fabric.remote_word::<u64>(region.at(A, 0));
@@ -237,7 +242,7 @@ fn what_is_under_way_to_the_dead_fails_or_is_complete() {
 
 #[test]
 fn a_flush_of_all_tells_once_of_a_put_that_was_lost() {
-    let seen = outcomes(Explorer::new(2), |fabric| async move {
+    let seen = outcomes(explorer(2), |fabric| async move {
         let region = words(&fabric).await?;
         let word = fabric.remote_word::<u64>(region.at(A, 0));
         if fabric.rank() == A {
@@ -256,7 +261,7 @@ fn a_flush_of_all_tells_once_of_a_put_that_was_lost() {
 #[test]
 fn a_dead_rank_does_nothing_more() {
     // It counts to three; what it does counts only as far as it came.
-    let report = Explorer::new(2)
+    let report = explorer(2)
         .mortal(A)
         .always("the word follows the fact", |view| view.fact(1) <= view.fact(0))
         .possible("dead in the middle", |view| view.is_lost(A) && view.fact(0) == 2)
@@ -287,7 +292,7 @@ fn a_dead_rank_does_nothing_more() {
 #[test]
 fn it_may_die_after_its_last_act() {
     // What it did last is done, and the put that it would have posted then is not.
-    let seen = outcomes(Explorer::new(2), |fabric| async move {
+    let seen = outcomes(explorer(2), |fabric| async move {
         let region = words(&fabric).await?;
         if fabric.rank() == A {
             fabric.probe().set(1, 1);
@@ -303,7 +308,7 @@ fn it_may_die_after_its_last_act() {
 
 #[test]
 fn notices_of_the_dead_that_have_arrived_count() {
-    let seen = outcomes(Explorer::new(2), |fabric| async move {
+    let seen = outcomes(explorer(2), |fabric| async move {
         let region = words(&fabric).await?;
         if fabric.rank() == A {
             let to = fabric.remote_span::<u64>(region.at(B, 0), 1)?;
@@ -347,28 +352,28 @@ async fn believes(fabric: ExploreFabric) -> ProgramResult<()> {
 
 #[test]
 fn a_death_is_replayed_and_sampled() {
-    Explorer::new(2).run(believes).expect_exhausted();
-    let report = Explorer::new(2).mortal(A).run(believes);
+    explorer(2).run(believes).expect_exhausted();
+    let report = explorer(2).mortal(A).run(believes);
     let found = report.expect_violation();
     assert!(found.what.contains("announced, but not sent"), "{found}");
     let said = |what: &str| found.timeline.iter().any(|line| line.contains(what));
     assert!(said("rank 0  DIES") && said("rank 1  learns that rank 0 is lost"), "{found}");
-    let (what, timeline) = Explorer::new(2).mortal(A).replay(&found.schedule, believes);
+    let (what, timeline) = explorer(2).mortal(A).replay(&found.schedule, believes);
     assert_eq!((what.as_ref(), &timeline), (Some(&found.what), &found.timeline));
-    let (what, _) = Explorer::new(2).replay(&found.schedule, believes);
+    let (what, _) = explorer(2).replay(&found.schedule, believes);
     assert!(what.is_some_and(|what| what.contains("die, which can't")));
 
-    let sample = Explorer::new(2).mortal(A).sample(1, 1_000, believes);
+    let sample = explorer(2).mortal(A).sample(1, 1_000, believes);
     let failure = sample.failure.expect("a failure");
     assert!(failure.what.contains("announced, but not sent"), "{failure:?}");
     assert!(failure.timeline.iter().any(|line| line.contains("DIES")), "{failure:?}");
-    assert!(Explorer::new(2).sample(1, 100, believes).failure.is_none());
-    assert!(Explorer::new(3).mortal(A).sample(1, 1_000, raises_flags).failure.is_none());
+    assert!(explorer(2).sample(1, 100, believes).failure.is_none());
+    assert!(explorer(3).mortal(A).sample(1, 1_000, raises_flags).failure.is_none());
 }
 
 #[test]
 fn a_driver_may_let_ranks_die() {
-    let mut job = LiveJob::new(3, Caps::weakest(), raises_flags).mortal(A);
+    let mut job = LiveJob::new(3, Caps::weakest(), raises_flags).leave_together().mortal(A);
     let mut events = Vec::new();
     let mut died = false;
     loop {
@@ -385,7 +390,7 @@ fn a_driver_may_let_ranks_die() {
 #[test]
 fn a_holder_dies_and_everybody_is_told() {
     // A flag at B: whoever takes it is alone; A may die with it. The others try, and wait for whom they found there.
-    let report = Explorer::new(3)
+    let report = explorer(3)
         .mortal(A)
         .always("one inside", |view| view.fact(0) <= 1)
         .possible("the holder is dead", |view| view.is_lost(A) && view.fact(0) == 1)

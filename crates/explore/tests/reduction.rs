@@ -3,7 +3,7 @@
 use explore::{ExploreFabric, Explorer, Report};
 use rdma_fabric::{
     Amo, Caps, Deps, Fabric, FabricError, LocalSpan, ProgramResult, PutOptions, PutOrder, Rank, Refused, Region,
-    RegionAccess, Time, join, op,
+    RegionAccess, RemoteAddr, Time, join, op,
 };
 use std::{
     cell::{Cell, RefCell},
@@ -34,6 +34,8 @@ enum Line {
     /// Until it is not zero, or for a while.
     Wait(u64),
     Detach(u64, u64),
+    /// Its own words; the program ends when somebody finds out.
+    Drop,
 }
 use Line::*;
 
@@ -46,7 +48,10 @@ impl Dice {
         (self.0 >> 33) % n
     }
 
-    fn line(&mut self, ranks: u64) -> Line {
+    fn line(&mut self, ranks: u64, drops: bool) -> Line {
+        if drops && self.below(5) == 0 {
+            return Drop;
+        }
         let (any, own, value) = (self.below(ranks * WORDS), self.below(WORDS), 1 + self.below(3));
         match self.below(17) {
             0 => Load(own),
@@ -68,13 +73,15 @@ impl Dice {
     }
 }
 
-/// Follow the lines, as far as nobody is lost; what was seen becomes a fact.
-async fn follow(fabric: ExploreFabric, lines: Vec<Line>) -> ProgramResult<()> {
+/// Follow the lines, as far as nobody is lost, and no region that is used; what was seen becomes a fact. Words outlive the program unless it `drops`
+/// its own.
+async fn follow(fabric: ExploreFabric, lines: Vec<Line>, drops: bool) -> ProgramResult<()> {
     let mut seen = 1u64;
     let mut see = |value: u64| seen = seen.wrapping_mul(31).wrapping_add(value);
     if let Err(error) = steps(&fabric, lines, &mut see).await {
         match error.downcast_ref() {
             Some(FabricError::PeerLost { rank }) => see(20 + u64::from(rank.number())),
+            Some(FabricError::StaleRegion { rank, .. }) if drops => see(24 + u64::from(rank.number())),
             _ => return Err(error),
         }
     }
@@ -84,11 +91,14 @@ async fn follow(fabric: ExploreFabric, lines: Vec<Line>) -> ProgramResult<()> {
 
 async fn steps(fabric: &ExploreFabric, lines: Vec<Line>, see: &mut impl FnMut(u64)) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8 * WORDS as usize).await?;
+    let (key, mut own) = (region.key(), Some(region));
     let scratch = fabric.alloc(8)?;
-    let there = |word: u64| fabric.remote_word::<u64>(region.at(Rank::new((word / WORDS) as u32), word % WORDS * 8));
-    let here = |word: u64| region.word::<u64>(fabric, word as usize * 8);
+    let at = |rank, word: u64| RemoteAddr { rank, region: key, offset: word * 8 };
+    let there = |word: u64| fabric.remote_word::<u64>(at(Rank::new((word / WORDS) as u32), word % WORDS));
+    let here = |word: u64| fabric.local_word::<u64>(at(fabric.rank(), word));
     for line in lines {
         match line {
+            Drop => drop(own.take()),
             Load(word) => see(fabric.load(&here(word)?)?),
             Store(word, value) => fabric.store(&here(word)?, value)?,
             Put(word, value) => fabric.put_word(&there(word)?, value).await?,
@@ -145,7 +155,7 @@ fn refused<T>(why: Refused<T>) -> FabricError {
 }
 
 /// All ways to end: facts and words; and how often somebody had died.
-fn ends(explorer: Explorer<'_>, ranks: usize, program: &[Vec<Line>]) -> (BTreeSet<Vec<u64>>, Report, u64) {
+fn ends(explorer: Explorer<'_>, ranks: usize, program: &[Vec<Line>], drops: bool) -> (BTreeSet<Vec<u64>>, Report, u64) {
     let (ends, dead) = (RefCell::new(BTreeSet::new()), Cell::new(0u64));
     let report = explorer
         .at_end("noted", |view| {
@@ -158,21 +168,23 @@ fn ends(explorer: Explorer<'_>, ranks: usize, program: &[Vec<Line>]) -> (BTreeSe
         })
         .run(|fabric| {
             let lines = program[fabric.rank().index()].clone();
-            follow(fabric, lines)
+            follow(fabric, lines, drops)
         });
     (ends.take(), report, dead.get())
 }
 
-/// `mortal`: so many ranks may die.
-fn compare(ranks: usize, lines: usize, programs: u64, order: PutOrder, mortal: u32) {
+/// `mortal`: so many ranks may die. `coherent`: whether atomics are atomic against puts and stores.
+fn compare_all(ranks: usize, lines: usize, programs: u64, order: PutOrder, mortal: u32, coherent: bool, drops: bool) {
     let (mut caps, mut saved, mut most, mut compared, mut died) = (Caps::weakest(), 0i64, 0, 0, 0);
-    caps.put_order = order;
+    (caps.put_order, caps.coherent_atomics) = (order, coherent);
     for seed in 0..programs {
         let mut dice = Dice(seed * 1_000 + lines as u64);
-        let program: Vec<Vec<_>> = (0..ranks).map(|_| (0..lines).map(|_| dice.line(ranks as u64)).collect()).collect();
+        let program: Vec<Vec<_>> =
+            (0..ranks).map(|_| (0..lines).map(|_| dice.line(ranks as u64, drops)).collect()).collect();
         let with = |explorer: Explorer<'_>| {
+            let explorer = if drops { explorer } else { explorer.leave_together() };
             let explorer = (0..mortal).map(Rank::new).fold(explorer, Explorer::mortal);
-            ends(explorer.caps(caps).state_limit(400_000), ranks, &program)
+            ends(explorer.caps(caps).state_limit(400_000), ranks, &program, drops)
         };
         let (expected, whole, _) = with(Explorer::new(ranks).unreduced());
         let (found, reduced, dead) = with(Explorer::new(ranks));
@@ -192,6 +204,25 @@ fn compare(ranks: usize, lines: usize, programs: u64, order: PutOrder, mortal: u
     );
     assert!(saved > 0 && most > 5, "nothing was compared");
     assert!(died > compared / 2 || mortal == 0, "nobody died");
+}
+
+fn compare(ranks: usize, lines: usize, programs: u64, order: PutOrder, mortal: u32) {
+    compare_all(ranks, lines, programs, order, mortal, true, false);
+}
+
+#[test]
+fn with_lost_writes_ranks_end_in_the_same_ways() {
+    compare_all(2, 3, 60, PutOrder::None, 0, false, false);
+    compare_all(2, 3, 40, PutOrder::SameTarget, 1, false, false);
+    compare_all(3, 2, 30, PutOrder::None, 0, false, false);
+}
+
+#[test]
+fn with_early_drops_ranks_end_in_the_same_ways() {
+    compare_all(2, 3, 60, PutOrder::None, 0, true, true);
+    compare_all(2, 4, 10, PutOrder::None, 0, true, true);
+    compare_all(2, 2, 60, PutOrder::SameTarget, 1, true, true);
+    compare_all(3, 2, 30, PutOrder::None, 0, false, true);
 }
 
 #[test]

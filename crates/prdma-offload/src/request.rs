@@ -85,9 +85,10 @@ impl<F: SessionFabric> Request<F> {
         self.aggregation
     }
 
-    /// Why the form is thriftier than members had agreed to begin with: the first thing that kept queues of this member from being opened,
-    /// [`PrdmaError::Limit`] for an iteration that needs a deeper queue than the network allows, or an error of the fabric;
-    /// [`PrdmaError::ElsewhereFailed`] where only another member could not open its own. `None` if wishes, budgets and free queues alone made the form.
+    /// Why the form is thriftier than members wished: the first thing that kept this member from having the queues it asked for.
+    /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no control queues, [`PrdmaError::Limit`] where too few are free or an
+    /// iteration needs a deeper one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`] where only
+    /// another member could not have its own. `None` if wishes and budgets alone made the form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
         self.obstacle.as_ref()
     }

@@ -36,8 +36,8 @@ pub enum Existing {
 pub struct Caps {
     /// Put before atomic.
     pub put_order: PutOrder,
-    /// Whether own-memory [`crate::Fabric::store`] and [`crate::Fabric::load`] are coherent with peers'
-    /// atomics on the same word.
+    /// Whether own-memory [`crate::Fabric::store`] and [`crate::Fabric::load`], and puts, are coherent with
+    /// atomics on the same word. Where they are not, a store or put that comes between an atomic's reading and its writing is lost.
     pub coherent_atomics: bool,
     /// Width of a notice's data in bits.
     pub notice_bits: u32,

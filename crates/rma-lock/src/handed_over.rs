@@ -44,6 +44,7 @@ async fn relay<L: AnonymousShared<ExploreFabric>>(fabric: ExploreFabric, options
 
 fn exhaust<L: AnonymousShared<ExploreFabric>>(options: &L::Options) {
     let report = Explorer::new(3)
+        .leave_together()
         .at_end("nobody holds it, and what ranks say of themselves adds up to nothing", move |view| {
             let lock: Vec<_> = view.words().filter(|(addr, _)| addr.region.index == 0).collect();
             let of_home = 8 * L::HOME_WORDS as u64;

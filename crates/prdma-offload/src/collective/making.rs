@@ -11,7 +11,7 @@ use crate::{
     Aggregation, Form, Options, PrdmaError, Result,
     buffer::Memory,
     engine::{AnyEngine, CpuEngine, Program, QueueEngine, Step, open_queue, transfer},
-    init::{Made, Outcome, Outgoing, Wires, least, open_everywhere, together},
+    init::{Made, Outcome, Outgoing, Wires, Wish, least, open_everywhere, together},
     layout::Piece,
     publish::publish,
 };
@@ -111,14 +111,18 @@ impl<F: SessionFabric> Making<'_, F> {
         let plan = |form| self.kind.plan(form, members, me);
         // A form that one member has no plan for is none.
         let fast = self.group.greatest(plan(Form::Fast).map_or(u64::MAX, |plan| plan.queues.len() as u64)).await?;
-        let may = u64::from(self.options.form.most().min(self.options.budget).min(fabric.queue_limits().free));
-        let form = match least(self.group, may).await? {
+        // More queues than these make no other form.
+        let enough = if fast == u64::MAX { 1 } else { fast.max(2) };
+        let most = u64::from(self.options.form.most().min(self.options.budget)).min(enough);
+        let wish = Wish { most, few: most.min(fabric.queue_limits().free.into()), needs: most };
+        let (may, obstacle) = wish.agree(self.group).await?;
+        let form = match may {
             0 => Form::Cpu,
             may if may >= fast.max(2) => Form::Fast,
             _ => Form::Mrc,
         };
         let next = |form| if form == Form::Fast { Form::Mrc } else { Form::Cpu };
-        let Outcome { form, obstacle, opened } = open_everywhere(self.group, form, next, |form| {
+        let Outcome { form, obstacle, opened } = open_everywhere(self.group, (form, obstacle), next, |form| {
             let plan = plan(form).unwrap_or_default();
             let open = |(number, queue): (usize, &Queue)| {
                 let notices = u64::from(queue.notices);

@@ -1,7 +1,7 @@
 //! What members agree on with few words.
 
 use crate::{Form, PrdmaError, Result};
-use rdma_fabric::{Fabric, Group, SessionFabric};
+use rdma_fabric::{Fabric, FabricError, Group, SessionFabric};
 
 /// Meet the others: an error of anybody is one of all.
 pub(crate) async fn together<F: Fabric, T>(group: &mut Group<F>, mine: Result<T>) -> Result<T> {
@@ -28,23 +28,54 @@ pub(crate) async fn least_together<F: Fabric>(group: &mut Group<F>, mine: Result
     }
 }
 
+/// As many queues as this member wishes to use, of which it can have so `few`; `needs` is what the wish takes in all.
+#[derive(Clone, Copy)]
+pub(crate) struct Wish {
+    pub(crate) most: u64,
+    pub(crate) few: u64,
+    pub(crate) needs: u64,
+}
+
+impl Wish {
+    /// The fewest of all members; and, if that is not what the member with the fewest wished, what keeps this one from having more.
+    pub(crate) async fn agree<F: SessionFabric>(self, group: &mut Group<F>) -> Result<(u64, Option<PrdmaError>)> {
+        let short = self.few < self.most;
+        // Of two members with the same number the one that is short counts.
+        let told = least(group, self.few.min(self.most) << 1 | u64::from(!short)).await?;
+        let cut = told & 1 == 0;
+        let limits = group.fabric().queue_limits();
+        let why = match short {
+            // Nobody was short, or this member has what it wished.
+            _ if !cut || told >> 1 >= self.most => None,
+            false => Some(PrdmaError::ElsewhereFailed),
+            true if limits.engines == 0 => {
+                Some(PrdmaError::Fabric(FabricError::Unsupported { feature: "control queues" }))
+            }
+            true => {
+                let (what, limit) = ("control queues that are free", u64::from(limits.free));
+                Some(PrdmaError::Limit { what, value: self.needs, limit })
+            }
+        };
+        Ok((told >> 1, why))
+    }
+}
+
 /// What came of opening queues.
 pub(crate) struct Outcome<T> {
     pub(crate) form: Form,
-    /// Why it is not the form that was agreed on at first.
+    /// Why it is not the form that was wished for.
     pub(crate) obstacle: Option<PrdmaError>,
     /// `None` for [`Form::Cpu`].
     pub(crate) opened: Option<T>,
 }
 
-/// Open what `form` needs, at all members or at none; where it can't be, what the next form needs, and so on.
+/// Open what `form` needs, at all members or at none; where it can't be, what the next form needs, and so on. An `obstacle` may be known already.
 pub(crate) async fn open_everywhere<F: Fabric, T>(
     group: &mut Group<F>,
-    mut form: Form,
+    (mut form, mut obstacle): (Form, Option<PrdmaError>),
     next: impl Fn(Form) -> Form,
     open: impl Fn(Form) -> Result<T>,
 ) -> Result<Outcome<T>> {
-    let mut obstacle = None;
     while form != Form::Cpu {
         let opened = open(form);
         if group.greatest(u64::from(opened.is_err())).await? == 0 {

@@ -15,7 +15,7 @@ mod contacts;
 mod terms;
 mod wires;
 
-pub(crate) use agreeing::{Outcome, least, least_together, longest, open_everywhere, together};
+pub(crate) use agreeing::{Outcome, Wish, least, least_together, longest, open_everywhere, together};
 pub(crate) use channels::{Channel, End, channels, single};
 pub(crate) use check::check;
 pub(crate) use contacts::{Name, contacts};
@@ -238,15 +238,18 @@ pub(crate) async fn open<F: SessionFabric>(
         let form = Form::with_most(most, u32::MAX);
         requests.iter().map(|edges| deal(form, edges).queues.len() as u64).sum::<u64>()
     };
-    let afford = fabric.queue_limits().free.min(options.budget);
-    let affordable = |most: &u32| needs(*most) <= u64::from(afford);
     let widest = requests.iter().map(|edges| widest(edges)).max().unwrap_or(0);
-    let can =
-        if affordable(&u32::MAX) { u32::MAX } else { (1..=afford.min(widest)).rev().find(affordable).unwrap_or(0) };
-    let thriftiest = least(group, options.form.most().min(can).into()).await? as u32;
+    let can = |afford: u32| {
+        let affordable = |most: &u32| needs(*most) <= u64::from(afford);
+        if affordable(&u32::MAX) { u32::MAX } else { (1..=afford.min(widest)).rev().find(affordable).unwrap_or(0) }
+    };
+    let most = options.form.most().min(can(options.budget));
+    let few = most.min(can(fabric.queue_limits().free.min(options.budget)));
+    let wish = Wish { most: most.into(), few: few.into(), needs: needs(most) };
+    let (thriftiest, obstacle) = wish.agree(group).await?;
     let degree = group.greatest(u64::from(widest)).await? as u32;
     let next = |form: Form| form.thriftier(degree);
-    open_everywhere(group, Form::with_most(thriftiest, degree), next, |form| {
+    open_everywhere(group, (Form::with_most(thriftiest as u32, degree), obstacle), next, |form| {
         requests.iter().map(|edges| Opened::open(fabric, form, edges, parts)).collect()
     })
     .await

@@ -64,7 +64,7 @@ pub(crate) fn explorer(case: &Case) -> Explorer<'static> {
     let (ranks, last) = (case.ranks() as u32, case.iterations);
     let mut caps = Caps::weakest();
     caps.put_order = case.order;
-    let explorer = Explorer::new(case.ranks()).caps(caps).set_up(SET_UP);
+    let explorer = Explorer::new(case.ranks()).leave_together().caps(caps).set_up(SET_UP);
     let edges = case.edges.iter().enumerate();
     let edges = edges.flat_map(|(from, to)| to.iter().map(move |to| [from, *to])).filter(|[from, to]| from != to);
     let edges: Vec<[u32; 2]> = edges.map(|edge| edge.map(|rank| ENDED + rank as u32)).collect();

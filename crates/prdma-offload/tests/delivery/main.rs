@@ -5,6 +5,7 @@
 
 mod cases;
 mod exchange;
+mod forms;
 mod losses;
 mod member;
 mod mutations;

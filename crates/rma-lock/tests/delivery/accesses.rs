@@ -140,7 +140,8 @@ fn of_any_lock(case: &Case) -> Explorer<'static> {
         let same = |access| turns.iter().filter(|(other, _)| *other == access).count() as u64;
         turns.iter().all(|(access, _)| view.fact(fact(*access)) == same(*access))
     };
-    let explorer = Explorer::new(turns.len()).nodes(nodes).name(1, 0, "data").always("exclusion", move |view| {
+    let explorer = Explorer::new(turns.len()).leave_together().nodes(nodes).name(1, 0, "data");
+    let explorer = explorer.always("exclusion", move |view| {
         (0..turns.len() as u32).all(|rank| {
             let exclusive = view.fact(EXCLUSIVE + rank);
             exclusive == 0 || exclusive == 1 && view.fact(SHARED + rank) == 0 && view.fact(EVERYWHERE) == 0

@@ -280,6 +280,7 @@ mod accesses {
 
     fn explorer_of(accesses: &'static [Access], together: bool) -> explore::Explorer<'static> {
         let explorer = explore::Explorer::new(accesses.len())
+            .leave_together()
             .at_end("idle", |view| view.words().all(|(_, value)| value == 0))
             .always("exclusion", |view| {
                 (0..4).all(|rank| {

@@ -64,6 +64,7 @@ fn explorer(roles: &[Role]) -> Explorer<'static> {
     let readers = roles.iter().filter(|role| **role == Read).count() as u64;
     let writers = roles.len() as u64 - readers;
     Explorer::new(roles.len())
+        .leave_together()
         .always("mutual exclusion", |view| {
             view.fact(WRITERS) == 0 || view.fact(WRITERS) == 1 && view.fact(READERS) == 0
         })

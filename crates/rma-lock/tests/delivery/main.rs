@@ -8,6 +8,7 @@ mod accesses;
 mod back_off;
 mod cases;
 mod crowded;
+mod ends;
 mod indicator;
 mod locked;
 mod mortal;

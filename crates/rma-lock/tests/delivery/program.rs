@@ -214,6 +214,7 @@ pub(crate) fn of_any_lock(roles: &[Role]) -> Explorer<'static> {
     let readers = roles.iter().filter(|role| !role.writes()).count() as u64;
     let runs_out = roles.iter().any(|role| role.runs_out());
     Explorer::new(roles.len())
+        .leave_together()
         .name(1, 0, "data")
         .always("mutual exclusion", |view| {
             view.fact(WRITERS) == 0 || view.fact(WRITERS) == 1 && view.fact(READERS) == 0

@@ -114,7 +114,7 @@ fn program(
 
 pub(crate) fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'static> {
     let ranks = roles.len();
-    let explorer = Explorer::new(ranks).always("exclusion among the living", move |view| {
+    let explorer = Explorer::new(ranks).leave_together().always("exclusion among the living", move |view| {
         let (writers, readers) = (inside(view, WRITERS, ranks), inside(view, READERS, ranks));
         writers == 0 || writers == 1 && readers == 0
     });

@@ -269,7 +269,7 @@ impl Job {
     }
 
     fn explorer(self) -> Explorer<'static> {
-        let explorer = Explorer::new(self.ranks).state_limit(300_000);
+        let explorer = Explorer::new(self.ranks).leave_together().state_limit(300_000);
         let value = move |view: &explore::View<'_>, at: u64| {
             let found = view
                 .words()

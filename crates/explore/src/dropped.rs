@@ -1,0 +1,212 @@
+//! Regions that their owners have dropped, and what comes too late for them.
+//!
+//! Whether a region is dropped matters to others only if they still address it. As long as nobody was seen to do so, a drop happens at
+//! once, with what its owner did before, and nobody asks: that is the order in which most comes too late. As soon as something does
+//! come too late in some order, the region is *contested*: its drop is a move of its own, whoever addresses it asks, and the
+//! exploration begins anew.
+
+use crate::{
+    act::{Answer, NO_SLOT, Slot},
+    cell::Cells,
+    mix::Mix,
+    state::{ALL, Item, Kind, State},
+    world::{Halt, World},
+};
+use rdma_fabric::{FabricError, Rank, RegionKey};
+use std::collections::BTreeSet;
+
+/// One rank's region: one of its local ones, or its part of a symmetric one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Holding {
+    pub(crate) rank: Rank,
+    /// Of the region's key.
+    pub(crate) index: u32,
+}
+
+impl Holding {
+    pub(crate) fn stale(self) -> FabricError {
+        let region = RegionKey { index: self.index, generation: Cells::GENERATION };
+        FabricError::StaleRegion { rank: self.rank, region }
+    }
+
+    fn to_bits(self) -> u64 {
+        u64::from(self.rank.number()) << 32 | u64::from(self.index)
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Holding { rank: Rank::new((bits >> 32) as u32), index: bits as u32 }
+    }
+}
+
+/// Which regions others may address after their drop, as far as was found out.
+#[derive(Debug, Default)]
+pub(crate) struct Contested {
+    found: BTreeSet<Holding>,
+    /// Take each for one.
+    pub(crate) all: bool,
+    /// One was found since this was cleared.
+    pub(crate) grown: bool,
+}
+
+impl Contested {
+    pub(crate) fn contains(&self, holding: Holding) -> bool {
+        self.all || self.found.contains(&holding)
+    }
+
+    pub(crate) fn add(&mut self, holding: Holding) {
+        self.grown |= self.found.insert(holding);
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Holding> {
+        self.found.iter().copied()
+    }
+}
+
+/// What was dropped, and who is to hear of puts that came too late (O13).
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Drops {
+    /// In order.
+    dropped: Vec<Holding>,
+    /// By poster; the first for each target.
+    owed: Vec<(Rank, Holding)>,
+}
+
+impl Drops {
+    pub(crate) fn add(&mut self, holding: Holding) {
+        if let Err(place) = self.dropped.binary_search(&holding) {
+            self.dropped.insert(place, holding);
+        }
+    }
+
+    pub(crate) fn contains(&self, holding: Holding) -> bool {
+        !self.dropped.is_empty() && self.dropped.binary_search(&holding).is_ok()
+    }
+
+    /// What a flush of `target`, or of all, has to tell `by`.
+    fn owed_to(&self, by: Rank, target: Rank) -> Option<Holding> {
+        let mut owed = self.owed.iter().filter(|(to, at)| *to == by && (target == ALL || at.rank == target));
+        owed.next().map(|(_, holding)| *holding)
+    }
+
+    /// A flush of `target`, or of all, has told.
+    pub(crate) fn paid(&mut self, by: Rank, target: Rank) {
+        self.owed.retain(|(to, at)| *to != by || target != ALL && at.rank != target);
+    }
+
+    fn owe(&mut self, by: Rank, holding: Holding) {
+        if self.owed_to(by, holding.rank).is_none() {
+            let place = self.owed.partition_point(|known| *known < (by, holding));
+            self.owed.insert(place, (by, holding));
+        }
+    }
+
+    pub(crate) fn mix(&self, mix: &mut Mix) {
+        if !self.dropped.is_empty() {
+            mix.add(self.dropped.len() as u64 | (self.owed.len() as u64) << 32);
+            self.dropped.iter().for_each(|holding| mix.add(holding.to_bits()));
+            for (by, holding) in &self.owed {
+                mix.add(by.number().into());
+                mix.add(holding.to_bits());
+            }
+        }
+    }
+
+    /// Keeps its allocations.
+    pub(crate) fn assign(&mut self, from: &Self) {
+        self.dropped.clone_from(&from.dropped);
+        self.owed.clone_from(&from.owed);
+    }
+}
+
+impl State {
+    /// The region that the item at `place`, which is about to happen, comes too late for.
+    pub(crate) fn too_late(&self, place: usize) -> Option<Holding> {
+        let item = &self.items[place];
+        let holding = match item.kind {
+            Kind::Atomic | Kind::Begun | Kind::Get | Kind::GetInto | Kind::Put => item.there(),
+            // A put of no bytes is as late as its notice.
+            Kind::Notice if !item.tied => item.there(),
+            Kind::Landing => Holding { rank: item.by, index: item.sink },
+            _ => return None,
+        };
+        self.drops.contains(holding).then_some(holding)
+    }
+
+    /// The item at `place` comes too late: it changes nothing, and its poster is to hear.
+    pub(crate) fn comes_too_late(&mut self, place: usize, holding: Holding) {
+        let item = self.items[place];
+        match item.kind {
+            Kind::Put | Kind::Notice => {
+                self.drops.owe(item.by, holding);
+                self.forget_notice(place);
+                self.items.remove(place);
+            }
+            _ if item.slot == NO_SLOT => drop(self.items.remove(place)),
+            _ => {
+                let item = &mut self.items[place];
+                item.happened(holding.to_bits());
+                item.kind = Kind::Stale;
+            }
+        }
+    }
+
+    /// The notice of the put that the item at `place` is a piece of will not come: not all of its bytes have.
+    fn forget_notice(&mut self, place: usize) {
+        let Item { by, tied: true, kind: Kind::Put, .. } = self.items[place] else { return };
+        let mine = |item: &Item| item.by == by && item.kind == Kind::Notice;
+        let Some(notice) = (place..self.items.len()).find(|at| mine(&self.items[*at])) else { return };
+        let first = (0..place).rev().find(|at| mine(&self.items[*at])).map_or(0, |before| before + 1);
+        self.items[first..notice].iter_mut().filter(|item| item.by == by).for_each(|item| item.tied = false);
+        self.items.remove(notice);
+    }
+
+    /// What the pieces of an operation that is complete have to tell of regions that were dropped.
+    pub(crate) fn stale<'a>(&self, by: Rank, mut pieces: impl Iterator<Item = &'a Item>) -> Option<Answer> {
+        pieces.find_map(|item| match item.kind {
+            Kind::Stale => Some(Answer::Stale(Holding::from_bits(item.bits))),
+            Kind::Flush => self.drops.owed_to(by, item.target).map(Answer::Stale),
+            _ => None,
+        })
+    }
+}
+
+impl World<'_> {
+    /// Explore again, and let the drop of `holding` be a move.
+    pub(crate) fn contest(&mut self, holding: Holding) -> Halt {
+        self.automaton.job.cells.borrow_mut().contested.add(holding);
+        Halt::Again
+    }
+
+    /// Whether what happens next comes too late for a region of which nobody knew that this may be.
+    pub(crate) fn notice_lateness(&mut self, state: &State, place: usize) -> Result<(), Halt> {
+        match state.too_late(place) {
+            Some(holding) if !self.automaton.job.cells.borrow().contested.contains(holding) => {
+                Err(self.contest(holding))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a flush that could be complete may hear of an error if it is complete later: it waits for bytes, and a put without any has none.
+    pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: Slot) -> bool {
+        let mine = || state.items.iter().filter(|item| item.by == rank);
+        let empty = |item: &&Item| item.kind == Kind::Notice && !item.tied;
+        if !mine().any(|item| empty(&item)) {
+            return false;
+        }
+        let cells = self.automaton.job.cells.borrow();
+        mine().filter(|item| item.kind == Kind::Flush && item.slot == slot).any(|flush| {
+            let reached = |item: &Item| flush.target == ALL || item.target == flush.target;
+            mine().filter(empty).any(|item| reached(item) && cells.contested.contains(item.there()))
+        })
+    }
+
+    /// Whether another rank has just resolved a place in `holding`, and could as well have come to it after the drop.
+    pub(crate) fn is_being_reached(&self, state: &State, holding: Holding) -> bool {
+        let others = (0..state.ranks.len() as u32).map(Rank::new).filter(|rank| *rank != holding.rank);
+        others.filter(|rank| !state.losses.is_dead(*rank)).any(|rank| {
+            let at = state.ranks[rank.index()].local;
+            self.automaton.has_just_reached(at, holding, |act| self.is_noticed(state, rank, act))
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! What a word may hold that atomics, puts and stores meet on, and what those who read agree on: small programs whose outcomes are all known.
+
+mod seen;
+
+use explore::{ExploreFabric, Explorer, View};
+use rdma_fabric::{Caps, Fabric, ProgramResult, Rank, Region, RegionAccess};
+use seen::seen;
+use std::collections::BTreeSet;
+
+const A: Rank = Rank::new(0);
+const B: Rank = Rank::new(1);
+const C: Rank = Rank::new(2);
+
+/// Whether atomics are atomic against puts and stores, too.
+fn explorer(ranks: usize, coherent: bool) -> Explorer<'static> {
+    let mut caps = Caps::weakest();
+    caps.coherent_atomics = coherent;
+    Explorer::new(ranks).leave_together().caps(caps)
+}
+
+fn word(view: &View<'_>) -> u64 {
+    view.words().next().map_or(0, |(_, value)| value)
+}
+
+/// What is left of a word of B's, to which A adds 1; who else writes 10: B by a store, or C by a put.
+fn left(coherent: bool, by_put: bool) -> BTreeSet<u64> {
+    seen(explorer(3, coherent), word, move |fabric| async move {
+        let region = fabric.alloc_symmetric(8).await?;
+        let there = fabric.remote_word::<u64>(region.at(B, 0))?;
+        match fabric.rank() {
+            A => drop(fabric.fetch_add(&there, 1).await?),
+            B if !by_put => fabric.store(&region.word::<u64>(&fabric, 0)?, 10)?,
+            C if by_put => fabric.put_word(&there, 10).await?,
+            _ => {}
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn a_write_in_the_middle_of_an_atomic_is_lost_unless_they_are_coherent() {
+    for by_put in [false, true] {
+        assert_eq!(left(true, by_put), BTreeSet::from([10, 11]));
+        assert_eq!(left(false, by_put), BTreeSet::from([1, 10, 11]));
+    }
+}
+
+/// The write is there until it is lost.
+#[test]
+fn a_write_that_is_lost_may_have_been_seen() {
+    let ends = |coherent| {
+        let look = |view: &View<'_>| (view.fact(0), word(view));
+        seen(explorer(2, coherent), look, |fabric| async move {
+            let region = fabric.alloc_symmetric(8).await?;
+            if fabric.rank() == A {
+                fabric.fetch_add(&fabric.remote_word::<u64>(region.at(B, 0))?, 1).await?;
+                return Ok(());
+            }
+            let own = region.word::<u64>(&fabric, 0)?;
+            fabric.store(&own, 10)?;
+            let seen = fabric.load(&own)?;
+            fabric.probe().set(0, seen);
+            Ok(())
+        })
+    };
+    let coherent = BTreeSet::from([(10, 10), (10, 11), (11, 11)]);
+    assert_eq!(ends(true), coherent);
+    let lost = BTreeSet::from([(10, 1), (1, 1)]);
+    assert_eq!(ends(false), &coherent | &lost);
+}
+
+#[test]
+fn atomics_are_atomic_against_each_other_and_a_comparison_that_fails_writes_nothing() {
+    for coherent in [false, true] {
+        let two = seen(explorer(2, coherent), word, |fabric| async move {
+            let region = fabric.alloc_symmetric(8).await?;
+            fabric.fetch_add(&fabric.remote_word::<u64>(region.at(B, 0))?, 1).await?;
+            Ok(())
+        });
+        assert_eq!(two, BTreeSet::from([2]));
+        let compared = seen(explorer(2, coherent), word, |fabric| async move {
+            let region = fabric.alloc_symmetric(8).await?;
+            if fabric.rank() == A {
+                fabric.compare_swap(&fabric.remote_word::<u64>(region.at(B, 0))?, 5, 6).await?;
+            } else {
+                fabric.store(&region.word::<u64>(&fabric, 0)?, 10)?;
+            }
+            Ok(())
+        });
+        assert_eq!(compared, BTreeSet::from([10]));
+    }
+}
+
+/// While an atomic has read and not written, no other one comes between, whatever a store does.
+#[test]
+fn of_two_atomics_and_a_store_only_the_store_is_lost() {
+    let ends = |coherent| {
+        seen(explorer(3, coherent), word, |fabric| async move {
+            let region = fabric.alloc_symmetric(8).await?;
+            if fabric.rank() == B {
+                fabric.store(&region.word::<u64>(&fabric, 0)?, 10)?;
+            } else {
+                fabric.fetch_add(&fabric.remote_word::<u64>(region.at(B, 0))?, 1).await?;
+            }
+            Ok(())
+        })
+    };
+    assert_eq!(ends(true), BTreeSet::from([10, 11, 12]));
+    assert_eq!(ends(false), BTreeSet::from([2, 10, 11, 12]));
+}
+
+/// A counter that its owner resets by a store: an addition comes back.
+async fn resets(fabric: ExploreFabric) -> ProgramResult<()> {
+    let region = fabric.alloc_symmetric(8).await?;
+    if fabric.rank() == A {
+        fabric.fetch_add(&fabric.remote_word::<u64>(region.at(B, 0))?, 1).await?;
+        fabric.fetch_add(&fabric.remote_word::<u64>(region.at(B, 0))?, 1).await?;
+    } else {
+        let own = region.word::<u64>(&fabric, 0)?;
+        if fabric.load(&own)? == 1 {
+            fabric.store(&own, 0)?;
+            assert!(fabric.load(&own)? < 2, "the store is lost");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_lost_store_is_a_finding_told_replayed_and_sampled() {
+    explorer(2, true).run(resets).expect_exhausted();
+    let report = explorer(2, false).run(resets);
+    let found = report.expect_violation();
+    assert!(found.what.contains("the store is lost"), "{found}");
+    assert!(found.timeline.iter().any(|line| line.contains("reads 0x1 and will write")), "{found}");
+    let (what, timeline) = explorer(2, false).replay(&found.schedule, resets);
+    assert_eq!((what.as_ref(), &timeline), (Some(&found.what), &found.timeline));
+    assert!(explorer(2, true).sample(1, 2_000, resets).failure.is_none());
+    let sample = explorer(2, false).sample(1, 2_000, resets_by_put);
+    assert!(sample.failure.is_some_and(|failure| failure.what.contains("the put is lost")));
+}
+
+/// The same, the reset a put. A random run's CPU does in one go what it can, which a store is part of.
+async fn resets_by_put(fabric: ExploreFabric) -> ProgramResult<()> {
+    let region = fabric.alloc_symmetric(8).await?;
+    let word = fabric.remote_word::<u64>(region.at(B, 0))?;
+    if fabric.rank() == A {
+        fabric.fetch_add(&word, 1).await?;
+    } else {
+        fabric.put_word(&word, 10).await?;
+        fabric.flush(B).await?;
+        fabric.sleep_until(rdma_fabric::Time::from_picos(1)).await;
+        assert!(fabric.load(&region.word::<u64>(&fabric, 0)?)? >= 10, "the put is lost");
+    }
+    Ok(())
+}
+
+/// Two write a word each, at two ranks; two others get both, in opposite orders. Each notes what it got first and then, from 0 on.
+fn iriw() -> BTreeSet<[u64; 2]> {
+    let look = |view: &View<'_>| [view.fact(2), view.fact(3)];
+    seen(explorer(4, false), look, |fabric| async move {
+        let region = fabric.alloc_symmetric(8).await?;
+        let me = fabric.rank().number();
+        let [x, y] = [A, B].map(|rank| fabric.remote_word::<u64>(region.at(rank, 0)));
+        let (x, y) = (x?, y?);
+        match me {
+            0 => fabric.put_word(&y, 1).await?,
+            1 => fabric.put_word(&x, 1).await?,
+            _ => {
+                let (one, other) = if me == 2 { (&x, &y) } else { (&y, &x) };
+                let seen = [fabric.get_word(one).await?, fabric.get_word(other).await?];
+                fabric.probe().set(me, 2 * seen[0] + seen[1]);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// O15: nobody has seen the first word and not the second if somebody has seen the second and not the first.
+#[test]
+fn readers_agree_which_of_two_writes_was_first() {
+    let all = (0..4).flat_map(|one| (0..4).map(move |other| [one, other]));
+    let agreed: BTreeSet<_> = all.filter(|seen| *seen != [2, 2]).collect();
+    assert_eq!(iriw(), agreed);
+}
+
+/// O15: who has seen what somebody passed on sees what that one had seen.
+#[test]
+fn what_was_seen_and_passed_on_is_there() {
+    let look = |view: &View<'_>| view.fact(0);
+    let ends = seen(explorer(3, false), look, |fabric| async move {
+        let region = fabric.alloc_symmetric(16).await?;
+        let [x, y] = [region.at(A, 0), region.at(C, 8)];
+        let (x, passed) = (fabric.remote_word::<u64>(x)?, fabric.remote_word::<u64>(y)?);
+        match fabric.rank() {
+            A => fabric.put_word(&x, 1).await?,
+            B => {
+                let seen = fabric.get_word(&x).await?;
+                fabric.put_word(&passed, 1 + seen).await?;
+            }
+            _ => {
+                let told = fabric.load(&region.word::<u64>(&fabric, 8)?)?;
+                let seen = fabric.get_word(&x).await?;
+                fabric.probe().set(0, 10 * told + seen);
+            }
+        }
+        Ok(())
+    });
+    // Never 20: B had seen it.
+    assert_eq!(ends, BTreeSet::from([0, 1, 10, 11, 21]));
+}
