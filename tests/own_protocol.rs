@@ -82,6 +82,7 @@ fn each_mistake_is_found() {
     assert_eq!(found(Mistake::Flush), "rank 0: an error: the sum is 0");
     assert!(found(Mistake::Atomic).starts_with("deadlock"));
     assert_eq!(found(Mistake::Check), "rank 0: an error: the sum is 0");
+    assert!(found(Mistake::Region).contains("was deregistered"));
     assert!(simulated(Some(Mistake::Atomic), 0).unwrap_err().starts_with("deadlock"));
     assert!(simulated(Some(Mistake::Check), 0).unwrap_err().contains("the sum is 0"));
     assert!(simulated(Some(Mistake::Region), 0).unwrap_err().contains("was deregistered"));

@@ -122,6 +122,10 @@ fn late_ones(aggregation: Aggregation) {
             Aggregation::None => job(seed),
             Aggregation::ByNode { .. } => job(seed).ranks_per_node(2),
         };
+        let node = |rank: u64| match aggregation {
+            Aggregation::None => rank,
+            Aggregation::ByNode { .. } => rank / 2,
+        };
         let (begin, end) = span(&job(1), &program);
         let mut struck = 0;
         for number in 0..30 {
@@ -130,7 +134,9 @@ fn late_ones(aggregation: Aggregation) {
             let faults = format!(
                 "{at}.000 late-credit rank={rank} by=3000\n{at}.000 late-completion rank={other} by=5000\n\
                  {at}.000 queue-stall rank={other} engine=0 number=0 lasts=4000\n\
-                 {at}.000 link-slow from={rank} to={other} extra=700 lasts=9000\n"
+                 {at}.000 link-slow from={} to={} extra=700 lasts=9000\n",
+                node(rank),
+                node(other)
             );
             let ran = job(1).faults(faults.parse().expect("faults")).run_through(&program);
             let (run, failure) = ran.unwrap_or_else(|error| panic!("{form}: {error}\n{faults}"));

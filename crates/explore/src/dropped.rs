@@ -187,17 +187,17 @@ impl World<'_> {
         }
     }
 
-    /// Whether a flush that could be complete may hear of an error if it is complete later: it waits for bytes, and a put without any has none.
+    /// Whether a flush that could be complete may hear of an error if it is complete later. It waits for the bytes that were put before it: not for a
+    /// put without any, nor for one that a future which was detached has posted since.
     pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: Slot) -> bool {
-        let mine = || state.items.iter().filter(|item| item.by == rank);
-        let empty = |item: &&Item| item.kind == Kind::Notice && !item.tied;
-        if !mine().any(|item| empty(&item)) {
-            return false;
-        }
+        let flush = state.items.iter().position(|item| item.by == rank && item.slot == slot && item.kind == Kind::Flush);
+        let Some(place) = flush else { return false };
+        let target = state.items[place].target;
         let cells = self.automaton.job.cells.borrow();
-        mine().filter(|item| item.kind == Kind::Flush && item.slot == slot).any(|flush| {
-            let reached = |item: &Item| flush.target == ALL || item.target == flush.target;
-            mine().filter(empty).any(|item| reached(item) && cells.contested.contains(item.there()))
+        state.items.iter().enumerate().any(|(at, item)| {
+            let empty = item.kind == Kind::Notice && !item.tied;
+            let unawaited = item.by == rank && (empty || at > place && item.is_put());
+            unawaited && (target == ALL || item.target == target) && cells.contested.contains(item.there())
         })
     }
 

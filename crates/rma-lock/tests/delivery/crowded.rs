@@ -116,6 +116,7 @@ async fn part<F: Fabric, L: RmaLock<F>>(
 
 fn explorer(count: Count) -> Explorer<'static> {
     Explorer::new(3)
+        .leave_together()
         .name(0, count.offset, "count")
         .state_limit(2_000_000)
         .always("mutual exclusion", |view| {
