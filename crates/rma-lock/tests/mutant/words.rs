@@ -54,7 +54,7 @@ pub(super) fn wake(addr: RemoteAddr, bits: u64) -> (RemoteAddr, Amo<u64>) {
 
 /// What readies a node for its next turn, if `old` was found in its wake word and that has been given up.
 pub(super) fn ready(addr: RemoteAddr, old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
-    (old & 0xff == ABANDONED).then(|| (addr, Amo::Swap(((old >> 48) + 1) % TURNS << 48)))
+    (old & 0xff == ABANDONED).then(|| (addr, Amo::Swap((((old >> 48) + 1) % TURNS) << 48)))
 }
 
 /// Panics if any of these words of the lock, as rank, cell, value, says that somebody holds or waits. The lock's home is rank 0
