@@ -190,7 +190,8 @@ impl World<'_> {
     /// Whether a flush that could be complete may hear of an error if it is complete later. It waits for the bytes that were put before it: not for a
     /// put without any, nor for one that a future which was detached has posted since.
     pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: Slot) -> bool {
-        let flush = state.items.iter().position(|item| item.by == rank && item.slot == slot && item.kind == Kind::Flush);
+        let flush =
+            state.items.iter().position(|item| item.by == rank && item.slot == slot && item.kind == Kind::Flush);
         let Some(place) = flush else { return false };
         let target = state.items[place].target;
         let cells = self.automaton.job.cells.borrow();
