@@ -1,15 +1,11 @@
 //! Seeded chance: jitter on latencies and the order of events at one moment. Off by default.
 
-use super::{event::Event, queue::EventQueue};
-use rand_chacha::{
-    ChaCha8Rng,
-    rand_core::{Rng, SeedableRng},
-};
+use super::{chacha::ChaCha8, event::Event, queue::EventQueue};
 
 /// Explores schedules that the model allows; the same seed gives the same run.
 #[derive(Debug)]
 pub(super) struct Chance {
-    rng: ChaCha8Rng,
+    rng: ChaCha8,
     /// Longest extra latency of a leg, in picoseconds.
     jitter: u64,
     /// Events of one moment, drawn from in random order. Unused if `shuffle` is off.
@@ -19,7 +15,7 @@ pub(super) struct Chance {
 
 impl Chance {
     pub(super) fn new(seed: u64, jitter: u64, shuffle: bool) -> Self {
-        Chance { rng: ChaCha8Rng::seed_from_u64(seed), jitter, ties: Vec::new(), shuffle }
+        Chance { rng: ChaCha8::seed_from_u64(seed), jitter, ties: Vec::new(), shuffle }
     }
 
     /// Whether anything is left to chance, so that order between messages must be kept explicitly where it is promised.
@@ -31,7 +27,7 @@ impl Chance {
     /// Extra latency for one leg, in picoseconds.
     #[inline]
     pub(super) fn extra(&mut self) -> u64 {
-        if self.jitter == 0 { 0 } else { self.below(self.jitter.saturating_add(1)) }
+        if self.jitter == 0 { 0 } else { self.rng.below(self.jitter.saturating_add(1)) }
     }
 
     /// The next event: the earliest, and with shuffling any of those at that moment.
@@ -47,11 +43,7 @@ impl Chance {
         while let Some(event) = queue.pop_at(time) {
             self.ties.push(event);
         }
-        let drawn = self.below(self.ties.len() as u64) as usize;
+        let drawn = self.rng.below(self.ties.len() as u64) as usize;
         Some(self.ties.swap_remove(drawn))
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.rng.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 }

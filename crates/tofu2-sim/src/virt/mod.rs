@@ -36,6 +36,7 @@
 //! bit is not seen, nor what other processes take later: the system may end the process then.
 
 mod barrier;
+mod chacha;
 mod chance;
 mod control_queue;
 mod core;

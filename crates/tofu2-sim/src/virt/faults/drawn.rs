@@ -1,10 +1,7 @@
 //! Faults drawn from a seed.
 
 use super::{Fault, FaultKind, Faults};
-use rand_chacha::{
-    ChaCha8Rng,
-    rand_core::{Rng, SeedableRng},
-};
+use crate::virt::chacha::ChaCha8;
 use rdma_fabric::Time;
 use std::time::Duration;
 
@@ -45,8 +42,8 @@ impl Odds {
 impl Faults {
     /// The same seed and odds give the same faults, everywhere.
     pub fn drawn(seed: u64, odds: &Odds) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut below = |bound: u64| ((u128::from(rng.next_u64()) * u128::from(bound.max(1))) >> 64) as u64;
+        let mut rng = ChaCha8::seed_from_u64(seed);
+        let mut below = |bound: u64| rng.below(bound.max(1));
         let nodes = odds.ranks.div_ceil(odds.ranks_per_node);
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2);
         let mut stops = 0;
