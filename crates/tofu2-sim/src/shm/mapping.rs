@@ -53,23 +53,43 @@ enum Backing {
 /// A sealed memory file, mapped whole.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
-pub(super) struct MappedFile(memmap2::MmapRaw);
+pub(super) struct MappedFile {
+    start: NonNull<u8>,
+    len: usize,
+}
 
 #[cfg(target_os = "linux")]
 impl MappedFile {
     /// The `len` bytes of `file`.
     pub(super) fn new(file: &std::os::fd::OwnedFd, len: usize) -> Result<Arc<Self>, FabricError> {
-        use std::os::fd::AsRawFd;
+        use rustix::mm::{MapFlags, ProtFlags, mmap};
         // Otherwise a peer could make an access fail by truncating it.
         super::processes::memory_file::examine(file, len)
             .map_err(|what| FabricError::Setting { name: "memory file", problem: what.to_owned() })?;
-        let map = memmap2::MmapOptions::new()
-            .len(len)
-            .map_raw(file.as_raw_fd())
-            .map_err(|error| FabricError::System { call: "mmap", errno: error.raw_os_error().unwrap_or(0) })?;
-        Ok(Arc::new(MappedFile(map)))
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: without an address the system takes one where nothing is.
+        let start = unsafe { mmap(core::ptr::null_mut(), len, access, MapFlags::SHARED, file, 0) }
+            .map_err(|errno| FabricError::System { call: "mmap", errno: errno.raw_os_error() })?;
+        let start = NonNull::new(start.cast()).ok_or(FabricError::System { call: "mmap", errno: OUT_OF_MEMORY })?;
+        Ok(Arc::new(MappedFile { start, len }))
     }
 }
+
+#[cfg(target_os = "linux")]
+impl Drop for MappedFile {
+    fn drop(&mut self) {
+        // SAFETY: `new` mapped these bytes, and nobody has a part of them any more.
+        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
+        debug_assert_eq!(unmapped, Ok(()));
+    }
+}
+
+// SAFETY: an address and a length, which nobody changes; accesses are the parts' business.
+#[cfg(target_os = "linux")]
+unsafe impl Send for MappedFile {}
+// SAFETY: as above.
+#[cfg(target_os = "linux")]
+unsafe impl Sync for MappedFile {}
 
 // SAFETY: all access is by atomics or by `access`, which any thread may do at any time; freed when no owner is left.
 unsafe impl Send for Mapping {}
@@ -105,8 +125,8 @@ impl Mapping {
     /// If they are not there: offsets come from [`layout`], for which the file was examined.
     #[cfg(target_os = "linux")]
     pub(super) fn of_file(whole: &Arc<MappedFile>, at: usize, len: usize, heap_at: usize) -> Arc<Self> {
-        let end = at.checked_add(len).filter(|&end| end <= whole.0.len());
-        let start = NonNull::new(whole.0.as_mut_ptr()).filter(|_| end.is_some()).expect("a mapping inside its file");
+        let end = at.checked_add(len).filter(|&end| end <= whole.len);
+        let start = end.map(|_| whole.start).expect("a mapping inside its file");
         // SAFETY: inside the mapped file, by the check.
         let base = unsafe { start.add(at) };
         Mapping::new(base, len, heap_at, Backing::File { _whole: whole.clone() })
