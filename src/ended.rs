@@ -1,7 +1,6 @@
 //! Telling how the ranks of a job ended that are not processes.
 
-use crate::observing::LaunchError;
-use observe::say;
+use crate::{launch_error::LaunchError, tell::say};
 use std::borrow::Cow;
 use tofu2_sim::{JobError, ends_in_words, shm::EachRank, virt::Survived};
 

@@ -3,14 +3,16 @@
 use crate::{
     amount::Amount,
     ended, faults_file,
-    observing::{self, LaunchError},
+    launch_error::LaunchError,
+    observing::{self, Drawing},
+    settings::{option, setting},
+    tell::{print, say},
 };
-use observe::{Gathering, Observation, Output, Wanted, say};
-use rdma_fabric::{FabricError, Program, ProgramResult, Time};
+use rdma_fabric::{FabricError, Program, ProgramResult};
 use std::{ffi::OsString, fmt::Display, path::PathBuf, process::ExitCode, str::FromStr, time::Duration};
 use tofu2_sim::{
     shm::{Bind, DEFAULT_STUCK_AFTER, Endpoint, Launcher, StuckAfter, Threads, run_rank_with},
-    virt::{Faults, Job, Platform, Timeline},
+    virt::{Faults, Job, Platform},
 };
 
 /// Start `program` as the command line says, and be its exit code.
@@ -78,9 +80,9 @@ fn started(usage: &str, start: impl FnOnce(Launch, Vec<OsString>) -> ExitCode) -
     match Launch::from_args() {
         Ok((_, rest)) if rest.iter().any(|word| word == "--help" || word == "-h") => {
             let gap = if usage.is_empty() { "" } else { "\n" };
-            match observe::print(&format!("{usage}{gap}{}", Launch::HELP)) {
+            match print(&format!("{usage}{gap}{}", Launch::HELP)) {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(error) => report(&error),
+                Err(error) => report(&format_args!("standard output can't be written: {error}")),
             }
         }
         Ok((launch, rest)) => start(launch, rest),
@@ -131,13 +133,13 @@ impl FromStr for Provider {
 /// |---|---|---|---|
 /// | `--ranks N` | `ONESIDED_RANKS` | number of ranks | 1 |
 /// | `--fabric NAME` | `ONESIDED_FABRIC` | `shm`, `threads` or `virt` | `shm` |
-/// | `--stats` | `ONESIDED_STATS=1` | print counters of operations and waits at the end, on standard error | off |
-/// | `--trace FILE` | `ONESIDED_TRACE` | write a trace that Perfetto reads | off |
+/// | `--stats` | `ONESIDED_STATS=1` | feature `observe`: print counters of operations and waits at the end, on standard error | off |
+/// | `--trace FILE` | `ONESIDED_TRACE` | feature `observe`: write a trace that Perfetto reads | off |
 /// | `--bind NAME` | `ONESIDED_BIND` | CPUs of each rank: `none` (any), `core` (one) or `numa` (those of a node); see [`Bind`] | `none` |
 /// | `--stuck-after SECONDS` | `ONESIDED_STUCK_AFTER` | shm, threads: end the job, and say who waits for what, when all ranks have been parked so long and nobody can wake them; `never` or 0: don't look | 10 |
 /// | `--ranks-per-node N` | | virt: ranks on each simulated machine | 1 |
 /// | `--platform NAME` | | virt: `fx100` or `fx10` | `fx100` |
-/// | `--timeline FILE` | | virt: write what the simulated machine did, for Perfetto: CPUs, control queues, TNIs, atomic units | off |
+/// | `--timeline FILE` | | virt, feature `observe`: write what the simulated machine did, for Perfetto: CPUs, control queues, TNIs, atomic units | off |
 /// | `--faults FILE` | | virt: let these things go wrong, a line each; see [`tofu2_sim::virt::Faults`] | none |
 /// | `--seed N` | | virt: shuffle events of one moment by this seed; 0 keeps their order | 0 |
 /// | `--jitter AMOUNT` | | virt: add a random latency up to this (`500ns`, `2us`, `1ms`) to each leg of an operation, drawn by the seed: puts overtake each other where the contract lets them | none |
@@ -148,9 +150,9 @@ impl FromStr for Provider {
 /// An option wins over the environment; an empty value is an error. A process that [`Launch`] or `onesided run` started as a rank ignores all
 /// of them and is that rank.
 ///
-/// `--stats` and `--trace` run the program over a fabric that wraps the real one ([`observe::Observed`]); without them
+/// `--stats` and `--trace` run the program over a fabric that wraps the real one (`onesided::observe::Observed`); without them
 /// nothing is wrapped, and nothing paid. Ranks of [`Launch::run_shared`] have the real one always and are not observed,
-/// which is said on standard error.
+/// which is said on standard error. A program that was built without the feature `observe` refuses these options, and `--timeline`.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// Number of ranks.
@@ -169,9 +171,11 @@ pub struct Launch {
     pub stuck_after: Option<Duration>,
     /// Which CPUs each rank may use. Virtual time has only one thread and ignores it.
     pub bind: Bind,
-    /// Counters and traces.
-    pub observe: Wanted,
-    /// Where to write the timeline of a simulated run.
+    /// Counters and traces, with the feature `observe`.
+    #[cfg(feature = "observe")]
+    pub observe: observe::Wanted,
+    /// Where to write the timeline of a simulated run, with the feature `observe`.
+    #[cfg(feature = "observe")]
     pub timeline: Option<PathBuf>,
     /// What goes wrong in a simulated run.
     pub faults: Option<Faults>,
@@ -188,31 +192,55 @@ impl Default for Launch {
             jitter: Duration::ZERO,
             stuck_after: Some(DEFAULT_STUCK_AFTER),
             bind: Bind::None,
-            observe: Wanted::default(),
+            #[cfg(feature = "observe")]
+            observe: observe::Wanted::default(),
+            #[cfg(feature = "observe")]
             timeline: None,
             faults: None,
         }
     }
 }
 
-impl Launch {
-    /// The options of [`Launch::from_args`], a line each, for a program's help.
-    pub const HELP: &str = "\
+/// [`Launch::HELP`], with what is there in some builds only: lines of all fabrics, lines of virtual time, an end.
+macro_rules! help {
+    ($common:literal, $simulated:literal, $end:literal) => {
+        concat!(
+            "\
 Ranks and what they run on:
   --ranks N            number of ranks (1; ONESIDED_RANKS)
   --fabric NAME        shm: processes; threads; virt: simulated, in virtual time (shm; ONESIDED_FABRIC)
-  --bind NAME          CPUs of each rank: none, core or numa (none; ONESIDED_BIND)
-  --stats              print counters of operations and waits (ONESIDED_STATS=1)
-  --trace FILE         write operations and waits for Perfetto (ONESIDED_TRACE)
+  --bind NAME          CPUs of each rank: none, core or numa (none; ONESIDED_BIND)",
+            $common,
+            "
   --stuck-after S      end a job whose ranks all wait for each other after S seconds, or never (10; ONESIDED_STUCK_AFTER)
 Of virtual time:
   --platform NAME      fx100 or fx10 (fx100)
-  --ranks-per-node N   ranks on each simulated machine (1)
-  --timeline FILE      write what the simulated machine did for Perfetto
+  --ranks-per-node N   ranks on each simulated machine (1)",
+            $simulated,
+            "
   --faults FILE        let these things go wrong
   --seed N             shuffle events of one moment (0: keep their order)
   --jitter AMOUNT      add a random latency up to this to each leg of an operation, as 2us (none)
-";
+",
+            $end
+        )
+    };
+}
+
+impl Launch {
+    /// The options of [`Launch::from_args`], a line each, for a program's help.
+    pub const HELP: &str = if cfg!(feature = "observe") {
+        help!(
+            "
+  --stats              print counters of operations and waits (ONESIDED_STATS=1)
+  --trace FILE         write operations and waits for Perfetto (ONESIDED_TRACE)",
+            "
+  --timeline FILE      write what the simulated machine did for Perfetto",
+            ""
+        )
+    } else {
+        help!("", "", "Built without the feature `observe` of the crate `onesided`: no --stats, --trace, --timeline.\n")
+    };
 
     /// Read this process's arguments and environment. Yields what was not ours, for the program's own use.
     ///
@@ -242,9 +270,7 @@ Of virtual time:
         if let Some(bind) = option(&mut args, "--bind", Some("ONESIDED_BIND"))? {
             launch.bind = bind;
         }
-        launch.observe.stats = args.contains("--stats") || flag_variable("ONESIDED_STATS")?;
-        launch.observe.trace = option::<PathBuf>(&mut args, "--trace", Some("ONESIDED_TRACE"))?;
-        launch.timeline = option::<PathBuf>(&mut args, "--timeline", None)?;
+        observing::from_args(&mut launch, &mut args)?;
         match option::<String>(&mut args, "--platform", None)?.as_deref() {
             None | Some("fx100") => {}
             Some("fx10") => launch.platform = Platform::fx10(),
@@ -261,9 +287,6 @@ Of virtual time:
         }
         if !launch.jitter.is_zero() && launch.provider != Provider::Virt {
             return Err(setting("--jitter", "only `--fabric virt` has it".into()));
-        }
-        if launch.timeline.is_some() && launch.provider != Provider::Virt {
-            return Err(setting("--timeline", "only `--fabric virt` has one; `--trace` shows operations".into()));
         }
         Ok((launch, args.finish()))
     }
@@ -294,16 +317,14 @@ Of virtual time:
         rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync,
     ) -> Result<ExitCode, LaunchError> {
         if let Some(endpoint) = Endpoint::from_env()? {
-            observing::say_unobserved(&endpoint);
+            observing::leave_out(&endpoint);
             run_rank_with(endpoint, rank)?;
             return Ok(ExitCode::SUCCESS);
         }
         match self.provider {
             Provider::Shm => self.start_processes(),
             Provider::Threads => {
-                if self.observe.detail().is_some() {
-                    say(observing::UNOBSERVED);
-                }
+                observing::leave_out_threads(self);
                 ended::of_threads(self.threads().run_through_with(rank)?)?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -321,11 +342,7 @@ Of virtual time:
             .map_err(|error| FabricError::System { call: "current_exe", errno: error.raw_os_error().unwrap_or(0) })?;
         let launcher = Launcher::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after);
         let launcher = launcher.command(program, std::env::args_os().skip(1));
-        let (ended, told) = self.observe.of_processes(self.ranks, |variable| match variable {
-            Some((name, value)) => launcher.env(name, value).run(),
-            None => launcher.run(),
-        })?;
-        let code = observing::both(ended, told)?;
+        let code = observing::start(self, launcher)?;
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
     }
 
@@ -336,50 +353,31 @@ Of virtual time:
         if self.provider == Provider::Shm {
             return self.start_processes();
         }
-        match self.observe.detail() {
-            None => self.run_here(program)?,
-            Some(detail) => {
-                let (prepared, gathering) = (self.observe.prepare()?, Gathering::new(detail, self.ranks));
-                let ended = self.run_here(&gathering.watch(program));
-                let told = prepared.report(&Observation::new(self.ranks, gathering.records()));
-                observing::both(ended, told)?;
-            }
-        }
+        observing::run_here(self, program)?;
         Ok(ExitCode::SUCCESS)
     }
 
     /// All ranks in this process.
-    fn run_here<P: Program>(&self, program: &P) -> Result<(), LaunchError> {
+    pub(crate) fn run_here<P: Program>(&self, program: &P) -> Result<(), LaunchError> {
         if self.provider == Provider::Threads {
             return ended::of_threads(self.threads().run_through(program)?);
         }
-        let out = self.timeline.as_deref().map(Output::open).transpose()?;
+        let drawing = Drawing::open(self)?;
         let mut job = Job::new(&self.platform, self.ranks)
             .ranks_per_node(self.ranks_per_node)
             .seed(self.seed)
             .jitter(self.jitter)
             .shuffle_ties(self.seed != 0);
-        if self.timeline.is_some() {
-            job = job.timeline(Timeline::ENTRIES, Time::ZERO);
-        }
         if let Some(faults) = &self.faults {
             job = job.faults(faults.clone());
         }
-        let (run, failure) = job.run_through(program)?;
+        let (run, failure) = drawing.of(job).run_through(program)?;
         if let Some(report) = &run.faults {
             for (fault, struck) in report.faults.as_slice().iter().zip(&report.struck) {
                 say(format_args!("fault: {fault} ({})", if *struck { "struck" } else { "met nothing" }));
             }
         }
-        let mut told = Ok(());
-        if let (Some(out), Some(timeline)) = (out, &run.timeline) {
-            let path = out.path().to_owned();
-            told = out.write(|file| timeline.write(file));
-            let (kept, dropped) = (timeline.len(), timeline.dropped());
-            if told.is_ok() {
-                say(format_args!("timeline: {}, {kept} entries, {dropped} later ones left out", path.display()));
-            }
-        }
+        let told = drawing.write(&run);
         let stats = run.stats;
         let jitter = if self.jitter.is_zero() { String::new() } else { format!(", jitter {:?}", self.jitter) };
         say(format_args!(
@@ -390,47 +388,11 @@ Of virtual time:
     }
 }
 
+/// What is said instead of counters where ranks have the bare endpoint.
+pub(crate) const UNOBSERVED: &str =
+    "not observed: the ranks have their fabric from `launch_shared`; only those of `launch` can be";
+
 fn report(error: &impl Display) -> ExitCode {
     say(format_args!("error: {error}"));
     ExitCode::FAILURE
-}
-
-fn setting(name: &'static str, problem: String) -> FabricError {
-    FabricError::Setting { name, problem }
-}
-
-/// Whether an environment variable says yes: anything but `0`. An empty one is an error.
-fn flag_variable(name: &'static str) -> Result<bool, FabricError> {
-    match std::env::var_os(name) {
-        Some(value) if value.is_empty() => Err(setting(name, EMPTY.to_owned())),
-        value => Ok(value.is_some_and(|value| value != "0")),
-    }
-}
-
-/// What is wrong with a setting without a value. Most likely a script's own variable was empty.
-const EMPTY: &str = "it is empty; give it a value or leave it away";
-
-/// An option's value, or else that of its environment variable.
-fn option<T: FromStr>(
-    args: &mut pico_args::Arguments,
-    flag: &'static str,
-    variable: Option<&'static str>,
-) -> Result<Option<T>, FabricError>
-where
-    T::Err: std::fmt::Display,
-{
-    let given = args.opt_value_from_str::<_, String>(flag).map_err(|e| setting(flag, e.to_string()))?;
-    let (name, text) = match (given, variable) {
-        (Some(text), _) => (flag, text),
-        (None, Some(variable)) => match std::env::var(variable) {
-            Ok(text) => (variable, text),
-            Err(std::env::VarError::NotPresent) => return Ok(None),
-            Err(error) => return Err(setting(variable, error.to_string())),
-        },
-        (None, None) => return Ok(None),
-    };
-    if text.is_empty() {
-        return Err(setting(name, EMPTY.to_owned()));
-    }
-    text.parse().map(Some).map_err(|error: T::Err| setting(name, format!("`{text}`: {error}")))
 }

@@ -10,6 +10,8 @@
 //! * **virtual time** ([`sim::virt`]), up to a million ranks on a modelled Tofu2 network;
 //! * a model checker, with the feature `explore`: every order of delivery that the contract allows, for small jobs.
 //!
+//! With the feature `observe` a program tells what its ranks did: `--stats`, `--trace FILE`, `--timeline FILE`.
+//!
 //! # Start
 //! A program is an `async fn` over a fabric. [`launch`] starts its ranks:
 //!
@@ -53,13 +55,21 @@ mod amount;
 mod ended;
 mod faults_file;
 mod launch;
+mod launch_error;
+#[cfg_attr(not(feature = "observe"), path = "unobserved.rs")]
 mod observing;
+#[cfg(any(test, not(feature = "observe")))]
+mod refusal;
+mod settings;
+mod tell;
 
 /// A model checker for protocols over [`Fabric`], with the feature `explore`: `docs/own-protocol.md` is its recipe.
 #[cfg(feature = "explore")]
 #[doc(inline)]
 pub use explore;
 pub use launch::{Launch, Provider, UnknownProvider, launch, launch_shared, launch_with};
+/// Counters and traces of operations and waits, with the feature `observe`.
+#[cfg(feature = "observe")]
 #[doc(inline)]
 pub use observe;
 #[doc(inline)]

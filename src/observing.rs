@@ -1,34 +1,49 @@
-//! Ranks that are observed, and what is said when they can't be.
+//! Jobs that are observed, and what is said when they can't be. Without the feature `observe`: `unobserved.rs`.
 
-use observe::{Gathering, ObserveError, Part, say};
-use rdma_fabric::{Fabric, FabricError, Program, Rank};
+use crate::{
+    Launch, Provider,
+    launch::UNOBSERVED,
+    launch_error::LaunchError,
+    settings::{EMPTY, option, setting},
+    tell::say,
+};
+use observe::{Gathering, Observation, ObserveError, Output, Part};
+use rdma_fabric::{Fabric, FabricError, Program, Rank, Time};
+use std::path::PathBuf;
 use tofu2_sim::{
-    JobError,
-    shm::{self, Endpoint},
+    shm::{self, Endpoint, Launcher},
+    virt::{Job, Run, Timeline},
 };
 
-/// Why a launch failed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LaunchError {
-    #[error(transparent)]
-    Job(#[from] JobError),
-    #[error(transparent)]
-    Observe(#[from] ObserveError),
+/// Read what is to be observed.
+pub(crate) fn from_args(launch: &mut Launch, args: &mut pico_args::Arguments) -> Result<(), FabricError> {
+    launch.observe.stats = args.contains("--stats") || flag_variable("ONESIDED_STATS")?;
+    launch.observe.trace = option::<PathBuf>(args, "--trace", Some("ONESIDED_TRACE"))?;
+    launch.timeline = option::<PathBuf>(args, "--timeline", None)?;
+    if launch.timeline.is_some() && launch.provider != Provider::Virt {
+        return Err(setting("--timeline", "only `--fabric virt` has one; `--trace` shows operations".into()));
+    }
+    Ok(())
 }
 
-impl From<FabricError> for LaunchError {
-    fn from(error: FabricError) -> Self {
-        LaunchError::Job(error.into())
+/// Whether an environment variable says yes: anything but `0`. An empty one is an error.
+fn flag_variable(name: &'static str) -> Result<bool, FabricError> {
+    match std::env::var_os(name) {
+        Some(value) if value.is_empty() => Err(setting(name, EMPTY.to_owned())),
+        value => Ok(value.is_some_and(|value| value != "0")),
     }
 }
 
-/// What is said instead of counters.
-pub(crate) const UNOBSERVED: &str =
-    "not observed: the ranks have their fabric from `launch_shared`; only those of `launch` can be";
-
-/// Say so once a job, if somebody wants to observe it.
-pub(crate) fn say_unobserved(endpoint: &Endpoint) {
+/// Of ranks that have the bare endpoint: say so once a job, if somebody wants to observe it.
+pub(crate) fn leave_out(endpoint: &Endpoint) {
     if endpoint.rank() == Rank::new(0) && Part::from_env().is_ok_and(|part| part.is_some()) {
+        say(UNOBSERVED);
+    }
+}
+
+/// The same, where they are threads.
+pub(crate) fn leave_out_threads(launch: &Launch) {
+    if launch.observe.detail().is_some() {
         say(UNOBSERVED);
     }
 }
@@ -40,6 +55,46 @@ pub(crate) fn run_rank<P: Program>(endpoint: Endpoint, program: &P) -> Result<()
     let ended = shm::run_rank(endpoint, &gathering.watch(program)).map(drop);
     // A rank that failed tells what it did until then, too.
     both(ended, part.write(&gathering.records()))
+}
+
+/// Start processes.
+pub(crate) fn start(launch: &Launch, launcher: Launcher) -> Result<i32, LaunchError> {
+    let (ended, told) = launch.observe.of_processes(launch.ranks, |variable| match variable {
+        Some((name, value)) => launcher.env(name, value).run(),
+        None => launcher.run(),
+    })?;
+    both(ended, told)
+}
+
+/// All ranks in this process.
+pub(crate) fn run_here<P: Program>(launch: &Launch, program: &P) -> Result<(), LaunchError> {
+    let Some(detail) = launch.observe.detail() else { return launch.run_here(program) };
+    let (prepared, gathering) = (launch.observe.prepare()?, Gathering::new(detail, launch.ranks));
+    let ended = launch.run_here(&gathering.watch(program));
+    both(ended, prepared.report(&Observation::new(launch.ranks, gathering.records())))
+}
+
+/// Where the timeline of a simulated run goes.
+pub(crate) struct Drawing(Option<Output>);
+
+impl Drawing {
+    pub(crate) fn open(launch: &Launch) -> Result<Self, LaunchError> {
+        Ok(Drawing(launch.timeline.as_deref().map(Output::open).transpose()?))
+    }
+
+    /// `job`, recorded if there is somewhere to write that.
+    pub(crate) fn of<'a>(&self, job: Job<'a>) -> Job<'a> {
+        if self.0.is_some() { job.timeline(Timeline::ENTRIES, Time::ZERO) } else { job }
+    }
+
+    pub(crate) fn write<T>(self, run: &Run<T>) -> Result<(), ObserveError> {
+        let (Some(out), Some(timeline)) = (self.0, &run.timeline) else { return Ok(()) };
+        let path = out.path().to_owned();
+        out.write(|file| timeline.write(file))?;
+        let (kept, dropped) = (timeline.len(), timeline.dropped());
+        say(format_args!("timeline: {}, {kept} entries, {dropped} later ones left out", path.display()));
+        Ok(())
+    }
 }
 
 /// How the job ended, or else that it could not be reported. Of two errors the second goes to standard error.

@@ -103,6 +103,7 @@ impl Commands {
     }
 
     /// All of them by flight; what released them is not known here.
+    #[cfg(feature = "timeline")]
     pub(super) fn flights(&self) -> impl Iterator<Item = (Flight, &SeenCommand)> {
         self.list.iter().map(|entry| (entry.flight, &entry.command))
     }

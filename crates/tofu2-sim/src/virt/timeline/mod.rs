@@ -1,7 +1,7 @@
 //! What a simulated machine did and when, for a timeline viewer.
 //!
-//! A [`Timeline`] is recorded by [`super::Job::timeline`] and written with [`Timeline::write`] in the trace-event format, which Perfetto
-//! and Chrome's viewer open. Each node is a process of the viewer; its tracks are its ranks' CPUs, the control queues, the
+//! A [`Timeline`] is recorded by [`super::Job::timeline`] and, with the feature `timeline`, written by `Timeline::write` in the trace-event format,
+//! which Perfetto and Chrome's viewer open. Each node is a process of the viewer; its tracks are its ranks' CPUs, the control queues, the
 //! send and receive side of each TNI, and the atomic unit. Recording changes nothing about a run: the same trace hash.
 //!
 //! A slice on an engine lasts as long as the engine is busy with the command; latency is the way between slices, along the
@@ -14,12 +14,15 @@
 mod commands;
 mod hooks;
 mod queues;
+#[cfg(feature = "timeline")]
 mod viewer;
 
 use super::op::Verb;
 use commands::Commands;
 pub use commands::{Released, SeenCommand};
-use std::{collections::HashMap, io};
+use std::collections::HashMap;
+#[cfg(feature = "timeline")]
+use std::io;
 
 /// Where something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,18 +136,20 @@ impl Timeline {
         self.dropped
     }
 
-    /// Write it as trace events, times in microseconds of virtual time.
+    /// Write it as trace events (feature `timeline`), times in microseconds of virtual time.
     ///
     /// # Errors
     /// What writing fails with.
+    #[cfg(feature = "timeline")]
     pub fn write(&self, out: impl io::Write) -> io::Result<()> {
         viewer::write(self, &HashMap::new(), out)
     }
 
-    /// The same, with names for the commands of control queues that `label` knows.
+    /// [`Timeline::write`] with names for the commands of control queues that `label` knows.
     ///
     /// # Errors
     /// What writing fails with.
+    #[cfg(feature = "timeline")]
     pub fn write_labelled(
         &self,
         out: impl io::Write,

@@ -1,0 +1,68 @@
+//! What stands for `observing.rs` in a build without the feature `observe`: whoever asks for counters, traces or timelines is refused.
+
+use crate::{
+    Launch,
+    launch::UNOBSERVED,
+    launch_error::LaunchError,
+    refusal::{refuse_launcher, refuse_options},
+    tell::say,
+};
+use rdma_fabric::{Fabric, FabricError, Program, Rank};
+use std::{convert::Infallible, ffi::OsString};
+use tofu2_sim::{
+    shm::{self, Endpoint, Launcher},
+    virt::{Job, Run},
+};
+
+fn env(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+pub(crate) fn from_args(_: &mut Launch, args: &mut pico_args::Arguments) -> Result<(), FabricError> {
+    refuse_options(args, env)
+}
+
+pub(crate) fn leave_out(endpoint: &Endpoint) {
+    if endpoint.rank() == Rank::new(0) && refuse_launcher(env).is_err() {
+        say(UNOBSERVED);
+    }
+}
+
+pub(crate) fn leave_out_threads(_: &Launch) {}
+
+pub(crate) fn run_rank<P: Program>(endpoint: Endpoint, program: &P) -> Result<(), LaunchError> {
+    refuse_launcher(env)?;
+    Ok(shm::run_rank(endpoint, program).map(drop)?)
+}
+
+pub(crate) fn start(_: &Launch, launcher: Launcher) -> Result<i32, LaunchError> {
+    Ok(launcher.run()?)
+}
+
+pub(crate) fn run_here<P: Program>(launch: &Launch, program: &P) -> Result<(), LaunchError> {
+    launch.run_here(program)
+}
+
+/// No timeline.
+pub(crate) struct Drawing;
+
+impl Drawing {
+    pub(crate) fn open(_: &Launch) -> Result<Self, LaunchError> {
+        Ok(Drawing)
+    }
+
+    pub(crate) fn of<'a>(&self, job: Job<'a>) -> Job<'a> {
+        job
+    }
+
+    pub(crate) fn write<T>(self, _: &Run<T>) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+pub(crate) fn both<T, E: Into<LaunchError>>(
+    ended: Result<T, E>,
+    Ok(()): Result<(), Infallible>,
+) -> Result<T, LaunchError> {
+    ended.map_err(Into::into)
+}
