@@ -182,7 +182,7 @@ program! {
                 let notice = fabric.next_notice(Deps::One(peer)).await?;
                 ensure_eq!((notice.data, notice.region, notice.end), (9, key, 16), "X2: a notice");
                 ensure_eq!(mine.take().await?[..2], [3, 7], "N2: the notice's bytes");
-            } else {
+            } else if fabric.rank() == peer {
                 // Long enough to be parked on.
                 fabric.sleep(Duration::from_millis(5)).await;
                 fabric.put_word(&fabric.remote_word::<u64>(at(key, 8))?, 7).await?;

@@ -357,38 +357,40 @@ program! {
         if !has_gates(&fabric)? {
             return Ok(());
         }
+        // Ranks 2k and 2k + 1, of which the latter goes wrong.
         let mut world = Group::world(&fabric).await?;
-        let me = world.me();
-        let (gates, all) = pair(&fabric, &mut world).await?;
+        let mut two = world.split(Some(world.me() as u64 / 2), 0).await?.ok_or("everybody joins")?;
+        let (me, wrong_rank) = (two.me(), Rank::new(fabric.rank().number() | 1));
+        let (gates, all) = pair(&fabric, &mut two).await?;
         let (start, relay) = (gates.ids()[0], gates.ids()[1]);
         let other = all[1 - me].map(GateId::from_bits);
-        // Exchange of two, as recursive doubling has it; but rank 1's relay gate names itself as its remote source.
+        // Exchange of two, as recursive doubling has it; but the second's relay gate names itself as its remote source.
         let wrong = if me == 1 { relay } else { other[0] };
         fabric.set_gates(&[
             Wiring { gate: start, source_local: Some(relay), destination_local: Some(relay), source_remote: None, destination_remote: Some(other[1]) },
             Wiring { gate: relay, source_local: Some(start), destination_local: Some(start), source_remote: Some(wrong), destination_remote: None },
         ])?;
-        world.barrier().await?;
+        two.barrier().await?;
         fabric.start_gate(start, Values::BARRIER)?;
         let end = fabric.await_gate(start, Deps::All).await;
         let named = match end {
-            Err(FabricError::Gate(GateError::PointsElsewhere { gate, .. })) => gate.rank() == Rank::new(1),
+            Err(FabricError::Gate(GateError::PointsElsewhere { gate, .. })) => gate.rank() == wrong_rank,
             _ => false,
         };
         ensure!(named, "B11: at rank {me}: {end:?}");
-        world.barrier().await?;
+        two.barrier().await?;
         // A peer that has freed its gates.
-        let mut barrier = Barrier::new(&mut world).await?;
+        let mut barrier = Barrier::new(&mut two).await?;
         barrier.start()?;
         barrier.wait().await?;
-        world.barrier().await?;
+        two.barrier().await?;
         if me == 1 {
             drop(barrier);
         } else {
             barrier.start()?;
             let end = barrier.wait().await;
             let freed = match end {
-                Err(FabricError::Gate(GateError::Freed { gate })) => gate.rank() == Rank::new(1),
+                Err(FabricError::Gate(GateError::Freed { gate })) => gate.rank() == wrong_rank,
                 _ => false,
             };
             ensure!(freed, "B11: a freed gate: {end:?}");

@@ -10,6 +10,7 @@ mod suite;
 mod coverage;
 #[cfg(target_os = "linux")]
 mod death;
+mod forgotten;
 #[cfg(target_os = "linux")]
 mod kill;
 #[cfg(target_os = "linux")]
@@ -22,13 +23,14 @@ mod providers;
 
 #[cfg(target_os = "linux")]
 use launched::Processes;
-use providers::{Jittered, LayeredVirtual, ObservedThreads, ObservedVirtual, Threads, Virtual};
+use providers::{Crowded, Jittered, LayeredVirtual, ObservedThreads, ObservedVirtual, Threads, Virtual};
 
 conformance!(threads, Threads);
 #[cfg(target_os = "linux")]
 conformance!(processes, Processes);
 conformance!(virt, Virtual);
 conformance!(virt_jittered, Jittered);
+conformance!(virt_crowded, Crowded);
 conformance!(observed_threads, ObservedThreads, wraps);
 conformance!(observed_virt, ObservedVirtual, wraps);
 conformance!(layered_virt, LayeredVirtual, wraps);

@@ -71,6 +71,23 @@ impl Provider for Jittered {
     }
 }
 
+/// The same with more ranks.
+pub(crate) struct Crowded;
+
+impl Provider for Crowded {
+    fn turns() -> u64 {
+        2
+    }
+
+    fn run<P: Case>(ranks: usize, test: &str, turn: u64, program: &P) -> Option<Report> {
+        Jittered::run(ranks, test, 100 + turn, program)
+    }
+
+    fn sizes(listed: &[usize]) -> Vec<usize> {
+        if listed == [1] { vec![1] } else { vec![4, 16] }
+    }
+}
+
 pub(crate) fn spawn(threads: &shm::Threads, ranks: usize, program: On<Endpoint>) -> Report {
     let program = Observed::new(program, ranks);
     let ended = threads.run(&program);

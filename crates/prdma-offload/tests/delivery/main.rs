@@ -12,5 +12,6 @@ mod mutations;
 mod sampled;
 mod small;
 mod spoiled;
+mod tasks;
 #[allow(dead_code, reason = "shared with tests that need more of it")]
 mod wrong;

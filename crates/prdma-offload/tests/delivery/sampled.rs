@@ -15,11 +15,17 @@ const RING: &[&[usize]] = &[&[1, 3], &[2, 0], &[3, 1], &[0, 2]];
 /// Several edges between two, loops, edges in one direction, a member that only receives.
 const MIXED: &[&[usize]] = &[&[1, 1, 0, 4], &[0, 2], &[3, 2, 2], &[0, 4, 1], &[]];
 
-#[test]
-fn larger_jobs_in_random_orders() {
+/// Where drawing begins.
+pub(crate) fn first_seed() -> u64 {
     let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |since| since.as_secs());
     let seed = env::var("PERSISTENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(clock);
     println!("PERSISTENT_SEED={seed}");
+    seed
+}
+
+#[test]
+fn larger_jobs_in_random_orders() {
+    let seed = first_seed();
     for order in [PutOrder::None, PutOrder::SameTarget] {
         let cases = [
             case("a ring of four x3", RING, 3, order),
