@@ -5,11 +5,12 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use onesided::{
-    Group, Rank, Region,
+    Group, Rank,
     barrier::{self},
     lock::RpLock,
     sim::shm::Threads,
 };
+use rdma_fabric::Fabric;
 use std::{
     hint::black_box,
     sync::{Arc, Barrier},
@@ -37,7 +38,7 @@ enum Work {
 onesided::program! {
     /// Rank 0 does the work `times` times; its result is the elapsed time in picoseconds. Ranks are threads here, so that
     /// `asleep` can hold rank 1 outside the fabric.
-    async fn repeat<F>(fabric: F, work: Work, times: u64, asleep: Option<Arc<Barrier>>) -> u64 {
+    async fn repeat(fabric: Fabric, work: Work, times: u64, asleep: Option<Arc<Barrier>>) -> u64 {
         let mut world = Group::world(&fabric).await?;
         let bytes = match work {
             Work::Put(bytes) | Work::Get(bytes) => bytes,
@@ -76,7 +77,7 @@ onesided::program! {
 
 onesided::program! {
     /// `times` barriers of both ranks, by the barrier unit or by the group's own; the result is as above.
-    async fn meet<F>(fabric: F, unit: bool, times: u64) -> u64 {
+    async fn meet(fabric: Fabric, unit: bool, times: u64) -> u64 {
         let mut world = Group::world(&fabric).await?;
         let mut barrier = barrier::Barrier::new(&mut world).await?;
         world.barrier().await?;

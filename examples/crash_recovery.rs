@@ -9,21 +9,21 @@
 //! exit code: the launcher's is not 0.
 
 use onesided::{
-    Group, ProgramResult, Provider, Rank, Region, RemoteWord,
-    fabric::Fabric,
+    Group, ProgramResult, Provider, Rank, RemoteWord,
     lock::{Lock, LockError, RecoverableLock, Recovery},
 };
+use rdma_fabric::Fabric;
 use std::{process::Command, time::Duration};
 
 /// Keeps the lock and the record. It must live.
 const HOME: Rank = Rank::new(0);
 
 /// Both halves are the same when nobody is inside.
-type Record<F> = [RemoteWord<F, u64>; 2];
+type Record = [RemoteWord<u64>; 2];
 
 onesided::program! {
     /// Each rank adds to both halves of a record, `rounds` times; the last one dies between them in its second round.
-    async fn crash_recovery<F>(fabric: F, rounds: u64, processes: bool) -> () {
+    async fn crash_recovery(fabric: Fabric, rounds: u64, processes: bool) -> () {
         let (me, last) = (fabric.rank(), Rank::new(fabric.ranks() as u32 - 1));
         let mut world = Group::world(&fabric).await?;
         let window = fabric.alloc_symmetric(16).await?;
@@ -71,12 +71,12 @@ onesided::program! {
     }
 }
 
-async fn look<F: Fabric>(fabric: &F, record: &Record<F>) -> ProgramResult<[u64; 2]> {
+async fn look(fabric: &Fabric, record: &Record) -> ProgramResult<[u64; 2]> {
     Ok([fabric.get_word(&record[0]).await?, fabric.get_word(&record[1]).await?])
 }
 
 /// The first half is newer or the same; here it can be undone.
-async fn mend<F: Fabric>(fabric: &F, record: &Record<F>, by: Rank) -> ProgramResult<()> {
+async fn mend(fabric: &Fabric, record: &Record, by: Rank) -> ProgramResult<()> {
     let [a, b] = look(fabric, record).await?;
     println!("{} finds {a} and {b}, torn by {by}, and mends that", fabric.rank());
     fabric.put_word(&record[0], b).await?;

@@ -23,26 +23,26 @@ const SIZE: VolumeSize = VolumeSize { buckets: 400, heap: 4000 };
 
 onesided::program! {
     /// Insert and look up, with that lock.
-    async fn distributed_hashtable<F>(fabric: F, lock: LockKind) -> () {
+    async fn distributed_hashtable(fabric: Fabric, lock: LockKind) -> () {
         let name = lock.name();
         lock.over(Insert { fabric, name }).await
     }
 }
 
-struct Insert<F> {
-    fabric: F,
+struct Insert {
+    fabric: Fabric,
     name: &'static str,
 }
 
-impl<F: Fabric> OverLock<F> for Insert<F> {
+impl OverLock for Insert {
     type Out = ProgramResult<()>;
 
-    async fn with<L: RmaLock<F>>(self) -> ProgramResult<()> {
+    async fn with<L: RmaLock>(self) -> ProgramResult<()> {
         let Insert { fabric, name } = self;
         let (me, ranks) = (u64::from(fabric.rank().number()), fabric.ranks() as u64);
         let mut world = Group::world(&fabric).await?;
         // A volume for every rank, in its memory.
-        let table = Hashtable::<F, L>::symmetric(&mut world, fabric.ranks(), SIZE, L::Options::default()).await?;
+        let table = Hashtable::<L>::symmetric(&mut world, fabric.ranks(), SIZE, L::Options::default()).await?;
         world.barrier().await?;
 
         let start = fabric.now();

@@ -1,12 +1,12 @@
 //! Registers vectors that the program has, lets the next rank use them, and takes them back; prints what each step costs:
 //! `cargo run --release --example existing_memory -- --ranks 2`, with `--fabric threads` or `--fabric virt` for other ways.
 
-use onesided::{Existing, Fabric, Group, ProgramResult, Rank, Region, RemoteAddr};
+use onesided::{Existing, Fabric, Group, ProgramResult, Rank, RemoteAddr};
 use std::time::Duration;
 
 onesided::program! {
     /// Rank 0 offers memory, rank 1 uses it and measures.
-    async fn existing_memory<F>(fabric: F) -> () {
+    async fn existing_memory(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         if fabric.ranks() < 2 {
             return Err("two ranks are needed: --ranks 2".into());
@@ -45,7 +45,7 @@ onesided::program! {
 }
 
 /// The least times of a put and a get of `elements` words.
-async fn transfers<F: Fabric>(fabric: &F, there: RemoteAddr, elements: usize) -> ProgramResult<(Duration, Duration)> {
+async fn transfers(fabric: &Fabric, there: RemoteAddr, elements: usize) -> ProgramResult<(Duration, Duration)> {
     let span = fabric.remote_span::<u64>(there, elements)?;
     let mut buffer = vec![1u64; elements];
     let (mut put, mut get) = (Duration::MAX, Duration::MAX);
@@ -67,7 +67,7 @@ async fn transfers<F: Fabric>(fabric: &F, there: RemoteAddr, elements: usize) ->
 }
 
 /// The least times of a registration and of taking `elements` words back.
-async fn registrations<F: Fabric>(fabric: &F, elements: usize, atomics: bool) -> ProgramResult<(Duration, Duration)> {
+async fn registrations(fabric: &Fabric, elements: usize, atomics: bool) -> ProgramResult<(Duration, Duration)> {
     let mut memory = vec![1u64; elements];
     let (mut register, mut take) = (Duration::MAX, Duration::MAX);
     for _ in 0..20 {

@@ -13,18 +13,19 @@ use onesided::{
     Group, Rank,
     prdma::{Buffer, Cartesian, Form, Neighbourhood, Options},
 };
+use rdma_fabric::Fabric;
 use std::{ffi::OsString, process::ExitCode};
 
 onesided::program! {
     /// Start, wait, compare; again and again.
-    async fn halo_1d<F>(fabric: F, form: Form, bytes: usize, steps: u32) -> () {
+    async fn halo_1d(fabric: Fabric, form: Form, bytes: usize, steps: u32) -> () {
         let world = Group::world(&fabric).await?;
         let (me, ranks) = (world.me(), world.len());
         let ring = Cartesian::new(&[ranks], &[true])?;
         let mut hood = Neighbourhood::new(world, ring.topology(me)).await?;
         // Slot 0 is the neighbour on the left, slot 1 the one on the right, of both buffers.
-        let send = Buffer::<F, u8>::new(&fabric, 2 * bytes)?;
-        let receive = Buffer::<F, u8>::new(&fabric, 2 * bytes)?;
+        let send = Buffer::<u8>::new(&fabric, 2 * bytes)?;
+        let receive = Buffer::<u8>::new(&fabric, 2 * bytes)?;
         let mut halo = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
         hood.group_mut().barrier().await?;
 

@@ -13,7 +13,7 @@
 //! `--help` tells its options.
 
 use onesided::{
-    Fabric, Group, ProgramResult, Rank, Region, RegionAccess,
+    Fabric, Group, ProgramResult, Rank,
     prdma::{Buffer, Cartesian, Layout, Neighbourhood, Options, topology::dims_create},
 };
 use std::{ffi::OsString, fs, io, ops::Range, path::PathBuf, process::ExitCode, time::Duration};
@@ -140,13 +140,13 @@ impl Tile {
 
 onesided::program! {
     /// Solve, compare, draw.
-    async fn heat_2d<F>(fabric: F, side: usize, steps: u32, picture: Option<PathBuf>) -> () {
+    async fn heat_2d(fabric: Fabric, side: usize, steps: u32, picture: Option<PathBuf>) -> () {
         let world = Group::world(&fabric).await?;
         let grid = Cartesian::new(&dims_create(world.len(), 2)?, &[false, false])?;
         let tile = Tile::of(&grid, world.me(), side)?;
         let topology = grid.topology(world.me());
         let mut hood = Neighbourhood::new(world, topology).await?;
-        let field = Buffer::<F, f64>::new(&fabric, tile.cells())?;
+        let field = Buffer::<f64>::new(&fabric, tile.cells())?;
         let (sent, received) = tile.halos()?;
         let mut halo = hood.alltoallw_init(&field, &sent, &field, &received, &Options::default()).await?;
 
@@ -203,13 +203,7 @@ onesided::program! {
 }
 
 /// The plate as grey pixels, in rank 0's memory; nothing at other ranks. Collective.
-async fn gather<F: Fabric>(
-    fabric: &F,
-    grid: &Cartesian,
-    side: usize,
-    tile: &Tile,
-    field: &[f64],
-) -> ProgramResult<Vec<u8>> {
+async fn gather(fabric: &Fabric, grid: &Cartesian, side: usize, tile: &Tile, field: &[f64]) -> ProgramResult<Vec<u8>> {
     let most = side.div_ceil(grid.dims()[0]) * side.div_ceil(grid.dims()[1]);
     let window = fabric.alloc_symmetric(most.next_multiple_of(8)).await?;
     let inside = |row: usize| &field[(row + 1) * tile.width() + 1..][..tile.columns];

@@ -9,19 +9,19 @@
 //! `--mistake` makes one of four: `flush`, `atomic`, `check` or `region`.
 
 use onesided::{
-    Deps, Fabric, FabricError, Group, LocalWord, ProgramResult, Rank, Region, RegionAccess, RemoteWord,
+    Deps, Fabric, FabricError, Group, LocalWord, ProgramResult, Rank, Region, RemoteWord,
     explore::{
-        ExploreFabric, Explorer, Report,
-        mutant::{Mutant, Mutation},
+        Explorer, Probe, Report,
+        mutant::{Mutation, mutant},
     },
 };
 use std::{ffi::OsString, process::ExitCode};
 
 /// Many ranks send words, one receives them. Each message has a slot of its own.
 #[derive(Debug)]
-pub struct Mailbox<F: Fabric> {
-    fabric: F,
-    region: F::Region,
+pub struct Mailbox {
+    fabric: Fabric,
+    region: Region,
 }
 
 /// Where messages go.
@@ -37,18 +37,18 @@ const fn slot(ticket: u64) -> [u64; 2] {
     [24 + 16 * ticket, 32 + 16 * ticket]
 }
 
-impl<F: Fabric> Mailbox<F> {
+impl Mailbox {
     /// Collective.
-    pub async fn new(fabric: &F, messages: usize) -> ProgramResult<Self> {
+    pub async fn new(fabric: &Fabric, messages: usize) -> ProgramResult<Self> {
         let region = fabric.alloc_symmetric(24 + 16 * messages).await?;
         Ok(Mailbox { fabric: fabric.clone(), region })
     }
 
-    fn at(&self, rank: Rank, offset: u64) -> ProgramResult<RemoteWord<F, u64>> {
+    fn at(&self, rank: Rank, offset: u64) -> ProgramResult<RemoteWord<u64>> {
         Ok(self.fabric.remote_word(self.region.at(rank, offset))?)
     }
 
-    fn own(&self, offset: u64) -> ProgramResult<LocalWord<F, u64>> {
+    fn own(&self, offset: u64) -> ProgramResult<LocalWord<u64>> {
         Ok(self.region.word(&self.fabric, offset as usize)?)
     }
 
@@ -86,7 +86,7 @@ impl<F: Fabric> Mailbox<F> {
 }
 
 /// Every rank but [`HOME`] sends its number; all learn the sum.
-pub async fn sum<F: Fabric>(fabric: &F, mistake: Option<Mistake>) -> ProgramResult<u64> {
+pub async fn sum(fabric: &Fabric, mistake: Option<Mistake>) -> ProgramResult<u64> {
     let mut world = Group::world(fabric).await?;
     let senders = fabric.ranks() as u64 - 1;
     let mailbox = Mailbox::new(fabric, fabric.ranks()).await?;
@@ -131,7 +131,7 @@ pub enum Mistake {
     Region,
 }
 
-impl<F: Fabric> Mailbox<F> {
+impl Mailbox {
     /// Wrong: nothing orders the two puts.
     async fn send_unflushed(&self, message: u64) -> ProgramResult<u64> {
         let ticket = self.fabric.fetch_add(&self.at(HOME, TICKETS)?, 1).await?;
@@ -163,7 +163,7 @@ impl<F: Fabric> Mailbox<F> {
 
 onesided::program! {
     /// Every rank tells the sum.
-    pub async fn add_up<F>(fabric: F, mistake: Option<Mistake>) -> u64 {
+    pub async fn add_up(fabric: Fabric, mistake: Option<Mistake>) -> u64 {
         let sum = sum(&fabric, mistake).await?;
         println!("{}: {sum}", fabric.rank());
         Ok(sum)
@@ -189,8 +189,8 @@ const RECEIVED: u32 = 1;
 const FIRST: u32 = 2;
 
 /// The same messages, by ranks that say what they do.
-async fn watched(fabric: ExploreFabric) -> ProgramResult<()> {
-    let probe = fabric.probe();
+async fn watched(fabric: Fabric) -> ProgramResult<()> {
+    let probe = Probe::of(&fabric);
     let mut world = Group::world(&fabric).await?;
     let mailbox = Mailbox::new(&fabric, 2).await?;
     if fabric.rank() == HOME {
@@ -235,7 +235,7 @@ pub fn with_a_death() -> Report {
 /// Two messages of each sender. After each one a sender remembers its round and the sum of its tickets, and says so, or does not.
 pub fn in_steps(says_all: bool) -> Report {
     Explorer::new(3).run(move |fabric| async move {
-        let probe = fabric.probe();
+        let probe = Probe::of(&fabric);
         let mailbox = Mailbox::new(&fabric, 4).await?;
         let mut world = Group::world(&fabric).await?;
         if fabric.rank() == HOME {
@@ -267,7 +267,7 @@ impl Mutation for NoFlush {
 
 /// The right protocol, spoiled on its way to the fabric.
 pub fn without_flushes() -> Report {
-    Explorer::new(3).run(|fabric| async move { sum(&Mutant::new(fabric, NoFlush), None).await.map(drop) })
+    Explorer::new(3).run(|fabric| async move { sum(&mutant(fabric, NoFlush), None).await.map(drop) })
 }
 
 const USAGE: &str = "\

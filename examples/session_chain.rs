@@ -6,9 +6,10 @@
 //! whole message has passed through it; the last one counts notices.
 
 use onesided::{
-    ControlQueue, Deps, Group, RegionAccess,
+    Deps, Group,
     control_queue::{Blocks, Command, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
+use rdma_fabric::Fabric;
 use std::time::Duration;
 
 /// The tag under which everybody registers the message, so that addresses need not be exchanged.
@@ -16,7 +17,7 @@ const MESSAGE: u8 = 0;
 
 onesided::program! {
     /// Rank 0's message of `blocks` blocks of `block` bytes goes to all.
-    async fn session_chain<F>(fabric: F, blocks: u32, block: u32) -> () {
+    async fn session_chain(fabric: Fabric, blocks: u32, block: u32) -> () {
         let mut world = Group::world(&fabric).await?;
         let (me, last) = (world.me(), world.len() - 1);
         let bytes = blocks as usize * block as usize;

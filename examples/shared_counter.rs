@@ -12,6 +12,7 @@ use onesided::{
     Group, Rank,
     lock::{Locked, LockedWriteGuard},
 };
+use rdma_fabric::Fabric;
 
 /// The first element counts all, the others how often each value came.
 const BINS: usize = 16;
@@ -25,11 +26,7 @@ fn samples(rank: Rank) -> impl Iterator<Item = usize> {
 }
 
 /// Count one sample in `home`'s memory.
-async fn count<F: onesided::Fabric>(
-    guard: &mut LockedWriteGuard<'_, F, u64>,
-    home: Rank,
-    bin: usize,
-) -> Result<(), onesided::lock::LockError> {
+async fn count(guard: &mut LockedWriteGuard<'_, u64>, home: Rank, bin: usize) -> Result<(), onesided::lock::LockError> {
     if guard.locked().maps() {
         let counts = guard.part_mut(home)?;
         counts[0] += 1;
@@ -45,10 +42,10 @@ async fn count<F: onesided::Fabric>(
 
 onesided::program! {
     /// Each rank counts `rounds` samples.
-    async fn shared_counter<F>(fabric: F, rounds: usize) -> () {
+    async fn shared_counter(fabric: Fabric, rounds: usize) -> () {
         let (lock_home, home) = (Rank::new(0), Rank::new(fabric.ranks() as u32 - 1));
         let mut world = Group::world(&fabric).await?;
-        let counts = Locked::<F, u64>::symmetric(&fabric, lock_home, 1 + BINS).await?;
+        let counts = Locked::<u64>::symmetric(&fabric, lock_home, 1 + BINS).await?;
         world.barrier().await?;
 
         let start = fabric.now();

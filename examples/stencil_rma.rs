@@ -12,11 +12,12 @@ use onesided::{
     Rank,
     lock::{OneLock, RpLock},
 };
+use rdma_fabric::Fabric;
 use repro::workloads::{Stencil, Tile, with_fences, with_lock_all};
 
 onesided::program! {
     /// Both forms, one after the other.
-    async fn stencil_rma<F>(fabric: F, side: usize, steps: u32) -> () {
+    async fn stencil_rma(fabric: Fabric, side: usize, steps: u32) -> () {
         let stencil = Stencil::of_ranks(fabric.ranks() as u32, side, steps);
         let wanted = stencil.reference()[fabric.rank().index()];
         let tell = |form: &str, tile: Tile| {
@@ -30,8 +31,8 @@ onesided::program! {
             }
             Ok(())
         };
-        tell("fence, put, fence", with_fences::<F, OneLock<RpLock<F>>>(&fabric, stencil).await?)?;
-        tell("lock_all, get, flush_all", with_lock_all::<F, OneLock<RpLock<F>>>(&fabric, stencil).await?)?;
+        tell("fence, put, fence", with_fences::<OneLock<RpLock>>(&fabric, stencil).await?)?;
+        tell("lock_all, get, flush_all", with_lock_all::<OneLock<RpLock>>(&fabric, stencil).await?)?;
         Ok(())
     }
 }

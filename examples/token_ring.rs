@@ -2,11 +2,12 @@
 //!
 //! Prints the mean time of one hop: on shared memory, a put, its notice and the wake of whoever waits for it.
 
-use onesided::{Deps, Group, Rank, Region, RegionAccess};
+use onesided::{Deps, Group, Rank};
+use rdma_fabric::Fabric;
 
 onesided::program! {
     /// The token makes `laps` rounds and is incremented at every hop.
-    async fn token_ring<F>(fabric: F, laps: u64) -> () {
+    async fn token_ring(fabric: Fabric, laps: u64) -> () {
         let (me, ranks) = (fabric.rank(), fabric.ranks() as u64);
         let next = Rank::new(((u64::from(me.number()) + 1) % ranks) as u32);
         let mut world = Group::world(&fabric).await?;

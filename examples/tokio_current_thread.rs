@@ -3,10 +3,10 @@
 //! Rank 0 keeps the lock for a while; the others give up waiting twice, and then wait. (Who gives up keeps one of the rank's few
 //! queue nodes until the lock has come to it, so one should not give up without end.)
 
-use onesided::{Fabric, Group, ProgramResult, Rank, lock::RpLock, sim::shm::Endpoint};
+use onesided::{Fabric, Group, ProgramResult, Rank, lock::RpLock};
 use std::time::Duration;
 
-async fn rank(fabric: Endpoint) -> ProgramResult<()> {
+async fn rank(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
     let held = if fabric.rank() == Rank::new(0) { Some(lock.write().await?) } else { None };

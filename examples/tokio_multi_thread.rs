@@ -3,13 +3,13 @@
 //!
 //! Every rank spawns a task per mailbox; each takes what its right neighbour puts there, and answers.
 
-use onesided::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region, sim::shm::Endpoint};
+use onesided::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::sync::Arc;
 
 const MAILBOXES: u64 = 8;
 const ROUNDS: u64 = 100;
 
-async fn rank(fabric: Endpoint) -> ProgramResult<()> {
+async fn rank(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let ranks = fabric.ranks() as u32;
     let right = Rank::new((fabric.rank().number() + 1) % ranks);

@@ -8,14 +8,15 @@
 //! cargo run --release --example window_lock -- --ranks 4 --fabric virt
 //! ```
 
-use onesided::{Group, Rank, Region, lock::RpLock};
+use onesided::{Group, Rank, lock::RpLock};
+use rdma_fabric::Fabric;
 
 /// Words of the record.
 const WORDS: usize = 32;
 
 onesided::program! {
     /// Each rank writes `rounds` versions and reads as often.
-    async fn window_lock<F>(fabric: F, rounds: u64) -> () {
+    async fn window_lock(fabric: Fabric, rounds: u64) -> () {
         let ranks = fabric.ranks() as u32;
         let (lock_home, data_home) = (Rank::new(0), Rank::new(1 % ranks));
         let mut world = Group::world(&fabric).await?;

@@ -8,10 +8,10 @@ use crate::{
     settings::{option, setting},
     tell::{print, say},
 };
-use rdma_fabric::{FabricError, Program, ProgramResult};
+use rdma_fabric::{Fabric, FabricError, Program, ProgramResult};
 use std::{ffi::OsString, fmt::Display, path::PathBuf, process::ExitCode, str::FromStr, time::Duration};
 use tofu2_sim::{
-    shm::{Bind, DEFAULT_STUCK_AFTER, Endpoint, Launcher, StuckAfter, Threads, run_rank_with},
+    shm::{self, Bind, DEFAULT_STUCK_AFTER, Launcher, StuckAfter, Threads, run_rank_with},
     virt::{Faults, Job, Platform},
 };
 
@@ -31,8 +31,10 @@ pub fn launch<P: Program>(program: P) -> ExitCode {
 /// `--help` prints `usage`, then [`Launch::HELP`].
 ///
 /// ```no_run
+/// use onesided::Fabric;
+///
 /// onesided::program! {
-///     async fn count<F>(fabric: F, to: u64) -> u64 {
+///     async fn count(fabric: Fabric, to: u64) -> u64 {
 ///         Ok(to + u64::from(fabric.rank().number()))
 ///     }
 /// }
@@ -68,7 +70,7 @@ pub fn launch_with<P: Program, E: Display>(
 ///     })
 /// }
 /// ```
-pub fn launch_shared<T: Send>(rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync) -> ExitCode {
+pub fn launch_shared<T: Send>(rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) -> ExitCode {
     started("", |launch, rest| match nothing_more(rest) {
         Ok(()) => launch.run_shared(rank),
         Err(error) => report(&error),
@@ -150,9 +152,11 @@ impl FromStr for Provider {
 /// An option wins over the environment; an empty value is an error. A process that [`Launch`] or `onesided run` started as a rank ignores all
 /// of them and is that rank.
 ///
-/// `--stats` and `--trace` run the program over a fabric that wraps the real one (`onesided::observe::Observed`); without them
-/// nothing is wrapped, and nothing paid. Ranks of [`Launch::run_shared`] have the real one always and are not observed,
-/// which is said on standard error. A program that was built without the feature `observe` refuses these options, and `--timeline`.
+/// `--stats` and `--trace` put a provider that observes between the program and its fabric
+/// (`onesided::observe::observed`); without them nothing is there, and nothing paid. Ranks of
+/// [`Launch::run_shared`] have the bare fabric always and are not observed, which is said on
+/// standard error. A program that was built without the feature `observe` refuses these options,
+/// and `--timeline`.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// Number of ranks.
@@ -305,7 +309,7 @@ impl Launch {
     /// shared memory are `Send`.
     ///
     /// Ranks in virtual time are refused with [`FabricError::Unsupported`]: there is no runtime there but the simulator.
-    pub fn run_shared<T: Send>(&self, rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync) -> ExitCode {
+    pub fn run_shared<T: Send>(&self, rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) -> ExitCode {
         match self.try_run_shared(rank) {
             Ok(code) => code,
             Err(error) => report(&error),
@@ -314,9 +318,9 @@ impl Launch {
 
     fn try_run_shared<T: Send>(
         &self,
-        rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync,
+        rank: impl Fn(Fabric) -> ProgramResult<T> + Sync,
     ) -> Result<ExitCode, LaunchError> {
-        if let Some(endpoint) = Endpoint::from_env()? {
+        if let Some(endpoint) = shm::from_env()? {
             observing::leave_out(&endpoint);
             run_rank_with(endpoint, rank)?;
             return Ok(ExitCode::SUCCESS);
@@ -328,7 +332,7 @@ impl Launch {
                 ended::of_threads(self.threads().run_through_with(rank)?)?;
                 Ok(ExitCode::SUCCESS)
             }
-            Provider::Virt => Err(FabricError::Unsupported { feature: "a runtime of the program's own" }.into()),
+            Provider::Virt => Err(FabricError::Unsupported { feature: &"a runtime of the program's own" }.into()),
         }
     }
 
@@ -339,7 +343,7 @@ impl Launch {
     /// This binary again, as all ranks.
     fn start_processes(&self) -> Result<ExitCode, LaunchError> {
         let program = std::env::current_exe()
-            .map_err(|error| FabricError::System { call: "current_exe", errno: error.raw_os_error().unwrap_or(0) })?;
+            .map_err(|error| FabricError::System { call: &"current_exe", errno: error.raw_os_error().unwrap_or(0) })?;
         let launcher = Launcher::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after);
         let launcher = launcher.command(program, std::env::args_os().skip(1));
         let code = observing::start(self, launcher)?;
@@ -347,7 +351,7 @@ impl Launch {
     }
 
     fn try_run<P: Program>(&self, program: &P) -> Result<ExitCode, LaunchError> {
-        if let Some(endpoint) = Endpoint::from_env()? {
+        if let Some(endpoint) = tofu2_sim::shm::from_env()? {
             return observing::run_rank(endpoint, program).map(|()| ExitCode::SUCCESS);
         }
         if self.provider == Provider::Shm {
@@ -388,7 +392,7 @@ impl Launch {
     }
 }
 
-/// What is said instead of counters where ranks have the bare endpoint.
+/// What is said instead of counters where ranks have the bare fabric.
 pub(crate) const UNOBSERVED: &str =
     "not observed: the ranks have their fabric from `launch_shared`; only those of `launch` can be";
 

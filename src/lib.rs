@@ -1,10 +1,10 @@
 //! One-sided communication (RDMA) for Rust: safe to call, fast enough to replace hand-written code, and
 //! honest enough to be a laboratory.
 //!
-//! The problem: a rank wants to read, write and lock memory of another rank without that rank's CPU. What exists
-//! for that is either unsafe, slow between processes of one machine, or tied to one network; and none of it
-//! can be run, unchanged, under a simulator or a model checker. Here a protocol is written once, over
-//! [`Fabric`], and runs on
+//! The problem: a rank wants to read, write and lock memory of another rank without that rank's
+//! CPU. What exists for that is either unsafe, slow between processes of one machine, or tied to
+//! one network; and none of it can be run, unchanged, under a simulator or a model checker. Here a
+//! protocol is written and compiled once, over [`Fabric`], and runs on
 //!
 //! * **shared memory** between real processes ([`sim::shm`]), each operation executed by the CPU that posts it;
 //! * **virtual time** ([`sim::virt`]), up to a million ranks on a modelled Tofu2 network;
@@ -16,38 +16,37 @@
 //! A program is an `async fn` over a fabric. [`launch`] starts its ranks:
 //!
 //! ```no_run
-//! use onesided::{Group, Rank, Region, lock::RpLock};
+//! use onesided::{lock::RpLock, prelude::*};
 //!
-//! onesided::program! {
-//!     /// Every rank adds its number to a word of rank 0, under a lock.
-//!     async fn sum<F>(fabric: F) -> () {
-//!         let mut world = Group::world(&fabric).await?;
-//!         let window = fabric.alloc_symmetric(8).await?;
-//!         let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
-//!         let total = fabric.remote_word::<u64>(window.at(Rank::new(0), 0))?;
+//! /// Every rank adds its number to a word of rank 0, under a lock.
+//! async fn sum(fabric: Fabric) -> ProgramResult<()> {
+//!     let mut world = Group::world(&fabric).await?;
+//!     let window = fabric.alloc_symmetric(8).await?;
+//!     let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
+//!     let total = window.word_of::<u64>(&fabric, Rank::new(0), 0)?;
 //!
-//!         let guard = lock.write().await?;
-//!         let old = fabric.get_word(&total).await?;
-//!         fabric.put_word(&total, old + fabric.rank().number() as u64).await?;
-//!         guard.release().await?;
+//!     let guard = lock.write().await?;
+//!     let old = fabric.get_word(&total).await?;
+//!     fabric.put_word(&total, old + fabric.rank().number() as u64).await?;
+//!     guard.release().await?;
 //!
-//!         world.barrier().await?;
-//!         println!("{}: {}", fabric.rank(), fabric.get_word(&total).await?);
-//!         Ok(())
-//!     }
+//!     world.barrier().await?;
+//!     println!("{}: {}", fabric.rank(), fabric.get_word(&total).await?);
+//!     Ok(())
 //! }
 //!
 //! fn main() -> std::process::ExitCode {
-//!     onesided::launch(sum {})
+//!     onesided::launch(sum)
 //! }
 //! ```
 //!
 //! Run it with `--ranks 4`, and with `--fabric virt` for virtual time.
 //!
 //! # Where to look next
-//! [`Fabric`] is the contract that every provider keeps; [`lock::RpLock`] the readers-writer lock, [`lock::Window`]
-//! memory in MPI-3's epochs; [`prdma::Neighbourhood`] makes exchanges with fixed neighbours that the network runs by
-//! itself; [`Launch`] what `launch` does, step by step.
+//! [`Fabric`] is what programs hold, whichever provider is below; [`lock::RpLock`] the
+//! readers-writer lock, [`lock::Window`] memory in MPI-3's epochs; [`prdma::Neighbourhood`] makes
+//! exchanges with fixed neighbours that the network runs by itself; [`Launch`] what `launch` does,
+//! step by step.
 
 #![forbid(unsafe_code)]
 
@@ -63,6 +62,11 @@ mod refusal;
 mod settings;
 mod tell;
 
+/// What nearly every program names: `use onesided::prelude::*`.
+pub mod prelude {
+    pub use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region};
+}
+
 /// A model checker for protocols over [`Fabric`], with the feature `explore`: `docs/own-protocol.md` is its recipe.
 #[cfg(feature = "explore")]
 #[doc(inline)]
@@ -75,11 +79,11 @@ pub use observe;
 #[doc(inline)]
 pub use prdma_offload as prdma;
 pub use rdma_fabric::{
-    self as fabric, Amo, AtomicWord, Caps, Completed, ControlQueue, Deps, Existing, Fabric, FabricError, FullFabric,
-    GetSink, Group, GroupMemory, Keyring, LocalSpan, LocalWord, Location, LockedMemory, Mapped, Node, Notice, OpHandle,
-    Operation, OwnedMemory, Pact, Pod, Program, ProgramResult, PutOptions, PutOrder, PutSource, Rank, Refused, Region,
-    RegionAccess, RegionKey, RegisterError, Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, SessionFabric,
-    Time, Uses, Zeroable, barrier, control_queue, join, op, program,
+    self as fabric, Amo, AtomicWord, Caps, ControlQueue, Deps, Existing, Fabric, FabricError, GetSink, Group,
+    GroupMemory, Handle, Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, Node, Notice, Operation, OwnedMemory,
+    Pact, Pod, Program, ProgramResult, PutOptions, PutOrder, PutSource, Rank, Refused, Region, RegionKey,
+    RegisterError, Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses, Zeroable, barrier,
+    control_queue, join, op, program,
 };
 // Alone, for an inlined page of it holds those of all of `core`.
 #[doc(no_inline)]

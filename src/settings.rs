@@ -4,7 +4,7 @@ use rdma_fabric::FabricError;
 use std::{env, fmt::Display, str::FromStr};
 
 pub(crate) fn setting(name: &'static str, problem: String) -> FabricError {
-    FabricError::Setting { name, problem }
+    FabricError::setting(name, problem)
 }
 
 /// What is wrong with a setting without a value. Most likely a script's own variable was empty.

@@ -10,7 +10,7 @@ use crate::{
 use rdma_fabric::{Fabric, FabricError, Program, Rank};
 use std::{convert::Infallible, ffi::OsString};
 use tofu2_sim::{
-    shm::{self, Endpoint, Launcher},
+    shm::{self, Launcher},
     virt::{Job, Run},
 };
 
@@ -22,7 +22,7 @@ pub(crate) fn from_args(_: &mut Launch, args: &mut pico_args::Arguments) -> Resu
     refuse_options(args, env)
 }
 
-pub(crate) fn leave_out(endpoint: &Endpoint) {
+pub(crate) fn leave_out(endpoint: &Fabric) {
     if endpoint.rank() == Rank::new(0) && refuse_launcher(env).is_err() {
         say(UNOBSERVED);
     }
@@ -30,7 +30,7 @@ pub(crate) fn leave_out(endpoint: &Endpoint) {
 
 pub(crate) fn leave_out_threads(_: &Launch) {}
 
-pub(crate) fn run_rank<P: Program>(endpoint: Endpoint, program: &P) -> Result<(), LaunchError> {
+pub(crate) fn run_rank<P: Program>(endpoint: Fabric, program: &P) -> Result<(), LaunchError> {
     refuse_launcher(env)?;
     Ok(shm::run_rank(endpoint, program).map(drop)?)
 }

@@ -3,8 +3,8 @@
 #![cfg(target_os = "linux")]
 
 use onesided::{
-    Deps, Fabric, Group, ProgramResult, Rank, Region,
-    sim::shm::{Endpoint, Threads, block_on},
+    Deps, Fabric, Group, ProgramResult, Rank,
+    sim::shm::{Threads, block_on},
 };
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn cpu_time() -> Duration {
 }
 
 /// Rank 0 waits for a word in several tasks' worth of futures; rank 1 sleeps outside the fabric and then writes it.
-async fn wait(fabric: Endpoint) -> ProgramResult<Duration> {
+async fn wait(fabric: Fabric) -> ProgramResult<Duration> {
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(8).await?;
     let word = fabric.local_word::<u64>(region.at(Rank::new(0), 0));
@@ -37,7 +37,7 @@ async fn wait(fabric: Endpoint) -> ProgramResult<Duration> {
 
 #[test]
 fn waiting_burns_no_cpu() {
-    type Runner = fn(Endpoint) -> ProgramResult<Duration>;
+    type Runner = fn(Fabric) -> ProgramResult<Duration>;
     let runners: [(&str, Runner); 3] = [
         ("block_on", |fabric| block_on(wait(fabric))),
         ("current-thread runtime", |fabric| {

@@ -1,11 +1,12 @@
 //! Options of launched programs. This binary is the test, and the program that it starts: `program NAME options…`.
 
-use onesided::{Deps, Group, Launch, Rank, Region, RegionAccess};
+use onesided::{Deps, Group, Launch, Rank};
+use rdma_fabric::Fabric;
 use std::process::{Command, ExitCode, Output};
 
 onesided::program! {
     /// Rank 0 puts data and then a flag. Without a flush between the two, the flag may come first.
-    async fn flagged<F>(fabric: F, flushes: bool) -> () {
+    async fn flagged(fabric: Fabric, flushes: bool) -> () {
         let memory = fabric.alloc_symmetric(16).await?;
         let mut world = Group::world(&fabric).await?;
         let to = |offset| fabric.remote_word::<u64>(memory.at(Rank::new(1), offset));
@@ -28,7 +29,7 @@ onesided::program! {
 
 onesided::program! {
     /// Each waits for the other.
-    async fn embrace<F>(fabric: F) -> () {
+    async fn embrace(fabric: Fabric) -> () {
         let word = fabric.alloc_symmetric(8).await?;
         fabric.wait_until(&word.word::<u64>(&fabric, 0)?, Deps::All, |value| value == 1).await?;
         Ok(())

@@ -97,19 +97,19 @@ struct Says {
 
 rdma_fabric::program! {
     /// The rank that measures takes the lock `pairs` times, when all others have nothing to do with it.
-    async fn idle<F>(fabric: F, lock: Listed, writes: bool, pairs: u32) -> Says {
+    async fn idle(fabric: Fabric, lock: Listed, writes: bool, pairs: u32) -> Says {
         match lock {
-            Plain(which) => with_lock!(which, measure::<F>(fabric, None, writes, pairs)),
+            Plain(which) => with_lock!(which, measure(fabric, None, writes, pairs)),
             Listed::Tree => {
                 let options = AggregatedOptions { levels: Levels::Tree { radix: 2 }, lock: () };
-                measure::<F, Aggregated<F, RpLock<F>>>(fabric, Some(options), writes, pairs).await
+                measure::<Aggregated<RpLock>>(fabric, Some(options), writes, pairs).await
             }
         }
     }
 }
 
-async fn measure<F: Fabric, L: RmaLock<F>>(
-    fabric: F,
+async fn measure<L: RmaLock>(
+    fabric: Fabric,
     options: Option<L::Options>,
     writes: bool,
     pairs: u32,
@@ -128,7 +128,7 @@ async fn measure<F: Fabric, L: RmaLock<F>>(
     }
     let took = fabric.now().picos_since(begun);
     fabric.sleep_until(BEGIN + Duration::from_millis(10)).await;
-    Ok(Says { fairness: format!("{:?}", <L as Lock<F>>::FAIRNESS), home_words: L::HOME_WORDS, bytes, took })
+    Ok(Says { fairness: format!("{:?}", <L as Lock>::FAIRNESS), home_words: L::HOME_WORDS, bytes, took })
 }
 
 /// Operations of an idle pair, in words, and its time.

@@ -5,7 +5,7 @@
 mod own_protocol;
 
 use onesided::{
-    Group, ProgramResult, SessionFabric,
+    Group, ProgramResult,
     explore::Report,
     prdma::{Buffer, Cartesian, Form, Neighbourhood, Options, Topology},
     sim::{
@@ -14,6 +14,7 @@ use onesided::{
     },
 };
 use own_protocol::{Mistake, add_up, explored, in_steps, invariants, with_a_death, without_flushes};
+use rdma_fabric::Fabric;
 
 const PAGE: &str = include_str!("../docs/own-protocol.md");
 /// What the page quotes.
@@ -102,7 +103,7 @@ fn the_recipe_s_other_reports_are_what_the_page_says() {
 }
 
 /// Two ranks, each the other's left and right neighbour: the blocks that the other has sent to the left and to the right, where they arrive.
-async fn left_and_right<F: SessionFabric>(fabric: F, on_a_ring: bool) -> ProgramResult<[u8; 2]> {
+async fn left_and_right(fabric: Fabric, on_a_ring: bool) -> ProgramResult<[u8; 2]> {
     let world = Group::world(&fabric).await?;
     let (me, other) = (world.me(), 1 - world.me());
     let neighbours = match on_a_ring {
@@ -110,7 +111,7 @@ async fn left_and_right<F: SessionFabric>(fabric: F, on_a_ring: bool) -> Program
         false => Topology::graph(2, me, &[other, other], &[other, other])?,
     };
     let mut hood = Neighbourhood::new(world, neighbours).await?;
-    let (send, receive) = (Buffer::<F, u8>::new(&fabric, 2)?, Buffer::<F, u8>::new(&fabric, 2)?);
+    let (send, receive) = (Buffer::<u8>::new(&fabric, 2)?, Buffer::<u8>::new(&fabric, 2)?);
     send.write(0, b"LR")?;
     let mut exchange = hood.alltoall_init(&send, &receive, 1, &Options::form(Form::Cpu)).await?;
     exchange.start().await?;
@@ -122,7 +123,7 @@ async fn left_and_right<F: SessionFabric>(fabric: F, on_a_ring: bool) -> Program
 }
 
 onesided::program! {
-    async fn neighbours<F>(fabric: F, on_a_ring: bool) -> [u8; 2] {
+    async fn neighbours(fabric: Fabric, on_a_ring: bool) -> [u8; 2] {
         left_and_right(fabric, on_a_ring).await
     }
 }

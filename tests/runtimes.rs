@@ -1,17 +1,16 @@
 //! Ranks under tokio: every kind of wait, on both of its runtimes, beside blocking calls.
 
 use onesided::{
-    Deps, Fabric, FabricError, Group, OpHandle, ProgramResult, PutOptions, Rank, Region,
+    Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank,
     op::Put,
     prdma::{Buffer, Form, Layout, Options, Point, points_init},
-    sim::shm::Endpoint,
     sim::shm::Threads,
 };
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::runtime::{Builder, Runtime};
 
 /// Run `rank` on `ranks` thread ranks, each with a runtime of its own of either kind.
-fn on_both_runtimes<Fut>(ranks: usize, rank: impl Fn(Endpoint) -> Fut + Sync) -> Result<(), onesided::sim::JobError>
+fn on_both_runtimes<Fut>(ranks: usize, rank: impl Fn(Fabric) -> Fut + Sync) -> Result<(), onesided::sim::JobError>
 where
     Fut: Future<Output = ProgramResult<()>>,
 {
@@ -29,13 +28,13 @@ where
     Ok(())
 }
 
-fn peer(fabric: &Endpoint) -> Rank {
+fn peer(fabric: &Fabric) -> Rank {
     Rank::new(1 - fabric.rank().number())
 }
 
 #[test]
 fn words_and_notices_wake_tasks() {
-    let ping_pong = |fabric: Endpoint| async move {
+    let ping_pong = |fabric: Fabric| async move {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(64).await?;
         let word = fabric.local_word::<u64>(region.at(fabric.rank(), 0))?;
@@ -60,7 +59,7 @@ fn words_and_notices_wake_tasks() {
 #[test]
 fn many_tasks_of_one_rank_wait_at_once() {
     const TASKS: u64 = 50;
-    let mailboxes = |fabric: Endpoint| async move {
+    let mailboxes = |fabric: Fabric| async move {
         let mut world = Group::world(&fabric).await?;
         let region = Arc::new(fabric.alloc_symmetric(8 * TASKS as usize).await?);
         let mut tasks = Vec::new();
@@ -87,9 +86,9 @@ fn many_tasks_of_one_rank_wait_at_once() {
 /// What one task arms leaves in the wait of another that was asleep by then.
 #[test]
 fn a_tasks_wait_sends_what_another_task_started() {
-    let two_requests = |fabric: Endpoint| async move {
+    let two_requests = |fabric: Fabric| async move {
         let mut world = Group::world(&fabric).await?;
-        let buffers: Vec<Buffer<_, u64>> = (0..4).map(|_| Buffer::new(&fabric, 1)).collect::<Result<_, _>>()?;
+        let buffers: Vec<Buffer<u64>> = (0..4).map(|_| Buffer::new(&fabric, 1)).collect::<Result<_, _>>()?;
         let peer = peer(&fabric).index();
         let whole = Layout::contiguous::<u64>(0, 1)?;
         let point = |tag: u32, place: usize| Point::new(peer, tag, &buffers[place], whole);
@@ -129,7 +128,7 @@ fn a_tasks_wait_sends_what_another_task_started() {
 
 #[test]
 fn a_lost_peer_ends_a_tasks_wait() {
-    let abandoned = |fabric: Endpoint| async move {
+    let abandoned = |fabric: Fabric| async move {
         let region = fabric.alloc_symmetric(8).await?;
         if fabric.rank() == Rank::new(1) {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -146,7 +145,7 @@ fn a_lost_peer_ends_a_tasks_wait() {
 
 #[test]
 fn deadlines_and_dropped_waits() {
-    let patient = |fabric: Endpoint| async move {
+    let patient = |fabric: Fabric| async move {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
         let word = fabric.local_word::<u64>(region.at(fabric.rank(), 0))?;
@@ -168,7 +167,7 @@ fn deadlines_and_dropped_waits() {
 
 #[test]
 fn blocking_calls_stand_beside_tasks() {
-    let blocking = |fabric: Endpoint| async move {
+    let blocking = |fabric: Fabric| async move {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(64).await?;
         let span = fabric.remote_span::<u64>(region.at(peer(&fabric), 0), 1)?;

@@ -1,12 +1,12 @@
 //! Atomics.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::{Amo, AtomicWord, Fabric, Group, Rank, Region, RegionAccess, Result, op, program};
+use rdma_fabric::{Amo, AtomicWord, Fabric, Group, Rank, Region, Result, op, program};
 
 /// Every operation on one word, against the arithmetic of [`Amo::apply`]; neighbours keep their values.
-async fn on_word<F: Fabric, W: AtomicWord>(
-    fabric: &F,
-    region: &F::Region,
+async fn on_word<W: AtomicWord>(
+    fabric: &Fabric,
+    region: &Region,
     target: Rank,
     values: [W; 4],
 ) -> Result<Result<(), String>> {
@@ -47,14 +47,14 @@ async fn on_word<F: Fabric, W: AtomicWord>(
 }
 
 program! {
-    pub async fn arithmetic_at_every_width<F>(fabric: F) -> () {
+    pub async fn arithmetic_at_every_width(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(128).await?;
         for turn in 0..fabric.ranks() {
             if fabric.rank().index() == turn {
                 let target = Rank::new(((turn + 1) % fabric.ranks()) as u32);
-                on_word::<F, u32>(&fabric, &region, target, [u32::MAX, 1, 1 << 31 | 1, 7]).await??;
-                on_word::<F, u64>(&fabric, &region, target, [u64::MAX, 1, 1 << 63 | 1, 7]).await??;
+                on_word::<u32>(&fabric, &region, target, [u32::MAX, 1, 1 << 31 | 1, 7]).await??;
+                on_word::<u64>(&fabric, &region, target, [u64::MAX, 1, 1 << 63 | 1, 7]).await??;
             }
             world.barrier().await?;
         }
@@ -63,7 +63,7 @@ program! {
 }
 
 program! {
-    pub async fn nothing_is_lost<F>(fabric: F) -> () {
+    pub async fn nothing_is_lost(fabric: Fabric) -> () {
         const EACH: u64 = 200;
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(16).await?;
@@ -94,7 +94,7 @@ program! {
 }
 
 program! {
-    pub async fn one_winner<F>(fabric: F) -> () {
+    pub async fn one_winner(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
         let word = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;

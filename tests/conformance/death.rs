@@ -5,7 +5,8 @@ use crate::{
     page::{Part, WRITE},
     suite::provider::{Outcome, Provider},
 };
-use rdma_fabric::{Deps, FabricError, Group, Rank, Region, RegionAccess, program};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, FabricError, Group, Rank, program};
 use std::{env, fs, time::Duration};
 
 const TEST: &str = "death::the_others_know_soon";
@@ -38,7 +39,7 @@ impl Wait {
 
 program! {
     /// The last rank is killed; each of the others tells the nanoseconds from then to its error.
-    async fn dying<F>(fabric: F, wait: Wait) -> String {
+    async fn dying(fabric: Fabric, wait: Wait) -> String {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(16).await?;
         let (me, last) = (fabric.rank(), Rank::new(fabric.ranks() as u32 - 1));

@@ -1,34 +1,36 @@
 //! What the cases of control queues start from: memory, a queue, and everybody's.
 
 use super::verdict::ensure;
+use rdma_fabric::Fabric;
+use rdma_fabric::Region;
 use rdma_fabric::{
-    ControlQueue, Deps, FabricError, Group, ProgramResult, RegionAccess, Result, SessionFabric,
+    ControlQueue, Deps, FabricError, Group, ProgramResult, Result,
     control_queue::{Command, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use std::time::Duration;
 
 /// A rank with a symmetric region and one open queue, on which the region is registered.
-pub(crate) struct Desk<F: SessionFabric> {
+pub(crate) struct Desk {
     // The queue goes before the memory that it addresses.
-    pub(crate) queue: F::Queue,
+    pub(crate) queue: ControlQueue,
     /// Sends credit and whatever else must not wait; a normal queue.
-    pub(crate) sender: F::Queue,
+    pub(crate) sender: ControlQueue,
     /// Of `queue`, by rank.
     pub(crate) ids: Vec<QueueId>,
-    pub(crate) region: F::Region,
+    pub(crate) region: Region,
     /// The region on every rank's `queue`.
     pub(crate) at: Stadd,
     /// The own region on `sender`.
     pub(crate) from: Stadd,
-    pub(crate) world: Group<F>,
-    pub(crate) fabric: F,
+    pub(crate) world: Group,
+    pub(crate) fabric: Fabric,
 }
 
 /// The fixed tag that all use.
 pub(crate) const TAG: u8 = 7;
 
 /// Whether this fabric has control queues; if not, it must say so.
-pub(crate) fn has_queues<F: SessionFabric>(fabric: &F) -> ProgramResult<bool> {
+pub(crate) fn has_queues(fabric: &Fabric) -> ProgramResult<bool> {
     let limits = fabric.queue_limits();
     if limits.engines > 0 {
         return Ok(true);
@@ -41,9 +43,9 @@ pub(crate) fn has_queues<F: SessionFabric>(fabric: &F) -> ProgramResult<bool> {
     Ok(false)
 }
 
-impl<F: SessionFabric> Desk<F> {
+impl Desk {
     /// `None` if the fabric has no queues. Collective.
-    pub(crate) async fn open(fabric: F, spec: QueueSpec, bytes: usize) -> ProgramResult<Option<Self>> {
+    pub(crate) async fn open(fabric: Fabric, spec: QueueSpec, bytes: usize) -> ProgramResult<Option<Self>> {
         if !has_queues(&fabric)? {
             return Ok(None);
         }
@@ -90,7 +92,7 @@ impl<F: SessionFabric> Desk<F> {
     }
 
     /// Post on `queue`, ask for a local notice, and wait for it.
-    pub(crate) async fn acknowledged(&self, queue: &F::Queue, posting: Posting) -> Result<MrqNotice> {
+    pub(crate) async fn acknowledged(&self, queue: &ControlQueue, posting: Posting) -> Result<MrqNotice> {
         queue.post(posting.local(posting.edata), Deps::All).await?;
         queue.next_notice(Deps::All).await
     }

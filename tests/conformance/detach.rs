@@ -1,14 +1,15 @@
 //! Dropped futures: sentences D1–D3.
 
 use super::verdict::ensure_eq;
-use rdma_fabric::{Deps, Group, Rank, Region, RegionAccess, program};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, Group, Rank, program};
 
 const HOME: Rank = Rank::new(0);
 
 program! {
     /// Every other rank detaches a chain of operations, each of which needs the one before, and returns at once. Rank 0 sees all
     /// of them happen, though it depends on ranks that have nothing else to do.
-    pub async fn is_run_to_its_end<F>(fabric: F) -> () {
+    pub async fn is_run_to_its_end(fabric: Fabric) -> () {
         let region = fabric.alloc_symmetric(32).await?;
         let others = fabric.ranks() as u64 - 1;
         if fabric.rank() == HOME {
@@ -41,11 +42,11 @@ program! {
 
 program! {
     /// What a detached future detaches is run as well, and the program goes on beside both.
-    pub async fn may_detach_in_turn<F>(fabric: F) -> () {
+    pub async fn may_detach_in_turn(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
         let key = region.key();
-        let word = move |fabric: &F| {
+        let word = move |fabric: &Fabric| {
             fabric.remote_word::<u64>(rdma_fabric::RemoteAddr { rank: HOME, region: key, offset: 0 })
         };
         world.barrier().await?;

@@ -4,14 +4,14 @@ use crate::{
     providers::Jittered,
     suite::{provider::Provider, verdict::ensure_eq},
 };
-use rdma_fabric::{Deps, Fabric, Rank, Region, RegionAccess, Result, program};
+use rdma_fabric::{Deps, Fabric, Rank, Region, Result, program};
 use std::time::Duration;
 
 /// Seeds after which it counts as missed.
 const MOST: u64 = 400;
 
 /// A dissemination barrier that stops `forgotten` rounds too early.
-async fn barrier<F: Fabric>(fabric: &F, region: &F::Region, epoch: u64, forgotten: u32) -> Result<()> {
+async fn barrier(fabric: &Fabric, region: &Region, epoch: u64, forgotten: u32) -> Result<()> {
     let (n, me) = (fabric.ranks(), fabric.rank().index());
     for round in 0..n.next_power_of_two().trailing_zeros() - forgotten {
         let next = Rank::new(((me + (1 << round)) % n) as u32);
@@ -26,7 +26,7 @@ async fn barrier<F: Fabric>(fabric: &F, region: &F::Region, epoch: u64, forgotte
 
 program! {
     /// Nobody is through before everybody has come.
-    async fn separated<F>(fabric: F, forgotten: u32) -> () {
+    async fn separated(fabric: Fabric, forgotten: u32) -> () {
         let region = fabric.alloc_symmetric(8 * 8).await?;
         let counter = fabric.remote_word::<u64>(region.at(Rank::new(0), 56))?;
         let n = fabric.ranks() as u64;

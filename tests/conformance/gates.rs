@@ -5,10 +5,8 @@ use super::{
     verdict::{ensure, ensure_eq},
 };
 use rdma_fabric::{
-    Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region, RegionAccess,
-    barrier::{
-        Barrier, BarrierFabric, GateError, GateId, Progress, ReduceOp, Reduction, ReductionTo, Shape, Values, Wiring,
-    },
+    Deps, Fabric, FabricError, Group, ProgramResult, Rank,
+    barrier::{Barrier, GateError, GateId, Progress, ReduceOp, Reduction, ReductionTo, Shape, Values, Wiring},
     program,
 };
 use std::time::Duration;
@@ -19,7 +17,7 @@ const SHAPES: [Shape; 2] = [Shape::RecursiveDoubling, Shape::Ring];
 type Fold = fn(u64, u64) -> u64;
 
 /// Whether this fabric has a barrier unit; if not, it must say so.
-fn has_gates<F: BarrierFabric>(fabric: &F) -> ProgramResult<bool> {
+fn has_gates(fabric: &Fabric) -> ProgramResult<bool> {
     if fabric.barrier_limits().start_gates > 0 {
         return Ok(true);
     }
@@ -29,7 +27,7 @@ fn has_gates<F: BarrierFabric>(fabric: &F) -> ProgramResult<bool> {
 }
 
 /// Without gates there is nothing to see but the loss.
-async fn lose<F: Fabric>(fabric: &F, loss: Loss) -> ProgramResult<()> {
+async fn lose(fabric: &Fabric, loss: Loss) -> ProgramResult<()> {
     let last = Rank::new(fabric.ranks() as u32 - 1);
     if fabric.rank() == last {
         return loss.happen();
@@ -41,13 +39,13 @@ async fn lose<F: Fabric>(fabric: &F, loss: Loss) -> ProgramResult<()> {
 }
 
 /// Lets others run, on wall clock and in virtual time.
-async fn rest<F: Fabric>(fabric: &F) {
+async fn rest(fabric: &Fabric) {
     fabric.sleep(Duration::from_micros(2)).await;
 }
 
 program! {
     /// Nobody leaves before everybody has come, round after round, members being late in turn.
-    pub async fn gates_separate<F>(fabric: F) -> () {
+    pub async fn gates_separate(fabric: Fabric) -> () {
         if !has_gates(&fabric)? {
             return Ok(());
         }
@@ -84,14 +82,14 @@ program! {
 
 program! {
     /// Every operation and type, every number of values, in both shapes.
-    pub async fn gates_reduce<F>(fabric: F) -> () {
+    pub async fn gates_reduce(fabric: Fabric) -> () {
         if !has_gates(&fabric)? {
             return Ok(());
         }
         let mut world = Group::world(&fabric).await?;
         let (n, me) = (world.len() as u64, world.me() as u64);
         for shape in SHAPES {
-            let mut integers = Reduction::<F, u64>::with_shape(&mut world, shape).await?;
+            let mut integers = Reduction::<u64>::with_shape(&mut world, shape).await?;
             for round in 0..3u64 {
                 for count in 1..=6usize {
                     let mine: Vec<u64> = (0..count as u64).map(|i| 1 + me * 7 + i + round).collect();
@@ -116,7 +114,7 @@ program! {
                 integers.start(ReduceOp::Sum, &[u64::MAX])?;
                 ensure_eq!(integers.wait().await?[0], 0u64.wrapping_sub(n), "B7: sums wrap, {shape:?}");
             }
-            let mut floats = Reduction::<F, f64>::with_shape(&mut world, shape).await?;
+            let mut floats = Reduction::<f64>::with_shape(&mut world, shape).await?;
             floats.start(ReduceOp::Max, &[-(me as f64), 0.5])?;
             ensure_eq!(&floats.wait().await?[..], &[0.0, 0.5], "B7: Max of f64, {shape:?}");
         }
@@ -127,7 +125,7 @@ program! {
 
 program! {
     /// Sums that lose everything if they are rounded on the way, the same bits in both shapes.
-    pub async fn gates_sum_exactly<F>(fabric: F) -> () {
+    pub async fn gates_sum_exactly(fabric: Fabric) -> () {
         if !has_gates(&fabric)? {
             return Ok(());
         }
@@ -135,7 +133,7 @@ program! {
         let (n, me) = (world.len(), world.me());
         let mut bits = Vec::new();
         for shape in SHAPES {
-            let mut floats = Reduction::<F, f64>::with_shape(&mut world, shape).await?;
+            let mut floats = Reduction::<f64>::with_shape(&mut world, shape).await?;
             for big in 0..n {
                 // Cancels but for what is tiny, whoever has the large ones.
                 let value = match me {
@@ -164,14 +162,14 @@ program! {
 
 program! {
     /// Each member is the owner once; the others may be ahead of it.
-    pub async fn gates_reduce_to_an_owner<F>(fabric: F) -> () {
+    pub async fn gates_reduce_to_an_owner(fabric: Fabric) -> () {
         if !has_gates(&fabric)? {
             return Ok(());
         }
         let mut world = Group::world(&fabric).await?;
         let (n, me) = (world.len(), world.me());
         for owner in 0..n {
-            let mut sum = ReductionTo::<F, u64>::new(&mut world, owner).await?;
+            let mut sum = ReductionTo::<u64>::new(&mut world, owner).await?;
             for round in 0..10u64 {
                 if me == owner && round % 3 == 0 {
                     fabric.sleep(Duration::from_micros(20)).await;
@@ -195,7 +193,7 @@ program! {
             }
             world.barrier().await?;
         }
-        let nobody = ReductionTo::<F, u64>::new(&mut world, n).await;
+        let nobody = ReductionTo::<u64>::new(&mut world, n).await;
         ensure!(matches!(nobody, Err(FabricError::NoSuchRank { .. })), "B9: owner {n} of {n}: {nobody:?}");
         Ok(())
     }
@@ -203,7 +201,7 @@ program! {
 
 program! {
     /// Gates of several objects and groups work at the same time and are freed by dropping.
-    pub async fn gates_are_many<F>(fabric: F) -> () {
+    pub async fn gates_are_many(fabric: Fabric) -> () {
         if !has_gates(&fabric)? {
             return Ok(());
         }
@@ -211,8 +209,8 @@ program! {
         let (n, me) = (world.len(), world.me());
         let mut half = world.split(Some(me as u64 % 2), 0).await?.ok_or("everybody joins")?;
         for turn in 0..40u64 {
-            let mut all = Reduction::<F, u64>::new(&mut world).await?;
-            let mut some = Reduction::<F, u64>::new(&mut half).await?;
+            let mut all = Reduction::<u64>::new(&mut world).await?;
+            let mut some = Reduction::<u64>::new(&mut half).await?;
             all.start(ReduceOp::Sum, &[turn])?;
             some.start(ReduceOp::Sum, &[1])?;
             ensure_eq!(some.wait().await?[0], half.len() as u64, "B6: the half, turn {turn}");
@@ -227,16 +225,17 @@ program! {
                 Err(error) => break error,
             }
         };
-        let left = matches!(refused, FabricError::Gate(GateError::NoGates { rank, wanted: 1, starts: 0, .. }) if rank == fabric.rank());
+        let left = matches!(&refused, FabricError::Gate(error)
+            if matches!(**error, GateError::NoGates { rank, wanted: 1, starts: 0, .. } if rank == fabric.rank()));
         ensure!(left, "B1: {refused}");
         ensure!(taken.len() <= limits.start_gates && (limits.ranks_per_unit > 1 || taken.len() == limits.start_gates), "B1: {} of {limits:?}", taken.len());
         world.barrier().await?;
         let none = Barrier::new(&mut world).await.err();
-        ensure!(matches!(none, Some(FabricError::Gate(GateError::NoGates { .. }))), "B1: a barrier without gates: {none:?}");
+        ensure!(matches!(&none, Some(FabricError::Gate(error)) if matches!(**error, GateError::NoGates { .. })), "B1: a barrier without gates: {none:?}");
         drop(taken);
         world.barrier().await?;
         let too_many = fabric.alloc_gates(limits.relay_gates + 2).err();
-        ensure!(matches!(too_many, Some(FabricError::Gate(GateError::NoGates { .. }))), "B1: too many relay gates: {too_many:?}");
+        ensure!(matches!(&too_many, Some(FabricError::Gate(error)) if matches!(**error, GateError::NoGates { .. })), "B1: too many relay gates: {too_many:?}");
         let mut barrier = Barrier::new(&mut world).await?;
         barrier.start()?;
         barrier.wait().await?;
@@ -247,7 +246,7 @@ program! {
 
 program! {
     /// What a rank can find out alone.
-    pub async fn gates_refuse_misuse<F>(fabric: F) -> () {
+    pub async fn gates_refuse_misuse(fabric: Fabric) -> () {
         if !has_gates(&fabric)? {
             return Ok(());
         }
@@ -310,22 +309,22 @@ program! {
 
 program! {
     /// Operations, types and counts that differ: everybody learns it, nobody hangs, and the next round is good.
-    pub async fn gates_tell_mismatches<F>(fabric: F) -> () {
+    pub async fn gates_tell_mismatches(fabric: Fabric) -> () {
         if !has_gates(&fabric)? {
             return Ok(());
         }
         let mut world = Group::world(&fabric).await?;
         let (n, me) = (world.len(), world.me());
         for shape in SHAPES {
-            let mut integers = Reduction::<F, u64>::with_shape(&mut world, shape).await?;
+            let mut integers = Reduction::<u64>::with_shape(&mut world, shape).await?;
             for odd in 0..n {
                 integers.start(if me == odd { ReduceOp::Max } else { ReduceOp::Sum }, &[1])?;
                 let end = integers.wait().await;
-                let told = matches!(end, Err(FabricError::Gate(GateError::Mismatch { .. })));
+                let told = matches!(&end, Err(FabricError::Gate(error)) if matches!(**error, GateError::Mismatch { .. }));
                 ensure!(told, "B10: operations differ at member {odd} of {n}, {shape:?}: {end:?}");
                 integers.start(ReduceOp::Sum, &[1, 2][..1 + usize::from(me == odd)])?;
                 let end = integers.wait().await;
-                let told = matches!(end, Err(FabricError::Gate(GateError::Mismatch { .. })));
+                let told = matches!(&end, Err(FabricError::Gate(error)) if matches!(**error, GateError::Mismatch { .. }));
                 ensure!(told, "B10: counts differ at member {odd} of {n}, {shape:?}: {end:?}");
                 integers.start(ReduceOp::Sum, &[1])?;
                 ensure_eq!(integers.wait().await?[0], n as u64, "B10: the round after, {shape:?}");
@@ -341,10 +340,7 @@ program! {
 }
 
 /// Rank 0 and rank 1 each with a start/end gate and a relay gate; what they exchange of each other's.
-async fn pair<F: BarrierFabric>(
-    fabric: &F,
-    world: &mut Group<F>,
-) -> ProgramResult<(rdma_fabric::barrier::Gates<F>, Vec<[u64; 2]>)> {
+async fn pair(fabric: &Fabric, world: &mut Group) -> ProgramResult<(rdma_fabric::barrier::Gates, Vec<[u64; 2]>)> {
     let gates = fabric.alloc_gates(2)?;
     let mine = [gates.ids()[0].to_bits(), gates.ids()[1].to_bits()];
     let all = world.allgather(mine).await?;
@@ -353,7 +349,7 @@ async fn pair<F: BarrierFabric>(
 
 program! {
     /// Wires that don't fit, and gates that are freed: named, at whoever depends on them.
-    pub async fn gates_tell_wrong_wires<F>(fabric: F) -> () {
+    pub async fn gates_tell_wrong_wires(fabric: Fabric) -> () {
         if !has_gates(&fabric)? {
             return Ok(());
         }
@@ -373,10 +369,8 @@ program! {
         two.barrier().await?;
         fabric.start_gate(start, Values::BARRIER)?;
         let end = fabric.await_gate(start, Deps::All).await;
-        let named = match end {
-            Err(FabricError::Gate(GateError::PointsElsewhere { gate, .. })) => gate.rank() == wrong_rank,
-            _ => false,
-        };
+        let named = matches!(&end, Err(FabricError::Gate(error))
+            if matches!(**error, GateError::PointsElsewhere { gate, .. } if gate.rank() == wrong_rank));
         ensure!(named, "B11: at rank {me}: {end:?}");
         two.barrier().await?;
         // A peer that has freed its gates.
@@ -389,10 +383,8 @@ program! {
         } else {
             barrier.start()?;
             let end = barrier.wait().await;
-            let freed = match end {
-                Err(FabricError::Gate(GateError::Freed { gate })) => gate.rank() == wrong_rank,
-                _ => false,
-            };
+            let freed = matches!(&end, Err(FabricError::Gate(error))
+                if matches!(**error, GateError::Freed { gate } if gate.rank() == wrong_rank));
             ensure!(freed, "B11: a freed gate: {end:?}");
         }
         world.barrier().await?;
@@ -402,7 +394,7 @@ program! {
 
 program! {
     /// Computing between start and wait: the unit works meanwhile.
-    pub async fn gates_need_no_cpu<F>(fabric: F) -> () {
+    pub async fn gates_need_no_cpu(fabric: Fabric) -> () {
         if !has_gates(&fabric)? {
             return Ok(());
         }
@@ -435,7 +427,7 @@ program! {
 
 program! {
     /// A wave that the dead has taken part in may end well; any other ends with its loss.
-    pub async fn gates_end_with_a_loss<F>(fabric: F, loss: Loss) -> () {
+    pub async fn gates_end_with_a_loss(fabric: Fabric, loss: Loss) -> () {
         if !has_gates(&fabric)? {
             return lose(&fabric, loss).await;
         }
@@ -444,7 +436,7 @@ program! {
         let region = fabric.alloc_symmetric(16).await?;
         let word = region.word::<u64>(&fabric, 0)?;
         let mut barrier = Barrier::new(&mut world).await?;
-        let mut sum = Reduction::<F, u64>::with_shape(&mut world, Shape::Ring).await?;
+        let mut sum = Reduction::<u64>::with_shape(&mut world, Shape::Ring).await?;
         barrier.start()?;
         barrier.wait().await?;
         sum.start(ReduceOp::Sum, &[1])?;
@@ -470,7 +462,9 @@ program! {
             let told = match &end {
                 Err(FabricError::PeerLost { rank }) => *rank == last,
                 // It frees its gates when it fails, just before it is lost.
-                Err(FabricError::Gate(GateError::Freed { gate })) => loss != Loss::Kill && gate.rank() == last,
+                Err(FabricError::Gate(error)) => {
+                    matches!(**error, GateError::Freed { gate } if loss != Loss::Kill && gate.rank() == last)
+                }
                 _ => false,
             };
             ensure!(told, "B12: {end:?}");

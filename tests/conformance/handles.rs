@@ -1,11 +1,12 @@
 //! Handles.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::{Amo, FabricError, Group, OpHandle, Rank, Region, op::Atomic, program};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Amo, FabricError, Group, Rank, op::Atomic, program};
 use std::time::Duration;
 
 program! {
-    pub async fn test_await_and_wait<F>(fabric: F) -> () {
+    pub async fn test_await_and_wait(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
         if fabric.rank() == Rank::new(0) {

@@ -307,7 +307,7 @@ fn number(name: &str) -> Option<u64> {
 fn what_must_not_be_is_found() {
     assert!(judge(&Outcome::Ended(String::new())).is_some());
     assert!(judge(&Outcome::Failed(FabricError::PeerLost { rank: Rank::new(3) }.to_string())).is_some());
-    for wrong in [FabricError::PeersLeft, FabricError::Corrupt { rank: Rank::new(0), what: "a slot" }] {
+    for wrong in [FabricError::PeersLeft, FabricError::Corrupt { rank: Rank::new(0), what: &"a slot" }] {
         assert!(judge(&Outcome::Failed(wrong.to_string())).is_none(), "{wrong}");
     }
     assert!(judge(&Outcome::Silent).is_none() && judge(&Outcome::Panicked).is_none());

@@ -17,7 +17,7 @@ use std::{
 };
 use tofu2_sim::{
     JobError,
-    shm::{self, Endpoint, JOB_VARIABLE, Launcher},
+    shm::{self, JOB_VARIABLE, Launcher},
 };
 
 /// `<number of the job in its test> <directory>`, for ranks.
@@ -109,7 +109,7 @@ pub(crate) fn outcome_in(file: &Path) -> Outcome {
 }
 
 /// The rank's part. Does not return: what comes after it in the test is for others.
-fn be_a_rank(directory: &Path, number: u64, program: &On<Endpoint>) -> ! {
+fn be_a_rank(directory: &Path, number: u64, program: &On) -> ! {
     let rank = rank_told();
     let write = |name: &str, text: String| {
         // Whole or not at all: it is moved to its place.
@@ -128,7 +128,7 @@ fn be_a_rank(directory: &Path, number: u64, program: &On<Endpoint>) -> ! {
             });
         }
     }
-    let ended = Endpoint::from_env().map_err(JobError::from).and_then(|endpoint| {
+    let ended = tofu2_sim::shm::from_env().map_err(JobError::from).and_then(|endpoint| {
         let endpoint = endpoint.expect("the variable is there");
         shm::run_rank(endpoint, program)
     });

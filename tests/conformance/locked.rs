@@ -1,12 +1,11 @@
-//! Memory without a key: sentences K1–K4.
+//! Memory without a key: sentences K1–K5.
 
 use super::{
     desk::has_queues,
     verdict::{ensure, ensure_eq},
 };
 use rdma_fabric::{
-    ControlQueue, Deps, Fabric, FabricError, Group, LockedMemory, Pact, ProgramResult, Rank, Region, RegionAccess,
-    RegionKey, RemoteAddr,
+    Deps, Fabric, FabricError, Group, LockedMemory, Pact, ProgramResult, Rank, RegionKey, RemoteAddr,
     control_queue::{QueueMode, QueueSpec},
     program,
 };
@@ -15,7 +14,7 @@ use rma_lock::Locked;
 const NAME: [u64; 2] = [7, 8];
 
 /// A handle for memory without a key; `None` if the provider has none. Then it must say so.
-fn keyless<F: Fabric>(fabric: &F, name: [u64; 2]) -> ProgramResult<Option<F>> {
+fn keyless(fabric: &Fabric, name: [u64; 2]) -> ProgramResult<Option<Fabric>> {
     if fabric.caps().locked_memory != LockedMemory::None {
         return Ok(Some(fabric.keyless(Pact::copies(name))?));
     }
@@ -24,12 +23,12 @@ fn keyless<F: Fabric>(fabric: &F, name: [u64; 2]) -> ProgramResult<Option<F>> {
     Ok(None)
 }
 
-fn next<F: Fabric>(fabric: &F) -> Rank {
+fn next(fabric: &Fabric) -> Rank {
     Rank::new(((fabric.rank().index() + 1) % fabric.ranks()) as u32)
 }
 
 program! {
-    pub async fn keyless_memory_is_memory<F>(fabric: F) -> () {
+    pub async fn keyless_memory_is_memory(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let Some(keyless) = keyless(&fabric, NAME)? else { return Ok(world.barrier().await?) };
         ensure_eq!((keyless.rank(), keyless.ranks()), (fabric.rank(), fabric.ranks()), "K1: another rank's handle");
@@ -65,7 +64,7 @@ program! {
 }
 
 /// What every way to `addr` is refused with.
-fn refused<F: Fabric>(fabric: &F, addr: RemoteAddr) -> ProgramResult<()> {
+fn refused(fabric: &Fabric, addr: RemoteAddr) -> ProgramResult<()> {
     let locked = Some(FabricError::Locked { rank: addr.rank, region: addr.region });
     ensure_eq!(fabric.remote_word::<u64>(addr).err(), locked, "K2: a word");
     ensure_eq!(fabric.remote_word::<u32>(addr).err(), locked, "K2: a short word");
@@ -80,7 +79,7 @@ fn refused<F: Fabric>(fabric: &F, addr: RemoteAddr) -> ProgramResult<()> {
 }
 
 program! {
-    pub async fn locked_regions_are_shut<F>(fabric: F) -> () {
+    pub async fn locked_regions_are_shut(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let Some(handle) = keyless(&fabric, NAME)? else { return Ok(world.barrier().await?) };
         let region = handle.alloc_symmetric(64).await?;
@@ -122,7 +121,7 @@ program! {
 }
 
 program! {
-    pub async fn pacts_must_agree<F>(fabric: F) -> () {
+    pub async fn pacts_must_agree(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let last = fabric.rank().index() + 1 == fabric.ranks();
         let Some(right) = keyless(&fabric, NAME)? else { return Ok(world.barrier().await?) };
@@ -145,7 +144,7 @@ program! {
 }
 
 fn is_mismatch<T>(outcome: rdma_fabric::Result<T>) -> bool {
-    matches!(outcome, Err(FabricError::Mismatch { .. }))
+    matches!(outcome, Err(FabricError::Mismatch(_)))
 }
 
 /// Somebody is told.
@@ -155,14 +154,14 @@ fn told(mismatches: Vec<u64>) -> ProgramResult<()> {
 }
 
 program! {
-    pub async fn references_lead_to_the_same_bytes<F>(fabric: F) -> () {
+    pub async fn references_lead_to_the_same_bytes(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let all = 0..fabric.ranks() as u32;
         let memory = fabric.caps().locked_memory;
         if memory == LockedMemory::None {
             return Ok(world.barrier().await?);
         }
-        let locked = Locked::<F, u64>::symmetric(&fabric, Rank::new(0), 40).await?;
+        let locked = Locked::<u64>::symmetric(&fabric, Rank::new(0), 40).await?;
         ensure_eq!(locked.maps(), memory == LockedMemory::Mapped, "K4: what caps() say");
         for round in 0..20u64 {
             let mut guard = locked.write().await?;

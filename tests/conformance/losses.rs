@@ -6,8 +6,7 @@ use super::{
     verdict::{ensure, ensure_eq},
 };
 use rdma_fabric::{
-    Amo, ControlQueue, Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank, Refused, Region,
-    RegionAccess, Result,
+    Amo, Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank, Refused, Region, Result,
     control_queue::{Command, Inline, Posting, QueueError, QueueMode, QueueSpec},
     op::{Atomic, Put},
     program,
@@ -20,11 +19,11 @@ use std::time::Duration;
 const HANG: Duration = Duration::from_secs(20);
 
 /// What `wait` ends with; an error if it does not.
-async fn ended<F: Fabric, T>(fabric: &F, what: &str, wait: impl Future<Output = T>) -> ProgramResult<T> {
+async fn ended<T>(fabric: &Fabric, what: &str, wait: impl Future<Output = T>) -> ProgramResult<T> {
     fabric.before(fabric.now() + HANG, wait).await.ok_or_else(|| format!("{what}: hangs").into())
 }
 
-fn victim<F: Fabric>(fabric: &F) -> Rank {
+fn victim(fabric: &Fabric) -> Rank {
     Rank::new(fabric.ranks() as u32 - 1)
 }
 
@@ -33,7 +32,7 @@ fn lost<T>(rank: Rank) -> Result<T> {
 }
 
 /// Wait until the last rank is known to be lost.
-async fn notice_the_loss<F: Fabric>(fabric: &F) -> ProgramResult<()> {
+async fn notice_the_loss(fabric: &Fabric) -> ProgramResult<()> {
     let region = fabric.alloc(8)?;
     let word = region.word::<u64>(fabric, 0)?;
     let rank = victim(fabric);
@@ -43,13 +42,13 @@ async fn notice_the_loss<F: Fabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// The group of all but the last rank, to meet in when that is lost. Collective over all.
-async fn others<F: Fabric>(world: &mut Group<F>) -> Result<Option<Group<F>>> {
+async fn others(world: &mut Group) -> Result<Option<Group>> {
     let stays = world.me() + 1 < world.len();
     world.split(stays.then_some(0), 0).await
 }
 
 /// Meet, so that nobody leaves, and takes his memory along, while others still use it.
-async fn meet<F: Fabric>(others: Option<Group<F>>) -> ProgramResult<()> {
+async fn meet(others: Option<Group>) -> ProgramResult<()> {
     let mut others = others.ok_or("the lost rank is here")?;
     let fabric = others.fabric().clone();
     let end = ended(&fabric, "W3: a barrier of the others", others.barrier()).await?;
@@ -58,7 +57,7 @@ async fn meet<F: Fabric>(others: Option<Group<F>>) -> ProgramResult<()> {
 }
 
 /// Whether `end` is that of an operation on the last rank. One that fails or panics takes its memory along first.
-fn is_gone<F: Fabric, T>(fabric: &F, loss: Loss, end: &Result<T>) -> bool {
+fn is_gone<T>(fabric: &Fabric, loss: Loss, end: &Result<T>) -> bool {
     match end {
         Err(FabricError::PeerLost { rank }) => *rank == victim(fabric),
         Err(FabricError::StaleRegion { rank, .. }) => *rank == victim(fabric) && loss != Loss::Kill,
@@ -67,15 +66,15 @@ fn is_gone<F: Fabric, T>(fabric: &F, loss: Loss, end: &Result<T>) -> bool {
 }
 
 /// How the last rank knows that the others have come to where its loss is to meet them.
-struct Stage<F: Fabric> {
-    fabric: F,
+struct Stage {
+    fabric: Fabric,
     /// At the last rank: how many have come.
-    region: F::Region,
+    region: Region,
 }
 
-impl<F: Fabric> Stage<F> {
+impl Stage {
     /// Collective.
-    async fn new(fabric: &F) -> Result<Self> {
+    async fn new(fabric: &Fabric) -> Result<Self> {
         Ok(Stage { fabric: fabric.clone(), region: fabric.alloc_symmetric(8).await? })
     }
 
@@ -105,7 +104,7 @@ impl<F: Fabric> Stage<F> {
 }
 
 program! {
-    pub async fn waits_end<F>(fabric: F, loss: Loss) -> () {
+    pub async fn waits_end(fabric: Fabric, loss: Loss) -> () {
         let stage = Stage::new(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
         let (me, last) = (fabric.rank(), victim(&fabric));
@@ -135,7 +134,7 @@ program! {
 }
 
 program! {
-    pub async fn waits_for_others_go_on<F>(fabric: F, loss: Loss) -> () {
+    pub async fn waits_for_others_go_on(fabric: Fabric, loss: Loss) -> () {
         let stage = Stage::new(&fabric).await?;
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
@@ -163,7 +162,7 @@ program! {
 
 program! {
     /// What is armed and waits for the lost rank is told to its owner, and to nobody else.
-    pub async fn triggered_puts_end<F>(fabric: F, loss: Loss) -> () {
+    pub async fn triggered_puts_end(fabric: Fabric, loss: Loss) -> () {
         let stage = Stage::new(&fabric).await?;
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(16).await?;
@@ -191,7 +190,7 @@ program! {
 }
 
 program! {
-    pub async fn a_satisfied_wait_still_ends_well<F>(fabric: F, loss: Loss) -> () {
+    pub async fn a_satisfied_wait_still_ends_well(fabric: Fabric, loss: Loss) -> () {
         let stage = Stage::new(&fabric).await?;
         let region = fabric.alloc_symmetric(16).await?;
         let (me, last) = (fabric.rank(), victim(&fabric));
@@ -218,7 +217,7 @@ program! {
 }
 
 program! {
-    pub async fn notices_still_arrive<F>(fabric: F, loss: Loss) -> () {
+    pub async fn notices_still_arrive(fabric: Fabric, loss: Loss) -> () {
         let stage = Stage::new(&fabric).await?;
         // Fewer than any queue holds: nobody takes them before the loss.
         const EACH: u64 = 8;
@@ -246,7 +245,7 @@ program! {
 }
 
 program! {
-    pub async fn nothing_comes_after_a_loss<F>(fabric: F, loss: Loss) -> () {
+    pub async fn nothing_comes_after_a_loss(fabric: Fabric, loss: Loss) -> () {
         const LONG: usize = 512;
         let stage = Stage::new(&fabric).await?;
         let region = fabric.alloc_symmetric(8 * (2 + LONG)).await?;
@@ -283,7 +282,7 @@ program! {
 }
 
 program! {
-    pub async fn operations_fail<F>(fabric: F, loss: Loss) -> () {
+    pub async fn operations_fail(fabric: Fabric, loss: Loss) -> () {
         let stage = Stage::new(&fabric).await?;
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(64).await?;
@@ -333,7 +332,7 @@ program! {
 }
 
 program! {
-    pub async fn posting_into_a_full_queue<F>(fabric: F, loss: Loss) -> () {
+    pub async fn posting_into_a_full_queue(fabric: Fabric, loss: Loss) -> () {
         let stage = Stage::new(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
         let (me, last) = (fabric.rank(), victim(&fabric));
@@ -358,7 +357,7 @@ program! {
 }
 
 program! {
-    pub async fn barriers_end<F>(fabric: F, loss: Loss) -> () {
+    pub async fn barriers_end(fabric: Fabric, loss: Loss) -> () {
         let stage = Stage::new(&fabric).await?;
         let mut world = Group::world(&fabric).await?;
         let (me, last) = (fabric.rank(), victim(&fabric));
@@ -379,7 +378,7 @@ program! {
 }
 
 program! {
-    pub async fn broadcasts_and_allgathers_end<F>(fabric: F, loss: Loss) -> () {
+    pub async fn broadcasts_and_allgathers_end(fabric: Fabric, loss: Loss) -> () {
         let stage = Stage::new(&fabric).await?;
         let mut world = Group::world(&fabric).await?;
         let (me, last) = (fabric.rank(), victim(&fabric));
@@ -403,7 +402,7 @@ program! {
 }
 
 program! {
-    pub async fn symmetric_allocation_ends<F>(fabric: F, loss: Loss) -> () {
+    pub async fn symmetric_allocation_ends(fabric: Fabric, loss: Loss) -> () {
         let stage = Stage::new(&fabric).await?;
         let kept = fabric.alloc_symmetric(64).await?;
         let (me, last) = (fabric.rank(), victim(&fabric));
@@ -427,10 +426,10 @@ program! {
 }
 
 program! {
-    pub async fn a_window_and_its_member<F>(fabric: F, loss: Loss) -> () {
+    pub async fn a_window_and_its_member(fabric: Fabric, loss: Loss) -> () {
         let stage = Stage::new(&fabric).await?;
         let mut world = Group::world(&fabric).await?;
-        let window = Window::<F, u64>::in_group(&mut world, 1).await?;
+        let window = Window::<u64>::in_group(&mut world, 1).await?;
         let (me, last) = (fabric.rank(), victim(&fabric));
         let others = others(&mut world).await?;
         world.barrier().await?;
@@ -446,17 +445,17 @@ program! {
                 _ => ended(&fabric, "W3: an exposure", async { window.post(&[last]).await?.wait().await }).await?,
             };
             let end = match end {
-                Err(WindowError::Fabric(error)) => Err(*error),
+                Err(WindowError::Fabric(error)) => Err(error),
                 other => return Err(format!("W3: a window whose member was lost: {other:?}").into()),
             };
-            ensure!(is_gone::<F, ()>(&fabric, loss, &end), "W3: a window whose member was lost: {end:?}");
+            ensure!(is_gone::<()>(&fabric, loss, &end), "W3: a window whose member was lost: {end:?}");
         }
         meet(others).await
     }
 }
 
 program! {
-    pub async fn a_lock_and_its_holder<F>(fabric: F, loss: Loss) -> () {
+    pub async fn a_lock_and_its_holder(fabric: Fabric, loss: Loss) -> () {
         let stage = Stage::new(&fabric).await?;
         let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
         let mut world = Group::world(&fabric).await?;
@@ -476,16 +475,16 @@ program! {
             ended(&fabric, "W3: a reader behind a lost writer", lock.read()).await?.map(drop)
         };
         let end = match end {
-            Err(LockError::Fabric(error)) => Err(*error),
+            Err(LockError::Fabric(error)) => Err(error),
             other => return Err(format!("W3: a lock whose holder was lost: {other:?}").into()),
         };
-        ensure!(is_gone::<F, ()>(&fabric, loss, &end), "W3: a lock whose holder was lost: {end:?}");
+        ensure!(is_gone::<()>(&fabric, loss, &end), "W3: a lock whose holder was lost: {end:?}");
         meet(others).await
     }
 }
 
 program! {
-    pub async fn control_queues<F>(fabric: F, loss: Loss) -> () {
+    pub async fn control_queues(fabric: Fabric, loss: Loss) -> () {
         let stage = Stage::new(&fabric).await?;
         let spec = QueueSpec::new(QueueMode::Session);
         let Some(mut desk) = Desk::open(fabric.clone(), spec, 64).await? else {
@@ -516,7 +515,7 @@ program! {
                 let notice = ended(&fabric, "Q10: the notice of a put", desk.sender.next_notice(Deps::Ranks(&[]))).await?;
                 notice?.status.err()
             }
-            Err(Refused::Failed(FabricError::Queue(error), ())) => Some(error),
+            Err(Refused::Failed(FabricError::Queue(error), ())) => Some(*error),
             other => return Err(format!("Q10: a put to the lost rank: {other:?}").into()),
         };
         let told = match end {

@@ -23,7 +23,9 @@ mod providers;
 
 #[cfg(target_os = "linux")]
 use launched::Processes;
-use providers::{Crowded, Jittered, LayeredVirtual, ObservedThreads, ObservedVirtual, Threads, Virtual};
+use providers::{
+    Crowded, Jittered, LayeredThreads, LayeredVirtual, ObservedThreads, ObservedVirtual, Threads, Virtual,
+};
 
 conformance!(threads, Threads);
 #[cfg(target_os = "linux")]
@@ -33,4 +35,5 @@ conformance!(virt_jittered, Jittered);
 conformance!(virt_crowded, Crowded);
 conformance!(observed_threads, ObservedThreads, wraps);
 conformance!(observed_virt, ObservedVirtual, wraps);
+conformance!(layered_threads, LayeredThreads, wraps);
 conformance!(layered_virt, LayeredVirtual, wraps);

@@ -7,8 +7,8 @@ use crate::{
     suite::provider::{Outcome, Provider},
 };
 use rdma_fabric::{
-    Amo, Existing, Fabric, FabricError, Group, LockedMemory, OpHandle, ProgramResult, PutOptions, PutOrder, Rank,
-    Refused, Region,
+    Amo, Existing, Fabric, FabricError, Group, LockedMemory, ProgramResult, PutOptions, PutOrder, Rank, Refused,
+    Region,
     op::{Atomic, Nop, Put},
     program,
 };
@@ -68,7 +68,7 @@ fn at_most(found: u32) -> String {
 
 program! {
     /// Rank 0 tells a line for each row.
-    async fn look<F>(fabric: F) -> String {
+    async fn look(fabric: Fabric) -> String {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
         let caps = fabric.caps();
@@ -134,7 +134,7 @@ program! {
 }
 
 /// Operations posted until there is no room.
-fn own_room<F: Fabric>(fabric: &F) -> ProgramResult<u32> {
+fn own_room(fabric: &Fabric) -> ProgramResult<u32> {
     for i in 0..MANY {
         match fabric.try_post(Nop) {
             Ok(handle) => drop(handle),
@@ -146,7 +146,7 @@ fn own_room<F: Fabric>(fabric: &F) -> ProgramResult<u32> {
 }
 
 /// Notices that find room at a rank that takes none.
-async fn notice_room<F: Fabric>(fabric: &F, peer: Rank, region: &F::Region) -> ProgramResult<u32> {
+async fn notice_room(fabric: &Fabric, peer: Rank, region: &Region) -> ProgramResult<u32> {
     let to = fabric.remote_span::<u64>(region.at(peer, 0), 1)?;
     for i in 0..MANY {
         match fabric.try_post(Put { to: &to, from: [0], options: PutOptions { notice: Some(1) } }) {

@@ -1,9 +1,9 @@
 //! Identity and registered memory.
 
 use super::verdict::{ensure, ensure_eq};
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Amo, Deps, FabricError, Group, LocalWord, Node, Pod, Rank, Refused, Region, RegionAccess, RegionKey, RemoteAddr,
-    Zeroable, op, program,
+    Amo, Deps, FabricError, Group, LocalWord, Node, Pod, Rank, Refused, RegionKey, RemoteAddr, Zeroable, op, program,
 };
 
 /// What has the largest alignment that a region's start is good for.
@@ -12,7 +12,7 @@ use rdma_fabric::{
 struct Line([u8; 64]);
 
 program! {
-    pub async fn identity<F>(fabric: F) -> () {
+    pub async fn identity(fabric: Fabric) -> () {
         let (me, ranks) = (fabric.rank(), fabric.ranks());
         ensure!(me.index() < ranks, "I1: {me} of {ranks}");
         let mut world = Group::world(&fabric).await?;
@@ -46,7 +46,7 @@ program! {
 }
 
 program! {
-    pub async fn regions_are_zeroed_and_whole<F>(fabric: F) -> () {
+    pub async fn regions_are_zeroed_and_whole(fabric: Fabric) -> () {
         for bytes in [0usize, 1, 7, 8, 64, 65, 4096, 100_003] {
             // Twice: memory that was used before is zeroed again.
             for _ in 0..2 {
@@ -67,7 +67,7 @@ program! {
         let narrow = region.word::<u32>(&fabric, 4)?;
         fabric.store(&narrow, u32::MAX - 1)?;
         ensure_eq!(fabric.load(&narrow)?, u32::MAX - 1, "M6: a stored word");
-        let wide: LocalWord<F, u64> = region.word(&fabric, 8)?;
+        let wide: LocalWord<u64> = region.word(&fabric, 8)?;
         fabric.store(&wide, u64::MAX - 1)?;
         ensure_eq!(fabric.load(&wide)?, u64::MAX - 1, "M6: a stored word");
         ensure_eq!(fabric.load(&region.word::<u32>(&fabric, 0)?)?, 0, "M6: the word before");
@@ -76,15 +76,15 @@ program! {
         fabric.read(&part, &mut one)?;
         ensure_eq!(one, [u64::MAX - 1], "a slice of a span");
         let long = fabric.read(&part, &mut [0, 0]);
-        ensure_eq!(long, Err(FabricError::LengthMismatch { have: 2, want: 1 }), "a buffer too long to read into");
+        ensure_eq!(long, Err(FabricError::length_mismatch(2, 1)), "a buffer too long to read into");
         let short = fabric.write(&part, &[]);
-        ensure_eq!(short, Err(FabricError::LengthMismatch { have: 0, want: 1 }), "a buffer too short to write from");
+        ensure_eq!(short, Err(FabricError::length_mismatch(0, 1)), "a buffer too short to write from");
         Ok(())
     }
 }
 
 program! {
-    pub async fn symmetric_regions_have_one_key<F>(fabric: F) -> () {
+    pub async fn symmetric_regions_have_one_key(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let mut kept = Vec::new();
         for bytes in [8, 200, 8] {
@@ -108,12 +108,12 @@ program! {
 }
 
 program! {
-    pub async fn symmetric_sizes_must_agree<F>(fabric: F) -> () {
+    pub async fn symmetric_sizes_must_agree(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let bytes = if fabric.rank().index() == 1 { 128 } else { 64 };
         let told = match fabric.alloc_symmetric(bytes).await {
             Ok(_) => 0u64,
-            Err(FabricError::Mismatch { .. }) => 1,
+            Err(FabricError::Mismatch(_)) => 1,
             Err(other) => return Err(format!("M7: {bytes} bytes on {}: {other}", fabric.rank()).into()),
         };
         // Who came first may not know; somebody must.
@@ -125,7 +125,7 @@ program! {
 }
 
 program! {
-    pub async fn a_dropped_region_is_stale<F>(fabric: F) -> () {
+    pub async fn a_dropped_region_is_stale(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let owner = Rank::new(1);
         let beside = fabric.alloc_symmetric(8).await?;
@@ -191,20 +191,20 @@ program! {
 }
 
 program! {
-    pub async fn resolving_names_the_numbers<F>(fabric: F) -> () {
+    pub async fn resolving_names_the_numbers(fabric: Fabric) -> () {
         let region = fabric.alloc_symmetric(40).await?;
         let (key, peer) = (region.key(), Rank::new(fabric.rank().number() ^ 1));
         for rank in [fabric.rank(), peer] {
             let at = |offset| RemoteAddr { rank, region: key, offset };
-            let outside = |offset, len| Some(FabricError::OutOfBounds { rank, region: key, offset, len, region_len: 40 });
+            let outside = |offset, len| Some(FabricError::out_of_bounds(at(offset), len, 40));
             fabric.remote_word::<u64>(at(32))?;
             fabric.remote_span::<u8>(at(40), 0)?;
             ensure_eq!(fabric.remote_word::<u64>(at(40)).err(), outside(40, 8), "M4: after the end");
             ensure_eq!(fabric.remote_span::<u8>(at(1), 40).err(), outside(1, 40), "M4: across the end");
             ensure_eq!(fabric.remote_span::<u8>(at(u64::MAX), 2).err(), outside(u64::MAX, 2), "M4: offsets that wrap");
             let huge = fabric.remote_span::<u64>(at(0), usize::MAX).err();
-            ensure!(matches!(huge, Some(FabricError::OutOfBounds { .. })), "M4: lengths that wrap: {huge:?}");
-            let crooked = |offset, align| Some(FabricError::Misaligned { rank, region: key, offset, align });
+            ensure!(matches!(huge, Some(FabricError::OutOfBounds(_))), "M4: lengths that wrap: {huge:?}");
+            let crooked = |offset, align| Some(FabricError::misaligned(at(offset), align));
             ensure_eq!(fabric.remote_word::<u64>(at(12)).err(), crooked(12, 8), "M4: eight bytes at 12");
             ensure_eq!(fabric.remote_word::<u32>(at(6)).err(), crooked(6, 4), "M4: four bytes at 6");
             ensure_eq!(fabric.remote_span::<u16>(at(3), 2).err(), crooked(3, 2), "M4: two bytes at 3");
@@ -222,12 +222,12 @@ program! {
         ensure_eq!(nobody, Some(FabricError::NoSuchRank { rank, ranks }), "M4: a rank too high");
         // Cells of one width are all that some providers have; elsewhere any width goes.
         for wide in [fabric.remote_span::<u16>(region.at(peer, 2), 3).err(), fabric.remote_word::<u32>(region.at(peer, 4)).err()] {
-            ensure!(matches!(wide, None | Some(FabricError::CellWidth { .. })), "M4: another width: {wide:?}");
+            ensure!(matches!(wide, None | Some(FabricError::CellWidth(_))), "M4: another width: {wide:?}");
         }
         let theirs = fabric.local_word::<u64>(region.at(peer, 0)).err();
         ensure!(matches!(theirs, Some(FabricError::Unsupported { .. })), "M4, W1: another rank's memory as own: {theirs:?}");
         let span = fabric.remote_span::<u64>(region.at(peer, 0), 4)?;
-        ensure!(matches!(span.slice(3..5), Err(FabricError::OutOfBounds { .. })), "M4: a slice across the end");
+        ensure!(matches!(span.slice(3..5), Err(FabricError::OutOfBounds(_))), "M4: a slice across the end");
         // Peers may still be resolving.
         Group::world(&fabric).await?.barrier().await?;
         Ok(())
@@ -235,7 +235,7 @@ program! {
 }
 
 program! {
-    pub async fn symmetric_parts_end_alone<F>(fabric: F) -> () {
+    pub async fn symmetric_parts_end_alone(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
         let key = region.key();
@@ -267,7 +267,7 @@ program! {
 }
 
 program! {
-    pub async fn written_meanwhile<F>(fabric: F) -> () {
+    pub async fn written_meanwhile(fabric: Fabric) -> () {
         const LEN: usize = 1000;
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(LEN + 24).await?;
@@ -303,7 +303,7 @@ program! {
 }
 
 program! {
-    pub async fn loads_acquire_what_stores_release<F>(fabric: F) -> () {
+    pub async fn loads_acquire_what_stores_release(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(24).await?;
         let peer = Rank::new(fabric.rank().number() ^ 1);

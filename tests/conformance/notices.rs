@@ -1,10 +1,11 @@
 //! Notices.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::{Deps, FabricError, Group, Rank, Region, RegionAccess, program};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, FabricError, Group, Rank, program};
 
 program! {
-    pub async fn arrive_in_order_with_data<F>(fabric: F) -> () {
+    pub async fn arrive_in_order_with_data(fabric: Fabric) -> () {
         // More than a notice queue of moderate depth holds while nobody looks.
         const EACH: u64 = 120;
         let mut world = Group::world(&fabric).await?;
@@ -44,7 +45,7 @@ program! {
 }
 
 program! {
-    pub async fn empty_transfers<F>(fabric: F) -> () {
+    pub async fn empty_transfers(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(64).await?;
         if fabric.rank() == Rank::new(1) {
@@ -69,7 +70,7 @@ program! {
 }
 
 program! {
-    pub async fn width_is_checked<F>(fabric: F) -> () {
+    pub async fn width_is_checked(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(64).await?;
         let bits = fabric.caps().notice_bits;

@@ -1,20 +1,21 @@
 //! Posting.
 
 use super::verdict::{ensure, ensure_eq};
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Amo, FabricError, Group, Rank, Refused, Region, RegionAccess,
+    Amo, FabricError, Group, Rank, Refused,
     join::join_all,
     op::{Atomic, Get, Nop, Put},
     program,
 };
 
 program! {
-    pub async fn a_refused_operation_comes_back<F>(fabric: F) -> () {
+    pub async fn a_refused_operation_comes_back(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(64).await?;
         let peer = Rank::new(fabric.rank().number() ^ 1);
         let span = fabric.remote_span::<u32>(region.at(peer, 0), 4)?;
-        let mismatch = FabricError::LengthMismatch { have: 3, want: 4 };
+        let mismatch = FabricError::length_mismatch(3, 4);
         match fabric.try_post(Put { to: &span, from: vec![1u32, 2, 3], options: Default::default() }) {
             Err(Refused::Failed(error, put)) => {
                 ensure_eq!((error, put.from), (mismatch.clone(), vec![1, 2, 3]), "O1, O10: a put");
@@ -46,7 +47,7 @@ program! {
 }
 
 program! {
-    pub async fn a_dropped_handle_does_not_cancel<F>(fabric: F) -> () {
+    pub async fn a_dropped_handle_does_not_cancel(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(1024).await?;
         let peer = Rank::new(fabric.rank().number() ^ 1);
@@ -73,7 +74,7 @@ program! {
 }
 
 program! {
-    pub async fn many_operations_at_once<F>(fabric: F) -> () {
+    pub async fn many_operations_at_once(fabric: Fabric) -> () {
         const EACH: usize = 100;
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8 * EACH + 8).await?;
@@ -104,7 +105,7 @@ program! {
 }
 
 program! {
-    pub async fn memory_in_flight_stays_alive<F>(fabric: F) -> () {
+    pub async fn memory_in_flight_stays_alive(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8 * 64).await?;
         let peer = Rank::new(fabric.rank().number() ^ 1);

@@ -1,15 +1,12 @@
 //! Real shared memory and virtual time, as the suite runs them. Ranks as processes: [`crate::launched`].
 
 use crate::suite::provider::{Case, Observed, On, Provider, Report};
-use onesided::observe::{self, Detail, Gathering};
-use rdma_fabric::{
-    FullFabric, Program, ProgramResult,
-    layer::{Layer, Layered},
-};
+use onesided::observe::{Detail, Gathering};
+use rdma_fabric::{Fabric, Program, ProgramResult, forward, provider};
 use std::time::Duration;
 use tofu2_sim::{
-    shm::{self, Endpoint},
-    virt::{Job, Platform, VirtFabric},
+    shm,
+    virt::{Job, Platform},
 };
 
 /// Ranks as threads over shared memory.
@@ -48,7 +45,16 @@ impl Provider for ObservedVirtual {
     }
 }
 
-/// Virtual time under a layer that changes nothing: it keeps the contract by what layers do unless they say otherwise.
+/// Ranks as threads under something in between that changes nothing.
+pub(crate) struct LayeredThreads;
+
+impl Provider for LayeredThreads {
+    fn run<P: Case>(ranks: usize, _: &str, _: u64, program: &P) -> Option<Report> {
+        Some(spawn_layered(ranks, On::new(program)))
+    }
+}
+
+/// Virtual time under something in between that changes nothing: it keeps the contract by what `forward` writes.
 pub(crate) struct LayeredVirtual;
 
 impl Provider for LayeredVirtual {
@@ -88,19 +94,19 @@ impl Provider for Crowded {
     }
 }
 
-pub(crate) fn spawn(threads: &shm::Threads, ranks: usize, program: On<Endpoint>) -> Report {
+pub(crate) fn spawn(threads: &shm::Threads, ranks: usize, program: On) -> Report {
     let program = Observed::new(program, ranks);
     let ended = threads.run(&program);
     program.report(ended.map(drop).map_err(|error| error.to_string()))
 }
 
-pub(crate) fn simulate(job: &Job<'_>, ranks: usize, program: On<VirtFabric>) -> Report {
+pub(crate) fn simulate(job: &Job<'_>, ranks: usize, program: On) -> Report {
     let program = Observed::new(program, ranks);
     let ended = job.run(&program);
     program.report(ended.map(drop).map_err(|error| error.to_string()))
 }
 
-fn spawn_observed(ranks: usize, test: &str, program: On<observe::Observed<Endpoint>>) -> Report {
+fn spawn_observed(ranks: usize, test: &str, program: On) -> Report {
     let program = Observed::new(program, ranks);
     let gathering = Gathering::new(Detail::Trace, ranks);
     let ended = shm::Threads::new(ranks).run(&gathering.watch(&program));
@@ -108,7 +114,7 @@ fn spawn_observed(ranks: usize, test: &str, program: On<observe::Observed<Endpoi
     program.report(ended.map(drop).map_err(|error| error.to_string()))
 }
 
-fn simulate_observed(ranks: usize, test: &str, program: On<observe::Observed<VirtFabric>>) -> Report {
+fn simulate_observed(ranks: usize, test: &str, program: On) -> Report {
     let program = Observed::new(program, ranks);
     let gathering = Gathering::new(Detail::Trace, ranks);
     let ended = Job::new(&Platform::fx100(), ranks).run(&gathering.watch(&program));
@@ -116,19 +122,51 @@ fn simulate_observed(ranks: usize, test: &str, program: On<observe::Observed<Vir
     program.report(ended.map(drop).map_err(|error| error.to_string()))
 }
 
-fn simulate_layered(ranks: usize, program: On<Layered<VirtFabric, ()>>) -> Report {
+fn spawn_layered(ranks: usize, program: On) -> Report {
+    let program = Observed::new(program, ranks);
+    let ended = shm::Threads::new(ranks).run(&Under(&program));
+    program.report(ended.map(drop).map_err(|error| error.to_string()))
+}
+
+fn simulate_layered(ranks: usize, program: On) -> Report {
     let program = Observed::new(program, ranks);
     let ended = Job::new(&Platform::fx100(), ranks).run(&Under(&program));
     program.report(ended.map(drop).map_err(|error| error.to_string()))
 }
 
-/// A program under a layer that changes nothing.
+/// Stands in between, sees every access, and changes nothing.
+#[derive(Debug)]
+struct Between {
+    below: Fabric,
+}
+
+impl provider::Provider for Between {
+    forward!(
+        alloc,
+        alloc_symmetric,
+        adopt,
+        release,
+        resolve_hidden,
+        read,
+        write,
+        ring,
+        put,
+        get,
+        atomic,
+        nop,
+        poll,
+        test
+    );
+    forward!(forget, try_notice, poll_wait, end_wait, now, detach, optional);
+}
+
+/// A program under that.
 struct Under<'a, P>(&'a P);
 
 impl<P: Program> Program for Under<'_, P> {
     type Out = P::Out;
 
-    async fn run<F: FullFabric>(&self, fabric: F) -> ProgramResult<P::Out> {
-        self.0.run(().over(fabric)).await
+    async fn run(&self, fabric: Fabric) -> ProgramResult<P::Out> {
+        self.0.run(fabric.under(Between { below: fabric.clone() })).await
     }
 }

@@ -1,8 +1,9 @@
 //! Queues that are full.
 
 use super::verdict::{ensure, ensure_eq};
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, FabricError, Group, PutOptions, Rank, Refused, Region, RegionAccess,
+    Deps, FabricError, Group, PutOptions, Rank, Refused,
     join::join_all,
     op::{Nop, Put},
     program,
@@ -13,7 +14,7 @@ use std::cell::RefCell;
 const MANY: u64 = 10_000;
 
 program! {
-    pub async fn nothing_is_lost_in_a_full_queue<F>(fabric: F) -> () {
+    pub async fn nothing_is_lost_in_a_full_queue(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8 * fabric.ranks()).await?;
         let (me, target) = (fabric.rank().index(), Rank::new(0));
@@ -71,7 +72,7 @@ program! {
 }
 
 program! {
-    pub async fn own_queue_is_first_come_first_served<F>(fabric: F) -> () {
+    pub async fn own_queue_is_first_come_first_served(fabric: Fabric) -> () {
         const EACH: usize = 100;
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
@@ -110,7 +111,7 @@ program! {
 }
 
 program! {
-    pub async fn a_target_that_leaves<F>(fabric: F) -> () {
+    pub async fn a_target_that_leaves(fabric: Fabric) -> () {
         let region = fabric.alloc_symmetric(8).await?;
         if fabric.rank() == Rank::new(1) {
             return Ok(());

@@ -1,11 +1,12 @@
 //! Time.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::{Deps, Group, Rank, Region, RegionAccess, program};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, Group, Rank, program};
 use std::time::Duration;
 
 program! {
-    pub async fn never_goes_back<F>(fabric: F) -> () {
+    pub async fn never_goes_back(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
         let word = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;
@@ -33,7 +34,7 @@ program! {
 }
 
 program! {
-    pub async fn deadlines<F>(fabric: F) -> () {
+    pub async fn deadlines(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
         let word = region.word::<u64>(&fabric, 0)?;
@@ -60,7 +61,7 @@ program! {
 }
 
 program! {
-    pub async fn computing<F>(fabric: F) -> () {
+    pub async fn computing(fabric: Fabric) -> () {
         const LONG: Duration = Duration::from_secs(3600);
         let mut world = Group::world(&fabric).await?;
         let (real, before) = (std::time::Instant::now(), fabric.now());

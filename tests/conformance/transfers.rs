@@ -1,7 +1,8 @@
 //! Puts and gets.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::{Deps, FabricError, Group, PutOrder, Rank, Region, RegionAccess, RemoteAddr, program};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, FabricError, Group, PutOrder, Rank, RemoteAddr, program};
 use std::time::Duration;
 
 /// Bytes that differ from place to place and from `salt` to `salt`.
@@ -10,7 +11,7 @@ fn pattern(len: usize, salt: usize) -> Vec<u8> {
 }
 
 program! {
-    pub async fn every_length_comes_round<F>(fabric: F) -> () {
+    pub async fn every_length_comes_round(fabric: Fabric) -> () {
         const ROOM: usize = 70_000;
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(ROOM).await?;
@@ -43,7 +44,7 @@ program! {
 }
 
 program! {
-    pub async fn every_source_and_sink<F>(fabric: F) -> () {
+    pub async fn every_source_and_sink(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(256).await?;
         let peer = Rank::new(fabric.rank().number() ^ 1);
@@ -84,7 +85,7 @@ program! {
 }
 
 program! {
-    pub async fn long_transfers_are_split<F>(fabric: F) -> () {
+    pub async fn long_transfers_are_split(fabric: Fabric) -> () {
         let limit = fabric.caps().max_transfer;
         // A provider without a limit worth the name has nothing to split.
         let len = if limit < 1 << 25 { limit as usize + 4_099 } else { 1 << 20 };
@@ -109,7 +110,7 @@ program! {
 }
 
 program! {
-    pub async fn flushed_puts_precede_the_flag<F>(fabric: F) -> () {
+    pub async fn flushed_puts_precede_the_flag(fabric: Fabric) -> () {
         const WORDS: usize = 40;
         let mut world = Group::world(&fabric).await?;
         let data = fabric.alloc_symmetric(8 * WORDS).await?;
@@ -141,7 +142,7 @@ program! {
 }
 
 program! {
-    pub async fn ordered_puts_precede_atomics<F>(fabric: F) -> () {
+    pub async fn ordered_puts_precede_atomics(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(16).await?;
         let order = fabric.caps().put_order;
@@ -170,7 +171,7 @@ program! {
 }
 
 program! {
-    pub async fn words_are_never_torn<F>(fabric: F) -> () {
+    pub async fn words_are_never_torn(fabric: Fabric) -> () {
         const LAST: u64 = 0xdead_beef_dead_beef;
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
@@ -200,7 +201,7 @@ program! {
 }
 
 program! {
-    pub async fn readers_agree_which_write_was_first<F>(fabric: F) -> () {
+    pub async fn readers_agree_which_write_was_first(fabric: Fabric) -> () {
         const LOOKS: usize = 200;
         let mut world = Group::world(&fabric).await?;
         let (words, looks) = (fabric.alloc_symmetric(8).await?, fabric.alloc_symmetric(16 * LOOKS).await?);
@@ -243,7 +244,7 @@ program! {
 }
 
 program! {
-    pub async fn errors_come_with_the_next_flush<F>(fabric: F) -> () {
+    pub async fn errors_come_with_the_next_flush(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let (me, owner) = (fabric.rank(), Rank::new(1));
         for pause in [0, 1, 2, 5, 20] {

@@ -2,7 +2,7 @@
 
 use super::verdict::{ensure, ensure_eq};
 use rdma_fabric::{
-    Deps, Fabric, Group, LocalSpan, LocalWord, ProgramResult, Rank, Region, RegionAccess, RemoteWord, Result, program,
+    Deps, Fabric, Group, LocalSpan, LocalWord, ProgramResult, Rank, Region, RemoteWord, Result, program,
     triggered::{Spans, Transfer, TriggeredPut, TriggeredPuts},
 };
 use std::{
@@ -23,19 +23,19 @@ const LEN: usize = 6;
 const EDGE: u64 = 16 + 16 * LEN as u64;
 
 /// A put to the next rank of a ring, when that is ready, and what the rank before puts here.
-struct Edge<F: Fabric> {
-    fabric: F,
-    puts: TriggeredPuts<F>,
-    sent: LocalSpan<F, u64>,
+struct Edge {
+    fabric: Fabric,
+    puts: TriggeredPuts,
+    sent: LocalSpan<u64>,
     /// At the rank before.
-    ready: RemoteWord<F, u64>,
-    end: LocalWord<F, u64>,
-    received: LocalSpan<F, u64>,
+    ready: RemoteWord<u64>,
+    end: LocalWord<u64>,
+    received: LocalSpan<u64>,
 }
 
-impl<F: Fabric> Edge<F> {
+impl Edge {
     /// Number `number` of those that have their words in a symmetric `region`.
-    fn new(fabric: &F, region: &F::Region, number: u64) -> Result<Self> {
+    fn new(fabric: &Fabric, region: &Region, number: u64) -> Result<Self> {
         let (me, ranks, at) = (fabric.rank().number(), fabric.ranks() as u32, number * EDGE);
         let (next, before) = (Rank::new((me + 1) % ranks), Rank::new((me + ranks - 1) % ranks));
         let sent = region.span(fabric, at as usize + 16, LEN)?;
@@ -91,7 +91,7 @@ fn polled<T>(future: impl Future<Output = T>) -> Option<T> {
 
 program! {
     /// Two edges, armed and waited for in another order by each rank; a barrier, and a task that arms while another one waits, in between.
-    pub async fn puts_leave_in_whichever_wait<F>(fabric: F) -> () {
+    pub async fn puts_leave_in_whichever_wait(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(2 * EDGE as usize).await?;
         let (mut a, mut b) = (Edge::new(&fabric, &region, 0)?, Edge::new(&fabric, &region, 1)?);
@@ -144,7 +144,7 @@ program! {
 
 program! {
     /// Calls that are dropped wherever they stop, and repeated.
-    pub async fn dropped_calls_put_nothing_twice<F>(fabric: F) -> () {
+    pub async fn dropped_calls_put_nothing_twice(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(EDGE as usize).await?;
         let mut edge = Edge::new(&fabric, &region, 0)?;
@@ -188,7 +188,7 @@ impl Wake for Bell {
 
 program! {
     /// A task that waits beside the rank's triggers hears of what another one arms.
-    pub async fn who_waits_is_woken_by_who_arms<F>(fabric: F) -> () {
+    pub async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(EDGE as usize).await?;
         let mut edge = Edge::new(&fabric, &region, 0)?;
@@ -217,7 +217,7 @@ program! {
 
 program! {
     /// Armed, and given up before the receiver is ready.
-    pub async fn what_is_dropped_does_not_leave<F>(fabric: F) -> () {
+    pub async fn what_is_dropped_does_not_leave(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(EDGE as usize).await?;
         let Edge { mut puts, ready, end, .. } = Edge::new(&fabric, &region, 0)?;

@@ -1,15 +1,16 @@
 //! Waiting.
 
 use super::verdict::{ensure, ensure_eq};
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, FabricError, Group, Rank, Region, RegionAccess,
+    Deps, FabricError, Group, Rank,
     join::{Either, join, race},
     program,
 };
 use std::time::Duration;
 
 program! {
-    pub async fn every_writer_wakes<F>(fabric: F) -> () {
+    pub async fn every_writer_wakes(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
         let word = region.word::<u64>(&fabric, 0)?;
@@ -50,7 +51,7 @@ program! {
 }
 
 program! {
-    pub async fn two_waits_of_one_rank<F>(fabric: F) -> () {
+    pub async fn two_waits_of_one_rank(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(16).await?;
         let peer = Rank::new(fabric.rank().number() ^ 1);
@@ -72,7 +73,7 @@ program! {
 }
 
 program! {
-    pub async fn a_dropped_wait_leaves_nothing<F>(fabric: F) -> () {
+    pub async fn a_dropped_wait_leaves_nothing(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(16).await?;
         let peer = Rank::new(fabric.rank().number() ^ 1);
@@ -99,7 +100,7 @@ program! {
 }
 
 program! {
-    pub async fn a_satisfied_wait_ends_at_once<F>(fabric: F) -> () {
+    pub async fn a_satisfied_wait_ends_at_once(fabric: Fabric) -> () {
         let region = fabric.alloc_symmetric(8).await?;
         if fabric.rank() == Rank::new(1) {
             return Ok(());
@@ -116,7 +117,7 @@ program! {
 }
 
 program! {
-    pub async fn nobody_is_left<F>(fabric: F) -> () {
+    pub async fn nobody_is_left(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8).await?;
         world.barrier().await?;
@@ -136,7 +137,7 @@ program! {
 }
 
 program! {
-    pub async fn the_writer_has_left<F>(fabric: F) -> () {
+    pub async fn the_writer_has_left(fabric: Fabric) -> () {
         let region = fabric.alloc_symmetric(8).await?;
         let word = region.word::<u64>(&fabric, 0)?;
         let [first, writer, stays] = [0, 1, 2].map(Rank::new);
@@ -160,7 +161,7 @@ program! {
 }
 
 program! {
-    pub async fn nobody_depends_on_himself<F>(fabric: F) -> () {
+    pub async fn nobody_depends_on_himself(fabric: Fabric) -> () {
         let region = fabric.alloc_symmetric(8).await?;
         let word = region.word::<u64>(&fabric, 0)?;
         // Alone from the start, or when the others have left.

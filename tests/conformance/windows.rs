@@ -1,12 +1,13 @@
 //! Windows: the sentences of the contract that epochs stand on, as a system uses them.
 
 use super::verdict::{ensure, ensure_eq};
+use rdma_fabric::Fabric;
 use rdma_fabric::{Rank, program};
 use rma_lock::{LockMode, Op, Window};
 
 program! {
-    pub async fn windows_between_fences<F>(fabric: F) -> () {
-        let window = Window::<F, f64>::allocate(&fabric, 3).await?;
+    pub async fn windows_between_fences(fabric: Fabric) -> () {
+        let window = Window::<f64>::allocate(&fabric, 3).await?;
         let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
         let mut epoch = window.fence().await?;
         for round in 0..10 {
@@ -29,9 +30,9 @@ program! {
 }
 
 program! {
-    pub async fn windows_posted_and_started<F>(fabric: F) -> () {
+    pub async fn windows_posted_and_started(fabric: Fabric) -> () {
         let ranks = fabric.ranks();
-        let window = Window::<F, u64>::allocate(&fabric, ranks).await?;
+        let window = Window::<u64>::allocate(&fabric, ranks).await?;
         let me = fabric.rank();
         let others: Vec<_> = (0..ranks as u32).map(Rank::new).filter(|rank| *rank != me).collect();
         for round in 1..=10 {
@@ -52,8 +53,8 @@ program! {
 }
 
 program! {
-    pub async fn windows_locked<F>(fabric: F) -> () {
-        let window = Window::<F, u64>::allocate(&fabric, 3).await?;
+    pub async fn windows_locked(fabric: Fabric) -> () {
+        let window = Window::<u64>::allocate(&fabric, 3).await?;
         let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
         for round in 0..10 {
             let target = Rank::new((me + round) % ranks);

@@ -2,15 +2,15 @@
 
 use crate::{
     broken::{Fault, Faulty},
-    mutant::{Mutant, Subject, assert_idle},
+    mutant::{Subject, assert_idle},
     scene::{Act, Cue, PHASE, Scene},
     tally::Tally,
 };
 use onesided::{
-    Fabric, Group, Program, ProgramResult, PutOptions, Rank, Region, RegionKey, RemoteAddr, RemoteSpan, Time,
-    fabric::FullFabric,
+    Fabric, Group, Program, ProgramResult, PutOptions, Rank, RegionKey, RemoteAddr, RemoteSpan, Time,
+    explore::mutant::mutant,
     lock::{FairLock, Guard, LockError, PackedLock, RmaLock, RpLock, WritersFirstLock},
-    observe::{Observed, RankCounts, Recorder},
+    observe::{self, RankCounts, Recorder},
     sim::{
         shm::Threads,
         virt::{Job, Platform},
@@ -99,23 +99,23 @@ impl<'a> Play<'a> {
     }
 
     /// One rank's part, with what it did counted at `observed`, which may be below a mutation.
-    async fn part<F: FullFabric, O: Fabric>(&self, fabric: F, observed: O) -> ProgramResult<()> {
+    async fn part(&self, fabric: Fabric, observed: Fabric) -> ProgramResult<()> {
         match self.scene.lock {
-            Subject::Flat => self.part_with::<F, O, RpLock<O>>(fabric, observed).await,
-            Subject::Packed => self.part_with::<F, O, PackedLock<O>>(fabric, observed).await,
-            Subject::WritersFirst => self.part_with::<F, O, WritersFirstLock<O>>(fabric, observed).await,
-            Subject::Fair => self.part_with::<F, O, FairLock<O>>(fabric, observed).await,
+            Subject::Flat => self.part_with::<RpLock>(fabric, observed).await,
+            Subject::Packed => self.part_with::<PackedLock>(fabric, observed).await,
+            Subject::WritersFirst => self.part_with::<WritersFirstLock>(fabric, observed).await,
+            Subject::Fair => self.part_with::<FairLock>(fabric, observed).await,
         }
     }
 
-    async fn part_with<F: FullFabric, O: Fabric, L: RmaLock<O>>(&self, fabric: F, observed: O) -> ProgramResult<()> {
+    async fn part_with<L: RmaLock>(&self, fabric: Fabric, observed: Fabric) -> ProgramResult<()> {
         let lock = L::symmetric(&observed, HOME).await?;
         // After the lock, which must be the first.
         let data = observed.alloc_symmetric(8).await?;
         let other = Rank::new(if fabric.rank().number() == 1 { fabric.ranks() as u32 - 1 } else { 1 });
         let data = observed.remote_span::<u64>(data.at(other, 0), 1)?;
         let mut world = Group::world(&fabric).await?;
-        let mut player = Player::<O, L> { fabric: &observed, lock: &lock, data, held: Vec::new() };
+        let mut player = Player::<L> { fabric: &observed, lock: &lock, data, held: Vec::new() };
         if !self.threads && fabric.now() >= BEGIN {
             return Err(format!("the scene began before all was prepared, at {}", fabric.now()).into());
         }
@@ -151,7 +151,7 @@ impl<'a> Play<'a> {
     }
 
     /// The words say that nobody holds or waits.
-    async fn assert_idle<F: Fabric>(&self, fabric: &F) -> ProgramResult<()> {
+    async fn assert_idle(&self, fabric: &Fabric) -> ProgramResult<()> {
         let region = RegionKey { index: FIRST_SYMMETRIC, generation: 0 };
         let mut words = Vec::new();
         for rank in 0..fabric.ranks() {
@@ -171,12 +171,12 @@ impl<'a> Play<'a> {
 impl Program for Play<'_> {
     type Out = ();
 
-    async fn run<F: FullFabric>(&self, fabric: F) -> ProgramResult<()> {
+    async fn run(&self, fabric: Fabric) -> ProgramResult<()> {
         let recorder = self.recorders[fabric.rank().index()].clone();
-        let observed = Observed::new(fabric.clone(), recorder);
+        let observed = observe::observed(&fabric, recorder);
         match self.fault {
             Fault::None => self.part(fabric, observed).await,
-            fault => self.part(fabric, Mutant::new(observed, Faulty::new(fault))).await,
+            fault => self.part(fabric, mutant(observed, Faulty::new(fault))).await,
         }
     }
 }
@@ -196,15 +196,15 @@ impl<S: Guard, E: Guard> Held<S, E> {
 }
 
 /// A rank and what it holds.
-struct Player<'a, F: Fabric, L: RmaLock<F>> {
-    fabric: &'a F,
+struct Player<'a, L: RmaLock> {
+    fabric: &'a Fabric,
     lock: &'a L,
     /// A word of another rank.
-    data: RemoteSpan<F, u64>,
+    data: RemoteSpan<u64>,
     held: Vec<Held<L::Shared<'a>, L::Exclusive<'a>>>,
 }
 
-impl<F: Fabric, L: RmaLock<F>> Player<'_, F, L> {
+impl<L: RmaLock> Player<'_, L> {
     async fn act(&mut self, act: Act, begin: Time) -> ProgramResult<()> {
         let lock = self.lock;
         let at = |nanos| begin + Duration::from_nanos(nanos);

@@ -9,7 +9,7 @@ use crate::{
     shapes::Shape,
 };
 use onesided::{
-    Fabric, FullFabric, Group, ProgramResult,
+    Fabric, Group, ProgramResult,
     prdma::{Buffer, Form, Layout, LayoutError, Neighbourhood, Options, Request},
 };
 use std::time::Duration;
@@ -144,21 +144,21 @@ fn content(k: u64, member: usize, at: usize) -> u8 {
 }
 
 /// The buffers of an exchange at one member, and the iteration they are in.
-pub(crate) struct Data<F: FullFabric> {
+pub(crate) struct Data {
     spec: Spec,
     me: usize,
     /// Places of the bytes that are sent.
     mine: Vec<usize>,
     plan: Vec<(usize, usize, usize)>,
-    send: Buffer<F, u8>,
-    receive: Buffer<F, u8>,
+    send: Buffer<u8>,
+    receive: Buffer<u8>,
     k: u64,
 }
 
-impl<F: FullFabric> Data<F> {
-    fn new(fabric: &F, me: usize, spec: &Spec) -> ProgramResult<Self> {
+impl Data {
+    fn new(fabric: &Fabric, me: usize, spec: &Spec) -> ProgramResult<Self> {
         let (sends, receives) = (spec.send_bytes(me), spec.receive_bytes(me));
-        let send = Buffer::<F, u8>::new(fabric, if spec.shared { sends + receives } else { sends })?;
+        let send = Buffer::<u8>::new(fabric, if spec.shared { sends + receives } else { sends })?;
         let receive = if spec.shared { send.clone() } else { Buffer::new(fabric, receives)? };
         receive.write(spec.base(me), &vec![UNTOUCHED; receives])?;
         let mine = spec.sent(me)?.iter().flat_map(|area| area.bytes.clone()).collect();
@@ -204,21 +204,21 @@ impl<F: FullFabric> Data<F> {
 }
 
 /// An exchange that has been made, at one member.
-pub(crate) struct Stage<F: FullFabric> {
-    pub(crate) data: Data<F>,
-    pub(crate) request: Request<F>,
+pub(crate) struct Stage {
+    pub(crate) data: Data,
+    pub(crate) request: Request,
 }
 
 /// All ranks as neighbours. Collective.
-pub(crate) async fn all<F: FullFabric>(fabric: &F, shape: &Shape) -> ProgramResult<Neighbourhood<F>> {
+pub(crate) async fn all(fabric: &Fabric, shape: &Shape) -> ProgramResult<Neighbourhood> {
     let world = Group::world(fabric).await?;
     let topology = shape.topology(world.me())?;
     Ok(Neighbourhood::new(world, topology).await?)
 }
 
-impl<F: FullFabric> Stage<F> {
+impl Stage {
     /// Collective.
-    pub(crate) async fn new(hood: &mut Neighbourhood<F>, spec: &Spec) -> ProgramResult<Self> {
+    pub(crate) async fn new(hood: &mut Neighbourhood, spec: &Spec) -> ProgramResult<Self> {
         let (fabric, me) = (hood.group().fabric().clone(), hood.group().me());
         let data = Data::new(&fabric, me, spec)?;
         let (send, receive) = (&data.send, &data.receive);
@@ -263,7 +263,7 @@ impl<F: FullFabric> Stage<F> {
 }
 
 /// Make an exchange, step so often, free it.
-pub(crate) async fn through<F: FullFabric>(fabric: &F, spec: &Spec, steps: u64) -> ProgramResult<()> {
+pub(crate) async fn through(fabric: &Fabric, spec: &Spec, steps: u64) -> ProgramResult<()> {
     let mut hood = all(fabric, &spec.shape).await?;
     let mut stage = Stage::new(&mut hood, spec).await?;
     stage.steps(steps).await?;
@@ -271,12 +271,12 @@ pub(crate) async fn through<F: FullFabric>(fabric: &F, spec: &Spec, steps: u64) 
 }
 
 /// Who this rank is among how many.
-pub(crate) fn place<F: Fabric>(fabric: &F) -> (usize, usize) {
+pub(crate) fn place(fabric: &Fabric) -> (usize, usize) {
     (fabric.rank().index(), fabric.ranks())
 }
 
 /// Let time pass without progress: a computing rank, on wall clock too.
-pub(crate) async fn busy<F: Fabric>(fabric: &F, time: Duration) {
+pub(crate) async fn busy(fabric: &Fabric, time: Duration) {
     let until = fabric.now() + time;
     fabric.compute(time).await;
     while fabric.now() < until {

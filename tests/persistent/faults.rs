@@ -10,6 +10,7 @@ use onesided::{
     prdma::{Aggregation, Form, Options, PrdmaError},
     program,
 };
+use rdma_fabric::Fabric;
 use std::time::Duration;
 use tofu2_sim::virt::{Faults, Job, Platform};
 
@@ -20,7 +21,7 @@ const FORMS: [Form; 4] = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu];
 program! {
     /// Steps of an exchange, checked each. Yields when the first began and the last ended, in nanoseconds, and whether all steps were made; the
     /// loss of the last member is an end, too.
-    async fn stepping<F>(fabric: F, spec: Spec) -> (u64, u64, bool) {
+    async fn stepping(fabric: Fabric, spec: Spec) -> (u64, u64, bool) {
         let (me, members) = place(&fabric);
         let last = members - 1;
         let mut hood = all(&fabric, &spec.shape).await?;

@@ -1,8 +1,9 @@
 //! Persistent exchanges between neighbours: the same cases over every provider.
 //!
-//! `docs/persistent.md` has the table of cases. What arrives is held to an [oracle](exchange) that knows neither the
-//! crate's topologies nor its layouts. One program with a case to choose keeps the crate quick to compile: generic code
-//! is compiled once for each fabric, not once for each case.
+//! `docs/persistent.md` has the table of cases. What arrives is held to an [oracle](exchange) that
+//! knows neither the crate's topologies nor its layouts. One program with a case to choose keeps
+//! the crate quick to compile: what runs a program is generic over it, and is compiled once for
+//! each provider, not once for each case.
 
 mod areas;
 mod by_node;

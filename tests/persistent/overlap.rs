@@ -5,6 +5,7 @@ use onesided::{
     prdma::{Buffer, Cartesian, Form, Neighbourhood, Options},
     program,
 };
+use rdma_fabric::Fabric;
 use serde_json::Value;
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
@@ -16,11 +17,11 @@ const T: Duration = Duration::from_micros(100);
 
 program! {
     /// Two members; the second one starts 2 T later. Both compute until 4 T. Yields how long each waits then, in nanoseconds.
-    async fn overlapped<F>(fabric: F, form: Form) -> u64 {
+    async fn overlapped(fabric: Fabric, form: Form) -> u64 {
         let group = Group::world(&fabric).await?;
         let (me, line) = (group.rank(group.me())?, Cartesian::new(&[2], &[false])?.topology(group.me()));
         let mut hood = Neighbourhood::new(group, line).await?;
-        let (send, receive) = (Buffer::<F, u8>::new(&fabric, 2 * BYTES)?, Buffer::<F, u8>::new(&fabric, 2 * BYTES)?);
+        let (send, receive) = (Buffer::<u8>::new(&fabric, 2 * BYTES)?, Buffer::<u8>::new(&fabric, 2 * BYTES)?);
         let mut request = hood.alltoall_init(&send, &receive, BYTES, &Options::form(form)).await?;
         hood.group_mut().barrier().await?;
         if me == Rank::new(1) {

@@ -19,6 +19,7 @@ use proptest::{
     prelude::*,
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
+use rdma_fabric::Fabric;
 use std::{
     env,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -61,7 +62,7 @@ impl Drawn {
 }
 
 program! {
-    async fn random<F>(fabric: F, drawn: Drawn) -> () {
+    async fn random(fabric: Fabric, drawn: Drawn) -> () {
         let (me, _) = place(&fabric);
         let spec = drawn.spec();
         let mut hood = all(&fabric, &spec.shape).await?;
@@ -144,7 +145,7 @@ fn on_threads() {
 
 program! {
     /// With an oracle that is wrong about one byte.
-    async fn mistaken<F>(fabric: F, drawn: Drawn) -> () {
+    async fn mistaken(fabric: Fabric, drawn: Drawn) -> () {
         let spec = drawn.spec();
         let mut hood = all(&fabric, &spec.shape).await?;
         let mut stage = Stage::new(&mut hood, &spec).await?;

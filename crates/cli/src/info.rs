@@ -1,6 +1,7 @@
 //! `onesided info`.
 
 use crate::{arguments::Info, placement};
+use rdma_fabric::Fabric;
 use rdma_fabric::{Caps, Existing, PutOrder};
 use repro::platforms;
 use serde::Serialize;
@@ -9,7 +10,7 @@ use tofu2_sim::shm::Threads;
 
 rdma_fabric::program! {
     /// What the fabric says about itself.
-    async fn caps_of<F>(fabric: F) -> Caps {
+    async fn caps_of(fabric: Fabric) -> Caps {
         Ok(fabric.caps())
     }
 }

@@ -16,7 +16,8 @@ fn main() -> std::process::ExitCode {
 /// What the ranks run.
 #[cfg(target_os = "linux")]
 mod programs {
-    use onesided::{Amo, Deps, Group, Rank, Region, RegionAccess, op::Nop};
+    use onesided::{Amo, Deps, Group, Rank, op::Nop};
+    use rdma_fabric::Fabric;
     use std::process::ExitCode;
 
     pub(super) fn main(name: &str) -> ExitCode {
@@ -47,7 +48,7 @@ mod programs {
 
     onesided::program! {
         /// Two ranks do a known number of everything to each other.
-        async fn known<F>(fabric: F) -> () {
+        async fn known(fabric: Fabric) -> () {
             let mut world = Group::world(&fabric).await?;
             let window = fabric.alloc_symmetric(64).await?;
             let other = Rank::new(1 - fabric.rank().number());
@@ -82,7 +83,7 @@ mod programs {
 
     onesided::program! {
         /// Rank 1 dies in the midst of it.
-        async fn dying<F>(fabric: F) -> () {
+        async fn dying(fabric: Fabric) -> () {
             let window = fabric.alloc_symmetric(8).await?;
             if fabric.rank() == Rank::new(1) {
                 std::process::abort();
@@ -94,7 +95,7 @@ mod programs {
 
     onesided::program! {
         /// Rank 0 computes for ever.
-        async fn endless<F>(fabric: F) -> () {
+        async fn endless(fabric: Fabric) -> () {
             if fabric.rank() == Rank::new(0) {
                 fabric.compute(std::time::Duration::MAX).await;
             }
@@ -104,7 +105,7 @@ mod programs {
 
     onesided::program! {
         /// Rank 1 fails, or panics, and rank 0 because of that.
-        async fn one<F>(fabric: F, panics: bool) -> () {
+        async fn one(fabric: Fabric, panics: bool) -> () {
             let mut world = Group::world(&fabric).await?;
             if fabric.rank() == Rank::new(1) {
                 assert!(!panics, "on purpose");
@@ -116,7 +117,7 @@ mod programs {
 
     onesided::program! {
         /// Both ranks fail after one atomic on themselves.
-        async fn failing<F>(fabric: F) -> () {
+        async fn failing(fabric: Fabric) -> () {
             let window = fabric.alloc(8)?;
             fabric.fetch_add(&fabric.remote_word::<u64>(window.at(fabric.rank(), 0))?, 1).await?;
             Err("as it should".into())
@@ -125,7 +126,7 @@ mod programs {
 
     onesided::program! {
         /// Each rank tells where it may run.
-        async fn place<F>(fabric: F) -> () {
+        async fn place(fabric: Fabric) -> () {
             let status = std::fs::read_to_string("/proc/thread-self/status")?;
             let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
             println!("{} {}", fabric.rank().number(), line.trim());

@@ -2,14 +2,14 @@
 //! `cargo run -p onesided-explore --example ticket_lock`; with `-- broken`, the release does not flush the data.
 
 use explore::{Explorer, Probe};
-use rdma_fabric::{Deps, Fabric, LocalWord, ProgramResult, Rank, Region, RegionAccess, RemoteWord};
+use rdma_fabric::{Deps, Fabric, LocalWord, ProgramResult, Rank, Region, RemoteWord};
 
 /// A lock for a fixed number of acquisitions: each ticket has a word at the rank that draws it.
-struct TicketLock<F: Fabric> {
-    fabric: F,
-    region: F::Region,
+struct TicketLock {
+    fabric: Fabric,
+    region: Region,
     /// The next ticket.
-    tickets: RemoteWord<F, u64>,
+    tickets: RemoteWord<u64>,
     flushes: bool,
 }
 
@@ -19,14 +19,14 @@ const TURN: u64 = 8;
 /// At rank 0, by ticket: who has drawn it, plus one.
 const HOLDERS: u64 = 16;
 
-impl<F: Fabric> TicketLock<F> {
-    async fn new(fabric: &F, flushes: bool) -> ProgramResult<Self> {
+impl TicketLock {
+    async fn new(fabric: &Fabric, flushes: bool) -> ProgramResult<Self> {
         let region = fabric.alloc_symmetric(128).await?;
         let tickets = fabric.remote_word(region.at(Rank::new(0), TICKETS))?;
         Ok(TicketLock { fabric: fabric.clone(), region, tickets, flushes })
     }
 
-    fn holder(&self, ticket: u64) -> ProgramResult<RemoteWord<F, u64>> {
+    fn holder(&self, ticket: u64) -> ProgramResult<RemoteWord<u64>> {
         Ok(self.fabric.remote_word(self.region.at(Rank::new(0), HOLDERS + 8 * ticket))?)
     }
 
@@ -37,7 +37,7 @@ impl<F: Fabric> TicketLock<F> {
         // Who finds nobody here leaves a mark; who finds the mark enters.
         let before = self.fabric.swap(&self.holder(ticket)?, me).await?;
         if ticket > 0 && before == 0 {
-            let turn: LocalWord<F, u64> = self.region.word(&self.fabric, TURN as usize)?;
+            let turn: LocalWord<u64> = self.region.word(&self.fabric, TURN as usize)?;
             self.fabric.wait_until(&turn, Deps::All, |turn| turn == ticket).await?;
         }
         Ok(ticket)
@@ -59,7 +59,7 @@ impl<F: Fabric> TicketLock<F> {
 }
 
 /// Each rank adds one to a counter, under the lock.
-async fn count<F: Fabric>(fabric: F, probe: Probe, flushes: bool) -> ProgramResult<()> {
+async fn count(fabric: Fabric, probe: Probe, flushes: bool) -> ProgramResult<()> {
     const INSIDE: u32 = 0;
     let lock = TicketLock::new(&fabric, flushes).await?;
     let data = fabric.alloc_symmetric(8).await?;
@@ -86,7 +86,7 @@ fn main() {
             .name(1, 0, "counter")
             .name_fact(0, "ranks inside");
         let report = explorer.run(move |fabric| {
-            let probe = fabric.probe();
+            let probe = Probe::of(&fabric);
             count(fabric, probe, flushes)
         });
         println!("{ranks} ranks: {report}");

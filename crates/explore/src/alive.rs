@@ -2,13 +2,13 @@
 
 use crate::{
     act::{Act, Answer},
-    fabric::ExploreFabric,
-    look::Look,
-    loss::{Ranks, first},
+    fabric::Seat,
+    look::Waiter,
+    loss::{Ranks, bit, first},
 };
 use rdma_fabric::{Deps, FabricError, Rank, Result};
 
-impl ExploreFabric {
+impl Seat {
     /// # Errors
     /// [`FabricError::PeerLost`] if this rank knows that `rank` is lost.
     pub(crate) fn alive(&self, rank: Rank) -> Result<()> {
@@ -20,14 +20,15 @@ impl ExploreFabric {
         if answer == Some(Answer::Value(1)) { Err(FabricError::PeerLost { rank }) } else { Ok(()) }
     }
 
-    /// To be asked by a wait that is not satisfied, in the same moment.
+    /// To be asked by a wait that is not satisfied, in the same moment: the look that comes after an error would find the same, and is
+    /// [told so](Seat::look_after_a_loss).
     ///
     /// # Errors
     /// [`FabricError::PeerLost`] if this rank knows that one of `deps` is lost.
-    pub(crate) fn hopeful(&self, deps: &Deps<'_>, look: &Look) -> Result<()> {
+    pub(crate) fn hopeful(&self, deps: &Deps<'_>, waiter: Waiter) -> Result<()> {
         let me = self.session.rank;
         let mortal = self.session.others_that_may_die().filter(|rank| deps.contains(*rank, me));
-        let mortal = mortal.fold(0, |ranks, rank| ranks | crate::loss::bit(rank));
+        let mortal = mortal.fold(0, |ranks, rank| ranks | bit(rank));
         if mortal == 0 {
             return Ok(());
         }
@@ -35,12 +36,21 @@ impl ExploreFabric {
         match first(lost as Ranks) {
             Some(rank) => {
                 self.session.went_on();
+                self.session.hopeless.set(Some(rank));
                 Err(FabricError::PeerLost { rank })
             }
             None => {
-                look.not_ready();
+                self.session.has_to_wait(waiter);
                 Ok(())
             }
         }
+    }
+
+    /// What a look is told that comes after the end of its wait.
+    ///
+    /// # Errors
+    /// [`FabricError::PeerLost`] if that was the end.
+    pub(crate) fn look_after_a_loss(&self) -> Result<()> {
+        self.session.hopeless.take().map_or(Ok(()), |rank| Err(FabricError::PeerLost { rank }))
     }
 }

@@ -4,7 +4,7 @@
 //! its owner's CPU has ever touched is *private*, and what happens there need not be ordered against anything.
 
 use crate::dropped::Contested;
-use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
+use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::Mismatch};
 use std::{collections::HashMap, ops::Range};
 
 pub(crate) const CELL: usize = 8;
@@ -106,13 +106,14 @@ impl Cells {
         match self.symmetric.get(ordinal as usize) {
             Some(region) if *region == (bytes, terms) => {}
             Some((len, _)) => {
-                return Err(FabricError::Mismatch {
+                return Err(Mismatch {
                     collective: "alloc_symmetric",
                     rank,
                     theirs: bytes as u64,
                     other: Rank::new(0),
                     ours: *len as u64,
-                });
+                }
+                .into());
             }
             None => self.symmetric.push((bytes, terms)),
         }
@@ -126,7 +127,7 @@ impl Cells {
 
     /// All checks of [`rdma_fabric::Fabric::locate`].
     pub(crate) fn locate(&self, ranks: usize, addr: RemoteAddr, len: usize, align: usize) -> Result<()> {
-        let RemoteAddr { rank, region, offset } = addr;
+        let RemoteAddr { rank, region, .. } = addr;
         if rank.index() >= ranks {
             return Err(FabricError::NoSuchRank { rank, ranks });
         }
@@ -140,13 +141,7 @@ impl Cells {
             Some(len) if region.generation == Cells::GENERATION => len as u64,
             _ => return Err(FabricError::NoSuchRegion { rank, region }),
         };
-        if offset.checked_add(len as u64).is_none_or(|end| end > region_len) {
-            return Err(FabricError::OutOfBounds { rank, region, offset, len: len as u64, region_len });
-        }
-        if !offset.is_multiple_of(align.max(1) as u64) {
-            return Err(FabricError::Misaligned { rank, region, offset, align });
-        }
-        Ok(())
+        addr.fits(len, align, region_len)
     }
 
     /// Bytes `at.start..at.end` of `addr`'s region, which are in one cell.

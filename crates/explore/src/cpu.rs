@@ -3,21 +3,23 @@
 use crate::{
     act::{Act, Answer},
     cell::Cells,
-    fabric::ExploreFabric,
+    fabric::Explored,
     loss::Ranks,
     quiet,
     session::{Frontier, Own, Session, Task, World},
 };
-use rdma_fabric::{Caps, Rank};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Rank, provider::JobFacts};
 use std::{
     cell::RefCell,
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
+    sync::Arc,
     task::{Context, Poll, Waker},
 };
 
 /// Makes a rank's program, any number of times.
-pub(crate) type Start<'a> = dyn Fn(ExploreFabric) -> Task + 'a;
+pub(crate) type Start<'a> = dyn Fn(Fabric) -> Task + 'a;
 
 /// What a program did after the last answer that it was given.
 #[derive(Debug)]
@@ -38,9 +40,7 @@ pub(crate) struct Outcome {
 
 /// What is the same for all runs of a job.
 pub(crate) struct Job<'a> {
-    /// The node of each rank.
-    pub(crate) nodes: Rc<[u32]>,
-    pub(crate) caps: Caps,
+    pub(crate) facts: Arc<JobFacts>,
     pub(crate) start: &'a Start<'a>,
     pub(crate) cells: Rc<RefCell<Cells>>,
     /// Ranks that may die.
@@ -52,13 +52,13 @@ pub(crate) struct Job<'a> {
 impl Job<'_> {
     /// Run `rank` from its start, given these answers.
     pub(crate) fn run(&self, rank: Rank, script: Vec<Answer>) -> Outcome {
-        let session = Session::new(rank, self.nodes.clone(), self.cells.clone(), World::Script(script));
+        let session = Session::new(rank, self.facts.clone(), self.cells.clone(), World::Script(script));
         session.mortal.set(self.mortal);
         session.together.set(self.together);
         let mut tasks = Vec::new();
         let run = catch_unwind(AssertUnwindSafe(|| {
             quiet::while_exploring(|| {
-                tasks.push(Some((self.start)(ExploreFabric::new(session.clone(), self.caps))));
+                tasks.push(Some((self.start)(Explored::fabric(&session))));
                 go_on(&session, &mut tasks)
             })
         }));

@@ -12,7 +12,7 @@ use crate::{
     state::{ALL, Item, Kind, State},
     world::{Halt, World},
 };
-use rdma_fabric::{FabricError, Rank, RegionKey};
+use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr};
 use std::collections::BTreeSet;
 
 /// One rank's region: one of its local ones, or its part of a symmetric one.
@@ -24,6 +24,11 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
+    /// What `addr` is in.
+    pub(crate) fn of(addr: RemoteAddr) -> Self {
+        Holding { rank: addr.rank, index: addr.region.index }
+    }
+
     pub(crate) fn stale(self) -> FabricError {
         let region = RegionKey { index: self.index, generation: Cells::GENERATION };
         FabricError::StaleRegion { rank: self.rank, region }

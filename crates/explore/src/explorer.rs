@@ -6,7 +6,7 @@ use crate::{
     checks::Checks,
     cpu::{Job, Start},
     effect::Effect,
-    fabric::ExploreFabric,
+    fabric::facts,
     live::LiveJob,
     loss::{Ranks, bit},
     report::{CounterExample, Report, Stop, Verdict},
@@ -17,6 +17,7 @@ use crate::{
     view::View,
     world::{Halt, Move, World},
 };
+use rdma_fabric::Fabric;
 use rdma_fabric::{Caps, Program, ProgramResult, Rank};
 use std::{
     cell::RefCell,
@@ -25,6 +26,7 @@ use std::{
     future::Future,
     ops::ControlFlow,
     rc::Rc,
+    sync::Arc,
 };
 
 type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
@@ -32,7 +34,7 @@ type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 /// What to explore, and how far.
 ///
 /// ```
-/// use explore::{Explorer, Fabric, Rank, Region};
+/// use explore::{Explorer, Rank};
 ///
 /// // Two ranks add to a word of rank 0, by a get and a put: one of the additions may be lost.
 /// let report = Explorer::new(2)
@@ -49,7 +51,7 @@ type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 /// ```
 pub struct Explorer<'a> {
     /// The node of each rank.
-    nodes: Rc<[u32]>,
+    nodes: Arc<[u32]>,
     caps: Caps,
     states: u64,
     patience: u32,
@@ -206,7 +208,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// Explore what `program` makes for each rank. It is called often, and must make the same each time.
-    pub fn run<Fut>(self, program: impl Fn(ExploreFabric) -> Fut + 'a) -> Report
+    pub fn run<Fut>(self, program: impl Fn(Fabric) -> Fut + 'a) -> Report
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
     {
@@ -225,11 +227,7 @@ impl<'a> Explorer<'a> {
     ///
     /// # Panics
     /// If `schedule` is not what a counter-example printed.
-    pub fn replay<Fut>(
-        self,
-        schedule: &str,
-        program: impl Fn(ExploreFabric) -> Fut + 'a,
-    ) -> (Option<String>, Vec<String>)
+    pub fn replay<Fut>(self, schedule: &str, program: impl Fn(Fabric) -> Fut + 'a) -> (Option<String>, Vec<String>)
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
     {
@@ -244,7 +242,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// Run `runs` jobs in random order, the first from `seed`, each further one from the next number. Stops at the first that goes wrong.
-    pub fn sample<Fut>(self, seed: u64, runs: u64, program: impl Fn(ExploreFabric) -> Fut + 'a) -> Sample
+    pub fn sample<Fut>(self, seed: u64, runs: u64, program: impl Fn(Fabric) -> Fut + 'a) -> Sample
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
     {
@@ -270,7 +268,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// One of the runs of [`Explorer::sample`], that from `seed`: how it accesses memory, and what goes wrong in the end, if anything does.
-    pub fn effects<Fut>(self, seed: u64, program: impl Fn(ExploreFabric) -> Fut + 'a) -> (Vec<Effect>, Option<String>)
+    pub fn effects<Fut>(self, seed: u64, program: impl Fn(Fabric) -> Fut + 'a) -> (Vec<Effect>, Option<String>)
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
     {
@@ -280,7 +278,7 @@ impl<'a> Explorer<'a> {
         (job.effects(), wrong)
     }
 
-    fn live<Fut>(&self, program: impl Fn(ExploreFabric) -> Fut) -> LiveJob
+    fn live<Fut>(&self, program: impl Fn(Fabric) -> Fut) -> LiveJob
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
     {
@@ -293,8 +291,7 @@ impl<'a> Explorer<'a> {
         let cells = Rc::new(RefCell::new(Cells::named(&self.names)));
         cells.borrow_mut().contested.all = !self.reduced;
         let job = Job {
-            nodes: self.nodes.clone(),
-            caps: self.caps,
+            facts: facts(self.nodes.clone(), self.caps),
             start,
             cells,
             mortal: self.mortal,
@@ -387,7 +384,7 @@ impl<'a> Explorer<'a> {
     }
 }
 
-fn tasks<'a, Fut>(program: impl Fn(ExploreFabric) -> Fut + 'a) -> impl Fn(ExploreFabric) -> Task + 'a
+fn tasks<'a, Fut>(program: impl Fn(Fabric) -> Fut + 'a) -> impl Fn(Fabric) -> Task + 'a
 where
     Fut: Future<Output = ProgramResult<()>> + 'static,
 {

@@ -1,141 +1,99 @@
-//! The fabric contract, told to a [`Session`].
+//! The provider under an explored program's fabric: what is done there is told to a [`Session`].
 
 use crate::{
-    act::{Act, Answer, Op, Rmw, Told},
+    act::{Act, Answer},
     cell::Agent,
     dropped::Holding,
-    handle::ExploreHandle,
-    look::Look,
-    place::Place,
-    probe::Probe,
+    look::Waiter,
     session::Session,
     transfer::{bits_of, bytes_of},
 };
+use rdma_fabric::Fabric;
+use rdma_fabric::Region;
 use rdma_fabric::{
-    Amo, AtomicWord, Caps, Deps, Fabric, FabricError, GetSink, Keyring, LocalSpan, LocalWord, LockedMemory, Node,
-    Notice, Pact, Pod, PutOptions, PutSource, Rank, Refused, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord,
-    Result, Time, Triggers, bytemuck,
-    op::{SinkView, SourceView},
+    Amo, Caps, FabricError, Keyring, LockedMemory, Notice, Pact, Rank, RemoteAddr, Result, Time,
+    provider::{
+        Boxed, Ended, Goal, JobFacts, Keyless, Nodes, OneThread, Place, Posted, Provider, Sink, Slot, Source, Token,
+    },
 };
 use std::{
-    future::{Future, poll_fn},
+    fmt,
+    future::Future,
+    ops::Deref,
+    pin::Pin,
     rc::Rc,
-    task::Poll,
-    time::Duration,
+    sync::Arc,
+    task::{Context, Poll},
 };
 
-/// One rank's access to a job that is explored.
-#[derive(Clone, Debug)]
-pub struct ExploreFabric {
+/// One rank's access to a job that is explored, which never leaves its thread.
+pub(crate) struct Explored(OneThread<Seat>);
+
+/// What it consists of.
+pub(crate) struct Seat {
     pub(crate) session: Rc<Session>,
-    caps: Caps,
     /// The regions without keys that this handle opens, if it is for such.
-    keyring: Option<Rc<Keyring<ExploreFabric>>>,
-    triggers: Rc<Triggers<ExploreFabric>>,
-}
-
-/// Registered memory of one rank, until the last clone is dropped. Who addresses it afterwards is told [`FabricError::StaleRegion`].
-#[derive(Clone, Debug)]
-pub struct ExploreRegion {
-    registered: Rc<Registered>,
-    len: usize,
-}
-
-#[derive(Debug)]
-struct Registered {
-    session: Rc<Session>,
-    key: RegionKey,
-}
-
-impl Drop for Registered {
-    fn drop(&mut self) {
-        self.session.drop_region(self.key.index);
-    }
-}
-
-impl Region for ExploreRegion {
-    fn key(&self) -> RegionKey {
-        self.registered.key
-    }
-    fn len(&self) -> usize {
-        self.len
-    }
+    keyring: Option<Keyring>,
 }
 
 /// What calls answer in a run that is over. Nobody hears it.
-const OVER: FabricError = FabricError::Unsupported { feature: "a run that is over" };
+pub(crate) const OVER: FabricError = FabricError::Unsupported { feature: &"a run that is over" };
 
-impl ExploreFabric {
-    pub(crate) fn new(session: Rc<Session>, caps: Caps) -> Self {
-        ExploreFabric { session, caps, keyring: None, triggers: Rc::default() }
+/// The facts of a job with the node of each rank.
+pub(crate) fn facts(nodes: Arc<[u32]>, mut caps: Caps) -> Arc<JobFacts> {
+    caps.locked_memory = LockedMemory::Copies;
+    Arc::new(JobFacts { ranks: nodes.len(), nodes: Nodes::Table(nodes), caps })
+}
+
+impl Explored {
+    /// What a program is run with.
+    pub(crate) fn fabric(session: &Rc<Session>) -> Fabric {
+        Fabric::new(session.rank, session.facts.clone(), Explored::new(session, None))
     }
 
-    /// For what the explorer is to know of this rank besides its operations.
-    pub fn probe(&self) -> Probe {
-        Probe::new(self.session.clone())
+    fn new(session: &Rc<Session>, keyring: Option<Keyring>) -> Self {
+        Explored(OneThread::new(Seat { session: session.clone(), keyring }))
     }
+}
 
-    fn me(&self) -> Rank {
+impl Deref for Explored {
+    type Target = Seat;
+
+    fn deref(&self) -> &Seat {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Explored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Explored({})", self.me())
+    }
+}
+
+impl Seat {
+    pub(crate) fn me(&self) -> Rank {
         self.session.rank
     }
 
-    fn region(&self, key: RegionKey, len: usize) -> ExploreRegion {
-        ExploreRegion { registered: Rc::new(Registered { session: self.session.clone(), key }), len }
+    fn ranks(&self) -> usize {
+        self.session.facts.ranks
     }
 
     /// # Errors
-    /// [`FabricError::PeerLost`], [`FabricError::StaleRegion`]: its memory can't be used any more.
-    fn usable(&self, place: &Place) -> Result<()> {
-        self.alive(place.addr.rank)?;
-        self.registered(place.addr)
+    /// [`FabricError::NoSuchRank`].
+    pub(crate) fn exists(&self, rank: Rank) -> Result<()> {
+        let ranks = self.ranks();
+        if rank.index() < ranks { Ok(()) } else { Err(FabricError::NoSuchRank { rank, ranks }) }
     }
 
-    fn registered(&self, addr: RemoteAddr) -> Result<()> {
-        let holding = Holding { rank: addr.rank, index: addr.region.index };
+    /// # Errors
+    /// [`FabricError::StaleRegion`]: its owner has dropped it.
+    pub(crate) fn registered(&self, addr: RemoteAddr) -> Result<()> {
+        let holding = Holding::of(addr);
         if self.session.finds_dropped(holding) { Err(holding.stale()) } else { Ok(()) }
     }
-}
 
-fn same_length(have: usize, want: usize) -> Result<()> {
-    if have == want { Ok(()) } else { Err(FabricError::LengthMismatch { have, want }) }
-}
-
-impl Fabric for ExploreFabric {
-    type Loc = Place;
-    type Region = ExploreRegion;
-    type Handle<T: Unpin + 'static> = ExploreHandle<T>;
-
-    fn triggers(&self) -> &Triggers<Self> {
-        &self.triggers
-    }
-
-    fn rank(&self) -> Rank {
-        self.me()
-    }
-
-    fn ranks(&self) -> usize {
-        self.session.nodes.len()
-    }
-
-    fn node(&self, rank: Rank) -> Result<Node> {
-        let nodes = &self.session.nodes;
-        let node = nodes.get(rank.index()).ok_or(FabricError::NoSuchRank { rank, ranks: nodes.len() })?;
-        Ok(Node::new(*node))
-    }
-
-    fn caps(&self) -> Caps {
-        let mut caps = self.caps;
-        caps.locked_memory = LockedMemory::Copies;
-        caps
-    }
-
-    fn alloc(&self, bytes: usize) -> Result<ExploreRegion> {
-        let ordinal = self.session.next_local_region();
-        let key = self.session.cells.borrow_mut().alloc(self.me(), ordinal, bytes);
-        Ok(self.region(key, bytes))
-    }
-
-    async fn alloc_symmetric(&self, bytes: usize) -> Result<ExploreRegion> {
+    fn alloc_next_symmetric(&self, bytes: usize) -> Result<Region> {
         let ordinal = self.session.next_symmetric_region();
         let terms = self.keyring.as_ref().map_or([0; 3], |ring| ring.next_terms());
         let key = self.session.cells.borrow_mut().alloc_symmetric(self.me(), ordinal, bytes, terms)?;
@@ -145,11 +103,28 @@ impl Fabric for ExploreFabric {
         Ok(self.region(key, bytes))
     }
 
-    fn keyless(&self, pact: Pact<Self>) -> Result<Self> {
-        Ok(ExploreFabric { keyring: Some(Rc::new(Keyring::new(pact))), ..self.clone() })
+    fn load(&self, from: &Place, into: &mut [u8]) -> Result<()> {
+        for (part, at) in self.pieces(Agent::Cpu(self.me()), from) {
+            let Some(Answer::Value(bits)) = self.session.ask(Act::Load(part)) else { return Err(OVER) };
+            self.session.went_on();
+            bytes_of(part, bits, &mut into[at]);
+        }
+        Ok(())
+    }
+}
+
+impl Provider for Explored {
+    fn alloc(&self, bytes: usize) -> Result<Region> {
+        let ordinal = self.session.next_local_region();
+        let key = self.session.cells.borrow_mut().alloc(self.me(), ordinal, bytes);
+        Ok(self.region(key, bytes))
     }
 
-    fn locate(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Place> {
+    fn alloc_symmetric(&self, bytes: usize) -> Boxed<'_, Result<Region>> {
+        Box::pin(async move { self.alloc_next_symmetric(bytes) })
+    }
+
+    fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Place> {
         self.alive(addr.rank)?;
         let cells = self.session.cells.borrow();
         if cells.is_locked(addr.region) && !self.keyring.as_ref().is_some_and(|ring| ring.opens(addr.region)) {
@@ -159,43 +134,17 @@ impl Fabric for ExploreFabric {
         drop(cells);
         self.registered(addr)?;
         self.session.cells.borrow().locate(self.ranks(), addr, len, align)?;
-        Ok(Place { addr, len })
+        Ok(Place::remote(addr, len, None))
     }
 
-    fn load<W: AtomicWord>(&self, word: &LocalWord<Self, W>) -> Result<W> {
-        self.registered(word.addr())?;
-        let part = self.word::<W>(Agent::Cpu(self.me()), word.loc());
-        let Some(Answer::Value(bits)) = self.session.ask(Act::Load(part)) else { return Err(OVER) };
-        self.session.went_on();
-        Ok(W::from_bits(part.get(bits)))
+    fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
+        self.registered(from.addr())?;
+        if waiting { self.watch(from, into) } else { self.load(from, into) }
     }
 
-    fn store<W: AtomicWord>(&self, word: &LocalWord<Self, W>, value: W) -> Result<()> {
-        self.registered(word.addr())?;
-        let part = self.word::<W>(Agent::Cpu(self.me()), word.loc());
-        self.session.cells.borrow_mut().store(part.cell);
-        self.session.ask(Act::Store(part, part.place(value.to_bits()))).ok_or(OVER)?;
-        self.session.went_on();
-        Ok(())
-    }
-
-    fn read<T: Pod>(&self, span: &LocalSpan<Self, T>, into: &mut [T]) -> Result<()> {
-        same_length(into.len(), span.len())?;
-        self.registered(span.loc().addr)?;
-        let into = bytemuck::cast_slice_mut::<T, u8>(into);
-        for (part, at) in self.pieces(Agent::Cpu(self.me()), span.loc()) {
-            let Some(Answer::Value(bits)) = self.session.ask(Act::Load(part)) else { return Err(OVER) };
-            self.session.went_on();
-            bytes_of(part, bits, &mut into[at]);
-        }
-        Ok(())
-    }
-
-    fn write<T: Pod>(&self, span: &LocalSpan<Self, T>, from: &[T]) -> Result<()> {
-        same_length(from.len(), span.len())?;
-        self.registered(span.loc().addr)?;
-        let from = bytemuck::cast_slice::<T, u8>(from);
-        for (part, at) in self.pieces(Agent::Cpu(self.me()), span.loc()) {
+    fn write(&self, to: &Place, from: &[u8], _waited: bool) -> Result<()> {
+        self.registered(to.addr())?;
+        for (part, at) in self.pieces(Agent::Cpu(self.me()), to) {
             self.session.cells.borrow_mut().store(part.cell);
             self.session.ask(Act::Store(part, bits_of(part, &from[at]))).ok_or(OVER)?;
             self.session.went_on();
@@ -203,177 +152,59 @@ impl Fabric for ExploreFabric {
         Ok(())
     }
 
-    fn try_put<T: Pod, S: PutSource<Self, T>>(
-        &self,
-        to: &RemoteSpan<Self, T>,
-        from: S,
-        options: PutOptions,
-    ) -> Result<ExploreHandle<S>, Refused<S>> {
-        if let Err(error) = same_length(from.elements(), to.len()) {
-            return Err(Refused::Failed(error, from));
-        }
-        if let Some(data) = options.notice
-            && self.caps.notice_bits < 64
-            && data >> self.caps.notice_bits != 0
-        {
-            let error = FabricError::NoticeTooWide { data, bits: self.caps.notice_bits };
-            return Err(Refused::Failed(error, from));
-        }
-        let place = to.loc();
-        if let Err(error) = self.usable(place) {
-            return Err(Refused::Failed(error, from));
-        }
-        if let SourceView::Registered(source) = from.view()
-            && let Err(error) = self.registered(source.addr)
-        {
-            return Err(Refused::Failed(error, from));
-        }
-        let notice = options.notice.map(|data| Told {
-            from: self.me().number(),
-            data,
-            region: place.addr.region.to_bits(),
-            end: place.addr.offset + place.len as u64,
-        });
-        let target = Holding { rank: place.addr.rank, index: place.addr.region.index };
-        match from.view() {
-            SourceView::Bytes(bytes) => {
-                let pieces = self.pieces(Agent::Network, place).into_iter();
-                let pieces = pieces.map(|(part, at)| (part, bits_of(part, &bytes[at]))).collect();
-                self.session.tell(Act::Post(Op::Put { target, pieces, notice }));
-                Ok(ExploreHandle::complete(&self.session, from))
-            }
-            SourceView::Registered(_) if place.len == 0 => {
-                self.session.tell(Act::Post(Op::Put { target, pieces: Box::new([]), notice }));
-                Ok(ExploreHandle::complete(&self.session, from))
-            }
-            SourceView::Registered(source) => {
-                let pieces = self.across(place, source);
-                let slot = self.session.take_slot();
-                self.session.tell(Act::Post(Op::PutFrom { slot, target, pieces, notice }));
-                Ok(ExploreHandle::posted(&self.session, slot, move |_| from))
-            }
-        }
+    fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
+        self.post_put(to, from, notice).unwrap_or_else(Posted::failed)
     }
 
-    fn try_get<T: Pod, D: GetSink<Self, T>>(
-        &self,
-        from: &RemoteSpan<Self, T>,
-        mut to: D,
-    ) -> Result<ExploreHandle<D>, Refused<D>> {
-        if let Err(error) = same_length(to.elements(), from.len()) {
-            return Err(Refused::Failed(error, to));
+    fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
+        self.post_get(from, &to).unwrap_or_else(Posted::failed)
+    }
+
+    fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
+        self.post_atomic(word, amo).unwrap_or_else(Posted::failed)
+    }
+
+    fn nop(&self) -> Posted {
+        Posted::Over(0)
+    }
+
+    fn poll(&self, token: &mut Token, into: Sink<'_>, _: &mut Context<'_>) -> Poll<Result<u64>> {
+        self.take(Waiter::from(token.0), into)
+    }
+
+    fn test(&self, token: &Token) -> bool {
+        self.is_complete(Waiter::from(token.0))
+    }
+
+    fn forget(&self, token: Token) {
+        self.drop_handle(Waiter::from(token.0));
+    }
+
+    fn try_notice(&self, waiting: bool) -> Result<Option<Notice>> {
+        let act = if waiting { Act::NextNotice } else { Act::TryNotice };
+        if waiting {
+            self.look_after_a_loss()?;
         }
-        let place = from.loc();
-        if let Err(error) = self.usable(place) {
-            return Err(Refused::Failed(error, to));
-        }
-        if let SinkView::Registered(sink) = to.view()
-            && let Err(error) = self.registered(sink.addr)
-        {
-            return Err(Refused::Failed(error, to));
-        }
-        if place.len == 0 {
-            return Ok(ExploreHandle::complete(&self.session, to));
-        }
-        let slot = self.session.take_slot();
-        let target = Holding { rank: place.addr.rank, index: place.addr.region.index };
-        if let SinkView::Registered(sink) = to.view() {
-            let region = sink.addr.region.index;
-            let pieces = self.across(place, sink).iter().map(|(part, own)| (*part, Some(*own))).collect();
-            self.session.tell(Act::Post(Op::Get { slot, target, pieces, sink: region }));
-            return Ok(ExploreHandle::posted(&self.session, slot, move |_| to));
-        }
-        let parts = self.pieces(Agent::Network, place);
-        let pieces = parts.iter().map(|(part, _)| (*part, None)).collect();
-        self.session.tell(Act::Post(Op::Get { slot, target, pieces, sink: 0 }));
-        Ok(ExploreHandle::posted(&self.session, slot, move |words| {
-            if let SinkView::Bytes(bytes) = to.view() {
-                for ((part, at), bits) in parts.into_iter().zip(words) {
-                    bytes_of(part, *bits, &mut bytes[at]);
+        match self.session.ask(act).ok_or(OVER)? {
+            Answer::Notice(told) => {
+                self.session.went_on();
+                Ok(Some(told.notice()))
+            }
+            _ => {
+                if !waiting {
+                    self.session.went_on();
                 }
+                Ok(None)
             }
-            to
-        }))
-    }
-
-    fn try_atomic<W: AtomicWord>(
-        &self,
-        word: &RemoteWord<Self, W>,
-        amo: Amo<W>,
-    ) -> Result<ExploreHandle<W>, Refused<()>> {
-        if let Err(error) = self.usable(word.loc()) {
-            return Err(Refused::Failed(error, ()));
         }
-        let at = self.word::<W>(Agent::Network, word.loc());
-        let slot = self.session.take_slot();
-        let rmw = Rmw::new(amo.to_bits());
-        let addr = word.loc().addr;
-        let target = Holding { rank: addr.rank, index: addr.region.index };
-        self.session.tell(Act::Post(Op::Atomic { slot, target, at, rmw }));
-        Ok(ExploreHandle::posted(&self.session, slot, |words| W::from_bits(words[0])))
     }
 
-    fn try_nop(&self) -> Result<ExploreHandle<()>, Refused<()>> {
-        Ok(ExploreHandle::complete(&self.session, ()))
+    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, _: &mut Context<'_>) -> Poll<Result<()>> {
+        self.awaits(slot, goal)
     }
 
-    async fn room(&self, target: Option<Rank>) -> Result<()> {
-        target.map_or(Ok(()), |target| self.alive(target))
-    }
-
-    async fn flush(&self, target: Rank) -> Result<()> {
-        self.node(target)?;
-        self.alive(target)?;
-        self.flushed(Some(target)).await
-    }
-
-    async fn flush_all(&self) -> Result<()> {
-        self.flushed(None).await
-    }
-
-    async fn wait_until<W: AtomicWord>(
-        &self,
-        word: &LocalWord<Self, W>,
-        deps: Deps<'_>,
-        mut until: impl FnMut(W) -> bool,
-    ) -> Result<W> {
-        let part = self.word::<W>(Agent::Cpu(self.me()), word.loc());
-        let look = Look::new(&self.session);
-        poll_fn(|_| {
-            if let Err(stale) = self.registered(word.addr()) {
-                return Poll::Ready(Err(stale));
-            }
-            let Some(Answer::Value(bits)) = self.session.ask(Act::Watch(part)) else { return Poll::Pending };
-            let value = W::from_bits(part.get(bits));
-            if until(value) {
-                self.session.went_on();
-                Poll::Ready(Ok(value))
-            } else {
-                look.not_ready();
-                self.hopeful(&deps, &look).map_or_else(|lost| Poll::Ready(Err(lost)), |()| Poll::Pending)
-            }
-        })
-        .await
-    }
-
-    fn try_notice(&self) -> Result<Option<Notice>> {
-        let answer = self.session.ask(Act::TryNotice).ok_or(OVER)?;
-        self.session.went_on();
-        Ok(if let Answer::Notice(told) = answer { Some(told.notice()) } else { None })
-    }
-
-    async fn next_notice(&self, deps: Deps<'_>) -> Result<Notice> {
-        let look = Look::new(&self.session);
-        poll_fn(|_| {
-            if let Some(Answer::Notice(told)) = self.session.ask(Act::NextNotice) {
-                self.session.went_on();
-                Poll::Ready(Ok(told.notice()))
-            } else {
-                look.not_ready();
-                self.hopeful(&deps, &look).map_or_else(|lost| Poll::Ready(Err(lost)), |()| Poll::Pending)
-            }
-        })
-        .await
+    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
+        self.ends_wait(slot, goal, ended);
     }
 
     fn now(&self) -> Time {
@@ -382,39 +213,17 @@ impl Fabric for ExploreFabric {
         Time::from_picos(now)
     }
 
-    async fn sleep_until(&self, at: Time) {
-        let look = Look::new(&self.session);
-        poll_fn(|_| {
-            if self.session.ask(Act::Sleep(at.as_picos())) == Some(Answer::Done) {
-                self.session.went_on();
-                Poll::Ready(())
-            } else {
-                look.not_ready();
-                Poll::Pending
-            }
-        })
-        .await;
-    }
-
-    async fn compute(&self, _duration: Duration) {}
-
-    async fn charge(&self, _layer: &'static str) {}
-
-    fn detach(&self, rest: impl Future<Output = ()> + 'static) {
+    fn detach(&self, rest: Pin<Box<dyn Future<Output = ()>>>) {
         self.session.detach(rest);
     }
-}
 
-impl ExploreFabric {
-    fn flushed(&self, target: Option<Rank>) -> ExploreHandle<()> {
-        let slot = self.session.take_slot();
-        self.session.tell(Act::Post(Op::Flush { slot, target }));
-        ExploreHandle::posted(&self.session, slot, |_| ())
+    fn keyless(&self) -> Option<&dyn Keyless> {
+        Some(self)
     }
 }
 
-impl rdma_fabric::SessionFabric for ExploreFabric {
-    type Queue = rdma_fabric::control_queue::NoQueue<Self>;
+impl Keyless for Explored {
+    fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
+        Ok(like.beside(Explored::new(&self.session, Some(Keyring::new(pact)))))
+    }
 }
-
-impl rdma_fabric::barrier::BarrierFabric for ExploreFabric {}

@@ -6,11 +6,11 @@
 //! waits for ever.
 //!
 //! ```
-//! use explore::{ExploreFabric, Explorer};
-//! use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Region};
+//! use explore::Explorer;
+//! use rdma_fabric::{Deps, Fabric, ProgramResult, Rank};
 //!
 //! /// Rank 0 writes a record and raises a flag. What is missing?
-//! async fn publish(fabric: ExploreFabric, flushes: bool) -> ProgramResult<()> {
+//! async fn publish(fabric: Fabric, flushes: bool) -> ProgramResult<()> {
 //!     let region = fabric.alloc_symmetric(16).await?;
 //!     let [record, flag] = [0, 8].map(|offset| region.at(Rank::new(1), offset));
 //!     if fabric.rank() == Rank::new(0) {
@@ -31,7 +31,7 @@
 //! Explorer::new(2).run(|fabric| publish(fabric, true)).expect_exhausted();
 //! ```
 //!
-//! The program is any generic code over `F: Fabric`, unchanged; [`ExploreFabric`] is a provider like others. What it says to the
+//! The program is any code over a [`Fabric`], unchanged; the explorer is a provider like others. What it says to the
 //! explorer, it says to its [`Probe`].
 //!
 //! # Which orders
@@ -86,7 +86,7 @@
 //! * Liveness is not checked: that a rank may go in circles is [counted](Report::circles), a step that never ends is [cut](Report::cut).
 //!
 //! # That a check can fail
-//! is shown by a protocol with a step done wrong. [`mutant`] is a layer that spoils operations on their way to a fabric.
+//! is shown by a protocol with a step done wrong. [`mutant`] spoils operations on their way to a fabric.
 //!
 //! # How
 //! A deterministic program is where the answers it was given have led it. So a rank's state is its history of answers; what it does there
@@ -104,6 +104,7 @@ mod act;
 mod alive;
 mod atomics;
 mod automaton;
+mod awaiting;
 mod cell;
 mod checks;
 mod cpu;
@@ -112,15 +113,15 @@ mod dropped;
 mod effect;
 mod explorer;
 mod fabric;
-mod handle;
 mod live;
 mod look;
 mod loss;
 mod mix;
 pub mod mutant;
-mod place;
+mod operation;
 mod probe;
 mod quiet;
+mod region;
 mod report;
 mod rules;
 mod sample;
@@ -128,6 +129,7 @@ mod schedule;
 mod search;
 mod session;
 mod set_up;
+mod slots;
 mod state;
 mod timeline;
 mod transfer;
@@ -138,10 +140,7 @@ mod world;
 
 pub use effect::{Access, Effect};
 pub use explorer::Explorer;
-pub use fabric::{ExploreFabric, ExploreRegion};
-pub use handle::ExploreHandle;
 pub use live::{Event, LiveJob};
-pub use place::Place;
 pub use probe::Probe;
 pub use rdma_fabric::{Fabric, Rank, Region};
 pub use report::{CounterExample, Report, Stop, Verdict};

@@ -6,7 +6,7 @@ use crate::{
     act::{Act, Answer},
     cell::Cells,
     effect::Effect,
-    fabric::ExploreFabric,
+    fabric::{Explored, facts},
     loss::{Ranks, bit},
     quiet,
     session::{Session, Task, World},
@@ -15,6 +15,7 @@ use crate::{
     view::View,
     words,
 };
+use rdma_fabric::Fabric;
 use rdma_fabric::{Caps, ProgramResult, Rank};
 use std::{
     cell::RefCell,
@@ -23,6 +24,7 @@ use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
+    sync::Arc,
     task::{Context, Poll, Waker},
 };
 
@@ -121,7 +123,7 @@ impl fmt::Debug for LiveJob {
 
 impl LiveJob {
     /// Every rank is about to begin what `program` makes for it.
-    pub fn new<Fut>(ranks: usize, caps: Caps, program: impl Fn(ExploreFabric) -> Fut) -> Self
+    pub fn new<Fut>(ranks: usize, caps: Caps, program: impl Fn(Fabric) -> Fut) -> Self
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
     {
@@ -129,11 +131,12 @@ impl LiveJob {
     }
 
     /// The same, with the node of each rank: [`Explorer::nodes`](crate::Explorer::nodes).
-    pub(crate) fn on_nodes<Fut>(nodes: Rc<[u32]>, caps: Caps, program: impl Fn(ExploreFabric) -> Fut) -> Self
+    pub(crate) fn on_nodes<Fut>(nodes: Arc<[u32]>, caps: Caps, program: impl Fn(Fabric) -> Fut) -> Self
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
     {
         let ranks = nodes.len();
+        let facts = facts(nodes, caps);
         let cells = Rc::new(RefCell::new(Cells::default()));
         let mut state = State::default();
         state.ranks = vec![At { local: 0, clock: 0 }; ranks];
@@ -150,8 +153,8 @@ impl LiveJob {
         let live = Rc::new(RefCell::new(live));
         let (mut sessions, mut tasks) = (Vec::new(), Vec::new());
         for rank in 0..ranks as u32 {
-            let session = Session::new(Rank::new(rank), nodes.clone(), cells.clone(), World::Live(live.clone()));
-            let run = program(ExploreFabric::new(session.clone(), caps));
+            let session = Session::new(Rank::new(rank), facts.clone(), cells.clone(), World::Live(live.clone()));
+            let run = program(Explored::fabric(&session));
             let task: Task = Box::pin(async move { run.await.map_err(|error| format!("an error: {error}")) });
             tasks.push(vec![task]);
             sessions.push(session);

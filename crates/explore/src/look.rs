@@ -3,17 +3,39 @@
 //! A rank rests where all that it waits for was looked at in one moment. If a future heard that it has to wait, and another one did something in the same poll, the
 //! first has to look again: what it waits for may have come meanwhile.
 
-use crate::session::Session;
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+use crate::{act::Slot, session::Session};
+use std::collections::BTreeMap;
+
+/// Names a future that waits, and is not 0: for its own operation, by that, or for something else.
+pub(crate) type Waiter = u64;
+
+/// Waiters below wait for an operation.
+const OTHERS: Waiter = 1 << Slot::BITS;
+
+/// Who waits for an operation.
+pub(crate) fn waiter_for(slot: Slot) -> Waiter {
+    Waiter::from(slot) + 1
+}
+
+/// The operation that `waiter` waits for.
+pub(crate) fn waits_for(waiter: Waiter) -> Slot {
+    (waiter - 1) as Slot
+}
 
 /// Futures that have heard in this poll that they have to wait, and whether something was done since.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
-    next: u32,
-    stale: BTreeMap<u32, bool>,
+    made: u64,
+    stale: BTreeMap<Waiter, bool>,
 }
 
 impl Looks {
+    /// A future that waits for none of its operations.
+    pub(crate) fn next(&mut self) -> Waiter {
+        self.made += 1;
+        OTHERS + self.made
+    }
+
     /// A new poll begins.
     pub(crate) fn clear(&mut self) {
         self.stale.clear();
@@ -28,32 +50,17 @@ impl Looks {
     pub(crate) fn are_stale(&self) -> bool {
         self.stale.values().any(|stale| *stale)
     }
-}
 
-/// One future that may wait.
-#[derive(Debug)]
-pub(crate) struct Look {
-    session: Rc<Session>,
-    number: u32,
-}
-
-impl Look {
-    pub(crate) fn new(session: &Rc<Session>) -> Self {
-        let looks: &RefCell<Looks> = &session.looks;
-        let mut looks = looks.borrow_mut();
-        looks.next += 1;
-        Look { session: session.clone(), number: looks.next }
-    }
-
-    /// The last answer was not what it waits for.
-    pub(crate) fn not_ready(&self) {
-        self.session.not_ready();
-        self.session.looks.borrow_mut().stale.insert(self.number, false);
+    /// It waits no more.
+    pub(crate) fn end(&mut self, waiter: Waiter) {
+        self.stale.remove(&waiter);
     }
 }
 
-impl Drop for Look {
-    fn drop(&mut self) {
-        self.session.looks.borrow_mut().stale.remove(&self.number);
+impl Session {
+    /// The last answer was not what `waiter` waits for.
+    pub(crate) fn has_to_wait(&self, waiter: Waiter) {
+        self.not_ready();
+        self.looks.borrow_mut().stale.insert(waiter, false);
     }
 }

@@ -2,11 +2,13 @@
 
 use crate::{
     act::{Act, Answer, Rmw},
+    fabric::Explored,
     mix::Mix,
     session::Session,
 };
 use rdma_fabric::Amo;
-use std::{hash::Hash, rc::Rc};
+use rdma_fabric::Fabric;
+use std::{any::Any, hash::Hash, rc::Rc};
 
 /// One rank's line to the explorer: facts about the job that invariants speak of, the ends of steps, remarks.
 ///
@@ -19,8 +21,14 @@ pub struct Probe {
 }
 
 impl Probe {
-    pub(crate) fn new(session: Rc<Session>) -> Self {
-        Probe { session }
+    /// That of the rank whose fabric this is.
+    ///
+    /// # Panics
+    /// If it is not what an explorer has handed to a program, or a [keyless](rdma_fabric::Fabric::keyless) handle of that.
+    pub fn of(fabric: &Fabric) -> Self {
+        let provider: &dyn Any = fabric.provider();
+        let Some(explored) = provider.downcast_ref::<Explored>() else { panic!("{fabric:?} is not explored") };
+        Probe { session: explored.session.clone() }
     }
 
     fn fact_of(&self, fact: u32, amo: Amo<u64>) -> u64 {

@@ -8,11 +8,12 @@ use crate::{
     cell::Cells,
     dropped::Holding,
     live::Live,
-    look::Looks,
+    look::{Looks, waiter_for},
     loss::Ranks,
     mix::Mix,
+    slots::{Parts, Slots},
 };
-use rdma_fabric::Rank;
+use rdma_fabric::{Rank, provider::JobFacts};
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
@@ -22,6 +23,7 @@ use std::{
     panic::resume_unwind,
     pin::Pin,
     rc::Rc,
+    sync::Arc,
     task::{Context, Waker},
     thread,
 };
@@ -43,8 +45,7 @@ pub(crate) enum World {
 
 pub(crate) struct Session {
     pub(crate) rank: Rank,
-    /// The node of each rank.
-    pub(crate) nodes: Rc<[u32]>,
+    pub(crate) facts: Arc<JobFacts>,
     pub(crate) cells: Rc<RefCell<Cells>>,
     /// Ranks that may die.
     pub(crate) mortal: Cell<Ranks>,
@@ -61,6 +62,8 @@ pub(crate) struct Session {
     pub(crate) moved: Cell<bool>,
     /// Futures that wait.
     pub(crate) looks: RefCell<Looks>,
+    /// Whose loss has just ended a wait.
+    pub(crate) hopeless: Cell<Option<Rank>>,
     /// Whether the script's last answer let the program go on.
     pub(crate) last_ready: Cell<bool>,
     /// Whether the task that runs is the rank's only one.
@@ -78,7 +81,7 @@ struct Inner {
     asked: Option<Act>,
     /// Everything that was told or asked, to compare runs.
     trail: Option<Mix>,
-    slots: Vec<bool>,
+    slots: Slots,
     local_regions: u32,
     symmetric_regions: u32,
     detached: Vec<Task>,
@@ -107,10 +110,10 @@ pub(crate) struct Own {
 }
 
 impl Session {
-    pub(crate) fn new(rank: Rank, nodes: Rc<[u32]>, cells: Rc<RefCell<Cells>>, world: World) -> Rc<Self> {
+    pub(crate) fn new(rank: Rank, facts: Arc<JobFacts>, cells: Rc<RefCell<Cells>>, world: World) -> Rc<Self> {
         Rc::new(Session {
             rank,
-            nodes,
+            facts,
             cells,
             mortal: Cell::new(0),
             together: Cell::new(false),
@@ -120,6 +123,7 @@ impl Session {
             unready: Cell::new(false),
             moved: Cell::new(false),
             looks: RefCell::default(),
+            hopeless: Cell::new(None),
             last_ready: Cell::new(true),
             alone: Cell::new(true),
             trail_before: Cell::new(0),
@@ -176,7 +180,7 @@ impl Session {
     /// A step ends, if the rank is in a position to forget: with nothing under way but its program.
     pub(crate) fn end_step(&self, result: u128) {
         let inner = self.inner.borrow();
-        let may = self.alone.get() && inner.detached.is_empty() && !inner.slots.contains(&true);
+        let may = self.alone.get() && inner.detached.is_empty() && !inner.slots.are_taken();
         drop(inner);
         if may {
             self.tell(Act::Step(result));
@@ -328,12 +332,8 @@ impl Session {
 
     pub(crate) fn own(&self) -> Own {
         let inner = self.inner.borrow();
-        let mut slots = inner.slots.clone();
-        while slots.last() == Some(&false) {
-            slots.pop();
-        }
         Own {
-            slots,
+            slots: inner.slots.up_to_the_last(),
             local_regions: inner.local_regions,
             symmetric_regions: inner.symmetric_regions,
             dropped: inner.dropped.clone(),
@@ -341,18 +341,14 @@ impl Session {
         }
     }
 
-    pub(crate) fn take_slot(&self) -> Slot {
-        let slots = &mut self.inner.borrow_mut().slots;
-        let free = slots.iter().position(|taken| !taken).unwrap_or_else(|| {
-            slots.push(false);
-            slots.len() - 1
-        });
-        slots[free] = true;
-        Slot::try_from(free).expect("fewer than 255 handles at a time")
+    pub(crate) fn take_slot(&self, parts: Parts) -> Slot {
+        self.inner.borrow_mut().slots.take(parts)
     }
 
-    pub(crate) fn free_slot(&self, slot: Slot) {
-        self.inner.borrow_mut().slots[slot as usize] = false;
+    /// Nobody holds the operation any more. What its result was to be made of.
+    pub(crate) fn free_slot(&self, slot: Slot) -> Parts {
+        self.looks.borrow_mut().end(waiter_for(slot));
+        self.inner.borrow_mut().slots.free(slot)
     }
 
     pub(crate) fn next_local_region(&self) -> u32 {
@@ -368,7 +364,7 @@ impl Session {
     }
 
     /// Providers may poll at once what is detached, or later.
-    pub(crate) fn detach(&self, rest: impl Future<Output = ()> + 'static) {
+    pub(crate) fn detach(&self, rest: Pin<Box<dyn Future<Output = ()>>>) {
         if self.is_over() {
             return;
         }

@@ -2,10 +2,10 @@
 
 use crate::{
     cell::{Agent, CELL, Part},
-    fabric::ExploreFabric,
-    place::Place,
+    fabric::Seat,
+    slots::Parts,
 };
-use rdma_fabric::{AtomicWord, RemoteAddr};
+use rdma_fabric::{RemoteAddr, provider::Place};
 use std::ops::Range;
 
 /// Bytes `start..start + len` of a region by cells: where they are, and which of the `len` they are.
@@ -32,30 +32,33 @@ pub(crate) fn bytes_of(part: Part, bits: u64, into: &mut [u8]) {
     into.copy_from_slice(&bits.to_ne_bytes()[first..][..into.len()]);
 }
 
-impl ExploreFabric {
+impl Seat {
     fn part(&self, agent: Agent, addr: RemoteAddr, at: Range<u64>) -> Part {
         self.session.cells.borrow_mut().part(agent, addr, at)
     }
 
-    pub(crate) fn word<W: AtomicWord>(&self, agent: Agent, place: &Place) -> Part {
-        let start = place.addr.offset;
-        self.part(agent, place.addr, start..start + W::BYTES as u64)
+    /// The cell that a word is, or is a part of.
+    pub(crate) fn word(&self, agent: Agent, place: &Place) -> Part {
+        let start = place.addr().offset;
+        self.part(agent, place.addr(), start..start + place.len() as u64)
     }
 
     /// The cells that `place` is made of, with their place in the transfer.
-    pub(crate) fn pieces(&self, agent: Agent, place: &Place) -> Vec<(Part, Range<usize>)> {
-        let all = split(place.addr.offset, place.len).map(|(cell, at)| (self.part(agent, place.addr, cell), at));
+    pub(crate) fn pieces(&self, agent: Agent, place: &Place) -> Parts {
+        let addr = place.addr();
+        let all = split(addr.offset, place.len()).map(|(cell, at)| (self.part(agent, addr, cell), at));
         all.collect()
     }
 
     /// Pieces of a transfer between registered places: each is within one cell on both sides.
     pub(crate) fn across(&self, there: &Place, here: &Place) -> Box<[(Part, Part)]> {
+        let (there, len, here) = (there.addr(), there.len(), here.addr());
         let mut pieces = Vec::new();
-        for (far, at) in split(there.addr.offset, there.len) {
-            for (near, inside) in split(here.addr.offset + at.start as u64, at.len()) {
+        for (far, at) in split(there.offset, len) {
+            for (near, inside) in split(here.offset + at.start as u64, at.len()) {
                 let start = far.start + inside.start as u64;
-                let far = self.part(Agent::Network, there.addr, start..start + inside.len() as u64);
-                pieces.push((far, self.part(Agent::Network, here.addr, near)));
+                let far = self.part(Agent::Network, there, start..start + inside.len() as u64);
+                pieces.push((far, self.part(Agent::Network, here, near)));
             }
         }
         pieces.into()

@@ -76,11 +76,11 @@ pub(crate) struct Outlook {
 impl World<'_> {
     /// The first state: every rank has come to its first act that others could notice.
     pub(crate) fn start(&mut self, state: &mut State) -> Result<(), Halt> {
-        for rank in 0..self.automaton.job.nodes.len() as u32 {
+        for rank in 0..self.automaton.job.facts.ranks as u32 {
             let local = self.automaton.start(Rank::new(rank));
             state.ranks.push(At { local, clock: 0 });
         }
-        for rank in (0..self.automaton.job.nodes.len() as u32).map(Rank::new) {
+        for rank in (0..self.automaton.job.facts.ranks as u32).map(Rank::new) {
             let local = state.ranks[rank.index()].local;
             let told = self.automaton.local(local).told().clone();
             self.tell(state, rank, &told)?;

@@ -2,8 +2,8 @@
 
 mod seen;
 
-use explore::{ExploreFabric, Explorer, View};
-use rdma_fabric::{Caps, Fabric, ProgramResult, Rank, Region, RegionAccess};
+use explore::{Explorer, Probe, View};
+use rdma_fabric::{Caps, Fabric, ProgramResult, Rank};
 use seen::seen;
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ fn a_write_that_is_lost_may_have_been_seen() {
             let own = region.word::<u64>(&fabric, 0)?;
             fabric.store(&own, 10)?;
             let seen = fabric.load(&own)?;
-            fabric.probe().set(0, seen);
+            Probe::of(&fabric).set(0, seen);
             Ok(())
         })
     };
@@ -110,7 +110,7 @@ fn of_two_atomics_and_a_store_only_the_store_is_lost() {
 }
 
 /// A counter that its owner resets by a store: an addition comes back.
-async fn resets(fabric: ExploreFabric) -> ProgramResult<()> {
+async fn resets(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     if fabric.rank() == A {
         fabric.fetch_add(&fabric.remote_word::<u64>(region.at(B, 0))?, 1).await?;
@@ -140,7 +140,7 @@ fn a_lost_store_is_a_finding_told_replayed_and_sampled() {
 }
 
 /// The same, the reset a put. A random run's CPU does in one go what it can, which a store is part of.
-async fn resets_by_put(fabric: ExploreFabric) -> ProgramResult<()> {
+async fn resets_by_put(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(region.at(B, 0))?;
     if fabric.rank() == A {
@@ -168,7 +168,7 @@ fn iriw() -> BTreeSet<[u64; 2]> {
             _ => {
                 let (one, other) = if me == 2 { (&x, &y) } else { (&y, &x) };
                 let seen = [fabric.get_word(one).await?, fabric.get_word(other).await?];
-                fabric.probe().set(me, 2 * seen[0] + seen[1]);
+                Probe::of(&fabric).set(me, 2 * seen[0] + seen[1]);
             }
         }
         Ok(())
@@ -200,7 +200,7 @@ fn what_was_seen_and_passed_on_is_there() {
             _ => {
                 let told = fabric.load(&region.word::<u64>(&fabric, 8)?)?;
                 let seen = fabric.get_word(&x).await?;
-                fabric.probe().set(0, 10 * told + seen);
+                Probe::of(&fabric).set(0, 10 * told + seen);
             }
         }
         Ok(())

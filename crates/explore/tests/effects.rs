@@ -1,10 +1,10 @@
 //! What a random run says it did to memory.
 
-use explore::{Access, ExploreFabric, Explorer};
-use rdma_fabric::{Amo, Deps, Fabric, ProgramResult, Rank, Region};
+use explore::{Access, Explorer};
+use rdma_fabric::{Amo, Deps, Fabric, ProgramResult, Rank};
 
 /// Rank 0 puts, flushes, and adds to a word that rank 1 waits for; rank 1 loads what was put, and stores something else.
-async fn publish(fabric: ExploreFabric) -> ProgramResult<()> {
+async fn publish(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(16).await?;
     let [record, flag] = [0, 8].map(|offset| region.at(Rank::new(1), offset));
     if fabric.rank() == Rank::new(0) {
@@ -44,7 +44,7 @@ fn accesses_come_in_the_order_in_which_they_happen() {
 /// A run that goes wrong is told up to there.
 #[test]
 fn what_goes_wrong_comes_last() {
-    let (effects, wrong) = Explorer::new(1).effects(1, |fabric: ExploreFabric| async move {
+    let (effects, wrong) = Explorer::new(1).effects(1, |fabric: Fabric| async move {
         let region = fabric.alloc_symmetric(8).await?;
         let word = region.at(Rank::new(0), 0);
         let before = fabric.fetch_add(&fabric.remote_word::<u64>(word)?, 1).await?;

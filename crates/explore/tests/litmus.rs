@@ -1,17 +1,14 @@
 //! What the contract promises, and what it does not: small programs whose outcomes are all known.
 
-use explore::{ExploreFabric, Explorer, Report, Stop, Verdict};
-use rdma_fabric::{
-    Caps, Deps, Fabric, LocalSpan, OpHandle, ProgramResult, PutOptions, PutOrder, Rank, Region, RegionAccess, Time,
-    join, op,
-};
+use explore::{Explorer, Probe, Report, Stop, Verdict};
+use rdma_fabric::{Caps, Deps, Fabric, LocalSpan, ProgramResult, PutOptions, PutOrder, Rank, Region, Time, join, op};
 use std::{cell::RefCell, collections::BTreeSet, future::Future, rc::Rc};
 
 const A: Rank = Rank::new(0);
 const B: Rank = Rank::new(1);
 
 /// What a program may see, over all orders.
-fn outcomes<Fut>(explorer: Explorer<'_>, program: impl Fn(ExploreFabric) -> Fut) -> BTreeSet<u64>
+fn outcomes<Fut>(explorer: Explorer<'_>, program: impl Fn(Fabric) -> Fut) -> BTreeSet<u64>
 where
     Fut: Future<Output = ProgramResult<u64>> + 'static,
 {
@@ -23,7 +20,7 @@ where
             true
         })
         .run(|fabric| {
-            let (probe, run) = (fabric.probe(), program(fabric));
+            let (probe, run) = (Probe::of(&fabric), program(fabric));
             async move {
                 let outcome = run.await?;
                 if outcome != 0 {
@@ -37,7 +34,7 @@ where
 }
 
 /// Two words of each rank.
-async fn words(fabric: &ExploreFabric) -> ProgramResult<explore::ExploreRegion> {
+async fn words(fabric: &Fabric) -> ProgramResult<Region> {
     Ok(fabric.alloc_symmetric(16).await?)
 }
 
@@ -47,7 +44,7 @@ fn explorer(ranks: usize) -> Explorer<'static> {
 }
 
 /// A puts to two words of B; B reads the second, then the first.
-async fn two_puts(fabric: ExploreFabric, flush: bool) -> ProgramResult<u64> {
+async fn two_puts(fabric: Fabric, flush: bool) -> ProgramResult<u64> {
     let region = words(&fabric).await?;
     if fabric.rank() == A {
         fabric.put_word(&fabric.remote_word(region.at(B, 0))?, 1u64).await?;
@@ -69,7 +66,7 @@ fn puts_are_ordered_by_a_flush_only() {
 }
 
 /// A puts to B and then adds to a word of `counter`; B, having seen the addition, reads.
-async fn put_then_atomic(fabric: ExploreFabric, counter: Rank) -> ProgramResult<u64> {
+async fn put_then_atomic(fabric: Fabric, counter: Rank) -> ProgramResult<u64> {
     let region = words(&fabric).await?;
     let count = fabric.remote_word::<u64>(region.at(counter, 8))?;
     if fabric.rank() == A {
@@ -99,7 +96,7 @@ fn puts_are_ordered_before_atomics_as_far_as_the_capabilities_say() {
 #[test]
 fn what_is_awaited_has_happened_and_what_is_dropped_happens_later() {
     let program = |dropped: bool| {
-        move |fabric: ExploreFabric| async move {
+        move |fabric: Fabric| async move {
             let region = words(&fabric).await?;
             let word = fabric.remote_word::<u64>(region.at(A, 0))?;
             let handle = fabric.try_post(op::Atomic { word: &word, amo: rdma_fabric::Amo::Add(1) }).expect("room");
@@ -151,13 +148,13 @@ fn a_race_may_be_lost_by_what_has_happened() {
 #[test]
 fn registered_bytes_are_read_until_the_put_is_complete() {
     let program = |waits: bool| {
-        move |fabric: ExploreFabric| async move {
+        move |fabric: Fabric| async move {
             let region = words(&fabric).await?;
             if fabric.rank() == B {
                 let word = region.word::<u64>(&fabric, 0)?;
                 return Ok(10 + fabric.wait_until(&word, Deps::All, |bits| bits != 0).await?);
             }
-            let source: LocalSpan<_, u64> = region.span(&fabric, 8, 1)?;
+            let source: LocalSpan<u64> = region.span(&fabric, 8, 1)?;
             fabric.write(&source, &[1])?;
             let to = fabric.remote_span::<u64>(region.at(B, 0), 1)?;
             let handle = fabric
@@ -272,7 +269,7 @@ fn a_deadline_comes_at_any_moment() {
 #[test]
 fn detached_futures_run_to_their_end_beside_the_program() {
     let seen = outcomes(explorer(1), |fabric| async move {
-        let region = words(&fabric).await?;
+        let region = Rc::new(words(&fabric).await?);
         let [first, second] = [0, 8].map(|offset| fabric.remote_word::<u64>(region.at(A, offset)));
         let (first, second) = (first?, second?);
         fabric.detach({
@@ -285,7 +282,7 @@ fn detached_futures_run_to_their_end_beside_the_program() {
             }
         });
         let mut both = [0u64; 2];
-        fabric.read(&region.span(&fabric, 0, 2)?, &mut both)?;
+        fabric.read(&(*region).span(&fabric, 0, 2)?, &mut both)?;
         Ok(10 + 2 * both[0] + both[1])
     });
     // Its first poll comes at once or later, but not between the two looks: a rank's tasks take turns where they wait.
@@ -334,7 +331,7 @@ fn operations_posted_together_complete_in_any_order() {
 fn a_group_meets_at_its_barrier_in_every_order() {
     for (ranks, rounds) in [(2, 2), (3, 1)] {
         let report = explorer(ranks).run(move |fabric| async move {
-            let probe = fabric.probe();
+            let probe = Probe::of(&fabric);
             let mut world = rdma_fabric::Group::world(&fabric).await?;
             for round in 1..=rounds {
                 probe.add(0, 1);
@@ -349,7 +346,7 @@ fn a_group_meets_at_its_barrier_in_every_order() {
 }
 
 /// Detaches when it is dropped, as guards do.
-struct Guard(ExploreFabric);
+struct Guard(Fabric);
 
 impl Drop for Guard {
     fn drop(&mut self) {
@@ -360,7 +357,7 @@ impl Drop for Guard {
 
 #[test]
 fn a_panic_under_a_guard_is_a_finding_and_nothing_worse() {
-    let program = |fabric: ExploreFabric| async move {
+    let program = |fabric: Fabric| async move {
         let region = words(&fabric).await?;
         let _guard = Guard(fabric.clone());
         let word = fabric.remote_word::<u64>(region.at(A, 0))?;
@@ -416,7 +413,7 @@ fn a_program_with_hidden_state_is_refused() {
 /// A rank that remembers, across the end of a step, whether it met the other one; `tells` or not.
 fn remembers(tells: bool) -> Report {
     explorer(2).run(move |fabric| async move {
-        let probe = fabric.probe();
+        let probe = Probe::of(&fabric);
         let region = words(&fabric).await?;
         let word = fabric.remote_word::<u64>(region.at(A, 0))?;
         let met = fabric.fetch_add(&word, 1).await?;
@@ -441,7 +438,7 @@ fn a_step_that_forgets_too_much_is_found() {
 fn steps_make_states_after_different_histories_the_same() {
     let run = |steps: bool| {
         explorer(3).run(move |fabric| async move {
-            let probe = fabric.probe();
+            let probe = Probe::of(&fabric);
             let region = words(&fabric).await?;
             let word = fabric.remote_word::<u64>(region.at(A, 0))?;
             for round in 0..2 {
@@ -478,8 +475,7 @@ fn a_violation_is_replayed_and_sampled() {
 /// Ranks share nodes as the explorer is told; without a word each has its own.
 #[test]
 fn ranks_are_on_their_nodes() {
-    let placed =
-        |fabric: &ExploreFabric| (0..3).map(|rank| fabric.node(Rank::new(rank)).unwrap().index()).collect::<Vec<_>>();
+    let placed = |fabric: &Fabric| (0..3).map(|rank| fabric.node(Rank::new(rank)).unwrap().index()).collect::<Vec<_>>();
     let apart = explorer(3).run(move |fabric| async move {
         assert_eq!((placed(&fabric), fabric.nodes()), (vec![0, 1, 2], 3));
         Ok(())
@@ -537,10 +533,10 @@ fn a_set_up_has_one_order_and_what_follows_all() {
             if fabric.rank() == A {
                 fabric.put_word(&fabric.remote_word(region.at(B, 32))?, 1u64).await?;
             }
-            fabric.probe().set(fabric.rank().number(), 1);
+            Probe::of(&fabric).set(fabric.rank().number(), 1);
             if fabric.rank() == B {
                 let put: u64 = fabric.load(&region.word(&fabric, 32)?)?;
-                fabric.probe().set(9, 1 + put);
+                Probe::of(&fabric).set(9, 1 + put);
             }
             Ok(())
         });

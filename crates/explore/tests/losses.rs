@@ -1,7 +1,7 @@
 //! The loss of ranks: small programs whose outcomes are all known.
 
-use explore::{ExploreFabric, ExploreRegion, Explorer, LiveJob};
-use rdma_fabric::{Caps, Deps, Fabric, FabricError, ProgramResult, Rank, Region, RegionAccess, Result, Time};
+use explore::{Explorer, LiveJob, Probe};
+use rdma_fabric::{Caps, Deps, Fabric, FabricError, ProgramResult, Rank, Region, Result, Time};
 use std::{cell::RefCell, collections::BTreeSet, future::Future, rc::Rc};
 
 const A: Rank = Rank::new(0);
@@ -9,7 +9,7 @@ const B: Rank = Rank::new(1);
 const C: Rank = Rank::new(2);
 
 /// What a program may see, over all orders, A being mortal: facts 0 to 2 and whether A died.
-fn outcomes<Fut>(explorer: Explorer<'_>, program: impl Fn(ExploreFabric) -> Fut) -> BTreeSet<[u64; 4]>
+fn outcomes<Fut>(explorer: Explorer<'_>, program: impl Fn(Fabric) -> Fut) -> BTreeSet<[u64; 4]>
 where
     Fut: Future<Output = ProgramResult<()>> + 'static,
 {
@@ -43,12 +43,12 @@ fn explorer(ranks: usize) -> Explorer<'static> {
 }
 
 /// Four words of each rank.
-async fn words(fabric: &ExploreFabric) -> ProgramResult<ExploreRegion> {
+async fn words(fabric: &Fabric) -> ProgramResult<Region> {
     Ok(fabric.alloc_symmetric(32).await?)
 }
 
 /// Wait until A is known to be lost.
-async fn notice_the_loss(fabric: &ExploreFabric, region: &ExploreRegion) -> ProgramResult<()> {
+async fn notice_the_loss(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     let never = region.word::<u64>(fabric, 24)?;
     let end = fabric.wait_until(&never, Deps::One(A), |value| value != 0).await;
     assert_eq!(end, Err(FabricError::PeerLost { rank: A }));
@@ -56,12 +56,12 @@ async fn notice_the_loss(fabric: &ExploreFabric, region: &ExploreRegion) -> Prog
 }
 
 /// Whether A is known to be lost before a moment that comes when it likes.
-async fn known_in_time(fabric: &ExploreFabric, region: &ExploreRegion) -> ProgramResult<bool> {
+async fn known_in_time(fabric: &Fabric, region: &Region) -> ProgramResult<bool> {
     Ok(fabric.before(Time::from_picos(1), notice_the_loss(fabric, region)).await.transpose()?.is_some())
 }
 
 /// A raises B's flag, then C's; they wait for theirs.
-async fn raises_flags(fabric: ExploreFabric) -> ProgramResult<()> {
+async fn raises_flags(fabric: Fabric) -> ProgramResult<()> {
     let region = words(&fabric).await?;
     let me = fabric.rank();
     if me == A {
@@ -73,7 +73,7 @@ async fn raises_flags(fabric: ExploreFabric) -> ProgramResult<()> {
     }
     let flag = region.word::<u64>(&fabric, 0)?;
     let end = fabric.wait_until(&flag, Deps::All, |value| value == 1).await;
-    fabric.probe().set(me.number(), told(end));
+    Probe::of(&fabric).set(me.number(), told(end));
     Ok(())
 }
 
@@ -115,7 +115,7 @@ fn waits_without_the_dead_go_on() {
                     let deps = if ranks { Deps::Ranks(&some) } else { Deps::One(B) };
                     let flag = region.word::<u64>(&fabric, 0)?;
                     let end = fabric.wait_until(&flag, deps, |value| value == 1).await;
-                    fabric.probe().set(0, told(end));
+                    Probe::of(&fabric).set(0, told(end));
                 }
             }
             Ok(())
@@ -128,7 +128,7 @@ fn waits_without_the_dead_go_on() {
 #[test]
 fn what_is_under_way_arrives_before_the_loss_is_known_or_never() {
     let program = |known: bool| {
-        move |fabric: ExploreFabric| async move {
+        move |fabric: Fabric| async move {
             let region = words(&fabric).await?;
             if fabric.rank() == A {
                 fabric.put_word(&fabric.remote_word(region.at(B, 0))?, 1u64).await?;
@@ -142,7 +142,7 @@ fn what_is_under_way_arrives_before_the_loss_is_known_or_never() {
             }
             let first = fabric.load(&word)?;
             let second = fabric.load(&word)?;
-            fabric.probe().set(0, 10 + 2 * first + second);
+            Probe::of(&fabric).set(0, 10 + 2 * first + second);
             Ok(())
         }
     };
@@ -166,7 +166,7 @@ fn the_first_to_know_ends_it_for_all() {
                 let known = fabric.wait_until(&told, Deps::One(C), |value| value != 0).await?;
                 let word = region.word::<u64>(&fabric, 0)?;
                 let (first, second) = (fabric.load(&word)?, fabric.load(&word)?);
-                fabric.probe().set(0, 100 * known + 10 * first + second);
+                Probe::of(&fabric).set(0, 100 * known + 10 * first + second);
             }
             _ => {
                 let knows = known_in_time(&fabric, &region).await?;
@@ -187,7 +187,7 @@ fn operations_on_the_dead_end_in_errors() {
             return Ok(());
         }
         let Ok(word) = word else {
-            fabric.probe().set(0, 1);
+            Probe::of(&fabric).set(0, 1);
             return Ok(());
         };
         if !known_in_time(&fabric, &region).await? {
@@ -205,7 +205,7 @@ fn operations_on_the_dead_end_in_errors() {
         assert!(all.into_iter().all(|end| told(end) == 2));
         assert_eq!(fabric.flush_all().await, Ok(()), "no put was under way");
         assert_eq!(fabric.try_notice()?, None);
-        fabric.probe().set(0, 2);
+        Probe::of(&fabric).set(0, 2);
         Ok(())
     });
     assert_eq!(firsts(&seen), BTreeSet::from([0, 1, 2]));
@@ -223,13 +223,13 @@ fn what_is_under_way_to_the_dead_fails_or_is_complete() {
                 Ok(word) => fabric.fetch_add(&word, 1).await,
                 Err(error) => Err(error),
             };
-            fabric.probe().set(1, told(end));
+            Probe::of(&fabric).set(1, told(end));
         } else if me == C {
             let saw = match word {
                 Ok(word) => fabric.get_word(&word).await,
                 Err(error) => Err(error),
             };
-            fabric.probe().set(2, saw.map_or_else(|error| told::<()>(Err(error)), |value| 10 + value));
+            Probe::of(&fabric).set(2, saw.map_or_else(|error| told::<()>(Err(error)), |value| 10 + value));
         }
         Ok(())
     });
@@ -251,7 +251,7 @@ fn a_flush_of_all_tells_once_of_a_put_that_was_lost() {
         let Ok(word) = word else { return Ok(()) };
         let put = told(fabric.put_word(&word, 1).await);
         let [first, second] = [fabric.flush_all().await, fabric.flush_all().await].map(told);
-        fabric.probe().set(0, put * 100 + first * 10 + second);
+        Probe::of(&fabric).set(0, put * 100 + first * 10 + second);
         Ok(())
     });
     // 112: the first flush was over before the loss was known; then the put had arrived, and nothing is owed.
@@ -267,7 +267,7 @@ fn a_dead_rank_does_nothing_more() {
         .possible("dead in the middle", |view| view.is_lost(A) && view.fact(0) == 2)
         .at_end("only the dead stops early", |view| view.is_lost(A) || view.fact(0) == 3)
         .run(|fabric| async move {
-            let (probe, me) = (fabric.probe(), fabric.rank());
+            let (probe, me) = (Probe::of(&fabric), fabric.rank());
             let region = words(&fabric).await?;
             let word = fabric.remote_word::<u64>(region.at(B, 0))?;
             if me == A {
@@ -295,12 +295,12 @@ fn it_may_die_after_its_last_act() {
     let seen = outcomes(explorer(2), |fabric| async move {
         let region = words(&fabric).await?;
         if fabric.rank() == A {
-            fabric.probe().set(1, 1);
+            Probe::of(&fabric).set(1, 1);
             fabric.put_word(&fabric.remote_word(region.at(B, 0))?, 1u64).await?;
             return Ok(());
         }
         let word = region.word::<u64>(&fabric, 0)?;
-        fabric.probe().set(0, told(fabric.wait_until(&word, Deps::All, |value| value == 1).await));
+        Probe::of(&fabric).set(0, told(fabric.wait_until(&word, Deps::All, |value| value == 1).await));
         Ok(())
     });
     assert_eq!(seen, BTreeSet::from([[1, 1, 0, 0], [1, 1, 0, 1], [2, 0, 0, 1], [2, 1, 0, 1]]));
@@ -328,14 +328,14 @@ fn notices_of_the_dead_that_have_arrived_count() {
                 }
             }
         }
-        fabric.probe().set(0, came);
+        Probe::of(&fabric).set(0, came);
         Ok(())
     });
     assert_eq!(firsts(&seen), BTreeSet::from([2, 10, 11]));
 }
 
 /// B believes that who has announced a value goes on to send it.
-async fn believes(fabric: ExploreFabric) -> ProgramResult<()> {
+async fn believes(fabric: Fabric) -> ProgramResult<()> {
     let region = words(&fabric).await?;
     let [announced, value] = [0, 8].map(|offset| region.at(B, offset));
     if fabric.rank() == A {
@@ -395,7 +395,7 @@ fn a_holder_dies_and_everybody_is_told() {
         .always("one inside", |view| view.fact(0) <= 1)
         .possible("the holder is dead", |view| view.is_lost(A) && view.fact(0) == 1)
         .run(|fabric| async move {
-            let (probe, me) = (fabric.probe(), fabric.rank());
+            let (probe, me) = (Probe::of(&fabric), fabric.rank());
             let region = words(&fabric).await?;
             let flag = fabric.remote_word::<u64>(region.at(B, 0))?;
             let holder = fabric.compare_swap(&flag, 0, 1 + u64::from(me.number())).await?;

@@ -1,9 +1,9 @@
 //! What ranks do unnoticed is done at once. That must lose no outcome: random programs end in the same ways with and without.
 
-use explore::{ExploreFabric, Explorer, Report};
+use explore::{Explorer, Probe, Report};
 use rdma_fabric::{
-    Amo, Caps, Deps, Fabric, FabricError, LocalSpan, ProgramResult, PutOptions, PutOrder, Rank, Refused, Region,
-    RegionAccess, RemoteAddr, Time, join, op,
+    Amo, Caps, Deps, Fabric, FabricError, LocalSpan, ProgramResult, PutOptions, PutOrder, Rank, Refused, RemoteAddr,
+    Time, join, op,
 };
 use std::{
     cell::{Cell, RefCell},
@@ -75,7 +75,7 @@ impl Dice {
 
 /// Follow the lines, as far as nobody is lost, and no region that is used; what was seen becomes a fact. Words outlive the program unless it `drops`
 /// its own.
-async fn follow(fabric: ExploreFabric, lines: Vec<Line>, drops: bool) -> ProgramResult<()> {
+async fn follow(fabric: Fabric, lines: Vec<Line>, drops: bool) -> ProgramResult<()> {
     let mut seen = 1u64;
     let mut see = |value: u64| seen = seen.wrapping_mul(31).wrapping_add(value);
     if let Err(error) = steps(&fabric, lines, &mut see).await {
@@ -85,11 +85,11 @@ async fn follow(fabric: ExploreFabric, lines: Vec<Line>, drops: bool) -> Program
             _ => return Err(error),
         }
     }
-    fabric.probe().set(fabric.rank().number(), seen);
+    Probe::of(&fabric).set(fabric.rank().number(), seen);
     Ok(())
 }
 
-async fn steps(fabric: &ExploreFabric, lines: Vec<Line>, see: &mut impl FnMut(u64)) -> ProgramResult<()> {
+async fn steps(fabric: &Fabric, lines: Vec<Line>, see: &mut impl FnMut(u64)) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8 * WORDS as usize).await?;
     let (key, mut own) = (region.key(), Some(region));
     let scratch = fabric.alloc(8)?;
@@ -104,7 +104,7 @@ async fn steps(fabric: &ExploreFabric, lines: Vec<Line>, see: &mut impl FnMut(u6
             Put(word, value) => fabric.put_word(&there(word)?, value).await?,
             PutNotified(word, value) => drop(fabric.put_notify(&there(word)?.as_span(), [value], value).await?),
             PutFrom(word) => {
-                let source: LocalSpan<_, u64> = scratch.span(fabric, 0, 1)?;
+                let source: LocalSpan<u64> = scratch.span(fabric, 0, 1)?;
                 fabric.write(&source, &[5])?;
                 let put = op::Put { to: &there(word)?.as_span(), from: source.clone(), options: PutOptions::default() };
                 let handle = fabric.try_post(put).map_err(refused)?;

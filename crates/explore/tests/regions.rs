@@ -2,18 +2,16 @@
 
 mod seen;
 
-use explore::{ExploreFabric, Explorer};
-use rdma_fabric::{
-    Amo, Deps, Fabric, FabricError, Group, LocalSpan, ProgramResult, Rank, Region, RegionAccess, RemoteAddr, op,
-};
+use explore::{Explorer, Probe};
+use rdma_fabric::{Amo, Deps, Fabric, FabricError, Group, LocalSpan, ProgramResult, Rank, RemoteAddr, op};
 use seen::{seen, told};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, rc::Rc};
 
 const A: Rank = Rank::new(0);
 const B: Rank = Rank::new(1);
 
 /// A flushes a put to B, whose program is over at once. Each step that was told of the drop: resolving, posting, flushing; 0 for none.
-async fn puts_to_one_that_leaves(fabric: ExploreFabric) -> ProgramResult<()> {
+async fn puts_to_one_that_leaves(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     if fabric.rank() == B {
         return Ok(());
@@ -31,7 +29,7 @@ async fn puts_to_one_that_leaves(fabric: ExploreFabric) -> ProgramResult<()> {
     // It is told once.
     fabric.flush(B).await?;
     fabric.flush_all().await?;
-    fabric.probe().set(0, at);
+    Probe::of(&fabric).set(0, at);
     Ok(())
 }
 
@@ -54,7 +52,7 @@ fn who_only_resolves_is_told_too() {
                 let region = fabric.alloc_symmetric(8).await?;
                 if fabric.rank() == A {
                     let end = told(&fabric.remote_word::<u64>(region.at(B, 0)).map(drop), B);
-                    fabric.probe().set(0, end);
+                    Probe::of(&fabric).set(0, end);
                 }
                 Ok(())
             },
@@ -67,11 +65,11 @@ fn who_only_resolves_is_told_too() {
 #[test]
 fn handles_tell_who_came_too_late() {
     let program = |atomic: bool| {
-        move |fabric: ExploreFabric| async move {
+        move |fabric: Fabric| async move {
             let region = fabric.alloc_symmetric(8).await?;
             if fabric.rank() == B {
                 drop(region);
-                fabric.probe().set(1, 1);
+                Probe::of(&fabric).set(1, 1);
                 return Ok(());
             }
             let Ok(word) = fabric.remote_word::<u64>(region.at(B, 0)) else { return Ok(()) };
@@ -79,7 +77,7 @@ fn handles_tell_who_came_too_late() {
                 true => told(&fabric.fetch_add(&word, 1).await, B),
                 false => told(&fabric.get_word(&word).await, B),
             };
-            fabric.probe().set(0, end);
+            Probe::of(&fabric).set(0, end);
             Ok(())
         }
     };
@@ -101,7 +99,7 @@ fn a_notice_that_is_there_has_its_bytes() {
             |view| view.fact(0) + view.fact(1),
             move |fabric| async move {
                 let region = fabric.alloc_symmetric(16).await?;
-                let (me, probe) = (fabric.rank(), fabric.probe());
+                let (me, probe) = (fabric.rank(), Probe::of(&fabric));
                 if me == A {
                     let to = fabric.remote_span::<u64>(region.at(B, 0), words);
                     let Ok(to) = to else { return Ok(()) };
@@ -111,7 +109,7 @@ fn a_notice_that_is_there_has_its_bytes() {
                     }
                     return Ok(());
                 }
-                let bytes: LocalSpan<_, u64> = region.span(&fabric, 0, 2)?;
+                let bytes: LocalSpan<u64> = region.span(&fabric, 0, 2)?;
                 let mut seen = [0; 2];
                 fabric.read(&bytes, &mut seen)?;
                 let noticed = fabric.try_notice()?.is_some();
@@ -151,7 +149,7 @@ fn parts_of_a_symmetric_region_end_alone() {
                     Ok(word) => told(&fabric.get_word(&word).await, B),
                     Err(error) => 2 + told::<()>(&Err(error), B),
                 };
-                fabric.probe().set(0, end);
+                Probe::of(&fabric).set(0, end);
             }
             Ok(())
         },
@@ -195,7 +193,7 @@ fn nothing_can_be_done_with_an_own_region_that_is_dropped() {
 fn what_a_detached_future_uses_it_has_to_own() {
     let run = |owns: bool| {
         Explorer::new(1).leave_together().run(move |fabric| async move {
-            let region = fabric.alloc(8)?;
+            let region = Rc::new(fabric.alloc(8)?);
             let word = fabric.remote_word::<u64>(region.at(A, 0))?;
             let (owner, owned) = (fabric.clone(), owns.then(|| region.clone()));
             fabric.detach(async move {
@@ -211,7 +209,7 @@ fn what_a_detached_future_uses_it_has_to_own() {
 }
 
 /// A tells B to go; what it then does to B comes in time only if B waits for it.
-async fn hands_over(fabric: ExploreFabric, waits: bool) -> ProgramResult<()> {
+async fn hands_over(fabric: Fabric, waits: bool) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(16).await?;
     if fabric.rank() == A {
         let words = [0, 8].map(|offset| fabric.remote_word::<u64>(region.at(B, offset)));
@@ -232,7 +230,7 @@ async fn hands_over(fabric: ExploreFabric, waits: bool) -> ProgramResult<()> {
 /// A region that dies early is a finding: told, replayed, and found by random runs. Behind a barrier there is none.
 #[test]
 fn an_early_end_is_a_finding() {
-    let early = |fabric: ExploreFabric| async move {
+    let early = |fabric: Fabric| async move {
         let region = fabric.alloc_symmetric(8).await?;
         if fabric.rank() == A {
             let word = fabric.remote_word::<u64>(region.at(B, 0))?;
@@ -270,7 +268,7 @@ fn a_loss_and_a_drop_are_told_apart() {
                     Err(FabricError::PeerLost { rank: B }) => 3,
                     end => told(&end, B),
                 };
-                fabric.probe().set(0, end);
+                Probe::of(&fabric).set(0, end);
             }
             Ok(())
         },

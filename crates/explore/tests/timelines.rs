@@ -1,22 +1,20 @@
 //! What timelines and reports say, word for word.
 
-use explore::{ExploreFabric, ExploreRegion, Explorer, Report};
-use rdma_fabric::{
-    Amo, Deps, Fabric, LocalSpan, ProgramResult, PutOptions, Rank, Region, RegionAccess, Time, join, op,
-};
+use explore::{Explorer, Probe, Report};
+use rdma_fabric::{Amo, Deps, Fabric, LocalSpan, ProgramResult, PutOptions, Rank, Region, Time, join, op};
 use std::future::Future;
 
 const A: Rank = Rank::new(0);
 const B: Rank = Rank::new(1);
 
 /// So many bytes of each rank, which live as long as anybody looks: when ranks end is of no interest here.
-async fn kept(fabric: &ExploreFabric, bytes: usize) -> ProgramResult<&'static ExploreRegion> {
+async fn kept(fabric: &Fabric, bytes: usize) -> ProgramResult<&'static Region> {
     Ok(Box::leak(Box::new(fabric.alloc_symmetric(bytes).await?)))
 }
 
 /// A writes a record of `N` words and raises a flag, and does not flush in between.
-async fn publish<const N: usize>(fabric: ExploreFabric) -> ProgramResult<()> {
-    let (region, probe) = (kept(&fabric, 8 + 8 * N).await?, fabric.probe());
+async fn publish<const N: usize>(fabric: Fabric) -> ProgramResult<()> {
+    let (region, probe) = (kept(&fabric, 8 + 8 * N).await?, Probe::of(&fabric));
     let flag = region.at(B, 0);
     if fabric.rank() == A {
         let record = fabric.remote_span::<u64>(region.at(B, 8), N)?;
@@ -109,13 +107,13 @@ fn much_that_is_left_is_counted() {
 /// Every kind of operation, posted and not awaited, by one that fails at once.
 #[test]
 fn whatever_is_on_its_way_is_named() {
-    let report = Explorer::new(2).name(0, 0, "word").run(|fabric: ExploreFabric| async move {
+    let report = Explorer::new(2).name(0, 0, "word").run(|fabric: Fabric| async move {
         let region = kept(&fabric, 32).await?;
         if fabric.rank() == B {
             return Ok(());
         }
         let word = fabric.remote_word::<u64>(region.at(B, 0))?;
-        let own: LocalSpan<_, u64> = region.span(&fabric, 8, 1)?;
+        let own: LocalSpan<u64> = region.span(&fabric, 8, 1)?;
         let options = PutOptions { notice: Some(5) };
         let add = fabric.try_post(op::Atomic { word: &word, amo: Amo::Add(1) }).expect("room");
         let get = fabric.try_post(op::Get { from: &word.as_span(), to: [0] }).expect("room");
@@ -123,7 +121,7 @@ fn whatever_is_on_its_way_is_named() {
         let put = fabric.try_post(op::Put { to: &word.as_span(), from: [9], options }).expect("room");
         let from =
             fabric.try_post(op::Put { to: &word.as_span(), from: own, options: PutOptions::default() }).expect("room");
-        assert_ne!(fabric.probe().get(0), 0, "nothing has arrived");
+        assert_ne!(Probe::of(&fabric).get(0), 0, "nothing has arrived");
         drop((add, get, into, put, from));
         Ok(())
     });
@@ -140,7 +138,7 @@ fn whatever_is_on_its_way_is_named() {
 /// Both wait for all kinds of things, and a notice is there that nobody takes.
 #[test]
 fn a_deadlock_says_who_waits_for_what() {
-    let report = Explorer::new(2).name(0, 0, "turn").run(|fabric: ExploreFabric| async move {
+    let report = Explorer::new(2).name(0, 0, "turn").run(|fabric: Fabric| async move {
         let region = kept(&fabric, 8).await?;
         let turn = region.word::<u64>(&fabric, 0)?;
         let come = fabric.wait_until(&turn, Deps::All, |turn| turn == 1);
@@ -188,7 +186,7 @@ fn waits_of_several_tasks_are_told_together() {
 /// A deadline is waited for beside a word.
 #[test]
 fn a_wait_names_its_deadline() {
-    let report = Explorer::new(1).name(0, 0, "word").run(|fabric: ExploreFabric| async move {
+    let report = Explorer::new(1).name(0, 0, "word").run(|fabric: Fabric| async move {
         let word = kept(&fabric, 8).await?.word::<u64>(&fabric, 0)?;
         let come = fabric.wait_until(&word, Deps::All, |bits| bits == 1);
         assert!(fabric.before(Time::from_picos(5), come).await.is_some(), "too late");
@@ -198,7 +196,7 @@ fn a_wait_names_its_deadline() {
     assert_eq!(report.expect_violation().timeline[0], wanted, "{report}");
 }
 
-fn endless<Fut>(program: impl Fn(ExploreFabric) -> Fut) -> Vec<String>
+fn endless<Fut>(program: impl Fn(Fabric) -> Fut) -> Vec<String>
 where
     Fut: Future<Output = ProgramResult<()>> + 'static,
 {
@@ -241,10 +239,10 @@ fn a_rank_that_polls_is_named_and_so_is_what_it_polls() {
 /// A step that forgets a value that is put later.
 #[test]
 fn a_step_declared_wrongly_is_told_by_what_differs() {
-    let report = Explorer::new(2).name(0, 0, "count").name(0, 8, "copy").run(|fabric: ExploreFabric| async move {
+    let report = Explorer::new(2).name(0, 0, "count").name(0, 8, "copy").run(|fabric: Fabric| async move {
         let region = kept(&fabric, 16).await?;
         let before = fabric.fetch_add(&fabric.remote_word(region.at(A, 0))?, 1u64).await?;
-        fabric.probe().step(());
+        Probe::of(&fabric).step(());
         fabric.fetch_add(&fabric.remote_word(region.at(A, 0))?, 10u64).await?;
         fabric.put_word(&fabric.remote_word(region.at(fabric.rank(), 8))?, before).await?;
         Ok(())

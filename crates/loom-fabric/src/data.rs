@@ -1,7 +1,8 @@
 //! Data protected by a lock, watched by loom.
 
-use crate::LoomFabric;
+use crate::Seat;
 use loom::cell::UnsafeCell;
+use rdma_fabric::Fabric;
 use std::sync::Mutex;
 
 /// Stands for memory that holders of a lock put to and get from. Loom reports two accesses, one of them a write,
@@ -33,14 +34,15 @@ impl DataCell {
     }
 
     /// A holder of the exclusive lock has come in and put the data; returns the number of this write, from 1.
-    pub fn enter_write(&self, fabric: &LoomFabric) -> u64 {
+    pub fn enter_write(&self, fabric: &Fabric) -> u64 {
         let writes = self.inside(|i| {
             i.writers += 1;
             i.writes += 1;
             (i.writers == 1 && i.readers == 0).then_some(i.writes)
         });
         let writes = writes.expect("mutual exclusion: a writer is not alone");
-        fabric.job().data_put(fabric.me());
+        let seat = Seat::of(fabric);
+        seat.job().data_put(seat.me());
         self.access.with_mut(|_| ());
         writes
     }

@@ -9,21 +9,20 @@ use loom::{
     thread,
 };
 use rdma_fabric::{PutOrder, Rank};
-use std::future::poll_fn;
 
 /// A put of a cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Posted {
     pub(crate) target: Rank,
     pub(crate) cell: usize,
-    pub(crate) from: Source,
+    pub(crate) from: Content,
     /// Whether it carries what its poster did before.
     pub(crate) release: bool,
 }
 
 /// What is put.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Source {
+pub(crate) enum Content {
     Bits(u64),
     /// What this cell holds then.
     Cell(Rank, usize),
@@ -52,13 +51,13 @@ impl Job {
         if let Some(nic) = &state.nic {
             nic.unpark();
         }
-        matches!(put.from, Source::Cell(..)).then_some(state.posted)
+        matches!(put.from, Content::Cell(..)).then_some(state.posted)
     }
 
     fn deliver(&self, put: &Posted) {
         let bits = match put.from {
-            Source::Bits(bits) => bits,
-            Source::Cell(rank, cell) => self.newest(rank, cell),
+            Content::Bits(bits) => bits,
+            Content::Cell(rank, cell) => self.newest(rank, cell),
         };
         // Release: pairs with the acquire of `newest` and of atomics.
         self.cells.set(put.target, put.cell, bits, if put.release { Release } else { Relaxed });
@@ -81,23 +80,19 @@ impl Job {
         }
     }
 
-    pub(crate) async fn flush(&self, me: Rank, target: Option<Rank>) {
+    /// As many puts must be delivered, after which what they wrote is [covered](Job::covered).
+    pub(crate) fn begin_flush(&self, me: Rank, target: Option<Rank>) -> u64 {
         self.drain(me, target);
-        if self.config.delivery == Delivery::Nic {
-            let wanted = {
-                let state = &self.states()[me.index()];
-                let last = state.pending.iter().rposition(|put| target.is_none_or(|t| t == put.target));
-                last.map(|last| state.posted - (state.pending.len() - last - 1) as u64)
-            };
-            if let Some(wanted) = wanted {
-                poll_fn(|_| self.poll_delivered(me, wanted)).await;
-            }
+        if self.config.delivery != Delivery::Nic {
+            return 0;
         }
-        self.covered(me);
+        let state = &self.states()[me.index()];
+        let last = state.pending.iter().rposition(|put| target.is_none_or(|t| t == put.target));
+        last.map_or(0, |last| state.posted - (state.pending.len() - last - 1) as u64)
     }
 
     /// What was written before is released by everything this rank does from now on.
-    fn covered(&self, me: Rank) {
+    pub(crate) fn covered(&self, me: Rank) {
         if !(self.config.relaxed)(Access::Flush) {
             fence(Release);
         }

@@ -22,8 +22,8 @@ impl Detached {
         Detached { by_rank: (0..ranks).map(|_| RefCell::default()).collect() }
     }
 
-    pub(crate) fn add(&self, rank: Rank, rest: impl Future<Output = ()> + 'static) {
-        self.by_rank[rank.index()].borrow_mut().push(Box::pin(rest));
+    pub(crate) fn add(&self, rank: Rank, rest: Rest) {
+        self.by_rank[rank.index()].borrow_mut().push(rest);
     }
 
     /// Poll a rank's, and what they detach. True if all are over.

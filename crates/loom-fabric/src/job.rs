@@ -9,14 +9,13 @@ use crate::{
 use loom::{
     sync::atomic::{
         AtomicU64,
-        Ordering::{self, Acquire, Relaxed},
+        Ordering::{Acquire, Relaxed},
     },
     thread::Thread,
 };
 use rdma_fabric::Rank;
 use std::{
     collections::VecDeque,
-    future::poll_fn,
     sync::{Mutex, MutexGuard},
     task::Poll,
 };
@@ -107,34 +106,21 @@ impl Job {
         }
     }
 
-    /// One look, by which `me` is registered to be woken if it is not content.
-    fn poll_wait(
-        &self,
-        me: Rank,
-        name: usize,
-        look: impl FnOnce() -> u64,
-        until: impl FnOnce(u64) -> bool,
-    ) -> Poll<u64> {
-        let value = look();
-        if until(value) {
-            return Poll::Ready(value);
-        }
-        // In one step with the look above, so that no write can fall in between.
+    /// The next write to this cell of its own ends a wait of `me`.
+    pub(crate) fn wait_for_write(&self, me: Rank, cell: usize) {
         let waits = &mut self.states()[me.index()].waits;
-        if !waits.contains(&name) {
-            waits.push(name);
+        if !waits.contains(&cell) {
+            waits.push(cell);
         }
-        Poll::Pending
     }
 
-    pub(crate) async fn wait_cell(
-        &self,
-        me: Rank,
-        cell: usize,
-        order: Ordering,
-        mut until: impl FnMut(u64) -> bool,
-    ) -> u64 {
-        poll_fn(|_| self.poll_wait(me, cell, || self.cells.newest(me, cell, order), &mut until)).await
+    /// Whether a counter has come to a value; if not, `me` is registered to be woken, in one step with the look.
+    fn poll_counter(&self, me: Rank, name: usize, counter: &AtomicU64, wanted: u64) -> Poll<()> {
+        if newest(counter, Acquire) >= wanted {
+            return Poll::Ready(());
+        }
+        self.wait_for_write(me, name);
+        Poll::Pending
     }
 
     /// Whether the network interface of `me` has delivered so many puts.
@@ -143,9 +129,8 @@ impl Job {
     }
 
     /// Wait for that.
-    pub(crate) fn poll_delivered(&self, me: Rank, puts: u64) -> Poll<u64> {
-        let look = || newest(&self.delivered[me.index()], Acquire);
-        self.poll_wait(me, DELIVERED, look, |delivered| delivered >= puts)
+    pub(crate) fn poll_delivered(&self, me: Rank, puts: u64) -> Poll<()> {
+        self.poll_counter(me, DELIVERED, &self.delivered[me.index()], puts)
     }
 
     // ----- time ------------------------------------------------------------------------------
@@ -161,8 +146,8 @@ impl Job {
         self.ring(rank, CLOCK);
     }
 
-    pub(crate) async fn sleep(&self, me: Rank, until: u64) {
-        let look = || newest(&self.clocks[me.index()], Acquire);
-        poll_fn(|_| self.poll_wait(me, CLOCK, look, |now| now >= until)).await;
+    /// Wait until a rank's clock shows so much.
+    pub(crate) fn poll_clock(&self, me: Rank, until: u64) -> Poll<()> {
+        self.poll_counter(me, CLOCK, &self.clocks[me.index()], until)
     }
 }

@@ -5,7 +5,7 @@
 //! * *Operations happen in execution order on each word.* An atomic is one read-modify-write of the
 //!   target's cell when it is posted; a get or a wait reads the newest value (by a comparison that changes
 //!   nothing); an own `store` is a swap. Only an own `load` may be stale, as loom lets it.
-//! * *Data* is plain memory: cells of a region that was [watched](LoomFabric::watched) are not atomic, and loom reports two
+//! * *Data* is plain memory: cells of a region that was [watched](Seat::watched) are not atomic, and loom reports two
 //!   accesses, one of them a write, that no chain of release and acquire orders, whoever makes them: a put, the program, a network interface.
 //! * *A put is delivered when [`Delivery`] says*: at once, as late as the contract allows, or by a thread per
 //!   rank at any time. Without a flush a later atomic of the same poster does overtake it. By a thread of its own, a put of
@@ -35,17 +35,16 @@ mod data;
 mod delivery;
 mod detached;
 mod fabric;
-mod handle;
 mod job;
 mod memory;
+mod operation;
 mod running;
+mod seat;
 mod spawn;
 
 pub use check::{check, check_fails};
 pub use config::{Access, Config, Delivery};
 pub use data::DataCell;
-pub use fabric::{LoomFabric, LoomRegion};
-pub use handle::LoomHandle;
 pub use job::Job;
-pub use memory::Place;
 pub use running::{run, run_after};
+pub use seat::Seat;

@@ -1,9 +1,12 @@
-//! Places, and who has which cells: the region tables of all ranks.
+//! Who has which cells: the region tables of all ranks.
 //!
 //! Nothing here is visible to loom; cells exist from the start, so that no rank's access can come before
 //! their creation.
 
-use rdma_fabric::{FabricError, Location, Rank, RegionKey, RemoteAddr, Result};
+use rdma_fabric::{
+    FabricError, Rank, RegionKey, RemoteAddr, Result,
+    error::{CellWidth, Mismatch, OutOfMemory},
+};
 
 /// Bytes of a cell, the only width this fabric has.
 pub(crate) const CELL: usize = 8;
@@ -19,35 +22,6 @@ pub(crate) enum Kind {
     Data,
     /// Of no region, or never resolved.
     None,
-}
-
-/// Some cells of one rank.
-#[derive(Clone, Debug)]
-pub struct Place {
-    pub(crate) addr: RemoteAddr,
-    pub(crate) cell: usize,
-    /// Bytes, a multiple of the cell.
-    pub(crate) len: usize,
-}
-
-impl Location for Place {
-    fn rank(&self) -> Rank {
-        self.addr.rank
-    }
-    fn addr(&self) -> RemoteAddr {
-        self.addr
-    }
-    fn len(&self) -> usize {
-        self.len
-    }
-    fn part(&self, offset: usize, len: usize) -> Option<Self> {
-        let inside = offset.checked_add(len).is_some_and(|end| end <= self.len);
-        (inside && offset.is_multiple_of(CELL) && len.is_multiple_of(CELL)).then(|| Place {
-            addr: RemoteAddr { offset: self.addr.offset + offset as u64, ..self.addr },
-            cell: self.cell + offset / CELL,
-            len,
-        })
-    }
 }
 
 /// Cells `start..start + cells` of one rank.
@@ -128,12 +102,13 @@ impl Regions {
         if cells <= free && !self.closed {
             Ok(below)
         } else {
-            Err(FabricError::OutOfMemory {
+            Err(OutOfMemory {
                 rank,
                 requested: cells * CELL,
                 available: free * CELL,
                 segment: self.cells_per_rank * CELL,
-            })
+            }
+            .into())
         }
     }
 
@@ -155,13 +130,14 @@ impl Regions {
         match self.symmetric.get(ordinal) {
             Some(extent) if extent.cells == cells => {}
             Some(extent) => {
-                return Err(FabricError::Mismatch {
+                return Err(Mismatch {
                     collective: "alloc_symmetric",
                     rank,
                     theirs: bytes as u64,
                     other: Rank::new(0),
                     ours: (extent.cells * CELL) as u64,
-                });
+                }
+                .into());
             }
             None => {
                 let start = self.room(rank, cells)?;
@@ -181,28 +157,23 @@ impl Regions {
         }
     }
 
-    /// First cell of `addr` after all checks of [`rdma_fabric::Fabric::locate`].
-    pub(crate) fn locate(&mut self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<usize> {
+    /// All checks of [`rdma_fabric::Fabric::locate`].
+    pub(crate) fn locate(&mut self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<()> {
         let RemoteAddr { rank, region, offset } = addr;
         let extent = self.extent(rank, region)?;
-        let region_len = (extent.cells * CELL) as u64;
-        if offset.checked_add(len as u64).is_none_or(|end| end > region_len) {
-            return Err(FabricError::OutOfBounds { rank, region, offset, len: len as u64, region_len });
-        }
-        if !offset.is_multiple_of(align.max(1) as u64) {
-            return Err(FabricError::Misaligned { rank, region, offset, align });
-        }
+        addr.fits(len, align, (extent.cells * CELL) as u64)?;
         if !width.is_multiple_of(CELL) || !offset.is_multiple_of(CELL as u64) {
-            return Err(FabricError::CellWidth { rank, region, wanted: width, cell: CELL });
+            return Err(CellWidth { rank, region, wanted: width, cell: CELL }.into());
         }
         let cell = extent.start + offset as usize / CELL;
         self.resolved[rank.index()][cell..cell + len / CELL].fill(true);
-        Ok(cell)
+        Ok(())
     }
 
-    /// Whether the region is (still) there.
-    pub(crate) fn live(&self, addr: RemoteAddr) -> Result<()> {
-        self.extent(addr.rank, addr.region).map(drop)
+    /// Where `addr`, which was located before, is, if the region is still there.
+    pub(crate) fn cell(&self, addr: RemoteAddr) -> Result<usize> {
+        let extent = self.extent(addr.rank, addr.region)?;
+        Ok(extent.start + addr.offset as usize / CELL)
     }
 
     fn extent(&self, rank: Rank, region: RegionKey) -> Result<Extent> {

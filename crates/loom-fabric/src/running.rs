@@ -1,8 +1,9 @@
 //! The threads that are a job's ranks.
 
 use crate::spawn::{join, spawn};
-use crate::{Config, Delivery, Job, LoomFabric};
+use crate::{Config, Delivery, Job, fabric::Modelled};
 use loom::thread;
+use rdma_fabric::Fabric;
 use rdma_fabric::{Rank, join::join_all};
 use std::{
     cell::RefCell,
@@ -73,14 +74,14 @@ impl Job {
 /// Call it inside a loom model.
 pub fn run<P, R>(config: Config, program: P) -> Rc<Job>
 where
-    P: Fn(LoomFabric) -> R + 'static,
+    P: Fn(Fabric) -> R + 'static,
     R: Future + 'static,
     R::Output: 'static,
 {
     let job = Rc::new(Job::new(config));
     job.cells.share(|_, _| crate::memory::Kind::Word);
     let program = Rc::new(program);
-    let part = |fabric: LoomFabric| {
+    let part = |fabric: Fabric| {
         let program = program.clone();
         move || program(fabric)
     };
@@ -97,10 +98,10 @@ where
 /// If the set-up does not end.
 pub fn run_after<S, M, P, R>(config: Config, set_up: S, program: P)
 where
-    S: Fn(LoomFabric) -> M + 'static,
+    S: Fn(Fabric) -> M + 'static,
     M: Future,
     M::Output: 'static,
-    P: Fn(LoomFabric, M::Output) -> R + 'static,
+    P: Fn(Fabric, M::Output) -> R + 'static,
     R: Future + 'static,
     R::Output: 'static,
 {
@@ -114,7 +115,7 @@ where
             job.cells.share(|rank, cell| regions.kind(rank, cell));
         }
         let program = Rc::new(program);
-        let part = |(fabric, made): (LoomFabric, M::Output)| {
+        let part = |(fabric, made): (Fabric, M::Output)| {
             let program = program.clone();
             move || program(fabric, made)
         };
@@ -124,9 +125,9 @@ where
     join(spawn(root));
 }
 
-fn fabrics(job: &Rc<Job>) -> impl Iterator<Item = LoomFabric> + use<> {
+fn fabrics(job: &Rc<Job>) -> impl Iterator<Item = Fabric> + use<> {
     let job = job.clone();
-    (0..job.config.ranks as u32).map(move |rank| LoomFabric::new(job.clone(), Rank::new(rank)))
+    (0..job.config.ranks as u32).map(move |rank| Modelled::fabric(&job, Rank::new(rank)))
 }
 
 /// Carry a future out that waits for nobody else.

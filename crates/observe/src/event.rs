@@ -1,7 +1,7 @@
 //! What happened, in the order it ended.
 
 use crate::counts::WaitKind;
-use rdma_fabric::RemoteAddr;
+use rdma_fabric::{Amo, Notice, RemoteAddr};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -90,6 +90,18 @@ impl Kind {
         }
     }
 
+    /// What an atomic is.
+    pub(crate) fn of_atomic<W>(amo: &Amo<W>) -> Kind {
+        match amo {
+            Amo::Add(_) => Kind::Add,
+            Amo::Swap(_) => Kind::Swap,
+            Amo::CompareSwap { .. } => Kind::CompareSwap,
+            Amo::Or(_) => Kind::Or,
+            Amo::And(_) => Kind::And,
+            Amo::Xor(_) => Kind::Xor,
+        }
+    }
+
     /// What a wait of this kind looks like.
     pub(crate) fn of_wait(kind: WaitKind) -> Option<Kind> {
         Some(match kind {
@@ -136,6 +148,12 @@ impl Event {
     pub(crate) fn at(self, addr: RemoteAddr, bytes: usize) -> Self {
         Event { bytes: bytes as u64, region: Some(addr.region.to_bits()), offset: Some(addr.offset), ..self }
     }
+
+    /// The same as the `number`th notice of its poster.
+    pub(crate) fn arrived(self, notice: &Notice, number: u64) -> Self {
+        let region = Some(notice.region.to_bits());
+        Event { kind: Kind::Notice, region, offset: Some(notice.end), notice: Some(number), ..self }
+    }
 }
 
 /// The latest events of a rank.
@@ -161,6 +179,11 @@ impl Events {
             }
         }
         self.latest.push_back(event);
+    }
+
+    /// The newest that `is_it`, as long as it is among the very latest.
+    pub(crate) fn newest(&mut self, is_it: impl Fn(&Event) -> bool) -> Option<&mut Event> {
+        self.latest.iter_mut().rev().take(64).find(|event| is_it(event))
     }
 
     /// In the order they ended.

@@ -1,10 +1,11 @@
 //! The observed ranks of this process.
 
 use crate::{
-    observed::Observed,
+    observer::observed,
     recorder::{RankRecord, Recorder},
 };
-use rdma_fabric::{FullFabric, Program, ProgramResult, Rank};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Program, ProgramResult, Rank};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most events that a rank keeps.
@@ -72,8 +73,8 @@ pub struct Watched<'a, P> {
 impl<P: Program> Program for Watched<'_, P> {
     type Out = P::Out;
 
-    async fn run<F: FullFabric>(&self, fabric: F) -> ProgramResult<P::Out> {
+    async fn run(&self, fabric: Fabric) -> ProgramResult<P::Out> {
         let recorder = self.gathering.begin(fabric.rank());
-        self.program.run(Observed::new(fabric, recorder)).await
+        self.program.run(observed(&fabric, recorder)).await
     }
 }

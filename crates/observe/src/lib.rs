@@ -1,9 +1,11 @@
 //! What a job's operations and waits were: counters, and traces for a timeline viewer.
 //!
-//! The problem: a program is slow or stands still, and somebody wants to know which rank waited for whom, without
-//! changing the program and without every other program paying for it. Here observing is a [layer](rdma_fabric::layer) over
-//! another fabric ([`Observed`]), so a program is compiled twice, with it and without; the one without it has no
-//! instruction more.
+//! The problem: a program is slow or stands still, and somebody wants to know which rank waited for
+//! whom, without changing the program and without every other program paying for it. Here what
+//! observes is a [provider](rdma_fabric::provider::Provider) that stands between the program and
+//! its fabric ([`observed`]). It is put there when a job starts, or not: the program is the same
+//! code, and who isn't observed pays nothing. Who is pays for each access to mapped memory too, for
+//! these are hidden from the program so that they can be seen here.
 //!
 //! # Parts
 //! * [`Gathering`] wraps the programs of the ranks of this process and keeps their [`RankRecord`]s. Memory is bounded:
@@ -25,14 +27,12 @@ mod counts;
 mod error;
 mod event;
 mod gathering;
-mod handle;
 mod observation;
-mod observed;
+mod observer;
 mod output;
 mod parts;
 mod queue;
 mod recorder;
-mod spent;
 mod table;
 mod trace;
 mod waiting;
@@ -42,9 +42,8 @@ pub use counts::{Atomics, Counts, PeerCounts, RankCounts, WaitKind, Waits};
 pub use error::ObserveError;
 pub use event::{Event, Events, Kind};
 pub use gathering::{Detail, Gathering, Watched};
-pub use handle::ObservedHandle;
 pub use observation::Observation;
-pub use observed::Observed;
+pub use observer::observed;
 pub use output::{Output, print, say};
 pub use parts::{PARTS_VARIABLE, Part, Parts};
 pub use recorder::{RankRecord, Recorder};

@@ -4,11 +4,10 @@
 
 use crate::{
     event::{Event, Kind},
-    observed::kind_of,
     recorder::Recorder,
 };
 use rdma_fabric::{
-    Fabric, Rank,
+    Rank,
     control_queue::{Command, Posting, QueueId},
 };
 
@@ -26,17 +25,16 @@ fn described(posting: &Posting) -> (Kind, u64) {
         Command::Get { len, blocks, .. } => (Kind::Get, u64::from(*len) * u64::from(blocks.count)),
         Command::CompareSwap { width, .. } => (Kind::CompareSwap, *width as u64),
         Command::Nop => (Kind::Nop, 0),
-        Command::Armw { op, width, .. } => (kind_of(&op.amo()), *width as u64),
+        Command::Armw { op, width, .. } => (Kind::of_atomic(&op.amo()), *width as u64),
     }
 }
 
 impl Recorder {
-    /// A command was posted.
-    pub(crate) fn commanded<F: Fabric>(&self, below: &F, posting: &Posting) {
+    /// A command was posted just `now`.
+    pub(crate) fn commanded(&self, now_ps: u64, posting: &Posting) {
         let (kind, bytes) = described(posting);
         let commands = u64::from(posting.command.commands());
         let peer = target_of(posting).map(Rank::number);
-        let now = below.now().as_picos();
         let mut record = self.lock();
         match kind {
             Kind::Nop => record.counts.nops += commands,
@@ -54,6 +52,6 @@ impl Recorder {
                 }
             }
         }
-        record.happened(Event { bytes, ..Event::new(kind, peer, now) });
+        record.happened(Event { bytes, ..Event::new(kind, peer, now_ps) });
     }
 }

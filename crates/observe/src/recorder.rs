@@ -4,6 +4,7 @@ use crate::{
     counts::{RankCounts, WaitKind},
     event::{Event, Events},
 };
+use rdma_fabric::{Deps, Notice, Rank};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -39,7 +40,7 @@ pub struct Recorder(Arc<Mutex<RankRecord>>);
 
 impl Recorder {
     /// An empty record; with the latest `events` events if not `None`.
-    pub fn new(rank: rdma_fabric::Rank, events: Option<usize>) -> Self {
+    pub fn new(rank: Rank, events: Option<usize>) -> Self {
         let record = RankRecord { rank: rank.number(), counts: RankCounts::default(), events: events.map(Events::new) };
         Recorder(Arc::new(Mutex::new(record)))
     }
@@ -52,5 +53,21 @@ impl Recorder {
     pub(crate) fn lock(&self) -> MutexGuard<'_, RankRecord> {
         // Nothing panics while it is held, and counters are consistent one by one.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A notice was taken; which one of its poster it is.
+    pub(crate) fn taken(&self, notice: &Notice) -> u64 {
+        let mut record = self.lock();
+        let taken = &mut record.counts.with(Some(notice.from.number())).notices_taken;
+        *taken += 1;
+        *taken - 1
+    }
+}
+
+/// The one rank a wait depends on, if it is one.
+pub(crate) fn only(deps: &Deps<'_>) -> Option<u32> {
+    match *deps {
+        Deps::One(rank) | Deps::Ranks(&[rank]) | Deps::Step { writer: rank, .. } => Some(rank.number()),
+        Deps::All | Deps::Ranks(_) => None,
     }
 }

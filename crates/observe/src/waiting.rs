@@ -12,10 +12,10 @@ use std::{
 };
 
 /// Notes the wait when it is dropped.
-pub(crate) struct Waiting<'a, F: Fabric> {
+pub(crate) struct Waiting<'a> {
     recorder: &'a Recorder,
     /// For the clock.
-    below: &'a F,
+    below: &'a Fabric,
     kind: WaitKind,
     /// What to write into the trace, but for its end.
     pub(crate) event: Option<Event>,
@@ -26,8 +26,8 @@ pub(crate) struct Waiting<'a, F: Fabric> {
     blocked: bool,
 }
 
-impl<'a, F: Fabric> Waiting<'a, F> {
-    pub(crate) fn begin(recorder: &'a Recorder, below: &'a F, kind: WaitKind, peer: Option<u32>) -> Self {
+impl<'a> Waiting<'a> {
+    pub(crate) fn begin(recorder: &'a Recorder, below: &'a Fabric, kind: WaitKind, peer: Option<u32>) -> Self {
         let begin_ps = below.now().as_picos();
         let event = Kind::of_wait(kind).map(|kind| Event::new(kind, peer, begin_ps));
         Waiting { recorder, below, kind, event, peer, begin_ps, blocked: false }
@@ -45,7 +45,7 @@ impl<'a, F: Fabric> Waiting<'a, F> {
     }
 }
 
-impl<F: Fabric> Drop for Waiting<'_, F> {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let end_ps = self.below.now().as_picos();
         let mut record = self.recorder.lock();

@@ -9,6 +9,7 @@
 //! What CPUs copy takes no time there: `start` and `wait` of an exchange by node copy each block once more.
 
 use prdma_offload::{Aggregation, Buffer, Cartesian, Form, Neighbourhood, Options, Topology};
+use rdma_fabric::Fabric;
 use rdma_fabric::Group;
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, Platform, Torus};
@@ -97,13 +98,13 @@ impl Pattern {
 
 rdma_fabric::program! {
     /// Picoseconds of an iteration, and what came out.
-    async fn exchange<F>(fabric: F, pattern: Pattern, bytes: usize, options: Options) -> (u64, Form, Aggregation) {
+    async fn exchange(fabric: Fabric, pattern: Pattern, bytes: usize, options: Options) -> (u64, Form, Aggregation) {
         let group = Group::world(&fabric).await?;
         let (sources, destinations) = pattern.edges(group.me());
         let topology = Topology::graph(group.len(), group.me(), &sources, &destinations)?;
         let mut hood = Neighbourhood::new(group, topology).await?;
-        let send = Buffer::<F, u8>::new(&fabric, destinations.len() * bytes)?;
-        let receive = Buffer::<F, u8>::new(&fabric, sources.len() * bytes)?;
+        let send = Buffer::<u8>::new(&fabric, destinations.len() * bytes)?;
+        let receive = Buffer::<u8>::new(&fabric, sources.len() * bytes)?;
         let mut request = hood.alltoall_init(&send, &receive, bytes, &options).await?;
         hood.group_mut().barrier().await?;
         let mut begun = fabric.now();

@@ -12,6 +12,7 @@ use core::sync::atomic::{
     Ordering::{Acquire, Release},
 };
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options};
+use rdma_fabric::Fabric;
 use rdma_fabric::Group;
 use std::{
     sync::Arc,
@@ -25,13 +26,13 @@ const FORMS: [Form; 3] = [Form::Fast, Form::Mrc, Form::Cpu];
 
 rdma_fabric::program! {
     /// Nanoseconds an exchange in the fastest batch.
-    async fn exchange<F>(fabric: F, form: Form, bytes: usize) -> f64 {
+    async fn exchange(fabric: Fabric, form: Form, bytes: usize) -> f64 {
         let group = Group::world(&fabric).await?;
         let ring = Cartesian::new(&[group.len()], &[true])?;
         let topology = ring.topology(group.me());
         let mut hood = Neighbourhood::new(group, topology).await?;
-        let send = Buffer::<F, u8>::new(&fabric, 2 * bytes)?;
-        let receive = Buffer::<F, u8>::new(&fabric, 2 * bytes)?;
+        let send = Buffer::<u8>::new(&fabric, 2 * bytes)?;
+        let receive = Buffer::<u8>::new(&fabric, 2 * bytes)?;
         let mut request = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
         let mut best = f64::INFINITY;
         for _ in 0..BATCHES {
@@ -60,13 +61,13 @@ struct Overlapped {
 
 rdma_fabric::program! {
     /// Both compute for `compute`; rank 1 is late by `late`.
-    async fn overlapped<F>(fabric: F, form: Form, bytes: usize, compute: Duration, late: Duration) -> Overlapped {
+    async fn overlapped(fabric: Fabric, form: Form, bytes: usize, compute: Duration, late: Duration) -> Overlapped {
         let group = Group::world(&fabric).await?;
         let ring = Cartesian::new(&[group.len()], &[true])?;
         let me = group.me();
         let mut hood = Neighbourhood::new(group, ring.topology(me)).await?;
-        let send = Buffer::<F, u8>::new(&fabric, 2 * bytes)?;
-        let receive = Buffer::<F, u8>::new(&fabric, 2 * bytes)?;
+        let send = Buffer::<u8>::new(&fabric, 2 * bytes)?;
+        let receive = Buffer::<u8>::new(&fabric, 2 * bytes)?;
         let mut request = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
         let mut best = Overlapped { start: f64::INFINITY, wait: f64::INFINITY, step: f64::INFINITY };
         for _ in 0..300 {
@@ -92,13 +93,13 @@ rdma_fabric::program! {
 
 rdma_fabric::program! {
     /// Microseconds to make an exchange with 26 neighbours, of 1 KiB each.
-    async fn making<F>(fabric: F, form: Form) -> f64 {
+    async fn making(fabric: Fabric, form: Form) -> f64 {
         let group = Group::world(&fabric).await?;
         let grid = Cartesian::new(&[2, 2, 1], &[true, true, true])?;
         let topology = grid.moore(group.me());
         let mut hood = Neighbourhood::new(group, topology).await?;
-        let send = Buffer::<F, u8>::new(&fabric, 26 << 10)?;
-        let receive = Buffer::<F, u8>::new(&fabric, 26 << 10)?;
+        let send = Buffer::<u8>::new(&fabric, 26 << 10)?;
+        let receive = Buffer::<u8>::new(&fabric, 26 << 10)?;
         let mut best = f64::INFINITY;
         for _ in 0..20 {
             hood.group_mut().barrier().await?;

@@ -206,9 +206,12 @@ impl PrdmaError {
     /// [`FabricError::gone`]; also of a request that is [broken](PrdmaError::Broken) by it.
     pub fn gone(&self) -> Option<Rank> {
         match self {
-            PrdmaError::Fabric(FabricError::Queue(
-                QueueError::NotOpen { queue } | QueueError::NoSuchTag { queue, .. } | QueueError::Stale { queue, .. },
-            )) => Some(queue.rank()),
+            PrdmaError::Fabric(FabricError::Queue(error)) => match **error {
+                QueueError::NotOpen { queue }
+                | QueueError::NoSuchTag { queue, .. }
+                | QueueError::Stale { queue, .. } => Some(queue.rank()),
+                _ => None,
+            },
             PrdmaError::Fabric(error) => error.gone(),
             PrdmaError::Broken(error) => error.gone(),
             _ => None,
@@ -222,15 +225,18 @@ pub type Result<T, E = PrdmaError> = core::result::Result<T, E>;
 impl From<FabricError> for PrdmaError {
     fn from(error: FabricError) -> Self {
         // Whichever notices it first, a wait or the answer of a command.
-        PrdmaError::Fabric(match error {
-            FabricError::Queue(QueueError::PeerLost { queue }) => FabricError::PeerLost { rank: queue.rank() },
-            other => other,
-        })
+        match error {
+            FabricError::Queue(error) => (*error).into(),
+            other => PrdmaError::Fabric(other),
+        }
     }
 }
 
 impl From<QueueError> for PrdmaError {
     fn from(error: QueueError) -> Self {
-        FabricError::Queue(error).into()
+        PrdmaError::Fabric(match error {
+            QueueError::PeerLost { queue } => FabricError::PeerLost { rank: queue.rank() },
+            other => other.into(),
+        })
     }
 }

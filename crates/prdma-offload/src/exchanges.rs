@@ -5,9 +5,9 @@ use crate::{
     init::{Blocks, Making, check},
     layout::LayoutError,
 };
-use rdma_fabric::{Pod, SessionFabric};
+use rdma_fabric::Pod;
 
-impl<F: SessionFabric> Neighbourhood<F> {
+impl Neighbourhood {
     /// A persistent exchange, the general one: block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is laid
     /// down as block `i` of `receives` (`MPI_Neighbor_alltoallw_init`). Blocks of slots without a neighbour count for nothing.
     ///
@@ -18,12 +18,12 @@ impl<F: SessionFabric> Neighbourhood<F> {
     /// [`crate::PrdmaError::Size`] where it is so, and [`crate::PrdmaError::ElsewhereFailed`] at all other members; no member has a request then.
     pub async fn alltoallw_init<S: Pod, R: Pod>(
         &mut self,
-        send: &Buffer<F, S>,
+        send: &Buffer<S>,
         sends: &[Layout],
-        receive: &Buffer<F, R>,
+        receive: &Buffer<R>,
         receives: &[Layout],
         options: &Options,
-    ) -> Result<Request<F>> {
+    ) -> Result<Request> {
         self.given(send, Ok(sends.to_vec()), receive, Ok(receives.to_vec()), options).await
     }
 
@@ -33,11 +33,11 @@ impl<F: SessionFabric> Neighbourhood<F> {
     /// As [`Neighbourhood::alltoallw_init`].
     pub async fn alltoall_init<T: Pod>(
         &mut self,
-        send: &Buffer<F, T>,
-        receive: &Buffer<F, T>,
+        send: &Buffer<T>,
+        receive: &Buffer<T>,
         count: usize,
         options: &Options,
-    ) -> Result<Request<F>> {
+    ) -> Result<Request> {
         let rows = |slots: usize| (0..slots).map(|slot| (slot.saturating_mul(count), count)).collect::<Vec<_>>();
         let (sends, receives) = (rows(self.topology.destinations().len()), rows(self.topology.sources().len()));
         self.alltoallv_init(send, &sends, receive, &receives, options).await
@@ -49,12 +49,12 @@ impl<F: SessionFabric> Neighbourhood<F> {
     /// As [`Neighbourhood::alltoallw_init`].
     pub async fn alltoallv_init<T: Pod>(
         &mut self,
-        send: &Buffer<F, T>,
+        send: &Buffer<T>,
         sends: &[(usize, usize)],
-        receive: &Buffer<F, T>,
+        receive: &Buffer<T>,
         receives: &[(usize, usize)],
         options: &Options,
-    ) -> Result<Request<F>> {
+    ) -> Result<Request> {
         let (sends, receives) = (ranges::<T>(sends), ranges::<T>(receives));
         self.given(send, sends, receive, receives, options).await
     }
@@ -66,12 +66,12 @@ impl<F: SessionFabric> Neighbourhood<F> {
     /// As [`Neighbourhood::alltoallw_init`].
     pub async fn allgather_init<T: Pod>(
         &mut self,
-        send: &Buffer<F, T>,
+        send: &Buffer<T>,
         start: usize,
-        receive: &Buffer<F, T>,
+        receive: &Buffer<T>,
         count: usize,
         options: &Options,
-    ) -> Result<Request<F>> {
+    ) -> Result<Request> {
         let sources = self.topology.sources().len();
         let receives: Vec<_> = (0..sources).map(|slot| (slot.saturating_mul(count), count)).collect();
         self.allgatherv_init(send, (start, count), receive, &receives, options).await
@@ -84,12 +84,12 @@ impl<F: SessionFabric> Neighbourhood<F> {
     /// As [`Neighbourhood::alltoallw_init`].
     pub async fn allgatherv_init<T: Pod>(
         &mut self,
-        send: &Buffer<F, T>,
+        send: &Buffer<T>,
         sent: (usize, usize),
-        receive: &Buffer<F, T>,
+        receive: &Buffer<T>,
         receives: &[(usize, usize)],
         options: &Options,
-    ) -> Result<Request<F>> {
+    ) -> Result<Request> {
         let sends = ranges::<T>(&vec![sent; self.topology.destinations().len()]);
         self.given(send, sends, receive, ranges::<T>(receives), options).await
     }
@@ -97,12 +97,12 @@ impl<F: SessionFabric> Neighbourhood<F> {
     /// An exchange whose layouts may be impossible: then all members hear of it.
     async fn given<S: Pod, R: Pod>(
         &mut self,
-        send: &Buffer<F, S>,
+        send: &Buffer<S>,
         sends: Result<Vec<Layout>, LayoutError>,
-        receive: &Buffer<F, R>,
+        receive: &Buffer<R>,
         receives: Result<Vec<Layout>, LayoutError>,
         options: &Options,
-    ) -> Result<Request<F>> {
+    ) -> Result<Request> {
         let blocks = || {
             let blocks = Blocks {
                 sends: sends?.into_iter().map(|layout| send.block(layout)).collect(),
@@ -114,7 +114,7 @@ impl<F: SessionFabric> Neighbourhood<F> {
         self.exchange(blocks, options).await
     }
 
-    async fn exchange(&mut self, blocks: Result<Blocks<F>>, options: &Options) -> Result<Request<F>> {
+    async fn exchange(&mut self, blocks: Result<Blocks>, options: &Options) -> Result<Request> {
         let Neighbourhood { group, channels, headers, .. } = self;
         let requests = [&channels[..]];
         let making = Making { group, headers, requests: &requests, blocks: blocks.as_ref(), options };

@@ -8,45 +8,45 @@ use crate::{
     transient::Mailboxes,
 };
 use core::fmt;
-use rdma_fabric::{Group, GroupMemory, SessionFabric};
+use rdma_fabric::{Group, GroupMemory};
 
 /// A group of ranks with a topology (MPI: a communicator with one): what requests are made on.
 ///
 /// All members make the same collective calls on it in the same order.
-pub struct Neighbourhood<F: SessionFabric> {
-    pub(crate) group: Group<F>,
+pub struct Neighbourhood {
+    pub(crate) group: Group,
     pub(crate) topology: Topology,
     pub(crate) channels: Vec<Channel>,
     /// Where members publish tables to each other.
-    pub(crate) headers: GroupMemory<F>,
+    pub(crate) headers: GroupMemory,
     /// Of exchanges that are not persistent; made by the first of them.
-    pub(crate) mailboxes: Option<Mailboxes<F>>,
+    pub(crate) mailboxes: Option<Mailboxes>,
 }
 
-impl<F: SessionFabric> fmt::Debug for Neighbourhood<F> {
+impl fmt::Debug for Neighbourhood {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Neighbourhood({:?}, {} channels)", self.group, self.channels.len())
     }
 }
 
-impl<F: SessionFabric> Neighbourhood<F> {
+impl Neighbourhood {
     /// Give the members of `group` the neighbours that each names. Collective.
     ///
     /// # Errors
     /// As [`Group::memory`]; [`rdma_fabric::FabricError::NoSuchRank`] for an edge to nobody.
-    pub async fn new(mut group: Group<F>, topology: Topology) -> Result<Self> {
+    pub async fn new(mut group: Group, topology: Topology) -> Result<Self> {
         let headers = group.memory(Published::BYTES).await?;
         let channels = init::channels(&topology, &group)?;
         Ok(Neighbourhood { group, topology, channels, headers, mailboxes: None })
     }
 
     /// The group.
-    pub fn group(&self) -> &Group<F> {
+    pub fn group(&self) -> &Group {
         &self.group
     }
 
     /// The group, for collective calls between requests.
-    pub fn group_mut(&mut self) -> &mut Group<F> {
+    pub fn group_mut(&mut self) -> &mut Group {
         &mut self.group
     }
 

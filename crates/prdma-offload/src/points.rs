@@ -14,23 +14,23 @@ use crate::{
     topology::Topology,
 };
 use core::fmt;
-use rdma_fabric::{Group, Pod, SessionFabric};
+use rdma_fabric::{Group, Pod};
 
 /// One message that goes again and again between two members.
-pub struct Point<F: SessionFabric> {
+pub struct Point {
     edge: Edge,
-    block: Block<F>,
+    block: Block,
 }
 
-impl<F: SessionFabric> fmt::Debug for Point<F> {
+impl fmt::Debug for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Point(member {}, tag {}, {} bytes)", self.edge.member, self.edge.label, self.block.layout.bytes())
     }
 }
 
-impl<F: SessionFabric> Point<F> {
+impl Point {
     /// To or from `member`, with `tag`. The k-th send to a member with a tag meets the k-th receive from there with this tag.
-    pub fn new<T: Pod>(member: usize, tag: u32, buffer: &Buffer<F, T>, layout: Layout) -> Self {
+    pub fn new<T: Pod>(member: usize, tag: u32, buffer: &Buffer<T>, layout: Layout) -> Self {
         Point { edge: Edge { member, label: tag }, block: buffer.block(layout) }
     }
 }
@@ -42,16 +42,16 @@ impl<F: SessionFabric> Point<F> {
 ///
 /// # Errors
 /// As [`crate::Neighbourhood::alltoallw_init`]; slots are places in the two lists.
-pub async fn points_init<F: SessionFabric>(
-    group: &mut Group<F>,
-    sends: Vec<Point<F>>,
-    receives: Vec<Point<F>>,
+pub async fn points_init(
+    group: &mut Group,
+    sends: Vec<Point>,
+    receives: Vec<Point>,
     options: &Options,
-) -> Result<(Vec<Request<F>>, Vec<Request<F>>)> {
+) -> Result<(Vec<Request>, Vec<Request>)> {
     let headers = group.memory(Published::BYTES).await?;
-    let edges = |points: &[Point<F>]| points.iter().map(|point| Some(point.edge)).collect();
+    let edges = |points: &[Point]| points.iter().map(|point| Some(point.edge)).collect();
     let topology = Topology::of(edges(&receives), edges(&sends));
-    let blocks = |points: Vec<Point<F>>| points.into_iter().map(|point| point.block).collect::<Vec<_>>();
+    let blocks = |points: Vec<Point>| points.into_iter().map(|point| point.block).collect::<Vec<_>>();
     let many = sends.len();
     let given = Blocks { sends: blocks(sends), receives: blocks(receives) };
     let channels = single(&topology, group);
@@ -71,7 +71,7 @@ pub async fn points_init<F: SessionFabric>(
 }
 
 /// Requests in the order of their channels' slots.
-fn in_order<F: SessionFabric>(requests: Vec<Request<F>>, channels: &[crate::init::Channel]) -> Vec<Request<F>> {
+fn in_order(requests: Vec<Request>, channels: &[crate::init::Channel]) -> Vec<Request> {
     let slot = |channel: &crate::init::Channel| channel.out.or(channel.inn).map(|end| end.slot);
     let mut requests: Vec<_> = requests.into_iter().zip(channels.iter().map(slot)).collect();
     requests.sort_by_key(|(_, slot)| *slot);

@@ -9,7 +9,7 @@
 //! [`FabricError::StaleRegion`].
 
 use bytemuck::{Pod, Zeroable};
-use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Rank, Region, RegionAccess, RegionKey, Result, join};
+use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Rank, Region, RegionKey, Result, join};
 
 /// What a header says: where a member's table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -30,7 +30,7 @@ impl Published {
     pub(crate) const BYTES: usize = size_of::<Published>();
 
     /// Register `records` and say where they are. The region is to be kept until nobody reads any more.
-    pub(crate) fn register<F: Fabric, T: Pod>(fabric: &F, records: &[T]) -> Result<(Published, Option<F::Region>)> {
+    pub(crate) fn register<T: Pod>(fabric: &Fabric, records: &[T]) -> Result<(Published, Option<Region>)> {
         let elements = records.len() as u64;
         if size_of_val(records) == 0 {
             return Ok((Published { key: 0, elements }, None));
@@ -40,7 +40,7 @@ impl Published {
         Ok((Published { key: region.key().to_bits(), elements }, Some(region)))
     }
 
-    pub(crate) fn tell<F: Fabric>(self, headers: &GroupMemory<F>, fabric: &F) -> Result<()> {
+    pub(crate) fn tell(self, headers: &GroupMemory, fabric: &Fabric) -> Result<()> {
         for (place, value) in [(0, self.key), (8, self.elements)] {
             fabric.store(&fabric.local_word(headers.at(fabric.rank(), place)?)?, value)?;
         }
@@ -58,9 +58,9 @@ impl Published {
 /// As [`Fabric::alloc`] here and [`FabricError::NoSuchRegion`] at who reads a member that had that error;
 /// [`FabricError::NoSuchRank`] for a number that is no member's; as [`Group::barrier`]. The first is told after all
 /// members have met.
-pub(crate) async fn publish<F: Fabric, T: Pod + Unpin>(
-    group: &mut Group<F>,
-    headers: &GroupMemory<F>,
+pub(crate) async fn publish<T: Pod + Unpin>(
+    group: &mut Group,
+    headers: &GroupMemory,
     records: &[T],
     members: &[usize],
 ) -> Result<Vec<Vec<T>>> {
@@ -83,7 +83,7 @@ pub(crate) async fn publish<F: Fabric, T: Pod + Unpin>(
 }
 
 /// The table that `rank` has published.
-async fn table<F: Fabric, T: Pod + Unpin>(fabric: &F, headers: &GroupMemory<F>, rank: Rank) -> Result<Vec<T>> {
+async fn table<T: Pod + Unpin>(fabric: &Fabric, headers: &GroupMemory, rank: Rank) -> Result<Vec<T>> {
     let header = fabric.remote_span::<u64>(headers.at(rank, 0)?, 2)?;
     let [key, elements] = fabric.get(&header, [0; 2]).await?;
     if elements == 0 && key != NOWHERE {
@@ -93,7 +93,7 @@ async fn table<F: Fabric, T: Pod + Unpin>(fabric: &F, headers: &GroupMemory<F>, 
     if key == NOWHERE {
         return Err(FabricError::NoSuchRegion { rank, region });
     }
-    let elements = usize::try_from(elements).map_err(|_| FabricError::Corrupt { rank, what: "length of a table" })?;
+    let elements = usize::try_from(elements).map_err(|_| FabricError::Corrupt { rank, what: &"length of a table" })?;
     let addr = rdma_fabric::RemoteAddr { rank, region, offset: 0 };
     // Resolved before there is room for it: a length that is damaged is an error, and no allocation.
     let span = fabric.remote_span::<T>(addr, elements)?;
@@ -103,6 +103,7 @@ async fn table<F: Fabric, T: Pod + Unpin>(fabric: &F, headers: &GroupMemory<F>, 
 #[cfg(test)]
 mod tests {
     use super::{Published, publish};
+    use rdma_fabric::Fabric;
     use rdma_fabric::{FabricError, Group, Rank};
     use tofu2_sim::{
         shm::Threads,
@@ -116,7 +117,7 @@ mod tests {
 
     rdma_fabric::program! {
         /// Everybody reads the two after it, and itself; three times with the same headers.
-        async fn neighbours<F>(fabric: F) -> () {
+        async fn neighbours(fabric: Fabric) -> () {
             let mut group = Group::world(&fabric).await?;
             let headers = group.memory(Published::BYTES).await?;
             let (n, me) = (group.len(), group.me());
@@ -125,7 +126,7 @@ mod tests {
                 let tables = publish(&mut group, &headers, &table(me, round), &asked).await?;
                 assert_eq!(tables, asked.map(|member| table(member, round)), "round {round}");
                 // Nobody else is needed to read nobody.
-                assert!(publish::<_, u64>(&mut group, &headers, &[], &[]).await?.is_empty());
+                assert!(publish::<u64>(&mut group, &headers, &[], &[]).await?.is_empty());
             }
             Ok(())
         }
@@ -133,7 +134,7 @@ mod tests {
 
     rdma_fabric::program! {
         /// Member 1 has more to tell than it can register, and asks for a member that is none.
-        async fn failing<F>(fabric: F) -> String {
+        async fn failing(fabric: Fabric) -> String {
             let mut group = Group::world(&fabric).await?;
             let headers = group.memory(Published::BYTES).await?;
             let me = group.me();
@@ -142,11 +143,11 @@ mod tests {
                 _ => publish(&mut group, &headers, &[7u64], &[0, 1]).await.expect_err("member 1 has none"),
             };
             if me == 1 {
-                assert!(matches!(told, FabricError::OutOfMemory { .. }), "{told}");
+                assert!(matches!(told, FabricError::OutOfMemory(_)), "{told}");
             } else {
                 assert!(matches!(told, FabricError::NoSuchRegion { rank, .. } if rank == Rank::new(1)), "{told}");
             }
-            let outside = publish::<_, u64>(&mut group, &headers, &[], if me == 1 { &[9] } else { &[1] }).await;
+            let outside = publish::<u64>(&mut group, &headers, &[], if me == 1 { &[9] } else { &[1] }).await;
             assert_eq!(outside.err(), (me == 1).then(|| FabricError::NoSuchRank { rank: Rank::new(9), ranks: 3 }));
             // The group and the headers go on.
             let tables = publish(&mut group, &headers, &[me as u64], &[0, 1, 2]).await?;

@@ -9,7 +9,8 @@ use crate::{
     init::{Blocks, Channel, Made, Wires},
 };
 use core::fmt;
-use rdma_fabric::{SessionFabric, join};
+use rdma_fabric::Fabric;
+use rdma_fabric::join;
 
 /// A persistent exchange: made once, started and waited for again and again (MPI-4, section 6.13).
 ///
@@ -20,16 +21,16 @@ use rdma_fabric::{SessionFabric, join};
 /// different members. Waiting is for the own blocks only: a neighbour may still be an iteration behind, or one ahead.
 ///
 /// Dropping it gives its queues back, also while it is active: what neighbours then send to it fails, so do it when they have waited, too.
-pub struct Request<F: SessionFabric> {
-    engine: AnyEngine<F>,
-    wires: Wires<F>,
-    fabric: F,
+pub struct Request {
+    engine: AnyEngine,
+    wires: Wires,
+    fabric: Fabric,
     form: Form,
     obstacle: Option<PrdmaError>,
     aggregation: Aggregation,
     claims: Held,
     /// What is left to the CPU.
-    reduction: Option<Reduction<F>>,
+    reduction: Option<Reduction>,
     state: State,
     /// The last iteration that was started, from 1.
     iteration: u64,
@@ -44,19 +45,19 @@ enum State {
     Broken(PrdmaError),
 }
 
-impl<F: SessionFabric> fmt::Debug for Request<F> {
+impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Request({}, iteration {}, {:?})", self.form, self.iteration, self.state)
     }
 }
 
-impl<F: SessionFabric> Request<F> {
-    pub(crate) fn new(made: Made<F>, channels: &[Channel], blocks: &Blocks<F>) -> Self {
+impl Request {
+    pub(crate) fn new(made: Made, channels: &[Channel], blocks: &Blocks) -> Self {
         Request::of(made, Held::of_channels(channels, blocks), None)
     }
 
     /// A request, of an allreduce if there is a reduction.
-    pub(crate) fn of(made: Made<F>, claims: Held, reduction: Option<Reduction<F>>) -> Self {
+    pub(crate) fn of(made: Made, claims: Held, reduction: Option<Reduction>) -> Self {
         let Made { engine, wires, fabric, form, obstacle, aggregation } = made;
         let state = State::Inactive;
         Request {
@@ -197,7 +198,7 @@ impl<F: SessionFabric> Request<F> {
 ///
 /// # Errors
 /// Of the first one that can't be started; those before it are active.
-pub async fn start_all<F: SessionFabric>(requests: &mut [Request<F>]) -> Result<()> {
+pub async fn start_all(requests: &mut [Request]) -> Result<()> {
     for request in requests {
         request.start().await?;
     }
@@ -208,6 +209,6 @@ pub async fn start_all<F: SessionFabric>(requests: &mut [Request<F>]) -> Result<
 ///
 /// # Errors
 /// The first in order; all have ended or are broken.
-pub async fn wait_all<F: SessionFabric>(requests: &mut [Request<F>]) -> Result<()> {
+pub async fn wait_all(requests: &mut [Request]) -> Result<()> {
     join::join_all(requests.iter_mut().map(Request::wait)).await.into_iter().collect()
 }

@@ -1,7 +1,8 @@
 //! A ring for tests: two blocks each way, and an edge to nobody.
 
 use crate::{Edge, Neighbourhood, Topology};
-use rdma_fabric::{Group, SessionFabric};
+use rdma_fabric::Fabric;
+use rdma_fabric::Group;
 
 fn edge(member: usize, label: u32) -> Option<Edge> {
     Some(Edge { member, label })
@@ -14,7 +15,7 @@ pub(crate) fn ring(me: usize, n: usize) -> Topology {
 }
 
 /// All ranks in a ring. Collective.
-pub(crate) async fn neighbours<F: SessionFabric>(fabric: &F) -> crate::Result<Neighbourhood<F>> {
+pub(crate) async fn neighbours(fabric: &Fabric) -> crate::Result<Neighbourhood> {
     let group = Group::world(fabric).await?;
     let topology = ring(group.me(), group.len());
     Neighbourhood::new(group, topology).await

@@ -4,6 +4,7 @@
 //! back both senders' queues, so that they meet again in the next iteration.
 
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options};
+use rdma_fabric::Fabric;
 use rdma_fabric::{Group, Time, program};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, Platform, Torus};
@@ -15,10 +16,10 @@ const BEGIN: Time = Time::from_picos(1_000_000_000_000);
 
 program! {
     /// Ranks begin within `spread`. Picoseconds of the later half of the iterations.
-    async fn exchange<F>(fabric: F, form: Form, spread: Duration) -> u64 {
+    async fn exchange(fabric: Fabric, form: Form, spread: Duration) -> u64 {
         let group = Group::world(&fabric).await?;
         let topology = Cartesian::new(&[6, 6], &[true, true])?.topology(group.me());
-        let (send, receive) = (Buffer::<F, u8>::new(&fabric, 4 * BYTES)?, Buffer::<F, u8>::new(&fabric, 4 * BYTES)?);
+        let (send, receive) = (Buffer::<u8>::new(&fabric, 4 * BYTES)?, Buffer::<u8>::new(&fabric, 4 * BYTES)?);
         let mut hood = Neighbourhood::new(group, topology).await?;
         let mut request = hood.alltoall_init(&send, &receive, BYTES, &Options::form(form)).await?;
         hood.group_mut().barrier().await?;

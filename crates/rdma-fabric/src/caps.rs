@@ -50,7 +50,7 @@ pub struct Caps {
     pub register_existing: Existing,
     /// Whether there is memory [without a key](crate::Fabric::keyless), and whether it is mapped.
     pub locked_memory: LockedMemory,
-    /// Whether [`crate::OpHandle::wait`] may block the calling thread.
+    /// Whether [`crate::Handle::wait`] may block the calling thread.
     pub blocking_wait: bool,
     /// The longest single transfer in bytes; longer ones are split by the provider.
     pub max_transfer: u64,

@@ -1,9 +1,34 @@
-//! The one error type of the ground floor.
+//! The one error type of the ground floor: [`FabricError`], and what its larger variants say.
 
-use crate::{Rank, RegionKey, barrier::GateError, control_queue::QueueError};
+use crate::{Rank, RegionKey, RemoteAddr, barrier::GateError, control_queue::QueueError};
+
+mod details;
+mod refused;
+
+pub use details::{
+    CellWidth, CrossCopy, LengthMismatch, Misaligned, Mismatch, NoAtomics, OutOfBounds, OutOfMachineMemory,
+    OutOfMemory, Setting,
+};
+pub use refused::Refused;
+
+/// A text of the program behind one pointer, written `&"control queues"`. It takes half the room of
+/// a `&'static str`, so that an error that has one stays small.
+pub type Literal = &'static &'static str;
 
 /// What a fabric refuses or fails to do. Each variant carries the numbers a person needs to find the
 /// cause.
+///
+/// Two words: a larger one would cost every call that goes well. What says more than fits is behind
+/// a box; it becomes a `FabricError` by `From`.
+///
+/// ```
+/// use rdma_fabric::{FabricError, Rank, RegionKey, error::OutOfBounds};
+///
+/// let (rank, region) = (Rank::new(3), RegionKey { index: 1, generation: 1 });
+/// let error = FabricError::from(OutOfBounds { rank, region, offset: 8, len: 8, region_len: 8 });
+/// assert_eq!(error.to_string(), "bytes 8..16 of region 1.1 of rank 3 are outside its 8 bytes");
+/// assert!(matches!(error, FabricError::OutOfBounds(outside) if outside.rank == rank));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FabricError {
@@ -78,106 +103,29 @@ pub enum FabricError {
         region: RegionKey,
     },
     /// The range is not inside the region.
-    #[error("bytes {offset}..{end} of {region:?} of {rank} are outside its {region_len} bytes", end = .offset.saturating_add(*.len))]
-    OutOfBounds {
-        /// The owner.
-        rank: Rank,
-        /// The region.
-        region: RegionKey,
-        /// First byte.
-        offset: u64,
-        /// Number of bytes.
-        len: u64,
-        /// The region's length in bytes.
-        region_len: u64,
-    },
+    #[error(transparent)]
+    OutOfBounds(Box<OutOfBounds>),
     /// The address is not a multiple of what the element type needs.
-    #[error("byte {offset} of {region:?} of {rank} is not aligned to {align} bytes")]
-    Misaligned {
-        /// The owner.
-        rank: Rank,
-        /// The region.
-        region: RegionKey,
-        /// The offset, in bytes.
-        offset: u64,
-        /// The alignment needed, in bytes.
-        align: usize,
-    },
+    #[error(transparent)]
+    Misaligned(Box<Misaligned>),
     /// This build accesses shared memory in cells of another width (portable access, Miri).
-    #[error("{wanted}-byte access to {region:?} of {rank}, whose cells have {cell} bytes on this target")]
-    CellWidth {
-        /// The owner.
-        rank: Rank,
-        /// The region.
-        region: RegionKey,
-        /// Bytes per access asked for.
-        wanted: usize,
-        /// Bytes per cell.
-        cell: usize,
-    },
+    #[error(transparent)]
+    CellWidth(Box<CellWidth>),
     /// The memory was registered for transfers only, and is reached by copies of the operating system.
-    #[error("no atomics at byte {offset} of {region:?} of {rank}: its memory is reached by cross-memory copies")]
-    NoAtomics {
-        /// The owner.
-        rank: Rank,
-        /// The region.
-        region: RegionKey,
-        /// The offset, in bytes.
-        offset: u64,
-    },
+    #[error(transparent)]
+    NoAtomics(Box<NoAtomics>),
     /// The system can't copy between this process and a peer's registered memory.
-    #[error("{moved} of {len} bytes at byte {offset} of {region:?} of {rank} were copied, then {call} failed: {}",
-        std::io::Error::from_raw_os_error(*.errno))]
-    CrossCopy {
-        /// The owner.
-        rank: Rank,
-        /// The region.
-        region: RegionKey,
-        /// First byte.
-        offset: u64,
-        /// Bytes asked for.
-        len: u64,
-        /// Bytes copied before.
-        moved: u64,
-        /// The call.
-        call: &'static str,
-        /// Its error number.
-        errno: i32,
-    },
+    #[error(transparent)]
+    CrossCopy(Box<CrossCopy>),
     /// Source and destination have different lengths.
-    #[error("{have} elements given where {want} are wanted")]
-    LengthMismatch {
-        /// Elements given.
-        have: usize,
-        /// Elements wanted.
-        want: usize,
-    },
+    #[error(transparent)]
+    LengthMismatch(Box<LengthMismatch>),
     /// No registered memory is left.
-    #[error("{rank} cannot register {requested} bytes: {available} of its segment's {segment} are free")]
-    OutOfMemory {
-        /// The rank that asked.
-        rank: Rank,
-        /// Bytes asked for.
-        requested: usize,
-        /// The largest free piece, in bytes.
-        available: usize,
-        /// The segment's size, in bytes.
-        segment: usize,
-    },
+    #[error(transparent)]
+    OutOfMemory(Box<OutOfMemory>),
     /// The segment has room, but this machine has no memory for it.
-    #[error(
-        "{rank} cannot register {requested} bytes: {ranks} ranks of this machine ask for that, and it has {available} left"
-    )]
-    OutOfMachineMemory {
-        /// The rank that asked.
-        rank: Rank,
-        /// Bytes asked for.
-        requested: usize,
-        /// Ranks that ask for as much at the same time, this one included.
-        ranks: usize,
-        /// Bytes that the system says can be had.
-        available: u64,
-    },
+    #[error(transparent)]
+    OutOfMachineMemory(Box<OutOfMachineMemory>),
     /// The table of regions is full.
     #[error("{rank} has registered {limit} regions, the most this provider allows")]
     TooManyRegions {
@@ -204,24 +152,13 @@ pub enum FabricError {
         rank: Rank,
     },
     /// Ranks entered one collective operation with different arguments.
-    #[error("{rank} called {collective} with {theirs}, {other} with {ours}")]
-    Mismatch {
-        /// The collective's name.
-        collective: &'static str,
-        /// Who reports.
-        rank: Rank,
-        /// Its argument.
-        theirs: u64,
-        /// Who differs.
-        other: Rank,
-        /// Its argument.
-        ours: u64,
-    },
+    #[error(transparent)]
+    Mismatch(Box<Mismatch>),
     /// This provider can't do it; [`crate::Caps`] tells beforehand.
     #[error("this provider does not support {feature}")]
     Unsupported {
         /// What was asked for.
-        feature: &'static str,
+        feature: Literal,
     },
     /// Shared control data holds something no well-behaved rank writes.
     #[error("control data of {rank} is damaged: {what}")]
@@ -229,33 +166,64 @@ pub enum FabricError {
         /// Whose data.
         rank: Rank,
         /// Which part.
-        what: &'static str,
+        what: Literal,
     },
     /// A control queue, or a command of it.
     #[error(transparent)]
-    Queue(QueueError),
+    Queue(Box<QueueError>),
     /// Gates of a barrier unit.
     #[error(transparent)]
-    Gate(#[from] GateError),
+    Gate(Box<GateError>),
     /// A start-up setting is missing, malformed or contradicts another.
-    #[error("setting {name}: {problem}")]
-    Setting {
-        /// The environment variable or option.
-        name: &'static str,
-        /// What is wrong with it.
-        problem: String,
-    },
+    #[error(transparent)]
+    Setting(Box<Setting>),
     /// The operating system refused.
     #[error("{call} failed: {}", std::io::Error::from_raw_os_error(*.errno))]
     System {
         /// The call.
-        call: &'static str,
+        call: Literal,
         /// Its error number.
         errno: i32,
     },
 }
 
+// The word that a load yields fits beside it: no hot call needs a third one.
+const _: () = assert!(size_of::<FabricError>() <= 16 && size_of::<Result<u64>>() <= 16);
+
 impl FabricError {
+    /// `len` bytes at `addr` are not inside its region of `region_len` bytes.
+    #[cold]
+    pub fn out_of_bounds(addr: RemoteAddr, len: u64, region_len: u64) -> Self {
+        let RemoteAddr { rank, region, offset } = addr;
+        OutOfBounds { rank, region, offset, len, region_len }.into()
+    }
+
+    /// The address is no multiple of `align` bytes.
+    #[cold]
+    pub fn misaligned(addr: RemoteAddr, align: usize) -> Self {
+        let RemoteAddr { rank, region, offset } = addr;
+        Misaligned { rank, region, offset, align }.into()
+    }
+
+    /// The memory at `addr` is reached by copies of the operating system only.
+    #[cold]
+    pub fn no_atomics(addr: RemoteAddr) -> Self {
+        let RemoteAddr { rank, region, offset } = addr;
+        NoAtomics { rank, region, offset }.into()
+    }
+
+    /// `have` elements were given where `want` are wanted.
+    #[cold]
+    pub fn length_mismatch(have: usize, want: usize) -> Self {
+        LengthMismatch { have, want }.into()
+    }
+
+    /// The setting `name` is missing, malformed or contradicts another.
+    #[cold]
+    pub fn setting(name: &'static str, problem: impl Into<String>) -> Self {
+        Setting { name, problem: problem.into() }.into()
+    }
+
     /// The rank that is gone for this reason, with what it had registered: it was lost ([`FabricError::PeerLost`]), has finished
     /// ([`FabricError::MemberLeft`]), or has dropped the region that was asked for
     /// ([`FabricError::StaleRegion`], [`FabricError::NoSuchRegion`]), as a rank does when its program ends. Only the first says that nothing of it
@@ -282,33 +250,6 @@ impl FabricError {
 /// Result of a fabric operation.
 pub type Result<T, E = FabricError> = core::result::Result<T, E>;
 
-/// A posting that did not happen. Nothing is lost: the operation comes back.
-#[derive(Debug)]
-pub enum Refused<Op> {
-    /// The queue, or the target's notice queue, has no room now. Post again later.
-    Full(Op),
-    /// The operation is not possible.
-    Failed(FabricError, Op),
-}
-
-impl<Op> Refused<Op> {
-    /// The operation that was refused.
-    pub fn into_inner(self) -> Op {
-        match self {
-            Refused::Full(op) | Refused::Failed(_, op) => op,
-        }
-    }
-
-    /// The same refusal about another form of the operation.
-    #[inline(always)]
-    pub fn map<New>(self, f: impl FnOnce(Op) -> New) -> Refused<New> {
-        match self {
-            Refused::Full(op) => Refused::Full(f(op)),
-            Refused::Failed(error, op) => Refused::Failed(error, f(op)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,10 +272,29 @@ mod tests {
             FabricError::NotInGroup { rank, members: 4 },
             FabricError::Locked { rank, region },
             FabricError::NotMapped { rank, region },
-            FabricError::OutOfBounds { rank, region, offset: 8, len: 8, region_len: 8 },
+            FabricError::out_of_bounds(RemoteAddr { rank, region, offset: 8 }, 8, 8),
         ];
         for error in there {
             assert_eq!(error.gone(), None, "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_boxed_says_what_it_holds() {
+        let (rank, region) = (Rank::new(7), RegionKey { index: 5, generation: 1 });
+        let addr = RemoteAddr { rank, region, offset: 12 };
+        let said = [
+            (FabricError::out_of_bounds(addr, u64::MAX, 40), "bytes 12..18446744073709551615 of region 5.1 of rank 7"),
+            (FabricError::misaligned(addr, 8), "byte 12 of region 5.1 of rank 7 is not aligned to 8 bytes"),
+            (FabricError::no_atomics(addr), "no atomics at byte 12 of region 5.1 of rank 7"),
+            (FabricError::length_mismatch(2, 3), "2 elements given where 3 are wanted"),
+            (FabricError::setting("torus", "no axes"), "setting torus: no axes"),
+            (GateError::Disagreement.into(), "members of the group asked for different reductions"),
+            (QueueError::NoneFree { limit: 48 }.into(), "all 48 control queues of the node"),
+        ];
+        for (error, start) in said {
+            assert!(error.to_string().starts_with(start), "{error}");
+            assert!(std::error::Error::source(&error).is_none() && error.clone() == error);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! [taken](Registered::take) back, the owner itself reads and writes it by copying, too. So no reference to bytes that
 //! others write ever exists, and the buffer comes back only when no operation is inside.
 
-use crate::{FabricError, LocalSpan, LocalWord, Region, RegionAccess, Result, caps::Existing, fabric::Fabric};
+use crate::{FabricError, LocalSpan, LocalWord, Region, Result, caps::Existing, fabric::Fabric};
 use bytemuck::Pod;
 use core::{any::Any, fmt, marker::PhantomData, ops::Deref};
 
@@ -128,15 +128,15 @@ impl<T> From<RegisterError<T>> for FabricError {
 ///
 /// It derefs to the provider's region, for key and addresses. Dropping it deregisters; the memory is
 /// freed as soon as no operation is inside.
-pub struct Registered<F: Fabric, T: Pod> {
-    fabric: F,
-    region: F::Region,
+pub struct Registered<T: Pod> {
+    fabric: Fabric,
+    region: Region,
     elements: usize,
     element: PhantomData<fn() -> T>,
 }
 
-impl<F: Fabric, T: Pod + Send + Sync> Registered<F, T> {
-    pub(crate) fn new(fabric: &F, memory: Vec<T>, uses: Uses) -> Result<Self, RegisterError<T>> {
+impl<T: Pod + Send + Sync> Registered<T> {
+    pub(crate) fn new(fabric: &Fabric, memory: Vec<T>, uses: Uses) -> Result<Self, RegisterError<T>> {
         let elements = memory.len();
         match fabric.adopt(OwnedMemory::new(memory), uses) {
             Ok(region) => Ok(Registered { fabric: fabric.clone(), region, elements, element: PhantomData }),
@@ -159,11 +159,11 @@ impl<F: Fabric, T: Pod + Send + Sync> Registered<F, T> {
     pub async fn take(self) -> Result<Vec<T>> {
         let Registered { fabric, region, .. } = self;
         let memory = fabric.release(region).await?;
-        memory.into_vec().map_err(|_| FabricError::Unsupported { feature: "memory of another element type" })
+        memory.into_vec().map_err(|_| FabricError::Unsupported { feature: &"memory of another element type" })
     }
 }
 
-impl<F: Fabric, T: Pod> Registered<F, T> {
+impl<T: Pod> Registered<T> {
     /// Number of elements.
     pub fn elements(&self) -> usize {
         self.elements
@@ -173,7 +173,7 @@ impl<F: Fabric, T: Pod> Registered<F, T> {
     ///
     /// # Errors
     /// As [`Fabric::local_span`].
-    pub fn all(&self) -> Result<LocalSpan<F, T>> {
+    pub fn all(&self) -> Result<LocalSpan<T>> {
         self.region.span(&self.fabric, 0, self.elements)
     }
 
@@ -182,7 +182,7 @@ impl<F: Fabric, T: Pod> Registered<F, T> {
     /// # Errors
     /// As [`Fabric::local_word`]. Memory that existed is aligned as it was: a word in a buffer of bytes may be
     /// [`FabricError::Misaligned`].
-    pub fn word<W: crate::AtomicWord>(&self, offset: usize) -> Result<LocalWord<F, W>> {
+    pub fn word<W: crate::AtomicWord>(&self, offset: usize) -> Result<LocalWord<W>> {
         self.region.word(&self.fabric, offset)
     }
 
@@ -192,15 +192,15 @@ impl<F: Fabric, T: Pod> Registered<F, T> {
     }
 }
 
-impl<F: Fabric, T: Pod> Deref for Registered<F, T> {
-    type Target = F::Region;
+impl<T: Pod> Deref for Registered<T> {
+    type Target = Region;
 
-    fn deref(&self) -> &F::Region {
+    fn deref(&self) -> &Region {
         &self.region
     }
 }
 
-impl<F: Fabric, T: Pod> fmt::Debug for Registered<F, T> {
+impl<T: Pod> fmt::Debug for Registered<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Registered({:?}, {} elements, {:?})", self.region, self.elements, self.way())
     }

@@ -10,25 +10,24 @@
 //!
 //! Ranks that allocate together must mean the same by it, because each gets a capability to all parts. They say what they mean in
 //! a [`Pact`], which is compared as the length is. A pact that allows references can only be made by `unsafe` code, and never
-//! meets one that doesn't; and it is bound to the type of the fabric, so that a fabric that wraps another (and may do with operations
-//! what it likes) can't pass it on. Where a provider has mapped the memory of all ranks, [`Fabric::mapped`] tells where, under such
+//! meets one that doesn't; and only a fabric whose provider is [vouched](Fabric::vouched) for takes one, so that who stands in between (and may do with
+//! operations what it likes) can't pass it on. Where a provider has mapped the memory of all ranks, [`Fabric::mapped`] tells where, under such
 //! a pact only.
 
 #![allow(unsafe_code)]
 
-use crate::{RegionKey, fabric::Fabric};
+use crate::RegionKey;
 use bytemuck::Pod;
 use core::{
     any::Any,
     fmt,
-    marker::PhantomData,
     ptr::NonNull,
     slice,
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whether a provider has memory without a key, and what can be done with it: see [`Fabric::keyless`].
+/// Whether a provider has memory without a key, and what can be done with it: see [`crate::Fabric::keyless`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockedMemory {
     /// It has none.
@@ -42,16 +41,15 @@ pub enum LockedMemory {
 /// What ranks that allocate memory without a key mean by it.
 ///
 /// A name of two words, which all must give alike, and whether references may exist.
-pub struct Pact<F> {
+pub struct Pact {
     name: [u64; 2],
     references: bool,
-    fabric: PhantomData<fn() -> F>,
 }
 
-impl<F> Pact<F> {
-    /// A pact under which nobody makes references: [`Fabric::mapped`] answers no address.
+impl Pact {
+    /// A pact under which nobody makes references: [`crate::Fabric::mapped`] answers no address.
     pub const fn copies(name: [u64; 2]) -> Self {
-        Pact { name, references: false, fabric: PhantomData }
+        Pact { name, references: false }
     }
 
     /// A pact under which references to the memory may be made.
@@ -61,7 +59,7 @@ impl<F> Pact<F> {
     /// by operation, only by holders of a lock, and written only by its exclusive holder; the lock is the same for all; and no
     /// handle made with the pact, region allocated through it, or place resolved by it gets to code that doesn't keep to it.
     pub const unsafe fn references(name: [u64; 2]) -> Self {
-        Pact { name, references: true, fabric: PhantomData }
+        Pact { name, references: true }
     }
 
     /// What it is called.
@@ -74,8 +72,8 @@ impl<F> Pact<F> {
         self.references
     }
 
-    /// The same for a fabric that this one wraps, without references.
-    pub const fn without_references<G>(&self) -> Pact<G> {
+    /// The same without references: for what a fabric under something in between hands down.
+    pub const fn without_references(&self) -> Pact {
         Pact::copies(self.name)
     }
 
@@ -90,24 +88,24 @@ impl<F> Pact<F> {
     }
 }
 
-impl<F> fmt::Debug for Pact<F> {
+impl fmt::Debug for Pact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = if self.references { "references" } else { "copies" };
         write!(f, "Pact({:#x} {:#x}, {kind})", self.name[0], self.name[1])
     }
 }
 
-/// What a handle made by [`Fabric::keyless`] holds, for providers: the pact, and which regions the handle opens.
+/// What a handle made by [`crate::Fabric::keyless`] holds, for providers: the pact, and which regions the handle opens.
 #[derive(Debug)]
-pub struct Keyring<F> {
-    pact: Pact<F>,
+pub struct Keyring {
+    pact: Pact,
     made: AtomicU32,
     opens: Mutex<Vec<RegionKey>>,
 }
 
-impl<F> Keyring<F> {
+impl Keyring {
     /// One that opens nothing yet.
-    pub const fn new(pact: Pact<F>) -> Self {
+    pub const fn new(pact: Pact) -> Self {
         Keyring { pact, made: AtomicU32::new(0), opens: Mutex::new(Vec::new()) }
     }
 
@@ -139,21 +137,20 @@ impl<F> Keyring<F> {
 
 /// Where a rank's part of a locked region is mapped in this process.
 ///
-/// `F` is the fabric that vouches for it: locks over `F` exclude, and nothing but handles of the same [`Pact`] reaches the bytes.
-pub struct Mapped<F> {
+/// The fabric that made it vouches for it: locks over that exclude, and nothing but handles of the same [`Pact`] reaches the bytes.
+pub struct Mapped {
     /// `len` bytes, mapped as long as `keep` lives.
     start: NonNull<u8>,
     len: usize,
     keep: Arc<dyn Any + Send + Sync>,
-    fabric: PhantomData<fn() -> F>,
 }
 
 // SAFETY: a pointer that only `unsafe` code makes references of, and what keeps the memory, which is both.
-unsafe impl<F> Send for Mapped<F> {}
+unsafe impl Send for Mapped {}
 // SAFETY: as above.
-unsafe impl<F> Sync for Mapped<F> {}
+unsafe impl Sync for Mapped {}
 
-impl<F: Fabric> Mapped<F> {
+impl Mapped {
     /// For providers.
     ///
     /// # Safety
@@ -162,9 +159,9 @@ impl<F: Fabric> Mapped<F> {
     /// * They are accessed only through places that handles resolved which were made with a pact that allows references, by operations that
     ///   are over when they are posted, and through values of this type; and before the region was allocated everywhere, and after
     ///   it was dropped everywhere. No operation that was posted for memory without such a pact ever reaches them, however late.
-    /// * `F` keeps the contract: atomics are atomic, and what they order is ordered for plain accesses to these bytes too.
+    /// * The provider keeps the contract: atomics are atomic, and what they order is ordered for plain accesses to these bytes too.
     pub unsafe fn new(start: NonNull<u8>, len: usize, keep: Arc<dyn Any + Send + Sync>) -> Self {
-        Mapped { start, len, keep, fabric: PhantomData }
+        Mapped { start, len, keep }
     }
 
     /// Length in bytes.
@@ -207,7 +204,7 @@ impl<F: Fabric> Mapped<F> {
     }
 }
 
-impl<F> fmt::Debug for Mapped<F> {
+impl fmt::Debug for Mapped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Mapped({} bytes, {} owners)", self.len, Arc::strong_count(&self.keep))
     }

@@ -3,78 +3,50 @@
 //! Key, bounds and alignment are checked once, when a pointer is resolved; an operation through it then
 //! checks only that the region is still registered.
 
-use crate::{AtomicWord, FabricError, Rank, RemoteAddr, Result, fabric::Fabric};
+use crate::{AtomicWord, FabricError, Rank, RemoteAddr, Result, place::Place};
 use bytemuck::Pod;
 use core::{fmt, marker::PhantomData, ops::Range};
-
-/// A provider's own form of a resolved place: some bytes of one region.
-///
-/// A location is never longer than the part of the region that was checked.
-pub trait Location: Clone + fmt::Debug + Unpin + 'static {
-    /// Whose memory it is.
-    fn rank(&self) -> Rank;
-
-    /// The address it was resolved from.
-    fn addr(&self) -> RemoteAddr;
-
-    /// Length in bytes.
-    fn len(&self) -> usize;
-
-    /// Whether it covers no byte.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The part of `len` bytes from `offset` on, or `None` if it is not inside.
-    fn part(&self, offset: usize, len: usize) -> Option<Self>;
-}
 
 macro_rules! pointer {
     ($(#[$doc:meta])* $name:ident<$elem:ident: $bound:ident> { $($field:ident: $ty:ty),* }) => {
         $(#[$doc])*
-        pub struct $name<F: Fabric, $elem: $bound> {
-            loc: F::Loc,
+        pub struct $name<$elem: $bound> {
+            place: Place,
             $($field: $ty,)*
             element: PhantomData<fn() -> $elem>,
         }
 
-        impl<F: Fabric, $elem: $bound> Clone for $name<F, $elem> {
+        impl<$elem: $bound> Clone for $name<$elem> {
             #[inline]
             fn clone(&self) -> Self {
-                $name { loc: self.loc.clone(), $($field: self.$field,)* element: PhantomData }
+                $name { place: self.place.clone(), $($field: self.$field,)* element: PhantomData }
             }
         }
 
-        impl<F: Fabric, $elem: $bound> fmt::Debug for $name<F, $elem> {
+        impl<$elem: $bound> fmt::Debug for $name<$elem> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let a = self.loc.addr();
-                write!(f, concat!(stringify!($name), "({} {:?}+{}, {} bytes)"), a.rank, a.region, a.offset, self.loc.len())
+                let a = self.place.addr();
+                write!(f, concat!(stringify!($name), "({} {:?}+{}, {} bytes)"), a.rank, a.region, a.offset, self.place.len())
             }
         }
 
-        impl<F: Fabric, $elem: $bound> $name<F, $elem> {
-            /// The provider's location, for providers.
+        impl<$elem: $bound> $name<$elem> {
+            /// The place, for providers.
             #[inline(always)]
-            pub fn loc(&self) -> &F::Loc {
-                &self.loc
+            pub fn place(&self) -> &Place {
+                &self.place
             }
 
             /// Whose memory it is.
             #[inline]
             pub fn rank(&self) -> Rank {
-                self.loc.rank()
+                self.place.rank()
             }
 
             /// The address it was resolved from.
             #[inline]
             pub fn addr(&self) -> RemoteAddr {
-                self.loc.addr()
-            }
-
-            /// The same place for another fabric with the same locations: a wrapper of this one, or what it wraps.
-            #[inline]
-            pub fn through<G: Fabric<Loc = F::Loc>>(&self) -> $name<G, $elem> {
-                $name { loc: self.loc.clone(), $($field: self.$field,)* element: PhantomData }
+                self.place.addr()
             }
         }
     };
@@ -97,35 +69,35 @@ pointer! {
     LocalSpan<T: Pod> { elements: usize }
 }
 
-impl<F: Fabric, W: AtomicWord> RemoteWord<F, W> {
-    pub(crate) fn new(loc: F::Loc) -> Self {
-        RemoteWord { loc, element: PhantomData }
+impl<W: AtomicWord> RemoteWord<W> {
+    pub(crate) fn new(place: Place) -> Self {
+        RemoteWord { place, element: PhantomData }
     }
 
-    /// The word as a span of one element, for [`Fabric::get`] and [`Fabric::put`].
+    /// The word as a span of one element, for [`crate::Fabric::get`] and [`crate::Fabric::put`].
     #[inline]
-    pub fn as_span(&self) -> RemoteSpan<F, W> {
-        RemoteSpan { loc: self.loc.clone(), elements: 1, element: PhantomData }
+    pub fn as_span(&self) -> RemoteSpan<W> {
+        RemoteSpan { place: self.place.clone(), elements: 1, element: PhantomData }
     }
 }
 
-impl<F: Fabric, W: AtomicWord> LocalWord<F, W> {
-    pub(crate) fn new(loc: F::Loc) -> Self {
-        LocalWord { loc, element: PhantomData }
+impl<W: AtomicWord> LocalWord<W> {
+    pub(crate) fn new(place: Place) -> Self {
+        LocalWord { place, element: PhantomData }
     }
 
     /// The same word as others see it, for atomics by this rank itself.
     #[inline]
-    pub fn as_remote(&self) -> RemoteWord<F, W> {
-        RemoteWord::new(self.loc.clone())
+    pub fn as_remote(&self) -> RemoteWord<W> {
+        RemoteWord::new(self.place.clone())
     }
 }
 
 macro_rules! span {
     ($name:ident) => {
-        impl<F: Fabric, T: Pod> $name<F, T> {
-            pub(crate) fn new(loc: F::Loc, elements: usize) -> Self {
-                $name { loc, elements, element: PhantomData }
+        impl<T: Pod> $name<T> {
+            pub(crate) fn new(place: Place, elements: usize) -> Self {
+                $name { place, elements, element: PhantomData }
             }
 
             /// Number of elements.
@@ -142,18 +114,14 @@ macro_rules! span {
             pub fn slice(&self, range: Range<usize>) -> Result<Self> {
                 let elements = range.end.saturating_sub(range.start);
                 (range.start <= range.end && range.end <= self.elements)
-                    .then(|| self.loc.part(range.start * size_of::<T>(), elements * size_of::<T>()))
+                    .then(|| self.place.part(range.start * size_of::<T>(), elements * size_of::<T>()))
                     .flatten()
-                    .map(|loc| $name { loc, elements, element: PhantomData })
+                    .map(|place| $name { place, elements, element: PhantomData })
                     .ok_or_else(|| {
-                        let a = self.loc.addr();
-                        FabricError::OutOfBounds {
-                            rank: a.rank,
-                            region: a.region,
-                            offset: a.offset + (range.start * size_of::<T>()) as u64,
-                            len: (elements * size_of::<T>()) as u64,
-                            region_len: a.offset + self.loc.len() as u64,
-                        }
+                        let all = self.place.addr();
+                        let (start, len) = (range.start * size_of::<T>(), elements * size_of::<T>());
+                        let addr = crate::RemoteAddr { offset: all.offset + start as u64, ..all };
+                        FabricError::out_of_bounds(addr, len as u64, all.offset + self.place.len() as u64)
                     })
             }
         }
@@ -162,10 +130,10 @@ macro_rules! span {
 span!(RemoteSpan);
 span!(LocalSpan);
 
-impl<F: Fabric, T: Pod> LocalSpan<F, T> {
+impl<T: Pod> LocalSpan<T> {
     /// The same elements as others see them.
     #[inline]
-    pub fn as_remote(&self) -> RemoteSpan<F, T> {
-        RemoteSpan::new(self.loc.clone(), self.elements)
+    pub fn as_remote(&self) -> RemoteSpan<T> {
+        RemoteSpan::new(self.place.clone(), self.elements)
     }
 }

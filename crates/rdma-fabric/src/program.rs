@@ -1,39 +1,41 @@
-//! A program: what every rank runs, over whatever fabric it is given.
+//! A program: what every rank runs, over the fabric that it is given.
 
-use crate::FullFabric;
+use crate::Fabric;
 use core::future::Future;
 
 /// What a program's rank ends with. Any error type converts with `?`.
 pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Code that all ranks of a job run.
+/// Code that all ranks of a job run: an `async fn(Fabric) -> ProgramResult<Out>`, or an `async` closure that captures what all ranks share.
 ///
-/// It is given whatever a provider can offer; [`crate::Caps`],
-/// [`crate::SessionFabric::queue_limits`] and [`crate::barrier::BarrierFabric::barrier_limits`] tell at run time what that is.
+/// It is given whatever a provider can offer; [`Fabric::caps`], [`Fabric::queue_limits`] and
+/// [`Fabric::barrier_limits`] tell at run time what that is. A program has no hidden state, clock or
+/// random source outside the fabric, so that a simulated run can be replayed.
 ///
-/// A type and not a closure, because one closure can't be generic over the fabric; [`program!`](crate::program) writes
-/// the type from an `async fn`. A program has no hidden state, clock or random source outside the fabric, so that a
-/// simulated run can be replayed.
+/// It keeps its fabric to itself: a rank that shares it with threads of its own is run by what providers
+/// have for such ranks (`run_with`, `launch_shared`), because a job whose programs all wait is
+/// told that nobody will ever wake them.
 ///
 /// A rank whose program returns an error, or panics, is *lost* to its peers: their waits that depend
 /// on it end with [`crate::FabricError::PeerLost`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a program that ranks can run",
-    label = "neither an `async fn` nor a closure is one",
-    note = "write `program! {{ async fn name<F>(fabric: F) -> () {{ … }} }}` (`onesided::program!`): that makes a struct of it, whose value is the program, as in `launch(name {{}})`"
+    label = "not an `async fn` of a fabric that yields a `ProgramResult`",
+    note = "write `async fn name(fabric: Fabric) -> ProgramResult<()> {{ … Ok(()) }}`, or `async |fabric: Fabric| {{ … Ok(()) }}`"
 )]
 pub trait Program: Sync {
     /// What a rank produces.
     type Out: Send + 'static;
 
-    /// Be one rank. Implementations may ask for less, as `F: Fabric`.
-    fn run<F: FullFabric>(&self, fabric: F) -> impl Future<Output = ProgramResult<Self::Out>>;
+    /// Be one rank.
+    fn run(&self, fabric: Fabric) -> impl Future<Output = ProgramResult<Self::Out>>;
 }
 
-impl<P: Program> Program for &P {
-    type Out = P::Out;
-    fn run<F: FullFabric>(&self, fabric: F) -> impl Future<Output = ProgramResult<Self::Out>> {
-        (**self).run(fabric)
+impl<Out: Send + 'static, P: AsyncFn(Fabric) -> ProgramResult<Out> + Sync> Program for P {
+    type Out = Out;
+
+    fn run(&self, fabric: Fabric) -> impl Future<Output = ProgramResult<Out>> {
+        self(fabric)
     }
 }
 
@@ -43,9 +45,11 @@ impl<P: Program> Program for &P {
 /// each rank.
 ///
 /// ```
+/// use rdma_fabric::Fabric;
+///
 /// rdma_fabric::program! {
 ///     /// Every rank tells how many there are.
-///     pub async fn count<F>(fabric: F, factor: usize) -> usize {
+///     pub async fn count(fabric: Fabric, factor: usize) -> usize {
 ///         Ok(fabric.ranks() * factor)
 ///     }
 /// }
@@ -55,8 +59,7 @@ impl<P: Program> Program for &P {
 macro_rules! program {
     (
         $(#[$meta:meta])*
-        $vis:vis async fn $name:ident<$fabric_type:ident>(
-            $fabric:ident: $same:ident $(, $arg:ident: $arg_type:ty)* $(,)?
+        $vis:vis async fn $name:ident($fabric:ident: $same:ty $(, $arg:ident: $arg_type:ty)* $(,)?
         ) -> $out:ty $body:block
     ) => {
         $(#[$meta])*
@@ -71,7 +74,7 @@ macro_rules! program {
 
         impl $crate::Program for $name {
             type Out = $out;
-            async fn run<$fabric_type: $crate::FullFabric>(
+            async fn run(
                 &self,
                 $fabric: $same,
             ) -> $crate::ProgramResult<Self::Out> {

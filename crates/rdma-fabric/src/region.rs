@@ -5,9 +5,12 @@
 //! [`RemoteAddr`]. A region of a *symmetric* allocation has the same key on every rank, so that no
 //! table of keys is needed.
 
-use crate::{Existing, Rank, fabric::Fabric, pointer::LocalSpan, pointer::LocalWord};
+use crate::{
+    AtomicWord, Existing, Fabric, FabricError, LocalSpan, LocalWord, Rank, RemoteSpan, RemoteWord, Result,
+    provider::Kept,
+};
 use bytemuck::{Pod, Zeroable};
-use core::fmt;
+use core::{any::Any, fmt};
 
 /// Names a region of some rank. Plain data: exchange it like any other value.
 ///
@@ -53,59 +56,121 @@ pub struct RemoteAddr {
     pub offset: u64,
 }
 
+impl RemoteAddr {
+    /// Whether `len` bytes that start here are inside a region of `region_len` bytes, and start at a multiple of `align`. For providers.
+    ///
+    /// # Errors
+    /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].
+    pub fn fits(self, len: usize, align: usize, region_len: u64) -> Result<()> {
+        let offset = self.offset;
+        if offset.checked_add(len as u64).is_none_or(|end| end > region_len) {
+            return Err(FabricError::out_of_bounds(self, len as u64, region_len));
+        }
+        if !offset.is_multiple_of(align.max(1) as u64) {
+            return Err(FabricError::misaligned(self, align));
+        }
+        Ok(())
+    }
+}
+
 /// Memory that this rank registered. Dropping it deregisters it: later operations on it fail with
-/// [`crate::FabricError::StaleRegion`] at whoever posts them.
+/// [`FabricError::StaleRegion`] at whoever posts them.
 ///
-/// A region is zeroed when it is allocated and aligned to at least 64 bytes. [Registered](Fabric::register) memory is
+/// A region is zeroed when it is allocated and aligned to at least 64 bytes. [Registered](crate::Fabric::register) memory is
 /// as it was, and where it was.
-pub trait Region: fmt::Debug {
-    /// The key peers use.
-    fn key(&self) -> RegionKey;
+#[derive(Debug)]
+pub struct Region {
+    key: RegionKey,
+    len: usize,
+    existing: Option<Existing>,
+    /// Deregisters when dropped.
+    kept: Box<dyn Kept>,
+}
 
-    /// Length in bytes.
-    fn len(&self) -> usize;
-
-    /// The address `offset` bytes into `rank`'s part. Meaningful for the own rank, and for every rank if the
-    /// allocation was symmetric.
-    fn at(&self, rank: Rank, offset: u64) -> RemoteAddr {
-        RemoteAddr { rank, region: self.key(), offset }
+impl Region {
+    /// For providers. `existing` is how peers reach it if it is memory that existed before.
+    pub fn new(key: RegionKey, len: usize, existing: Option<Existing>, kept: impl Kept) -> Self {
+        Region { key, len, existing, kept: Box::new(kept) }
     }
 
-    /// How peers reach it if it is memory that [existed before](Fabric::register); `None` if it was allocated.
-    fn existing(&self) -> Option<Existing> {
-        None
+    /// What the provider keeps, if it is such.
+    pub fn kept<T: Any>(&self) -> Option<&T> {
+        let kept: &dyn Any = &*self.kept;
+        kept.downcast_ref()
+    }
+
+    /// What the provider kept, if it is such; otherwise the region.
+    ///
+    /// # Errors
+    /// The region, unchanged.
+    pub fn into_kept<T: Any>(self) -> Result<T, Self> {
+        if self.kept::<T>().is_none() {
+            return Err(self);
+        }
+        let kept: Box<dyn Any> = self.kept;
+        Ok(*kept.downcast().expect("the types were compared"))
+    }
+
+    /// The key peers use.
+    #[inline]
+    pub fn key(&self) -> RegionKey {
+        self.key
+    }
+
+    /// Length in bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
     }
 
     /// Whether the region has no bytes at all.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
-}
 
-/// Typed access to own regions, for every fabric.
-///
-/// Own memory that others may write is never handed out as a slice: it is read and written by
-/// copying, through the fabric.
-pub trait RegionAccess<F: Fabric> {
-    /// The word at `offset` bytes.
+    /// How peers reach it if it is memory that [existed before](Fabric::register); `None` if it was allocated.
+    pub fn existing(&self) -> Option<Existing> {
+        self.existing
+    }
+
+    /// The address `offset` bytes into `rank`'s part. Meaningful for the own rank, and for every rank if the
+    /// allocation was symmetric.
+    pub fn at(&self, rank: Rank, offset: u64) -> RemoteAddr {
+        RemoteAddr { rank, region: self.key, offset }
+    }
+
+    /// The word `offset` bytes into `rank`'s part of a symmetric allocation.
+    ///
+    /// # Errors
+    /// As [`Fabric::remote_word`].
+    pub fn word_of<W: AtomicWord>(&self, fabric: &Fabric, rank: Rank, offset: usize) -> Result<RemoteWord<W>> {
+        fabric.remote_word(self.at(rank, offset as u64))
+    }
+
+    /// `len` elements from `offset` bytes on in `rank`'s part of a symmetric allocation.
+    ///
+    /// # Errors
+    /// As [`Fabric::remote_span`].
+    pub fn span_of<T: Pod>(&self, fabric: &Fabric, rank: Rank, offset: usize, len: usize) -> Result<RemoteSpan<T>> {
+        fabric.remote_span(self.at(rank, offset as u64), len)
+    }
+
+    /// The own word at `offset` bytes.
     ///
     /// # Errors
     /// [`crate::FabricError::OutOfBounds`], [`crate::FabricError::Misaligned`].
-    fn word<W: crate::AtomicWord>(&self, fabric: &F, offset: usize) -> crate::Result<LocalWord<F, W>>;
+    pub fn word<W: AtomicWord>(&self, fabric: &Fabric, offset: usize) -> Result<LocalWord<W>> {
+        fabric.local_word(self.at(fabric.rank(), offset as u64))
+    }
 
-    /// `len` elements from `offset` bytes on.
+    /// `len` own elements from `offset` bytes on.
+    ///
+    /// Own memory that others may write is never handed out as a slice: it is read and written by
+    /// copying, through the fabric.
     ///
     /// # Errors
     /// [`crate::FabricError::OutOfBounds`], [`crate::FabricError::Misaligned`].
-    fn span<T: Pod>(&self, fabric: &F, offset: usize, len: usize) -> crate::Result<LocalSpan<F, T>>;
-}
-
-impl<F: Fabric> RegionAccess<F> for F::Region {
-    fn word<W: crate::AtomicWord>(&self, fabric: &F, offset: usize) -> crate::Result<LocalWord<F, W>> {
-        fabric.local_word(RemoteAddr { rank: fabric.rank(), region: self.key(), offset: offset as u64 })
-    }
-
-    fn span<T: Pod>(&self, fabric: &F, offset: usize, len: usize) -> crate::Result<LocalSpan<F, T>> {
-        fabric.local_span(RemoteAddr { rank: fabric.rank(), region: self.key(), offset: offset as u64 }, len)
+    pub fn span<T: Pod>(&self, fabric: &Fabric, offset: usize, len: usize) -> Result<LocalSpan<T>> {
+        fabric.local_span(self.at(fabric.rank(), offset as u64), len)
     }
 }

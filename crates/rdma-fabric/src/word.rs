@@ -17,7 +17,7 @@ mod sealed {
 ///
 /// ```compile_fail,E0277
 /// # use rdma_fabric::{Fabric, RemoteAddr, Result};
-/// async fn raise<F: Fabric>(fabric: F, flag: RemoteAddr) -> Result<()> {
+/// async fn raise(fabric: Fabric, flag: RemoteAddr) -> Result<()> {
 ///     fabric.put_word(&fabric.remote_word(flag)?, 1).await
 /// }
 /// ```
@@ -26,7 +26,7 @@ mod sealed {
 ///
 /// ```
 /// # use rdma_fabric::{Fabric, RemoteAddr, Result};
-/// async fn raise<F: Fabric>(fabric: F, flag: RemoteAddr) -> Result<()> {
+/// async fn raise(fabric: Fabric, flag: RemoteAddr) -> Result<()> {
 ///     let word = fabric.remote_word::<u64>(flag)?;
 ///     fabric.put_word(&word, 1).await?;
 ///     fabric.put_word(&fabric.remote_word(flag)?, 2u64).await
@@ -86,17 +86,26 @@ pub enum Amo<W> {
     Xor(W),
 }
 
+impl<W> Amo<W> {
+    /// The same with other operands.
+    #[inline(always)]
+    pub fn map<V>(self, f: impl Fn(W) -> V) -> Amo<V> {
+        match self {
+            Amo::Add(v) => Amo::Add(f(v)),
+            Amo::Swap(v) => Amo::Swap(f(v)),
+            Amo::CompareSwap { expected, new } => Amo::CompareSwap { expected: f(expected), new: f(new) },
+            Amo::Or(v) => Amo::Or(f(v)),
+            Amo::And(v) => Amo::And(f(v)),
+            Amo::Xor(v) => Amo::Xor(f(v)),
+        }
+    }
+}
+
 impl<W: AtomicWord> Amo<W> {
     /// The same with its operands' [bits](AtomicWord::to_bits).
+    #[inline(always)]
     pub fn to_bits(self) -> Amo<u64> {
-        match self {
-            Amo::Add(v) => Amo::Add(v.to_bits()),
-            Amo::Swap(v) => Amo::Swap(v.to_bits()),
-            Amo::CompareSwap { expected, new } => Amo::CompareSwap { expected: expected.to_bits(), new: new.to_bits() },
-            Amo::Or(v) => Amo::Or(v.to_bits()),
-            Amo::And(v) => Amo::And(v.to_bits()),
-            Amo::Xor(v) => Amo::Xor(v.to_bits()),
-        }
+        self.map(W::to_bits)
     }
 
     /// The word's value after the operation on `old`: the arithmetic every provider must agree on.

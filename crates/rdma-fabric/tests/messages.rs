@@ -58,8 +58,7 @@ fn words_have_a_width_that_somebody_named() {
         "fabric.fetch_add(&fabric.remote_word(flag)?, 1).await.map(drop)",
         "fabric.store(&fabric.local_word(flag)?, 1)",
     ] {
-        let items =
-            |call: &str| format!("async fn f<F: Fabric>(fabric: F, flag: RemoteAddr) -> Result<()> {{ {call} }}");
+        let items = |call: &str| format!("async fn f(fabric: Fabric, flag: RemoteAddr) -> Result<()> {{ {call} }}");
         refused(&items(call), &why);
         let named = call.replace("_word(flag)", "_word::<u64>(flag)");
         assert!(said(&items(&named)).0, "named: {}", said(&items(&named)).1);
@@ -70,7 +69,7 @@ fn words_have_a_width_that_somebody_named() {
 fn sources_and_sinks_are_owned() {
     let items = |call: &str| {
         format!(
-            "async fn f<F: Fabric>(fabric: F, span: RemoteSpan<F, u64>, mut all: Vec<u64>) -> Result<()> {{ {call}.map(drop) }}"
+            "async fn f(fabric: Fabric, span: RemoteSpan<u64>, mut all: Vec<u64>) -> Result<()> {{ {call}.map(drop) }}"
         )
     };
     let why = ["can't be the source of a put of `u64`", "`slice.to_vec()`", "`LocalSpan`"];
@@ -92,32 +91,25 @@ fn sources_and_sinks_are_owned() {
 }
 
 #[test]
-fn functions_and_closures_are_no_programs() {
+fn what_is_no_program_is_told_so() {
     const LAUNCH: &str = "fn launch<P: Program>(_: P) {}";
-    let why = ["is not a program that ranks can run", "`onesided::program!`", "`launch(name {})`"];
     for items in [
-        "async fn count<F: Fabric>(fabric: F) -> ProgramResult<()> { Ok(()) } fn f() { launch(count) }",
-        "async fn count(fabric: impl Fabric) -> ProgramResult<()> { Ok(()) } fn f() { launch(count) }",
-        "fn f() { launch(|fabric| async move { Ok(()) }) }",
+        "async fn count(fabric: Fabric) -> ProgramResult<usize> { Ok(fabric.ranks()) } fn f() { launch(count) }",
+        "fn f() { let by = 3; launch(async |fabric: Fabric| Ok(fabric.ranks() * by)) }",
+        "program! { async fn count(fabric: Fabric) -> () { Ok(()) } } fn f() { launch(count {}) }",
     ] {
-        refused(&format!("{LAUNCH} {items}"), &why);
+        let (compiles, text) = said(&format!("{LAUNCH} {items}"));
+        assert!(compiles, "{items}: {text}");
     }
-    let items = format!(
-        "{LAUNCH} program! {{ async fn count<F>(fabric: F) -> () {{ Ok(()) }} }} fn f() {{ launch(count {{}}) }}"
-    );
-    assert!(said(&items).0, "{}", said(&items).1);
+    let why = ["is not a program that ranks can run", "`async fn name(fabric: Fabric) -> ProgramResult<()>"];
+    refused(&format!("{LAUNCH} fn f() {{ launch(3) }}"), &why);
+    refused(&format!("{LAUNCH} fn count(fabric: Fabric) -> usize {{ 3 }} fn f() {{ launch(count) }}"), &[]);
 }
 
 #[test]
 fn bounds_that_are_missing_are_named() {
-    let why = ["`&F` is not a fabric", "`fabric.clone()` is cheap"];
-    refused("fn lend<F: Fabric>(fabric: F) { take(&fabric) } fn take<F: Fabric>(_: F) {}", &why);
-    for (bound, what) in [("SessionFabric", "control queues"), ("barrier::BarrierFabric", "barrier units")] {
-        let items = format!("fn lend<F: Fabric>(fabric: F) {{ take(fabric) }} fn take<F: {bound}>(_: F) {{}}");
-        refused(&items, &[&format!("`F` is not known to have {what}"), "ask for `F: "]);
-    }
     refused(
-        "fn f<F: Fabric>(fabric: F, word: RemoteWord<F, u64>) { let _ = fabric.try_post(Amo::Add(1u64)); }",
+        "fn f(fabric: Fabric, word: RemoteWord<u64>) { let _ = fabric.try_post(Amo::Add(1u64)); }",
         &["Amo<u64>` is not an operation that can be posted", "`op::Atomic`"],
     );
 }

@@ -1,5 +1,6 @@
 //! The stencil in both forms against one computed in one go, with the paper's lock and another.
 
+use rdma_fabric::Fabric;
 use rdma_fabric::Program;
 use repro::workloads::{Stencil, Tile, stencil_fence, stencil_lock_all, with_lock_all};
 use rma_lock::WindowLock;
@@ -23,8 +24,8 @@ fn simulated<P: Program<Out = Tile>>(ranks: u32, seed: u64, program: &P) -> Vec<
 }
 
 rdma_fabric::program! {
-    async fn two_levels<F>(fabric: F, stencil: Stencil) -> Tile {
-        with_lock_all::<F, WindowLock<F>>(&fabric, stencil).await
+    async fn two_levels(fabric: Fabric, stencil: Stencil) -> Tile {
+        with_lock_all::<WindowLock>(&fabric, stencil).await
     }
 }
 

@@ -3,7 +3,7 @@
 //! First a remote idle lock, its home asleep outside the fabric; the fastest of many batches, three million pairs in all. Then sixteen
 //! ranks that all want it exclusively, beside as many threads and a mutex of the standard library. The same for the other locks.
 
-use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{BackOffLock, Excludes, FairLock, Guard, Lock, Locked, PackedLock, RmaLock, RpLock, WritersFirstLock};
 use std::{
     hint::black_box,
@@ -61,21 +61,21 @@ struct Line(AtomicU64);
 rdma_fabric::program! {
     /// Rank 0 repeats; nanoseconds per pair in the fastest batch, which other work
     /// of the machine is least likely to have disturbed.
-    async fn alone<F>(fabric: F, which: Which, pair: Pair, asleep: Arc<Barrier>) -> f64 {
+    async fn alone(fabric: Fabric, which: Which, pair: Pair, asleep: Arc<Barrier>) -> f64 {
         match which {
-            Which::Flat => repeat::<F, RpLock<F>>(fabric, pair, asleep).await,
-            Which::Packed => repeat::<F, PackedLock<F>>(fabric, pair, asleep).await,
-            Which::WritersFirst => repeat::<F, WritersFirstLock<F>>(fabric, pair, asleep).await,
-            Which::Fair => repeat::<F, FairLock<F>>(fabric, pair, asleep).await,
-            Which::BackOff => repeat::<F, BackOffLock<F>>(fabric, pair, asleep).await,
+            Which::Flat => repeat::<RpLock>(fabric, pair, asleep).await,
+            Which::Packed => repeat::<PackedLock>(fabric, pair, asleep).await,
+            Which::WritersFirst => repeat::<WritersFirstLock>(fabric, pair, asleep).await,
+            Which::Fair => repeat::<FairLock>(fabric, pair, asleep).await,
+            Which::BackOff => repeat::<BackOffLock>(fabric, pair, asleep).await,
         }
     }
 }
 
-async fn repeat<F: Fabric, L: Excludes<F>>(fabric: F, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
+async fn repeat<L: Excludes>(fabric: Fabric, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric(&fabric, HOME).await?;
-    let locked = Locked::<F, u64, L>::symmetric(&fabric, HOME, 1).await?;
+    let locked = Locked::<u64, L>::symmetric(&fabric, HOME, 1).await?;
     let window = fabric.alloc_symmetric(8).await?;
     let far = fabric.remote_word::<u64>(window.at(HOME, 0))?;
     world.barrier().await?;
@@ -149,18 +149,18 @@ async fn repeat<F: Fabric, L: Excludes<F>>(fabric: F, pair: Pair, asleep: Arc<Ba
 
 rdma_fabric::program! {
     /// All ranks lock exclusively; the time from the barrier before to the barrier after.
-    async fn crowd<F>(fabric: F, which: Which) -> Duration {
+    async fn crowd(fabric: Fabric, which: Which) -> Duration {
         match which {
-            Which::Flat => contend::<F, RpLock<F>>(fabric).await,
-            Which::Packed => contend::<F, PackedLock<F>>(fabric).await,
-            Which::WritersFirst => contend::<F, WritersFirstLock<F>>(fabric).await,
-            Which::Fair => contend::<F, FairLock<F>>(fabric).await,
-            Which::BackOff => contend::<F, BackOffLock<F>>(fabric).await,
+            Which::Flat => contend::<RpLock>(fabric).await,
+            Which::Packed => contend::<PackedLock>(fabric).await,
+            Which::WritersFirst => contend::<WritersFirstLock>(fabric).await,
+            Which::Fair => contend::<FairLock>(fabric).await,
+            Which::BackOff => contend::<BackOffLock>(fabric).await,
         }
     }
 }
 
-async fn contend<F: Fabric, L: RmaLock<F>>(fabric: F) -> ProgramResult<Duration> {
+async fn contend<L: RmaLock>(fabric: Fabric) -> ProgramResult<Duration> {
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric(&fabric, HOME).await?;
     world.barrier().await?;
@@ -218,12 +218,11 @@ fn main() -> Result<(), tofu2_sim::JobError> {
 }
 
 fn name(which: Which) -> &'static str {
-    type On = tofu2_sim::shm::Endpoint;
     match which {
-        Which::Flat => <RpLock<On> as Lock<On>>::NAME,
-        Which::Packed => <PackedLock<On> as Lock<On>>::NAME,
-        Which::WritersFirst => <WritersFirstLock<On> as Lock<On>>::NAME,
-        Which::Fair => <FairLock<On> as Lock<On>>::NAME,
-        Which::BackOff => <BackOffLock<On> as Lock<On>>::NAME,
+        Which::Flat => <RpLock as Lock>::NAME,
+        Which::Packed => <PackedLock as Lock>::NAME,
+        Which::WritersFirst => <WritersFirstLock as Lock>::NAME,
+        Which::Fair => <FairLock as Lock>::NAME,
+        Which::BackOff => <BackOffLock as Lock>::NAME,
     }
 }

@@ -10,7 +10,7 @@ use tofu2_sim::virt::{Job, Platform};
 const HOME: Rank = Rank::new(0);
 
 /// Take and release the lock once, together; yields how long that took this rank, in picoseconds.
-async fn wave<F: Fabric, L: RmaLock<F>>(fabric: F, options: L::Options) -> ProgramResult<u64> {
+async fn wave<L: RmaLock>(fabric: Fabric, options: L::Options) -> ProgramResult<u64> {
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let mut world = Group::world(&fabric).await?;
     world.barrier().await?;
@@ -24,10 +24,10 @@ async fn wave<F: Fabric, L: RmaLock<F>>(fabric: F, options: L::Options) -> Progr
 
 rdma_fabric::program! {
     /// With no levels, the flat lock.
-    async fn once<F>(fabric: F, levels: Option<Levels>) -> u64 {
+    async fn once(fabric: Fabric, levels: Option<Levels>) -> u64 {
         match levels {
-            None => wave::<F, RpLock<F>>(fabric, ()).await,
-            Some(levels) => wave::<F, Aggregated<F, RpLock<F>>>(fabric, AggregatedOptions { levels, lock: () }).await,
+            None => wave::<RpLock>(fabric, ()).await,
+            Some(levels) => wave::<Aggregated<RpLock>>(fabric, AggregatedOptions { levels, lock: () }).await,
         }
     }
 }

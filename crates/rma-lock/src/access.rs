@@ -19,7 +19,7 @@ pub enum Access {
 /// one is to as well; a lock may keep more apart than that.
 ///
 /// One value per rank refers to one lock for all; clones of it are the same value. The promises in the crate's documentation hold.
-pub trait AccessLock<F: Fabric>: Lock<F> {
+pub trait AccessLock: Lock {
     /// Proof of access.
     type Guard<'a>: Guard;
 
@@ -73,7 +73,7 @@ impl<S: Guard, E: Guard> Guard for OneGuard<S, E> {
     }
 }
 
-impl<F: Fabric, L: RmaLock<F>> Lock<F> for OneLock<L> {
+impl<L: RmaLock> Lock for OneLock<L> {
     type Options = L::Options;
 
     const NAME: &'static str = L::NAME;
@@ -84,7 +84,7 @@ impl<F: Fabric, L: RmaLock<F>> Lock<F> for OneLock<L> {
         L::bytes(options, members)
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: L::Options) -> Result<Self> {
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: L::Options) -> Result<Self> {
         Ok(OneLock { lock: L::over(fabric, memory, home, options)? })
     }
 
@@ -92,12 +92,12 @@ impl<F: Fabric, L: RmaLock<F>> Lock<F> for OneLock<L> {
         self.lock.home()
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         self.lock.fabric()
     }
 }
 
-impl<F: Fabric, L: RmaLock<F>> AccessLock<F> for OneLock<L> {
+impl<L: RmaLock> AccessLock for OneLock<L> {
     type Guard<'a> = OneGuard<L::Shared<'a>, L::Exclusive<'a>>;
 
     #[inline]

@@ -10,7 +10,7 @@ use rdma_fabric::{FabricError, Rank};
 pub enum LockError {
     /// The fabric failed underneath.
     #[error(transparent)]
-    Fabric(Box<FabricError>),
+    Fabric(FabricError),
     /// The deadline came first. The lock is not held and nothing is left to undo.
     #[error("the deadline came before the lock")]
     TimedOut,
@@ -122,7 +122,7 @@ impl LockError {
 impl From<FabricError> for LockError {
     #[cold]
     fn from(error: FabricError) -> Self {
-        LockError::Fabric(Box::new(error))
+        LockError::Fabric(error)
     }
 }
 

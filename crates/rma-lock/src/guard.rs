@@ -6,15 +6,14 @@ use crate::{
     shortcut::shortcut,
 };
 use core::{future::Future, mem};
-use rdma_fabric::Fabric;
 
 /// Shared access: no writer is inside. Returned by [`CountedLock::read`].
 ///
 /// Dropping it releases the lock in the background, as [`ReadGuard::release`] does, and tells nobody about errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
-pub struct ReadGuard<'a, F: Fabric, S: Scheme = Flat> {
-    lock: &'a CountedLock<F, S>,
+pub struct ReadGuard<'a, S: Scheme = Flat> {
+    lock: &'a CountedLock<S>,
 }
 
 /// Exclusive access: nobody else is inside. Returned by [`CountedLock::write`].
@@ -22,19 +21,19 @@ pub struct ReadGuard<'a, F: Fabric, S: Scheme = Flat> {
 /// Dropping it releases the lock in the background, as [`WriteGuard::release`] does, and tells nobody about errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
-pub struct WriteGuard<'a, F: Fabric, S: Scheme = Flat> {
-    lock: &'a CountedLock<F, S>,
+pub struct WriteGuard<'a, S: Scheme = Flat> {
+    lock: &'a CountedLock<S>,
     held: Writing,
 }
 
-impl<'a, F: Fabric, S: Scheme> ReadGuard<'a, F, S> {
+impl<'a, S: Scheme> ReadGuard<'a, S> {
     #[inline]
-    pub(crate) fn new(lock: &'a CountedLock<F, S>) -> Self {
+    pub(crate) fn new(lock: &'a CountedLock<S>) -> Self {
         ReadGuard { lock }
     }
 
     /// The lock that is held.
-    pub fn lock(&self) -> &'a CountedLock<F, S> {
+    pub fn lock(&self) -> &'a CountedLock<S> {
         self.lock
     }
 
@@ -51,20 +50,20 @@ impl<'a, F: Fabric, S: Scheme> ReadGuard<'a, F, S> {
     }
 }
 
-impl<F: Fabric, S: Scheme> Drop for ReadGuard<'_, F, S> {
+impl<S: Scheme> Drop for ReadGuard<'_, S> {
     fn drop(&mut self) {
         self.lock.release_read_unawaited();
     }
 }
 
-impl<'a, F: Fabric, S: Scheme> WriteGuard<'a, F, S> {
+impl<'a, S: Scheme> WriteGuard<'a, S> {
     #[inline]
-    pub(crate) fn new(lock: &'a CountedLock<F, S>, held: Writing) -> Self {
+    pub(crate) fn new(lock: &'a CountedLock<S>, held: Writing) -> Self {
         WriteGuard { lock, held }
     }
 
     /// The lock that is held.
-    pub fn lock(&self) -> &'a CountedLock<F, S> {
+    pub fn lock(&self) -> &'a CountedLock<S> {
         self.lock
     }
 
@@ -89,7 +88,7 @@ impl<'a, F: Fabric, S: Scheme> WriteGuard<'a, F, S> {
     }
 }
 
-impl<F: Fabric, S: Scheme> Drop for WriteGuard<'_, F, S> {
+impl<S: Scheme> Drop for WriteGuard<'_, S> {
     fn drop(&mut self) {
         self.lock.release_write_unawaited(self.held);
     }

@@ -1,8 +1,8 @@
 //! Shared holds that one rank begins and another ends, under every delivery order.
 
 use crate::{AnonymousShared, Guard, PackedLock, RpLock, WritersFirstLock, lock::OURS};
-use explore::{ExploreFabric, Explorer};
-use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Region};
+use explore::{Explorer, Probe};
+use rdma_fabric::{Deps, Fabric, ProgramResult, Rank};
 
 const HOME: Rank = Rank::new(0);
 /// The word at the home that may keep what it held.
@@ -12,11 +12,11 @@ const PUBLISHED: [u64; 2] = [64, 72];
 const WRITER_INSIDE: u32 = 0;
 
 /// Rank 0 begins a hold, rank 1 ends it, rank 2 writes.
-async fn relay<L: AnonymousShared<ExploreFabric>>(fabric: ExploreFabric, options: L::Options) -> ProgramResult<()> {
+async fn relay<L: AnonymousShared>(fabric: Fabric, options: L::Options) -> ProgramResult<()> {
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let region = fabric.alloc_symmetric(16).await?;
     let (data, baton) = (region.at(HOME, 0), region.at(Rank::new(1), 8));
-    let (data, probe) = (fabric.remote_word::<u64>(data)?, fabric.probe());
+    let (data, probe) = (fabric.remote_word::<u64>(data)?, Probe::of(&fabric));
     match fabric.rank().number() {
         0 => {
             let guard = lock.read().await?;
@@ -42,7 +42,7 @@ async fn relay<L: AnonymousShared<ExploreFabric>>(fabric: ExploreFabric, options
     Ok(())
 }
 
-fn exhaust<L: AnonymousShared<ExploreFabric>>(options: &L::Options) {
+fn exhaust<L: AnonymousShared>(options: &L::Options) {
     let report = Explorer::new(3)
         .leave_together()
         .at_end("nobody holds it, and what ranks say of themselves adds up to nothing", move |view| {
@@ -62,15 +62,15 @@ fn exhaust<L: AnonymousShared<ExploreFabric>>(options: &L::Options) {
 
 #[test]
 fn by_reader_preference() {
-    exhaust::<RpLock<ExploreFabric>>(&());
+    exhaust::<RpLock>(&());
 }
 
 #[test]
 fn by_packed_reader_preference() {
-    exhaust::<PackedLock<ExploreFabric>>(&());
+    exhaust::<PackedLock>(&());
 }
 
 #[test]
 fn by_writer_preference() {
-    exhaust::<WritersFirstLock<ExploreFabric>>(&());
+    exhaust::<WritersFirstLock>(&());
 }

@@ -18,11 +18,11 @@
 //!
 //! ```
 //! use rma_lock::RpLock;
-//! use rdma_fabric::Rank;
+//! use rdma_fabric::{Fabric, Rank};
 //!
 //! rdma_fabric::program! {
 //!     /// Every rank enters once.
-//!     async fn enter<F>(fabric: F) -> () {
+//!     async fn enter(fabric: Fabric) -> () {
 //!         let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
 //!         let guard = lock.write().await?;
 //!         // ... remote gets and puts that nobody disturbs ...

@@ -5,7 +5,7 @@ use core::{fmt, future::Future, mem};
 use rdma_fabric::{Fabric, Group, GroupMemory, Rank, Time};
 
 /// How any lock is made, and what it says of itself. What it does is [`RmaLock`]'s or [`crate::AccessLock`]'s.
-pub trait Lock<F: Fabric>: Clone + fmt::Debug + 'static {
+pub trait Lock: Clone + fmt::Debug + 'static {
     /// What is to be chosen when a lock is made; the same on all ranks, unless the lock says otherwise.
     type Options: Clone + fmt::Debug + Default;
     /// What the lock is called in tables.
@@ -24,14 +24,14 @@ pub trait Lock<F: Fabric>: Clone + fmt::Debug + 'static {
     /// # Errors
     /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::NoSuchRank`] of the home; [`rdma_fabric::FabricError::OutOfBounds`]
     /// where memory is too short; [`crate::LockError::TooManyRanks`] of a lock with queues.
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: Self::Options) -> Result<Self>;
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: Self::Options) -> Result<Self>;
 
     /// A lock of the whole job, homed at `home`. Collective over the job: all ranks call it in the same order relative to other
     /// symmetric allocations.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`], and [`rdma_fabric::FabricError::NoSuchRank`].
-    fn symmetric_with(fabric: &F, home: Rank, options: Self::Options) -> impl Future<Output = Result<Self>> {
+    fn symmetric_with(fabric: &Fabric, home: Rank, options: Self::Options) -> impl Future<Output = Result<Self>> {
         async move {
             fabric.node(home)?;
             let memory = GroupMemory::symmetric(fabric, Self::bytes(&options, fabric.ranks())).await?;
@@ -43,7 +43,7 @@ pub trait Lock<F: Fabric>: Clone + fmt::Debug + 'static {
     ///
     /// # Errors
     /// As [`Group::memory`], and [`rdma_fabric::FabricError::NotInGroup`] of the home.
-    fn in_group(group: &mut Group<F>, home: Rank, options: Self::Options) -> impl Future<Output = Result<Self>> {
+    fn in_group(group: &mut Group, home: Rank, options: Self::Options) -> impl Future<Output = Result<Self>> {
         async move {
             group.number(home)?;
             let memory = group.memory(Self::bytes(&options, group.len())).await?;
@@ -55,7 +55,7 @@ pub trait Lock<F: Fabric>: Clone + fmt::Debug + 'static {
     ///
     /// # Errors
     /// As there.
-    fn symmetric(fabric: &F, home: Rank) -> impl Future<Output = Result<Self>> {
+    fn symmetric(fabric: &Fabric, home: Rank) -> impl Future<Output = Result<Self>> {
         Self::symmetric_with(fabric, home, Self::Options::default())
     }
 
@@ -63,7 +63,7 @@ pub trait Lock<F: Fabric>: Clone + fmt::Debug + 'static {
     fn home(&self) -> Rank;
 
     /// The fabric the lock lives on.
-    fn fabric(&self) -> &F;
+    fn fabric(&self) -> &Fabric;
 }
 
 /// Any readers-writer lock in a rank's memory: for programs and tests that leave it open which.
@@ -77,14 +77,14 @@ pub trait Lock<F: Fabric>: Clone + fmt::Debug + 'static {
 /// use rma_lock::{Guard, RmaLock};
 ///
 /// /// Any lock will do.
-/// async fn enter<F: Fabric, L: RmaLock<F>>(fabric: &F) -> ProgramResult<()> {
+/// async fn enter<L: RmaLock>(fabric: &Fabric) -> ProgramResult<()> {
 ///     let lock = L::symmetric(fabric, Rank::new(0)).await?;
 ///     let guard = lock.write().await?;
 ///     // ... remote gets and puts that nobody disturbs ...
 ///     Ok(guard.release().await?)
 /// }
 /// ```
-pub trait RmaLock<F: Fabric>: Lock<F> {
+pub trait RmaLock: Lock {
     /// Proof of shared access.
     type Shared<'a>: Guard;
     /// Proof of exclusive access.
@@ -159,11 +159,11 @@ pub(crate) const OURS: OfThisCrate = OfThisCrate(());
 /// hand holds over, and only this crate can tell them to:
 /// ```compile_fail,E0061
 /// # use rdma_fabric::Fabric; use rma_lock::{AnonymousShared, Guard, RmaLock};
-/// # async fn program<F: Fabric, L: AnonymousShared<F>>(lock: &L) {
+/// # async fn program<L: AnonymousShared>(lock: &L) {
 /// lock.adopt_shared().release().await.unwrap();
 /// # }
 /// ```
-pub trait AnonymousShared<F: Fabric>: RmaLock<F> {
+pub trait AnonymousShared: RmaLock {
     /// Give a shared hold away: it is held until somebody who has [taken it
     /// over](AnonymousShared::adopt_shared) releases it. What a rank publishes of its readers tells
     /// of a hold only while somebody has its guard.
@@ -186,11 +186,11 @@ pub trait AnonymousShared<F: Fabric>: RmaLock<F> {
 /// As with [`AnonymousShared`], only the locks of this crate do it, when this crate tells them to:
 /// ```compile_fail,E0061
 /// # use rdma_fabric::Fabric; use rma_lock::{BackOffLock, Guard, KeptExclusive};
-/// # async fn program<F: Fabric>(lock: &BackOffLock<F>) {
+/// # async fn program(lock: &BackOffLock) {
 /// lock.take_up(()).release().await.unwrap();
 /// # }
 /// ```
-pub trait KeptExclusive<F: Fabric>: RmaLock<F> {
+pub trait KeptExclusive: RmaLock {
     /// What its rank must remember of a hold.
     #[doc(hidden)]
     type Kept: fmt::Debug + Send + 'static;
@@ -223,7 +223,7 @@ pub enum Fairness {
     Barging,
 }
 
-impl<F: Fabric, S: Scheme> Lock<F> for CountedLock<F, S> {
+impl<S: Scheme> Lock for CountedLock<S> {
     type Options = ();
 
     const NAME: &'static str = S::NAME;
@@ -234,7 +234,7 @@ impl<F: Fabric, S: Scheme> Lock<F> for CountedLock<F, S> {
         LOCK_BYTES
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, (): ()) -> Result<Self> {
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, (): ()) -> Result<Self> {
         CountedLock::over(fabric, memory, home)
     }
 
@@ -242,72 +242,72 @@ impl<F: Fabric, S: Scheme> Lock<F> for CountedLock<F, S> {
         CountedLock::home(self)
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         CountedLock::fabric(self)
     }
 }
 
-impl<F: Fabric, S: Scheme> RmaLock<F> for CountedLock<F, S> {
-    type Shared<'a> = ReadGuard<'a, F, S>;
-    type Exclusive<'a> = WriteGuard<'a, F, S>;
+impl<S: Scheme> RmaLock for CountedLock<S> {
+    type Shared<'a> = ReadGuard<'a, S>;
+    type Exclusive<'a> = WriteGuard<'a, S>;
 
     #[inline]
-    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, F, S>>> {
+    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, S>>> {
         CountedLock::read_before(self, deadline)
     }
 
     #[inline]
-    fn try_read(&self) -> impl Future<Output = Result<Option<ReadGuard<'_, F, S>>>> {
+    fn try_read(&self) -> impl Future<Output = Result<Option<ReadGuard<'_, S>>>> {
         CountedLock::try_read(self)
     }
 
     #[inline]
-    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WriteGuard<'_, F, S>>> {
+    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WriteGuard<'_, S>>> {
         CountedLock::write_before(self, deadline)
     }
 
     #[inline]
-    fn try_write(&self) -> impl Future<Output = Result<Option<WriteGuard<'_, F, S>>>> {
+    fn try_write(&self) -> impl Future<Output = Result<Option<WriteGuard<'_, S>>>> {
         CountedLock::try_write(self)
     }
 }
 
-impl<F: Fabric, S: Scheme> AnonymousShared<F> for CountedLock<F, S> {
+impl<S: Scheme> AnonymousShared for CountedLock<S> {
     #[inline]
-    fn hand_over(guard: ReadGuard<'_, F, S>, _: OfThisCrate) {
+    fn hand_over(guard: ReadGuard<'_, S>, _: OfThisCrate) {
         guard.lock().core.pass_reader_on();
         mem::forget(guard);
     }
 
     #[inline]
-    fn adopt_shared(&self, _: OfThisCrate) -> ReadGuard<'_, F, S> {
+    fn adopt_shared(&self, _: OfThisCrate) -> ReadGuard<'_, S> {
         self.core.take_reader_over();
         ReadGuard::new(self)
     }
 }
 
-impl<F: Fabric, S: Scheme> KeptExclusive<F> for CountedLock<F, S> {
+impl<S: Scheme> KeptExclusive for CountedLock<S> {
     type Kept = Writing;
 
     #[inline]
-    fn keep(guard: WriteGuard<'_, F, S>, _: OfThisCrate) -> Writing {
+    fn keep(guard: WriteGuard<'_, S>, _: OfThisCrate) -> Writing {
         guard.disarm()
     }
 
     #[inline]
-    fn take_up(&self, kept: Writing, _: OfThisCrate) -> WriteGuard<'_, F, S> {
+    fn take_up(&self, kept: Writing, _: OfThisCrate) -> WriteGuard<'_, S> {
         WriteGuard::new(self, kept)
     }
 }
 
-impl<F: Fabric, S: Scheme> Guard for ReadGuard<'_, F, S> {
+impl<S: Scheme> Guard for ReadGuard<'_, S> {
     #[inline]
     fn release(self) -> impl Future<Output = Result<()>> {
         ReadGuard::release(self)
     }
 }
 
-impl<F: Fabric, S: Scheme> Guard for WriteGuard<'_, F, S> {
+impl<S: Scheme> Guard for WriteGuard<'_, S> {
     #[inline]
     fn release(self) -> impl Future<Output = Result<()>> {
         WriteGuard::release(self)

@@ -15,9 +15,7 @@ use std::sync::Arc;
 
 /// A rank's side of a lock.
 pub(crate) trait Side {
-    type Fabric: Fabric;
-
-    fn fabric(&self) -> &Self::Fabric;
+    fn fabric(&self) -> &Fabric;
 }
 
 /// Tells a part of the protocol that nobody awaits it any more.

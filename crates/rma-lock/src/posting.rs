@@ -5,15 +5,16 @@ use core::{
     pin::Pin,
     task::{Context, Poll},
 };
-use rdma_fabric::{Amo, Fabric, FabricError, OpHandle, RemoteWord};
+use rdma_fabric::Handle;
+use rdma_fabric::{Amo, Fabric, FabricError, RemoteWord};
 
 /// An atomic that was posted.
-pub(crate) enum Posting<F: Fabric> {
-    InFlight(<F as Fabric>::Handle<u64>),
+pub(crate) enum Posting {
+    InFlight(Handle<u64>),
     Over(Result<u64, FabricError>),
 }
 
-impl<F: Fabric> Posting<F> {
+impl Posting {
     pub(crate) async fn result(self) -> Result<u64, FabricError> {
         match self {
             Posting::InFlight(handle) => handle.await,
@@ -24,17 +25,25 @@ impl<F: Fabric> Posting<F> {
 
 /// Why there is no result yet; `None` if the atomic was not posted, and may be tried again. Boxed, because results that large cost
 /// more to move than a lock costs to take.
-pub(crate) type NotOver<F> = Option<Box<Posting<F>>>;
+pub(crate) type NotOver = Option<Box<Posting>>;
 
 #[cold]
 #[inline(never)]
-fn not_over<F: Fabric>(posting: Posting<F>) -> NotOver<F> {
+fn not_over(posting: Posting) -> NotOver {
     Some(Box::new(posting))
 }
 
 /// An atomic that is over at once.
 #[inline(always)]
-pub(crate) fn atomic_now<F: Fabric>(fabric: &F, word: &RemoteWord<F, u64>, amo: Amo<u64>) -> Result<u64, NotOver<F>> {
+pub(crate) fn atomic_now(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
+    match fabric.atomic_now(word, amo) {
+        Some(old) => Ok(old),
+        None => test_atomic(fabric, word, amo),
+    }
+}
+
+#[inline(never)]
+fn test_atomic(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
     match fabric.try_atomic(word, amo) {
         Ok(mut handle) => {
             if !handle.test() {
@@ -51,12 +60,20 @@ pub(crate) fn atomic_now<F: Fabric>(fabric: &F, word: &RemoteWord<F, u64>, amo: 
 
 /// The same, polled: a few instructions less where the fabric's handles know that they are over.
 #[inline(always)]
-pub(crate) fn poll_atomic<F: Fabric>(
-    fabric: &F,
-    word: &RemoteWord<F, u64>,
+pub(crate) fn poll_atomic(
+    fabric: &Fabric,
+    word: &RemoteWord<u64>,
     amo: Amo<u64>,
     cx: &mut Context<'_>,
-) -> Result<u64, NotOver<F>> {
+) -> Result<u64, NotOver> {
+    match fabric.atomic_now(word, amo) {
+        Some(old) => Ok(old),
+        None => await_atomic(fabric, word, amo, cx),
+    }
+}
+
+#[inline(never)]
+fn await_atomic(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>, cx: &mut Context<'_>) -> Result<u64, NotOver> {
     match fabric.try_atomic(word, amo) {
         Ok(mut handle) => match Pin::new(&mut handle).poll(cx) {
             Poll::Ready(Ok(old)) => Ok(old),

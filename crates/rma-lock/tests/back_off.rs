@@ -1,6 +1,6 @@
 //! The locks that back off, in virtual time: what they cost, when they give up, and what is left when a rank is lost.
 
-use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, Region};
+use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{Access, BackOff, BackOffLock, Guard, LockError, RmaLock, WindowLock};
 use std::{
     sync::{Arc, Mutex},
@@ -15,7 +15,7 @@ fn fx100(ranks: usize) -> Job<'static> {
 }
 
 /// How long an atomic takes on a word of the home, and each access and its release, in picoseconds.
-async fn pairs<F: Fabric>(fabric: F) -> ProgramResult<Vec<u64>> {
+async fn pairs(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let region = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(region.at(HOME, 0))?;
     let lock = BackOffLock::symmetric(&fabric, HOME).await?;
@@ -53,7 +53,7 @@ async fn pairs<F: Fabric>(fabric: F) -> ProgramResult<Vec<u64>> {
 }
 
 rdma_fabric::program! {
-    async fn alone<F>(fabric: F) -> Vec<u64> {
+    async fn alone(fabric: Fabric) -> Vec<u64> {
         pairs(fabric).await
     }
 }
@@ -68,7 +68,7 @@ fn a_free_lock_costs_its_atomics() {
 }
 
 /// One rank holds the lock for 100 µs; the others want it.
-async fn besiege<F: Fabric, L: RmaLock<F, Options = BackOff>>(fabric: F, attempts: u32) -> ProgramResult<Vec<u64>> {
+async fn besiege<L: RmaLock<Options = BackOff>>(fabric: Fabric, attempts: u32) -> ProgramResult<Vec<u64>> {
     let pace = BackOff { attempts, ..BackOff::default() };
     let lock = L::symmetric_with(&fabric, HOME, pace).await?;
     let mut world = Group::world(&fabric).await?;
@@ -99,10 +99,10 @@ async fn besiege<F: Fabric, L: RmaLock<F, Options = BackOff>>(fabric: F, attempt
 }
 
 rdma_fabric::program! {
-    async fn siege<F>(fabric: F, two_levels: bool, attempts: u32) -> Vec<u64> {
+    async fn siege(fabric: Fabric, two_levels: bool, attempts: u32) -> Vec<u64> {
         match two_levels {
-            false => besiege::<F, BackOffLock<F>>(fabric, attempts).await,
-            true => besiege::<F, WindowLock<F>>(fabric, attempts).await,
+            false => besiege::<BackOffLock>(fabric, attempts).await,
+            true => besiege::<WindowLock>(fabric, attempts).await,
         }
     }
 }
@@ -138,7 +138,7 @@ type Answers = Arc<Mutex<Vec<Option<LockError>>>>;
 
 rdma_fabric::program! {
     /// The last rank is lost, holding the lock if `holder`, and being its home if not.
-    async fn bereft<F>(fabric: F, holder: bool, answers: Answers) -> () {
+    async fn bereft(fabric: Fabric, holder: bool, answers: Answers) -> () {
         let last = Rank::new(fabric.ranks() as u32 - 1);
         let lock = BackOffLock::symmetric(&fabric, if holder { HOME } else { last }).await?;
         let window = WindowLock::symmetric(&fabric, HOME).await?;

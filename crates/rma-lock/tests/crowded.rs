@@ -60,22 +60,22 @@ enum Which {
 use Which::*;
 
 rdma_fabric::program! {
-    async fn crowd<F>(fabric: F, which: Which) -> () {
+    async fn crowd(fabric: Fabric, which: Which) -> () {
         match which {
-            ReaderPreference => fill::<F, RpLock<F>>(fabric, count(0, 4)).await,
-            Packed => fill::<F, PackedLock<F>>(fabric, count(0, 4)).await,
-            WritersFirst => fill::<F, WritersFirstLock<F>>(fabric, count(0, 4)).await,
-            BackOff => fill::<F, BackOffLock<F>>(fabric, count(0, 2)).await,
-            TwoLevels => fill::<F, WindowLock<F>>(fabric, count(64, 1 << 32)).await,
-            Nodes => fill::<F, Aggregated<F, RpLock<F>>>(fabric, count(128, 4)).await,
-            Indicator => fill::<F, IndicatorLock<F, RpLock<F>>>(fabric, GATE).await,
-            Recoverable => fill::<F, RecoverableLock<F>>(fabric, RECOVERABLE).await,
+            ReaderPreference => fill::<RpLock>(fabric, count(0, 4)).await,
+            Packed => fill::<PackedLock>(fabric, count(0, 4)).await,
+            WritersFirst => fill::<WritersFirstLock>(fabric, count(0, 4)).await,
+            BackOff => fill::<BackOffLock>(fabric, count(0, 2)).await,
+            TwoLevels => fill::<WindowLock>(fabric, count(64, 1 << 32)).await,
+            Nodes => fill::<Aggregated<RpLock>>(fabric, count(128, 4)).await,
+            Indicator => fill::<IndicatorLock<RpLock>>(fabric, GATE).await,
+            Recoverable => fill::<RecoverableLock>(fabric, RECOVERABLE).await,
         }
     }
 }
 
 /// The word in which the symmetric region counts that was allocated last.
-async fn word_of<F: Fabric>(fabric: &F, count: Count) -> ProgramResult<(RemoteWord<F, u64>, F::Region)> {
+async fn word_of(fabric: &Fabric, count: Count) -> ProgramResult<(RemoteWord<u64>, Region)> {
     let next = fabric.alloc_symmetric(8).await?;
     let region = RegionKey { index: next.key().index - 1, ..next.key() };
     Ok((fabric.remote_word::<u64>(RemoteAddr { rank: HOME, region, offset: count.offset })?, next))
@@ -91,7 +91,7 @@ async fn is_refused<G: Guard>(count: Count, outcome: Result<Option<G>, LockError
     }
 }
 
-async fn fill<F: Fabric, L: RmaLock<F>>(fabric: F, count: Count) -> ProgramResult<()> {
+async fn fill<L: RmaLock>(fabric: Fabric, count: Count) -> ProgramResult<()> {
     let lock = L::symmetric(&fabric, HOME).await?;
     let (word, kept) = word_of(&fabric, count).await?;
     let mut world = Group::world(&fabric).await?;
@@ -177,24 +177,24 @@ fn one_too_many_is_refused_and_takes_itself_back() {
 
 rdma_fabric::program! {
     /// Locks of windows: which access counts where.
-    async fn windows<F>(fabric: F, which: u8) -> () {
+    async fn windows(fabric: Fabric, which: u8) -> () {
         let home = Access::Shared(HOME);
         match which {
-            0 => access::<F, OneLock<PackedLock<F>>>(fabric, Access::All, count(0, 4)).await,
-            1 => access::<F, WindowLock<F>>(fabric, Access::All, count(64, 1 << 32)).await,
-            2 => access::<F, WindowLock<F>>(fabric, home, count(0, 2)).await,
-            3 => access::<F, WindowLock<F>>(fabric, Access::Exclusive(HOME), count(64, 1)).await,
-            4 => access::<F, EachLock<F, PackedLock<F>>>(fabric, home, count(0, 4)).await,
-            5 => access::<F, EachLock<F, PackedLock<F>>>(fabric, Access::All, count(0, 4)).await,
-            6 => access::<F, PerRankLock<F, PackedLock<F>>>(fabric, Access::All, count(0, 1)).await,
-            7 => access::<F, PerRankLock<F, PackedLock<F>>>(fabric, Access::Exclusive(HOME), count(0, 1 << 30)).await,
-            _ => turns::<F>(fabric).await,
+            0 => access::<OneLock<PackedLock>>(fabric, Access::All, count(0, 4)).await,
+            1 => access::<WindowLock>(fabric, Access::All, count(64, 1 << 32)).await,
+            2 => access::<WindowLock>(fabric, home, count(0, 2)).await,
+            3 => access::<WindowLock>(fabric, Access::Exclusive(HOME), count(64, 1)).await,
+            4 => access::<EachLock<PackedLock>>(fabric, home, count(0, 4)).await,
+            5 => access::<EachLock<PackedLock>>(fabric, Access::All, count(0, 4)).await,
+            6 => access::<PerRankLock<PackedLock>>(fabric, Access::All, count(0, 1)).await,
+            7 => access::<PerRankLock<PackedLock>>(fabric, Access::Exclusive(HOME), count(0, 1 << 30)).await,
+            _ => turns(fabric).await,
         }
     }
 }
 
 /// The home's word has all that it counts: the access is refused, and goes on when that is over.
-async fn access<F: Fabric, L: AccessLock<F>>(fabric: F, access: Access, count: Count) -> ProgramResult<()>
+async fn access<L: AccessLock>(fabric: Fabric, access: Access, count: Count) -> ProgramResult<()>
 where
     L::Options: Default,
 {
@@ -223,9 +223,9 @@ where
 
 /// One too many of a class that has to wait for its turn: it gives up its place, and who comes to
 /// it uncounts it.
-async fn turns<F: Fabric>(fabric: F) -> ProgramResult<()> {
+async fn turns(fabric: Fabric) -> ProgramResult<()> {
     const EVEN: Count = count(0, 1);
-    let lock = PerRankLock::<F, PackedLock<F>>::symmetric(&fabric, HOME).await?;
+    let lock = PerRankLock::<PackedLock>::symmetric(&fabric, HOME).await?;
     let (word, kept) = word_of(&fabric, EVEN).await?;
     let mut world = Group::world(&fabric).await?;
     if fabric.rank() == HOME {

@@ -3,13 +3,13 @@
 mod which;
 
 use rdma_fabric::{
-    Fabric, Group, ProgramResult, Rank, Region,
+    Fabric, Group, ProgramResult, Rank,
     join::{Either, race},
 };
 use rma_lock::{Access, BackOffLock, Guard, LockError, RmaLock, RpLock, WindowLock};
 use std::time::Duration;
 use tofu2_sim::{
-    shm::{Endpoint, Threads},
+    shm::Threads,
     virt::{Job, Platform},
 };
 use which::{ALL, Which, with_lock};
@@ -18,7 +18,7 @@ const HOME: Rank = Rank::new(0);
 const ROUNDS: u32 = 40;
 
 /// A dropped acquisition keeps its queue node until it would have been woken.
-async fn wait_for_a_node<F: Fabric>(fabric: &F, error: LockError) -> Result<(), LockError> {
+async fn wait_for_a_node(fabric: &Fabric, error: LockError) -> Result<(), LockError> {
     match error {
         LockError::TooManyWaiting { .. } => fabric.sleep(Duration::from_micros(5)).await,
         error => return Err(error),
@@ -30,16 +30,12 @@ rdma_fabric::program! {
     /// Every rank tries again and again, as reader or writer, with so little patience that many acquisitions are dropped while they
     /// wait; whoever gets in counts itself in a word that only the lock protects. Yields how often this rank wrote and how often it
     /// lost the race.
-    async fn impatient<F>(fabric: F, which: Which, patience: Duration, stay: Duration) -> (u64, u64) {
-        with_lock!(which, wait_impatiently::<F>(fabric, patience, stay))
+    async fn impatient(fabric: Fabric, which: Which, patience: Duration, stay: Duration) -> (u64, u64) {
+        with_lock!(which, wait_impatiently(fabric, patience, stay))
     }
 }
 
-async fn wait_impatiently<F: Fabric, L: RmaLock<F>>(
-    fabric: F,
-    patience: Duration,
-    stay: Duration,
-) -> ProgramResult<(u64, u64)> {
+async fn wait_impatiently<L: RmaLock>(fabric: Fabric, patience: Duration, stay: Duration) -> ProgramResult<(u64, u64)> {
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric(&fabric, HOME).await?;
     let region = fabric.alloc_symmetric(8).await?;
@@ -120,7 +116,7 @@ fn between_threads() {
 
 /// Compiled, not run: over shared memory all futures may move between the threads of a runtime, and be spawned with a lock of their own.
 #[allow(dead_code, reason = "the compiler is the test")]
-fn so_are_those_that_back_off(lock: BackOffLock<Endpoint>, window: WindowLock<Endpoint>) {
+fn so_are_those_that_back_off(lock: BackOffLock, window: WindowLock) {
     fn send(_: &impl Send) {}
     send(&lock.read());
     send(&lock.try_write());
@@ -134,7 +130,7 @@ fn so_are_those_that_back_off(lock: BackOffLock<Endpoint>, window: WindowLock<En
 
 /// The same of the lock that queues.
 #[allow(dead_code, reason = "the compiler is the test")]
-fn futures_over_shared_memory_are_send(lock: RpLock<Endpoint>) {
+fn futures_over_shared_memory_are_send(lock: RpLock) {
     fn send(_: &impl Send) {}
     send(&lock.read());
     send(&lock.write());
@@ -149,12 +145,12 @@ fn futures_over_shared_memory_are_send(lock: RpLock<Endpoint>) {
 
 rdma_fabric::program! {
     /// Acquisitions that are dropped before they have posted anything, because the rank's queue has no room, leave everything as it was.
-    async fn without_room<F>(fabric: F, which: Which) -> () {
-        with_lock!(which, drop_without_room::<F>(fabric))
+    async fn without_room(fabric: Fabric, which: Which) -> () {
+        with_lock!(which, drop_without_room(fabric))
     }
 }
 
-async fn drop_without_room<F: Fabric, L: RmaLock<F>>(fabric: F) -> ProgramResult<()> {
+async fn drop_without_room<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric(&fabric, HOME).await?;
     world.barrier().await?;

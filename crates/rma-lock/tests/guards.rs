@@ -1,5 +1,6 @@
 //! Guards that nobody releases.
 
+use rdma_fabric::Fabric;
 use rdma_fabric::{Rank, RegionKey, RemoteAddr};
 use rma_lock::RpLock;
 use tofu2_sim::virt::{Job, Platform};
@@ -10,7 +11,7 @@ const FIRST_SYMMETRIC: RegionKey = RegionKey { index: 1 << 31, generation: 0 };
 const READER: u64 = 4;
 
 rdma_fabric::program! {
-    async fn drop_guards<F>(fabric: F) -> Vec<u64> {
+    async fn drop_guards(fabric: Fabric) -> Vec<u64> {
         let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
         let count = RemoteAddr { rank: Rank::new(0), region: FIRST_SYMMETRIC, offset: 0 };
         let count = fabric.remote_word::<u64>(count)?;

@@ -1,9 +1,6 @@
 //! Memory under a lock: over thread ranks by reference (and Miri's weak memory, `cargo xtask miri`), and in virtual time by copies.
 
-use rdma_fabric::{
-    AtomicWord, Deps, Fabric, FabricError, FullFabric, Group, Program, ProgramResult, Rank, Region, RegionAccess,
-    RegionKey, RemoteAddr,
-};
+use rdma_fabric::{AtomicWord, Deps, Fabric, FabricError, Group, Program, ProgramResult, Rank, RegionKey, RemoteAddr};
 use rma_lock::{
     AcquireError, BackOffLock, Entered, Excludes, LockError, Locked, LockedReadGuard, LockedWriteGuard, RpLock,
     WindowLock,
@@ -34,7 +31,7 @@ fn everywhere<P: Program>(program: &P) -> Vec<Vec<P::Out>> {
 }
 
 /// All elements of all ranks' parts are one version; which.
-async fn version<F: Fabric, L: Excludes<F>>(guard: &LockedReadGuard<'_, F, u64, L>) -> ProgramResult<u64> {
+async fn version<L: Excludes>(guard: &LockedReadGuard<'_, u64, L>) -> ProgramResult<u64> {
     let locked = guard.locked();
     let mut versions = Vec::new();
     for rank in 0..locked.fabric().ranks() as u32 {
@@ -49,10 +46,7 @@ async fn version<F: Fabric, L: Excludes<F>>(guard: &LockedReadGuard<'_, F, u64, 
 }
 
 /// Write the next version everywhere: by reference to one rank after the other, to all at once, or by copies.
-async fn write<F: Fabric, L: Excludes<F>>(
-    guard: &mut LockedWriteGuard<'_, F, u64, L>,
-    round: u64,
-) -> ProgramResult<()> {
+async fn write<L: Excludes>(guard: &mut LockedWriteGuard<'_, u64, L>, round: u64) -> ProgramResult<()> {
     let (ranks, len, maps) = (guard.locked().fabric().ranks(), guard.locked().len(), guard.locked().maps());
     if maps && round.is_multiple_of(3) {
         for rank in 0..ranks as u32 {
@@ -76,18 +70,18 @@ async fn write<F: Fabric, L: Excludes<F>>(
 
 rdma_fabric::program! {
     /// Versions that must never be seen torn; the last one.
-    async fn versions<F>(fabric: F, which: u8, rounds: u64) -> u64 {
+    async fn versions(fabric: Fabric, which: u8, rounds: u64) -> u64 {
         match which {
-            0 => turns::<F, RpLock<F>>(fabric, rounds).await,
-            1 => turns::<F, BackOffLock<F>>(fabric, rounds).await,
-            _ => turns::<F, WindowLock<F>>(fabric, rounds).await,
+            0 => turns::<RpLock>(fabric, rounds).await,
+            1 => turns::<BackOffLock>(fabric, rounds).await,
+            _ => turns::<WindowLock>(fabric, rounds).await,
         }
     }
 }
 
-async fn turns<F: Fabric, L: Excludes<F>>(fabric: F, rounds: u64) -> ProgramResult<u64> {
+async fn turns<L: Excludes>(fabric: Fabric, rounds: u64) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
-    let locked = Locked::<F, u64, L>::symmetric(&fabric, HOME, LEN).await?;
+    let locked = Locked::<u64, L>::symmetric(&fabric, HOME, LEN).await?;
     let mut last = 0;
     for round in 0..rounds {
         if (round + u64::from(fabric.rank().number())).is_multiple_of(2) {
@@ -128,7 +122,7 @@ fn locked_out<T>(outcome: rdma_fabric::Result<T>) -> bool {
 }
 
 /// Whether every way to the bytes at `addr` is refused.
-fn is_shut<F: Fabric>(fabric: &F, addr: RemoteAddr) -> bool {
+fn is_shut(fabric: &Fabric, addr: RemoteAddr) -> bool {
     let own = addr.rank == fabric.rank();
     locked_out(fabric.remote_word::<u64>(addr))
         && locked_out(fabric.remote_word::<u32>(addr))
@@ -140,9 +134,9 @@ fn is_shut<F: Fabric>(fabric: &F, addr: RemoteAddr) -> bool {
 
 rdma_fabric::program! {
     /// Guess all keys; how many are of locked regions.
-    async fn guess<F>(fabric: F) -> usize {
+    async fn guess(fabric: Fabric) -> usize {
         let mut world = Group::world(&fabric).await?;
-        let locked = Locked::<F, u64>::symmetric(&fabric, HOME, 8).await?;
+        let locked = Locked::<u64>::symmetric(&fabric, HOME, 8).await?;
         let mut guard = locked.write().await?;
         if fabric.rank() == HOME {
             for rank in 0..fabric.ranks() as u32 {
@@ -188,36 +182,36 @@ fn keys_that_are_guessed_lead_nowhere() {
 
 rdma_fabric::program! {
     /// Ranks that disagree: on the home, the length, the element, the kind of lock.
-    async fn disagree<F>(fabric: F) -> () {
+    async fn disagree(fabric: Fabric) -> () {
         let me = fabric.rank();
         let odd = me == Rank::new(1);
-        let home = Locked::<F, u64>::symmetric(&fabric, if odd { me } else { HOME }, 4).await.map(drop);
-        let len = Locked::<F, u64>::symmetric(&fabric, HOME, if odd { 5 } else { 4 }).await.map(drop);
+        let home = Locked::<u64>::symmetric(&fabric, if odd { me } else { HOME }, 4).await.map(drop);
+        let len = Locked::<u64>::symmetric(&fabric, HOME, if odd { 5 } else { 4 }).await.map(drop);
         let element = if odd {
-            Locked::<F, u32>::symmetric(&fabric, HOME, 8).await.map(drop)
+            Locked::<u32>::symmetric(&fabric, HOME, 8).await.map(drop)
         } else {
-            Locked::<F, u64>::symmetric(&fabric, HOME, 4).await.map(drop)
+            Locked::<u64>::symmetric(&fabric, HOME, 4).await.map(drop)
         };
         let kind = if odd {
-            Locked::<F, u64, BackOffLock<F>>::symmetric(&fabric, HOME, 4).await.map(drop)
+            Locked::<u64, BackOffLock>::symmetric(&fabric, HOME, 4).await.map(drop)
         } else {
-            Locked::<F, u64>::symmetric(&fabric, HOME, 4).await.map(drop)
+            Locked::<u64>::symmetric(&fabric, HOME, 4).await.map(drop)
         };
         let open = if odd {
             fabric.alloc_symmetric(64 + 32).await.map(drop).map_err(LockError::from)
         } else {
-            Locked::<F, u64>::symmetric(&fabric, HOME, 4).await.map(drop)
+            Locked::<u64>::symmetric(&fabric, HOME, 4).await.map(drop)
         };
         for (what, outcome) in [("home", home), ("len", len), ("element", element), ("kind", kind), ("open", open)] {
             match outcome {
-                Err(LockError::Fabric(error)) if matches!(*error, FabricError::Mismatch { .. }) => {}
+                Err(LockError::Fabric(FabricError::Mismatch(_))) => {}
                 other => return Err(format!("{what}: {other:?}").into()),
             }
         }
-        let nowhere = Locked::<F, u64>::symmetric(&fabric, Rank::new(99), 4).await.map(drop);
-        assert!(matches!(nowhere, Err(LockError::Fabric(error)) if matches!(*error, FabricError::NoSuchRank { .. })));
+        let nowhere = Locked::<u64>::symmetric(&fabric, Rank::new(99), 4).await.map(drop);
+        assert!(matches!(nowhere, Err(LockError::Fabric(FabricError::NoSuchRank { .. }))));
         // Nothing is left behind that would keep them from agreeing.
-        let locked = Locked::<F, u64>::symmetric(&fabric, HOME, 4).await?;
+        let locked = Locked::<u64>::symmetric(&fabric, HOME, 4).await?;
         locked.write().await?.release().await?;
         Ok(Group::world(&fabric).await?.barrier().await?)
     }
@@ -229,7 +223,7 @@ fn ranks_that_disagree_are_told() {
 }
 
 /// Panic under `guard`, after half of a change.
-fn panic_inside<F: Fabric>(mut guard: LockedWriteGuard<'_, F, u64>) {
+fn panic_inside(mut guard: LockedWriteGuard<'_, u64>) {
     let panicked = catch_unwind(AssertUnwindSafe(move || {
         if guard.locked().maps() {
             guard.part_mut(Rank::new(2)).unwrap()[0] = 1;
@@ -251,9 +245,9 @@ fn poisoned_by<G>(entered: Entered<G>) -> ProgramResult<(G, Rank)> {
 }
 
 rdma_fabric::program! {
-    async fn poison<F>(fabric: F) -> () {
+    async fn poison(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
-        let locked = Locked::<F, u64>::symmetric(&fabric, HOME, 4).await?;
+        let locked = Locked::<u64>::symmetric(&fabric, HOME, 4).await?;
         let culprit = Rank::new(1);
         if fabric.rank() == culprit {
             panic_inside(locked.write().await?);
@@ -301,10 +295,10 @@ fn a_panic_inside_poisons_for_all() {
 
 rdma_fabric::program! {
     /// Rank 0 drops its memory while rank 1 writes it by reference, and all allocate more.
-    async fn drop_under_a_guard<F>(fabric: F) -> () {
+    async fn drop_under_a_guard(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let home = Rank::new(1);
-        let locked = Locked::<F, u64>::symmetric(&fabric, home, LEN).await?;
+        let locked = Locked::<u64>::symmetric(&fabric, home, LEN).await?;
         let holder = fabric.rank() == home;
         if holder {
             let mut guard = locked.write().await?;
@@ -341,10 +335,10 @@ fn memory_outlives_its_owner_while_a_peer_may_refer_to_it() {
 }
 
 rdma_fabric::program! {
-    async fn odd_ends<F>(fabric: F) -> () {
+    async fn odd_ends(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
-        let locked = Locked::<F, [u8; 3]>::symmetric(&fabric, HOME, 5).await?;
-        let nobody = Locked::<F, u64>::symmetric(&fabric, HOME, 0).await?;
+        let locked = Locked::<[u8; 3]>::symmetric(&fabric, HOME, 5).await?;
+        let nobody = Locked::<u64>::symmetric(&fabric, HOME, 0).await?;
         world.barrier().await?;
         if fabric.rank() == HOME {
             let held = locked.try_write().await?.ok_or("it is free")?;
@@ -355,7 +349,7 @@ rdma_fabric::program! {
             let mut held = locked.write().await?;
             for (start, end) in [(0, 6), (6, 6), (3, 2), (usize::MAX, usize::MAX), (0, usize::MAX)] {
                 let outside = held.get(HOME, start..end).await;
-                assert!(matches!(outside, Err(LockError::Fabric(error)) if matches!(*error, FabricError::OutOfBounds { .. })));
+                assert!(matches!(outside, Err(LockError::Fabric(FabricError::OutOfBounds(_)))));
             }
             assert!(held.put(HOME, 4, [[1; 3], [2; 3]]).await.is_err());
             held.put(HOME, 4, [[1; 3]]).await?;
@@ -363,12 +357,12 @@ rdma_fabric::program! {
             assert_eq!(held.get_into(HOME, 4, [[9; 3]]).await?, [[1; 3]]);
             assert!(held.get(HOME, 5..5).await?.is_empty());
             let nowhere = held.part(Rank::new(77)).map(<[_]>::len);
-            assert!(matches!(nowhere, Err(LockError::Fabric(error)) if matches!(*error, FabricError::NoSuchRank { .. })));
+            assert!(matches!(nowhere, Err(LockError::Fabric(FabricError::NoSuchRank { .. }))));
             let here = held.part(HOME).map(|part| part[4]);
             match here {
                 Ok(last) => assert_eq!(last, [1; 3]),
                 Err(LockError::Fabric(error)) => {
-                    assert!(matches!(*error, FabricError::NotMapped { .. }) && !locked.maps(), "{error}");
+                    assert!(matches!(error, FabricError::NotMapped { .. }) && !locked.maps(), "{error}");
                     assert!(held.part_mut(HOME).is_err() && held.parts_mut().is_err());
                 }
                 Err(error) => return Err(error.into()),
@@ -392,13 +386,13 @@ fn bounds_tries_and_deadlines() {
 fn memory_and_references_cross_threads_as_far_as_the_fabric_does() {
     fn sends<T: Send>() {}
     fn shares<T: Sync>() {}
-    sends::<Locked<tofu2_sim::shm::Endpoint, u64>>();
-    shares::<Locked<tofu2_sim::shm::Endpoint, u64>>();
-    shares::<LockedReadGuard<'_, tofu2_sim::shm::Endpoint, u64>>();
+    sends::<Locked<u64>>();
+    shares::<Locked<u64>>();
+    shares::<LockedReadGuard<'_, u64>>();
 }
 
 /// What programs are launched on has it all.
 #[allow(dead_code)]
-async fn is_general<F: FullFabric>(fabric: F) -> ProgramResult<()> {
-    Ok(Locked::<F, u64>::symmetric(&fabric, HOME, 1).await?.read().await?.release().await?)
+async fn is_general(fabric: Fabric) -> ProgramResult<()> {
+    Ok(Locked::<u64>::symmetric(&fabric, HOME, 1).await?.read().await?.release().await?)
 }

@@ -2,10 +2,10 @@
 
 #![cfg(target_os = "linux")]
 
-use rdma_fabric::{Deps, Fabric, FabricError, Group, Program, ProgramResult, Rank, Region, RegionAccess};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, Program, ProgramResult, Rank, Region};
 use rma_lock::{BackOff, BackOffLock, LockError, Locked};
 use std::{env, fs, path::Path, process::Command, time::Duration};
-use tofu2_sim::shm::{Endpoint, JOB_VARIABLE, Launcher, run_rank};
+use tofu2_sim::shm::{JOB_VARIABLE, Launcher, run_rank};
 
 const RANKS: usize = 3;
 const VICTIM: Rank = Rank::new(2);
@@ -18,7 +18,7 @@ const HANG: Duration = Duration::from_secs(20);
 /// Run `program` as processes; which ranks ended well.
 fn ended_well<P: Program<Out = ()>>(test: &str, program: &P) -> Vec<bool> {
     if env::var_os(JOB_VARIABLE).is_some() {
-        let endpoint = Endpoint::from_env().expect("a rank").expect("a job");
+        let endpoint = tofu2_sim::shm::from_env().expect("a rank").expect("a job");
         let rank = endpoint.rank();
         let ended = run_rank(endpoint, program);
         if ended.is_ok() {
@@ -48,12 +48,12 @@ fn die() -> ! {
     std::process::abort()
 }
 
-async fn in_time<F: Fabric, T>(fabric: &F, wait: impl Future<Output = T>) -> ProgramResult<T> {
+async fn in_time<T>(fabric: &Fabric, wait: impl Future<Output = T>) -> ProgramResult<T> {
     fabric.before(fabric.now() + HANG, wait).await.ok_or_else(|| "it hangs".into())
 }
 
 /// Wait until everybody but the victim knows that it is lost.
-async fn notice_the_loss<F: Fabric>(fabric: &F) -> ProgramResult<()> {
+async fn notice_the_loss(fabric: &Fabric) -> ProgramResult<()> {
     let word = fabric.alloc(8)?;
     let word = word.word::<u64>(fabric, 0)?;
     let end = in_time(fabric, fabric.wait_until(&word, Deps::One(VICTIM), |value| value == 1)).await?;
@@ -62,18 +62,18 @@ async fn notice_the_loss<F: Fabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// The group of all but the victim: who ends first takes its memory along, so they end together.
-async fn others<F: Fabric>(world: &mut Group<F>) -> ProgramResult<Option<Group<F>>> {
+async fn others(world: &mut Group) -> ProgramResult<Option<Group>> {
     let stays = world.me() != VICTIM.index();
     Ok(world.split(stays.then_some(0), 0).await?)
 }
 
-async fn meet<F: Fabric>(others: Option<Group<F>>) -> ProgramResult<()> {
+async fn meet(others: Option<Group>) -> ProgramResult<()> {
     Ok(others.ok_or("the victim is alive")?.barrier().await?)
 }
 
 /// A barrier that all have left when the victim returns from it. A barrier alone lets the victim go while another member is still inside, whose wait its
 /// death would end. `out` is a word of symmetric memory that nobody uses otherwise.
-async fn part<F: Fabric>(fabric: &F, world: &mut Group<F>, out: &F::Region) -> ProgramResult<()> {
+async fn part(fabric: &Fabric, world: &mut Group, out: &Region) -> ProgramResult<()> {
     world.barrier().await?;
     if fabric.rank() == VICTIM {
         let out = out.word::<u64>(fabric, 0)?;
@@ -86,7 +86,7 @@ async fn part<F: Fabric>(fabric: &F, world: &mut Group<F>, out: &F::Region) -> P
 
 fn is_of_the_loss(error: &LockError) -> bool {
     match error {
-        LockError::Fabric(error) => **error == FabricError::PeerLost { rank: VICTIM },
+        LockError::Fabric(error) => *error == FabricError::PeerLost { rank: VICTIM },
         LockError::Broken(cause) => is_of_the_loss(cause),
         _ => false,
     }
@@ -94,9 +94,9 @@ fn is_of_the_loss(error: &LockError) -> bool {
 
 rdma_fabric::program! {
     /// By reference and by copies in turn.
-    async fn counts<F>(fabric: F) -> () {
+    async fn counts(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
-        let locked = Locked::<F, u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
+        let locked = Locked::<u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
         assert!(locked.maps());
         for round in 0..300 {
             let mut guard = locked.write().await?;
@@ -129,10 +129,10 @@ fn processes_share_by_reference() {
 
 rdma_fabric::program! {
     /// The victim dies in the middle of writing.
-    async fn a_writer_dies<F>(fabric: F) -> () {
+    async fn a_writer_dies(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let others = others(&mut world).await?;
-        let locked = Locked::<F, u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
+        let locked = Locked::<u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
         let flags = fabric.alloc_symmetric(8).await?;
         part(&fabric, &mut world, &flags).await?;
         if fabric.rank() == VICTIM {
@@ -173,12 +173,12 @@ fn the_lock_of_a_writer_that_was_killed_is_not_passed_on() {
 
 rdma_fabric::program! {
     /// The same of a lock that can't tell: others give up.
-    async fn a_writer_dies_unnoticed<F>(fabric: F) -> () {
+    async fn a_writer_dies_unnoticed(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let others = others(&mut world).await?;
         let options = BackOff { attempts: 5, ..BackOff::default() };
         let home = Rank::new(0);
-        let locked = Locked::<F, u64, BackOffLock<F>>::symmetric_with(&fabric, home, LEN, options).await?;
+        let locked = Locked::<u64, BackOffLock>::symmetric_with(&fabric, home, LEN, options).await?;
         let out = fabric.alloc_symmetric(8).await?;
         world.barrier().await?;
         let guard = if fabric.rank() == VICTIM { Some(locked.write().await?) } else { None };
@@ -201,10 +201,10 @@ fn nor_is_that_of_a_lock_that_backs_off() {
 
 rdma_fabric::program! {
     /// A reference into the memory of a rank that dies.
-    async fn a_bystander_dies<F>(fabric: F) -> () {
+    async fn a_bystander_dies(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let others = others(&mut world).await?;
-        let locked = Locked::<F, u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
+        let locked = Locked::<u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
         let out = fabric.alloc_symmetric(8).await?;
         world.barrier().await?;
         if fabric.rank() == VICTIM {

@@ -1,7 +1,7 @@
 //! Locks that know nodes, in virtual time: how many operations their home meets, exactly, and how long a wave of readers takes.
 
-use observe::{Observed, Recorder};
-use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
+use observe::Recorder;
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{
     Access, AccessLock, Aggregated, AggregatedOptions, AnyLock, BackOffLock, Choice, EachLock, EachOptions, Guard,
     Hint, IndicatorLock, Levels, Lock, LockKind, PerRankLock, RmaLock, RpLock,
@@ -27,14 +27,9 @@ fn additions(recorder: &Recorder) -> u64 {
 }
 
 /// Take and release the lock `waves` times, all ranks; with barriers in between or not. Yields this rank's additions at the home.
-async fn waves<F: Fabric, L: RmaLock<Observed<F>>>(
-    fabric: F,
-    options: L::Options,
-    waves: u32,
-    apart: bool,
-) -> ProgramResult<u64> {
+async fn waves<L: RmaLock>(fabric: Fabric, options: L::Options, waves: u32, apart: bool) -> ProgramResult<u64> {
     let recorder = Recorder::new(fabric.rank(), None);
-    let observed = Observed::new(fabric.clone(), recorder.clone());
+    let observed = observe::observed(&fabric, recorder.clone());
     let lock = L::symmetric_with(&observed, HOME, options).await?;
     let mut world = Group::world(&fabric).await?;
     world.barrier().await?;
@@ -56,17 +51,17 @@ async fn waves<F: Fabric, L: RmaLock<Observed<F>>>(
 }
 
 rdma_fabric::program! {
-    async fn counted<F>(fabric: F, which: Which, waves_of: u32, apart: bool) -> u64 {
+    async fn counted(fabric: Fabric, which: Which, waves_of: u32, apart: bool) -> u64 {
         let nodes = AggregatedOptions::default();
         match which {
-            Which::Flat => waves::<F, RpLock<_>>(fabric, (), waves_of, apart).await,
-            Which::Nodes => waves::<F, Aggregated<_, RpLock<_>>>(fabric, nodes, waves_of, apart).await,
+            Which::Flat => waves::<RpLock>(fabric, (), waves_of, apart).await,
+            Which::Nodes => waves::<Aggregated<RpLock>>(fabric, nodes, waves_of, apart).await,
             Which::NodesBackOff => {
-                waves::<F, Aggregated<_, BackOffLock<_>>>(fabric, AggregatedOptions::default(), waves_of, apart).await
+                waves::<Aggregated<BackOffLock>>(fabric, AggregatedOptions::default(), waves_of, apart).await
             }
             Which::Tree(radix) => {
                 let tree = AggregatedOptions { levels: Levels::Tree { radix }, lock: () };
-                waves::<F, Aggregated<_, RpLock<_>>>(fabric, tree, waves_of, apart).await
+                waves::<Aggregated<RpLock>>(fabric, tree, waves_of, apart).await
             }
         }
     }
@@ -112,8 +107,8 @@ fn without_barriers_it_costs_no_more_than_a_flat_lock() {
 rdma_fabric::program! {
     /// A node of readers, a writer on another node that leaves only after a while. Yields when this rank was inside, in picoseconds since the
     /// writer let go; rank 0 of the readers has no patience.
-    async fn a_leader_that_gives_up<F>(fabric: F) -> Option<i64> {
-        let lock = Aggregated::<F, RpLock<F>>::symmetric(&fabric, HOME).await?;
+    async fn a_leader_that_gives_up(fabric: Fabric) -> Option<i64> {
+        let lock = Aggregated::<RpLock>::symmetric(&fabric, HOME).await?;
         let mut world = Group::world(&fabric).await?;
         let last = Rank::new(fabric.ranks() as u32 - 1);
         let held = if fabric.rank() == last { Some(lock.write().await?) } else { None };
@@ -150,7 +145,7 @@ fn another_rank_leads_when_the_first_gives_up() {
 }
 
 /// Operations of any kind that this rank has posted to other nodes.
-fn abroad<F: Fabric>(fabric: &F, recorder: &Recorder) -> u64 {
+fn abroad(fabric: &Fabric, recorder: &Recorder) -> u64 {
     let node = |rank| fabric.node(rank).unwrap();
     let here = node(fabric.rank());
     let counts = recorder.record().counts;
@@ -160,10 +155,10 @@ fn abroad<F: Fabric>(fabric: &F, recorder: &Recorder) -> u64 {
 
 rdma_fabric::program! {
     /// Readers of an indicator: what they do at other nodes, without a writer; then a writer, and how often it was seen.
-    async fn indicated<F>(fabric: F) -> (u64, u64) {
+    async fn indicated(fabric: Fabric) -> (u64, u64) {
         let recorder = Recorder::new(fabric.rank(), None);
-        let observed = Observed::new(fabric.clone(), recorder.clone());
-        let lock = IndicatorLock::<_, RpLock<_>>::symmetric(&observed, HOME).await?;
+        let observed = observe::observed(&fabric, recorder.clone());
+        let lock = IndicatorLock::<RpLock>::symmetric(&observed, HOME).await?;
         let data = fabric.alloc_symmetric(8).await?;
         let word = fabric.remote_word::<u64>(data.at(HOME, 0))?;
         let mut world = Group::world(&fabric).await?;
@@ -204,13 +199,9 @@ fn readers_of_an_indicator_stay_at_their_node() {
 }
 
 /// Everybody's access to all ranks, at once; yields this rank's additions at the home, and at all ranks.
-async fn everywhere<F: Fabric, L: AccessLock<Observed<F>>>(
-    fabric: F,
-    options: L::Options,
-    waves: u32,
-) -> ProgramResult<(u64, u64)> {
+async fn everywhere<L: AccessLock>(fabric: Fabric, options: L::Options, waves: u32) -> ProgramResult<(u64, u64)> {
     let recorder = Recorder::new(fabric.rank(), None);
-    let observed = Observed::new(fabric.clone(), recorder.clone());
+    let observed = observe::observed(&fabric, recorder.clone());
     let lock = L::symmetric_with(&observed, HOME, options).await?;
     let mut world = Group::world(&fabric).await?;
     for _ in 0..waves {
@@ -231,12 +222,12 @@ async fn everywhere<F: Fabric, L: AccessLock<Observed<F>>>(
 }
 
 rdma_fabric::program! {
-    async fn accesses<F>(fabric: F, each: Option<bool>, waves_of: u32) -> (u64, u64) {
+    async fn accesses(fabric: Fabric, each: Option<bool>, waves_of: u32) -> (u64, u64) {
         match each {
-            None => everywhere::<F, PerRankLock<_, RpLock<_>>>(fabric, (), waves_of).await,
+            None => everywhere::<PerRankLock<RpLock>>(fabric, (), waves_of).await,
             Some(at_once) => {
                 let options = EachOptions { at_once, lock: () };
-                everywhere::<F, EachLock<_, RpLock<_>>>(fabric, options, waves_of).await
+                everywhere::<EachLock<RpLock>>(fabric, options, waves_of).await
             }
         }
     }
@@ -266,7 +257,7 @@ fn access_to_all_costs_two_operations_for_each_node_instead_of_two_for_each_pair
 
 rdma_fabric::program! {
     /// Every rank writes once and reads around it, with a lock chosen at run time.
-    async fn with_any<F>(fabric: F, choice: Choice) -> u64 {
+    async fn with_any(fabric: Fabric, choice: Choice) -> u64 {
         let lock = AnyLock::symmetric_with(&fabric, HOME, choice).await?;
         let data = fabric.alloc_symmetric(8).await?;
         let word = fabric.remote_word::<u64>(data.at(HOME, 0))?;

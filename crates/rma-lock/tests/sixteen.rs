@@ -6,10 +6,10 @@
 mod which;
 
 use explore::{
-    ExploreFabric, Explorer, Sample,
-    mutant::{Mutant, Mutation},
+    Explorer, Sample,
+    mutant::{Mutation, mutant},
 };
-use rdma_fabric::{Deps, Fabric, Group, Program, ProgramResult, Rank, Region, RegionAccess, program};
+use rdma_fabric::{Deps, Fabric, Group, Program, ProgramResult, Rank, program};
 use rma_lock::{Guard, LockError, RmaLock};
 use std::{
     env,
@@ -24,12 +24,12 @@ const RUNS: [(usize, u64); 2] = [(4, 100), (16, 10)];
 
 program! {
     /// Two words that writers change together, and readers must find equal; a third counts who is inside.
-    async fn pairs<F>(fabric: F, which: Which) -> () {
-        with_lock!(which, change::<F>(fabric))
+    async fn pairs(fabric: Fabric, which: Which) -> () {
+        with_lock!(which, change(fabric))
     }
 }
 
-async fn change<F: Fabric, L: RmaLock<F>>(fabric: F) -> ProgramResult<()> {
+async fn change<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
     let home = Rank::new(0);
     let lock = L::symmetric(&fabric, home).await?;
     let region = fabric.alloc_symmetric(24).await?;
@@ -104,7 +104,7 @@ fn first_seed() -> u64 {
 }
 
 /// Random delivery orders, two ranks a node.
-fn sample<Fut>(ranks: usize, seed: u64, runs: u64, program: impl Fn(ExploreFabric) -> Fut) -> Sample
+fn sample<Fut>(ranks: usize, seed: u64, runs: u64, program: impl Fn(Fabric) -> Fut) -> Sample
 where
     Fut: Future<Output = ProgramResult<()>> + 'static,
 {
@@ -138,7 +138,7 @@ fn in_virtual_time() {
 fn data_that_is_not_flushed_is_found() {
     let seed = first_seed();
     for (which, ranks) in ALL.into_iter().flat_map(|which| [4, 16].map(|ranks| (which, ranks))) {
-        let program = move |fabric| async move { pairs { which }.run(Mutant::new(fabric, NotFlushed)).await };
+        let program = move |fabric| async move { pairs { which }.run(mutant(fabric, NotFlushed)).await };
         let sample = sample(ranks, seed, 400, program);
         let found = sample.failure.unwrap_or_else(|| panic!("{which:?}, {ranks} ranks: nothing in {}", sample.runs));
         println!("{which:?}, {ranks} ranks: after {} runs {}", found.seed.wrapping_sub(seed), found.what);

@@ -2,7 +2,7 @@
 
 mod which;
 
-use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{Guard, RmaLock};
 use tofu2_sim::shm::Threads;
 use which::{ALL, Which, with_lock};
@@ -14,12 +14,12 @@ const RANKS_PER_NODE: usize = 2;
 
 rdma_fabric::program! {
     /// Writers move two words at a time; readers must never see them apart.
-    async fn two_words<F>(fabric: F, which: Which, rounds: u64) -> u64 {
-        with_lock!(which, move_words::<F>(fabric, rounds))
+    async fn two_words(fabric: Fabric, which: Which, rounds: u64) -> u64 {
+        with_lock!(which, move_words(fabric, rounds))
     }
 }
 
-async fn move_words<F: Fabric, L: RmaLock<F>>(fabric: F, rounds: u64) -> ProgramResult<u64> {
+async fn move_words<L: RmaLock>(fabric: Fabric, rounds: u64) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let window = fabric.alloc_symmetric(16).await?;
     let home = Rank::new(0);

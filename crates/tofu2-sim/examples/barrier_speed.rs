@@ -3,6 +3,7 @@
 //!
 //! `cargo run --release -p tofu2-sim --example barrier_speed [most ranks, 4096]`
 
+use rdma_fabric::Fabric;
 use rdma_fabric::{
     Group, Time,
     barrier::{Barrier, Shape},
@@ -18,7 +19,7 @@ const SAMPLES: usize = 200;
 
 rdma_fabric::program! {
     /// Picoseconds that a barrier took, at the least.
-    async fn on_wall_clock<F>(fabric: F, unit: bool) -> u64 {
+    async fn on_wall_clock(fabric: Fabric, unit: bool) -> u64 {
         let mut world = Group::world(&fabric).await?;
         let mut barrier = Barrier::new(&mut world).await?;
         let mut least = u64::MAX;
@@ -41,7 +42,7 @@ rdma_fabric::program! {
 
 rdma_fabric::program! {
     /// Picoseconds that a barrier took of which all ranks have come at once: the unit's, and the group's.
-    async fn in_virtual_time<F>(fabric: F, shape: Shape) -> (u64, u64) {
+    async fn in_virtual_time(fabric: Fabric, shape: Shape) -> (u64, u64) {
         let mut world = Group::world(&fabric).await?;
         let mut barrier = Barrier::with_shape(&mut world, shape).await?;
         fabric.sleep_until(Time::from_picos(10_000_000_000)).await;

@@ -7,12 +7,13 @@
 //! * `release`: rank 0 puts with SPS; the command of rank 1's session queue that this releases puts 8 bytes to rank 0, which
 //!   waits for them.
 
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Deps, Fabric, Group, ProgramResult, Rank, Region, RegionAccess, SessionFabric,
+    Deps, Group, ProgramResult, Rank,
     control_queue::{Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use std::{process::ExitCode, time::Instant};
-use tofu2_sim::shm::{Endpoint, Launcher, Threads, block_on, run_rank_with};
+use tofu2_sim::shm::{Launcher, Threads, block_on, run_rank_with};
 
 const MEMORY: Stadd = Stadd::fixed(1);
 /// Operations in a sample: fewer than a receive queue holds.
@@ -22,7 +23,7 @@ const SAMPLES: usize = 300;
 fn main() -> ExitCode {
     let argument = std::env::args().nth(1);
     let code = match argument.as_deref() {
-        Some("rank") => Endpoint::from_env()
+        Some("rank") => tofu2_sim::shm::from_env()
             .ok()
             .flatten()
             .map_or(1, |endpoint| i32::from(run_rank_with(endpoint, |fabric| block_on(measure(fabric))).is_err())),
@@ -41,7 +42,7 @@ fn name(rank: u32, engine: u8) -> QueueId {
     QueueId::new(Rank::new(rank), engine, 0, 0)
 }
 
-async fn measure(fabric: Endpoint) -> ProgramResult<()> {
+async fn measure(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let me = fabric.rank().number();
     let other = Rank::new(1 - me);

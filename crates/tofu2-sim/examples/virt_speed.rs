@@ -9,8 +9,9 @@
 //! * `queues`: 512 nodes of FX100; each rank has a full session queue whose puts release each other all over the machine, with
 //!   notices. 20,000 commands per rank, latency-only network and routers. And what an open queue costs in memory.
 
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Deps, Rank, Region, RemoteAddr,
+    Deps, Rank, RemoteAddr,
     control_queue::{Command, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use std::error::Error;
@@ -18,7 +19,7 @@ use tofu2_sim::virt::{Folding, Job, NetworkModel, Platform, Run, System, Torus};
 
 rdma_fabric::program! {
     /// So many pairs of fetch-adds on a word of rank 0.
-    async fn pairs<F>(fabric: F, pairs: u32) -> () {
+    async fn pairs(fabric: Fabric, pairs: u32) -> () {
         let home = fabric.alloc_symmetric(64).await?;
         let addr = RemoteAddr { rank: Rank::new(0), region: home.key(), offset: 0 };
         let word = fabric.remote_word::<u64>(addr)?;
@@ -44,7 +45,7 @@ rdma_fabric::program! {
 rdma_fabric::program! {
     /// Posts `commands` puts of 8 bytes on a full session queue. Each leaves a notice several hops away and releases one there;
     /// 8 of each rank are under way at any time.
-    async fn full_queues<F>(fabric: F, commands: u32) -> () {
+    async fn full_queues(fabric: Fabric, commands: u32) -> () {
         let home = fabric.alloc_symmetric(64).await?;
         let spec = QueueSpec { mrq_depth: 1 << 14, ..QueueSpec::new(QueueMode::Session) };
         let queue = fabric.open_queue(spec.on(0).ahead(8).checked(false))?;
@@ -68,7 +69,7 @@ rdma_fabric::program! {
 
 rdma_fabric::program! {
     /// Opens so many queues.
-    async fn idle_queues<F>(fabric: F, queues: usize) -> () {
+    async fn idle_queues(fabric: Fabric, queues: usize) -> () {
         let open = (0..queues).map(|_| fabric.open_queue(QueueSpec::new(QueueMode::Session)));
         let queues = open.collect::<Result<Vec<_>, _>>()?;
         fabric.sleep(std::time::Duration::from_micros(1)).await;

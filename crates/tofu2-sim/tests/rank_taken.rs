@@ -25,9 +25,7 @@ fn main() -> std::process::ExitCode {
 /// The ranks' part.
 #[cfg(target_os = "linux")]
 mod ranks {
-    use rdma_fabric::{
-        Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region, RegionAccess, RegionKey, RemoteAddr,
-    };
+    use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
     use rustix::{
         fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create},
         io::fcntl_dupfd_cloexec,
@@ -40,7 +38,7 @@ mod ranks {
         process::{Command, ExitCode},
         time::Duration,
     };
-    use tofu2_sim::shm::{Endpoint, JOB_VARIABLE, run_rank};
+    use tofu2_sim::shm::{JOB_VARIABLE, run_rank};
 
     /// What a process ends with that is refused.
     const REFUSED: u8 = 88;
@@ -48,7 +46,7 @@ mod ranks {
     pub(super) fn main(scenario: &str) -> ExitCode {
         let owned = (scenario == "forged").then(own_file);
         let files = open_files();
-        let endpoint = match Endpoint::from_env() {
+        let endpoint = match tofu2_sim::shm::from_env() {
             Ok(endpoint) => endpoint.expect("the variable is there"),
             Err(error) => {
                 println!("refused: {error}");
@@ -91,7 +89,7 @@ mod ranks {
     }
 
     rdma_fabric::program! {
-        async fn scenes<F>(fabric: F, scenario: String) -> u8 {
+        async fn scenes(fabric: Fabric, scenario: String) -> u8 {
             match scenario.as_str() {
                 "hold" => hold(&fabric)?,
                 "meet" => {
@@ -114,7 +112,7 @@ mod ranks {
     }
 
     /// Memory is zero at first, and nobody else writes it.
-    fn hold<F: Fabric>(fabric: &F) -> ProgramResult<()> {
+    fn hold(fabric: &Fabric) -> ProgramResult<()> {
         let region = fabric.alloc(1 << 16)?;
         let words = region.span::<u64>(fabric, 0, 1 << 13)?;
         let mut seen = vec![1u64; 1 << 13];
@@ -130,7 +128,7 @@ mod ranks {
     }
 
     /// Rank 1's command ends before its process, which goes on copying into memory of rank 0.
-    async fn orphan<F: Fabric>(fabric: &F) -> ProgramResult<()> {
+    async fn orphan(fabric: &Fabric) -> ProgramResult<()> {
         const BYTES: usize = 32 << 20;
         const OWNER: Rank = Rank::new(0);
         let mut world = Group::world(fabric).await?;

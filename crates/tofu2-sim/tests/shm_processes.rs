@@ -63,14 +63,12 @@ mod launch {
 /// The ranks' part.
 #[cfg(target_os = "linux")]
 mod ranks {
-    use rdma_fabric::{
-        Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region, RegionAccess, RegionKey, RemoteAddr,
-    };
+    use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
     use std::{
         process::ExitCode,
         time::{Duration, Instant},
     };
-    use tofu2_sim::shm::{Endpoint, JOB_VARIABLE, block_on, run_rank, run_rank_with};
+    use tofu2_sim::shm::{JOB_VARIABLE, block_on, run_rank, run_rank_with};
 
     /// Ten times what it takes until a loss is told on a busy machine.
     const SOON: Duration = Duration::from_secs(10);
@@ -81,7 +79,7 @@ mod ranks {
         if scenario == "absent" && std::env::var(JOB_VARIABLE).is_ok_and(|text| text.contains(" rank=0 ")) {
             return ExitCode::SUCCESS;
         }
-        let endpoint = match Endpoint::from_env() {
+        let endpoint = match tofu2_sim::shm::from_env() {
             Ok(Some(endpoint)) => endpoint,
             Ok(None) => {
                 println!("no job");
@@ -92,7 +90,7 @@ mod ranks {
                 return ExitCode::from(88);
             }
         };
-        assert!(matches!(Endpoint::from_env(), Err(FabricError::RankTaken { .. })), "attached twice");
+        assert!(matches!(tofu2_sim::shm::from_env(), Err(FabricError::RankTaken { .. })), "attached twice");
         if scenario == "leave" && endpoint.rank() == Rank::new(0) {
             std::process::exit(0);
         }
@@ -120,7 +118,7 @@ mod ranks {
     }
 
     rdma_fabric::program! {
-        async fn scenes<F>(fabric: F, scenario: String) -> u8 {
+        async fn scenes(fabric: Fabric, scenario: String) -> u8 {
             let me = fabric.rank().number();
             match scenario.as_str() {
                 "work" => work(&fabric).await?,
@@ -159,7 +157,7 @@ mod ranks {
     }
 
     /// Wait for the rank that goes wrong: its loss is told soon.
-    async fn outlive<F: Fabric>(fabric: &F, scenario: &str) -> ProgramResult<u8> {
+    async fn outlive(fabric: &Fabric, scenario: &str) -> ProgramResult<u8> {
         let region = fabric.alloc(8)?;
         let start = Instant::now();
         let lost = Rank::new(match scenario {
@@ -175,7 +173,7 @@ mod ranks {
     }
 
     /// Atomics by all on all, a ring of puts with notices, collectives, in a loop.
-    async fn work<F: Fabric>(fabric: &F) -> ProgramResult<()> {
+    async fn work(fabric: &Fabric) -> ProgramResult<()> {
         let mut world = Group::world(fabric).await?;
         let region = fabric.alloc_symmetric(1 << 20).await?;
         let (me, n) = (fabric.rank().number(), fabric.ranks() as u32);
@@ -219,7 +217,7 @@ mod ranks {
         const OWNER: Rank = Rank::new(0);
 
         /// Everybody's process id, the owner's memory, and its key.
-        async fn begin<F: Fabric>(fabric: &F) -> ProgramResult<(Vec<Pid>, Option<Registered<F, u8>>, RegionKey)> {
+        async fn begin(fabric: &Fabric) -> ProgramResult<(Vec<Pid>, Option<Registered<u8>>, RegionKey)> {
             let mut world = Group::world(fabric).await?;
             let pids = world.allgather(getpid().as_raw_nonzero().get()).await?;
             let mine = (fabric.rank() == OWNER).then(|| fabric.register(vec![1u8; BYTES])).transpose()?;
@@ -229,7 +227,7 @@ mod ranks {
         }
 
         /// Put until that fails, or for ever.
-        async fn put_on<F: Fabric>(fabric: &F, key: RegionKey, mut each: impl FnMut(u8)) -> FabricError {
+        async fn put_on(fabric: &Fabric, key: RegionKey, mut each: impl FnMut(u8)) -> FabricError {
             let mut bytes = vec![0u8; BYTES];
             for round in 2.. {
                 let whole = match fabric.remote_span::<u8>(RemoteAddr { rank: OWNER, region: key, offset: 0 }, BYTES) {
@@ -250,7 +248,7 @@ mod ranks {
         }
 
         /// A rank that was killed inside is not waited for, and its last copy stopped with it.
-        pub(super) async fn killed_inside<F: Fabric>(fabric: &F) -> ProgramResult<u8> {
+        pub(super) async fn killed_inside(fabric: &Fabric) -> ProgramResult<u8> {
             let (pids, mine, key) = begin(fabric).await?;
             let Some(mine) = mine else {
                 let error = put_on(fabric, key, |_| ()).await;
@@ -272,7 +270,7 @@ mod ranks {
 
         /// A dead rank's memory is an error, at resolving and in the midst of copies. Its peer, which sees it before the launcher can,
         /// fails of it and may end first.
-        pub(super) async fn dead_owner<F: Fabric>(fabric: &F) -> ProgramResult<u8> {
+        pub(super) async fn dead_owner(fabric: &Fabric) -> ProgramResult<u8> {
             let (_, mine, key) = begin(fabric).await?;
             if let Some(mine) = mine {
                 let bytes = mine.all()?.slice(0..1)?;
@@ -289,7 +287,7 @@ mod ranks {
         }
 
         /// The memory is not given back while a living rank stands still inside.
-        pub(super) async fn stopped_inside<F: Fabric>(fabric: &F) -> ProgramResult<()> {
+        pub(super) async fn stopped_inside(fabric: &Fabric) -> ProgramResult<()> {
             let (pids, mine, key) = begin(fabric).await?;
             let staged = fabric.caps().register_existing == Existing::Staged;
             let Some(mine) = mine else {
@@ -327,12 +325,12 @@ mod ranks {
     }
 
     /// Registering takes and gives back memory; limits are errors.
-    async fn memory<F: Fabric>(fabric: &F) -> ProgramResult<()> {
+    async fn memory(fabric: &Fabric) -> ProgramResult<()> {
         let big = fabric.alloc(40 << 20)?;
         let last = big.word::<u64>(fabric, (40 << 20) - 8)?;
         fabric.store(&last, 1)?;
         let error = fabric.alloc(40 << 20).map(drop).unwrap_err();
-        assert!(matches!(error, FabricError::OutOfMemory { segment, .. } if segment == 64 << 20), "{error}");
+        assert!(matches!(&error, FabricError::OutOfMemory(none) if none.segment == 64 << 20), "{error}");
         drop(big);
         let again = fabric.alloc(40 << 20)?;
         assert_eq!(fabric.load(&again.word::<u64>(fabric, (40 << 20) - 8)?)?, 0, "zeroed again");

@@ -1,13 +1,13 @@
 //! Thread ranks over shared memory: collectives, waiting, and every way an operation or a rank can fail.
 
 use rdma_fabric::{
-    Amo, Deps, Fabric, FabricError, Group, LocalWord, PutOptions, Rank, Refused, Region, RegionAccess, RegionKey,
-    RemoteAddr, join::join, op,
+    Amo, Deps, Fabric, FabricError, Group, LocalWord, PutOptions, Rank, Refused, RegionKey, RemoteAddr,
+    error::OutOfMemory, join::join, op,
 };
 use std::time::{Duration, Instant};
 use tofu2_sim::{
     JobError,
-    shm::{Endpoint, Threads, block_on},
+    shm::{Threads, block_on},
 };
 
 const SMALL: usize = if cfg!(miri) { 1 << 16 } else { 1 << 20 };
@@ -30,7 +30,7 @@ fn text(error: JobError) -> String {
 
 rdma_fabric::program! {
     /// All collectives, several times, with results that depend on everybody.
-    async fn collectives<F>(fabric: F, rounds: u64) -> u64 {
+    async fn collectives(fabric: Fabric, rounds: u64) -> u64 {
         let mut world = Group::world(&fabric).await?;
         let (n, me) = (world.len() as u64, world.me() as u64);
         let counter = fabric.alloc_symmetric(8).await?;
@@ -76,7 +76,7 @@ fn many_ranks_on_few_cpus_make_progress() {
 
 rdma_fabric::program! {
     /// A waiter that has been parked for long is woken by a put, by an atomic and by a notice.
-    async fn wakes<F>(fabric: F) -> Vec<u64> {
+    async fn wakes(fabric: Fabric) -> Vec<u64> {
         let region = fabric.alloc_symmetric(64).await?;
         let (cell, addr) = (region.word::<u64>(&fabric, 0)?, word(1, region.key(), 0));
         let mut late = Vec::new();
@@ -123,7 +123,7 @@ fn parked_waiters_are_woken() {
 
 rdma_fabric::program! {
     /// One rank goes wrong while the others wait for it.
-    async fn one_fails<F>(fabric: F, panics: bool) -> () {
+    async fn one_fails(fabric: Fabric, panics: bool) -> () {
         let region = fabric.alloc_symmetric(8).await?;
         if fabric.rank() == Rank::new(2) {
             std::thread::sleep(Duration::from_millis(30));
@@ -161,7 +161,7 @@ fn a_lost_rank_ends_the_waits_that_depend_on_it() {
 
 rdma_fabric::program! {
     /// Operations through pointers resolved before their target was lost.
-    async fn stale_pointers<F>(fabric: F) -> () {
+    async fn stale_pointers(fabric: Fabric) -> () {
         let region = fabric.alloc_symmetric(64).await?;
         if fabric.rank() == Rank::new(1) {
             let go = region.word::<u64>(&fabric, 0)?;
@@ -190,7 +190,7 @@ fn operations_on_a_lost_rank_are_refused() {
 
 rdma_fabric::program! {
     /// Everybody leaves but rank 0, which waits for something that never comes.
-    async fn all_leave<F>(fabric: F) -> u64 {
+    async fn all_leave(fabric: Fabric) -> u64 {
         let region = fabric.alloc_symmetric(8).await?;
         let mine = region.word::<u64>(&fabric, 0)?;
         if fabric.rank() != Rank::new(0) {
@@ -225,7 +225,7 @@ fn waits_for_ranks_that_left_end() {
 
 rdma_fabric::program! {
     /// Each error of the contract that one rank can cause.
-    async fn errors<F>(fabric: F) -> () {
+    async fn errors(fabric: Fabric) -> () {
         let region = fabric.alloc(100)?;
         let (me, key) = (fabric.rank(), region.key());
         let at = |offset| RemoteAddr { rank: me, region: key, offset };
@@ -235,9 +235,9 @@ rdma_fabric::program! {
         assert_eq!(fabric.flush(Rank::new(9)).await.unwrap_err(), nobody);
         let wait = fabric.wait_until(&region.word::<u64>(&fabric, 0)?, Deps::One(Rank::new(9)), |_| false).await;
         assert_eq!(wait, Err(nobody));
-        let misaligned = FabricError::Misaligned { rank: me, region: key, offset: 4, align: 8 };
+        let misaligned = FabricError::misaligned(at(4), 8);
         assert_eq!(fabric.remote_word::<u64>(at(4)).unwrap_err(), misaligned);
-        let outside = FabricError::OutOfBounds { rank: me, region: key, offset: 96, len: 8, region_len: 100 };
+        let outside = FabricError::out_of_bounds(at(96), 8, 100);
         assert_eq!(fabric.remote_word::<u64>(at(96)).unwrap_err(), outside);
         assert!(fabric.remote_word::<u32>(at(96)).is_ok());
         let unknown = RegionKey { index: key.index + 1, generation: 1 };
@@ -246,12 +246,12 @@ rdma_fabric::program! {
             FabricError::NoSuchRegion { rank: me, region: unknown }
         );
         let span = fabric.remote_span::<u32>(at(0), 4)?;
-        let mismatch = FabricError::LengthMismatch { have: 3, want: 4 };
+        let mismatch = FabricError::length_mismatch(3, 4);
         assert_eq!(fabric.put(&span, [0u32; 3]).await.unwrap_err(), mismatch);
         assert_eq!(fabric.read(&region.span::<u32>(&fabric, 0, 4)?, &mut [0; 3]).unwrap_err(), mismatch);
         let out_of_memory = fabric.alloc(SMALL + 1).map(drop).unwrap_err();
-        assert!(matches!(out_of_memory, FabricError::OutOfMemory { segment: SMALL, requested, available, .. }
-            if requested == SMALL + 1 && available == SMALL - 128), "{out_of_memory}");
+        let none = OutOfMemory { rank: me, requested: SMALL + 1, available: SMALL - 128, segment: SMALL };
+        assert_eq!(out_of_memory, none.into());
         let own = region.span::<u32>(&fabric, 0, 4)?;
         drop(region);
         let stale = FabricError::StaleRegion { rank: me, region: key };
@@ -279,15 +279,15 @@ fn misuse_is_a_typed_error() {
 #[test]
 fn impossible_jobs_are_refused() {
     for job in [Threads::new(0), threads(1).segment_bytes(0), threads(1).ranks_per_node(0)] {
-        assert!(matches!(job.run(&errors {}), Err(JobError::Fabric(FabricError::Setting { .. }))), "{job:?}");
+        assert!(matches!(job.run(&errors {}), Err(JobError::Fabric(FabricError::Setting(_)))), "{job:?}");
     }
     let huge = Threads::new(1).segment_bytes(usize::MAX);
-    assert!(matches!(huge.run(&errors {}), Err(JobError::Fabric(FabricError::Setting { .. }))));
+    assert!(matches!(huge.run(&errors {}), Err(JobError::Fabric(FabricError::Setting(_)))));
 }
 
 rdma_fabric::program! {
     /// Notices until the target's queue is full, then more.
-    async fn notices<F>(fabric: F, count: u64) -> () {
+    async fn notices(fabric: Fabric, count: u64) -> () {
         let region = fabric.alloc_symmetric(8 * 1024).await?;
         let me = fabric.rank().number();
         if me == 0 {
@@ -334,7 +334,7 @@ fn notices_arrive_in_order_after_their_data_and_never_get_lost() {
 
 rdma_fabric::program! {
     /// Rank 0 fills the queue of rank 1 and waits for room, while rank 1 leaves without having taken a notice.
-    async fn no_reader<F>(fabric: F) -> () {
+    async fn no_reader(fabric: Fabric) -> () {
         let region = fabric.alloc_symmetric(8).await?;
         if fabric.rank() == Rank::new(1) {
             let go = region.word::<u64>(&fabric, 0)?;
@@ -348,7 +348,7 @@ rdma_fabric::program! {
         while fabric.try_post(op::Put { to: &span, from: [0u64], options }).is_ok() {}
         // What no room could help is no want of room.
         match fabric.try_post(op::Put { to: &span, from: vec![0u64; 2], options }) {
-            Err(Refused::Failed(error, _)) => assert_eq!(error, FabricError::LengthMismatch { have: 2, want: 1 }),
+            Err(Refused::Failed(error, _)) => assert_eq!(error, FabricError::length_mismatch(2, 1)),
             _ => panic!("two elements put to one"),
         }
         fabric.put_word(&there, 1).await?;
@@ -367,7 +367,7 @@ fn nobody_waits_for_room_at_a_rank_that_left() {
 
 rdma_fabric::program! {
     /// Symmetric regions: equal keys, reuse only when all have dropped, mismatches, exhaustion.
-    async fn symmetric<F>(fabric: F) -> Vec<RegionKey> {
+    async fn symmetric(fabric: Fabric) -> Vec<RegionKey> {
         let (me, n) = (fabric.rank().number(), fabric.ranks() as u32);
         let mut world = Group::world(&fabric).await?;
         let mut keys = Vec::new();
@@ -392,11 +392,11 @@ rdma_fabric::program! {
         keys.extend([second.key(), third.key(), fourth.key(), fifth.key()]);
         // Sizes differ: everybody is told, nobody hangs, the next one works.
         let error = fabric.alloc_symmetric(if me == 1 { 8 } else { 16 }).await.map(drop).unwrap_err();
-        assert!(matches!(error, FabricError::Mismatch { collective: "alloc_symmetric", .. }), "{error}");
+        assert!(matches!(&error, FabricError::Mismatch(differ) if differ.collective == "alloc_symmetric"), "{error}");
         // One rank has no room: all fail.
         let big = if me == n - 1 { Some(fabric.alloc(SMALL / 2)?) } else { None };
         let error = fabric.alloc_symmetric(SMALL * 2 / 3).await.map(drop).unwrap_err();
-        assert!(matches!(error, FabricError::OutOfMemory { .. }), "{error}");
+        assert!(matches!(error, FabricError::OutOfMemory(_)), "{error}");
         drop(big);
         keys.push(fabric.alloc_symmetric(SMALL * 2 / 3).await?.key());
         // Two at once, and one whose future is dropped half-way.
@@ -428,7 +428,7 @@ fn symmetric_keys_agree() {
 
 rdma_fabric::program! {
     /// Data of all element sizes, between registered and private memory, at odd offsets.
-    async fn transfers<F>(fabric: F) -> () {
+    async fn transfers(fabric: Fabric) -> () {
         let region = fabric.alloc_symmetric(1 << 16).await?;
         let peer = Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32);
         let mut world = Group::world(&fabric).await?;
@@ -472,9 +472,9 @@ fn bytes_arrive_as_they_were_sent() {
 
 rdma_fabric::program! {
     /// An idle rank uses almost no CPU.
-    async fn idle<F>(fabric: F, millis: u64) -> u64 {
+    async fn idle(fabric: Fabric, millis: u64) -> u64 {
         let region = fabric.alloc_symmetric(8).await?;
-        let mine: LocalWord<F, u64> = region.word(&fabric, 0)?;
+        let mine: LocalWord<u64> = region.word(&fabric, 0)?;
         let before = thread_cpu_ns();
         let at = fabric.now() + Duration::from_millis(millis);
         // Depends on itself only: the other one may be done a little earlier, which would end the wait.
@@ -503,9 +503,9 @@ fn idle_ranks_use_little_cpu() {
 fn endpoints_and_their_futures_may_move_between_threads() {
     fn sync<T: Send + Sync>() {}
     fn send<T: Send>(_: T) {}
-    sync::<Endpoint>();
-    sync::<<Endpoint as Fabric>::Region>();
-    fn check(fabric: &Endpoint, region: &<Endpoint as Fabric>::Region) -> Result<(), FabricError> {
+    sync::<rdma_fabric::Fabric>();
+    sync::<rdma_fabric::Region>();
+    fn check(fabric: &Fabric, region: &rdma_fabric::Region) -> Result<(), FabricError> {
         let cell = region.word::<u64>(fabric, 0)?;
         let there = cell.as_remote();
         send(fabric.fetch_add(&there, 1));
@@ -545,7 +545,7 @@ fn foreign<T: Future>(future: T) -> T::Output {
 
 rdma_fabric::program! {
     /// Waits under another executor's waker.
-    async fn elsewhere<F>(fabric: F) -> u64 {
+    async fn elsewhere(fabric: Fabric) -> u64 {
         let region = foreign(fabric.alloc_symmetric(8))?;
         let (mine, peer) = (region.word::<u64>(&fabric, 0)?, 1 - fabric.rank().number());
         foreign(fabric.sleep(Duration::from_millis(20)));

@@ -1,8 +1,6 @@
 //! Jobs on shared memory in which nothing can happen any more say who waits for what; others are left alone.
 
-use rdma_fabric::{
-    Deps, Fabric, FabricError, Program, ProgramResult, PutOptions, Rank, Region, RegionAccess, join::join, op::Put,
-};
+use rdma_fabric::{Deps, Fabric, FabricError, Program, ProgramResult, PutOptions, Rank, join::join, op::Put};
 use std::{
     future::{Future, poll_fn},
     pin::pin,
@@ -11,10 +9,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use tofu2_sim::{
-    Awaited, JobError, Stuck, Whom,
-    shm::{Endpoint, Threads},
-};
+use tofu2_sim::{Awaited, JobError, Stuck, Whom, shm::Threads};
 
 /// Soon enough for a test.
 const BOUND: Duration = Duration::from_millis(150);
@@ -42,7 +37,7 @@ fn told(stuck: &[Stuck]) -> Vec<String> {
 
 rdma_fabric::program! {
     /// Each waits for what the other was to write and does not: a wake-up that is lost.
-    async fn embrace<F>(fabric: F) -> () {
+    async fn embrace(fabric: Fabric) -> () {
         let flags = fabric.alloc_symmetric(64).await?;
         let other = Rank::new(1 - fabric.rank().number());
         let at = 8 * (2 + fabric.rank().index());
@@ -53,7 +48,7 @@ rdma_fabric::program! {
 
 rdma_fabric::program! {
     /// Every kind of wait.
-    async fn all_kinds<F>(fabric: F) -> () {
+    async fn all_kinds(fabric: Fabric) -> () {
         let words = fabric.alloc_symmetric(64).await?;
         let word = |at| words.word::<u64>(&fabric, at);
         match fabric.rank().number() {
@@ -109,7 +104,7 @@ fn each_kind_of_wait_is_named() {
 
 rdma_fabric::program! {
     /// Ranks learn of it as of other errors, and may end well.
-    async fn lives_with_it<F>(fabric: F) -> bool {
+    async fn lives_with_it(fabric: Fabric) -> bool {
         let memory = fabric.alloc(8)?;
         let word = memory.word::<u64>(&fabric, 0)?;
         let first = fabric.wait_until(&word, Deps::All, |v| v == 1).await;
@@ -127,7 +122,7 @@ fn a_rank_may_go_on_and_the_job_is_stuck_all_the_same() {
 
 rdma_fabric::program! {
     /// What a rank failed with before is the job's error.
-    async fn fails_beside<F>(fabric: F) -> () {
+    async fn fails_beside(fabric: Fabric) -> () {
         let memory = fabric.alloc(8)?;
         let word = memory.word::<u64>(&fabric, 0)?;
         if fabric.rank().number() == 2 {
@@ -165,7 +160,7 @@ struct KeepsWaiting(Busy);
 impl Program for KeepsWaiting {
     type Out = ();
 
-    async fn run<F: rdma_fabric::FullFabric>(&self, fabric: F) -> ProgramResult<()> {
+    async fn run(&self, fabric: Fabric) -> ProgramResult<()> {
         let words = fabric.alloc_symmetric(16).await?;
         let mine = words.word::<u64>(&fabric, 0)?;
         if fabric.rank().number() > 0 {
@@ -235,7 +230,7 @@ fn the_bound_can_be_none() {
     struct Late;
     impl Program for Late {
         type Out = ();
-        async fn run<F: rdma_fabric::FullFabric>(&self, fabric: F) -> ProgramResult<()> {
+        async fn run(&self, fabric: Fabric) -> ProgramResult<()> {
             // Nobody but this wait's own predicate ends it, which no rank may do; without a bound nobody minds.
             let memory = fabric.alloc(8)?;
             let word = memory.word::<u64>(&fabric, 0)?;
@@ -269,7 +264,7 @@ fn other_executor<T>(future: impl Future<Output = T>) -> T {
 #[test]
 fn ranks_with_threads_or_executors_of_their_own_are_left_alone() {
     for foreign in [false, true] {
-        let ended = threads(2).run_with(|endpoint: Endpoint| {
+        let ended = threads(2).run_with(|endpoint: Fabric| {
             // The rank's own second thread writes what its first waits for.
             let region = endpoint.alloc(8)?;
             let word = region.word::<u64>(&endpoint, 0)?;
@@ -293,9 +288,9 @@ mod processes {
     use tofu2_sim::shm::{JOB_VARIABLE, Launcher, run_rank};
 
     /// Run `rank` as two processes by a launcher with a short bound.
-    fn launch(test: &str, rank: impl FnOnce(Endpoint) -> Result<(), JobError>) -> Result<i32, JobError> {
+    fn launch(test: &str, rank: impl FnOnce(Fabric) -> Result<(), JobError>) -> Result<i32, JobError> {
         if std::env::var_os(JOB_VARIABLE).is_some() {
-            let ended = rank(Endpoint::from_env().expect("a rank").expect("a job"));
+            let ended = rank(tofu2_sim::shm::from_env().expect("a rank").expect("a job"));
             if let Err(error) = &ended {
                 eprintln!("error: {error}");
             }
@@ -327,7 +322,7 @@ mod processes {
 
     rdma_fabric::program! {
         /// Rank 1 waits; while it is stopped it is written what it waits for, and rank 0 waits for its answer.
-        async fn stopped_while_it_waits<F>(fabric: F) -> () {
+        async fn stopped_while_it_waits(fabric: Fabric) -> () {
             let words = fabric.alloc_symmetric(8).await?;
             let mine = words.word::<u64>(&fabric, 0)?;
             let other = Rank::new(1 - fabric.rank().number());

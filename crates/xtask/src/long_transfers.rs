@@ -4,10 +4,10 @@
 //! bits count. Most bytes are zeros; those around the limits are marked.
 
 use clap::Args;
-use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region, RemoteAddr};
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank, RemoteAddr};
 use std::{error::Error, process::ExitCode, time::Instant};
 use tofu2_sim::{
-    shm::{Endpoint, Launcher, Threads, run_rank},
+    shm::{Launcher, Threads, run_rank},
     virt::{Job, Platform},
 };
 
@@ -25,7 +25,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    if let (Some(len), Some(endpoint)) = (options.length, Endpoint::from_env()?) {
+    if let (Some(len), Some(endpoint)) = (options.length, tofu2_sim::shm::from_env()?) {
         run_rank(endpoint, &long { len, existing: options.existing })?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -107,7 +107,7 @@ fn marks(len: usize) -> Vec<usize> {
 
 rdma_fabric::program! {
     /// Rank 0 puts `len` bytes into rank 1's memory and gets them back.
-    async fn long<F>(fabric: F, len: usize, existing: bool) -> () {
+    async fn long(fabric: Fabric, len: usize, existing: bool) -> () {
         let mut world = Group::world(&fabric).await?;
         let owner = Rank::new(1);
         let mine = fabric.rank() == owner;
@@ -137,12 +137,7 @@ rdma_fabric::program! {
     }
 }
 
-async fn there_and_back<F: Fabric>(
-    fabric: &F,
-    world: &mut Group<F>,
-    whole: RemoteAddr,
-    len: usize,
-) -> ProgramResult<()> {
+async fn there_and_back(fabric: &Fabric, world: &mut Group, whole: RemoteAddr, len: usize) -> ProgramResult<()> {
     if fabric.rank() != whole.rank {
         let span = fabric.remote_span::<u8>(whole, len)?;
         let mut bytes = vec![0u8; len];

@@ -1,9 +1,10 @@
 //! `cargo xtask miri`: thread ranks, and the crates beneath them, under Miri.
 //!
-//! Miri interprets the program and reports undefined behaviour: accesses outside an allocation, data races, wrong
-//! provenance. Its weak-memory emulation, which is on, gives relaxed loads old values as an Arm machine may. Shared
-//! memory is accessed in its portable form then (`shm/access/portable.rs`); the assembly is out of its reach. With many
-//! seeds it tries as many interleavings.
+//! Miri interprets the program and reports undefined behaviour: accesses outside an allocation,
+//! data races, wrong provenance. Its weak-memory emulation, which is on, gives relaxed loads old
+//! values as an Arm machine may. Shared memory is accessed in its portable form then
+//! (`rdma-fabric/src/access/portable.rs`); the assembly is out of its reach. With many seeds it
+//! tries as many interleavings.
 
 use clap::Args;
 use std::{

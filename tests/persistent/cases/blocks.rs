@@ -8,12 +8,13 @@ use crate::{
     suite::verdict::ensure_eq,
 };
 use onesided::{
-    FullFabric, ProgramResult,
+    ProgramResult,
     prdma::{Buffer, Form, Layout, Options},
 };
+use rdma_fabric::Fabric;
 
 /// Each kind of block to each, in pieces and packed.
-pub(super) async fn layouts<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn layouts(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let cuts = [Cut::Contiguous, Cut::Column, Cut::Face, Cut::Drawn(3)];
     // Above the threshold blocks are packed; no block has as many as the last.
@@ -35,13 +36,13 @@ pub(super) async fn layouts<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// Buffers of elements of two sizes: what counts are bytes.
-pub(super) async fn elements<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn elements(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     for form in FORMS {
         let mut hood = all(fabric, &Shape::ring(members)).await?;
-        let send = Buffer::<F, f64>::new(fabric, 20)?;
-        let words = Buffer::<F, u32>::new(fabric, 40)?;
-        let halves = Buffer::<F, u16>::new(fabric, 80)?;
+        let send = Buffer::<f64>::new(fabric, 20)?;
+        let words = Buffer::<u32>::new(fabric, 40)?;
+        let halves = Buffer::<u16>::new(fabric, 80)?;
         let column = |start: usize| Layout::vector::<f64>(start, 5, 1, 2);
         let sends = [column(0)?, column(1)?];
         let options = Options::form(form);
@@ -81,7 +82,7 @@ pub(super) async fn elements<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// Sent and received blocks of one buffer.
-pub(super) async fn one_buffer<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn one_buffer(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     for form in FORMS {
         for (sends, receives) in [(Cut::Contiguous, Cut::Column), (Cut::Column, Cut::Face)] {
@@ -93,7 +94,7 @@ pub(super) async fn one_buffer<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// The five calls.
-pub(super) async fn calls<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn calls(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let tangled = Shape::graph(&[vec![1, 2, 1], vec![1], vec![0]]);
     for form in [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu] {
@@ -115,7 +116,7 @@ pub(super) async fn calls<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// The same exchange in all forms: the same bytes.
-pub(super) async fn forms_agree<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn forms_agree(fabric: &Fabric) -> ProgramResult<()> {
     let shape = Shape::graph(&[vec![1, 2, 3, 1], vec![0, 0, 2], vec![2, 3], vec![0, 1, 2]]);
     let mut first: Option<Vec<Vec<u8>>> = None;
     for form in FORMS {

@@ -12,9 +12,10 @@ use crate::{
     suite::{provider::Loss, verdict::ensure_eq},
 };
 use onesided::{
-    FullFabric, ProgramResult, Rank,
+    ProgramResult, Rank,
     prdma::{Aggregation, Form, Options},
 };
+use rdma_fabric::Fabric;
 use std::{
     future::Future,
     pin::pin,
@@ -34,7 +35,7 @@ pub(crate) enum NodeCase {
     Lost(Form, Moment, Loss),
 }
 
-pub(super) async fn run<F: FullFabric>(fabric: &F, case: NodeCase) -> ProgramResult<()> {
+pub(super) async fn run(fabric: &Fabric, case: NodeCase) -> ProgramResult<()> {
     match case {
         NodeCase::Shapes => shapes(fabric).await,
         NodeCase::Layouts => layouts(fabric).await,
@@ -57,7 +58,7 @@ fn by_node(shape: Shape, form: Form) -> Spec {
 }
 
 /// All to all; duplicates, loops, members without edges; one way; representatives without edges of their own.
-async fn shapes<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+async fn shapes(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let graph = |to: &dyn Fn(usize) -> Vec<usize>| Shape::graph(&(0..members).map(to).collect::<Vec<_>>());
     let tangled = |me: usize| match me % 4 {
@@ -77,7 +78,7 @@ async fn shapes<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// Blocks that are copied and blocks that are not; of one buffer; long ones that go alone, and gaps that are bridged or not.
-async fn layouts<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+async fn layouts(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let cuts = [Cut::Contiguous, Cut::Column, Cut::Face, Cut::Drawn(3)];
     for (number, (sends, receives)) in cuts.iter().flat_map(|from| cuts.map(|to| (*from, to))).enumerate() {
@@ -96,7 +97,7 @@ async fn layouts<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
     Ok(())
 }
 
-async fn calls<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+async fn calls(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     for form in FORMS {
         let spec = |call, sizes| Spec { call, sizes, ..by_node(everybody(members), form) };
@@ -127,7 +128,7 @@ async fn calls<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// Members are late at start, at wait, by several iterations; they look, and drop waits.
-async fn late<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+async fn late(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     for form in FORMS {
         let mut hood = all(fabric, &everybody(members)).await?;
@@ -160,7 +161,7 @@ async fn late<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// By node if all wish that and all can afford the queues; else as without it. The same everywhere, and again.
-async fn budgets<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let mut hood = all(fabric, &everybody(members)).await?;
     let by = Aggregation::by_node();
@@ -192,14 +193,14 @@ async fn budgets<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// All compute after start, representatives too, and find the exchange complete; not so without queues.
-async fn unattended<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let specs = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu].map(|form| by_node(everybody(members), form));
     found_complete(fabric, &specs, "forwards anything for").await
 }
 
 /// The last member of six represents its node to another and has no edge of its own. All that depend on it hear of its loss in bounded time.
-async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
+async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     // What 2 and 3 send to 4 goes through 5, for 4 represents the node to the first one.
     let shape = Shape::graph(&[vec![4], vec![4], vec![4], vec![4, 4], vec![], vec![]]);
     let (me, members) = place(fabric);

@@ -9,9 +9,10 @@ use crate::{
     },
 };
 use onesided::{
-    Deps, FabricError, FullFabric, Group, ProgramResult, Rank, Region, RegionAccess,
+    Deps, FabricError, Group, ProgramResult, Rank, Region,
     prdma::{Form, Neighbourhood, PrdmaError},
 };
+use rdma_fabric::Fabric;
 use std::time::Duration;
 
 /// When it is lost.
@@ -40,7 +41,7 @@ pub(super) fn shape() -> Shape {
 }
 
 /// The last member waits until the others have [said farewell](farewell) and had time to wait.
-pub(super) async fn left_alone<F: FullFabric>(fabric: &F, ready: &F::Region, others: u64) -> ProgramResult<()> {
+pub(super) async fn left_alone(fabric: &Fabric, ready: &Region, others: u64) -> ProgramResult<()> {
     fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, |ready| ready == others).await?;
     fabric.flush_all().await?;
     busy(fabric, Duration::from_micros(700)).await;
@@ -48,12 +49,7 @@ pub(super) async fn left_alone<F: FullFabric>(fabric: &F, ready: &F::Region, oth
 }
 
 /// Past all that this member does with the last one but for what is to fail.
-pub(super) async fn farewell<F: FullFabric>(
-    fabric: &F,
-    ready: &F::Region,
-    last: Rank,
-    moment: Moment,
-) -> ProgramResult<()> {
+pub(super) async fn farewell(fabric: &Fabric, ready: &Region, last: Rank, moment: Moment) -> ProgramResult<()> {
     fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
     if let Moment::Known = moment {
         known(fabric, last).await?;
@@ -62,7 +58,7 @@ pub(super) async fn farewell<F: FullFabric>(
 }
 
 /// Wait until the loss is known.
-pub(super) async fn known<F: FullFabric>(fabric: &F, last: Rank) -> ProgramResult<()> {
+pub(super) async fn known(fabric: &Fabric, last: Rank) -> ProgramResult<()> {
     let nothing = fabric.alloc(8)?;
     let end = fabric.wait_until(&nothing.word::<u64>(fabric, 0)?, Deps::One(last), |v| v == 1).await;
     ensure_eq!(end, Err(FabricError::PeerLost { rank: last }), "waiting for the loss");
@@ -70,8 +66,8 @@ pub(super) async fn known<F: FullFabric>(fabric: &F, last: Rank) -> ProgramResul
 }
 
 /// Steps that depend on the last member end with its loss, after so many more at most; `early` ones may be told what it took along. The error.
-pub(super) async fn ends<F: FullFabric>(
-    fabric: &F,
+pub(super) async fn ends(
+    fabric: &Fabric,
     last: Rank,
     (most, early): (u32, bool),
     what: &str,
@@ -98,7 +94,7 @@ pub(super) fn is_gone(error: &PrdmaError, last: Rank, early: bool) -> bool {
 }
 
 /// `PeerLost` in bounded time at its neighbours; all others go on, in this request and in others.
-pub(super) async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
+pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let last = Rank::new(members as u32 - 1);
     let mut hood = all(fabric, &shape()).await?;
@@ -153,7 +149,7 @@ pub(super) async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, 
 }
 
 /// What is left makes a new neighbourhood.
-pub(super) async fn go_on<F: FullFabric>(survivors: Group<F>, form: Form) -> ProgramResult<()> {
+pub(super) async fn go_on(survivors: Group, form: Form) -> ProgramResult<()> {
     let ring = Spec::new(Shape::ring(survivors.len()), form);
     let topology = ring.shape.topology(survivors.me())?;
     let mut hood = Neighbourhood::new(survivors, topology).await?;

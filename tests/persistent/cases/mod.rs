@@ -13,13 +13,14 @@ mod topologies;
 mod wrong;
 
 use crate::suite::provider::Loss;
-use onesided::{FullFabric, ProgramResult, prdma::Form, program};
+use onesided::{ProgramResult, prdma::Form, program};
 use std::pin::Pin;
 
 pub(crate) use by_node::NodeCase;
 pub(crate) use losses::Moment;
 pub(crate) use parts::Call;
 use parts::{Call::*, Losing};
+use rdma_fabric::Fabric;
 
 /// Which case.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +69,7 @@ pub(crate) enum Case {
 pub(crate) const FORMS: [Form; 5] = [Form::Fast, Form::Queues(3), Form::Queues(2), Form::Mrc, Form::Cpu];
 
 program! {
-    pub(crate) async fn persistent<F>(fabric: F, case: Case) -> () {
+    pub(crate) async fn persistent(fabric: Fabric, case: Case) -> () {
         run(&fabric, case).await
     }
 }
@@ -76,7 +77,7 @@ program! {
 /// What a case ends with. In a box, for the sum of all cases' futures is no future that a thread's stack should have.
 type Ending<'a> = Pin<Box<dyn Future<Output = ProgramResult<()>> + 'a>>;
 
-fn run<F: FullFabric>(fabric: &F, case: Case) -> Ending<'_> {
+fn run(fabric: &Fabric, case: Case) -> Ending<'_> {
     match case {
         Case::Rings => Box::pin(topologies::rings(fabric)),
         Case::Torus(dims) => Box::pin(topologies::torus(fabric, dims)),

@@ -8,9 +8,10 @@ use crate::{
     suite::verdict::{ensure, ensure_eq},
 };
 use onesided::{
-    FullFabric, ProgramResult,
+    ProgramResult,
     prdma::{Form, Request, start_all, wait_all},
 };
+use rdma_fabric::Fabric;
 use std::{
     future::Future,
     pin::pin,
@@ -23,7 +24,7 @@ pub(super) const LATE: Duration = Duration::from_micros(30);
 pub(super) const LONG: Duration = Duration::from_micros(800);
 
 /// A member is late at start, at wait, and by several iterations of the others.
-pub(super) async fn late<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn late(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     for form in FORMS {
         let mut hood = all(fabric, &Shape::ring(members)).await?;
@@ -51,7 +52,7 @@ pub(super) async fn late<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// Iterations that are ended by looking, and by waits of which some are dropped.
-pub(super) async fn polled<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn polled(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     for form in FORMS {
         let mut hood = all(fabric, &Shape::ring(members)).await?;
@@ -83,7 +84,7 @@ pub(super) async fn polled<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// More iterations than a notice's number has values.
-pub(super) async fn thousand<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn thousand(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     for form in [Form::Fast, Form::Mrc, Form::Cpu] {
         let mut hood = all(fabric, &Shape::ring(members)).await?;
@@ -97,7 +98,7 @@ pub(super) async fn thousand<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// Two requests, started and waited for in different orders by different members (MPI-4: without an assertion, any), also with a barrier in between.
-pub(super) async fn orders<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn orders(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let forms = [Form::Fast, Form::Mrc, Form::Cpu];
     for (one, other) in forms.iter().flat_map(|one| forms.map(|other| (*one, other))) {
@@ -136,10 +137,10 @@ pub(super) async fn orders<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// Ten requests of one neighbourhood, of all forms, at once; each member starts them in an order of its own.
-pub(super) async fn many<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn many(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let mut hood = all(fabric, &Shape::ring(members)).await?;
-    let (mut data, mut requests): (Vec<Data<F>>, Vec<Request<F>>) = (Vec::new(), Vec::new());
+    let (mut data, mut requests): (Vec<Data>, Vec<Request>) = (Vec::new(), Vec::new());
     for number in 0..10 {
         let sizes = Sizes::All(12 * number);
         let spec = Spec { sizes, ..Spec::new(Shape::ring(members), FORMS[number % FORMS.len()]) };

@@ -10,9 +10,10 @@ use crate::{
     },
 };
 use onesided::{
-    Deps, FullFabric, ProgramResult, Rank, Region, RegionAccess,
+    Deps, ProgramResult, Rank,
     prdma::{Buffer, Form, Layout, Neighbourhood, Options, Partitioned, PrdmaError},
 };
+use rdma_fabric::Fabric;
 use std::time::Duration;
 
 const PARTITIONS: usize = 2;
@@ -31,16 +32,16 @@ pub(crate) enum Call {
 }
 
 /// A request and its buffers.
-struct Parts<F: FullFabric> {
-    send: Buffer<F, u64>,
-    receive: Buffer<F, u64>,
-    request: Partitioned<F>,
+struct Parts {
+    send: Buffer<u64>,
+    receive: Buffer<u64>,
+    request: Partitioned,
     slots: (usize, usize),
 }
 
-impl<F: FullFabric> Parts<F> {
+impl Parts {
     /// Collective.
-    async fn new(hood: &mut Neighbourhood<F>, shape: &Shape, form: Form) -> ProgramResult<Self> {
+    async fn new(hood: &mut Neighbourhood, shape: &Shape, form: Form) -> ProgramResult<Self> {
         let (fabric, slots) = (hood.group().fabric().clone(), shape.slots(hood.group().me()));
         let (send, receive) = (Buffer::new(&fabric, slots.1 * BLOCK)?, Buffer::new(&fabric, slots.0 * BLOCK)?);
         let blocks = |slots| (0..slots).map(|slot| Layout::contiguous::<u64>(slot * BLOCK, BLOCK)).collect();
@@ -61,7 +62,7 @@ impl<F: FullFabric> Parts<F> {
     }
 
     /// One call of iteration `k`, for which `k` is sent by all; marks, for all partitions.
-    async fn call(&mut self, fabric: &F, call: Call, k: u64) -> Result<(), PrdmaError> {
+    async fn call(&mut self, fabric: &Fabric, call: Call, k: u64) -> Result<(), PrdmaError> {
         match call {
             Call::Start => {
                 self.send.write(0, &vec![k; self.slots.1 * BLOCK])?;
@@ -83,14 +84,14 @@ impl<F: FullFabric> Parts<F> {
         }
     }
 
-    async fn calls(&mut self, fabric: &F, calls: &[Call], k: u64) -> Result<(), PrdmaError> {
+    async fn calls(&mut self, fabric: &Fabric, calls: &[Call], k: u64) -> Result<(), PrdmaError> {
         for call in calls {
             self.call(fabric, *call, k).await?;
         }
         Ok(())
     }
 
-    async fn steps(&mut self, fabric: &F, from: u64, many: u64) -> Result<(), PrdmaError> {
+    async fn steps(&mut self, fabric: &Fabric, from: u64, many: u64) -> Result<(), PrdmaError> {
         for k in from..from + many {
             self.calls(fabric, &[Call::Start, Call::Ready, Call::Wait], k).await?;
         }
@@ -107,12 +108,7 @@ pub(super) struct Losing {
 
 /// `PeerLost` in bounded time at its neighbours, from whichever of their `calls`; all others go on. The loss is known before call `knows`, if there is one: then
 /// it is told as that, whatever else this call and those behind it meet.
-pub(super) async fn lost<F: FullFabric>(
-    fabric: &F,
-    losing: Losing,
-    calls: &[Call],
-    knows: Option<Call>,
-) -> ProgramResult<()> {
+pub(super) async fn lost(fabric: &Fabric, losing: Losing, calls: &[Call], knows: Option<Call>) -> ProgramResult<()> {
     let Losing { form, moment, loss } = losing;
     let what = format!("{form}, {moment:?}, {calls:?} with {knows:?} known");
     let (me, members) = place(fabric);

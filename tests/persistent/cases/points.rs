@@ -6,9 +6,10 @@ use crate::{
     suite::verdict::ensure_eq,
 };
 use onesided::{
-    FullFabric, Group, ProgramResult,
+    Group, ProgramResult,
     prdma::{Buffer, Form, Layout, Options, Point, PrdmaError, Request, Side, points_init},
 };
+use rdma_fabric::Fabric;
 use std::time::Duration;
 
 /// Elements of a message.
@@ -19,12 +20,12 @@ fn block(number: usize) -> ProgramResult<Layout> {
 }
 
 /// Three to the right, of which two have one tag, and one to itself; started and waited for in different orders.
-pub(super) async fn points<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn points(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let (left, right) = ((me + members - 1) % members, (me + 1) % members);
     for form in FORMS {
         let mut world = Group::world(fabric).await?;
-        let (send, receive) = (Buffer::<F, u32>::new(fabric, 4 * LEN)?, Buffer::<F, u32>::new(fabric, 8 * LEN)?);
+        let (send, receive) = (Buffer::<u32>::new(fabric, 4 * LEN)?, Buffer::<u32>::new(fabric, 8 * LEN)?);
         let to = [(right, 5), (right, 5), (right, 1), (me, 2)];
         // The k-th with a tag meets the k-th.
         let from = [(left, 1, 2), (me, 2, 3), (left, 5, 0), (left, 5, 1)];
@@ -53,7 +54,7 @@ pub(super) async fn points<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
                     sends[order(number)].start().await?;
                 }
             }
-            let mut requests: Vec<&mut Request<F>> = sends.iter_mut().chain(&mut receives).collect();
+            let mut requests: Vec<&mut Request> = sends.iter_mut().chain(&mut receives).collect();
             requests.rotate_left(3 * k % 8);
             for request in requests {
                 request.wait().await?;
@@ -71,11 +72,11 @@ pub(super) async fn points<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// A receiver that is ready long before the data, and one that is long after.
-pub(super) async fn early_and_late<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn early_and_late(fabric: &Fabric) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     for form in [Form::Fast, Form::Mrc, Form::Cpu] {
         let mut world = Group::world(fabric).await?;
-        let buffer = Buffer::<F, u32>::new(fabric, LEN)?;
+        let buffer = Buffer::<u32>::new(fabric, LEN)?;
         let point = Point::new(1 - me, 7, &buffer, block(0)?);
         let (sends, receives) = if me == 0 { (vec![point], vec![]) } else { (vec![], vec![point]) };
         let (mut sends, mut receives) = points_init(&mut world, sends, receives, &Options::form(form)).await?;
@@ -99,10 +100,10 @@ pub(super) async fn early_and_late<F: FullFabric>(fabric: &F) -> ProgramResult<(
 }
 
 /// A receive that nobody sends to, and one of another size.
-pub(super) async fn wrong<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn wrong(fabric: &Fabric) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     let mut world = Group::world(fabric).await?;
-    let buffer = Buffer::<F, u32>::new(fabric, LEN)?;
+    let buffer = Buffer::<u32>::new(fabric, LEN)?;
     for (tag, len) in [(4, LEN), (3, LEN - 1), (3, LEN)] {
         let sent = Point::new(1, 3, &buffer, block(0)?);
         let received = Point::new(0, tag, &buffer, Layout::contiguous::<u32>(0, len)?);

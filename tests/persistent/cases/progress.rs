@@ -6,19 +6,20 @@ use crate::{
     shapes::Shape,
     suite::verdict::{ensure, ensure_eq},
 };
-use onesided::{FullFabric, ProgramResult, prdma::Form};
+use onesided::{ProgramResult, prdma::Form};
+use rdma_fabric::Fabric;
 use std::time::Duration;
 
 /// A member starts late, and both compute without a call. Each finds the exchange complete when it looks for the first time. Not
 /// so without queues, for who looks first: the data of the other one wait for a call there.
-pub(super) async fn unattended<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let specs = FORMS.map(|form| Spec::new(Shape::ring(members), form));
     found_complete(fabric, &specs, "moves the data of").await
 }
 
 /// The same with each of `specs`; without queues nobody `does` it for a member that computes.
-pub(super) async fn found_complete<F: FullFabric>(fabric: &F, specs: &[Spec], does: &str) -> ProgramResult<()> {
+pub(super) async fn found_complete(fabric: &Fabric, specs: &[Spec], does: &str) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     for spec in specs {
         let form = spec.options.form;

@@ -7,10 +7,11 @@ use crate::{
     suite::verdict::{ensure, ensure_eq},
 };
 use onesided::{
-    FullFabric, ProgramResult,
+    ProgramResult,
     control_queue::{QueueMode, QueueSpec},
     prdma::{Buffer, Form, Layout, Neighbourhood, Options, PrdmaError},
 };
+use rdma_fabric::Fabric;
 use std::{
     future::Future,
     pin::pin,
@@ -18,7 +19,7 @@ use std::{
 };
 
 /// As many requests as there are queues, three times; then one at a time, oftener than there are queues.
-pub(super) async fn again<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn again(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let spec = Spec::new(Shape::ring(members), Form::Fast);
     let mut hood = all(fabric, &spec.shape).await?;
@@ -57,7 +58,7 @@ pub(super) async fn again<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// Requests that are dropped while they are active, and starts that are dropped half-way: what is made next is not concerned.
-pub(super) async fn dropped<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn dropped(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let free = fabric.queue_limits().free;
     for form in FORMS {
@@ -97,7 +98,7 @@ pub(super) async fn dropped<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// The form that comes out, which must be the same everywhere.
-async fn agreed<F: FullFabric>(hood: &mut Neighbourhood<F>, spec: &Spec) -> ProgramResult<Form> {
+async fn agreed(hood: &mut Neighbourhood, spec: &Spec) -> ProgramResult<Form> {
     let mut stage = Stage::new(hood, spec).await?;
     let form = stage.request.form();
     // Distinct for distinct forms of so few neighbours.
@@ -109,7 +110,7 @@ async fn agreed<F: FullFabric>(hood: &mut Neighbourhood<F>, spec: &Spec) -> Prog
 }
 
 /// The thriftiest budget, and the thriftiest wish, is that of all.
-pub(super) async fn budgets<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let others = |me: usize| (0..members).filter(|other| *other != me).collect();
     let shape = Shape::graph(&(0..members).map(others).collect::<Vec<_>>());
@@ -138,7 +139,7 @@ pub(super) async fn budgets<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 
 /// Somebody else has taken queues of a node: the most expensive form that all nodes can still afford comes out, at all
 /// members, and the same again.
-pub(super) async fn exhausted<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn exhausted(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let spec = Spec::new(Shape::ring(members), Form::Fast);
     let mut hood = all(fabric, &spec.shape).await?;
@@ -171,12 +172,12 @@ pub(super) async fn exhausted<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// What one member sends takes more commands than a ring has slots: the CPUs are to exchange it, and everybody can ask why.
-pub(super) async fn deep<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn deep(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let limit = fabric.queue_limits().most_depth as usize;
     let mut hood = all(fabric, &Shape::ring(members)).await?;
     for bytes in [limit / 512, limit] {
-        let (send, receive) = (Buffer::<F, u8>::new(fabric, 2 * bytes)?, Buffer::<F, u8>::new(fabric, 2 * bytes)?);
+        let (send, receive) = (Buffer::<u8>::new(fabric, 2 * bytes)?, Buffer::<u8>::new(fabric, 2 * bytes)?);
         // Member 0 sends every second byte to one neighbour and the rest to the other.
         let half = |slot: usize| match me {
             0 => Layout::vector::<u8>(slot, bytes, 1, 2),

@@ -12,17 +12,18 @@ use crate::{
     },
 };
 use onesided::{
-    FullFabric, Group, Pod, ProgramResult, Rank, bytemuck,
+    Group, Pod, ProgramResult, Rank, bytemuck,
     prdma::{Buffer, Collectives, Form, Options, PrdmaError, Request},
 };
+use rdma_fabric::Fabric;
 
 const FORMS: [Form; 3] = [Form::Fast, Form::Mrc, Form::Cpu];
 
 /// An allreduce of `len` elements, its data and what must come of them.
-struct Stage<F: FullFabric, T: Pod> {
-    request: Request<F>,
-    send: Buffer<F, T>,
-    receive: Buffer<F, T>,
+struct Stage<T: Pod> {
+    request: Request,
+    send: Buffer<T>,
+    receive: Buffer<T>,
     len: usize,
     me: usize,
     members: usize,
@@ -30,9 +31,9 @@ struct Stage<F: FullFabric, T: Pod> {
     combine: fn(T, T) -> T,
 }
 
-impl<F: FullFabric, T: Pod + PartialEq + std::fmt::Debug> Stage<F, T> {
+impl<T: Pod + PartialEq + std::fmt::Debug> Stage<T> {
     async fn new(
-        all: &mut Collectives<F>,
+        all: &mut Collectives,
         form: Form,
         len: usize,
         value: fn(usize, u64, usize) -> T,
@@ -44,7 +45,7 @@ impl<F: FullFabric, T: Pod + PartialEq + std::fmt::Debug> Stage<F, T> {
     }
 
     async fn with(
-        all: &mut Collectives<F>,
+        all: &mut Collectives,
         options: &Options,
         len: usize,
         value: fn(usize, u64, usize) -> T,
@@ -91,10 +92,7 @@ fn byte(member: usize, k: u64, at: usize) -> u8 {
 }
 
 /// A member is late at start, and at wait, and by more than an iteration: the others are in the next one while it has not folded this one.
-async fn paced<F: FullFabric, T: Pod + PartialEq + std::fmt::Debug>(
-    fabric: &F,
-    stage: &mut Stage<F, T>,
-) -> ProgramResult<()> {
+async fn paced<T: Pod + PartialEq + std::fmt::Debug>(fabric: &Fabric, stage: &mut Stage<T>) -> ProgramResult<()> {
     let (me, members) = (stage.me, stage.members);
     for k in 0..8 {
         let turn = k % members == me;
@@ -117,7 +115,7 @@ async fn paced<F: FullFabric, T: Pod + PartialEq + std::fmt::Debug>(
 }
 
 /// Blocks of a word, of many, and of bytes that fill none.
-pub(super) async fn allreduces<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn allreduces(fabric: &Fabric) -> ProgramResult<()> {
     let mut all = Collectives::new(Group::world(fabric).await?).await?;
     for form in FORMS {
         for len in [1, 40] {
@@ -131,7 +129,7 @@ pub(super) async fn allreduces<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// What one member spends, and what the node has left, decides for all.
-pub(super) async fn scarce<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn scarce(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let mut all = Collectives::new(Group::world(fabric).await?).await?;
     let steps = members.next_power_of_two().trailing_zeros();
@@ -171,7 +169,7 @@ pub(super) async fn scarce<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// `PeerLost` in bounded time at all others, who go on among themselves.
-pub(super) async fn lost<F: FullFabric>(fabric: &F, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
+pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let last = Rank::new(members as u32 - 1);
     let mut all = Collectives::new(Group::world(fabric).await?).await?;

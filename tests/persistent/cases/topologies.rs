@@ -8,12 +8,13 @@ use crate::{
     suite::verdict::ensure_eq,
 };
 use onesided::{
-    FullFabric, Group, ProgramResult,
+    Group, ProgramResult,
     prdma::{Buffer, Cartesian, Form, Neighbourhood, Options},
 };
+use rdma_fabric::Fabric;
 
 /// The same shape in all forms.
-async fn in_all_forms<F: FullFabric>(fabric: &F, shape: &Shape, steps: u64) -> ProgramResult<()> {
+async fn in_all_forms(fabric: &Fabric, shape: &Shape, steps: u64) -> ProgramResult<()> {
     for form in FORMS {
         through(fabric, &Spec { sizes: Sizes::Mixed(7), ..Spec::new(shape.clone(), form) }, steps).await?;
     }
@@ -21,23 +22,23 @@ async fn in_all_forms<F: FullFabric>(fabric: &F, shape: &Shape, steps: u64) -> P
 }
 
 /// Both neighbours are the same member in rings of one and two.
-pub(super) async fn rings<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn rings(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     in_all_forms(fabric, &Shape::ring(members), 8).await
 }
 
-pub(super) async fn torus<F: FullFabric>(fabric: &F, dims: [usize; 2]) -> ProgramResult<()> {
+pub(super) async fn torus(fabric: &Fabric, dims: [usize; 2]) -> ProgramResult<()> {
     in_all_forms(fabric, &Shape::torus(&dims), 4).await
 }
 
 /// Eight neighbours on a torus of two by two: each of the others several times, and oneself not.
-pub(super) async fn surrounded<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn surrounded(fabric: &Fabric) -> ProgramResult<()> {
     in_all_forms(fabric, &Shape::Moore { dims: vec![2, 2], periodic: vec![true; 2] }, 4).await?;
     in_all_forms(fabric, &Shape::Moore { dims: vec![2, 2], periodic: vec![true, false] }, 4).await
 }
 
 /// Nothing comes from beyond a border, and the block stays as it is.
-pub(super) async fn borders<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn borders(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     in_all_forms(fabric, &Shape::Grid { dims: vec![members], periodic: vec![false] }, 4).await?;
     if members.is_multiple_of(2) {
@@ -49,13 +50,13 @@ pub(super) async fn borders<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 
 /// A block that is sent in slot s arrives in slot s XOR 1 (MPI 4.1, example 8.10), also where both are the same member. Said
 /// without the oracle.
-pub(super) async fn opposite<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn opposite(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     for form in FORMS {
         let group = Group::world(fabric).await?;
         let topology = Cartesian::new(&[members, 1], &[true, true])?.topology(me);
         let mut hood = Neighbourhood::new(group, topology).await?;
-        let (send, receive) = (Buffer::<F, u64>::new(fabric, 4)?, Buffer::<F, u64>::new(fabric, 4)?);
+        let (send, receive) = (Buffer::<u64>::new(fabric, 4)?, Buffer::<u64>::new(fabric, 4)?);
         let mut request = hood.alltoall_init(&send, &receive, 1, &Options::form(form)).await?;
         for k in 0..4 {
             let name = |member: usize, slot: u64| 1000 * k + 10 * member as u64 + slot;
@@ -72,7 +73,7 @@ pub(super) async fn opposite<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// Duplicates, loops, edges in one direction, a member without any, in different orders at both ends.
-pub(super) async fn tangled<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn tangled(fabric: &Fabric) -> ProgramResult<()> {
     let shapes = [
         // 0 and 1 have three edges and two back; 2 has two to itself; 3 only sends; 4 is alone.
         [vec![1, 2, 1, 1], vec![0, 2, 0], vec![2, 1, 2], vec![0, 2, 0], vec![]],
@@ -90,7 +91,7 @@ pub(super) async fn tangled<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// One member is the neighbour of all.
-pub(super) async fn star<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn star(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     in_all_forms(fabric, &Shape::star(members), 4).await?;
     // It only sends, it only receives.

@@ -7,22 +7,23 @@ use crate::{
     suite::verdict::{ensure, ensure_eq},
 };
 use onesided::{
-    FullFabric, ProgramResult,
+    ProgramResult,
     prdma::{Buffer, Form, Layout, LayoutError, Options, PrdmaError, Request, Side},
 };
+use rdma_fabric::Fabric;
 
 /// The error that making a request ended with.
-fn refused<F: FullFabric>(made: Result<Request<F>, PrdmaError>) -> ProgramResult<PrdmaError> {
+fn refused(made: Result<Request, PrdmaError>) -> ProgramResult<PrdmaError> {
     made.err().ok_or_else(|| "the request was made".into())
 }
 
 /// Member 1 of a ring gives blocks that can't be.
-pub(super) async fn blocks<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn blocks(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let wrong = me == 1;
     let mut hood = all(fabric, &Shape::ring(members)).await?;
     let options = Options::default();
-    let (send, receive) = (Buffer::<F, u8>::new(fabric, 30)?, Buffer::<F, u8>::new(fabric, 30)?);
+    let (send, receive) = (Buffer::<u8>::new(fabric, 30)?, Buffer::<u8>::new(fabric, 30)?);
     let at = |start: usize, len: usize| Layout::contiguous::<u8>(start, len);
     let good = [at(0, 8)?, at(8, 8)?];
 
@@ -94,7 +95,7 @@ pub(super) async fn blocks<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// Edges that only one end knows of.
-pub(super) async fn edges<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn edges(fabric: &Fabric) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     let unmatched = |side, slot, member| PrdmaError::Unmatched { side, slot, member };
     let none = || (vec![], vec![]);
@@ -112,7 +113,7 @@ pub(super) async fn edges<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
         let shape = Shape::Graph(lists.to_vec());
         let (sources, destinations) = shape.slots(me);
         let mut hood = all(fabric, &shape).await?;
-        let buffer = Buffer::<F, u64>::new(fabric, 8)?;
+        let buffer = Buffer::<u64>::new(fabric, 8)?;
         let blocks = |start: usize, many: usize| (start..start + many).map(|at| (at, 1)).collect::<Vec<_>>();
         let (sends, receives) = (blocks(0, destinations), blocks(4, sources));
         for form in [Form::Fast, Form::Cpu] {
@@ -126,11 +127,11 @@ pub(super) async fn edges<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
 }
 
 /// Calls that a request's state forbids, and accesses to its blocks.
-pub(super) async fn order<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
+pub(super) async fn order(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     for form in FORMS {
         let mut hood = all(fabric, &Shape::ring(members)).await?;
-        let buffer = Buffer::<F, u32>::new(fabric, 32)?;
+        let buffer = Buffer::<u32>::new(fabric, 32)?;
         let column = |start: usize| Layout::vector::<u32>(start, 4, 1, 8);
         // Of four rows of eight: columns 1 and 6 go, 0 and 7 come.
         let (sends, receives) = ([column(1)?, column(6)?], [column(0)?, column(7)?]);
@@ -171,7 +172,7 @@ pub(super) async fn order<F: FullFabric>(fabric: &F) -> ProgramResult<()> {
             }
         }
         // Beyond the elements there is nothing, whatever memory is.
-        let odd = Buffer::<F, u8>::new(fabric, 5)?;
+        let odd = Buffer::<u8>::new(fabric, 5)?;
         ensure!(odd.read(0, &mut [0; 6]).is_err() && odd.write(5, &[1]).is_err(), "a buffer of 5 has 5 elements");
         hood.group_mut().barrier().await?;
     }

@@ -3,7 +3,8 @@
 use rdma_fabric::{Amo, Rank, RemoteAddr};
 use std::fmt;
 
-/// What a [`Mutant`](super::Mutant) does differently. Addresses are of 8-byte words; everything else passes unchanged. Provided methods change nothing.
+/// What a [`mutant`](super::mutant()) does differently. Addresses are of 8-byte words, which is whatever is accessed by
+/// exactly 8 bytes; everything else passes unchanged. Provided methods change nothing.
 pub trait Mutation: fmt::Debug + 'static {
     /// Whether a flush of `target` (`None`: of all) happens.
     fn flushes(&self, _target: Option<Rank>) -> bool {
@@ -58,11 +59,11 @@ pub trait Mutation: fmt::Debug + 'static {
     fn tears(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> bool {
         false
     }
-    /// Whether an own word is waited for; if not, the wait ends at once with what it is [taken for](Mutation::taken_for).
+    /// Whether an own word is waited for; if not, it is [taken for](Mutation::taken_for) something else.
     fn waits(&self, _addr: RemoteAddr) -> bool {
         true
     }
-    /// What an own word that is not waited for is taken for.
+    /// What an own word that is not waited for is taken for: something that ends the wait.
     fn taken_for(&self, _addr: RemoteAddr, bits: u64) -> u64 {
         bits
     }

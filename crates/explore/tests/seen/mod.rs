@@ -1,14 +1,14 @@
 //! All outcomes of a small program.
 
-use explore::{ExploreFabric, Explorer, View};
-use rdma_fabric::{FabricError, ProgramResult, Rank, Result};
+use explore::{Explorer, View};
+use rdma_fabric::{Fabric, FabricError, ProgramResult, Rank, Result};
 use std::{cell::RefCell, collections::BTreeSet, future::Future, rc::Rc};
 
 /// What `look` sees at the end, over all orders.
 pub(crate) fn seen<Fut, T: Ord + 'static>(
     explorer: Explorer<'_>,
     look: impl Fn(&View<'_>) -> T + 'static,
-    program: impl Fn(ExploreFabric) -> Fut,
+    program: impl Fn(Fabric) -> Fut,
 ) -> BTreeSet<T>
 where
     Fut: Future<Output = ProgramResult<()>> + 'static,

@@ -6,7 +6,6 @@ use crate::{
     init::{Agreed, Block, Channel},
 };
 use bytemuck::{Pod, Zeroable};
-use rdma_fabric::Fabric;
 
 /// An edge of a member that crosses to another node and may travel with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -27,10 +26,10 @@ pub(super) struct Crossing {
 }
 
 /// The edges of `me` that may travel with others.
-pub(super) fn crossings<F: Fabric>(
+pub(super) fn crossings(
     channels: &[Channel],
     agreed: &[Agreed],
-    blocks: (&[Block<F>], &[Block<F>]),
+    blocks: (&[Block], &[Block]),
     nodes: &Nodes,
     me: usize,
     wish: Wish,
@@ -39,7 +38,7 @@ pub(super) fn crossings<F: Fabric>(
     let mut crossings = Vec::new();
     for (channel, agreed) in channels.iter().zip(agreed).filter(|(channel, _)| nodes.of(channel.member) != nodes.of(me))
     {
-        let mut cross = |inward: u64, block: &Block<F>, bytes: u64, width: Width| {
+        let mut cross = |inward: u64, block: &Block, bytes: u64, width: Width| {
             if (1..=wish.longest).contains(&bytes) {
                 let place = if block.layout.is_contiguous() { 1 + block.layout.offset } else { 0 };
                 let (other, index, width) = (channel.member as u64, u64::from(channel.index), width.bytes());

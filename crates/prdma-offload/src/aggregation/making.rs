@@ -17,15 +17,12 @@ use crate::{
     },
     publish::publish,
 };
-use rdma_fabric::{Rank, SessionFabric};
+use rdma_fabric::Fabric;
+use rdma_fabric::Rank;
 
 /// Make the one request of `making`, whose ends have `agreed`. `None`, at all members, if nothing would travel together, or if there are too few queues for it and
 /// nobody wishes [`Form::Cpu`]. Collective.
-pub(crate) async fn make<F: SessionFabric>(
-    making: &mut Making<'_, F>,
-    agreed: &[Agreed],
-    wish: Wish,
-) -> Result<Option<Made<F>>> {
+pub(crate) async fn make(making: &mut Making<'_>, agreed: &[Agreed], wish: Wish) -> Result<Option<Made>> {
     let fabric = making.group.fabric().clone();
     let Some(plan) = plan(making, agreed, wish).await? else { return Ok(None) };
     let edges = vec![plan.hops.iter().map(|hop| hop.edges).collect::<Vec<Edges>>()];
@@ -48,13 +45,13 @@ pub(crate) async fn make<F: SessionFabric>(
 }
 
 /// The own part; `None` if no two blocks of the group travel together.
-async fn plan<F: SessionFabric>(making: &mut Making<'_, F>, agreed: &[Agreed], wish: Wish) -> Result<Option<Plan>> {
+async fn plan(making: &mut Making<'_>, agreed: &[Agreed], wish: Wish) -> Result<Option<Plan>> {
     let Making { group, headers, requests, blocks, .. } = making;
     let (me, channels) = (group.me(), requests[0]);
     let nodes = together(group, Nodes::of_group(group)).await?;
     let home = nodes.of(me).unwrap_or(0);
     let mine = crossings(channels, agreed, sides(blocks), &nodes, me, wish);
-    let tables = publish::<_, Crossing>(group, headers, &mine, nodes.members(home)).await;
+    let tables = publish::<Crossing>(group, headers, &mine, nodes.members(home)).await;
     let known = tables.map_err(PrdmaError::from).and_then(|tables| neighbours(&nodes, home, &tables));
     let known = together(group, known).await?;
     if group.greatest(known.len() as u64).await? == 0 {
@@ -72,8 +69,8 @@ async fn plan<F: SessionFabric>(making: &mut Making<'_, F>, agreed: &[Agreed], w
 }
 
 /// By neighbour: who represents it, if this member represents its own node. The first member of a node tells which neighbours it has.
-async fn opposite<F: SessionFabric>(
-    making: &mut Making<'_, F>,
+async fn opposite(
+    making: &mut Making<'_>,
     nodes: &Nodes,
     home: usize,
     known: &[Neighbour],
@@ -95,12 +92,7 @@ async fn opposite<F: SessionFabric>(
 }
 
 /// The memory that the channels address.
-fn wires<F: SessionFabric>(
-    fabric: &F,
-    plan: &Plan,
-    channels: &[Channel],
-    (sends, receives): (&[Block<F>], &[Block<F>]),
-) -> Result<Wires<F>> {
+fn wires(fabric: &Fabric, plan: &Plan, channels: &[Channel], (sends, receives): (&[Block], &[Block])) -> Result<Wires> {
     let mut wires = Wires::of_channels(fabric, channels)?;
     let room = |room: &Option<(u64, _)>| match *room {
         None => Ok(None),

@@ -1,7 +1,7 @@
 //! Which members share a node.
 
 use crate::Result;
-use rdma_fabric::{Fabric, Group};
+use rdma_fabric::Group;
 use std::collections::BTreeMap;
 
 /// The nodes of a group, numbered in the order in which members are on them.
@@ -14,7 +14,7 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    pub(super) fn of_group<F: Fabric>(group: &Group<F>) -> Result<Self> {
+    pub(super) fn of_group(group: &Group) -> Result<Self> {
         let node = |member| Ok(group.fabric().node(group.rank(member)?)?.index());
         Ok(Nodes::new((0..group.len()).map(node).collect::<Result<Vec<_>>>()?.into_iter()))
     }

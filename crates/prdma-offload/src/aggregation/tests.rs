@@ -3,7 +3,8 @@
 
 use crate::{Aggregation, Buffer, Form, Neighbourhood, Options, Request, Topology};
 use core::time::Duration;
-use rdma_fabric::{Group, Rank, SessionFabric, Time, control_queue::Command};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Group, Rank, Time, control_queue::Command};
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
@@ -24,13 +25,13 @@ fn sources(graph: &Graph, me: usize) -> Vec<usize> {
 }
 
 /// An exchange of `len` words along each edge.
-struct Stage<F: SessionFabric> {
+struct Stage {
     graph: Graph,
     me: usize,
     len: usize,
-    send: Buffer<F, u32>,
-    receive: Buffer<F, u32>,
-    request: Request<F>,
+    send: Buffer<u32>,
+    receive: Buffer<u32>,
+    request: Request,
     k: u32,
 }
 
@@ -38,19 +39,19 @@ fn value(from: usize, to: usize, k: u32, at: usize) -> u32 {
     k << 20 | (from as u32) << 14 | (to as u32) << 8 | at as u32
 }
 
-impl<F: SessionFabric> Stage<F> {
+impl Stage {
     async fn new(
-        fabric: &F,
+        fabric: &Fabric,
         graph: &Graph,
         len: usize,
         options: &Options,
-    ) -> rdma_fabric::ProgramResult<(Self, Neighbourhood<F>)> {
+    ) -> rdma_fabric::ProgramResult<(Self, Neighbourhood)> {
         let world = Group::world(fabric).await?;
         let me = world.me();
         let topology = Topology::graph(graph.len(), me, &sources(graph, me), &graph[me])?;
         let mut hood = Neighbourhood::new(world, topology).await?;
-        let send = Buffer::<F, u32>::new(fabric, len * graph[me].len())?;
-        let receive = Buffer::<F, u32>::new(fabric, len * sources(graph, me).len())?;
+        let send = Buffer::<u32>::new(fabric, len * graph[me].len())?;
+        let receive = Buffer::<u32>::new(fabric, len * sources(graph, me).len())?;
         let request = hood.alltoall_init(&send, &receive, len, options).await?;
         Ok((Stage { graph: graph.clone(), me, len, send, receive, request, k: 0 }, hood))
     }
@@ -83,7 +84,7 @@ fn by_node(form: Form) -> Options {
 
 rdma_fabric::program! {
     /// Some members dawdle, others each time.
-    async fn exchanges<F>(fabric: F, graph: Graph, len: usize, options: Options, times: u64) -> (Form, Aggregation) {
+    async fn exchanges(fabric: Fabric, graph: Graph, len: usize, options: Options, times: u64) -> (Form, Aggregation) {
         let (mut stage, mut hood) = Stage::new(&fabric, &graph, len, &options).await?;
         for k in 0..times {
             for place in 0..2 {

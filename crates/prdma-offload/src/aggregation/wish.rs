@@ -4,7 +4,7 @@ use crate::{
     Result,
     init::{least, least_together},
 };
-use rdma_fabric::{Fabric, Group};
+use rdma_fabric::Group;
 
 /// Whether the blocks between two nodes travel together. By node only if all members wish that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -12,7 +12,7 @@ pub enum Aggregation {
     /// Each block goes to its destination by itself.
     #[default]
     None,
-    /// What members of a node send to members of another node goes in one message between representatives of both ([`Fabric::node`] says who shares a node).
+    /// What members of a node send to members of another node goes in one message between representatives of both ([`rdma_fabric::Fabric::node`] says who shares a node).
     ///
     /// For many small blocks. A block takes three steps instead of one; each end copies it once more, in start and in wait, unless it is contiguous
     /// and the member's only one between the two nodes.
@@ -34,7 +34,7 @@ impl Aggregation {
 
     /// What all wish for; `None` if somebody wishes no aggregation. An error of anybody, `mine` or another's, is one of all. Collective: one agreement, and
     /// another one where all wish it.
-    pub(crate) async fn agree<F: Fabric>(self, group: &mut Group<F>, mine: Result<()>) -> Result<Option<Wish>> {
+    pub(crate) async fn agree(self, group: &mut Group, mine: Result<()>) -> Result<Option<Wish>> {
         let (longest, gap) = match self {
             Aggregation::None => (0, 0),
             Aggregation::ByNode { longest, gap } => (longest, gap),

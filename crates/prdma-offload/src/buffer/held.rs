@@ -2,7 +2,6 @@
 
 use super::{Claim, Memory, Use, Uses};
 use crate::init::{Block, Blocks, Channel};
-use rdma_fabric::Fabric;
 use std::sync::Arc;
 
 /// Claims on the buffers; active while the request is.
@@ -15,15 +14,15 @@ impl Held {
     }
 
     /// Enter one claim in each of the buffers.
-    pub(crate) fn of<'a, F: Fabric>(blocks: impl Iterator<Item = (Use, &'a Block<F>)>) -> Self {
-        let mut buffers: Vec<(&Memory<F>, Uses)> = Vec::new();
+    pub(crate) fn of<'a>(blocks: impl Iterator<Item = (Use, &'a Block)>) -> Self {
+        let mut buffers: Vec<(&Memory, Uses)> = Vec::new();
         for (used, block) in blocks {
             match buffers.iter_mut().find(|(memory, _)| memory.is(&block.memory)) {
                 Some((_, blocks)) => blocks.push((used, block.layout)),
                 None => buffers.push((&block.memory, vec![(used, block.layout)])),
             }
         }
-        let enter = |(memory, blocks): (&Memory<F>, _)| {
+        let enter = |(memory, blocks): (&Memory, _)| {
             let claim = Claim::new(blocks);
             memory.claim(claim.clone());
             claim
@@ -32,7 +31,7 @@ impl Held {
     }
 
     /// Those of the blocks of slots that have a neighbour.
-    pub(crate) fn of_channels<F: Fabric>(channels: &[Channel], blocks: &Blocks<F>) -> Self {
+    pub(crate) fn of_channels(channels: &[Channel], blocks: &Blocks) -> Self {
         let outs = channels.iter().filter_map(|channel| channel.out).map(|end| (Use::Send, &blocks.sends[end.slot]));
         let ins =
             channels.iter().filter_map(|channel| channel.inn).map(|end| (Use::Receive, &blocks.receives[end.slot]));

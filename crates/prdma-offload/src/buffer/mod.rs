@@ -11,57 +11,57 @@ pub(crate) use width::{Cells, Width, with_width};
 use crate::{Result, init::Block, layout::Layout};
 use claims::Claims;
 use core::{fmt, marker::PhantomData};
-use rdma_fabric::{Fabric, FabricError, Pod, Region, RegionAccess};
+use rdma_fabric::{Fabric, FabricError, Pod, Region};
 use std::sync::Arc;
 
 /// `len` elements of registered memory, zeroed at first. Cloning yields the same memory.
 ///
 /// A program reads and writes it by copying. While a request that sends bytes of it is active they can be read only; those that it receives
 /// can't be accessed at all: [`crate::PrdmaError::InUse`]. All other bytes can, so that the inside of an array is computed while its border is exchanged.
-pub struct Buffer<F: Fabric, T> {
-    memory: Memory<F>,
+pub struct Buffer<T> {
+    memory: Memory,
     len: usize,
     elements: PhantomData<fn() -> T>,
 }
 
 /// A buffer whatever its elements are.
-pub(crate) struct Memory<F: Fabric> {
-    shared: Arc<Shared<F>>,
+pub(crate) struct Memory {
+    shared: Arc<Shared>,
 }
 
-struct Shared<F: Fabric> {
-    fabric: F,
-    region: F::Region,
+struct Shared {
+    fabric: Fabric,
+    region: Region,
     /// Those that were asked for; the region may have more.
     bytes: usize,
     width: Width,
     claims: Claims,
 }
 
-impl<F: Fabric, T> Clone for Buffer<F, T> {
+impl<T> Clone for Buffer<T> {
     fn clone(&self) -> Self {
         Buffer { memory: self.memory.clone(), len: self.len, elements: PhantomData }
     }
 }
 
-impl<F: Fabric> Clone for Memory<F> {
+impl Clone for Memory {
     fn clone(&self) -> Self {
         Memory { shared: self.shared.clone() }
     }
 }
 
-impl<F: Fabric, T> fmt::Debug for Buffer<F, T> {
+impl<T> fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Buffer({} elements in {:?})", self.len, self.memory.region().key())
     }
 }
 
-impl<F: Fabric, T: Pod> Buffer<F, T> {
+impl<T: Pod> Buffer<T> {
     /// Allocate `len` elements.
     ///
     /// # Errors
     /// As [`Fabric::alloc`].
-    pub fn new(fabric: &F, len: usize) -> Result<Self> {
+    pub fn new(fabric: &Fabric, len: usize) -> Result<Self> {
         let bytes = len.saturating_mul(size_of::<T>());
         Ok(Buffer { memory: Memory::new(fabric, bytes, Width::of::<T>())?, len, elements: PhantomData })
     }
@@ -107,33 +107,32 @@ impl<F: Fabric, T: Pod> Buffer<F, T> {
     }
 
     /// A block of it.
-    pub(crate) fn block(&self, layout: Layout) -> Block<F> {
+    pub(crate) fn block(&self, layout: Layout) -> Block {
         Block { memory: self.memory.clone(), layout }
     }
 }
 
-impl<F: Fabric> Shared<F> {
+impl Shared {
     /// Whether `elements` from number `start` on are inside.
     fn inside<T>(&self, start: usize, elements: &[T]) -> Result<()> {
         let (offset, len) = (start.saturating_mul(size_of::<T>()), size_of_val(elements));
         if offset.checked_add(len).is_some_and(|end| end <= self.bytes) {
             return Ok(());
         }
-        let (rank, region) = (self.fabric.rank(), self.region.key());
-        let (offset, len, region_len) = (offset as u64, len as u64, self.bytes as u64);
-        Err(FabricError::OutOfBounds { rank, region, offset, len, region_len }.into())
+        let addr = self.region.at(self.fabric.rank(), offset as u64);
+        Err(FabricError::out_of_bounds(addr, len as u64, self.bytes as u64).into())
     }
 }
 
-impl<F: Fabric> Memory<F> {
+impl Memory {
     /// Zeroed bytes, accessed in cells of `width`.
-    pub(crate) fn new(fabric: &F, bytes: usize, width: Width) -> Result<Self> {
+    pub(crate) fn new(fabric: &Fabric, bytes: usize, width: Width) -> Result<Self> {
         let region = fabric.alloc(bytes.max(1).next_multiple_of(8))?;
         let claims = Claims::default();
         Ok(Memory { shared: Arc::new(Shared { fabric: fabric.clone(), region, bytes, width, claims }) })
     }
 
-    pub(crate) fn region(&self) -> &F::Region {
+    pub(crate) fn region(&self) -> &Region {
         &self.shared.region
     }
 

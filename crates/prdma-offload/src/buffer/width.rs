@@ -5,7 +5,8 @@
 
 use crate::layout::Runs;
 use core::marker::PhantomData;
-use rdma_fabric::{Fabric, Pod, RegionAccess, Result};
+use rdma_fabric::Region;
+use rdma_fabric::{Fabric, Pod, Result};
 
 /// Bytes of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +78,7 @@ pub(crate) struct Cells<W>(PhantomData<W>);
 
 impl<W: Pod> Cells<W> {
     /// Append the bytes of runs, each an offset and a length that are multiples of the width, to `out`.
-    pub(crate) fn gather<F: Fabric>(fabric: &F, region: &F::Region, runs: Runs, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn gather(fabric: &Fabric, region: &Region, runs: Runs, out: &mut Vec<u8>) -> Result<()> {
         let mut cells = Vec::new();
         for (offset, len) in runs {
             cells.resize(len as usize / size_of::<W>(), W::zeroed());
@@ -88,7 +89,7 @@ impl<W: Pod> Cells<W> {
     }
 
     /// Write `bytes`, as many as the runs have, to the runs.
-    pub(crate) fn scatter<F: Fabric>(fabric: &F, region: &F::Region, runs: Runs, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn scatter(fabric: &Fabric, region: &Region, runs: Runs, bytes: &[u8]) -> Result<()> {
         let (mut cells, mut rest) = (Vec::new(), bytes);
         for (offset, len) in runs {
             let (run, after) = rest.split_at(len as usize);

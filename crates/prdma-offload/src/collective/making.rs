@@ -16,8 +16,9 @@ use crate::{
     publish::publish,
 };
 use bytemuck::{Pod, Zeroable};
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Group, GroupMemory, Rank, Region, RegionAccess, RegionKey, RemoteAddr, SessionFabric,
+    ControlQueue, Group, GroupMemory, Rank, RegionKey, RemoteAddr,
     control_queue::{Command, Inline, Posting, QueueId, QueueMode, Stadd},
     triggered::{Transfer, TriggeredPut},
 };
@@ -88,18 +89,18 @@ struct Contact {
 }
 
 /// A collective to be made.
-pub(super) struct Making<'a, F: SessionFabric> {
-    pub(super) group: &'a mut Group<F>,
-    pub(super) headers: &'a GroupMemory<F>,
+pub(super) struct Making<'a> {
+    pub(super) group: &'a mut Group,
+    pub(super) headers: &'a GroupMemory,
     pub(super) kind: Kind,
     /// The own areas, and where in their memory they start.
-    pub(super) areas: [Option<(Memory<F>, u64)>; 2],
+    pub(super) areas: [Option<(Memory, u64)>; 2],
     pub(super) options: &'a Options,
 }
 
-impl<F: SessionFabric> Making<'_, F> {
+impl Making<'_> {
     /// Make it. Collective.
-    pub(super) async fn make(mut self) -> Result<Made<F>> {
+    pub(super) async fn make(mut self) -> Result<Made> {
         let fabric = self.group.fabric().clone();
         for (what, mine) in self.kind.terms() {
             let (least, most) = (least(self.group, mine).await?, self.group.greatest(mine).await?);
@@ -128,7 +129,7 @@ impl<F: SessionFabric> Making<'_, F> {
                 let notices = u64::from(queue.notices);
                 open_queue(&fabric, number, QueueMode::Session, queue.depth(), notices, queue.ahead)
             };
-            let queues: Vec<F::Queue> = plan.queues.iter().enumerate().map(open).collect::<Result<_>>()?;
+            let queues: Vec<ControlQueue> = plan.queues.iter().enumerate().map(open).collect::<Result<_>>()?;
             Ok((plan, queues))
         })
         .await?;
@@ -167,12 +168,12 @@ impl<F: SessionFabric> Making<'_, F> {
 
     async fn queues(
         &mut self,
-        fabric: &F,
+        fabric: &Fabric,
         plan: Plan,
-        queues: Vec<F::Queue>,
-        wires: &Result<Wires<F>>,
+        queues: Vec<ControlQueue>,
+        wires: &Result<Wires>,
         ranks: Box<[Rank]>,
-    ) -> Result<QueueEngine<F>> {
+    ) -> Result<QueueEngine> {
         let mine = match wires {
             Err(error) => Err(error.clone()),
             Ok(wires) => queues.iter().map(|queue| self.contact(queue, wires)).collect(),
@@ -208,7 +209,7 @@ impl<F: SessionFabric> Making<'_, F> {
     }
 
     /// What others are told of one of the own queues.
-    fn contact(&self, queue: &F::Queue, wires: &Wires<F>) -> Result<Contact> {
+    fn contact(&self, queue: &ControlQueue, wires: &Wires) -> Result<Contact> {
         let words = queue.register(wires.words.region())? + wires.scratch_word();
         let mut contact = Contact { queue: queue.id().to_bits(), words: words.to_bits(), areas: [0; 2], bases: [0; 2] };
         for (at, area) in self.areas.iter().enumerate() {
@@ -222,12 +223,12 @@ impl<F: SessionFabric> Making<'_, F> {
 
     async fn acting(
         &mut self,
-        fabric: &F,
+        fabric: &Fabric,
         plan: &Acts,
-        wires: &Result<Wires<F>>,
+        wires: &Result<Wires>,
         ranks: Box<[Rank]>,
-    ) -> Result<CpuEngine<F>> {
-        let region = |memory: &Memory<F>| memory.region().key().to_bits();
+    ) -> Result<CpuEngine> {
+        let region = |memory: &Memory| memory.region().key().to_bits();
         let area = |at: usize| self.areas[at].as_ref().map_or((0, 0), |(memory, base)| (region(memory), *base));
         let ((gather, first), (result, second)) = (area(0), area(1));
         let mine = wires.as_ref().map_err(Clone::clone).map(|wires| {

@@ -37,7 +37,7 @@ use crate::{
 };
 use core::fmt;
 use making::{Kind, Making};
-use rdma_fabric::{FabricError, Group, GroupMemory, Pod, Rank, SessionFabric};
+use rdma_fabric::{FabricError, Group, GroupMemory, Pod, Rank};
 use tree::Tree;
 use tree_plan::Load;
 
@@ -60,35 +60,35 @@ impl Default for Pipeline {
 /// A group whose members make persistent collectives.
 ///
 /// All members make the same collective calls on it in the same order.
-pub struct Collectives<F: SessionFabric> {
-    group: Group<F>,
+pub struct Collectives {
+    group: Group,
     /// Where members publish tables to each other.
-    headers: GroupMemory<F>,
+    headers: GroupMemory,
 }
 
-impl<F: SessionFabric> fmt::Debug for Collectives<F> {
+impl fmt::Debug for Collectives {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Collectives({:?})", self.group)
     }
 }
 
-impl<F: SessionFabric> Collectives<F> {
+impl Collectives {
     /// Of the members of `group`. Collective.
     ///
     /// # Errors
     /// As [`Group::memory`].
-    pub async fn new(mut group: Group<F>) -> Result<Self> {
+    pub async fn new(mut group: Group) -> Result<Self> {
         let headers = group.memory(Published::BYTES).await?;
         Ok(Collectives { group, headers })
     }
 
     /// The group.
-    pub fn group(&self) -> &Group<F> {
+    pub fn group(&self) -> &Group {
         &self.group
     }
 
     /// The group, for collective calls between requests.
-    pub fn group_mut(&mut self) -> &mut Group<F> {
+    pub fn group_mut(&mut self) -> &mut Group {
         &mut self.group
     }
 
@@ -98,7 +98,7 @@ impl<F: SessionFabric> Collectives<F> {
     ///
     /// # Errors
     /// [`PrdmaError::Disagreement`]; [`PrdmaError::ElsewhereFailed`]; of the fabric.
-    pub async fn barrier_init(&mut self, options: &Options) -> Result<Request<F>> {
+    pub async fn barrier_init(&mut self, options: &Options) -> Result<Request> {
         let made = self.make(Kind::Barrier, [None, None], Ok(()), options).await?;
         Ok(Request::of(made, Held::none(), None))
     }
@@ -116,12 +116,12 @@ impl<F: SessionFabric> Collectives<F> {
     pub async fn broadcast_init<T: Pod>(
         &mut self,
         root: usize,
-        buffer: &Buffer<F, T>,
+        buffer: &Buffer<T>,
         start: usize,
         len: usize,
         pipeline: Pipeline,
         options: &Options,
-    ) -> Result<Request<F>> {
+    ) -> Result<Request> {
         let (members, me) = (self.group.len(), self.group.me());
         let side = if me == root { Side::Destination } else { Side::Source };
         let block = block(buffer, start, len, side);
@@ -152,12 +152,12 @@ impl<F: SessionFabric> Collectives<F> {
     /// others; [`PrdmaError::Disagreement`]; of the fabric.
     pub async fn allreduce_init<T: Pod>(
         &mut self,
-        send: &Buffer<F, T>,
-        receive: &Buffer<F, T>,
+        send: &Buffer<T>,
+        receive: &Buffer<T>,
         len: usize,
         combine: fn(T, T) -> T,
         options: &Options,
-    ) -> Result<Request<F>> {
+    ) -> Result<Request> {
         let (members, me) = (self.group.len(), self.group.me());
         let fabric = self.group.fabric().clone();
         let tree = Tree { members, root: 0, shape: Shape::Binomial };
@@ -209,17 +209,17 @@ impl<F: SessionFabric> Collectives<F> {
     async fn make(
         &mut self,
         kind: Kind,
-        areas: [Option<(Memory<F>, u64)>; 2],
+        areas: [Option<(Memory, u64)>; 2],
         checked: Result<()>,
         options: &Options,
-    ) -> Result<crate::init::Made<F>> {
+    ) -> Result<crate::init::Made> {
         together(&mut self.group, checked).await?;
         Making { group: &mut self.group, headers: &self.headers, kind, areas, options }.make().await
     }
 }
 
 /// Elements of a buffer, if it has them.
-fn block<F: SessionFabric, T: Pod>(buffer: &Buffer<F, T>, start: usize, len: usize, side: Side) -> Result<Block<F>> {
+fn block<T: Pod>(buffer: &Buffer<T>, start: usize, len: usize, side: Side) -> Result<Block> {
     let block = buffer.block(Layout::contiguous::<T>(start, len)?);
     let (end, len) = (block.layout.end(), block.memory.bytes());
     if end > len {

@@ -2,24 +2,24 @@
 
 use super::plan::Area;
 use crate::{Layout, Result, buffer::Memory, init::Block};
-use rdma_fabric::{Fabric, Pod};
+use rdma_fabric::Pod;
 
 type Fold = dyn Fn(&[u8], usize) -> Vec<u8> + Send + Sync;
 
 /// From the own block to those of all, and to the one result.
-pub(crate) struct Reduction<F: Fabric> {
-    pub(super) sent: Block<F>,
+pub(crate) struct Reduction {
+    pub(super) sent: Block,
     /// Where the result goes.
-    pub(super) result: Block<F>,
+    pub(super) result: Block,
     /// By [`Area`].
-    pub(super) areas: [Memory<F>; 2],
+    pub(super) areas: [Memory; 2],
     pub(super) members: usize,
     /// The member whose area it is, if areas are [alternating](super::plan::Plan::alternating): its block is the first one there.
     pub(super) alternating: Option<usize>,
     pub(super) fold: Box<Fold>,
 }
 
-impl<F: Fabric> Reduction<F> {
+impl Reduction {
     /// Stage the own block.
     pub(crate) fn begin(&self, iteration: u64, scratch: &mut Vec<u8>) -> Result<()> {
         let area = self.alternating.map_or(Area::Gather, |_| Area::alternating(iteration));

@@ -3,7 +3,7 @@ use core::{
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
-use rdma_fabric::{Fabric, FabricError, Group, Rank, SessionFabric};
+use rdma_fabric::{Fabric, FabricError, Group, Rank};
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
@@ -12,19 +12,19 @@ use tofu2_sim::{
 const FORMS: [Form; 3] = [Form::Fast, Form::Mrc, Form::Cpu];
 const SIZES: [usize; 7] = [1, 2, 3, 4, 5, 8, 13];
 
-async fn collectives<F: SessionFabric>(fabric: &F) -> crate::Result<Collectives<F>> {
+async fn collectives(fabric: &Fabric) -> crate::Result<Collectives> {
     Collectives::new(Group::world(fabric).await?).await
 }
 
 /// Who is late, and where; another one each time.
-async fn dawdle<F: Fabric>(fabric: &F, k: u64, place: u64, n: usize) {
+async fn dawdle(fabric: &Fabric, k: u64, place: u64, n: usize) {
     if (k * 7 + place * 3) % n as u64 == fabric.rank().index() as u64 && k % 3 == place {
         fabric.compute(Duration::from_micros(40)).await;
     }
 }
 
 rdma_fabric::program! {
-    async fn barriers<F>(fabric: F, form: Form, times: u64) -> () {
+    async fn barriers(fabric: Fabric, form: Form, times: u64) -> () {
         let mut all = collectives(&fabric).await?;
         let (me, n) = (all.group().me(), all.group().len());
         let began = all.group_mut().memory(8).await?;
@@ -50,11 +50,11 @@ rdma_fabric::program! {
 }
 
 rdma_fabric::program! {
-    async fn broadcasts<F>(fabric: F, form: Form, pipeline: Pipeline, len: usize, times: u64) -> () {
+    async fn broadcasts(fabric: Fabric, form: Form, pipeline: Pipeline, len: usize, times: u64) -> () {
         let mut all = collectives(&fabric).await?;
         let (me, n) = (all.group().me(), all.group().len());
         let root = n / 3;
-        let buffer = Buffer::<F, u32>::new(&fabric, len + n + 1)?;
+        let buffer = Buffer::<u32>::new(&fabric, len + n + 1)?;
         // Each at another place of its buffer.
         let mut request = all.broadcast_init(root, &buffer, me, len, pipeline, &Options::form(form)).await?;
         for k in 1..=times as u32 {
@@ -86,10 +86,10 @@ fn chained(a: f64, b: f64) -> f64 {
 }
 
 rdma_fabric::program! {
-    async fn allreduces<F>(fabric: F, form: Form, len: usize, times: u64) -> () {
+    async fn allreduces(fabric: Fabric, form: Form, len: usize, times: u64) -> () {
         let mut all = collectives(&fabric).await?;
         let (me, n) = (all.group().me(), all.group().len());
-        let (send, receive) = (Buffer::<F, f64>::new(&fabric, len + 1)?, Buffer::<F, f64>::new(&fabric, len + 1)?);
+        let (send, receive) = (Buffer::<f64>::new(&fabric, len + 1)?, Buffer::<f64>::new(&fabric, len + 1)?);
         let mut request = all.allreduce_init(&send, &receive, len, chained, &Options::form(form)).await?;
         // So many threads have not four queues each.
         assert!(request.form() == form || n > 12, "{form} of {n} is {}", request.form());
@@ -157,15 +157,15 @@ fn an_allreduce_has_the_same_bits_everywhere() {
 
 rdma_fabric::program! {
     /// All compute after start; how many queues each member's requests took, and the longest wait.
-    async fn offloaded<F>(fabric: F, form: Form) -> ([u32; 3], u64) {
+    async fn offloaded(fabric: Fabric, form: Form) -> ([u32; 3], u64) {
         let mut all = collectives(&fabric).await?;
         let options = Options::form(form);
-        let buffer = Buffer::<F, u64>::new(&fabric, 512)?;
-        let (send, receive) = (Buffer::<F, u64>::new(&fabric, 8)?, Buffer::<F, u64>::new(&fabric, 8)?);
+        let buffer = Buffer::<u64>::new(&fabric, 512)?;
+        let (send, receive) = (Buffer::<u64>::new(&fabric, 8)?, Buffer::<u64>::new(&fabric, 8)?);
         send.write(0, &[fabric.rank().index() as u64; 8])?;
         let free = || fabric.queue_limits().free;
         let mut frees = vec![free()];
-        let mut requests: Vec<Request<F>> = Vec::new();
+        let mut requests: Vec<Request> = Vec::new();
         requests.push(all.barrier_init(&options).await?);
         frees.push(free());
         let pipeline = Pipeline { shape: Shape::Binomial, segments: 4 };
@@ -218,7 +218,7 @@ fn after_start_no_cpu_is_needed_and_queues_are_as_many_as_promised() {
 
 rdma_fabric::program! {
     /// Without a CPU in between nothing moves in the CPU form: the test above looks at the right thing.
-    async fn by_cpu<F>(fabric: F) -> u64 {
+    async fn by_cpu(fabric: Fabric) -> u64 {
         let mut all = collectives(&fabric).await?;
         let mut barrier = all.barrier_init(&Options::form(Form::Cpu)).await?;
         barrier.start().await?;
@@ -237,10 +237,10 @@ fn without_queues_the_cpus_are_needed() {
 
 rdma_fabric::program! {
     /// What can go wrong at one member is told to all, and the next call is not disturbed.
-    async fn wrong<F>(fabric: F) -> () {
+    async fn wrong(fabric: Fabric) -> () {
         let mut all = collectives(&fabric).await?;
         let me = all.group().me();
-        let buffer = Buffer::<F, u64>::new(&fabric, 8)?;
+        let buffer = Buffer::<u64>::new(&fabric, 8)?;
         let (options, whole) = (Options::default(), Pipeline::default());
         let odd = me == 1;
         let told = all.broadcast_init(0, &buffer, if odd { 5 } else { 0 }, 4, whole, &options).await.map(drop);
@@ -280,7 +280,7 @@ fn errors_are_told_to_all() {
 
 rdma_fabric::program! {
     /// Queues run out: the next form is the same at all members. Who drops a request has its queues again.
-    async fn scarce<F>(fabric: F) -> Vec<Form> {
+    async fn scarce(fabric: Fabric) -> Vec<Form> {
         let mut all = collectives(&fabric).await?;
         let (mut requests, mut forms) = (Vec::new(), Vec::new());
         for _ in 0..40 {
@@ -318,10 +318,10 @@ fn members_agree_on_thriftier_forms_when_queues_run_out() {
 
 rdma_fabric::program! {
     /// Member 2 fails after it has made its requests; a wait that was dropped before is called again by the others.
-    async fn lost<F>(fabric: F, form: Form, told: &'static AtomicUsize) -> () {
+    async fn lost(fabric: Fabric, form: Form, told: &'static AtomicUsize) -> () {
         let mut all = collectives(&fabric).await?;
-        let buffer = Buffer::<F, u64>::new(&fabric, 8)?;
-        let (send, receive) = (Buffer::<F, u64>::new(&fabric, 8)?, Buffer::<F, u64>::new(&fabric, 8)?);
+        let buffer = Buffer::<u64>::new(&fabric, 8)?;
+        let (send, receive) = (Buffer::<u64>::new(&fabric, 8)?, Buffer::<u64>::new(&fabric, 8)?);
         let options = Options::form(form);
         let mut requests = vec![
             all.barrier_init(&options).await?,
@@ -389,11 +389,11 @@ fn took(members: usize, form: Form, what: Timed) -> u64 {
 
 rdma_fabric::program! {
     /// Nanoseconds of an iteration.
-    async fn timed<F>(fabric: F, form: Form, what: Timed) -> u64 {
+    async fn timed(fabric: Fabric, form: Form, what: Timed) -> u64 {
         let mut all = collectives(&fabric).await?;
         let options = Options::form(form);
-        let buffer = Buffer::<F, u8>::new(&fabric, if let Timed::Broadcast(_, bytes) = what { bytes } else { 1 })?;
-        let (send, receive) = (Buffer::<F, u64>::new(&fabric, 1)?, Buffer::<F, u64>::new(&fabric, 1)?);
+        let buffer = Buffer::<u8>::new(&fabric, if let Timed::Broadcast(_, bytes) = what { bytes } else { 1 })?;
+        let (send, receive) = (Buffer::<u64>::new(&fabric, 1)?, Buffer::<u64>::new(&fabric, 1)?);
         let mut request = match what {
             Timed::Barrier => all.barrier_init(&options).await?,
             Timed::Broadcast(pipeline, bytes) => all.broadcast_init(0, &buffer, 0, bytes, pipeline, &options).await?,
@@ -434,9 +434,9 @@ fn more_queues_take_less_time_and_so_does_a_chain_of_segments() {
 
 rdma_fabric::program! {
     /// The last member starts a millisecond late; when the others are through.
-    async fn one_late<F>(fabric: F, form: Form) -> u64 {
+    async fn one_late(fabric: Fabric, form: Form) -> u64 {
         let mut all = collectives(&fabric).await?;
-        let buffer = Buffer::<F, u64>::new(&fabric, 64)?;
+        let buffer = Buffer::<u64>::new(&fabric, 64)?;
         let options = Options::form(form);
         let mut request = all.broadcast_init(0, &buffer, 0, 64, Pipeline::default(), &options).await?;
         all.group_mut().barrier().await?;

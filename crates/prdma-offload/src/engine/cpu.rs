@@ -20,30 +20,30 @@ use crate::{
     init::{Agreed, Channel, Wires},
 };
 use rdma_fabric::{
-    Deps, Fabric, LocalWord, PutOptions, Rank, Refused, RegionAccess, RemoteSpan,
+    Deps, Fabric, LocalWord, PutOptions, Rank, Refused, RemoteSpan,
     op::Put,
     triggered::{TriggeredPut, TriggeredPuts},
 };
 
 /// Iterations run by calls of this member.
-pub(crate) struct CpuEngine<F: Fabric> {
-    fabric: F,
+pub(crate) struct CpuEngine {
+    fabric: Fabric,
     /// What start says: one word each.
-    says: Vec<RemoteSpan<F, u64>>,
-    puts: TriggeredPuts<F>,
+    says: Vec<RemoteSpan<u64>>,
+    puts: TriggeredPuts,
     /// What ends an iteration, when all is put.
-    ends: Vec<LocalWord<F, u64>>,
+    ends: Vec<LocalWord<u64>>,
     /// Neighbours.
     ranks: Box<[Rank]>,
 }
 
-impl<F: Fabric> CpuEngine<F> {
+impl CpuEngine {
     /// Of words to say at start, of puts, and of the words that end an iteration; all get its number. Waits depend on `ranks`.
     pub(crate) fn new(
-        fabric: &F,
-        says: Vec<RemoteSpan<F, u64>>,
-        puts: Vec<TriggeredPut<F>>,
-        ends: Vec<LocalWord<F, u64>>,
+        fabric: &Fabric,
+        says: Vec<RemoteSpan<u64>>,
+        puts: Vec<TriggeredPut>,
+        ends: Vec<LocalWord<u64>>,
         ranks: Box<[Rank]>,
     ) -> Self {
         CpuEngine { fabric: fabric.clone(), says, puts: TriggeredPuts::new(fabric, puts, &ranks), ends, ranks }
@@ -55,10 +55,10 @@ impl<F: Fabric> CpuEngine<F> {
     /// # Errors
     /// As [`Fabric::locate`].
     pub(crate) fn exchange(
-        fabric: &F,
+        fabric: &Fabric,
         channels: &[Channel],
         agreed: &[Agreed],
-        wires: &Wires<F>,
+        wires: &Wires,
         theirs: &[Desk],
         relays: Option<(&[Edges], &[Rank])>,
     ) -> Result<Self> {
@@ -87,7 +87,7 @@ impl<F: Fabric> CpuEngine<F> {
 }
 
 /// Put `number` to each of the words.
-pub(super) async fn say<F: Fabric>(fabric: &F, words: &[RemoteSpan<F, u64>], number: u64) -> Result<()> {
+pub(super) async fn say(fabric: &Fabric, words: &[RemoteSpan<u64>], number: u64) -> Result<()> {
     for word in words {
         // The number is the operation's own: nobody needs to know when it has left.
         match fabric.try_post(Put { to: word, from: [number], options: PutOptions::default() }) {
@@ -100,12 +100,7 @@ pub(super) async fn say<F: Fabric>(fabric: &F, words: &[RemoteSpan<F, u64>], num
 }
 
 /// Wait until all words have come to `number`, and carry out meanwhile what this member has armed.
-pub(super) async fn all_heard<F: Fabric>(
-    fabric: &F,
-    words: &[LocalWord<F, u64>],
-    ranks: &[Rank],
-    number: u64,
-) -> Result<()> {
+pub(super) async fn all_heard(fabric: &Fabric, words: &[LocalWord<u64>], ranks: &[Rank], number: u64) -> Result<()> {
     for word in words {
         if fabric.load(word)? < number {
             let wait = fabric.wait_until(word, Deps::Ranks(ranks), |value| value >= number);
@@ -116,7 +111,7 @@ pub(super) async fn all_heard<F: Fabric>(
 }
 
 /// Whether all words have.
-pub(super) fn have_come<F: Fabric>(fabric: &F, words: &[LocalWord<F, u64>], number: u64) -> Result<Progress> {
+pub(super) fn have_come(fabric: &Fabric, words: &[LocalWord<u64>], number: u64) -> Result<Progress> {
     for word in words {
         if fabric.load(word)? < number {
             return Ok(Progress::Pending);
@@ -125,7 +120,7 @@ pub(super) fn have_come<F: Fabric>(fabric: &F, words: &[LocalWord<F, u64>], numb
     Ok(Progress::Done)
 }
 
-impl<F: Fabric> Engine for CpuEngine<F> {
+impl Engine for CpuEngine {
     async fn start(&mut self, iteration: u64) -> Result<()> {
         say(&self.fabric, &self.says, iteration).await?;
         Ok(self.puts.arm(iteration).await?)

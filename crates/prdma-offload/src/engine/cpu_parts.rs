@@ -15,29 +15,29 @@ use rdma_fabric::{Fabric, LocalWord, Rank, RemoteSpan, triggered::TriggeredPuts}
 use std::sync::{Mutex, PoisonError};
 
 /// Parts to send, and edges to say READY for.
-pub(crate) struct CpuParts<F: Fabric> {
-    fabric: F,
+pub(crate) struct CpuParts {
+    fabric: Fabric,
     /// In the order of the channels that send.
-    outs: Vec<Mutex<TriggeredPuts<F>>>,
+    outs: Vec<Mutex<TriggeredPuts>>,
     /// Where READYs go: one for each edge that is received along.
-    readies: Vec<RemoteSpan<F, u64>>,
+    readies: Vec<RemoteSpan<u64>>,
     /// What ends an iteration: one word for each part that is received.
-    ends: Vec<LocalWord<F, u64>>,
+    ends: Vec<LocalWord<u64>>,
     /// Neighbours.
     ranks: Box<[Rank]>,
 }
 
-impl<F: Fabric> CpuParts<F> {
+impl CpuParts {
     /// Of channels that are parts, `parts` of an edge one after the other. `theirs` are the neighbours' desks, by channel.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
     pub(crate) fn new(
-        fabric: &F,
+        fabric: &Fabric,
         parts: usize,
         channels: &[Channel],
         agreed: &[Agreed],
-        wires: &Wires<F>,
+        wires: &Wires,
         theirs: &[Desk],
     ) -> Result<Self> {
         let (mut outs, mut readies, mut ends) = (Vec::new(), Vec::new(), Vec::new());
@@ -62,13 +62,13 @@ impl<F: Fabric> CpuParts<F> {
         self.outs[at].lock().unwrap_or_else(PoisonError::into_inner).leave(iteration);
     }
 
-    fn outs(&mut self) -> impl Iterator<Item = &mut TriggeredPuts<F>> {
+    fn outs(&mut self) -> impl Iterator<Item = &mut TriggeredPuts> {
         self.outs.iter_mut().map(|out| out.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// For parts that are all [armed](CpuParts::arm).
-impl<F: Fabric> Engine for CpuParts<F> {
+impl Engine for CpuParts {
     async fn start(&mut self, iteration: u64) -> Result<()> {
         say(&self.fabric, &self.readies, iteration).await
     }

@@ -6,9 +6,7 @@ use crate::{
     init::{Agreed, Channel, Name, Wires},
 };
 use bytemuck::{Pod, Zeroable};
-use rdma_fabric::{
-    Fabric, LocalWord, Region, RegionAccess, RegionKey, RemoteAddr, RemoteSpan, triggered::TriggeredPut,
-};
+use rdma_fabric::{Fabric, LocalWord, RegionKey, RemoteAddr, RemoteSpan, triggered::TriggeredPut};
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -26,16 +24,16 @@ pub(crate) struct Desk {
 }
 
 /// The ends of a channel at the neighbour's and here.
-pub(crate) struct Ends<'a, F: Fabric> {
-    pub(crate) fabric: &'a F,
+pub(crate) struct Ends<'a> {
+    pub(crate) fabric: &'a Fabric,
     pub(crate) channel: &'a Channel,
     /// The neighbour's.
     pub(crate) desk: &'a Desk,
-    pub(crate) wires: &'a Wires<F>,
+    pub(crate) wires: &'a Wires,
 }
 
 impl Desk {
-    pub(crate) fn of<F: Fabric>(channel: &Channel, wires: &Wires<F>) -> Self {
+    pub(crate) fn of(channel: &Channel, wires: &Wires) -> Self {
         Desk {
             name: Name::of(channel),
             words: wires.words.region().key().to_bits(),
@@ -46,7 +44,7 @@ impl Desk {
     }
 }
 
-impl<F: Fabric> Ends<'_, F> {
+impl Ends<'_> {
     fn there(&self, region: u64, offset: u64) -> RemoteAddr {
         RemoteAddr { rank: self.channel.rank, region: RegionKey::from_bits(region), offset }
     }
@@ -55,7 +53,7 @@ impl<F: Fabric> Ends<'_, F> {
     ///
     /// # Errors
     /// As [`Fabric::locate`].
-    pub(crate) fn ready(&self) -> Result<RemoteSpan<F, u64>> {
+    pub(crate) fn ready(&self) -> Result<RemoteSpan<u64>> {
         Ok(self.fabric.remote_span(self.there(self.desk.words, self.desk.ready), 1)?)
     }
 
@@ -63,7 +61,7 @@ impl<F: Fabric> Ends<'_, F> {
     ///
     /// # Errors
     /// As [`Fabric::locate`].
-    pub(crate) fn end(&self) -> Result<LocalWord<F, u64>> {
+    pub(crate) fn end(&self) -> Result<LocalWord<u64>> {
         Ok(self.wires.words.region().word(self.fabric, self.wires.end_word(self.channel) as usize)?)
     }
 
@@ -72,12 +70,7 @@ impl<F: Fabric> Ends<'_, F> {
     ///
     /// # Errors
     /// As [`Fabric::locate`].
-    pub(crate) fn put(
-        &self,
-        by: &Channel,
-        agreed: &Agreed,
-        fed: Vec<LocalWord<F, u64>>,
-    ) -> Result<Option<TriggeredPut<F>>> {
+    pub(crate) fn put(&self, by: &Channel, agreed: &Agreed, fed: Vec<LocalWord<u64>>) -> Result<Option<TriggeredPut>> {
         let Some(out) = &agreed.out else { return Ok(None) };
         let from = self.wires.sending(self.channel).unwrap_or(&self.wires.words);
         let mut needs = vec![self.wires.words.region().word(self.fabric, self.wires.ready_word(by) as usize)?];

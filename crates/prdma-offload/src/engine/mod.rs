@@ -24,7 +24,6 @@ pub(crate) use transfer::transfer;
 
 use crate::Result;
 use core::future::Future;
-use rdma_fabric::SessionFabric;
 
 /// How far an iteration is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,12 +49,12 @@ pub(crate) trait Engine {
 }
 
 /// The engine of a request.
-pub(crate) enum AnyEngine<F: SessionFabric> {
-    Queues(QueueEngine<F>),
-    Cpu(CpuEngine<F>),
+pub(crate) enum AnyEngine {
+    Queues(QueueEngine),
+    Cpu(CpuEngine),
 }
 
-impl<F: SessionFabric> Engine for AnyEngine<F> {
+impl Engine for AnyEngine {
     async fn start(&mut self, iteration: u64) -> Result<()> {
         match self {
             AnyEngine::Queues(engine) => engine.start(iteration).await,

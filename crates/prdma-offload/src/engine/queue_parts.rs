@@ -17,16 +17,17 @@ use crate::{
     Result,
     init::{Agreed, Channel, Wires},
 };
-use rdma_fabric::{ControlQueue, Deps, SessionFabric, control_queue::Stadd};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, control_queue::Stadd};
 
 /// Queues, and the commands of each part.
-pub(crate) struct QueueParts<F: SessionFabric> {
-    pub(crate) engine: QueueEngine<F>,
+pub(crate) struct QueueParts {
+    pub(crate) engine: QueueEngine,
     /// In the order of the channels that send: the queue, and the commands.
     parts: Vec<(usize, Vec<Step>)>,
 }
 
-impl<F: SessionFabric> Opened<F> {
+impl Opened {
     /// From edges to their parts: each channel is so many one after the other.
     pub(crate) fn spread(mut self, parts: usize) -> Self {
         self.served = self.served.iter().flat_map(|served| core::iter::repeat_n(*served, parts)).collect();
@@ -39,13 +40,13 @@ impl<F: SessionFabric> Opened<F> {
     /// As [`Opened::engine`].
     pub(crate) fn parts(
         self,
-        fabric: &F,
+        fabric: &Fabric,
         parts: usize,
         channels: &[Channel],
         agreed: &[Agreed],
-        wires: &Wires<F>,
+        wires: &Wires,
         theirs: &[Contact],
-    ) -> Result<QueueParts<F>> {
+    ) -> Result<QueueParts> {
         let many = self.queues.len();
         let (mut readies, mut completions) = (vec![Vec::new(); many], vec![0u32; many]);
         let mut posted = Vec::new();
@@ -78,7 +79,7 @@ impl<F: SessionFabric> Opened<F> {
     }
 }
 
-impl<F: SessionFabric> QueueParts<F> {
+impl QueueParts {
     /// Post part `at`. Its queue has room for two iterations.
     pub(crate) async fn post(&self, at: usize, iteration: u64) -> Result<()> {
         let (by, steps) = &self.parts[at];

@@ -11,20 +11,21 @@ use crate::{
     init::{Agreed, Channel, Name, Wires},
 };
 use bytemuck::{Pod, Zeroable};
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Deps, Rank, SessionFabric,
+    ControlQueue, Deps, Rank,
     control_queue::{Completion, MrqKind, MrqNotice, Posting, QueueId, QueueMode, Stadd},
 };
 
 /// Queues of one member that are open and have no commands yet.
-pub(crate) struct Opened<F: SessionFabric> {
-    pub(super) queues: Vec<Open<F>>,
+pub(crate) struct Opened {
+    pub(super) queues: Vec<Open>,
     /// By channel: which of the queues serve it.
     pub(super) served: Vec<Served>,
 }
 
-pub(super) struct Open<F: SessionFabric> {
-    pub(super) queue: F::Queue,
+pub(super) struct Open {
+    pub(super) queue: ControlQueue,
     pub(super) shape: Shape,
 }
 
@@ -74,14 +75,14 @@ impl Contact {
     }
 }
 
-impl<F: SessionFabric> Opened<F> {
+impl Opened {
     /// Open as many queues as `form` wants for these channels, [dealt out](deal) among them. Data come in so many `parts`, each with a notice.
     ///
     /// # Errors
-    /// As [`SessionFabric::open_queue`]: nothing is left open.
-    pub(crate) fn open(fabric: &F, form: Form, edges: &[Edges], parts: u64) -> Result<Self> {
+    /// As [`rdma_fabric::Fabric::open_queue`]: nothing is left open.
+    pub(crate) fn open(fabric: &Fabric, form: Form, edges: &[Edges], parts: u64) -> Result<Self> {
         let Dealt { queues, served } = deal(form, edges);
-        let open = |number: usize, shape: Shape, mode, notices: u64| -> Result<Open<F>> {
+        let open = |number: usize, shape: Shape, mode, notices: u64| -> Result<Open> {
             let ahead = if mode == QueueMode::Session { shape.readies as u32 } else { 0 };
             Ok(Open { queue: open_queue(fabric, number, mode, shape.depth(), notices, ahead)?, shape })
         };
@@ -98,7 +99,7 @@ impl<F: SessionFabric> Opened<F> {
     ///
     /// # Errors
     /// As [`ControlQueue::register`].
-    pub(crate) fn contacts(&self, channels: &[Channel], wires: &Wires<F>) -> Result<Vec<Contact>> {
+    pub(crate) fn contacts(&self, channels: &[Channel], wires: &Wires) -> Result<Vec<Contact>> {
         let contact = |(channel, served): (&Channel, &Served)| {
             let open = &self.queues[served.by];
             let words = open.queue.register(wires.words.region())?;
@@ -126,13 +127,13 @@ impl<F: SessionFabric> Opened<F> {
     /// [`PrdmaError::Damaged`]; as [`ControlQueue::register`].
     pub(crate) fn engine(
         self,
-        fabric: &F,
+        fabric: &Fabric,
         channels: &[Channel],
         agreed: &[Agreed],
-        wires: &Wires<F>,
+        wires: &Wires,
         theirs: &[Contact],
         ranks: Box<[Rank]>,
-    ) -> Result<QueueEngine<F>> {
+    ) -> Result<QueueEngine> {
         let mut queues = Vec::with_capacity(self.queues.len());
         for (number, open) in self.queues.into_iter().enumerate() {
             let (mut readies, mut data) = (Vec::new(), Vec::new());
@@ -158,18 +159,22 @@ impl<F: SessionFabric> Opened<F> {
 }
 
 /// Iterations run by queues.
-pub(crate) struct QueueEngine<F: SessionFabric> {
+pub(crate) struct QueueEngine {
     /// They close before the memory goes that they address.
-    pub(super) queues: Vec<Running<F>>,
+    pub(super) queues: Vec<Running>,
     /// Who can hold it up.
     pub(super) ranks: Box<[Rank]>,
-    fabric: F,
+    fabric: Fabric,
 }
 
-impl<F: SessionFabric> QueueEngine<F> {
+impl QueueEngine {
     /// Of queues, each with its program and the notices of an iteration. Waits depend on `ranks`.
-    pub(crate) fn new(fabric: &F, queues: impl Iterator<Item = (F::Queue, Program, u32)>, ranks: Box<[Rank]>) -> Self {
-        let running = |(queue, program, notices): (F::Queue, Program, u32)| {
+    pub(crate) fn new(
+        fabric: &Fabric,
+        queues: impl Iterator<Item = (ControlQueue, Program, u32)>,
+        ranks: Box<[Rank]>,
+    ) -> Self {
+        let running = |(queue, program, notices): (ControlQueue, Program, u32)| {
             let postings = program.steps.iter().map(|step| step.posting(0)).collect();
             Running { queue, program, postings, notices, owed: Owed::default() }
         };
@@ -177,8 +182,8 @@ impl<F: SessionFabric> QueueEngine<F> {
     }
 }
 
-pub(super) struct Running<F: SessionFabric> {
-    pub(super) queue: F::Queue,
+pub(super) struct Running {
+    pub(super) queue: ControlQueue,
     program: Program,
     /// The program's commands for the iteration that was started last.
     postings: Box<[Posting]>,
@@ -194,7 +199,7 @@ struct Owed {
     completions: u32,
 }
 
-impl<F: SessionFabric> Running<F> {
+impl Running {
     fn take_notice(&mut self, notice: MrqNotice, iteration: u64) -> Result<()> {
         notice.status?;
         match notice.kind {
@@ -213,7 +218,7 @@ impl<F: SessionFabric> Running<F> {
     }
 }
 
-impl<F: SessionFabric> Engine for QueueEngine<F> {
+impl Engine for QueueEngine {
     async fn start(&mut self, iteration: u64) -> Result<()> {
         for running in &mut self.queues {
             if running.program.chained {

@@ -6,7 +6,7 @@ use crate::{
     init::Outgoing,
 };
 use rdma_fabric::{
-    Fabric, Pod, RegionAccess, RemoteAddr,
+    Fabric, Pod, RemoteAddr,
     triggered::{Spans, Transfer},
 };
 
@@ -14,7 +14,7 @@ use rdma_fabric::{
 ///
 /// # Errors
 /// As [`Fabric::locate`].
-pub(crate) fn transfer<F: Fabric>(fabric: &F, out: &Outgoing, from: &Memory<F>, at: RemoteAddr) -> Result<Transfer<F>> {
+pub(crate) fn transfer(fabric: &Fabric, out: &Outgoing, from: &Memory, at: RemoteAddr) -> Result<Transfer> {
     Ok(match out.width {
         Width::One => Transfer::One(spans(fabric, out, from, at)?),
         Width::Two => Transfer::Two(spans(fabric, out, from, at)?),
@@ -23,7 +23,7 @@ pub(crate) fn transfer<F: Fabric>(fabric: &F, out: &Outgoing, from: &Memory<F>, 
     })
 }
 
-fn spans<F: Fabric, W: Pod>(fabric: &F, out: &Outgoing, from: &Memory<F>, at: RemoteAddr) -> Result<Spans<F, W>> {
+fn spans<W: Pod>(fabric: &Fabric, out: &Outgoing, from: &Memory, at: RemoteAddr) -> Result<Spans<W>> {
     let mut pairs = Vec::new();
     for piece in out.pieces.iter().filter(|piece| piece.len > 0) {
         for block in 0..u64::from(piece.count) {

@@ -1,10 +1,10 @@
 //! What members agree on with few words.
 
 use crate::{Form, PrdmaError, Result};
-use rdma_fabric::{Fabric, FabricError, Group, SessionFabric};
+use rdma_fabric::{Fabric, FabricError, Group};
 
 /// Meet the others: an error of anybody is one of all.
-pub(crate) async fn together<F: Fabric, T>(group: &mut Group<F>, mine: Result<T>) -> Result<T> {
+pub(crate) async fn together<T>(group: &mut Group, mine: Result<T>) -> Result<T> {
     let failed = group.greatest(u64::from(mine.is_err())).await? > 0;
     match mine {
         Ok(_) if failed => Err(PrdmaError::ElsewhereFailed),
@@ -13,12 +13,12 @@ pub(crate) async fn together<F: Fabric, T>(group: &mut Group<F>, mine: Result<T>
 }
 
 /// The least value of all members.
-pub(crate) async fn least<F: Fabric>(group: &mut Group<F>, value: u64) -> Result<u64> {
+pub(crate) async fn least(group: &mut Group, value: u64) -> Result<u64> {
     Ok(!group.greatest(!value).await?)
 }
 
 /// Both in one round: meet the others, and the least value of all. A block has no more bytes than `u64::MAX - 1`, which is told as `u64::MAX`.
-pub(crate) async fn least_together<F: Fabric>(group: &mut Group<F>, mine: Result<u64>) -> Result<u64> {
+pub(crate) async fn least_together(group: &mut Group, mine: Result<u64>) -> Result<u64> {
     // 0 is of who has failed.
     let told = mine.as_ref().map_or(0, |value| value.saturating_add(1));
     match least(group, told).await? {
@@ -38,7 +38,7 @@ pub(crate) struct Wish {
 
 impl Wish {
     /// The fewest of all members; and, if that is not what the member with the fewest wished, what keeps this one from having more.
-    pub(crate) async fn agree<F: SessionFabric>(self, group: &mut Group<F>) -> Result<(u64, Option<PrdmaError>)> {
+    pub(crate) async fn agree(self, group: &mut Group) -> Result<(u64, Option<PrdmaError>)> {
         let short = self.few < self.most;
         // Of two members with the same number the one that is short counts.
         let told = least(group, self.few.min(self.most) << 1 | u64::from(!short)).await?;
@@ -49,7 +49,7 @@ impl Wish {
             _ if !cut || told >> 1 >= self.most => None,
             false => Some(PrdmaError::ElsewhereFailed),
             true if limits.engines == 0 => {
-                Some(PrdmaError::Fabric(FabricError::Unsupported { feature: "control queues" }))
+                Some(PrdmaError::Fabric(FabricError::Unsupported { feature: &"control queues" }))
             }
             true => {
                 let (what, limit) = ("control queues that are free", u64::from(limits.free));
@@ -70,8 +70,8 @@ pub(crate) struct Outcome<T> {
 }
 
 /// Open what `form` needs, at all members or at none; where it can't be, what the next form needs, and so on. An `obstacle` may be known already.
-pub(crate) async fn open_everywhere<F: Fabric, T>(
-    group: &mut Group<F>,
+pub(crate) async fn open_everywhere<T>(
+    group: &mut Group,
     (mut form, mut obstacle): (Form, Option<PrdmaError>),
     next: impl Fn(Form) -> Form,
     open: impl Fn(Form) -> Result<T>,
@@ -94,7 +94,7 @@ pub(crate) async fn open_everywhere<F: Fabric, T>(
 }
 
 /// The most bytes of one transfer, whole words.
-pub(crate) fn longest<F: SessionFabric>(fabric: &F) -> u64 {
+pub(crate) fn longest(fabric: &Fabric) -> u64 {
     let longest = match fabric.queue_limits().longest {
         0 => u32::MAX,
         longest => longest,

@@ -5,7 +5,7 @@
 //! data of the other go to the same queue; so it is for these pairs.
 
 use crate::topology::Topology;
-use rdma_fabric::{Fabric, Group, Rank, Result};
+use rdma_fabric::{Group, Rank, Result};
 
 /// What is exchanged with one neighbour over one pair of edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) struct End {
 }
 
 /// The channels of a member, in the order of their slots.
-pub(crate) fn channels<F: Fabric>(topology: &Topology, group: &Group<F>) -> Result<Vec<Channel>> {
+pub(crate) fn channels(topology: &Topology, group: &Group) -> Result<Vec<Channel>> {
     let outs = sorted(topology.destinations());
     let ins = sorted(topology.sources());
     let mut channels: Vec<Channel> = Vec::with_capacity(outs.len().max(ins.len()));
@@ -69,7 +69,7 @@ fn sorted(slots: &[Option<crate::Edge>]) -> Vec<(usize, End)> {
 }
 
 /// The edges of a member one by one, each of them a request of its own: those that are sent along first.
-pub(crate) fn single<F: Fabric>(topology: &Topology, group: &Group<F>) -> Result<Vec<Channel>> {
+pub(crate) fn single(topology: &Topology, group: &Group) -> Result<Vec<Channel>> {
     let outs = sorted(topology.destinations()).into_iter().map(|(member, end)| (member, Some(end), None));
     let ins = sorted(topology.sources()).into_iter().map(|(member, end)| (member, None, Some(end)));
     let mut channels: Vec<Channel> = Vec::new();

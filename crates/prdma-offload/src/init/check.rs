@@ -5,11 +5,10 @@ use crate::{
     Edge, PrdmaError, Result,
     topology::{Side, Topology},
 };
-use rdma_fabric::Fabric;
 
 /// Whether there is a block for each slot, inside its buffer, and none that is received shares bytes with another or itself. Blocks of slots
 /// without a neighbour count for nothing.
-pub(crate) fn check<F: Fabric>(topology: &Topology, sends: &[Block<F>], receives: &[Block<F>]) -> Result<()> {
+pub(crate) fn check(topology: &Topology, sends: &[Block], receives: &[Block]) -> Result<()> {
     let sides = [(Side::Destination, sends, topology.destinations()), (Side::Source, receives, topology.sources())];
     for (side, blocks, slots) in sides {
         if blocks.len() != slots.len() {
@@ -27,7 +26,7 @@ pub(crate) fn check<F: Fabric>(topology: &Topology, sends: &[Block<F>], receives
     for (at, (_, slot, block)) in received.iter().enumerate() {
         block.layout.for_receiving()?;
         let others = received[at + 1..].iter().chain(&sent);
-        let shares = |other: &Block<F>| other.memory.is(&block.memory) && other.layout.overlaps(&block.layout);
+        let shares = |other: &Block| other.memory.is(&block.memory) && other.layout.overlaps(&block.layout);
         if let Some((side, other, _)) = others.into_iter().find(|(_, _, other)| shares(other)) {
             return Err(PrdmaError::Overlap { slot: *slot, side: *side, other: *other });
         }
@@ -36,7 +35,7 @@ pub(crate) fn check<F: Fabric>(topology: &Topology, sends: &[Block<F>], receives
 }
 
 /// The blocks of slots that have a neighbour.
-fn used<'a, F: Fabric>(side: Side, blocks: &'a [Block<F>], slots: &[Option<Edge>]) -> Vec<(Side, usize, &'a Block<F>)> {
+fn used<'a>(side: Side, blocks: &'a [Block], slots: &[Option<Edge>]) -> Vec<(Side, usize, &'a Block)> {
     let blocks = blocks.iter().zip(slots).enumerate().filter(|(_, (_, edge))| edge.is_some());
     blocks.map(|(slot, (block, _))| (side, slot, block)).collect()
 }

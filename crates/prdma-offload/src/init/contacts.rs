@@ -3,7 +3,7 @@
 use super::Channel;
 use crate::{PrdmaError, Result, publish::publish};
 use bytemuck::Pod;
-use rdma_fabric::{Fabric, Group, GroupMemory};
+use rdma_fabric::{Group, GroupMemory};
 
 /// How a member names a channel to the neighbour: its own number, the channel's number, and 1 if the member only receives along it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, bytemuck::Zeroable)]
@@ -29,9 +29,9 @@ impl Name {
 }
 
 /// Publish `mine`, and find the neighbour's record of each channel of the own ones, which go to `members`.
-pub(crate) async fn contacts<F: Fabric, T: Pod + Unpin>(
-    group: &mut Group<F>,
-    headers: &GroupMemory<F>,
+pub(crate) async fn contacts<T: Pod + Unpin>(
+    group: &mut Group,
+    headers: &GroupMemory,
     channels: &[&Channel],
     mine: Result<Vec<T>>,
     name: impl Fn(&T) -> Name,

@@ -28,14 +28,14 @@ use crate::{
     publish::publish,
 };
 use contacts::neighbours;
-use rdma_fabric::{Fabric, Group, GroupMemory, Rank, SessionFabric};
+use rdma_fabric::{Fabric, Group, GroupMemory, Rank};
 use terms::{agree, terms};
 
 /// A request's machinery.
-pub(crate) struct Made<F: SessionFabric> {
-    pub(crate) engine: AnyEngine<F>,
-    pub(crate) wires: Wires<F>,
-    pub(crate) fabric: F,
+pub(crate) struct Made {
+    pub(crate) engine: AnyEngine,
+    pub(crate) wires: Wires,
+    pub(crate) fabric: Fabric,
     pub(crate) form: Form,
     /// Why it is no richer one, if queues could not be opened.
     pub(crate) obstacle: Option<PrdmaError>,
@@ -43,33 +43,33 @@ pub(crate) struct Made<F: SessionFabric> {
 }
 
 /// What is to be made, and with whom.
-pub(crate) struct Making<'a, F: SessionFabric> {
-    pub(crate) group: &'a mut Group<F>,
+pub(crate) struct Making<'a> {
+    pub(crate) group: &'a mut Group,
     /// Where members publish tables.
-    pub(crate) headers: &'a GroupMemory<F>,
+    pub(crate) headers: &'a GroupMemory,
     /// Of each request, its channels.
     pub(crate) requests: &'a [&'a [Channel]],
     /// What is sent and what is received, by slot, [checked](check); or why there is none, which the others then learn.
-    pub(crate) blocks: Result<&'a Blocks<F>, &'a PrdmaError>,
+    pub(crate) blocks: Result<&'a Blocks, &'a PrdmaError>,
     pub(crate) options: &'a Options,
 }
 
 /// What of one request is known when its members have compared their terms.
-pub(crate) struct Part<'a, F: Fabric> {
+pub(crate) struct Part<'a> {
     pub(crate) channels: &'a [Channel],
     pub(crate) agreed: Vec<Agreed>,
-    pub(crate) wires: Wires<F>,
+    pub(crate) wires: Wires,
 }
 
-impl<F: Fabric> Part<'_, F> {
-    fn laid(&self) -> Laid<'_, F> {
+impl Part<'_> {
+    fn laid(&self) -> Laid<'_> {
         Laid { channels: self.channels, agreed: &self.agreed, wires: &self.wires, relays: None }
     }
 }
 
-impl<'a, F: SessionFabric> Making<'a, F> {
+impl<'a> Making<'a> {
     /// Step 1: compare what both ends of every edge expect. Collective.
-    pub(crate) async fn compare(&mut self) -> Result<Vec<Part<'a, F>>> {
+    pub(crate) async fn compare(&mut self) -> Result<Vec<Part<'a>>> {
         let sound = self.sound();
         together(self.group, sound).await?;
         self.compared().await
@@ -81,14 +81,14 @@ impl<'a, F: SessionFabric> Making<'a, F> {
     }
 
     /// The rest of it.
-    async fn compared(&mut self) -> Result<Vec<Part<'a, F>>> {
+    async fn compared(&mut self) -> Result<Vec<Part<'a>>> {
         let agreed = self.ends().await?;
         let parts = agreed.and_then(|agreed| self.parts(agreed));
         together(self.group, parts).await
     }
 
     /// The same without memory, for one request by node where all wish that, as one with each edge by itself where they don't. Collective.
-    pub(crate) async fn make_by_node(mut self) -> Result<Made<F>> {
+    pub(crate) async fn make_by_node(mut self) -> Result<Made> {
         let sound = self.sound();
         let Some(wish) = self.options.aggregation.agree(self.group, sound).await? else {
             let parts = self.compared().await?;
@@ -125,7 +125,7 @@ impl<'a, F: SessionFabric> Making<'a, F> {
     }
 
     /// The memory for what was agreed on.
-    fn parts(&self, agreed: Vec<Vec<Agreed>>) -> Result<Vec<Part<'a, F>>> {
+    fn parts(&self, agreed: Vec<Vec<Agreed>>) -> Result<Vec<Part<'a>>> {
         let (sends, receives) = sides(&self.blocks);
         let part = |(channels, agreed): (&&'a [Channel], Vec<Agreed>)| {
             let wires = Wires::new(self.group.fabric(), channels, &agreed, sends, receives)?;
@@ -135,13 +135,13 @@ impl<'a, F: SessionFabric> Making<'a, F> {
     }
 
     /// Make the requests. Collective over the group.
-    pub(crate) async fn make(mut self) -> Result<Vec<Made<F>>> {
+    pub(crate) async fn make(mut self) -> Result<Vec<Made>> {
         let parts = self.compare().await?;
         self.finish(parts).await
     }
 
     /// Steps 2 and 3.
-    async fn finish(self, parts: Vec<Part<'_, F>>) -> Result<Vec<Made<F>>> {
+    async fn finish(self, parts: Vec<Part<'_>>) -> Result<Vec<Made>> {
         let Making { group, headers, options, .. } = self;
         let fabric = group.fabric().clone();
         let edges: Vec<Vec<Edges>> = parts.iter().map(|part| part.agreed.iter().map(Edges::of).collect()).collect();
@@ -157,20 +157,20 @@ impl<'a, F: SessionFabric> Making<'a, F> {
 }
 
 /// The blocks that are sent, and those that are received.
-pub(crate) fn sides<'b, F: Fabric>(blocks: &Result<&'b Blocks<F>, &PrdmaError>) -> (&'b [Block<F>], &'b [Block<F>]) {
+pub(crate) fn sides<'b>(blocks: &Result<&'b Blocks, &PrdmaError>) -> (&'b [Block], &'b [Block]) {
     blocks.as_ref().map_or((&[][..], &[][..]), |blocks| (&blocks.sends, &blocks.receives))
 }
 
 /// All of one request but who carries it out.
-pub(crate) struct Laid<'a, F: Fabric> {
+pub(crate) struct Laid<'a> {
     pub(crate) channels: &'a [Channel],
     pub(crate) agreed: &'a [Agreed],
-    pub(crate) wires: &'a Wires<F>,
+    pub(crate) wires: &'a Wires,
     /// If data are forwarded: what the channels ask for, and who can hold them up.
     pub(crate) relays: Option<(&'a [Edges], &'a [Rank])>,
 }
 
-impl<F: Fabric> Laid<'_, F> {
+impl Laid<'_> {
     fn ranks(&self) -> Box<[Rank]> {
         match self.relays {
             Some((_, ranks)) => ranks.into(),
@@ -180,12 +180,12 @@ impl<F: Fabric> Laid<'_, F> {
 }
 
 /// Step 3: exchange addresses, and make what carries the requests out. Collective.
-pub(crate) async fn engines<F: SessionFabric>(
-    group: &mut Group<F>,
-    headers: &GroupMemory<F>,
-    requests: &[Laid<'_, F>],
-    opened: Option<Vec<Opened<F>>>,
-) -> Result<Vec<AnyEngine<F>>> {
+pub(crate) async fn engines(
+    group: &mut Group,
+    headers: &GroupMemory,
+    requests: &[Laid<'_>],
+    opened: Option<Vec<Opened>>,
+) -> Result<Vec<AnyEngine>> {
     let fabric = group.fabric().clone();
     let all: Vec<&Channel> = requests.iter().flat_map(|laid| laid.channels).collect();
     let engines = match opened {
@@ -195,7 +195,7 @@ pub(crate) async fn engines<F: SessionFabric>(
             let theirs = contacts(group, headers, &all, mine, |contact: &Contact| contact.name).await;
             theirs.and_then(|theirs| {
                 let mut theirs = theirs.into_iter();
-                let engine = |(opened, laid): (Opened<F>, &Laid<'_, F>)| {
+                let engine = |(opened, laid): (Opened, &Laid<'_>)| {
                     let Laid { channels, agreed, wires, .. } = laid;
                     let theirs: Vec<_> = theirs.by_ref().take(channels.len()).collect();
                     Ok(AnyEngine::Queues(opened.engine(&fabric, channels, agreed, wires, &theirs, laid.ranks())?))
@@ -204,7 +204,7 @@ pub(crate) async fn engines<F: SessionFabric>(
             })
         }
         None => {
-            let desk = |laid: &Laid<'_, F>| {
+            let desk = |laid: &Laid<'_>| {
                 let wires = laid.wires;
                 laid.channels.iter().map(move |channel| Desk::of(channel, wires)).collect::<Vec<_>>()
             };
@@ -212,7 +212,7 @@ pub(crate) async fn engines<F: SessionFabric>(
             let theirs = contacts(group, headers, &all, Ok(desks), |desk: &Desk| desk.name).await;
             theirs.and_then(|theirs| {
                 let mut theirs = theirs.into_iter();
-                let engine = |laid: &Laid<'_, F>| {
+                let engine = |laid: &Laid<'_>| {
                     let Laid { channels, agreed, wires, relays } = laid;
                     let theirs: Vec<_> = theirs.by_ref().take(channels.len()).collect();
                     let engine = CpuEngine::exchange(&fabric, channels, agreed, wires, &theirs, *relays)?;
@@ -226,13 +226,13 @@ pub(crate) async fn engines<F: SessionFabric>(
 }
 
 /// Agree on a form, and open what it needs. Of each request, its `edges`, along which data come in so many `parts`.
-pub(crate) async fn open<F: SessionFabric>(
-    group: &mut Group<F>,
-    fabric: &F,
+pub(crate) async fn open(
+    group: &mut Group,
+    fabric: &Fabric,
     requests: &[Vec<Edges>],
     parts: u64,
     options: &Options,
-) -> Result<Outcome<Vec<Opened<F>>>> {
+) -> Result<Outcome<Vec<Opened>>> {
     // Queues, if a stage has at most so many.
     let needs = |most: u32| {
         let form = Form::with_most(most, u32::MAX);

@@ -11,7 +11,6 @@ use crate::{
     layout::{Layout, Piece, count_blocks, pieces},
 };
 use bytemuck::{Pod, Zeroable};
-use rdma_fabric::Fabric;
 
 /// What a member says of one channel.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -69,25 +68,20 @@ pub(crate) struct Incoming {
 }
 
 /// A block as its member gave it.
-pub(crate) struct Block<F: Fabric> {
-    pub(crate) memory: Memory<F>,
+pub(crate) struct Block {
+    pub(crate) memory: Memory,
     pub(crate) layout: Layout,
 }
 
 /// The blocks of both sides, by slot.
-pub(crate) struct Blocks<F: Fabric> {
-    pub(crate) sends: Vec<Block<F>>,
-    pub(crate) receives: Vec<Block<F>>,
+pub(crate) struct Blocks {
+    pub(crate) sends: Vec<Block>,
+    pub(crate) receives: Vec<Block>,
 }
 
 /// What this member says of `channel`.
-pub(crate) fn terms<F: Fabric>(
-    channel: &Channel,
-    sends: &[Block<F>],
-    receives: &[Block<F>],
-    direct_blocks: u32,
-) -> Terms {
-    let block = |end: Option<End>, blocks: &[Block<F>]| match end {
+pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], direct_blocks: u32) -> Terms {
+    let block = |end: Option<End>, blocks: &[Block]| match end {
         None => (0, 0, [0; Layout::WORDS]),
         Some(End { slot, label }) => {
             let Block { memory, layout } = &blocks[slot];

@@ -17,46 +17,46 @@ const LINE: u64 = 128;
 const SHARERS: u64 = LINE / 8;
 
 /// Words, and the memory that each channel sends from and receives in. A request has them as long as its engine, which addresses them.
-pub(crate) struct Wires<F: Fabric> {
+pub(crate) struct Wires {
     /// For each channel READY and END, then a word that puts to oneself touch.
-    pub(crate) words: Memory<F>,
+    pub(crate) words: Memory,
     /// Where READY is, by channel; END is [`LINE`] bytes further.
     ready: Vec<u64>,
     /// Where that word is.
     scratch: u64,
     /// By channel; of a collective, which has no channels, all that its members address.
-    sending: Vec<Option<Memory<F>>>,
-    receiving: Vec<Option<Memory<F>>>,
+    sending: Vec<Option<Memory>>,
+    receiving: Vec<Option<Memory>>,
     /// Blocks to pack at start.
-    pub(crate) packs: Vec<Staged<F>>,
+    pub(crate) packs: Vec<Staged>,
     /// Blocks to unpack at wait.
-    pub(crate) unpacks: Vec<Staged<F>>,
+    pub(crate) unpacks: Vec<Staged>,
 }
 
 /// A block that is contiguous while it is under way.
-pub(crate) struct Staged<F: Fabric> {
+pub(crate) struct Staged {
     /// Where it is in the program's buffer.
     layout: Layout,
-    program: Memory<F>,
-    staging: Memory<F>,
+    program: Memory,
+    staging: Memory,
     /// Where in the staging it is.
     start: u64,
 }
 
-impl<F: Fabric> Staged<F> {
+impl Staged {
     /// Memory for the bytes of `block`.
-    pub(crate) fn new(fabric: &F, block: &Block<F>) -> Result<Self> {
+    pub(crate) fn new(fabric: &Fabric, block: &Block) -> Result<Self> {
         let staging = Memory::new(fabric, block.layout.bytes() as usize, block.memory.width())?;
         Ok(Staged::at(block, staging, 0))
     }
 
     /// `block`, packed in `staging` from byte `start` on.
-    pub(crate) fn at(block: &Block<F>, staging: Memory<F>, start: u64) -> Self {
+    pub(crate) fn at(block: &Block, staging: Memory, start: u64) -> Self {
         Staged { layout: block.layout, program: block.memory.clone(), staging, start }
     }
 
     /// Where they are while under way.
-    pub(crate) fn staging(&self) -> &Memory<F> {
+    pub(crate) fn staging(&self) -> &Memory {
         &self.staging
     }
 
@@ -73,13 +73,13 @@ impl<F: Fabric> Staged<F> {
     }
 }
 
-impl<F: Fabric> Wires<F> {
+impl Wires {
     pub(crate) fn new(
-        fabric: &F,
+        fabric: &Fabric,
         channels: &[Channel],
         agreed: &[Agreed],
-        sends: &[Block<F>],
-        receives: &[Block<F>],
+        sends: &[Block],
+        receives: &[Block],
     ) -> Result<Self> {
         let mut wires = Wires::of_channels(fabric, channels)?;
         for (channel, agreed) in channels.iter().zip(agreed) {
@@ -91,11 +91,11 @@ impl<F: Fabric> Wires<F> {
     /// The next channel's edges are those of blocks.
     pub(crate) fn exchange(
         &mut self,
-        fabric: &F,
+        fabric: &Fabric,
         channel: &Channel,
         agreed: &Agreed,
-        sends: &[Block<F>],
-        receives: &[Block<F>],
+        sends: &[Block],
+        receives: &[Block],
     ) -> Result<()> {
         let out = channel.out.zip(agreed.out.as_ref()).map(|(end, out)| (&sends[end.slot], out.packed, out.bytes));
         let inn = channel.inn.zip(agreed.inn).map(|(end, inn)| (&receives[end.slot], inn.packed, inn.bytes));
@@ -106,7 +106,7 @@ impl<F: Fabric> Wires<F> {
     }
 
     /// The words of channels, whose memory is to be [given](Wires::address) in their order.
-    pub(crate) fn of_channels(fabric: &F, channels: &[Channel]) -> Result<Self> {
+    pub(crate) fn of_channels(fabric: &Fabric, channels: &[Channel]) -> Result<Self> {
         // Neighbours, sixteen channels each, in the order in which they come.
         let mut lines: Vec<(usize, u64)> = Vec::new();
         let mut ready = |channel: &Channel| {
@@ -131,13 +131,13 @@ impl<F: Fabric> Wires<F> {
     }
 
     /// What the next channel sends from, and receives in.
-    pub(crate) fn address(&mut self, sending: Option<Memory<F>>, receiving: Option<Memory<F>>) {
+    pub(crate) fn address(&mut self, sending: Option<Memory>, receiving: Option<Memory>) {
         self.sending.push(sending);
         self.receiving.push(receiving);
     }
 
     /// Words of a collective and the other memory that its members address; no channels.
-    pub(crate) fn of_words(fabric: &F, words: usize, areas: impl Iterator<Item = Memory<F>>) -> Result<Self> {
+    pub(crate) fn of_words(fabric: &Fabric, words: usize, areas: impl Iterator<Item = Memory>) -> Result<Self> {
         let words = Memory::new(fabric, words * 8, Width::Eight)?;
         let (sending, receiving) = (areas.map(Some).collect(), Vec::new());
         let (packs, unpacks) = (Vec::new(), Vec::new());
@@ -145,12 +145,12 @@ impl<F: Fabric> Wires<F> {
     }
 
     /// What a channel's block is sent from; `None` if it sends none.
-    pub(crate) fn sending(&self, channel: &Channel) -> Option<&Memory<F>> {
+    pub(crate) fn sending(&self, channel: &Channel) -> Option<&Memory> {
         self.sending[channel.place].as_ref()
     }
 
     /// What it is received in; `None` if it receives none.
-    pub(crate) fn receiving(&self, channel: &Channel) -> Option<&Memory<F>> {
+    pub(crate) fn receiving(&self, channel: &Channel) -> Option<&Memory> {
         self.receiving[channel.place].as_ref()
     }
 
@@ -171,11 +171,11 @@ impl<F: Fabric> Wires<F> {
 }
 
 /// The memory of an edge: the program's, or, if its block is packed, memory of its own.
-fn side<F: Fabric>(
-    fabric: &F,
-    edge: Option<(&Block<F>, Option<Layout>, u64)>,
-    staged: &mut Vec<Staged<F>>,
-) -> Result<Option<Memory<F>>> {
+fn side(
+    fabric: &Fabric,
+    edge: Option<(&Block, Option<Layout>, u64)>,
+    staged: &mut Vec<Staged>,
+) -> Result<Option<Memory>> {
     match edge {
         None => Ok(None),
         Some((block, None, _)) => Ok(Some(block.memory.clone())),

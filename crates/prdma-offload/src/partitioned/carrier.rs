@@ -4,14 +4,13 @@ use crate::{
     Result,
     engine::{CpuParts, Engine, Progress, QueueParts},
 };
-use rdma_fabric::SessionFabric;
 
-pub(super) enum Carrier<F: SessionFabric> {
-    Queues(QueueParts<F>),
-    Cpu(CpuParts<F>),
+pub(super) enum Carrier {
+    Queues(QueueParts),
+    Cpu(CpuParts),
 }
 
-impl<F: SessionFabric> Engine for Carrier<F> {
+impl Engine for Carrier {
     async fn start(&mut self, iteration: u64) -> Result<()> {
         match self {
             Carrier::Queues(parts) => parts.engine.start(iteration).await,

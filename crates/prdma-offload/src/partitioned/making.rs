@@ -6,9 +6,9 @@ use crate::{
     engine::{Contact, CpuParts, Desk, Edges},
     init::{Block, Blocks, Channel, End, Making, Outcome, check, contacts, least, open, together},
 };
-use rdma_fabric::{Fabric, Pod, SessionFabric};
+use rdma_fabric::Pod;
 
-impl<F: SessionFabric> Neighbourhood<F> {
+impl Neighbourhood {
     /// A persistent exchange whose blocks are sent part by part (`MPI_Psend_init`, `MPI_Precv_init`): as
     /// [`Neighbourhood::alltoallw_init`], each block cut into `partitions` equal parts, in order. A contiguous block is cut by its elements, another
     /// along its outermost distance. Both ends of all edges have the same number of partitions.
@@ -22,13 +22,13 @@ impl<F: SessionFabric> Neighbourhood<F> {
     #[allow(clippy::too_many_arguments)]
     pub async fn partitioned_init<S: Pod, R: Pod>(
         &mut self,
-        send: &Buffer<F, S>,
+        send: &Buffer<S>,
         sends: &[Layout],
-        receive: &Buffer<F, R>,
+        receive: &Buffer<R>,
         receives: &[Layout],
         partitions: usize,
         options: &Options,
-    ) -> Result<Partitioned<F>> {
+    ) -> Result<Partitioned> {
         let Neighbourhood { group, topology, channels, headers, .. } = self;
         let fabric = group.fabric().clone();
         let (fewest, most) = (least(group, partitions as u64).await?, group.greatest(partitions as u64).await?);
@@ -92,12 +92,12 @@ impl<F: SessionFabric> Neighbourhood<F> {
     }
 }
 
-fn blocks<F: Fabric, T: Pod>(buffer: &Buffer<F, T>, layouts: &[Layout]) -> Vec<Block<F>> {
+fn blocks<T: Pod>(buffer: &Buffer<T>, layouts: &[Layout]) -> Vec<Block> {
     layouts.iter().map(|layout| buffer.block(*layout)).collect()
 }
 
 /// The parts of blocks, by slot and partition.
-fn parts<F: Fabric>(side: Side, blocks: &[Block<F>], partitions: usize, element: usize) -> Result<Vec<Block<F>>> {
+fn parts(side: Side, blocks: &[Block], partitions: usize, element: usize) -> Result<Vec<Block>> {
     let uneven = |slot, of| PrdmaError::Uneven { side, slot, partitions, of };
     let mut all = Vec::with_capacity(blocks.len() * partitions);
     for (slot, block) in blocks.iter().enumerate() {

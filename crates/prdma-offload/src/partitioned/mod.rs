@@ -36,17 +36,17 @@ use carrier::Carrier;
 use core::{fmt, ops::Range};
 use marks::Marks;
 use posting::Posting;
-use rdma_fabric::{Deps, Fabric, LocalWord, Rank, RegionAccess, SessionFabric, join};
+use rdma_fabric::{Deps, Fabric, LocalWord, Rank, join};
 use std::sync::OnceLock;
 
 /// A persistent exchange whose blocks are sent partition by partition: [`crate::Neighbourhood::partitioned_init`].
 ///
 /// What is sent may be written until it is marked, and what is received may be read once it has [arrived](Partitioned::arrived).
-pub struct Partitioned<F: SessionFabric> {
+pub struct Partitioned {
     /// Its queues close before the memory goes that they address.
-    carrier: Carrier<F>,
-    wires: Wires<F>,
-    fabric: F,
+    carrier: Carrier,
+    wires: Wires,
+    fabric: Fabric,
     form: Form,
     obstacle: Option<PrdmaError>,
     /// Of each slot.
@@ -56,7 +56,7 @@ pub struct Partitioned<F: SessionFabric> {
     /// As many as `outs`.
     marks: Marks,
     /// By slot and partition; `None` without a neighbour.
-    ins: Vec<Option<In<F>>>,
+    ins: Vec<Option<In>>,
     active: bool,
     /// Why it can only be freed.
     broken: OnceLock<PrdmaError>,
@@ -65,14 +65,14 @@ pub struct Partitioned<F: SessionFabric> {
 }
 
 /// A partition that is received.
-struct In<F: Fabric> {
+struct In {
     from: Rank,
     /// Here its sender says that it has come.
-    end: LocalWord<F, u64>,
+    end: LocalWord<u64>,
     claim: Held,
 }
 
-impl<F: SessionFabric> fmt::Debug for Partitioned<F> {
+impl fmt::Debug for Partitioned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Partitioned { form, partitions, iteration, active, .. } = self;
         let state = if *active { "active" } else { "inactive" };
@@ -80,16 +80,16 @@ impl<F: SessionFabric> fmt::Debug for Partitioned<F> {
     }
 }
 
-impl<F: SessionFabric> Partitioned<F> {
+impl Partitioned {
     /// Of channels that are parts of edges, and the parts of blocks. `form` and `obstacle` are those of the request.
     fn new(
-        carrier: Carrier<F>,
-        wires: Wires<F>,
-        fabric: &F,
+        carrier: Carrier,
+        wires: Wires,
+        fabric: &Fabric,
         (form, obstacle): (Form, Option<PrdmaError>),
         partitions: usize,
         channels: &[Channel],
-        blocks: &Blocks<F>,
+        blocks: &Blocks,
     ) -> Result<Self> {
         let mut outs: Vec<_> = blocks.sends.iter().map(|_| None).collect();
         let mut ins: Vec<_> = blocks.receives.iter().map(|_| None).collect();
@@ -231,7 +231,7 @@ impl<F: SessionFabric> Partitioned<F> {
         }
     }
 
-    async fn post(&self, queues: &QueueParts<F>, parts: impl Iterator<Item = usize>) -> Result<()> {
+    async fn post(&self, queues: &QueueParts, parts: impl Iterator<Item = usize>) -> Result<()> {
         for part in parts {
             queues.post(part, self.iteration).await?;
         }

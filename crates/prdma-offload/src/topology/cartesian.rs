@@ -1,7 +1,7 @@
 //! Grids.
 
 use super::{Edge, Topology, TopologyError};
-use rdma_fabric::{Fabric, Group};
+use rdma_fabric::Group;
 
 /// A grid of members, numbered with the last dimension fastest (`MPI_Cart_create`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,11 +162,7 @@ impl Cartesian {
     ///
     /// # Errors
     /// [`TopologyError::Dimensions`], [`TopologyError::WrongMembers`]; as [`Group::split`].
-    pub async fn sub<F: Fabric>(
-        &self,
-        group: &mut Group<F>,
-        keep: &[bool],
-    ) -> Result<(Group<F>, Cartesian), TopologyError> {
+    pub async fn sub(&self, group: &mut Group, keep: &[bool]) -> Result<(Group, Cartesian), TopologyError> {
         if keep.len() != self.dims.len() {
             return Err(TopologyError::Dimensions { given: keep.len(), dims: self.dims.len() });
         }
@@ -189,7 +185,7 @@ impl Cartesian {
     }
 
     /// Whether it is as large as a group.
-    pub(super) fn fits<F: Fabric>(&self, group: &Group<F>) -> Result<(), TopologyError> {
+    pub(super) fn fits(&self, group: &Group) -> Result<(), TopologyError> {
         let (wanted, members) = (Some(self.members()), group.len());
         if wanted == Some(members) { Ok(()) } else { Err(TopologyError::WrongMembers { wanted, members }) }
     }

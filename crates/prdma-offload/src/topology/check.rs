@@ -2,7 +2,7 @@
 
 use super::{Edge, Side, Topology, TopologyError, table::Record, verdict::agreed};
 use crate::publish::{Published, publish};
-use rdma_fabric::{Fabric, Group};
+use rdma_fabric::Group;
 use std::collections::BTreeSet;
 
 impl Topology {
@@ -19,7 +19,7 @@ impl Topology {
     /// [`TopologyError::Unmatched`]. [`TopologyError::NoSuchMember`] at who has such an edge, because its topology is
     /// of a greater group; that and other errors of one member are [`TopologyError::Failed`] at the others. As
     /// [`Group::memory`], [`Group::barrier`].
-    pub async fn check<F: Fabric>(&self, group: &mut Group<F>) -> Result<(), TopologyError> {
+    pub async fn check(&self, group: &mut Group) -> Result<(), TopologyError> {
         let headers = group.memory(Published::BYTES).await?;
         let members = group.len();
         let inside = self.outside(members).map_or(Ok(()), Err);

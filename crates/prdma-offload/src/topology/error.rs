@@ -125,12 +125,5 @@ pub enum TopologyError {
     },
     /// The fabric failed underneath.
     #[error(transparent)]
-    Fabric(Box<FabricError>),
-}
-
-impl From<FabricError> for TopologyError {
-    #[cold]
-    fn from(error: FabricError) -> Self {
-        TopologyError::Fabric(Box::new(error))
-    }
+    Fabric(#[from] FabricError),
 }

@@ -7,9 +7,8 @@
 use super::{Topology, TopologyError, verdict::agreed};
 use crate::publish::{NOWHERE, Published};
 use bytemuck::{Pod, Zeroable};
-use rdma_fabric::{
-    Fabric, FabricError, Group, GroupMemory, RegionAccess, RegionKey, RemoteAddr, Result, join::join_all,
-};
+use rdma_fabric::Region;
+use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, RegionKey, RemoteAddr, Result, join::join_all};
 use std::collections::BTreeMap;
 
 /// An edge as it is told to one of its ends.
@@ -47,10 +46,7 @@ impl Topology {
     /// # Errors
     /// [`TopologyError::NoSuchEnd`] at all members; other errors of one member are [`TopologyError::Failed`] at the
     /// others. As [`Group::memory`], [`Group::barrier`].
-    pub async fn from_edges<F: Fabric>(
-        group: &mut Group<F>,
-        edges: &[(usize, Vec<usize>)],
-    ) -> Result<Topology, TopologyError> {
+    pub async fn from_edges(group: &mut Group, edges: &[(usize, Vec<usize>)]) -> Result<Topology, TopologyError> {
         let memory = group.memory(Published::BYTES).await?;
         let (me, members) = (group.me(), group.len());
         let all = || edges.iter().flat_map(|(source, to)| to.iter().map(|destination| (*source, *destination)));
@@ -76,9 +72,9 @@ impl Topology {
 
 /// Tell each member its halves, and return those that this one is told. The outer error has ended the collective; the
 /// inner one is this member's.
-async fn told<F: Fabric>(
-    group: &mut Group<F>,
-    memory: &GroupMemory<F>,
+async fn told(
+    group: &mut Group,
+    memory: &GroupMemory,
     halves: &BTreeMap<usize, Vec<Half>>,
 ) -> Result<Result<Vec<Half>>> {
     let fabric = group.fabric().clone();
@@ -107,11 +103,7 @@ async fn told<F: Fabric>(
 }
 
 /// A place in the inbox of each member.
-async fn tickets<F: Fabric>(
-    group: &Group<F>,
-    memory: &GroupMemory<F>,
-    members: impl Iterator<Item = &usize>,
-) -> Result<Vec<u64>> {
+async fn tickets(group: &Group, memory: &GroupMemory, members: impl Iterator<Item = &usize>) -> Result<Vec<u64>> {
     let fabric = group.fabric();
     let tickets = join_all(members.map(|member| async move {
         let word = fabric.remote_word::<u64>(memory.at(group.rank(*member)?, TICKETS)?)?;
@@ -121,7 +113,7 @@ async fn tickets<F: Fabric>(
 }
 
 /// Room for as many notes as tickets were taken.
-fn inbox<F: Fabric>(fabric: &F, memory: &GroupMemory<F>) -> Result<Option<(F::Region, usize)>> {
+fn inbox(fabric: &Fabric, memory: &GroupMemory) -> Result<Option<(Region, usize)>> {
     let taken = fabric.load(&fabric.local_word::<u64>(memory.at(fabric.rank(), TICKETS)?)?)?;
     let notes = vec![Note { key: NOWHERE, ..Note::zeroed() }; taken as usize];
     let inbox = Published::register(fabric, &notes);
@@ -131,9 +123,9 @@ fn inbox<F: Fabric>(fabric: &F, memory: &GroupMemory<F>) -> Result<Option<(F::Re
 }
 
 /// Leave a note at each member.
-async fn note<F: Fabric>(
-    group: &Group<F>,
-    memory: &GroupMemory<F>,
+async fn note(
+    group: &Group,
+    memory: &GroupMemory,
     outbox: u64,
     halves: &BTreeMap<usize, Vec<Half>>,
     tickets: Vec<u64>,
@@ -159,7 +151,7 @@ async fn note<F: Fabric>(
 }
 
 /// Get what the notes tell of, in the order of contributors.
-async fn collect<F: Fabric>(group: &Group<F>, inbox: &Option<(F::Region, usize)>) -> Result<Vec<Half>> {
+async fn collect(group: &Group, inbox: &Option<(Region, usize)>) -> Result<Vec<Half>> {
     let Some((region, len)) = inbox else { return Ok(Vec::new()) };
     let fabric = group.fabric();
     let mut notes = vec![Note::zeroed(); *len];

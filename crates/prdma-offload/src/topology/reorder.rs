@@ -7,7 +7,7 @@ use super::{
     verdict::agreed,
 };
 use crate::publish::{Published, publish};
-use rdma_fabric::{Fabric, Group, GroupMemory, Result};
+use rdma_fabric::{Group, GroupMemory, Result};
 use std::collections::BTreeMap;
 
 impl Cartesian {
@@ -20,7 +20,7 @@ impl Cartesian {
     ///
     /// # Errors
     /// [`TopologyError::WrongMembers`]; as [`Group::split`].
-    pub async fn reordered<F: Fabric>(&self, group: &mut Group<F>) -> Result<(Group<F>, Topology), TopologyError> {
+    pub async fn reordered(&self, group: &mut Group) -> Result<(Group, Topology), TopologyError> {
         self.fits(group)?;
         let me = group.me();
         let vertex = self.in_blocks(&nodes(group)?).map_or(me, |vertices| vertices[me]);
@@ -41,7 +41,7 @@ impl Topology {
     ///
     /// # Errors
     /// [`TopologyError::Failed`] at the others for an error of one member. As [`Group::memory`], [`Group::split`].
-    pub async fn reordered<F: Fabric>(&self, group: &mut Group<F>) -> Result<(Group<F>, Topology), TopologyError> {
+    pub async fn reordered(&self, group: &mut Group) -> Result<(Group, Topology), TopologyError> {
         let headers = group.memory(Published::BYTES).await?;
         let records = self.records();
         let all: Vec<usize> = if group.me() == 0 { (0..group.len()).collect() } else { Vec::new() };
@@ -63,7 +63,7 @@ impl Topology {
 }
 
 /// Write each member its new number.
-async fn give<F: Fabric>(group: &Group<F>, words: &GroupMemory<F>, tables: &[Vec<Record>]) -> Result<()> {
+async fn give(group: &Group, words: &GroupMemory, tables: &[Vec<Record>]) -> Result<()> {
     let nodes = nodes(group)?;
     let vertices = greedy(&traffic(tables), &nodes).unwrap_or_else(|| (0..nodes.len()).collect());
     let fabric = group.fabric();
@@ -90,12 +90,12 @@ fn traffic(tables: &[Vec<Record>]) -> Traffic {
 }
 
 /// The node of each member.
-fn nodes<F: Fabric>(group: &Group<F>) -> Result<Vec<usize>> {
+fn nodes(group: &Group) -> Result<Vec<usize>> {
     (0..group.len()).map(|member| Ok(group.fabric().node(group.rank(member)?)?.index())).collect()
 }
 
 /// The same members, each with its vertex as number.
-async fn renumbered<F: Fabric>(group: &mut Group<F>, vertex: usize) -> Result<Group<F>, TopologyError> {
+async fn renumbered(group: &mut Group, vertex: usize) -> Result<Group, TopologyError> {
     let member = group.me();
     group.split(Some(0), vertex as u64).await?.ok_or(TopologyError::Failed { member })
 }

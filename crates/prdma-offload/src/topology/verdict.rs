@@ -2,7 +2,7 @@
 
 use super::{Side, TopologyError};
 use bytemuck::{Pod, Zeroable};
-use rdma_fabric::{Fabric, Group};
+use rdma_fabric::Group;
 
 /// An error as others are told it.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -49,10 +49,7 @@ impl Told {
 
 /// Whether all members have come through: what this one has then. Otherwise all are told the error of the least member
 /// that has one, but that those with an error that only they can understand keep it. Collective over the group.
-pub(super) async fn agreed<F: Fabric, T>(
-    group: &mut Group<F>,
-    mine: Result<T, TopologyError>,
-) -> Result<T, TopologyError> {
+pub(super) async fn agreed<T>(group: &mut Group, mine: Result<T, TopologyError>) -> Result<T, TopologyError> {
     let vote = if mine.is_ok() { u64::MAX } else { group.me() as u64 };
     let first = !group.greatest(!vote).await?;
     if first == u64::MAX {

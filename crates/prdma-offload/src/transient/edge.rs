@@ -11,14 +11,14 @@ use crate::{
     init::{Block, Outgoing, Staged},
     layout::{count_blocks, pieces},
 };
-use rdma_fabric::{Deps, Fabric, Region, RemoteAddr, triggered::put_behind};
+use rdma_fabric::{Deps, Fabric, RemoteAddr, triggered::put_behind};
 
 /// Above so many blocks they are packed before, and unpacked after: what [`crate::Options`] has by default.
 const DIRECT_BLOCKS: u64 = 12;
 
-impl<F: Fabric> OutBox<F> {
+impl OutBox {
     /// Wait for the receiver's offer of exchange `k`, compare, put the block, and say so. Who has no block says that.
-    pub(super) async fn send(&self, fabric: &F, k: u64, block: Option<&Block<F>>) -> Result<()> {
+    pub(super) async fn send(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let offered = fabric.wait_until(&self.offered, Deps::One(self.to), |offered| offered >= k);
         if fabric.triggers().beside(offered).await? & CLOSED != 0 {
             return Err(PrdmaError::ElsewhereFailed);
@@ -46,7 +46,7 @@ impl<F: Fabric> OutBox<F> {
         sent
     }
 
-    async fn put(&self, fabric: &F, offer: &Offer, block: &Block<F>) -> Result<()> {
+    async fn put(&self, fabric: &Fabric, offer: &Offer, block: &Block) -> Result<()> {
         let (mine, theirs) = (block.layout.bytes(), offer.layout.bytes());
         if mine != theirs {
             return Err(PrdmaError::Size {
@@ -71,9 +71,9 @@ impl<F: Fabric> OutBox<F> {
     }
 }
 
-impl<F: Fabric> InBox<F> {
+impl InBox {
     /// Offer the block's place for exchange `k`, and wait for the answer. Who has no block says so and waits for none.
-    pub(super) async fn receive(&self, fabric: &F, k: u64, block: Option<&Block<F>>) -> Result<()> {
+    pub(super) async fn receive(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let staged = match block {
             Some(block) if block.layout.count() > DIRECT_BLOCKS => Some(Staged::new(fabric, block)),
             _ => None,
@@ -111,7 +111,7 @@ impl<F: Fabric> InBox<F> {
         staged.map_or(Ok(()), |staged| staged.unpack(&mut Vec::new()))
     }
 
-    async fn offer(&self, fabric: &F, k: u64, offer: Option<Offer>) -> Result<()> {
+    async fn offer(&self, fabric: &Fabric, k: u64, offer: Option<Offer>) -> Result<()> {
         fabric.put(&self.offer, Offer::to_words(offer)).await?;
         Ok(put_behind(fabric, &self.offered, k).await?)
     }

@@ -11,8 +11,7 @@ use crate::{
 };
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{
-    Fabric, Group, GroupMemory, LocalSpan, LocalWord, Rank, Region, RegionAccess, RegionKey, RemoteAddr, RemoteSpan,
-    RemoteWord,
+    Fabric, Group, GroupMemory, LocalSpan, LocalWord, Rank, RegionKey, RemoteAddr, RemoteSpan, RemoteWord,
 };
 
 /// Set in a word that its writer will never write again. The rest is what it said before: its reader may not have looked yet.
@@ -40,55 +39,51 @@ struct Address {
 }
 
 /// One member's mailboxes of a neighbourhood.
-pub(crate) struct Mailboxes<F: Fabric> {
-    pub(super) outs: Vec<OutBox<F>>,
-    pub(super) ins: Vec<InBox<F>>,
+pub(crate) struct Mailboxes {
+    pub(super) outs: Vec<OutBox>,
+    pub(super) ins: Vec<InBox>,
     /// The last exchange that was begun, from 1.
     pub(super) iteration: u64,
     /// Whether an exchange was dropped half-way: neighbours have been told.
     pub(super) closed: bool,
     /// Kept registered.
     #[allow(dead_code)]
-    words: Memory<F>,
+    words: Memory,
 }
 
 /// Of an edge that is sent along.
-pub(super) struct OutBox<F: Fabric> {
+pub(super) struct OutBox {
     pub(super) slot: usize,
     pub(super) member: usize,
     pub(super) to: Rank,
     /// Which offer is here.
-    pub(super) offered: LocalWord<F, u64>,
-    pub(super) offer: LocalSpan<F, u64>,
+    pub(super) offered: LocalWord<u64>,
+    pub(super) offer: LocalSpan<u64>,
     /// There goes the answer: twice the exchange's number, and 1 more if nothing was sent.
-    pub(super) answer: RemoteWord<F, u64>,
+    pub(super) answer: RemoteWord<u64>,
     /// Then this says how many bytes would have been.
-    pub(super) about: RemoteWord<F, u64>,
+    pub(super) about: RemoteWord<u64>,
     /// The last answer of an exchange that is over.
     pub(super) answered: u64,
 }
 
 /// Of an edge that is received along.
-pub(super) struct InBox<F: Fabric> {
+pub(super) struct InBox {
     pub(super) slot: usize,
     pub(super) member: usize,
     pub(super) from: Rank,
-    pub(super) offered: RemoteWord<F, u64>,
-    pub(super) offer: RemoteSpan<F, u64>,
-    pub(super) answer: LocalWord<F, u64>,
-    pub(super) about: LocalWord<F, u64>,
+    pub(super) offered: RemoteWord<u64>,
+    pub(super) offer: RemoteSpan<u64>,
+    pub(super) answer: LocalWord<u64>,
+    pub(super) about: LocalWord<u64>,
 }
 
-impl<F: Fabric> Mailboxes<F> {
+impl Mailboxes {
     /// Make them. Collective over the group.
     ///
     /// # Errors
     /// [`PrdmaError::Unmatched`]; [`PrdmaError::ElsewhereFailed`]; as [`Fabric::alloc`] and [`Group::barrier`].
-    pub(super) async fn new(
-        group: &mut Group<F>,
-        headers: &GroupMemory<F>,
-        channels: &[Channel],
-    ) -> Result<Mailboxes<F>> {
+    pub(super) async fn new(group: &mut Group, headers: &GroupMemory, channels: &[Channel]) -> Result<Mailboxes> {
         let fabric = group.fabric().clone();
         let words = Memory::new(&fabric, channels.len() * CHANNEL as usize, Width::Eight);
         let mine = words.as_ref().map_err(Clone::clone).map(|words| addresses(channels, words));
@@ -108,7 +103,7 @@ impl<F: Fabric> Mailboxes<F> {
     }
 }
 
-fn addresses<F: Fabric>(channels: &[Channel], words: &Memory<F>) -> Vec<Address> {
+fn addresses(channels: &[Channel], words: &Memory) -> Vec<Address> {
     let address = |channel: &Channel| Address {
         name: Name::of(channel),
         sends: channel.out.map_or(0, |end| u64::from(end.label) + 1),
@@ -120,9 +115,9 @@ fn addresses<F: Fabric>(channels: &[Channel], words: &Memory<F>) -> Vec<Address>
 }
 
 /// The boxes of one channel: of the edge that is sent along, and of that received along.
-type Both<F> = (Option<OutBox<F>>, Option<InBox<F>>);
+type Both = (Option<OutBox>, Option<InBox>);
 
-fn boxes<F: Fabric>(fabric: &F, channel: &Channel, theirs: &Address, words: &Memory<F>) -> Result<Both<F>> {
+fn boxes(fabric: &Fabric, channel: &Channel, theirs: &Address, words: &Memory) -> Result<Both> {
     let Channel { member, rank, .. } = *channel;
     let unmatched = |side, slot| PrdmaError::Unmatched { side, slot, member };
     let answer = 8 + 8 * Offer::WORDS as u64;

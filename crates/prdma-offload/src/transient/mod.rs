@@ -30,9 +30,9 @@ use crate::{
     init::{Blocks, check},
 };
 use mailboxes::CLOSED;
-use rdma_fabric::{Fabric, Pod, Rank, RemoteWord, SessionFabric, join};
+use rdma_fabric::{Fabric, Pod, Rank, RemoteWord, join};
 
-impl<F: SessionFabric> Neighbourhood<F> {
+impl Neighbourhood {
     /// Exchange blocks once (`MPI_Neighbor_alltoallw`): block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is
     /// laid down as block `i` of `receives`. Waits until the own blocks are here and the sent ones may be written again.
     ///
@@ -47,9 +47,9 @@ impl<F: SessionFabric> Neighbourhood<F> {
     /// all the same. [`PrdmaError::Unmatched`] in the first call, and `ElsewhereFailed` at all others then. Errors of the fabric.
     pub async fn alltoallw<S: Pod, R: Pod>(
         &mut self,
-        send: &Buffer<F, S>,
+        send: &Buffer<S>,
         sends: &[Layout],
-        receive: &Buffer<F, R>,
+        receive: &Buffer<R>,
         receives: &[Layout],
     ) -> Result<()> {
         let Neighbourhood { group, topology, channels, headers, mailboxes } = self;
@@ -74,9 +74,9 @@ impl<F: SessionFabric> Neighbourhood<F> {
     }
 }
 
-impl<F: Fabric> Mailboxes<F> {
+impl Mailboxes {
     /// All edges together: none waits behind another.
-    async fn exchange(&mut self, fabric: &F, blocks: Option<&Blocks<F>>) -> Result<()> {
+    async fn exchange(&mut self, fabric: &Fabric, blocks: Option<&Blocks>) -> Result<()> {
         self.iteration += 1;
         let k = self.iteration;
         // Until it is through.
@@ -99,26 +99,26 @@ impl<F: Fabric> Mailboxes<F> {
     }
 
     /// What to write last to words of neighbours. They have read all earlier offers, but maybe not the last answer.
-    fn farewell(&self) -> Vec<(Rank, RemoteWord<F, u64>, u64)> {
+    fn farewell(&self) -> Vec<(Rank, RemoteWord<u64>, u64)> {
         let answers = self.outs.iter().map(|out| (out.to, out.answer.clone(), CLOSED | out.answered));
         answers.chain(self.ins.iter().map(|inn| (inn.from, inn.offered.clone(), CLOSED))).collect()
     }
 }
 
 /// An exchange under way: when it is dropped, neighbours are told.
-struct Closing<'a, F: Fabric> {
-    fabric: &'a F,
-    boxes: &'a Mailboxes<F>,
+struct Closing<'a> {
+    fabric: &'a Fabric,
+    boxes: &'a Mailboxes,
     over: bool,
 }
 
-impl<F: Fabric> Closing<'_, F> {
+impl Closing<'_> {
     fn over(mut self) {
         self.over = true;
     }
 }
 
-impl<F: Fabric> Drop for Closing<'_, F> {
+impl Drop for Closing<'_> {
     fn drop(&mut self) {
         if !self.over {
             let (fabric, words) = (self.fabric.clone(), self.boxes.farewell());

@@ -1,5 +1,6 @@
 use crate::{Buffer, Form, Layout, Options, PrdmaError, Side, test_ring::neighbours};
 use core::{future::Future, pin::pin, task::Poll, time::Duration};
+use rdma_fabric::Fabric;
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
@@ -15,15 +16,15 @@ fn column(start: usize, len: usize) -> Layout {
 
 rdma_fabric::program! {
     /// Transient and persistent exchanges of the same blocks in turn.
-    async fn alike<F>(fabric: F, len: usize, columns: (bool, bool)) -> () {
+    async fn alike(fabric: Fabric, len: usize, columns: (bool, bool)) -> () {
         let mut hood = neighbours(&fabric).await?;
         let me = hood.group().me() as u64;
         let layouts = |columns, len: usize| -> Vec<Layout> {
             (0..3).map(|at| if columns { column(at, len) } else { block(at * len, len) }).collect()
         };
         let (sends, receives) = (layouts(columns.0, len), layouts(columns.1, len));
-        let send = Buffer::<F, u64>::new(&fabric, 3 * len + 1)?;
-        let (one, other) = (Buffer::<F, u64>::new(&fabric, 3 * len + 1)?, Buffer::<F, u64>::new(&fabric, 3 * len + 1)?);
+        let send = Buffer::<u64>::new(&fabric, 3 * len + 1)?;
+        let (one, other) = (Buffer::<u64>::new(&fabric, 3 * len + 1)?, Buffer::<u64>::new(&fabric, 3 * len + 1)?);
         let mut request = hood.alltoallw_init(&send, &sends, &other, &receives, &Options::default()).await?;
         for k in 0..20 {
             let data: Vec<u64> = (0..=3 * len as u64).map(|at| k << 40 | me << 32 | at).collect();
@@ -61,10 +62,10 @@ fn a_transient_exchange_brings_what_a_persistent_one_does() {
 
 rdma_fabric::program! {
     /// Sizes that differ on one edge, then blocks that leave their buffer, then all is well.
-    async fn wrong<F>(fabric: F) -> () {
+    async fn wrong(fabric: Fabric) -> () {
         let mut hood = neighbours(&fabric).await?;
         let (me, n) = (hood.group().me(), hood.group().len());
-        let (send, receive) = (Buffer::<F, u64>::new(&fabric, 16)?, Buffer::<F, u64>::new(&fabric, 16)?);
+        let (send, receive) = (Buffer::<u64>::new(&fabric, 16)?, Buffer::<u64>::new(&fabric, 16)?);
         send.write(0, &[me as u64 + 1; 16])?;
         let good = [block(0, 2), Layout::nothing(), block(2, 2)];
         // Member 0 sends one element too many to the right.
@@ -104,10 +105,10 @@ fn an_error_is_told_at_both_ends_and_disturbs_no_later_exchange() {
 
 rdma_fabric::program! {
     /// Member 0 drops an exchange while it waits: its neighbours are told, and those who are none go on.
-    async fn dropping<F>(fabric: F) -> () {
+    async fn dropping(fabric: Fabric) -> () {
         let mut hood = neighbours(&fabric).await?;
         let (me, n) = (hood.group().me(), hood.group().len());
-        let (send, receive) = (Buffer::<F, u64>::new(&fabric, 4)?, Buffer::<F, u64>::new(&fabric, 4)?);
+        let (send, receive) = (Buffer::<u64>::new(&fabric, 4)?, Buffer::<u64>::new(&fabric, 4)?);
         let blocks = [block(0, 2), Layout::nothing(), block(2, 2)];
         hood.alltoallw(&send, &blocks, &receive, &blocks).await?;
         if me == 0 {
@@ -142,9 +143,9 @@ fn who_drops_an_exchange_keeps_nobody_waiting() {
 
 rdma_fabric::program! {
     /// Time of an exchange; without a form a transient one.
-    async fn timed<F>(fabric: F, form: Option<Form>, len: usize) -> u64 {
+    async fn timed(fabric: Fabric, form: Option<Form>, len: usize) -> u64 {
         let mut hood = neighbours(&fabric).await?;
-        let (send, receive) = (Buffer::<F, u64>::new(&fabric, 3 * len)?, Buffer::<F, u64>::new(&fabric, 3 * len)?);
+        let (send, receive) = (Buffer::<u64>::new(&fabric, 3 * len)?, Buffer::<u64>::new(&fabric, 3 * len)?);
         let blocks = [block(0, len), Layout::nothing(), block(2 * len, len)];
         let mut request = match form {
             Some(form) => Some(hood.alltoallw_init(&send, &blocks, &receive, &blocks, &Options::form(form)).await?),

@@ -15,13 +15,14 @@ enum What {
     Exchange(&'static [usize]),
 }
 use What::*;
+use rdma_fabric::Fabric;
 
 program! {
     /// Picoseconds of one start.
-    async fn started<F>(fabric: F, what: What, form: Form) -> u64 {
+    async fn started(fabric: Fabric, what: What, form: Form) -> u64 {
         let group = Group::world(&fabric).await?;
         let options = Options::form(form);
-        let buffer = |len| Buffer::<F, u64>::new(&fabric, len);
+        let buffer = |len| Buffer::<u64>::new(&fabric, len);
         let (send, receive) = (buffer(4)?, buffer(4)?);
         let (mut collectives, mut hood);
         let mut request = if let Exchange(dims) = what {

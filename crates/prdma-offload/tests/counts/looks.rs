@@ -1,7 +1,8 @@
 //! How often a call looks at words of its own rank: a test of exchanges without queues once at each.
 
-use explore::mutant::{Mutant, Mutation};
+use explore::mutant::{Mutation, mutant};
 use prdma_offload::{Buffer, Cartesian, Form, Layout, Neighbourhood, Options};
+use rdma_fabric::Fabric;
 use rdma_fabric::{Group, RemoteAddr, program};
 use std::{cell::Cell, rc::Rc, time::Duration};
 use tofu2_sim::virt::{Job, Platform};
@@ -21,14 +22,14 @@ const PARTITIONS: usize = 3;
 
 program! {
     /// Looks of one test of an exchange with two edges each way while nobody is ready, another such one under way beside it. In partitions, if `parts`.
-    async fn tested<F>(fabric: F, parts: bool) -> u64 {
+    async fn tested(fabric: Fabric, parts: bool) -> u64 {
         let looks = Looks::default();
         let count = || looks.0.take();
-        let fabric = Mutant::new(fabric, looks.clone());
+        let fabric = mutant(fabric, looks.clone());
         let group = Group::world(&fabric).await?;
         let (me, topology) = (group.me(), Cartesian::new(&[2], &[true])?.topology(group.me()));
         let mut hood = Neighbourhood::new(group, topology).await?;
-        let buffer = || Buffer::<_, u64>::new(&fabric, 2 * PARTITIONS);
+        let buffer = || Buffer::<u64>::new(&fabric, 2 * PARTITIONS);
         let (send, one, two) = (buffer()?, buffer()?, buffer()?);
         let options = Options::form(Form::Cpu);
         let block = |slot| Layout::contiguous::<u64>(slot * PARTITIONS, PARTITIONS);
@@ -72,11 +73,11 @@ fn a_test_looks_once_at_each_put() {
 
 program! {
     /// Rank 0 looks for nothing but the end of an exchange that rank 1 starts when another one, by CPUs, has ended there.
-    async fn carried_on<F>(fabric: F, form: Form, parts: bool) -> () {
+    async fn carried_on(fabric: Fabric, form: Form, parts: bool) -> () {
         let group = Group::world(&fabric).await?;
         let (me, topology) = (group.me(), Cartesian::new(&[2], &[true])?.topology(group.me()));
         let mut hood = Neighbourhood::new(group, topology).await?;
-        let (send, one, two) = (Buffer::<_, u64>::new(&fabric, 2)?, Buffer::new(&fabric, 2)?, Buffer::new(&fabric, 2)?);
+        let (send, one, two) = (Buffer::<u64>::new(&fabric, 2)?, Buffer::new(&fabric, 2)?, Buffer::new(&fabric, 2)?);
         let blocks = [Layout::contiguous::<u64>(0, 1)?, Layout::contiguous::<u64>(1, 1)?];
         let mut beside = hood.alltoall_init(&send, &one, 1, &Options::form(Form::Cpu)).await?;
         let mut whole = hood.alltoall_init(&send, &two, 1, &Options::form(form)).await?;

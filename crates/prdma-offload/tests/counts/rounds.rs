@@ -7,7 +7,8 @@
 //! * a table of addresses (two barriers), and an agreement that all have found theirs.
 
 use prdma_offload::{Aggregation, Buffer, Form, Neighbourhood, Options, PrdmaError, Side, Topology};
-use rdma_fabric::{Group, SessionFabric, program};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Group, program};
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
@@ -18,14 +19,14 @@ const AGREEMENT: u64 = 3 * 2;
 const BARRIER: u64 = 3;
 
 /// A ring, or everybody with everybody, blocks of one word.
-struct Stage<F: SessionFabric> {
-    hood: Neighbourhood<F>,
-    send: Buffer<F, u64>,
-    receive: Buffer<F, u64>,
+struct Stage {
+    hood: Neighbourhood,
+    send: Buffer<u64>,
+    receive: Buffer<u64>,
 }
 
-impl<F: SessionFabric> Stage<F> {
-    async fn new(fabric: &F, neighbours: impl Fn(usize) -> Vec<usize>) -> prdma_offload::Result<Self> {
+impl Stage {
+    async fn new(fabric: &Fabric, neighbours: impl Fn(usize) -> Vec<usize>) -> prdma_offload::Result<Self> {
         let group = Group::world(fabric).await?;
         let (me, members) = (group.me(), group.len());
         let to = neighbours(me);
@@ -45,7 +46,7 @@ impl<F: SessionFabric> Stage<F> {
 
 program! {
     /// Make a request so often; nanoseconds of it.
-    async fn making<F>(fabric: F, options: Options, times: u64) -> u64 {
+    async fn making(fabric: Fabric, options: Options, times: u64) -> u64 {
         let ring = |me| vec![(me + MEMBERS - 1) % MEMBERS, (me + 1) % MEMBERS];
         let mut stage = Stage::new(&fabric, ring).await?;
         stage.hood.group_mut().barrier().await?;
@@ -81,7 +82,7 @@ fn who_wishes_no_aggregation_pays_no_round_for_it() {
 
 program! {
     /// Members wish different things, and member 1 sends what leaves its buffer; then nothing is wrong. What comes out.
-    async fn disagreeing<F>(fabric: F, wishes: [Aggregation; 4]) -> Aggregation {
+    async fn disagreeing(fabric: Fabric, wishes: [Aggregation; 4]) -> Aggregation {
         let others = |me| (0..4).filter(|other| *other != me).collect();
         let mut stage = Stage::new(&fabric, others).await?;
         let me = stage.hood.group().me();

@@ -4,11 +4,11 @@
 
 use super::member::{Case, Member};
 use explore::{
-    ExploreFabric, Explorer, Probe,
-    mutant::{Mutant, Mutation},
+    Explorer, Probe,
+    mutant::{Mutation, mutant},
 };
 use prdma_offload::Buffer;
-use rdma_fabric::{Caps, ProgramResult, Rank, SessionFabric};
+use rdma_fabric::{Caps, Fabric, ProgramResult, Rank};
 use std::pin::Pin;
 
 pub(crate) type Run = Pin<Box<dyn Future<Output = ProgramResult<()>>>>;
@@ -17,14 +17,15 @@ pub(crate) type Run = Pin<Box<dyn Future<Output = ProgramResult<()>>>>;
 const SET_UP: u32 = 0;
 const ENDED: u32 = 100;
 
-/// One member's part. `begun` is told when the set-up is over.
-pub(crate) async fn exchange<F: SessionFabric>(
-    fabric: F,
+/// One member's part, with blocks in `memory`, another handle of its rank. `begun` is told when the set-up is over.
+pub(crate) async fn exchange(
+    fabric: Fabric,
+    memory: Fabric,
     probe: Probe,
     case: Case,
     begun: impl FnOnce(),
 ) -> ProgramResult<()> {
-    let mut member = Member::new(&fabric, case, |words| Buffer::new(&fabric, words)).await?;
+    let mut member = Member::new(&fabric, case, |words| Buffer::new(&memory, words)).await?;
     begun();
     let me = member.number() as u32;
     probe.set(SET_UP + me, 1);
@@ -49,13 +50,12 @@ impl Mutation for Slow {
 }
 
 /// [`exchange`] for each rank.
-pub(crate) fn job(case: Case) -> impl Fn(ExploreFabric) -> Run {
+pub(crate) fn job(case: Case) -> impl Fn(Fabric) -> Run {
     move |fabric| {
-        let probe = fabric.probe();
-        match case.slow {
-            true => Box::pin(exchange(Mutant::new(fabric, Slow), probe, case, || {})),
-            false => Box::pin(exchange(fabric, probe, case, || {})),
-        }
+        let probe = Probe::of(&fabric);
+        let memory = fabric.clone();
+        let fabric = if case.slow { mutant(fabric, Slow) } else { fabric };
+        Box::pin(exchange(fabric, memory, probe, case, || {}))
     }
 }
 

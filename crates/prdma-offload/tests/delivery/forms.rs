@@ -1,16 +1,16 @@
 //! A fabric without control queues: a form that was asked for and can't be had says why.
 
-use explore::{ExploreFabric, Explorer};
+use explore::Explorer;
 use prdma_offload::{
     Buffer, Collectives, Form, Layout, Neighbourhood, Options, Point, PrdmaError, Topology, points_init,
 };
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult};
 
 /// What each call that makes a request came to.
-async fn requests(fabric: ExploreFabric, mine: Options) -> ProgramResult<Vec<(Form, Option<PrdmaError>)>> {
+async fn requests(fabric: Fabric, mine: Options) -> ProgramResult<Vec<(Form, Option<PrdmaError>)>> {
     let group = Group::world(&fabric).await?;
     let (me, other) = (group.me(), 1 - group.me());
-    let (send, receive) = (Buffer::<_, u64>::new(&fabric, 1)?, Buffer::<_, u64>::new(&fabric, 1)?);
+    let (send, receive) = (Buffer::<u64>::new(&fabric, 1)?, Buffer::<u64>::new(&fabric, 1)?);
     let block = [Layout::contiguous::<u64>(0, 1)?];
     let mut hood = Neighbourhood::new(group, Topology::graph(2, me, &[other], &[other])?).await?;
     let whole = hood.alltoallw_init(&send, &block, &receive, &block, &mine).await?;
@@ -44,7 +44,7 @@ fn made(mine: Options, theirs: Options, why: [Option<PrdmaError>; 2]) {
 
 #[test]
 fn without_queues_each_form_but_one_says_why_it_became_that_one() {
-    let none = || Some(PrdmaError::Fabric(FabricError::Unsupported { feature: "control queues" }));
+    let none = || Some(PrdmaError::Fabric(FabricError::Unsupported { feature: &"control queues" }));
     for form in [Form::Fast, Form::Queues(2), Form::Mrc] {
         made(Options::form(form), Options::form(form), [none(), none()]);
     }
@@ -60,6 +60,6 @@ fn a_form_that_was_wished_for_needs_no_reason() {
 
 #[test]
 fn who_has_what_it_wished_is_told_nothing_of_others() {
-    let none = Some(PrdmaError::Fabric(FabricError::Unsupported { feature: "control queues" }));
+    let none = Some(PrdmaError::Fabric(FabricError::Unsupported { feature: &"control queues" }));
     made(Options::default(), Options::form(Form::Cpu), [none, None]);
 }

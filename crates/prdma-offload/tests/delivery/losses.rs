@@ -5,7 +5,7 @@ use super::{
     exchange,
     member::{Call::Parts, Case},
 };
-use explore::{ExploreFabric, Report};
+use explore::{Probe, Report};
 use prdma_offload::PrdmaError;
 use rdma_fabric::{Fabric, FabricError, PutOrder, Rank};
 use std::error::Error;
@@ -35,8 +35,8 @@ fn explore(case: Case, lost: u32) -> Report {
         .mortal(lost)
         .possible("it dies", move |view| view.is_lost(lost))
         .possible("a neighbour is told", move |view| !tells || view.fact(TOLD) > 0)
-        .run(move |fabric: ExploreFabric| {
-            let (me, probe) = (fabric.rank().index(), fabric.probe());
+        .run(move |fabric: Fabric| {
+            let (me, probe) = (fabric.rank().index(), Probe::of(&fabric));
             let run = run(fabric);
             async move {
                 match run.await {

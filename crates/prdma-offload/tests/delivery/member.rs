@@ -7,7 +7,8 @@ use prdma_offload::{
     Buffer, Layout, Neighbourhood, Options, Partitioned, Point, PrdmaError, Request, Topology, points_init, start_all,
     wait_all,
 };
-use rdma_fabric::{Group, ProgramResult, PutOrder, SessionFabric};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Group, ProgramResult, PutOrder};
 
 /// Which call makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,20 +74,20 @@ fn received(case: &Case, me: usize, iteration: u64) -> Vec<u64> {
 }
 
 /// A member whose set-up is over.
-pub(crate) struct Member<F: SessionFabric> {
+pub(crate) struct Member {
     case: Case,
     me: usize,
-    send: Buffer<F, u64>,
-    receive: Buffer<F, u64>,
-    requests: Requests<F>,
+    send: Buffer<u64>,
+    receive: Buffer<u64>,
+    requests: Requests,
 }
 
-impl<F: SessionFabric> Member<F> {
+impl Member {
     /// Set up. Collective; `buffer` has so many words.
     pub(crate) async fn new(
-        fabric: &F,
+        fabric: &Fabric,
         case: Case,
-        buffer: impl Fn(usize) -> Result<Buffer<F, u64>, PrdmaError>,
+        buffer: impl Fn(usize) -> Result<Buffer<u64>, PrdmaError>,
     ) -> ProgramResult<Self> {
         let mut group = Group::world(fabric).await?;
         let me = group.me();
@@ -103,7 +104,7 @@ impl<F: SessionFabric> Member<F> {
                 Requests::Plain(vec![hood.alltoallw_init(&send, &sends, &receive, &receives, &options).await?])
             }
             Call::Points => {
-                let points = |members: &[usize], buffer: &Buffer<F, u64>, blocks: Vec<Layout>| {
+                let points = |members: &[usize], buffer: &Buffer<u64>, blocks: Vec<Layout>| {
                     let points = members.iter().zip(blocks);
                     points.map(|(member, block)| Point::new(*member, 0, buffer, block)).collect::<Vec<_>>()
                 };
@@ -149,12 +150,12 @@ fn blocks<E>(slots: &[usize], block: impl Fn(usize) -> Result<Layout, E>) -> Res
     (0..slots.len()).map(block).collect()
 }
 
-enum Requests<F: SessionFabric> {
-    Plain(Vec<Request<F>>),
-    Parts(Box<Partitioned<F>>),
+enum Requests {
+    Plain(Vec<Request>),
+    Parts(Box<Partitioned>),
 }
 
-impl<F: SessionFabric> Requests<F> {
+impl Requests {
     async fn start(&mut self, slots: usize) -> ProgramResult<()> {
         match self {
             Requests::Plain(requests) => start_all(requests).await?,

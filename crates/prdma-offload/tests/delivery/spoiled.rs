@@ -9,8 +9,8 @@ use super::{
         Wrong::{self, *},
     },
 };
-use explore::{ExploreFabric, mutant::Mutant};
-use rdma_fabric::PutOrder;
+use explore::{Probe, mutant::mutant};
+use rdma_fabric::{Fabric, PutOrder};
 use std::{cell::Cell, rc::Rc};
 
 /// A wrong step and a job.
@@ -56,11 +56,11 @@ impl Mistaken {
     }
 
     /// The exchange with its wrong step, for each rank.
-    pub(crate) fn job(self) -> impl Fn(ExploreFabric) -> Run {
+    pub(crate) fn job(self) -> impl Fn(Fabric) -> Run {
         move |fabric| {
-            let (probe, begun) = (fabric.probe(), Rc::new(Cell::new(false)));
-            let fabric = Mutant::new(fabric, Spoiled { wrong: self.wrong, begun: begun.clone() });
-            Box::pin(exchange(fabric, probe, self.case, move || begun.set(true)))
+            let (probe, begun) = (Probe::of(&fabric), Rc::new(Cell::new(false)));
+            let spoiled = mutant(fabric.clone(), Spoiled { wrong: self.wrong, begun: begun.clone() });
+            Box::pin(exchange(spoiled, fabric, probe, self.case, move || begun.set(true)))
         }
     }
 }

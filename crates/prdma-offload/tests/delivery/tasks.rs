@@ -3,10 +3,11 @@
 use super::sampled::first_seed;
 use explore::{
     Explorer, Sample,
-    mutant::{Mutant, Mutation},
+    mutant::{Mutation, mutant},
 };
 use prdma_offload::{Buffer, Collectives, Form, Layout, Neighbourhood, Options, Topology};
-use rdma_fabric::{Group, Program, ProgramResult, Rank, SessionFabric, join, program};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Group, Program, ProgramResult, Rank, join, program};
 use std::{cell::Cell, rc::Rc};
 
 /// Orders in which nothing may be wrong, and after which a mutation counts as missed.
@@ -37,16 +38,16 @@ impl Mutation for NotFlushed {
 }
 
 program! {
-    async fn exchanges<F>(fabric: F, what: What, flushes: bool) -> () {
+    async fn exchanges(fabric: Fabric, what: What, flushes: bool) -> () {
         let stepping = Rc::new(Cell::new(false));
         if flushes {
             return run(&fabric, what, &stepping).await;
         }
-        run(&Mutant::new(fabric, NotFlushed(stepping.clone())), what, &stepping).await
+        run(&mutant(fabric, NotFlushed(stepping.clone())), what, &stepping).await
     }
 }
 
-async fn run<F: SessionFabric>(fabric: &F, what: What, stepping: &Cell<bool>) -> ProgramResult<()> {
+async fn run(fabric: &Fabric, what: What, stepping: &Cell<bool>) -> ProgramResult<()> {
     match what {
         What::Sum => sum(fabric, stepping).await,
         _ => ring(fabric, what, stepping).await,
@@ -54,14 +55,14 @@ async fn run<F: SessionFabric>(fabric: &F, what: What, stepping: &Cell<bool>) ->
 }
 
 /// With both neighbours.
-async fn ring<F: SessionFabric>(fabric: &F, what: What, stepping: &Cell<bool>) -> ProgramResult<()> {
+async fn ring(fabric: &Fabric, what: What, stepping: &Cell<bool>) -> ProgramResult<()> {
     let group = Group::world(fabric).await?;
     let (me, n) = (group.me(), group.len());
     let around = [(me + n - 1) % n, (me + 1) % n];
     // The first block goes to the left, and comes there from the right; with two members they are one.
     let sources = if n == 2 { around } else { [around[1], around[0]] };
     let mut hood = Neighbourhood::new(group, Topology::graph(n, me, &sources, &around)?).await?;
-    let (send, receive) = (Buffer::<F, u64>::new(fabric, 2 * BLOCK)?, Buffer::<F, u64>::new(fabric, 2 * BLOCK)?);
+    let (send, receive) = (Buffer::<u64>::new(fabric, 2 * BLOCK)?, Buffer::<u64>::new(fabric, 2 * BLOCK)?);
     let blocks = [Layout::contiguous::<u64>(0, BLOCK)?, Layout::contiguous::<u64>(BLOCK, BLOCK)?];
     let options = Options::form(Form::Cpu);
     let sent = |k: u64, member: usize, slot: usize| {
@@ -96,10 +97,10 @@ async fn ring<F: SessionFabric>(fabric: &F, what: What, stepping: &Cell<bool>) -
     Ok(hood.group_mut().barrier().await?)
 }
 
-async fn sum<F: SessionFabric>(fabric: &F, stepping: &Cell<bool>) -> ProgramResult<()> {
+async fn sum(fabric: &Fabric, stepping: &Cell<bool>) -> ProgramResult<()> {
     let mut all = Collectives::new(Group::world(fabric).await?).await?;
     let (me, n) = (all.group().me() as u64, all.group().len() as u64);
-    let (send, receive) = (Buffer::<F, u64>::new(fabric, 2)?, Buffer::<F, u64>::new(fabric, 2)?);
+    let (send, receive) = (Buffer::<u64>::new(fabric, 2)?, Buffer::<u64>::new(fabric, 2)?);
     let options = Options::form(Form::Cpu);
     let mut request = all.allreduce_init(&send, &receive, 2, u64::wrapping_add, &options).await?;
     stepping.set(true);

@@ -8,9 +8,9 @@ use super::{
 use loom_fabric::{
     Config,
     Delivery::{self, AtFlush, AtPost},
-    LoomFabric, check, check_fails, run_after,
+    Seat, check, check_fails, run_after,
 };
-use rdma_fabric::PutOrder;
+use rdma_fabric::{Fabric, PutOrder};
 
 const WEAK: PutOrder = PutOrder::None;
 
@@ -24,17 +24,17 @@ const fn back(iterations: u64) -> Case {
     case("back", &[&[], &[0]], iterations, WEAK)
 }
 
-async fn member(loom: &LoomFabric, fabric: &LoomFabric, case: Case) -> Member<LoomFabric> {
-    Member::new(fabric, case, |words| buffer(loom, fabric, words)).await.expect("the set-up is right")
+async fn member(fabric: &Fabric, case: Case) -> Member {
+    Member::new(fabric, case, |words| buffer(fabric, words)).await.expect("the set-up is right")
 }
 
 /// Rank 0 starts both requests and waits for what comes first. Rank 1 sends that only when it has received: what rank 0 sends must leave while it waits for the
 /// other request. With the requests `apart` it does not.
 fn crossing(delivery: Delivery, iterations: u64, apart: bool) -> impl Fn() + Send + Sync + 'static {
     move || {
-        let set_up = move |loom: LoomFabric| async move {
-            let other = if apart { loom.apart() } else { loom.clone() };
-            (member(&loom, &loom, there(iterations)).await, member(&loom, &other, back(iterations)).await)
+        let set_up = move |loom: Fabric| async move {
+            let other = if apart { Seat::apart(&loom) } else { loom.clone() };
+            (member(&loom, there(iterations)).await, member(&other, back(iterations)).await)
         };
         run_after(
             Config { cells_per_rank: 2 * CELLS, ..config(2, delivery, WEAK) },

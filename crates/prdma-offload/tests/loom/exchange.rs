@@ -4,10 +4,10 @@ use super::{
     member::{Case, Member},
     wrong::{Spoiled, Wrong},
 };
-use explore::mutant::Mutant;
-use loom_fabric::{Config, Delivery, LoomFabric, run_after};
+use explore::mutant::mutant;
+use loom_fabric::{Config, Delivery, Seat, run_after};
 use prdma_offload::Buffer;
-use rdma_fabric::{PutOrder, SessionFabric};
+use rdma_fabric::{Fabric, PutOrder};
 use std::{
     cell::Cell,
     rc::Rc,
@@ -34,26 +34,22 @@ pub(crate) fn config(ranks: usize, delivery: Delivery, order: PutOrder) -> Confi
 }
 
 /// So many words of which loom sees every race.
-pub(crate) fn buffer<F: SessionFabric>(
-    loom: &LoomFabric,
-    fabric: &F,
-    words: usize,
-) -> prdma_offload::Result<Buffer<F, u64>> {
-    loom.watched(|| Buffer::new(fabric, words))
+pub(crate) fn buffer(loom: &Fabric, words: usize) -> prdma_offload::Result<Buffer<u64>> {
+    Seat::of(loom).watched(|| Buffer::new(loom, words))
 }
 
-/// All members of `case`, each on what `wrap` makes of its fabric; the cell is set when the set-up is over.
-fn execution<F: SessionFabric>(
+/// All members of `case`, each on what `wrap` makes of its fabric, but for the blocks; the cell is set when the set-up is over.
+fn execution(
     config: Config,
     case: Case,
-    wrap: impl Fn(LoomFabric, Rc<Cell<bool>>) -> F + Send + 'static,
+    wrap: impl Fn(Fabric, Rc<Cell<bool>>) -> Fabric + Send + 'static,
     seen: Arc<Seen>,
 ) {
-    let set_up = move |loom: LoomFabric| {
+    let set_up = move |loom: Fabric| {
         let begun = Rc::new(Cell::new(false));
         let fabric = wrap(loom.clone(), begun.clone());
         async move {
-            let member = Member::new(&fabric, case, |words| buffer(&loom, &fabric, words)).await;
+            let member = Member::new(&fabric, case, |words| buffer(&loom, words)).await;
             (member.expect("the set-up is right"), begun)
         }
     };
@@ -92,5 +88,5 @@ pub(crate) fn right(config: Config, case: Case, seen: Arc<Seen>) -> impl Fn() + 
 
 /// With one step done wrong.
 pub(crate) fn spoiled(config: Config, case: Case, wrong: Wrong) -> impl Fn() + Send + Sync + 'static {
-    move || execution(config, case, move |loom, begun| Mutant::new(loom, Spoiled { wrong, begun }), Arc::default())
+    move || execution(config, case, move |loom, begun| mutant(loom, Spoiled { wrong, begun }), Arc::default())
 }

@@ -3,6 +3,7 @@
 use crate::{both, simulated};
 use prdma_offload::topology::{Topology, TopologyError};
 use proptest::prelude::*;
+use rdma_fabric::Fabric;
 use rdma_fabric::Group;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ type Given = Vec<Vec<(usize, Vec<usize>)>>;
 
 rdma_fabric::program! {
     /// In the world, and in a group that is numbered the other way round; checked.
-    async fn gathers<F>(fabric: F, given: Arc<Given>) -> Topology {
+    async fn gathers(fabric: Fabric, given: Arc<Given>) -> Topology {
         let mut world = Group::world(&fabric).await?;
         let me = world.me();
         let topology = Topology::from_edges(&mut world, &given[me]).await?;
@@ -65,7 +66,7 @@ proptest! {
 }
 
 rdma_fabric::program! {
-    async fn outside<F>(fabric: F) -> TopologyError {
+    async fn outside(fabric: Fabric) -> TopologyError {
         let mut world = Group::world(&fabric).await?;
         let mine = match world.me() {
             1 => vec![(0, vec![1, 7])],

@@ -11,7 +11,7 @@ use tofu2_sim::{
 /// How many destinations are on other nodes; the new number.
 type Outcome = (usize, usize);
 
-async fn look<F: Fabric>(mut group: Group<F>, topology: &Topology) -> ProgramResult<Outcome> {
+async fn look(mut group: Group, topology: &Topology) -> ProgramResult<Outcome> {
     topology.check(&mut group).await?;
     let fabric = group.fabric();
     let mine = fabric.node(fabric.rank())?;
@@ -23,7 +23,7 @@ async fn look<F: Fabric>(mut group: Group<F>, topology: &Topology) -> ProgramRes
 }
 
 rdma_fabric::program! {
-    async fn grid<F>(fabric: F, grid: Cartesian) -> Outcome {
+    async fn grid(fabric: Fabric, grid: Cartesian) -> Outcome {
         let mut world = Group::world(&fabric).await?;
         let (group, topology) = grid.reordered(&mut world).await?;
         assert_eq!(topology, grid.topology(group.me()));
@@ -33,7 +33,7 @@ rdma_fabric::program! {
 
 rdma_fabric::program! {
     /// Each member exchanges with those of the same remainder, with weights that tell them from all others.
-    async fn classes<F>(fabric: F, classes: usize, weighted: bool) -> Outcome {
+    async fn classes(fabric: Fabric, classes: usize, weighted: bool) -> Outcome {
         let mut world = Group::world(&fabric).await?;
         let (n, me) = (world.len(), world.me());
         let same = |other: usize| other % classes == me % classes;
@@ -90,7 +90,7 @@ fn who_exchanges_much_shares_a_node() {
 }
 
 rdma_fabric::program! {
-    async fn parts<F>(fabric: F, grid: Arc<Cartesian>) -> () {
+    async fn parts(fabric: Fabric, grid: Arc<Cartesian>) -> () {
         let mut world = Group::world(&fabric).await?;
         let at = grid.coordinates(world.me())?;
         let (mut rows, row) = grid.sub(&mut world, &[false, true, true]).await?;

@@ -1,7 +1,7 @@
 //! A group's gates, wired: what [`super::Barrier`] and the reductions share.
 
 use super::{
-    BarrierFabric, GateError, GateId, Gates, Progress, Values, Wiring,
+    GateError, GateId, Gates, Progress, Values, Wiring,
     plan::{self, MOST_GATES, Plan, Shape},
 };
 use crate::{Group, Result, group::Peers};
@@ -39,16 +39,16 @@ fn wish(forms: &[Form]) -> u64 {
     forms.iter().fold(0, |code, form| code * 8 + 1 + form.code())
 }
 
-pub(super) struct Channel<F: BarrierFabric> {
-    gates: Gates<F>,
+pub(super) struct Channel {
+    gates: Gates,
     peers: Peers,
     /// Whether no other member gives anything, so that a result without a gate is the own values.
     pub(super) alone: bool,
 }
 
-impl<F: BarrierFabric> Channel<F> {
+impl Channel {
     /// Collective. The first of `forms` for which all members have gates.
-    pub(super) async fn build(group: &mut Group<F>, forms: &[Form]) -> Result<Self> {
+    pub(super) async fn build(group: &mut Group, forms: &[Form]) -> Result<Self> {
         let wish = wish(forms);
         // Equal for all if the greatest is also the least.
         let (most, least) = (group.greatest(wish).await?, !group.greatest(!wish).await?);
@@ -78,13 +78,13 @@ impl<F: BarrierFabric> Channel<F> {
         end
     }
 
-    fn allocate(group: &Group<F>, plan: &Plan) -> Result<Gates<F>> {
+    fn allocate(group: &Group, plan: &Plan) -> Result<Gates> {
         debug_assert!(plan.len() <= MOST_GATES);
         group.fabric().alloc_gates(plan.len())
     }
 
     /// Tell those at the other ends of remote wires which gates they are, and set the own ones.
-    async fn wire(group: &mut Group<F>, gates: Gates<F>, plan: &Plan) -> Result<Self> {
+    async fn wire(group: &mut Group, gates: Gates, plan: &Plan) -> Result<Self> {
         let ids = gates.ids().to_vec();
         for (wires, id) in plan.iter().zip(&ids) {
             if let Some((member, slot)) = wires.destination_remote {
@@ -130,7 +130,7 @@ impl<F: BarrierFabric> Channel<F> {
     }
 }
 
-impl<F: BarrierFabric> fmt::Debug for Channel<F> {
+impl fmt::Debug for Channel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.gates)
     }

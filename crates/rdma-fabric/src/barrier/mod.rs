@@ -36,6 +36,6 @@ pub use exact::ExactSum;
 pub use gate::{GateId, Wiring, check_wirings};
 pub use persistent::{Barrier, Reduced, Reduction, ReductionTo};
 pub use plan::Shape;
-pub use unit::{BarrierFabric, BarrierLimits, Gates, Progress};
+pub use unit::{BarrierLimits, Gates, Progress};
 pub use values::{GateValue, ReduceOp, Values};
 pub use wave::{Fault, Wave};

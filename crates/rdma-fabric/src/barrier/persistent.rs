@@ -1,7 +1,7 @@
 //! Barriers and reductions of a group: built once, used many times.
 
 use super::{
-    BarrierFabric, GateValue, Progress, ReduceOp, Shape, Values, Wave,
+    GateValue, Progress, ReduceOp, Shape, Values, Wave,
     channel::{Channel, Form},
 };
 use crate::{Group, Result};
@@ -20,8 +20,8 @@ const BY_SIZE: [Form; 2] = [Form::All(Shape::RecursiveDoubling), Form::All(Shape
 /// It does not make puts visible: flush them before [`start`](Barrier::start).
 ///
 /// ```
-/// use rdma_fabric::{Group, ProgramResult, barrier::{Barrier, BarrierFabric}};
-/// async fn steps<F: BarrierFabric>(fabric: F) -> ProgramResult<()> {
+/// use rdma_fabric::{Fabric, Group, ProgramResult, barrier::Barrier};
+/// async fn steps(fabric: Fabric) -> ProgramResult<()> {
 ///     let mut world = Group::world(&fabric).await?;
 ///     let mut barrier = Barrier::new(&mut world).await?;
 ///     for _ in 0..10 {
@@ -32,14 +32,14 @@ const BY_SIZE: [Form; 2] = [Form::All(Shape::RecursiveDoubling), Form::All(Shape
 ///     Ok(())
 /// }
 /// ```
-pub struct Barrier<F: BarrierFabric>(Channel<F>);
+pub struct Barrier(Channel);
 
-impl<F: BarrierFabric> Barrier<F> {
+impl Barrier {
     /// Allocate and wire the gates, in the shape that suits the group's size. Collective.
     ///
     /// # Errors
     /// [`super::GateError::NoGates`] at all members if one has too few gates, and as [`Group::barrier`].
-    pub async fn new(group: &mut Group<F>) -> Result<Self> {
+    pub async fn new(group: &mut Group) -> Result<Self> {
         Channel::build(group, &BY_SIZE).await.map(Barrier)
     }
 
@@ -47,7 +47,7 @@ impl<F: BarrierFabric> Barrier<F> {
     ///
     /// # Errors
     /// As [`Barrier::new`]; [`super::GateError::Disagreement`] if members differ.
-    pub async fn with_shape(group: &mut Group<F>, shape: Shape) -> Result<Self> {
+    pub async fn with_shape(group: &mut Group, shape: Shape) -> Result<Self> {
         Channel::build(group, &[Form::All(shape)]).await.map(Barrier)
     }
 
@@ -71,7 +71,7 @@ impl<F: BarrierFabric> Barrier<F> {
     ///
     /// # Errors
     /// [`super::GateError::Idle`] if it was not started, [`crate::FabricError::PeerLost`] if a member died, otherwise as
-    /// [`BarrierFabric::poll_gate`].
+    /// [`Fabric::poll_gate`](crate::Fabric::poll_gate).
     pub async fn wait(&mut self) -> Result<()> {
         self.0.wait().await.map(drop)
     }
@@ -109,19 +109,19 @@ impl<T: fmt::Debug> fmt::Debug for Reduced<T> {
 /// A reduction of a group's values by its members' barrier units; every member gets the result.
 ///
 /// `T` is `u64`, at most 6 values, or `f64`, at most 3. Persistent, like [`Barrier`].
-pub struct Reduction<F: BarrierFabric, T> {
-    channel: Channel<F>,
+pub struct Reduction<T> {
+    channel: Channel,
     /// What a group of one has started.
     own: Option<Values>,
     of: PhantomData<fn() -> T>,
 }
 
-impl<F: BarrierFabric, T: GateValue> Reduction<F, T> {
+impl<T: GateValue> Reduction<T> {
     /// As [`Barrier::new`].
     ///
     /// # Errors
     /// As [`Barrier::new`].
-    pub async fn new(group: &mut Group<F>) -> Result<Self> {
+    pub async fn new(group: &mut Group) -> Result<Self> {
         let channel = Channel::build(group, &BY_SIZE).await?;
         Ok(Reduction { channel, own: None, of: PhantomData })
     }
@@ -130,7 +130,7 @@ impl<F: BarrierFabric, T: GateValue> Reduction<F, T> {
     ///
     /// # Errors
     /// As [`Barrier::with_shape`].
-    pub async fn with_shape(group: &mut Group<F>, shape: Shape) -> Result<Self> {
+    pub async fn with_shape(group: &mut Group, shape: Shape) -> Result<Self> {
         let channel = Channel::build(group, &[Form::All(shape)]).await?;
         Ok(Reduction { channel, own: None, of: PhantomData })
     }
@@ -162,7 +162,7 @@ impl<F: BarrierFabric, T: GateValue> Reduction<F, T> {
     /// # Errors
     /// [`super::GateError::Idle`] if nothing was started, [`super::GateError::Mismatch`] if members gave different
     /// operations or numbers of values, [`crate::FabricError::PeerLost`] if a member died, otherwise as
-    /// [`BarrierFabric::poll_gate`].
+    /// [`Fabric::poll_gate`](crate::Fabric::poll_gate).
     pub async fn wait(&mut self) -> Result<Reduced<T>> {
         let values = self.channel.wait().await?;
         self.result(values)
@@ -182,17 +182,17 @@ impl<F: BarrierFabric, T: GateValue> Reduction<F, T> {
 ///
 /// The others are done as soon as their values have left, at most two rounds ahead of who takes them. Otherwise as
 /// [`Reduction`].
-pub struct ReductionTo<F: BarrierFabric, T> {
-    inner: Reduction<F, T>,
+pub struct ReductionTo<T> {
+    inner: Reduction<T>,
     owns: bool,
 }
 
-impl<F: BarrierFabric, T: GateValue> ReductionTo<F, T> {
+impl<T: GateValue> ReductionTo<T> {
     /// Allocate and wire the gates; member `owner` gets the results. Collective.
     ///
     /// # Errors
     /// [`crate::FabricError::NoSuchRank`] if `owner` is no member, otherwise as [`Barrier::with_shape`].
-    pub async fn new(group: &mut Group<F>, owner: usize) -> Result<Self> {
+    pub async fn new(group: &mut Group, owner: usize) -> Result<Self> {
         group.rank(owner)?;
         let channel = Channel::build(group, &[Form::To(owner)]).await?;
         Ok(ReductionTo { inner: Reduction { channel, own: None, of: PhantomData }, owns: group.me() == owner })
@@ -225,19 +225,19 @@ impl<F: BarrierFabric, T: GateValue> ReductionTo<F, T> {
     }
 }
 
-impl<F: BarrierFabric> fmt::Debug for Barrier<F> {
+impl fmt::Debug for Barrier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Barrier({:?})", self.0)
     }
 }
 
-impl<F: BarrierFabric, T> fmt::Debug for Reduction<F, T> {
+impl<T> fmt::Debug for Reduction<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Reduction({:?})", self.channel)
     }
 }
 
-impl<F: BarrierFabric, T> fmt::Debug for ReductionTo<F, T> {
+impl<T> fmt::Debug for ReductionTo<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ReductionTo({:?})", self.inner.channel)
     }

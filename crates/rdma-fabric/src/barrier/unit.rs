@@ -1,10 +1,15 @@
-//! The contract of a barrier unit: what a provider implements.
+//! A rank's barrier unit.
 
 use super::{GateId, Values, Wiring};
-use crate::{Deps, Fabric, FabricError, Result};
+use crate::{
+    Deps, Fabric, FabricError, Result,
+    provider::{self, Slot},
+};
 use core::{
     fmt,
-    future::{Future, ready},
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
 };
 
 /// What a rank's barrier unit has. Values, like [`crate::Caps`].
@@ -17,11 +22,6 @@ pub struct BarrierLimits {
     pub relay_gates: usize,
     /// Ranks that share a unit.
     pub ranks_per_unit: usize,
-}
-
-/// What is asked of a provider that has no unit.
-fn absent<T>() -> Result<T> {
-    Err(FabricError::Unsupported { feature: "a barrier unit" })
 }
 
 impl BarrierLimits {
@@ -50,37 +50,22 @@ pub enum Progress {
     Completed(Option<Values>),
 }
 
-/// A fabric whose ranks have barrier units: the third trait, beside [`Fabric`].
-///
-/// Whether there are any is asked at run time: the provided methods are those of a provider without, whose limits are
-/// [`BarrierLimits::NONE`] and whose answers are [`FabricError::Unsupported`].
-///
-/// No CPU takes part between starting a gate and the end of the operation, except where a provider says so. See the
-/// [module](crate::barrier) for gates, rounds and faults.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not known to have barrier units",
-    note = "ask for `F: BarrierFabric`, or for `F: FullFabric`, which is all that a program is given"
-)]
-pub trait BarrierFabric: Fabric {
+impl Fabric {
     /// What this rank's unit has.
-    fn barrier_limits(&self) -> BarrierLimits {
-        BarrierLimits::NONE
+    pub fn barrier_limits(&self) -> BarrierLimits {
+        self.provider().gates().map_or(BarrierLimits::NONE, |unit| unit.limits())
     }
 
-    /// Take a start/end gate and `relays` relay gates: what a provider implements of [`BarrierFabric::alloc_gates`].
-    /// They have no wires. All or none.
-    ///
-    /// # Errors
-    /// [`super::GateError::NoGates`].
-    fn take_gates(&self, relays: usize) -> Result<Vec<GateId>> {
-        let _ = relays;
-        absent()
+    fn unit(&self) -> Result<&dyn provider::Gates> {
+        self.provider().gates().ok_or(FabricError::Unsupported { feature: &"a barrier unit" })
     }
 
     /// Give gates back. What they have signalled can still be combined by the gates it went to; whoever waits for
     /// another signal of theirs, or signals them, gets [`super::GateError::Freed`]. Own gates only; others are ignored.
-    fn free_gates(&self, gates: &[GateId]) {
-        let _ = gates;
+    pub fn free_gates(&self, gates: &[GateId]) {
+        if let Ok(unit) = self.unit() {
+            unit.free(gates);
+        }
     }
 
     /// Set wires of own gates, all or none, and begin their rounds anew. Local; peers see to their own gates. Between
@@ -91,9 +76,8 @@ pub trait BarrierFabric: Fabric {
     /// # Errors
     /// As [`super::check_wirings`], [`super::GateError::Freed`], [`super::GateError::NoSuchGate`],
     /// [`super::GateError::Outstanding`].
-    fn set_gates(&self, wirings: &[Wiring]) -> Result<()> {
-        let _ = wirings;
-        absent()
+    pub fn set_gates(&self, wirings: &[Wiring]) -> Result<()> {
+        self.unit()?.set(wirings)
     }
 
     /// Start an operation: `values` enter at the start half of `gate`. Never blocks. In virtual time the CPU is busy as long
@@ -102,9 +86,8 @@ pub trait BarrierFabric: Fabric {
     /// # Errors
     /// [`super::GateError::Outstanding`], [`super::GateError::NotSet`], [`super::GateError::NotStart`],
     /// [`super::GateError::NotOwn`], [`super::GateError::Freed`].
-    fn start_gate(&self, gate: GateId, values: Values) -> Result<()> {
-        let _ = (gate, values);
-        absent()
+    pub fn start_gate(&self, gate: GateId, values: Values) -> Result<()> {
+        self.unit()?.start(gate, values)
     }
 
     /// How the operation of `gate` stands. Once it has told a result or a fault, the next may be started.
@@ -114,40 +97,38 @@ pub trait BarrierFabric: Fabric {
     /// [`super::GateError::Freed`], [`crate::FabricError::Corrupt`]. [`super::GateError::Idle`] if nothing was
     /// started. [`crate::FabricError::PeerLost`] and [`crate::FabricError::PeersLeft`] as for a wait with these
     /// dependencies; the operation is then still under way, and the gate can only be freed.
-    fn poll_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
-        let _ = (gate, deps);
-        absent()
+    pub fn poll_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
+        self.unit()?.test(gate, deps)
     }
 
     /// Wait for the operation of `gate`; the result as in [`Progress::Completed`]. Dropping the future leaves the
     /// operation under way.
     ///
     /// # Errors
-    /// As [`BarrierFabric::poll_gate`].
-    fn await_gate(&self, gate: GateId, deps: Deps<'_>) -> impl Future<Output = Result<Option<Values>>> {
-        let _ = (gate, deps);
-        ready(absent())
+    /// As [`Fabric::poll_gate`].
+    pub fn await_gate(&self, gate: GateId, deps: Deps<'_>) -> impl Future<Output = Result<Option<Values>>> {
+        AtGate { fabric: self, gate, deps, slot: Slot::default() }
     }
 
     /// Allocate `gates` gates: the first is a start/end gate, the rest are relay gates. Dropping the answer frees them.
     ///
     /// # Errors
     /// [`super::GateError::NoGates`], also if `gates` is 0.
-    fn alloc_gates(&self, gates: usize) -> Result<Gates<Self>> {
+    pub fn alloc_gates(&self, gates: usize) -> Result<Gates> {
         let none = super::GateError::NoGates { rank: self.rank(), wanted: 0, starts: 0, relays: 0 };
         let relays = gates.checked_sub(1).ok_or(none)?;
-        Ok(Gates { ids: self.take_gates(relays)?, fabric: self.clone() })
+        Ok(Gates { ids: self.unit()?.take(relays)?, fabric: self.clone() })
     }
 }
 
 /// Gates that a rank has; freed when dropped.
-pub struct Gates<F: BarrierFabric> {
-    fabric: F,
+pub struct Gates {
+    fabric: Fabric,
     /// The start/end gate first.
     ids: Vec<GateId>,
 }
 
-impl<F: BarrierFabric> Gates<F> {
+impl Gates {
     /// The start/end gate.
     pub fn start(&self) -> GateId {
         self.ids.first().copied().unwrap_or(GateId::NULL)
@@ -159,19 +140,46 @@ impl<F: BarrierFabric> Gates<F> {
     }
 
     /// The fabric they belong to.
-    pub fn fabric(&self) -> &F {
+    pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 }
 
-impl<F: BarrierFabric> Drop for Gates<F> {
+impl Drop for Gates {
     fn drop(&mut self) {
         self.fabric.free_gates(&self.ids);
     }
 }
 
-impl<F: BarrierFabric> fmt::Debug for Gates<F> {
+impl fmt::Debug for Gates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.ids).finish()
+    }
+}
+
+/// Waits for the end of an operation of barrier gates.
+struct AtGate<'a, 'd> {
+    fabric: &'a Fabric,
+    gate: GateId,
+    deps: Deps<'d>,
+    slot: Slot,
+}
+
+impl Future for AtGate<'_, '_> {
+    type Output = Result<Option<Values>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let me = &mut *self;
+        me.fabric.unit()?.poll(&mut me.slot, me.gate, me.deps, cx)
+    }
+}
+
+impl Drop for AtGate<'_, '_> {
+    fn drop(&mut self) {
+        if !self.slot.is_empty()
+            && let Some(gates) = self.fabric.provider().gates()
+        {
+            gates.end_wait(&mut self.slot);
+        }
     }
 }

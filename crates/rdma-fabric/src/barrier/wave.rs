@@ -37,7 +37,7 @@ impl From<Fault> for FabricError {
             Fault::Mismatch { gate } => GateError::Mismatch { gate }.into(),
             Fault::PointsElsewhere { gate, by } => GateError::PointsElsewhere { gate, by }.into(),
             Fault::Freed { gate } => GateError::Freed { gate }.into(),
-            Fault::Corrupt { rank } => FabricError::Corrupt { rank, what: "a gate of the barrier unit" },
+            Fault::Corrupt { rank } => FabricError::Corrupt { rank, what: &"a gate of the barrier unit" },
         }
     }
 }

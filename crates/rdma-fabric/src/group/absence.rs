@@ -10,7 +10,7 @@
 //! that misses a member completes nothing more, and its member writes no other number after a mark.
 
 use super::{Group, control::Field, control::theirs};
-use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result};
+use crate::{Deps, FabricError, LocalWord, Rank, Result};
 
 /// Set in a mark, and in no number of a collective.
 const MARK: u64 = 1 << 63;
@@ -62,10 +62,10 @@ impl Missing {
     }
 }
 
-impl<F: Fabric> Group<F> {
+impl Group {
     /// Wait until `writer` has written `number` to a word of the control block; what this rank has [armed](crate::triggered) goes
     /// on meanwhile.
-    pub(super) async fn wait_for(&self, word: &LocalWord<F, u64>, writer: usize, number: u64) -> Result<()> {
+    pub(super) async fn wait_for(&self, word: &LocalWord<u64>, writer: usize, number: u64) -> Result<()> {
         let writer = self.rank(writer)?;
         let deps = Deps::Step { writer, group: self.listed() };
         let wait = self.fabric.wait_until(word, deps, |value| Missing::look(value, number).is_some());

@@ -1,9 +1,9 @@
 //! Allgather by Bruck's algorithm: blocks double each round, any number of members.
 
 use super::{Group, absence::Phase, control::Way};
-use crate::{Fabric, Pod, Region, RegionAccess, Result};
+use crate::{Pod, Result};
 
-impl<F: Fabric> Group<F> {
+impl Group {
     /// Every member's `value`, in member order.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 //! Dissemination barrier: in round k every member tells the one 2^k further on.
 
 use super::{Group, absence::Phase, control::Field, control::theirs};
-use crate::{Fabric, Result};
+use crate::Result;
 
-impl<F: Fabric> Group<F> {
+impl Group {
     /// Wait until every member has called it. Puts of any member that were flushed before are
     /// visible to all members afterwards.
     ///

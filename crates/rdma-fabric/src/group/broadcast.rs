@@ -1,9 +1,9 @@
 //! Binomial-tree broadcast and the offer that carries its data.
 
 use super::{Group, absence::Phase, control::Way, control::theirs};
-use crate::{Fabric, Pod, Region, RegionAccess, RegionKey, RemoteAddr, Result};
+use crate::{Pod, RegionKey, RemoteAddr, Result};
 
-impl<F: Fabric> Group<F> {
+impl Group {
     /// Copy `value` of member `root` to all members.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl<F: Fabric> Group<F> {
     }
 
     /// Put `data` at `offset` elements of what `member` offered for this round.
-    pub(super) async fn deliver<T: Pod, S: crate::PutSource<F, T>>(
+    pub(super) async fn deliver<T: Pod, S: crate::PutSource<T>>(
         &self,
         way: Way,
         member: usize,

@@ -1,6 +1,8 @@
 //! A member's control block: one slot per round, written by that round's partners. Each word has one writer for the group's life.
 
-use crate::{Fabric, LocalWord, Rank, RegionAccess, RegionKey, RemoteAddr, RemoteWord, Result};
+use crate::LocalWord;
+use crate::Region;
+use crate::{Fabric, Rank, RegionKey, RemoteAddr, RemoteWord, Result};
 
 /// Words of a slot, in bytes from its start. In round k the member 2^k before writes them, or the one 2^k further on, as is said.
 #[derive(Clone, Copy)]
@@ -55,33 +57,33 @@ const SLOT: usize = 128;
 const SLOTS: usize = 32;
 pub(super) const CONTROL_BYTES: usize = SLOT * SLOTS;
 
-pub(super) struct Control<F: Fabric> {
-    region: F::Region,
+pub(super) struct Control {
+    region: Region,
 }
 
 fn offset(round: u32, field: Field) -> usize {
     round as usize * SLOT + field as usize
 }
 
-impl<F: Fabric> Control<F> {
-    pub(super) fn new(fabric: &F, region: F::Region) -> Result<Self> {
+impl Control {
+    pub(super) fn new(fabric: &Fabric, region: Region) -> Result<Self> {
         // Touch the last slot once, so that a provider with other cells fails here and not later.
         region.word::<u64>(fabric, offset(SLOTS as u32 - 1, Field::Parent))?;
         Ok(Control { region })
     }
 
-    pub(super) fn own(&self, fabric: &F, round: u32, field: Field) -> Result<LocalWord<F, u64>> {
+    pub(super) fn own(&self, fabric: &Fabric, round: u32, field: Field) -> Result<LocalWord<u64>> {
         self.region.word(fabric, offset(round, field))
     }
 }
 
 /// The same field of another member's control block.
-pub(super) fn theirs<F: Fabric>(
-    fabric: &F,
+pub(super) fn theirs(
+    fabric: &Fabric,
     rank: Rank,
     region: RegionKey,
     round: u32,
     field: Field,
-) -> Result<RemoteWord<F, u64>> {
+) -> Result<RemoteWord<u64>> {
     fabric.remote_word(RemoteAddr { rank, region, offset: offset(round, field) as u64 })
 }

@@ -2,9 +2,9 @@
 //! and no table of members.
 
 use super::{Group, absence::Phase, control::Field, control::theirs};
-use crate::{Fabric, Result};
+use crate::Result;
 
-impl<F: Fabric> Group<F> {
+impl Group {
     /// The greatest `value` of all members, by dissemination: a number may arrive twice, and must not count. O(log n) steps, no table of
     /// members; the least is the greatest of the complements.
     ///

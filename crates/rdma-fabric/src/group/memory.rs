@@ -9,16 +9,16 @@ use std::sync::Arc;
 ///
 /// Cloning is cheap and yields the same memory. It is deregistered when the last clone and [part](GroupMemory::part) is dropped.
 /// Over the whole job no table of keys is needed; in a smaller group each member keeps one.
-pub struct GroupMemory<F: Fabric> {
-    whole: Arc<Whole<F>>,
+pub struct GroupMemory {
+    whole: Arc<Whole>,
     start: u64,
     len: usize,
     /// Whom waits depend on, if not on every member.
     living: Option<Arc<[Rank]>>,
 }
 
-struct Whole<F: Fabric> {
-    region: F::Region,
+struct Whole {
+    region: Region,
     who: Who,
 }
 
@@ -38,24 +38,24 @@ struct Listed {
     numbers: Box<[(Rank, u32)]>,
 }
 
-impl<F: Fabric> Clone for GroupMemory<F> {
+impl Clone for GroupMemory {
     fn clone(&self) -> Self {
         GroupMemory { whole: self.whole.clone(), start: self.start, len: self.len, living: self.living.clone() }
     }
 }
 
-impl<F: Fabric> fmt::Debug for GroupMemory<F> {
+impl fmt::Debug for GroupMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "GroupMemory({} bytes at each of {} ranks)", self.len, self.members())
     }
 }
 
-impl<F: Fabric> GroupMemory<F> {
+impl GroupMemory {
     /// `bytes` at every rank of the job. Collective over the job, in the same order relative to other symmetric allocations.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`].
-    pub async fn symmetric(fabric: &F, bytes: usize) -> Result<Self> {
+    pub async fn symmetric(fabric: &Fabric, bytes: usize) -> Result<Self> {
         let region = fabric.alloc_symmetric(bytes).await?;
         let who = Who::World { ranks: fabric.ranks() };
         Ok(GroupMemory { whole: Arc::new(Whole { region, who }), start: 0, len: bytes, living: None })
@@ -68,13 +68,11 @@ impl<F: Fabric> GroupMemory<F> {
     pub fn part(&self, start: usize, len: usize) -> Result<Self> {
         match start.checked_add(len) {
             Some(end) if end <= self.len => Ok(GroupMemory { start: self.start + start as u64, len, ..self.clone() }),
-            _ => Err(FabricError::OutOfBounds {
-                rank: self.member(0).unwrap_or(Rank::new(0)),
-                region: self.whole.region.key(),
-                offset: self.start.saturating_add(start as u64),
-                len: len as u64,
-                region_len: self.start + self.len as u64,
-            }),
+            _ => {
+                let first = self.member(0).unwrap_or(Rank::new(0));
+                let addr = self.whole.region.at(first, self.start.saturating_add(start as u64));
+                Err(FabricError::out_of_bounds(addr, len as u64, self.start + self.len as u64))
+            }
         }
     }
 
@@ -160,12 +158,12 @@ impl<F: Fabric> GroupMemory<F> {
     }
 }
 
-impl<F: Fabric> Group<F> {
+impl Group {
     /// `bytes` zeroed bytes at every member. Collective over this group.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`] and [`Group::broadcast`]. [`FabricError::Mismatch`] when sizes differ is told for the world group only.
-    pub async fn memory(&mut self, bytes: usize) -> Result<GroupMemory<F>> {
+    pub async fn memory(&mut self, bytes: usize) -> Result<GroupMemory> {
         let Members::Listed { ranks, .. } = &self.members else {
             return GroupMemory::symmetric(&self.fabric, bytes).await;
         };

@@ -18,7 +18,7 @@ mod split;
 
 pub use memory::GroupMemory;
 
-use crate::{Deps, Fabric, FabricError, Rank, Region, RegionKey, Result};
+use crate::{Deps, Fabric, FabricError, Rank, RegionKey, Result};
 use absence::Missing;
 use control::{CONTROL_BYTES, Control};
 use core::fmt;
@@ -28,13 +28,13 @@ use std::sync::Arc;
 ///
 /// All members make the same collective calls on it in the same order; `&mut` keeps one rank from
 /// running two at once. The world group stores no table of its members.
-pub struct Group<F: Fabric> {
-    fabric: F,
+pub struct Group {
+    fabric: Fabric,
     members: Members,
     /// My number in this group.
     me: usize,
     /// My control block; registered as long as the group lives.
-    control: Control<F>,
+    control: Control,
     /// Number of collectives started on this group: the value that all its flags are compared with.
     /// Grows by one per collective on every member alike.
     epoch: u64,
@@ -69,18 +69,18 @@ enum Members {
     Listed { ranks: Arc<[Rank]>, keys: Arc<[RegionKey]> },
 }
 
-impl<F: Fabric> fmt::Debug for Group<F> {
+impl fmt::Debug for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Group(member {} of {}, collective {})", self.me, self.len(), self.epoch)
     }
 }
 
-impl<F: Fabric> Group<F> {
+impl Group {
     /// The group of all ranks. Collective over the job.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`].
-    pub async fn world(fabric: &F) -> Result<Self> {
+    pub async fn world(fabric: &Fabric) -> Result<Self> {
         let region = fabric.alloc_symmetric(CONTROL_BYTES).await?;
         Ok(Group {
             me: fabric.rank().index(),
@@ -132,7 +132,7 @@ impl<F: Fabric> Group<F> {
     }
 
     /// The fabric the group lives on.
-    pub fn fabric(&self) -> &F {
+    pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 

@@ -1,7 +1,7 @@
 //! Making smaller groups.
 
 use super::{Group, Members, control::CONTROL_BYTES, control::Control};
-use crate::{Fabric, Pod, Rank, Region, RegionKey, Result, Zeroable};
+use crate::{Pod, Rank, RegionKey, Result, Zeroable};
 
 /// What each member contributes to a split.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -14,13 +14,13 @@ struct Card {
     joins: u32,
 }
 
-impl<F: Fabric> Group<F> {
+impl Group {
     /// Split into one group per `color`; members are numbered by `order`, then by their number here. `None`
     /// joins no group. Collective over this group.
     ///
     /// # Errors
     /// As [`Group::broadcast`].
-    pub async fn split(&mut self, color: Option<u64>, order: u64) -> Result<Option<Group<F>>> {
+    pub async fn split(&mut self, color: Option<u64>, order: u64) -> Result<Option<Group>> {
         let region = self.fabric.alloc(CONTROL_BYTES)?;
         let card = Card {
             color: color.unwrap_or(0),

@@ -1,7 +1,7 @@
 //! What a rank has armed and left to whoever waits.
 
 use super::set::Set;
-use crate::{Fabric, join};
+use crate::join;
 use core::{
     future::poll_fn,
     sync::atomic::{AtomicU64, Ordering},
@@ -12,16 +12,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Sets that their owners have lent, and who is to be woken.
 ///
 /// No lock is held while anything is posted or waited for.
-pub(super) struct Board<F: Fabric> {
-    lent: Mutex<Lent<F>>,
+pub(super) struct Board {
+    lent: Mutex<Lent>,
     /// Sets that have something left to do, and nobody's hands: read without the lock.
     left: AtomicU64,
     /// Grows with every loan, and whenever those who watch are woken.
     turns: AtomicU64,
 }
 
-struct Lent<F: Fabric> {
-    sets: Vec<Loan<F>>,
+struct Lent {
+    sets: Vec<Loan>,
     /// The number of the next loan or watch.
     next: u64,
     /// Those who wait beside the board, and owners who want their sets back.
@@ -30,21 +30,21 @@ struct Lent<F: Fabric> {
     missed: bool,
 }
 
-struct Loan<F: Fabric> {
+struct Loan {
     number: u64,
     /// `None` while somebody carries it out.
-    set: Option<Box<Set<F>>>,
+    set: Option<Box<Set>>,
     /// Whether something is left to do; counted in [`Board::left`].
     left: bool,
 }
 
-impl<F: Fabric> Board<F> {
+impl Board {
     pub(super) fn new() -> Self {
         let lent = Lent { sets: Vec::new(), next: 0, watches: Vec::new(), missed: false };
         Board { lent: Mutex::new(lent), left: AtomicU64::new(0), turns: AtomicU64::new(0) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lent<F>> {
+    fn lock(&self) -> MutexGuard<'_, Lent> {
         // Nothing in it panics half-way.
         self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -63,13 +63,13 @@ impl<F: Fabric> Board<F> {
     }
 
     /// Those who are to look again.
-    fn turn(&self, lent: &mut Lent<F>) -> Vec<(u64, Waker)> {
+    fn turn(&self, lent: &mut Lent) -> Vec<(u64, Waker)> {
         self.turns.fetch_add(1, Ordering::Release);
         core::mem::take(&mut lent.watches)
     }
 
     /// Leave a set to whoever waits.
-    pub(super) fn lend(&self, set: Box<Set<F>>) -> u64 {
+    pub(super) fn lend(&self, set: Box<Set>) -> u64 {
         let left = set.is_left();
         let mut lent = self.lock();
         let number = lent.number();
@@ -84,7 +84,7 @@ impl<F: Fabric> Board<F> {
     }
 
     /// Get a set back, as soon as nobody has it in hand.
-    pub(super) async fn reclaim(&self, loan: u64) -> Box<Set<F>> {
+    pub(super) async fn reclaim(&self, loan: u64) -> Box<Set> {
         poll_fn(|cx| {
             let mut lent = self.lock();
             match self.taken_back(&mut lent, loan) {
@@ -100,7 +100,7 @@ impl<F: Fabric> Board<F> {
         .await
     }
 
-    fn taken_back(&self, lent: &mut Lent<F>, loan: u64) -> Option<Box<Set<F>>> {
+    fn taken_back(&self, lent: &mut Lent, loan: u64) -> Option<Box<Set>> {
         let place = lent.sets.iter().position(|known| known.number == loan)?;
         let set = lent.sets[place].set.take()?;
         if lent.sets.swap_remove(place).left {
@@ -121,7 +121,7 @@ impl<F: Fabric> Board<F> {
     }
 
     /// Have `cx` woken when something is lent; once for a watch.
-    pub(super) fn watch(&self, cx: &Context<'_>, watch: &mut Watch<'_, F>) {
+    pub(super) fn watch(&self, cx: &Context<'_>, watch: &mut Watch<'_>) {
         let is_current = |waker: &Waker| waker.will_wake(cx.waker()) && watch.turn == self.turns();
         if watch.waker.as_ref().is_some_and(is_current) {
             return;
@@ -178,14 +178,14 @@ impl<F: Fabric> Board<F> {
     }
 
     /// What others have in hand they drive.
-    fn take(&self) -> Taken<'_, F> {
+    fn take(&self) -> Taken<'_> {
         let mut lent = self.lock();
         let left = lent.sets.iter_mut().filter(|loan| loan.left);
         Taken { board: self, sets: left.filter_map(|loan| Some((loan.number, loan.set.take()?))).collect() }
     }
 }
 
-impl<F: Fabric> Lent<F> {
+impl Lent {
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -193,12 +193,12 @@ impl<F: Fabric> Lent<F> {
 }
 
 /// Sets in hand; they go back when it is dropped.
-struct Taken<'a, F: Fabric> {
-    board: &'a Board<F>,
-    sets: Vec<(u64, Box<Set<F>>)>,
+struct Taken<'a> {
+    board: &'a Board,
+    sets: Vec<(u64, Box<Set>)>,
 }
 
-impl<F: Fabric> Taken<'_, F> {
+impl Taken<'_> {
     /// What a set meets it keeps for its owner.
     async fn advance(&mut self) {
         match &mut self.sets[..] {
@@ -209,7 +209,7 @@ impl<F: Fabric> Taken<'_, F> {
     }
 }
 
-impl<F: Fabric> Drop for Taken<'_, F> {
+impl Drop for Taken<'_> {
     fn drop(&mut self) {
         if self.sets.is_empty() {
             return;
@@ -241,21 +241,21 @@ fn wake(watches: Vec<(u64, Waker)>) {
 }
 
 /// Whom to wake when something is lent.
-pub(super) struct Watch<'a, F: Fabric> {
-    board: &'a Board<F>,
+pub(super) struct Watch<'a> {
+    board: &'a Board,
     number: Option<u64>,
     waker: Option<Waker>,
     /// What the board showed when it was entered: a turn since has taken it out.
     turn: u64,
 }
 
-impl<'a, F: Fabric> Watch<'a, F> {
-    pub(super) fn new(board: &'a Board<F>) -> Self {
+impl<'a> Watch<'a> {
+    pub(super) fn new(board: &'a Board) -> Self {
         Watch { board, number: None, waker: None, turn: 0 }
     }
 }
 
-impl<F: Fabric> Drop for Watch<'_, F> {
+impl Drop for Watch<'_> {
     fn drop(&mut self) {
         let Some(number) = self.number else { return };
         let mut lent = self.board.lock();

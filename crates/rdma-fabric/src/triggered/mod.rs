@@ -28,7 +28,7 @@ pub use owner::TriggeredPuts;
 pub use put::{TriggeredPut, put_behind};
 pub use transfer::{Spans, Transfer};
 
-use crate::{Fabric, Result, join};
+use crate::{Result, join};
 use board::{Board, Watch};
 use core::{
     fmt,
@@ -36,26 +36,32 @@ use core::{
     pin::pin,
     task::Poll,
 };
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-/// What a rank has armed and can't carry out yet. Each rank has one: [`Fabric::triggers`].
-pub struct Triggers<F: Fabric>(OnceLock<Box<Board<F>>>);
+/// What a rank has armed and can't carry out yet. Each rank has one: [`crate::Fabric::triggers`].
+pub struct Triggers(OnceLock<Arc<Board>>);
 
-impl<F: Fabric> Default for Triggers<F> {
+impl Default for Triggers {
     fn default() -> Self {
         Triggers(OnceLock::new())
     }
 }
 
-impl<F: Fabric> fmt::Debug for Triggers<F> {
+impl fmt::Debug for Triggers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_idle() { "Triggers(idle)" } else { "Triggers" })
     }
 }
 
-impl<F: Fabric> Triggers<F> {
-    fn board(&self) -> &Board<F> {
-        self.0.get_or_init(|| Box::new(Board::new()))
+impl Triggers {
+    fn board(&self) -> &Board {
+        self.0.get_or_init(|| Arc::new(Board::new()))
+    }
+
+    /// The same for another handle of the rank.
+    pub(crate) fn share(&self) -> Self {
+        self.board();
+        Triggers(self.0.clone())
     }
 
     /// Whether nothing is armed that somebody else than its owner should look after.
@@ -76,10 +82,7 @@ impl<F: Fabric> Triggers<F> {
     ///
     /// # Errors
     /// As [`TriggeredPuts::test`]; the first in order, when what can be done has been.
-    pub async fn test<'a>(&self, puts: impl IntoIterator<Item = &'a mut TriggeredPuts<F>>) -> Result<bool>
-    where
-        F: 'a,
-    {
+    pub async fn test<'a>(&self, puts: impl IntoIterator<Item = &'a mut TriggeredPuts>) -> Result<bool> {
         // In hand, they are not on the board.
         let mut hands = Vec::new();
         for puts in puts {

@@ -11,23 +11,23 @@ use core::{
 ///
 /// What can't be carried out at once goes on in whatever call of this rank waits next: see the [module](super). Dropping it gives up what is not
 /// carried out; what was posted is still carried out by the network.
-pub struct TriggeredPuts<F: Fabric> {
-    fabric: F,
+pub struct TriggeredPuts {
+    fabric: Fabric,
     /// `None` while it is lent.
-    here: Option<Box<Set<F>>>,
+    here: Option<Box<Set>>,
     /// Where it is on the rank's board; only while it is not here.
     loan: Option<u64>,
 }
 
-impl<F: Fabric> fmt::Debug for TriggeredPuts<F> {
+impl fmt::Debug for TriggeredPuts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.loan.is_some() { "TriggeredPuts(armed)" } else { "TriggeredPuts" })
     }
 }
 
-impl<F: Fabric> TriggeredPuts<F> {
+impl TriggeredPuts {
     /// Waits for their words depend on `ranks`, which include all that they go to.
-    pub fn new(fabric: &F, puts: Vec<TriggeredPut<F>>, ranks: &[Rank]) -> Self {
+    pub fn new(fabric: &Fabric, puts: Vec<TriggeredPut>, ranks: &[Rank]) -> Self {
         TriggeredPuts { fabric: fabric.clone(), here: Some(Box::new(Set::new(fabric, puts, ranks.into()))), loan: None }
     }
 
@@ -78,7 +78,7 @@ impl<F: Fabric> TriggeredPuts<F> {
         self.hand().await.advance().await
     }
 
-    pub(super) async fn hand(&mut self) -> Hand<'_, F> {
+    pub(super) async fn hand(&mut self) -> Hand<'_> {
         if let Some(loan) = self.loan {
             self.here = Some(self.fabric.triggers().board().reclaim(loan).await);
             self.loan = None;
@@ -87,7 +87,7 @@ impl<F: Fabric> TriggeredPuts<F> {
     }
 }
 
-impl<F: Fabric> Drop for TriggeredPuts<F> {
+impl Drop for TriggeredPuts {
     fn drop(&mut self) {
         if let Some(loan) = self.loan {
             self.fabric.triggers().board().withdraw(loan);
@@ -96,23 +96,23 @@ impl<F: Fabric> Drop for TriggeredPuts<F> {
 }
 
 /// The set in its owner's hand; if something is left to do when it is dropped, it is lent.
-pub(super) struct Hand<'a, F: Fabric>(&'a mut TriggeredPuts<F>);
+pub(super) struct Hand<'a>(&'a mut TriggeredPuts);
 
-impl<F: Fabric> Deref for Hand<'_, F> {
-    type Target = Set<F>;
+impl Deref for Hand<'_> {
+    type Target = Set;
 
-    fn deref(&self) -> &Set<F> {
+    fn deref(&self) -> &Set {
         self.0.here.as_ref().expect("in hand")
     }
 }
 
-impl<F: Fabric> DerefMut for Hand<'_, F> {
-    fn deref_mut(&mut self) -> &mut Set<F> {
+impl DerefMut for Hand<'_> {
+    fn deref_mut(&mut self) -> &mut Set {
         self.0.here.as_mut().expect("in hand")
     }
 }
 
-impl<F: Fabric> Drop for Hand<'_, F> {
+impl Drop for Hand<'_> {
     fn drop(&mut self) {
         if let Some(set) = self.0.here.take_if(|set| set.is_left()) {
             self.0.loan = Some(self.0.fabric.triggers().board().lend(set));

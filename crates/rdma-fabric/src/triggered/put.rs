@@ -1,6 +1,7 @@
 //! One put that waits for words.
 
 use super::Transfer;
+use crate::Handle;
 use crate::{
     Amo, Fabric, LocalWord, PutOptions, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result, join,
     op::{Atomic, Put},
@@ -8,23 +9,23 @@ use crate::{
 use core::fmt;
 
 /// What goes to another rank when own words have come to a number, and the word there that is told so.
-pub struct TriggeredPut<F: Fabric> {
+pub struct TriggeredPut {
     /// Each is to have come to the number.
-    needs: Vec<LocalWord<F, u64>>,
-    transfer: Transfer<F>,
+    needs: Vec<LocalWord<u64>>,
+    transfer: Transfer,
     to: Rank,
     /// The word gets the number, to be seen after what is transferred. Both are the same place.
-    word: RemoteWord<F, u64>,
-    span: RemoteSpan<F, u64>,
+    word: RemoteWord<u64>,
+    span: RemoteSpan<u64>,
     /// Whether there is nothing that the word must not overtake.
     alone: bool,
     /// The last number for which the word was written.
     done: u64,
 }
 
-impl<F: Fabric> TriggeredPut<F> {
+impl TriggeredPut {
     /// When all of `needs` have come to the number: `transfer`, and behind it the number into `word` of the same rank.
-    pub fn new(needs: Vec<LocalWord<F, u64>>, transfer: Transfer<F>, word: RemoteWord<F, u64>) -> Self {
+    pub fn new(needs: Vec<LocalWord<u64>>, transfer: Transfer, word: RemoteWord<u64>) -> Self {
         TriggeredPut { needs, transfer, to: word.rank(), span: word.as_span(), word, alone: false, done: 0 }
     }
 
@@ -41,7 +42,7 @@ impl<F: Fabric> TriggeredPut<F> {
     }
 
     /// The first word that has not come to the number.
-    pub(super) fn late(&self, fabric: &F, number: u64) -> Result<Option<&LocalWord<F, u64>>> {
+    pub(super) fn late(&self, fabric: &Fabric, number: u64) -> Result<Option<&LocalWord<u64>>> {
         for need in &self.needs {
             if fabric.load(need)? < number {
                 return Ok(Some(need));
@@ -52,7 +53,7 @@ impl<F: Fabric> TriggeredPut<F> {
 
     /// Carry it out where that takes no waiting; whether it is done.
     #[inline]
-    pub(super) fn go_now(&mut self, fabric: &F, number: u64) -> Result<bool> {
+    pub(super) fn go_now(&mut self, fabric: &Fabric, number: u64) -> Result<bool> {
         if !self.alone && (!self.transfer.put_now(fabric)? || join::now(fabric.flush(self.to)).transpose()?.is_none()) {
             return Ok(false);
         }
@@ -67,7 +68,7 @@ impl<F: Fabric> TriggeredPut<F> {
     }
 
     /// Carry it out. May be dropped and called again: what was posted isn't posted twice.
-    pub(super) async fn go(&mut self, fabric: &F, number: u64) -> Result<()> {
+    pub(super) async fn go(&mut self, fabric: &Fabric, number: u64) -> Result<()> {
         let posted = if self.alone {
             Posted::Put(post_word(fabric, &self.span, number).await?)
         } else {
@@ -80,19 +81,19 @@ impl<F: Fabric> TriggeredPut<F> {
     }
 }
 
-impl<F: Fabric> fmt::Debug for TriggeredPut<F> {
+impl fmt::Debug for TriggeredPut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TriggeredPut(to {}, {} words, done for {})", self.to, self.needs.len(), self.done)
     }
 }
 
 /// A word that is posted.
-enum Posted<F: Fabric> {
-    Swap(F::Handle<u64>),
-    Put(F::Handle<[u64; 1]>),
+enum Posted {
+    Swap(Handle<u64>),
+    Put(Handle<[u64; 1]>),
 }
 
-impl<F: Fabric> Posted<F> {
+impl Posted {
     async fn complete(self) -> Result<()> {
         match self {
             Posted::Swap(handle) => handle.await.map(drop),
@@ -101,17 +102,12 @@ impl<F: Fabric> Posted<F> {
     }
 }
 
-async fn post_word<F: Fabric>(fabric: &F, span: &RemoteSpan<F, u64>, value: u64) -> Result<F::Handle<[u64; 1]>> {
+async fn post_word(fabric: &Fabric, span: &RemoteSpan<u64>, value: u64) -> Result<Handle<[u64; 1]>> {
     fabric.post(Put { to: span, from: [value], options: PutOptions::default() }).await
 }
 
 /// Post `value` to a word, given in both ways, to be seen after what this rank put to the same target before.
-async fn post_behind<F: Fabric>(
-    fabric: &F,
-    word: &RemoteWord<F, u64>,
-    span: &RemoteSpan<F, u64>,
-    value: u64,
-) -> Result<Posted<F>> {
+async fn post_behind(fabric: &Fabric, word: &RemoteWord<u64>, span: &RemoteSpan<u64>, value: u64) -> Result<Posted> {
     if fabric.caps().put_order >= PutOrder::SameTarget {
         // On this path a later atomic is seen after the data.
         return Ok(Posted::Swap(fabric.post(Atomic { word, amo: Amo::Swap(value) }).await?));
@@ -124,6 +120,6 @@ async fn post_behind<F: Fabric>(
 ///
 /// # Errors
 /// As [`Fabric::put`] and [`Fabric::flush`].
-pub async fn put_behind<F: Fabric>(fabric: &F, word: &RemoteWord<F, u64>, value: u64) -> Result<()> {
+pub async fn put_behind(fabric: &Fabric, word: &RemoteWord<u64>, value: u64) -> Result<()> {
     post_behind(fabric, word, &word.as_span(), value).await?.complete().await
 }

@@ -5,9 +5,9 @@ use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result, join};
 use std::sync::Arc;
 
 /// The puts of one owner, with all that is needed to carry them out; it goes to whoever does so.
-pub(super) struct Set<F: Fabric> {
-    pub(super) fabric: F,
-    puts: Vec<TriggeredPut<F>>,
+pub(super) struct Set {
+    pub(super) fabric: Fabric,
+    puts: Vec<TriggeredPut>,
     /// Whether the provider finishes operations while they are posted.
     immediate: bool,
     /// What the puts are armed with.
@@ -28,9 +28,9 @@ enum Left {
     None,
 }
 
-impl<F: Fabric> Set<F> {
-    pub(super) fn new(fabric: &F, puts: Vec<TriggeredPut<F>>, ranks: Arc<[Rank]>) -> Self {
-        let immediate = fabric.try_nop().is_ok_and(|mut nop| crate::OpHandle::test(&mut nop));
+impl Set {
+    pub(super) fn new(fabric: &Fabric, puts: Vec<TriggeredPut>, ranks: Arc<[Rank]>) -> Self {
+        let immediate = fabric.try_nop().is_ok_and(|mut nop| nop.test());
         Set { fabric: fabric.clone(), puts, immediate, number: 0, ranks, error: None }
     }
 
@@ -89,7 +89,7 @@ impl<F: Fabric> Set<F> {
     }
 
     /// A wait that ends when one of the puts may go on.
-    pub(super) fn parked(&self) -> Result<Parked<F>> {
+    pub(super) fn parked(&self) -> Result<Parked> {
         let mut words = Vec::new();
         for put in self.puts.iter().filter(|put| !put.is_done(self.number)) {
             match put.late(&self.fabric, self.number)? {
@@ -106,15 +106,15 @@ impl<F: Fabric> Set<F> {
 }
 
 /// What a set waits for, apart from it.
-pub(super) struct Parked<F: Fabric> {
-    fabric: F,
+pub(super) struct Parked {
+    fabric: Fabric,
     /// One of each put that is late; none if one of them isn't.
-    words: Vec<LocalWord<F, u64>>,
+    words: Vec<LocalWord<u64>>,
     number: u64,
     ranks: Arc<[Rank]>,
 }
 
-impl<F: Fabric> Parked<F> {
+impl Parked {
     /// Until one of the words has come to the number.
     pub(super) async fn wait(self) -> Result<()> {
         let one = |word| self.fabric.wait_until(word, Deps::Ranks(&self.ranks), |value: u64| value >= self.number);

@@ -1,55 +1,56 @@
 //! Puts of several spans, in cells of one width.
 
-use crate::{Fabric, LocalSpan, OpHandle, Pod, PutOptions, Refused, RemoteSpan, Result, op::Put};
+use crate::Handle;
+use crate::{Fabric, LocalSpan, Pod, PutOptions, Refused, RemoteSpan, Result, op::Put};
 use core::fmt;
 
 /// From where to where, in cells of one width: where memory is accessed through atomics, all accesses to a region have the same.
 #[derive(Debug)]
-pub enum Transfer<F: Fabric> {
+pub enum Transfer {
     /// Bytes.
-    One(Spans<F, u8>),
+    One(Spans<u8>),
     /// Cells of two bytes.
-    Two(Spans<F, u16>),
+    Two(Spans<u16>),
     /// Of four.
-    Four(Spans<F, u32>),
+    Four(Spans<u32>),
     /// Of eight.
-    Eight(Spans<F, u64>),
+    Eight(Spans<u64>),
 }
 
 /// Pairs of spans, of the same length each, and how far they are put.
 ///
 /// What was posted stays known when a future is dropped: nothing is posted again.
-pub struct Spans<F: Fabric, W: Pod> {
-    pairs: Vec<Pair<F, W>>,
+pub struct Spans<W: Pod> {
+    pairs: Vec<Pair<W>>,
     /// As many are posted.
     posted: usize,
     /// Of those that are not complete.
-    handles: Vec<F::Handle<LocalSpan<F, W>>>,
+    handles: Vec<Handle<LocalSpan<W>>>,
 }
 
-struct Pair<F: Fabric, W: Pod> {
-    from: LocalSpan<F, W>,
+struct Pair<W: Pod> {
+    from: LocalSpan<W>,
     /// The same, for puts that give it back at once: to count one more owner for each would wait for the stores before.
-    spare: Option<LocalSpan<F, W>>,
-    to: RemoteSpan<F, W>,
+    spare: Option<LocalSpan<W>>,
+    to: RemoteSpan<W>,
 }
 
-impl<F: Fabric, W: Pod> fmt::Debug for Spans<F, W> {
+impl<W: Pod> fmt::Debug for Spans<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Spans({} of {} posted)", self.posted, self.pairs.len())
     }
 }
 
-impl<F: Fabric, W: Pod> Spans<F, W> {
+impl<W: Pod> Spans<W> {
     /// Of these pairs.
-    pub fn new(pairs: Vec<(LocalSpan<F, W>, RemoteSpan<F, W>)>) -> Self {
+    pub fn new(pairs: Vec<(LocalSpan<W>, RemoteSpan<W>)>) -> Self {
         let pairs = pairs.into_iter().map(|(from, to)| Pair { from, spare: None, to }).collect();
         Spans { pairs, posted: 0, handles: Vec::new() }
     }
 
     /// Put without waiting; whether all are complete.
     #[inline]
-    fn put_now(&mut self, fabric: &F) -> Result<bool> {
+    fn put_now(&mut self, fabric: &Fabric) -> Result<bool> {
         for Pair { from, spare, to } in &mut self.pairs[self.posted..] {
             let from = spare.take().unwrap_or_else(|| from.clone());
             match fabric.try_post(Put { to, from, options: PutOptions::default() }) {
@@ -74,7 +75,7 @@ impl<F: Fabric, W: Pod> Spans<F, W> {
         Ok(true)
     }
 
-    async fn put(&mut self, fabric: &F) -> Result<()> {
+    async fn put(&mut self, fabric: &Fabric) -> Result<()> {
         while let Some(Pair { from, to, .. }) = self.pairs.get(self.posted) {
             let handle = fabric.post(Put { to, from: from.clone(), options: PutOptions::default() }).await?;
             self.posted += 1;
@@ -101,7 +102,7 @@ macro_rules! each {
     };
 }
 
-impl<F: Fabric> Transfer<F> {
+impl Transfer {
     /// Nothing to put.
     pub fn empty() -> Self {
         Transfer::Eight(Spans::new(Vec::new()))
@@ -117,7 +118,7 @@ impl<F: Fabric> Transfer<F> {
     /// # Errors
     /// As [`Fabric::try_put`].
     #[inline]
-    pub fn put_now(&mut self, fabric: &F) -> Result<bool> {
+    pub fn put_now(&mut self, fabric: &Fabric) -> Result<bool> {
         each!(self, spans => spans.put_now(fabric))
     }
 
@@ -125,7 +126,7 @@ impl<F: Fabric> Transfer<F> {
     ///
     /// # Errors
     /// As [`Fabric::put`].
-    pub async fn put(&mut self, fabric: &F) -> Result<()> {
+    pub async fn put(&mut self, fabric: &Fabric) -> Result<()> {
         each!(self, spans => spans.put(fabric).await)
     }
 }

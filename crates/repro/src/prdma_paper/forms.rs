@@ -6,6 +6,7 @@ use crate::{
     workloads::{Exchange, Kept, Together, exchanges},
 };
 use prdma_offload::{Buffer, Form, Layout, Options, Point, points_init};
+use rdma_fabric::Fabric;
 use rdma_fabric::{Group, Program, Time, control_queue::Command};
 use std::fmt::Write;
 use tofu2_sim::virt::{Job, NetworkModel, Platform, Released, SeenCommand, Timeline, Torus};
@@ -36,10 +37,10 @@ pub fn label(command: &SeenCommand) -> Option<String> {
 
 rdma_fabric::program! {
     /// Rank 0 sends to rank 1, once; each starts so many picoseconds after the beginning.
-    async fn one_way<F>(fabric: F, starts: [u64; 2]) -> () {
+    async fn one_way(fabric: Fabric, starts: [u64; 2]) -> () {
         let mut group = Group::world(&fabric).await?;
         let me = group.me();
-        let buffer = Buffer::<F, u8>::new(&fabric, SIZE)?;
+        let buffer = Buffer::<u8>::new(&fabric, SIZE)?;
         let point = vec![Point::new(1 - me, 0, &buffer, Layout::contiguous::<u8>(0, SIZE)?)];
         let (sends, receives) = if me == 0 { (point, Vec::new()) } else { (Vec::new(), point) };
         let (sends, receives) = points_init(&mut group, sends, receives, &Options::default()).await?;

@@ -2,7 +2,8 @@
 
 use super::Together;
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options, Request};
-use rdma_fabric::{Group, ProgramResult, SessionFabric};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Group, ProgramResult};
 
 /// Whether the request is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,19 +40,19 @@ rdma_fabric::program! {
     ///
     /// # Panics
     /// If the grid is none of all ranks.
-    pub async fn exchanges<F>(fabric: F, exchange: Exchange, together: Together) -> Vec<u64> {
+    pub async fn exchanges(fabric: Fabric, exchange: Exchange, together: Together) -> Vec<u64> {
         Box::pin(measured(fabric, exchange, together)).await
     }
 }
 
-async fn measured<F: SessionFabric>(fabric: F, exchange: Exchange, together: Together) -> ProgramResult<Vec<u64>> {
+async fn measured(fabric: Fabric, exchange: Exchange, together: Together) -> ProgramResult<Vec<u64>> {
     let Exchange { grid, periodic, corners, form, kept, sizes, warm_up, iterations } = exchange;
     let grid = Cartesian::new(&grid, &vec![periodic; grid.len()])?;
     let group = Group::world(&fabric).await?;
     let me = group.me();
     let topology = if corners { grid.moore(me) } else { grid.topology(me) };
     let bytes = topology.sources().len() * sizes.iter().copied().max().unwrap_or(0);
-    let (send, receive) = (Buffer::<F, u8>::new(&fabric, bytes)?, Buffer::<F, u8>::new(&fabric, bytes)?);
+    let (send, receive) = (Buffer::<u8>::new(&fabric, bytes)?, Buffer::<u8>::new(&fabric, bytes)?);
     let mut neighbours = Neighbourhood::new(group, topology).await?;
     let options = Options::form(form);
     let inside = together.enter(&fabric).await?;
@@ -88,7 +89,7 @@ async fn measured<F: SessionFabric>(fabric: F, exchange: Exchange, together: Tog
     Ok(took)
 }
 
-async fn once<F: SessionFabric>(request: &mut Request<F>) -> ProgramResult<()> {
+async fn once(request: &mut Request) -> ProgramResult<()> {
     request.start().await?;
     Ok(request.wait().await?)
 }

@@ -1,7 +1,8 @@
 //! Workloads of the lock paper (section 5.2).
 
 use super::Together;
-use rdma_fabric::{Amo, Rank, Region, op};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Amo, Rank, op};
 use rma_lock::RpLock;
 
 /// Where the lock lives in every workload of the paper.
@@ -27,7 +28,7 @@ rdma_fabric::program! {
     /// Every rank locks and unlocks as a reader, `pairs` times, as fast as it can (Figs. 8 and 10).
     ///
     /// A rank's result is its elapsed time for all pairs, in picoseconds.
-    pub async fn reader_pairs<F>(fabric: F, pairs: u32, together: Together) -> u64 {
+    pub async fn reader_pairs(fabric: Fabric, pairs: u32, together: Together) -> u64 {
         let lock = RpLock::symmetric(&fabric, HOME).await?;
         let inside = together.enter(&fabric).await?;
         let begun = fabric.now();
@@ -43,7 +44,7 @@ rdma_fabric::program! {
 
 rdma_fabric::program! {
     /// Every rank posts one fetch-add on a word of rank 0 and waits for it (Figs. 11 and 12).
-    pub async fn single_fetch_adds<F>(fabric: F, together: Together) -> FetchAdd {
+    pub async fn single_fetch_adds(fabric: Fabric, together: Together) -> FetchAdd {
         let region = fabric.alloc_symmetric(8).await?;
         let word = fabric.remote_word::<u64>(region.at(HOME, 0))?;
         let inside = together.enter(&fabric).await?;

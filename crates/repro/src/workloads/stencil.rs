@@ -145,9 +145,9 @@ fn opposite(side: usize) -> usize {
 ///
 /// # Errors
 /// As the window's.
-pub async fn with_fences<F: Fabric, L: AccessLock<F>>(fabric: &F, stencil: Stencil) -> ProgramResult<Tile> {
+pub async fn with_fences<L: AccessLock>(fabric: &Fabric, stencil: Stencil) -> ProgramResult<Tile> {
     let n = stencil.side;
-    let window = Window::<F, f64, L>::allocate(fabric, SIDES * n).await?;
+    let window = Window::<f64, L>::allocate(fabric, SIDES * n).await?;
     let neighbours = stencil.neighbours(fabric.rank());
     let mut cells = stencil.cells(fabric.rank());
     window.barrier().await?;
@@ -174,10 +174,10 @@ pub async fn with_fences<F: Fabric, L: AccessLock<F>>(fabric: &F, stencil: Stenc
 ///
 /// # Errors
 /// As the window's.
-pub async fn with_lock_all<F: Fabric, L: AccessLock<F>>(fabric: &F, stencil: Stencil) -> ProgramResult<Tile> {
+pub async fn with_lock_all<L: AccessLock>(fabric: &Fabric, stencil: Stencil) -> ProgramResult<Tile> {
     let n = stencil.side;
     // Halos, and edges of even and of odd steps.
-    let window = Window::<F, f64, L>::allocate(fabric, 3 * SIDES * n).await?;
+    let window = Window::<f64, L>::allocate(fabric, 3 * SIDES * n).await?;
     let neighbours = stencil.neighbours(fabric.rank());
     let mut cells = stencil.cells(fabric.rank());
     window.barrier().await?;
@@ -213,14 +213,14 @@ pub async fn with_lock_all<F: Fabric, L: AccessLock<F>>(fabric: &F, stencil: Ste
 
 rdma_fabric::program! {
     /// The stencil with fences and puts (Fig. 4).
-    pub async fn stencil_fence<F>(fabric: F, stencil: Stencil) -> Tile {
-        with_fences::<F, OneLock<RpLock<F>>>(&fabric, stencil).await
+    pub async fn stencil_fence(fabric: Fabric, stencil: Stencil) -> Tile {
+        with_fences::<OneLock<RpLock>>(&fabric, stencil).await
     }
 }
 
 rdma_fabric::program! {
     /// The stencil with one epoch of all ranks, and gets (Fig. 5), under the paper's lock.
-    pub async fn stencil_lock_all<F>(fabric: F, stencil: Stencil) -> Tile {
-        with_lock_all::<F, OneLock<RpLock<F>>>(&fabric, stencil).await
+    pub async fn stencil_lock_all(fabric: Fabric, stencil: Stencil) -> Tile {
+        with_lock_all::<OneLock<RpLock>>(&fabric, stencil).await
     }
 }

@@ -30,24 +30,24 @@ pub struct Late {
 }
 
 /// A rank between the beginning and the end.
-pub(super) struct Inside<F: Fabric> {
-    fabric: F,
-    until: Until<F>,
+pub(super) struct Inside {
+    fabric: Fabric,
+    until: Until,
 }
 
-enum Until<F: Fabric> {
+enum Until {
     // Boxed: a million ranks that go by the clock should not pay for the group.
-    All(Box<Group<F>>),
+    All(Box<Group>),
     Clock(Time),
 }
 
 impl Together {
-    pub(super) async fn enter<F: Fabric>(self, fabric: &F) -> ProgramResult<Inside<F>> {
+    pub(super) async fn enter(self, fabric: &Fabric) -> ProgramResult<Inside> {
         let until = match self {
             Together::Barrier => {
-                let mut world = Box::pin(Group::world(fabric)).await?;
+                let mut world = Box::new(Box::pin(Group::world(fabric)).await?);
                 Box::pin(world.barrier()).await?;
-                Until::All(Box::new(world))
+                Until::All(world)
             }
             Together::Clock { start, end } => {
                 in_time(fabric, "set up", start)?;
@@ -59,7 +59,7 @@ impl Together {
     }
 }
 
-impl<F: Fabric> Inside<F> {
+impl Inside {
     /// Wait until all others are done with this rank's memory.
     pub(super) async fn stay(self) -> ProgramResult<()> {
         let me = self.fabric.rank();
@@ -81,7 +81,7 @@ impl<F: Fabric> Inside<F> {
     }
 }
 
-fn in_time<F: Fabric>(fabric: &F, what: &'static str, limit: Time) -> Result<(), Late> {
+fn in_time(fabric: &Fabric, what: &'static str, limit: Time) -> Result<(), Late> {
     let at = fabric.now();
     if at <= limit { Ok(()) } else { Err(Late { rank: fabric.rank(), what, at, limit }) }
 }

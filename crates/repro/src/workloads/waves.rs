@@ -56,24 +56,24 @@ pub struct Wave {
 
 rdma_fabric::program! {
     /// All ranks lock at once, hold the lock until `unlock` has come, and unlock at once.
-    pub async fn wave<F>(fabric: F, form: Form, together: Together, unlock: Time) -> Wave {
+    pub async fn wave(fabric: Fabric, form: Form, together: Together, unlock: Time) -> Wave {
         let levels = |levels| AggregatedOptions { levels, lock: () };
         match form {
-            Form::Flat => Box::pin(pass::<F, RpLock<F>>(fabric, (), together, unlock)).await,
-            Form::Packed => Box::pin(pass::<F, PackedLock<F>>(fabric, (), together, unlock)).await,
+            Form::Flat => Box::pin(pass::<RpLock>(fabric, (), together, unlock)).await,
+            Form::Packed => Box::pin(pass::<PackedLock>(fabric, (), together, unlock)).await,
             Form::Nodes => {
-                Box::pin(pass::<F, Aggregated<F, RpLock<F>>>(fabric, levels(Levels::Nodes), together, unlock)).await
+                Box::pin(pass::<Aggregated<RpLock>>(fabric, levels(Levels::Nodes), together, unlock)).await
             }
             Form::Tree => {
                 let levels = levels(Levels::Tree { radix: RADIX });
-                Box::pin(pass::<F, Aggregated<F, RpLock<F>>>(fabric, levels, together, unlock)).await
+                Box::pin(pass::<Aggregated<RpLock>>(fabric, levels, together, unlock)).await
             }
         }
     }
 }
 
-async fn pass<F: Fabric, L: RmaLock<F>>(
-    fabric: F,
+async fn pass<L: RmaLock>(
+    fabric: Fabric,
     options: L::Options,
     together: Together,
     unlock: Time,

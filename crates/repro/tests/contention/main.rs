@@ -39,46 +39,46 @@ const SHARES: [u32; 3] = [20, 500, 1000];
 
 rdma_fabric::program! {
     /// Contend for a lock that is watched, and broken if so.
-    async fn watched<F>(fabric: F, lock: LockKind, broken: bool, run: Run, watch: Watch) -> RankRecord {
+    async fn watched(fabric: Fabric, lock: LockKind, broken: bool, run: Run, watch: Watch) -> RankRecord {
         lock.over(Look { fabric: &fabric, broken, run, watch }).await
     }
 }
 
-struct Look<'a, F> {
-    fabric: &'a F,
+struct Look<'a> {
+    fabric: &'a Fabric,
     broken: bool,
     run: Run,
     watch: Watch,
 }
 
-impl<F: Fabric> OverLock<F> for Look<'_, F> {
+impl OverLock for Look<'_> {
     type Out = ProgramResult<RankRecord>;
 
-    async fn with<L: RmaLock<F>>(self) -> Self::Out {
+    async fn with<L: RmaLock>(self) -> Self::Out {
         match self.broken {
-            false => contend::<F, Watched<L>>(self.fabric, &self.run, self.watch).await,
-            true => contend::<F, Watched<Broken<L>>>(self.fabric, &self.run, self.watch).await,
+            false => contend::<Watched<L>>(self.fabric, &self.run, self.watch).await,
+            true => contend::<Watched<Broken<L>>>(self.fabric, &self.run, self.watch).await,
         }
     }
 }
 
 rdma_fabric::program! {
     /// Contend for a broken lock that nobody watches.
-    async fn unwatched<F>(fabric: F, lock: LockKind, run: Run) -> RankRecord {
+    async fn unwatched(fabric: Fabric, lock: LockKind, run: Run) -> RankRecord {
         lock.over(Unwatched { fabric: &fabric, run }).await
     }
 }
 
-struct Unwatched<'a, F> {
-    fabric: &'a F,
+struct Unwatched<'a> {
+    fabric: &'a Fabric,
     run: Run,
 }
 
-impl<F: Fabric> OverLock<F> for Unwatched<'_, F> {
+impl OverLock for Unwatched<'_> {
     type Out = ProgramResult<RankRecord>;
 
-    async fn with<L: RmaLock<F>>(self) -> Self::Out {
-        contend::<F, Broken<L>>(self.fabric, &self.run, L::Options::default()).await
+    async fn with<L: RmaLock>(self) -> Self::Out {
+        contend::<Broken<L>>(self.fabric, &self.run, L::Options::default()).await
     }
 }
 

@@ -8,10 +8,10 @@ use tofu2_sim::virt::{Job, Platform};
 
 rdma_fabric::program! {
     /// All ranks insert keys that collide in few buckets, twice; all ranks look all of them up.
-    async fn crowded<F>(fabric: F, volumes: usize) -> u64 {
+    async fn crowded(fabric: Fabric, volumes: usize) -> u64 {
         let mut world = Group::world(&fabric).await?;
         let size = VolumeSize { buckets: 3, heap: 100 };
-        let table = Hashtable::<F, RpLock<F>>::symmetric(&mut world, volumes, size, ()).await?;
+        let table = Hashtable::<RpLock>::symmetric(&mut world, volumes, size, ()).await?;
         let (me, ranks) = (u64::from(fabric.rank().number()), fabric.ranks() as u64);
         for round in 0..2 {
             for n in 0..8 {
@@ -40,10 +40,10 @@ fn all_keys_are_found_wherever_they_are() {
 
 rdma_fabric::program! {
     /// One rank does what a map does.
-    async fn alone<F>(fabric: F, heap: u32) -> () {
+    async fn alone(fabric: Fabric, heap: u32) -> () {
         let mut world = Group::world(&fabric).await?;
         let size = VolumeSize { buckets: 4, heap };
-        let table = Hashtable::<F, BackOffLock<F>>::symmetric(&mut world, 1, size, Default::default()).await?;
+        let table = Hashtable::<BackOffLock>::symmetric(&mut world, 1, size, Default::default()).await?;
         let mut model = BTreeMap::new();
         for n in 0..200u64 {
             let key = n * n % 37;
@@ -71,7 +71,7 @@ fn a_table_is_a_map_until_it_is_full() {
 }
 
 /// Fill a volume, write `garbage` over a word of it, and look up and insert.
-async fn over_garbage<F: Fabric>(fabric: &F, word: u64, garbage: u64) -> ProgramResult<Vec<TableError>> {
+async fn over_garbage(fabric: &Fabric, word: u64, garbage: u64) -> ProgramResult<Vec<TableError>> {
     let mut world = Group::world(fabric).await?;
     let size = VolumeSize { buckets: 1, heap: 3 };
     let cells = Cells::collective(&mut world, fabric.rank(), size).await?;
@@ -84,7 +84,7 @@ async fn over_garbage<F: Fabric>(fabric: &F, word: u64, garbage: u64) -> Program
 }
 
 rdma_fabric::program! {
-    async fn garbled<F>(fabric: F, word: u64, garbage: u64) -> Vec<TableError> {
+    async fn garbled(fabric: Fabric, word: u64, garbage: u64) -> Vec<TableError> {
         over_garbage(&fabric, word, garbage).await
     }
 }

@@ -80,7 +80,7 @@ impl<G: Guard> Guard for WatchedGuard<G> {
     }
 }
 
-impl<F: Fabric, L: RmaLock<F>> Lock<F> for Watched<L> {
+impl<L: RmaLock> Lock for Watched<L> {
     type Options = Watch;
 
     const NAME: &'static str = L::NAME;
@@ -91,7 +91,7 @@ impl<F: Fabric, L: RmaLock<F>> Lock<F> for Watched<L> {
         L::bytes(&L::Options::default(), members)
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, watch: Watch) -> Result<Self> {
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, watch: Watch) -> Result<Self> {
         Ok(Watched { lock: L::over(fabric, memory, home, L::Options::default())?, watch })
     }
 
@@ -99,12 +99,12 @@ impl<F: Fabric, L: RmaLock<F>> Lock<F> for Watched<L> {
         self.lock.home()
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         self.lock.fabric()
     }
 }
 
-impl<F: Fabric, L: RmaLock<F>> RmaLock<F> for Watched<L> {
+impl<L: RmaLock> RmaLock for Watched<L> {
     type Shared<'a> = WatchedGuard<L::Shared<'a>>;
     type Exclusive<'a> = WatchedGuard<L::Exclusive<'a>>;
 
@@ -133,7 +133,7 @@ impl<F: Fabric, L: RmaLock<F>> RmaLock<F> for Watched<L> {
 #[derive(Clone, Debug)]
 pub(crate) struct Broken<L>(L);
 
-impl<F: Fabric, L: RmaLock<F>> Lock<F> for Broken<L> {
+impl<L: RmaLock> Lock for Broken<L> {
     type Options = L::Options;
 
     const NAME: &'static str = "broken";
@@ -144,7 +144,7 @@ impl<F: Fabric, L: RmaLock<F>> Lock<F> for Broken<L> {
         L::bytes(options, members)
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: L::Options) -> Result<Self> {
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: L::Options) -> Result<Self> {
         Ok(Broken(L::over(fabric, memory, home, options)?))
     }
 
@@ -152,12 +152,12 @@ impl<F: Fabric, L: RmaLock<F>> Lock<F> for Broken<L> {
         self.0.home()
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         self.0.fabric()
     }
 }
 
-impl<F: Fabric, L: RmaLock<F>> RmaLock<F> for Broken<L> {
+impl<L: RmaLock> RmaLock for Broken<L> {
     type Shared<'a> = L::Shared<'a>;
     type Exclusive<'a> = L::Shared<'a>;
 

@@ -17,7 +17,7 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 /// use rdma_fabric::{Fabric, ProgramResult, Rank};
 /// use rma_lock::{AnyLock, Guard, Hint, Lock, LockKind, RmaLock};
 ///
-/// async fn enter<F: Fabric>(fabric: &F) -> ProgramResult<()> {
+/// async fn enter(fabric: &Fabric) -> ProgramResult<()> {
 ///     let choice = LockKind::auto(fabric.ranks(), fabric.nodes(), Hint::Mixed);
 ///     let lock = AnyLock::symmetric_with(fabric, Rank::new(0), choice).await?;
 ///     println!("{lock}");
@@ -25,26 +25,26 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 ///     Ok(guard.release().await?)
 /// }
 /// ```
-pub struct AnyLock<F: Fabric> {
+pub struct AnyLock {
     choice: Choice,
-    lock: Chosen<F>,
+    lock: Chosen,
 }
 
 #[derive(Clone)]
-enum Chosen<F: Fabric> {
-    ReaderPreference(RpLock<F>),
-    BackOff(BackOffLock<F>),
-    Nodes(Aggregated<F, RpLock<F>>),
-    Indicator(IndicatorLock<F, RpLock<F>>),
+enum Chosen {
+    ReaderPreference(RpLock),
+    BackOff(BackOffLock),
+    Nodes(Aggregated<RpLock>),
+    Indicator(IndicatorLock<RpLock>),
 }
 
-impl<F: Fabric> Clone for AnyLock<F> {
+impl Clone for AnyLock {
     fn clone(&self) -> Self {
         AnyLock { choice: self.choice, lock: self.lock.clone() }
     }
 }
 
-impl<F: Fabric> fmt::Debug for AnyLock<F> {
+impl fmt::Debug for AnyLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.lock {
             Chosen::ReaderPreference(lock) => lock.fmt(f),
@@ -56,13 +56,13 @@ impl<F: Fabric> fmt::Debug for AnyLock<F> {
 }
 
 /// What was chosen, and why.
-impl<F: Fabric> fmt::Display for AnyLock<F> {
+impl fmt::Display for AnyLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.choice.fmt(f)
     }
 }
 
-impl<F: Fabric> AnyLock<F> {
+impl AnyLock {
     /// What was chosen.
     pub fn choice(&self) -> Choice {
         self.choice
@@ -76,27 +76,27 @@ impl<F: Fabric> AnyLock<F> {
 
 /// Shared access by an [`AnyLock`].
 #[must_use = "a guard that is dropped at once protects nothing"]
-pub struct AnyReadGuard<'a, F: Fabric>(Reading<'a, F>);
+pub struct AnyReadGuard<'a>(Reading<'a>);
 
-enum Reading<'a, F: Fabric> {
-    ReaderPreference(ReadGuard<'a, F>),
-    BackOff(BackOffGuard<'a, F, Shared>),
-    Nodes(AggregatedGuard<'a, F, RpLock<F>>),
-    Indicator(IndicatorGuard<'a, F, RpLock<F>>),
+enum Reading<'a> {
+    ReaderPreference(ReadGuard<'a>),
+    BackOff(BackOffGuard<'a, Shared>),
+    Nodes(AggregatedGuard<'a, RpLock>),
+    Indicator(IndicatorGuard<'a, RpLock>),
 }
 
 /// Exclusive access by an [`AnyLock`].
 #[must_use = "a guard that is dropped at once protects nothing"]
-pub struct AnyWriteGuard<'a, F: Fabric>(Writing<'a, F>);
+pub struct AnyWriteGuard<'a>(Writing<'a>);
 
-enum Writing<'a, F: Fabric> {
+enum Writing<'a> {
     /// That of the lock above nodes, too.
-    ReaderPreference(WriteGuard<'a, F>),
-    BackOff(BackOffGuard<'a, F, Exclusive>),
-    Indicator(IndicatorGuard<'a, F, RpLock<F>>),
+    ReaderPreference(WriteGuard<'a>),
+    BackOff(BackOffGuard<'a, Exclusive>),
+    Indicator(IndicatorGuard<'a, RpLock>),
 }
 
-impl<F: Fabric> fmt::Debug for AnyReadGuard<'_, F> {
+impl fmt::Debug for AnyReadGuard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Reading::ReaderPreference(guard) => guard.fmt(f),
@@ -107,7 +107,7 @@ impl<F: Fabric> fmt::Debug for AnyReadGuard<'_, F> {
     }
 }
 
-impl<F: Fabric> fmt::Debug for AnyWriteGuard<'_, F> {
+impl fmt::Debug for AnyWriteGuard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Writing::ReaderPreference(guard) => guard.fmt(f),
@@ -117,7 +117,7 @@ impl<F: Fabric> fmt::Debug for AnyWriteGuard<'_, F> {
     }
 }
 
-impl<F: Fabric> Guard for AnyReadGuard<'_, F> {
+impl Guard for AnyReadGuard<'_> {
     async fn release(self) -> Result<()> {
         match self.0 {
             Reading::ReaderPreference(guard) => guard.release().await,
@@ -128,7 +128,7 @@ impl<F: Fabric> Guard for AnyReadGuard<'_, F> {
     }
 }
 
-impl<F: Fabric> Guard for AnyWriteGuard<'_, F> {
+impl Guard for AnyWriteGuard<'_> {
     async fn release(self) -> Result<()> {
         match self.0 {
             Writing::ReaderPreference(guard) => guard.release().await,
@@ -138,7 +138,7 @@ impl<F: Fabric> Guard for AnyWriteGuard<'_, F> {
     }
 }
 
-impl<F: Fabric> Lock<F> for AnyLock<F> {
+impl Lock for AnyLock {
     type Options = Choice;
 
     const NAME: &'static str = "chosen at run time";
@@ -149,20 +149,16 @@ impl<F: Fabric> Lock<F> for AnyLock<F> {
 
     fn bytes(choice: &Choice, members: usize) -> usize {
         match choice.kind {
-            LockKind::ReaderPreference => RpLock::<F>::bytes(&(), members),
-            LockKind::BackOff => BackOffLock::<F>::bytes(&BackOff::default(), members),
-            LockKind::Nodes(levels) => {
-                Aggregated::<F, RpLock<F>>::bytes(&AggregatedOptions { levels, lock: () }, members)
-            }
-            LockKind::Indicator => IndicatorLock::<F, RpLock<F>>::bytes(&(), members),
+            LockKind::ReaderPreference => RpLock::bytes(&(), members),
+            LockKind::BackOff => BackOffLock::bytes(&BackOff::default(), members),
+            LockKind::Nodes(levels) => Aggregated::<RpLock>::bytes(&AggregatedOptions { levels, lock: () }, members),
+            LockKind::Indicator => IndicatorLock::<RpLock>::bytes(&(), members),
         }
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, choice: Choice) -> Result<Self> {
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, choice: Choice) -> Result<Self> {
         let lock = match choice.kind {
-            LockKind::ReaderPreference => {
-                Chosen::ReaderPreference(<RpLock<F> as Lock<F>>::over(fabric, memory, home, ())?)
-            }
+            LockKind::ReaderPreference => Chosen::ReaderPreference(<RpLock as Lock>::over(fabric, memory, home, ())?),
             LockKind::BackOff => Chosen::BackOff(Lock::over(fabric, memory, home, BackOff::default())?),
             LockKind::Nodes(levels) => {
                 Chosen::Nodes(Lock::over(fabric, memory, home, AggregatedOptions { levels, lock: () })?)
@@ -181,7 +177,7 @@ impl<F: Fabric> Lock<F> for AnyLock<F> {
         }
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         match &self.lock {
             Chosen::ReaderPreference(lock) => lock.fabric(),
             Chosen::BackOff(lock) => lock.fabric(),
@@ -191,11 +187,11 @@ impl<F: Fabric> Lock<F> for AnyLock<F> {
     }
 }
 
-impl<F: Fabric> RmaLock<F> for AnyLock<F> {
-    type Shared<'a> = AnyReadGuard<'a, F>;
-    type Exclusive<'a> = AnyWriteGuard<'a, F>;
+impl RmaLock for AnyLock {
+    type Shared<'a> = AnyReadGuard<'a>;
+    type Exclusive<'a> = AnyWriteGuard<'a>;
 
-    async fn read_before(&self, deadline: Time) -> Result<AnyReadGuard<'_, F>> {
+    async fn read_before(&self, deadline: Time) -> Result<AnyReadGuard<'_>> {
         Ok(AnyReadGuard(match &self.lock {
             Chosen::ReaderPreference(lock) => Reading::ReaderPreference(lock.read_before(deadline).await?),
             Chosen::BackOff(lock) => Reading::BackOff(lock.read_before(deadline).await?),
@@ -204,7 +200,7 @@ impl<F: Fabric> RmaLock<F> for AnyLock<F> {
         }))
     }
 
-    async fn try_read(&self) -> Result<Option<AnyReadGuard<'_, F>>> {
+    async fn try_read(&self) -> Result<Option<AnyReadGuard<'_>>> {
         let reading = match &self.lock {
             Chosen::ReaderPreference(lock) => lock.try_read().await?.map(Reading::ReaderPreference),
             Chosen::BackOff(lock) => lock.try_read().await?.map(Reading::BackOff),
@@ -214,7 +210,7 @@ impl<F: Fabric> RmaLock<F> for AnyLock<F> {
         Ok(reading.map(AnyReadGuard))
     }
 
-    async fn write_before(&self, deadline: Time) -> Result<AnyWriteGuard<'_, F>> {
+    async fn write_before(&self, deadline: Time) -> Result<AnyWriteGuard<'_>> {
         Ok(AnyWriteGuard(match &self.lock {
             Chosen::ReaderPreference(lock) => Writing::ReaderPreference(lock.write_before(deadline).await?),
             Chosen::BackOff(lock) => Writing::BackOff(lock.write_before(deadline).await?),
@@ -223,7 +219,7 @@ impl<F: Fabric> RmaLock<F> for AnyLock<F> {
         }))
     }
 
-    async fn try_write(&self) -> Result<Option<AnyWriteGuard<'_, F>>> {
+    async fn try_write(&self) -> Result<Option<AnyWriteGuard<'_>>> {
         let writing = match &self.lock {
             Chosen::ReaderPreference(lock) => lock.try_write().await?.map(Writing::ReaderPreference),
             Chosen::BackOff(lock) => lock.try_write().await?.map(Writing::BackOff),

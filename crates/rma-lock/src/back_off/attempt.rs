@@ -8,13 +8,13 @@ use crate::{
     posting::NotOver,
 };
 use core::fmt;
-use rdma_fabric::{Fabric, FabricError, GroupMemory, Location, PutOrder, Rank, RemoteWord, Time};
+use rdma_fabric::{Fabric, FabricError, GroupMemory, PutOrder, Rank, RemoteWord, Time};
 use std::sync::{Arc, OnceLock};
 
 /// A rank's side of a lock that backs off.
-pub(crate) struct Base<F: Fabric> {
-    pub(super) fabric: F,
-    pub(super) memory: GroupMemory<F>,
+pub(crate) struct Base {
+    pub(super) fabric: Fabric,
+    pub(super) memory: GroupMemory,
     pub(super) home: Rank,
     me: Rank,
     pace: BackOff,
@@ -27,28 +27,26 @@ pub(crate) struct Base<F: Fabric> {
 
 /// One claim of an access.
 #[derive(Clone)]
-pub(super) struct Way<F: Fabric> {
-    pub(super) word: RemoteWord<F, u64>,
+pub(super) struct Way {
+    pub(super) word: RemoteWord<u64>,
     pub(super) claim: Claim,
 }
 
-impl<F: Fabric> fmt::Debug for Base<F> {
+impl fmt::Debug for Base {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "home {}", self.home)?;
         self.broken.get().map_or(Ok(()), |cause| write!(f, ", broken: {cause}"))
     }
 }
 
-impl<F: Fabric> Side for Base<F> {
-    type Fabric = F;
-
-    fn fabric(&self) -> &F {
+impl Side for Base {
+    fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 }
 
-impl<F: Fabric> Base<F> {
-    pub(super) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, pace: BackOff) -> Result<Self> {
+impl Base {
+    pub(super) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, pace: BackOff) -> Result<Self> {
         memory.at(home, 0)?;
         Ok(Base {
             memory,
@@ -93,7 +91,7 @@ impl<F: Fabric> Base<F> {
     }
 
     /// One attempt: all of `ways`, or none. The atomic of the first may have been posted already.
-    async fn enter(&self, ways: &[Way<F>], mut first: NotOver<F>, quit: &Quit) -> Result<bool, Trouble> {
+    async fn enter(&self, ways: &[Way], mut first: NotOver, quit: &Quit) -> Result<bool, Trouble> {
         for (before, way) in ways.iter().enumerate() {
             let old = match first.take() {
                 Some(posting) => posting.result().await,
@@ -123,12 +121,12 @@ impl<F: Fabric> Base<F> {
     }
 
     /// All of `ways`, the last first, whatever the others meet.
-    async fn leave(&self, ways: &[Way<F>]) -> Result<(), Trouble> {
+    async fn leave(&self, ways: &[Way]) -> Result<(), Trouble> {
         self.leave_from(ways, None).await
     }
 
     /// The same. The atomic of the last may have been posted already.
-    async fn leave_from(&self, ways: &[Way<F>], mut last: NotOver<F>) -> Result<(), Trouble> {
+    async fn leave_from(&self, ways: &[Way], mut last: NotOver) -> Result<(), Trouble> {
         let mut outcome = Ok(());
         for way in ways.iter().rev() {
             let old = match last.take() {
@@ -147,19 +145,15 @@ impl<F: Fabric> Base<F> {
 }
 
 /// Words that are lost with their rank hold nothing any more that would have to be undone.
-fn lost_with_its_words<F: Fabric>(word: &RemoteWord<F, u64>, error: FabricError) -> Trouble {
+fn lost_with_its_words(word: &RemoteWord<u64>, error: FabricError) -> Trouble {
     match error {
-        FabricError::PeerLost { rank } if rank == word.loc().rank() => Trouble::GaveUp(error.into()),
+        FabricError::PeerLost { rank } if rank == word.rank() => Trouble::GaveUp(error.into()),
         error => Trouble::Broken(error.into()),
     }
 }
 
 /// One attempt, which ends not holding the lock if this is dropped.
-pub(super) async fn try_acquire<F: Fabric, const N: usize>(
-    base: &Arc<Base<F>>,
-    ways: [Way<F>; N],
-    first: NotOver<F>,
-) -> Result<bool> {
+pub(super) async fn try_acquire<const N: usize>(base: &Arc<Base>, ways: [Way; N], first: NotOver) -> Result<bool> {
     if first.is_none() {
         base.check()?;
     }
@@ -167,10 +161,10 @@ pub(super) async fn try_acquire<F: Fabric, const N: usize>(
 }
 
 /// As many attempts as it takes until `deadline`. Between them nothing is held and nothing owed.
-pub(super) async fn acquire<F: Fabric, const N: usize>(
-    base: &Arc<Base<F>>,
-    ways: [Way<F>; N],
-    mut first: NotOver<F>,
+pub(super) async fn acquire<const N: usize>(
+    base: &Arc<Base>,
+    ways: [Way; N],
+    mut first: NotOver,
     deadline: Time,
 ) -> Result<()> {
     let mut attempts = 0u32;
@@ -192,17 +186,13 @@ pub(super) async fn acquire<F: Fabric, const N: usize>(
 }
 
 /// Give all of `ways` back; if this is dropped, in the background. The atomic of the last may have been posted already.
-pub(super) async fn release<F: Fabric, const N: usize>(
-    base: &Arc<Base<F>>,
-    ways: [Way<F>; N],
-    last: NotOver<F>,
-) -> Result<()> {
+pub(super) async fn release<const N: usize>(base: &Arc<Base>, ways: [Way; N], last: NotOver) -> Result<()> {
     Owed::new(base, |base, _| async move { base.answer(base.leave_from(&ways, last).await) }).await
 }
 
 /// Flush, and give all of `ways` back, in the background. The atomic of the last may have been posted already.
 #[cold]
-pub(super) fn release_unawaited<F: Fabric, const N: usize>(base: &Arc<Base<F>>, ways: [Way<F>; N], last: NotOver<F>) {
+pub(super) fn release_unawaited<const N: usize>(base: &Arc<Base>, ways: [Way; N], last: NotOver) {
     let owner = base.clone();
     base.fabric.detach(async move {
         if last.is_none() {

@@ -16,31 +16,30 @@ use core::{
     mem,
     task::{Context, Waker},
 };
-use rdma_fabric::Fabric;
 
 /// [`crate::Shared`] or [`crate::Exclusive`] access, by a [`BackOffLock`].
 ///
 /// Dropping it releases the lock in the background, as [`BackOffGuard::release`] does, and tells nobody about errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
-pub struct BackOffGuard<'a, F: Fabric, M: Mode> {
-    lock: &'a BackOffLock<F>,
+pub struct BackOffGuard<'a, M: Mode> {
+    lock: &'a BackOffLock,
     mode: PhantomData<M>,
 }
 
-impl<F: Fabric, M: Mode> fmt::Debug for BackOffGuard<'_, F, M> {
+impl<M: Mode> fmt::Debug for BackOffGuard<'_, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {:?}", M::NAME, self.lock)
     }
 }
 
-impl<'a, F: Fabric, M: Mode> BackOffGuard<'a, F, M> {
+impl<'a, M: Mode> BackOffGuard<'a, M> {
     #[inline(always)]
-    pub(super) fn new(lock: &'a BackOffLock<F>) -> Self {
+    pub(super) fn new(lock: &'a BackOffLock) -> Self {
         BackOffGuard { lock, mode: PhantomData }
     }
 
     /// The lock that is held.
-    pub fn lock(&self) -> &'a BackOffLock<F> {
+    pub fn lock(&self) -> &'a BackOffLock {
         self.lock
     }
 
@@ -57,7 +56,7 @@ impl<'a, F: Fabric, M: Mode> BackOffGuard<'a, F, M> {
 
     /// Where an atomic is over when it is posted. Otherwise it may have been posted.
     #[inline(always)]
-    fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver<F>> {
+    fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver> {
         let (base, claim) = (&self.lock.base, M::CLAIM);
         if !base.ordered_everywhere {
             return Err(None);
@@ -69,7 +68,7 @@ impl<'a, F: Fabric, M: Mode> BackOffGuard<'a, F, M> {
     }
 
     /// Where the atomic is not over yet, or not posted. Dropped before it is, the guard does it all in the background.
-    async fn release_from(self, posted: NotOver<F>) -> Result<()> {
+    async fn release_from(self, posted: NotOver) -> Result<()> {
         let base = &self.lock.base;
         let flushed = if posted.is_none() { base.flush_data().await } else { Ok(()) };
         let ways = self.lock.ways::<M>();
@@ -78,7 +77,7 @@ impl<'a, F: Fabric, M: Mode> BackOffGuard<'a, F, M> {
     }
 }
 
-impl<F: Fabric, M: Mode> Drop for BackOffGuard<'_, F, M> {
+impl<M: Mode> Drop for BackOffGuard<'_, M> {
     #[inline]
     fn drop(&mut self) {
         if let Err(posted) = self.leave_now(&mut Context::from_waker(Waker::noop())) {
@@ -87,7 +86,7 @@ impl<F: Fabric, M: Mode> Drop for BackOffGuard<'_, F, M> {
     }
 }
 
-impl<F: Fabric, M: Mode> Guard for BackOffGuard<'_, F, M> {
+impl<M: Mode> Guard for BackOffGuard<'_, M> {
     #[inline]
     fn release(self) -> impl Future<Output = Result<()>> {
         BackOffGuard::release(self)
@@ -95,13 +94,13 @@ impl<F: Fabric, M: Mode> Guard for BackOffGuard<'_, F, M> {
 }
 
 /// The release, where it is over when it is posted.
-struct Leave<'a, F: Fabric, M: Mode>(BackOffGuard<'a, F, M>);
+struct Leave<'a, M: Mode>(BackOffGuard<'a, M>);
 
-impl<'a, F: Fabric, M: Mode> Try for Leave<'a, F, M> {
+impl<'a, M: Mode> Try for Leave<'a, M> {
     type Out = Result<()>;
     type Posted = future::Pending<Result<Self::Out, Self::Stage>>;
     /// The guard is armed though its atomic may have been posted.
-    type Stage = (BackOffGuard<'a, F, M>, NotOver<F>);
+    type Stage = (BackOffGuard<'a, M>, NotOver);
 
     #[inline(always)]
     fn now(self, cx: &mut Context<'_>) -> Now<Self> {

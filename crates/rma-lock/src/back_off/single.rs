@@ -43,18 +43,18 @@ const LOCK_BYTES: usize = 64;
 /// # Dropped futures
 /// An attempt under way that is dropped is awaited in the background, and given back if it succeeded; a release is completed. A
 /// sleep owes nothing.
-pub struct BackOffLock<F: Fabric> {
-    pub(super) base: Arc<Base<F>>,
-    pub(super) word: RemoteWord<F, u64>,
+pub struct BackOffLock {
+    pub(super) base: Arc<Base>,
+    pub(super) word: RemoteWord<u64>,
 }
 
-impl<F: Fabric> Clone for BackOffLock<F> {
+impl Clone for BackOffLock {
     fn clone(&self) -> Self {
         BackOffLock { base: self.base.clone(), word: self.word.clone() }
     }
 }
 
-impl<F: Fabric> fmt::Debug for BackOffLock<F> {
+impl fmt::Debug for BackOffLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "BackOffLock({:?})", self.base)
     }
@@ -108,12 +108,12 @@ impl Mode for Exclusive {
 }
 
 /// The first attempt, where it is over when it is posted.
-struct Enter<'a, F: Fabric, Held>(&'a BackOffLock<F>, Claim, PhantomData<fn() -> Held>);
+struct Enter<'a, Held>(&'a BackOffLock, Claim, PhantomData<fn() -> Held>);
 
-impl<'a, F: Fabric, M: Mode, Held: From<BackOffGuard<'a, F, M>>> Try for Enter<'a, F, (M, Held)> {
+impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> Try for Enter<'a, (M, Held)> {
     type Out = Result<Held>;
     type Posted = future::Pending<Result<Self::Out, Self::Stage>>;
-    type Stage = NotOver<F>;
+    type Stage = NotOver;
 
     #[inline(always)]
     fn now(self, cx: &mut Context<'_>) -> Now<Self> {
@@ -129,13 +129,13 @@ impl<'a, F: Fabric, M: Mode, Held: From<BackOffGuard<'a, F, M>>> Try for Enter<'
     }
 }
 
-impl<F: Fabric> BackOffLock<F> {
+impl BackOffLock {
     /// A lock homed at `home` with the default [`BackOff`]. Collective over the job: all ranks call it in the same order relative to
     /// other symmetric allocations.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`], and [`rdma_fabric::FabricError::NoSuchRank`].
-    pub fn symmetric(fabric: &F, home: Rank) -> impl Future<Output = Result<Self>> {
+    pub fn symmetric(fabric: &Fabric, home: Rank) -> impl Future<Output = Result<Self>> {
         BackOffLock::symmetric_with(fabric, home, BackOff::default())
     }
 
@@ -143,8 +143,8 @@ impl<F: Fabric> BackOffLock<F> {
     ///
     /// # Errors
     /// As [`BackOffLock::symmetric`].
-    pub fn symmetric_with(fabric: &F, home: Rank, back_off: BackOff) -> impl Future<Output = Result<Self>> {
-        <Self as Lock<F>>::symmetric_with(fabric, home, back_off)
+    pub fn symmetric_with(fabric: &Fabric, home: Rank, back_off: BackOff) -> impl Future<Output = Result<Self>> {
+        <Self as Lock>::symmetric_with(fabric, home, back_off)
     }
 
     /// The rank whose memory holds the lock word.
@@ -153,7 +153,7 @@ impl<F: Fabric> BackOffLock<F> {
     }
 
     /// The fabric the lock lives on.
-    pub fn fabric(&self) -> &F {
+    pub fn fabric(&self) -> &Fabric {
         &self.base.fabric
     }
 
@@ -164,7 +164,7 @@ impl<F: Fabric> BackOffLock<F> {
     /// [`crate::LockError::TooManyHolders`]; [`crate::LockError::Broken`] if an earlier call failed
     /// half-way.
     #[inline]
-    pub fn read(&self) -> impl Future<Output = Result<BackOffGuard<'_, F, Shared>>> {
+    pub fn read(&self) -> impl Future<Output = Result<BackOffGuard<'_, Shared>>> {
         self.enter_before(Time::MAX)
     }
 
@@ -173,7 +173,7 @@ impl<F: Fabric> BackOffLock<F> {
     /// # Errors
     /// As [`BackOffLock::read`], and [`crate::LockError::TimedOut`].
     #[inline]
-    pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<BackOffGuard<'_, F, Shared>>> {
+    pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<BackOffGuard<'_, Shared>>> {
         self.enter_before(deadline)
     }
 
@@ -182,7 +182,7 @@ impl<F: Fabric> BackOffLock<F> {
     /// # Errors
     /// As [`BackOffLock::read`], never [`crate::LockError::Contended`].
     #[inline]
-    pub fn try_read(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, F, Shared>>>> {
+    pub fn try_read(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, Shared>>>> {
         self.try_enter()
     }
 
@@ -191,7 +191,7 @@ impl<F: Fabric> BackOffLock<F> {
     /// # Errors
     /// As [`BackOffLock::read`].
     #[inline]
-    pub fn write(&self) -> impl Future<Output = Result<BackOffGuard<'_, F, Exclusive>>> {
+    pub fn write(&self) -> impl Future<Output = Result<BackOffGuard<'_, Exclusive>>> {
         self.enter_before(Time::MAX)
     }
 
@@ -200,7 +200,7 @@ impl<F: Fabric> BackOffLock<F> {
     /// # Errors
     /// As [`BackOffLock::write`], and [`crate::LockError::TimedOut`].
     #[inline]
-    pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<BackOffGuard<'_, F, Exclusive>>> {
+    pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<BackOffGuard<'_, Exclusive>>> {
         self.enter_before(deadline)
     }
 
@@ -209,13 +209,13 @@ impl<F: Fabric> BackOffLock<F> {
     /// # Errors
     /// As [`BackOffLock::write`], never [`crate::LockError::Contended`].
     #[inline]
-    pub fn try_write(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, F, Exclusive>>>> {
+    pub fn try_write(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, Exclusive>>>> {
         self.try_enter()
     }
 
     #[inline(always)]
-    fn enter_before<M: Mode>(&self, deadline: Time) -> impl Future<Output = Result<BackOffGuard<'_, F, M>>> {
-        let fast = Enter::<F, (M, BackOffGuard<'_, F, M>)>(self, M::CLAIM, PhantomData);
+    fn enter_before<M: Mode>(&self, deadline: Time) -> impl Future<Output = Result<BackOffGuard<'_, M>>> {
+        let fast = Enter::<(M, BackOffGuard<'_, M>)>(self, M::CLAIM, PhantomData);
         shortcut(fast, move |first| async move {
             acquire(&self.base, self.ways::<M>(), first, deadline).await?;
             Ok(BackOffGuard::new(self))
@@ -223,19 +223,19 @@ impl<F: Fabric> BackOffLock<F> {
     }
 
     #[inline(always)]
-    fn try_enter<M: Mode>(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, F, M>>>> {
-        let fast = Enter::<F, (M, Option<BackOffGuard<'_, F, M>>)>(self, M::CLAIM, PhantomData);
+    fn try_enter<M: Mode>(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, M>>>> {
+        let fast = Enter::<(M, Option<BackOffGuard<'_, M>>)>(self, M::CLAIM, PhantomData);
         shortcut(fast, move |first| async move {
             Ok(try_acquire(&self.base, self.ways::<M>(), first).await?.then(|| BackOffGuard::new(self)))
         })
     }
 
-    pub(super) fn ways<M: Mode>(&self) -> [Way<F>; 1] {
+    pub(super) fn ways<M: Mode>(&self) -> [Way; 1] {
         [Way { word: self.word.clone(), claim: M::CLAIM }]
     }
 }
 
-impl<F: Fabric> Lock<F> for BackOffLock<F> {
+impl Lock for BackOffLock {
     type Options = BackOff;
 
     const NAME: &'static str = "back-off";
@@ -246,7 +246,7 @@ impl<F: Fabric> Lock<F> for BackOffLock<F> {
         LOCK_BYTES
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: BackOff) -> Result<Self> {
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: BackOff) -> Result<Self> {
         let memory = memory.part(0, LOCK_BYTES)?;
         let word = fabric.remote_word(memory.at(home, 0)?)?;
         let base = Base::over(fabric, memory, home, options)?;
@@ -257,14 +257,14 @@ impl<F: Fabric> Lock<F> for BackOffLock<F> {
         self.base.home
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         &self.base.fabric
     }
 }
 
-impl<F: Fabric> RmaLock<F> for BackOffLock<F> {
-    type Shared<'a> = BackOffGuard<'a, F, Shared>;
-    type Exclusive<'a> = BackOffGuard<'a, F, Exclusive>;
+impl RmaLock for BackOffLock {
+    type Shared<'a> = BackOffGuard<'a, Shared>;
+    type Exclusive<'a> = BackOffGuard<'a, Exclusive>;
 
     #[inline]
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
@@ -287,28 +287,28 @@ impl<F: Fabric> RmaLock<F> for BackOffLock<F> {
     }
 }
 
-impl<F: Fabric> AnonymousShared<F> for BackOffLock<F> {
+impl AnonymousShared for BackOffLock {
     #[inline]
-    fn hand_over(guard: BackOffGuard<'_, F, Shared>, _: OfThisCrate) {
+    fn hand_over(guard: BackOffGuard<'_, Shared>, _: OfThisCrate) {
         mem::forget(guard);
     }
 
     #[inline]
-    fn adopt_shared(&self, _: OfThisCrate) -> BackOffGuard<'_, F, Shared> {
+    fn adopt_shared(&self, _: OfThisCrate) -> BackOffGuard<'_, Shared> {
         BackOffGuard::new(self)
     }
 }
 
-impl<F: Fabric> KeptExclusive<F> for BackOffLock<F> {
+impl KeptExclusive for BackOffLock {
     type Kept = ();
 
     #[inline]
-    fn keep(guard: BackOffGuard<'_, F, Exclusive>, _: OfThisCrate) {
+    fn keep(guard: BackOffGuard<'_, Exclusive>, _: OfThisCrate) {
         mem::forget(guard);
     }
 
     #[inline]
-    fn take_up(&self, (): (), _: OfThisCrate) -> BackOffGuard<'_, F, Exclusive> {
+    fn take_up(&self, (): (), _: OfThisCrate) -> BackOffGuard<'_, Exclusive> {
         BackOffGuard::new(self)
     }
 }

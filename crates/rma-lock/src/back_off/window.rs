@@ -27,18 +27,18 @@ const LOCK_BYTES: usize = 128;
 ///
 /// Nobody is promised to get in. Errors, deaths and dropped futures are as with [`crate::BackOffLock`]; the loss of a rank whose
 /// memory is asked for is [`rdma_fabric::FabricError::PeerLost`] too, with nothing left at the home.
-pub struct WindowLock<F: Fabric> {
-    base: Arc<Base<F>>,
-    all: RemoteWord<F, u64>,
+pub struct WindowLock {
+    base: Arc<Base>,
+    all: RemoteWord<u64>,
 }
 
-impl<F: Fabric> Clone for WindowLock<F> {
+impl Clone for WindowLock {
     fn clone(&self) -> Self {
         WindowLock { base: self.base.clone(), all: self.all.clone() }
     }
 }
 
-impl<F: Fabric> fmt::Debug for WindowLock<F> {
+impl fmt::Debug for WindowLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "WindowLock({:?})", self.base)
     }
@@ -46,18 +46,18 @@ impl<F: Fabric> fmt::Debug for WindowLock<F> {
 
 /// An access of any kind takes one claim or two.
 #[derive(Clone)]
-enum Ways<F: Fabric> {
-    One([Way<F>; 1]),
-    Two([Way<F>; 2]),
+enum Ways {
+    One([Way; 1]),
+    Two([Way; 2]),
 }
 
-impl<F: Fabric> WindowLock<F> {
+impl WindowLock {
     /// A lock whose second level is at `home`, with the default [`BackOff`]. Collective over the job: all ranks call it in the same order
     /// relative to other symmetric allocations.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`], and [`rdma_fabric::FabricError::NoSuchRank`].
-    pub fn symmetric(fabric: &F, home: Rank) -> impl Future<Output = Result<Self>> {
+    pub fn symmetric(fabric: &Fabric, home: Rank) -> impl Future<Output = Result<Self>> {
         WindowLock::symmetric_with(fabric, home, BackOff::default())
     }
 
@@ -65,8 +65,8 @@ impl<F: Fabric> WindowLock<F> {
     ///
     /// # Errors
     /// As [`WindowLock::symmetric`].
-    pub fn symmetric_with(fabric: &F, home: Rank, back_off: BackOff) -> impl Future<Output = Result<Self>> {
-        <Self as Lock<F>>::symmetric_with(fabric, home, back_off)
+    pub fn symmetric_with(fabric: &Fabric, home: Rank, back_off: BackOff) -> impl Future<Output = Result<Self>> {
+        <Self as Lock>::symmetric_with(fabric, home, back_off)
     }
 
     /// Take the lock for `access`. What earlier holders put is visible to gets posted afterwards.
@@ -75,7 +75,7 @@ impl<F: Fabric> WindowLock<F> {
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`];
     /// [`crate::LockError::TooManyHolders`], which counts who holds all, and who holds any rank
     /// exclusively; [`crate::LockError::Broken`] if an earlier call failed half-way.
-    pub fn lock(&self, access: Access) -> impl Future<Output = Result<WindowGuard<'_, F>>> {
+    pub fn lock(&self, access: Access) -> impl Future<Output = Result<WindowGuard<'_>>> {
         self.lock_before(access, Time::MAX)
     }
 
@@ -83,7 +83,7 @@ impl<F: Fabric> WindowLock<F> {
     ///
     /// # Errors
     /// As [`WindowLock::lock`], and [`crate::LockError::TimedOut`].
-    pub async fn lock_before(&self, access: Access, deadline: Time) -> Result<WindowGuard<'_, F>> {
+    pub async fn lock_before(&self, access: Access, deadline: Time) -> Result<WindowGuard<'_>> {
         let ways = self.ways(access)?;
         match ways.clone() {
             Ways::One(ways) => acquire(&self.base, ways, None, deadline).await?,
@@ -96,7 +96,7 @@ impl<F: Fabric> WindowLock<F> {
     ///
     /// # Errors
     /// As [`WindowLock::lock`], never [`crate::LockError::Contended`].
-    pub async fn try_lock(&self, access: Access) -> Result<Option<WindowGuard<'_, F>>> {
+    pub async fn try_lock(&self, access: Access) -> Result<Option<WindowGuard<'_>>> {
         let ways = self.ways(access)?;
         let entered = match ways.clone() {
             Ways::One(ways) => try_acquire(&self.base, ways, None).await?,
@@ -106,7 +106,7 @@ impl<F: Fabric> WindowLock<F> {
     }
 
     /// The home comes first: who has a rank's word waits for nobody.
-    fn ways(&self, access: Access) -> Result<Ways<F>> {
+    fn ways(&self, access: Access) -> Result<Ways> {
         let all = |claim| Way { word: self.all.clone(), claim };
         let own = |rank, claim| -> Result<_> {
             Ok(Way { word: self.base.fabric.remote_word(self.base.memory.at(rank, OWN)?)?, claim })
@@ -123,21 +123,21 @@ impl<F: Fabric> WindowLock<F> {
 ///
 /// Dropping it releases the lock in the background, as [`WindowGuard::release`] does, and tells nobody about errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
-pub struct WindowGuard<'a, F: Fabric> {
-    lock: &'a WindowLock<F>,
+pub struct WindowGuard<'a> {
+    lock: &'a WindowLock,
     access: Access,
     /// Resolved before: a rank that is lost can be resolved no more, and the home's word is to be given back all the same. `None` when that
     /// is done.
-    held: Option<Ways<F>>,
+    held: Option<Ways>,
 }
 
-impl<F: Fabric> fmt::Debug for WindowGuard<'_, F> {
+impl fmt::Debug for WindowGuard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}, {:?}", self.access, self.lock)
     }
 }
 
-impl<F: Fabric> WindowGuard<'_, F> {
+impl WindowGuard<'_> {
     /// What is held.
     pub fn access(&self) -> Access {
         self.access
@@ -160,7 +160,7 @@ impl<F: Fabric> WindowGuard<'_, F> {
     }
 }
 
-impl<F: Fabric> Drop for WindowGuard<'_, F> {
+impl Drop for WindowGuard<'_> {
     fn drop(&mut self) {
         match self.held.take() {
             Some(Ways::One(ways)) => release_unawaited(&self.lock.base, ways, None),
@@ -170,13 +170,13 @@ impl<F: Fabric> Drop for WindowGuard<'_, F> {
     }
 }
 
-impl<F: Fabric> Guard for WindowGuard<'_, F> {
+impl Guard for WindowGuard<'_> {
     fn release(self) -> impl Future<Output = Result<()>> {
         WindowGuard::release(self)
     }
 }
 
-impl<F: Fabric> Lock<F> for WindowLock<F> {
+impl Lock for WindowLock {
     type Options = BackOff;
 
     const NAME: &'static str = "two-level back-off";
@@ -187,7 +187,7 @@ impl<F: Fabric> Lock<F> for WindowLock<F> {
         LOCK_BYTES
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: BackOff) -> Result<Self> {
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: BackOff) -> Result<Self> {
         let memory = memory.part(0, LOCK_BYTES)?;
         let all = fabric.remote_word(memory.at(home, ALL)?)?;
         let base = Base::over(fabric, memory, home, options)?;
@@ -198,40 +198,40 @@ impl<F: Fabric> Lock<F> for WindowLock<F> {
         self.base.home
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         &self.base.fabric
     }
 }
 
-impl<F: Fabric> AccessLock<F> for WindowLock<F> {
-    type Guard<'a> = WindowGuard<'a, F>;
+impl AccessLock for WindowLock {
+    type Guard<'a> = WindowGuard<'a>;
 
-    fn lock_before(&self, access: Access, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_, F>>> {
+    fn lock_before(&self, access: Access, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_>>> {
         WindowLock::lock_before(self, access, deadline)
     }
 
-    fn try_lock(&self, access: Access) -> impl Future<Output = Result<Option<WindowGuard<'_, F>>>> {
+    fn try_lock(&self, access: Access) -> impl Future<Output = Result<Option<WindowGuard<'_>>>> {
         WindowLock::try_lock(self, access)
     }
 }
 
-impl<F: Fabric> RmaLock<F> for WindowLock<F> {
-    type Shared<'a> = WindowGuard<'a, F>;
-    type Exclusive<'a> = WindowGuard<'a, F>;
+impl RmaLock for WindowLock {
+    type Shared<'a> = WindowGuard<'a>;
+    type Exclusive<'a> = WindowGuard<'a>;
 
-    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_, F>>> {
+    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_>>> {
         self.lock_before(Access::All, deadline)
     }
 
-    fn try_read(&self) -> impl Future<Output = Result<Option<WindowGuard<'_, F>>>> {
+    fn try_read(&self) -> impl Future<Output = Result<Option<WindowGuard<'_>>>> {
         self.try_lock(Access::All)
     }
 
-    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_, F>>> {
+    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_>>> {
         self.lock_before(Access::Exclusive(self.base.home), deadline)
     }
 
-    fn try_write(&self) -> impl Future<Output = Result<Option<WindowGuard<'_, F>>>> {
+    fn try_write(&self) -> impl Future<Output = Result<Option<WindowGuard<'_>>>> {
         self.try_lock(Access::Exclusive(self.base.home))
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     owed::Quit,
     queue::{Own, Part},
 };
-use rdma_fabric::{Amo, Fabric, Time};
+use rdma_fabric::{Amo, Time};
 
 /// How long an acquisition waits.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ pub(super) enum Patience {
     None,
 }
 
-impl<F: Fabric> Classes<F> {
+impl Classes {
     /// Be inside. Ended by `quit` it is not inside.
     pub(super) async fn enter(&self, class: Class, patience: Patience, quit: &Quit) -> Result<bool, Trouble> {
         let inside = match patience {

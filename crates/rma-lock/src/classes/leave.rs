@@ -5,7 +5,7 @@ use crate::{
     error::Trouble,
     queue::{NodeId, Part},
 };
-use rdma_fabric::{Amo, Fabric};
+use rdma_fabric::Amo;
 
 /// What this rank still has to do for others.
 pub(super) struct Duties {
@@ -25,7 +25,7 @@ impl Default for Duties {
     }
 }
 
-impl<F: Fabric> Classes<F> {
+impl Classes {
     /// One of `class` leaves. Waits for nothing but operations.
     pub(super) async fn leave(&self, class: Class) -> Result<(), Trouble> {
         self.settle(Duties { class, leaving: 1, ..Duties::default() }, 0).await

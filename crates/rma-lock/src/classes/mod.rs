@@ -91,30 +91,28 @@ const STACKS: u64 = 4;
 const _: () = assert!(8 * (2 + STACKS) <= HOME_BYTES && EPOCHS.is_multiple_of(STACKS));
 
 /// A rank's side of the lock.
-pub(crate) struct Classes<F: Fabric> {
-    queue: Queue<F>,
-    counts: RemoteWord<F, u64>,
-    open: RemoteWord<F, u64>,
-    waiting: [RemoteWord<F, u64>; STACKS as usize],
+pub(crate) struct Classes {
+    queue: Queue,
+    counts: RemoteWord<u64>,
+    open: RemoteWord<u64>,
+    waiting: [RemoteWord<u64>; STACKS as usize],
 }
 
-impl<F: Fabric> fmt::Debug for Classes<F> {
+impl fmt::Debug for Classes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Classes({:?})", self.queue)
     }
 }
 
-impl<F: Fabric> Side for Classes<F> {
-    type Fabric = F;
-
-    fn fabric(&self) -> &F {
+impl Side for Classes {
+    fn fabric(&self) -> &Fabric {
         &self.queue.fabric
     }
 }
 
-impl<F: Fabric> Classes<F> {
+impl Classes {
     /// In zeroed memory of [`CLASSES_BYTES`].
-    pub(crate) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank) -> Result<Self> {
+    pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank) -> Result<Self> {
         let word = |number: u64| fabric.remote_word(memory.at(home, 8 * number)?);
         Ok(Classes {
             counts: word(0)?,
@@ -125,24 +123,24 @@ impl<F: Fabric> Classes<F> {
     }
 
     /// The stack of those that wait for an epoch.
-    fn stack(&self, epoch: u64) -> &RemoteWord<F, u64> {
+    fn stack(&self, epoch: u64) -> &RemoteWord<u64> {
         &self.waiting[(epoch % STACKS) as usize]
     }
 }
 
 /// The lock as one class sees it.
-pub(crate) struct ClassOf<F: Fabric> {
-    pub(crate) classes: Arc<Classes<F>>,
+pub(crate) struct ClassOf {
+    pub(crate) classes: Arc<Classes>,
     pub(crate) class: Class,
 }
 
-impl<F: Fabric> fmt::Debug for ClassOf<F> {
+impl fmt::Debug for ClassOf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} of {:?}", self.class, self.classes)
     }
 }
 
-impl<F: Fabric> Above<F> for ClassOf<F> {
+impl Above for ClassOf {
     async fn enter(&self, deadline: Time) -> Result<()> {
         self.classes.queue.check()?;
         let class = self.class;

@@ -8,36 +8,36 @@ use core::{
     pin::Pin,
     task::{Context, Poll},
 };
-use rdma_fabric::Fabric;
+use rdma_fabric::Handle;
 use std::sync::Arc;
 
 /// What is to be done if the result of an atomic is not taken. A type and not a value, to take no room.
 pub(super) trait Dropped {
     /// Detach it.
-    fn dropped<F: Fabric, S: Scheme>(core: &Arc<Core<F, S>>, posted: F::Handle<u64>);
+    fn dropped<S: Scheme>(core: &Arc<Core<S>>, posted: Handle<u64>);
 }
 
 /// An atomic that was posted and must be followed by others; yields the value before.
-pub(super) struct InFlight<'a, F: Fabric, S: Scheme, D: Dropped> {
-    lock: &'a CountedLock<F, S>,
+pub(super) struct InFlight<'a, S: Scheme, D: Dropped> {
+    lock: &'a CountedLock<S>,
     /// `None` when the result has been taken.
-    handle: Option<F::Handle<u64>>,
+    handle: Option<Handle<u64>>,
     dropped: PhantomData<fn() -> D>,
 }
 
-impl<'a, F: Fabric, S: Scheme, D: Dropped> InFlight<'a, F, S, D> {
+impl<'a, S: Scheme, D: Dropped> InFlight<'a, S, D> {
     #[inline(always)]
-    pub(super) fn new(lock: &'a CountedLock<F, S>, handle: F::Handle<u64>) -> Self {
+    pub(super) fn new(lock: &'a CountedLock<S>, handle: Handle<u64>) -> Self {
         InFlight { lock, handle: Some(handle), dropped: PhantomData }
     }
 
     #[inline(always)]
-    pub(super) fn lock(&self) -> &'a CountedLock<F, S> {
+    pub(super) fn lock(&self) -> &'a CountedLock<S> {
         self.lock
     }
 }
 
-impl<F: Fabric, S: Scheme, D: Dropped> Future for InFlight<'_, F, S, D> {
+impl<S: Scheme, D: Dropped> Future for InFlight<'_, S, D> {
     type Output = Result<u64>;
 
     #[inline(always)]
@@ -52,7 +52,7 @@ impl<F: Fabric, S: Scheme, D: Dropped> Future for InFlight<'_, F, S, D> {
     }
 }
 
-impl<F: Fabric, S: Scheme, D: Dropped> Drop for InFlight<'_, F, S, D> {
+impl<S: Scheme, D: Dropped> Drop for InFlight<'_, S, D> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {

@@ -44,6 +44,7 @@ mod settle;
 pub(crate) mod surviving;
 pub(crate) mod writer;
 
+use rdma_fabric::Handle;
 pub use scheme::{Flat, Packed, Scheme, WritersFirst};
 pub(crate) use surviving::Surviving;
 pub(crate) use writer::Writing;
@@ -55,26 +56,26 @@ use crate::{
 };
 use core::{fmt, future::Future, ops::Deref};
 use layout::Home;
-use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Rank, Refused, RemoteSpan, RemoteWord};
-use std::sync::Arc;
+use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Rank, RemoteWord};
+use std::sync::{Arc, OnceLock};
 
 /// A readers-writer lock with reader preference, homed at one rank: the one of Hatanaka, Hori and Ishikawa.
 ///
 /// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 3 atomics and a put,
 /// unlock 2 atomics.
-pub type RpLock<F> = CountedLock<F, Flat>;
+pub type RpLock = CountedLock<Flat>;
 
 /// The same with all that registers a writer in one word.
 ///
 /// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics, unlock 2. From writer to writer 1, and a
 /// wake; the last reader lets a writer in by 2, and a wake.
-pub type PackedLock<F> = CountedLock<F, Packed>;
+pub type PackedLock = CountedLock<Packed>;
 
 /// A readers-writer lock with writer preference: no reader gets in while a writer waits.
 ///
 /// Readers starve under a steady stream of writers. Remote operations without contention: as [`PackedLock`]. A reader that waits posts 3 atomics (the first
 /// of those that wait together one more) and, when it is woken, 1. From writer to writer there is only the wake.
-pub type WritersFirstLock<F> = CountedLock<F, WritersFirst>;
+pub type WritersFirstLock = CountedLock<WritersFirst>;
 
 /// A readers-writer lock whose readers are counted in a word of one rank: [`RpLock`], [`PackedLock`] or [`WritersFirstLock`].
 ///
@@ -89,72 +90,75 @@ pub type WritersFirstLock<F> = CountedLock<F, WritersFirst>;
 ///
 /// # Threads
 /// A lock may be used by several threads, if its fabric may. It is fastest for the thread that uses it first.
-pub struct CountedLock<F: Fabric, S: Scheme> {
-    pub(crate) core: Arc<Core<F, S>>,
+pub struct CountedLock<S: Scheme> {
+    pub(crate) core: Arc<Core<S>>,
 }
 
-impl<F: Fabric, S: Scheme> Clone for CountedLock<F, S> {
+impl<S: Scheme> Clone for CountedLock<S> {
     fn clone(&self) -> Self {
         CountedLock { core: self.core.clone() }
     }
 }
 
-impl<F: Fabric, S: Scheme> fmt::Debug for CountedLock<F, S> {
+impl<S: Scheme> fmt::Debug for CountedLock<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {:?}", S::NAME, self.core.queue)
     }
 }
 
 /// A rank's side of a lock, kept by its values and by what their dropped futures still owe.
-pub(crate) struct Core<F: Fabric, S: Scheme> {
-    queue: Queue<F>,
-    count: RemoteWord<F, u64>,
-    readers: RemoteWord<F, u64>,
-    tail: RemoteWord<F, u64>,
-    /// One word: as a span, because it is put and got. Used if the [scheme](Scheme) has it.
-    head: RemoteSpan<F, u64>,
-    survival: S::Survival<F>,
+pub(crate) struct Core<S: Scheme> {
+    queue: Queue,
+    count: RemoteWord<u64>,
+    /// Made when this rank first writes: in a large job most never do.
+    writers: OnceLock<Box<Writers>>,
+    survival: S::Survival,
 }
 
-impl<F: Fabric, S: Scheme> Deref for Core<F, S> {
-    type Target = Queue<F>;
+/// What only writers use at the home.
+pub(crate) struct Writers {
+    tail: RemoteWord<u64>,
+    /// Used if the [scheme](Scheme) has it.
+    head: RemoteWord<u64>,
+}
+
+impl<S: Scheme> Deref for Core<S> {
+    type Target = Queue;
 
     #[inline(always)]
-    fn deref(&self) -> &Queue<F> {
+    fn deref(&self) -> &Queue {
         &self.queue
     }
 }
 
-impl<F: Fabric, S: Scheme> fmt::Debug for Core<F, S> {
+impl<S: Scheme> fmt::Debug for Core<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Core({:?})", self.queue)
     }
 }
 
-impl<F: Fabric, S: Scheme> CountedLock<F, S> {
+impl<S: Scheme> CountedLock<S> {
     /// A lock homed at `home`. Collective over the job: all ranks call it in the same order relative to other
     /// symmetric allocations.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`], [`rdma_fabric::FabricError::NoSuchRank`], and [`crate::LockError::TooManyRanks`].
-    pub fn symmetric(fabric: &F, home: Rank) -> impl Future<Output = Result<Self>> {
-        <Self as Lock<F>>::symmetric(fabric, home)
+    pub fn symmetric(fabric: &Fabric, home: Rank) -> impl Future<Output = Result<Self>> {
+        <Self as Lock>::symmetric(fabric, home)
     }
 
-    fn with(fabric: &F, memory: GroupMemory<F>, home: Rank, survival: S::Survival<F>) -> Result<Self> {
+    fn with(fabric: &Fabric, memory: GroupMemory, home: Rank, survival: S::Survival) -> Result<Self> {
         let at = |word: Home| memory.at(home, word as u64);
         let core = Core {
             count: fabric.remote_word(at(Home::Count)?)?,
-            readers: fabric.remote_word(at(Home::Readers)?)?,
-            tail: fabric.remote_word(at(Home::Tail)?)?,
-            head: fabric.remote_span(at(Home::Head)?, 1)?,
+            writers: OnceLock::new(),
             queue: Queue::over(fabric, memory, home, S::SURVIVES)?,
             survival,
         };
         Ok(CountedLock { core: Arc::new(core) })
     }
 
-    pub(crate) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank) -> Result<Self> {
+    pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank) -> Result<Self> {
         Self::with(fabric, memory, home, S::Survival::default())
     }
 
@@ -164,21 +168,19 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     }
 
     /// The fabric the lock lives on.
-    pub fn fabric(&self) -> &F {
+    pub fn fabric(&self) -> &Fabric {
         &self.core.fabric
     }
 }
 
-impl<F: Fabric, S: Scheme> Side for Core<F, S> {
-    type Fabric = F;
-
-    fn fabric(&self) -> &F {
+impl<S: Scheme> Side for Core<S> {
+    fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 }
 
 /// The same as the queue's, and whoever wants to know is told.
-impl<F: Fabric, S: Scheme> Core<F, S> {
+impl<S: Scheme> Core<S> {
     #[inline(always)]
     fn publish(&self, step: Step) -> Result<(), FabricError> {
         self.publish_in(self.published.lane(), step)
@@ -196,30 +198,63 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         S::went_on(&self.survival, &self.fabric, || !is_inside(self.published.sum()));
     }
 
+    /// The top of the stack of waiting readers. Who looks there waits anyway.
+    fn readers(&self) -> Result<RemoteWord<u64>, FabricError> {
+        self.fabric.remote_word(self.at_home(Home::Readers as u64)?)
+    }
+
+    #[inline(always)]
+    fn writers(&self) -> Result<&Writers, FabricError> {
+        match self.writers.get() {
+            Some(writers) => Ok(writers),
+            None => self.make_writers(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_writers(&self) -> Result<&Writers, FabricError> {
+        let writers = Writers {
+            tail: self.fabric.remote_word(self.at_home(Home::Tail as u64)?)?,
+            head: self.fabric.remote_word(self.at_home(Home::Head as u64)?)?,
+        };
+        Ok(self.writers.get_or_init(|| Box::new(writers)))
+    }
+
     /// Announce a step and post its atomic, waiting for room. Until it is posted, dropping this owes nothing.
-    async fn post(&self, step: Step, word: &RemoteWord<F, u64>, amo: Amo<u64>) -> Result<F::Handle<u64>, FabricError> {
+    async fn post(&self, step: Step, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<Handle<u64>, FabricError> {
         let posted = self.queue.post(step, word, amo).await;
         self.went_on();
         posted
     }
 
+    /// Announce a step, and do its atomic or post it.
     #[inline(always)]
-    fn try_post(
-        &self,
-        lane: Lane,
-        step: Step,
-        word: &RemoteWord<F, u64>,
-        amo: Amo<u64>,
-    ) -> Result<F::Handle<u64>, Refused<()>> {
-        let posted = self.queue.try_post(lane, step, word, amo);
+    fn begin(&self, lane: Lane, step: Step, word: &RemoteWord<u64>, amo: Amo<u64>) -> Begun {
+        if self.queue.publish_in(lane, step).is_err() {
+            return Begun::Refused;
+        }
+        let begun = match self.fabric.atomic_now(word, amo) {
+            Some(old) => Begun::Over(old),
+            None => self.begin_slowly(lane, step, word, amo),
+        };
         self.went_on();
-        posted
+        begun
+    }
+
+    /// The atomic of a step that was announced; if it can't be posted that is taken back.
+    #[inline(never)]
+    fn begin_slowly(&self, lane: Lane, step: Step, word: &RemoteWord<u64>, amo: Amo<u64>) -> Begun {
+        if let Ok(handle) = self.fabric.try_atomic(word, amo) {
+            return Begun::Posted(handle);
+        }
+        let _ = self.queue.publish_in(lane, step.undone());
+        Begun::Refused
     }
 
     /// Whether `error` is the loss of a member that this lock survives.
     fn survives(&self, error: &LockError) -> bool {
-        self.is_gone(error)
-            && matches!(error, LockError::Fabric(error) if matches!(**error, FabricError::PeerLost { .. }))
+        self.is_gone(error) && matches!(error, LockError::Fabric(FabricError::PeerLost { .. }))
     }
 
     /// The same, or that a member has dropped its part: it is about to be lost, or has left the lock as others may where the epoch is closed.
@@ -227,4 +262,12 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         let LockError::Fabric(error) = error else { return false };
         S::SURVIVES && error.gone().is_some_and(|rank| rank != self.home)
     }
+}
+
+/// What came of a step's atomic.
+enum Begun {
+    Over(u64),
+    Posted(Handle<u64>),
+    /// It was not posted.
+    Refused,
 }

@@ -1,7 +1,7 @@
 //! Readers: one atomic in, one atomic out, unless a writer is about.
 
 use super::{
-    Core, CountedLock, Scheme,
+    Begun, Core, CountedLock, Scheme,
     in_flight::{Dropped, InFlight},
     scheme::{READER, READERS_WAIT},
     settle::Duties,
@@ -20,21 +20,22 @@ use core::{
     pin::{Pin, pin},
     task::{Context, Poll},
 };
-use rdma_fabric::{Amo, Fabric, Time};
+use rdma_fabric::Handle;
+use rdma_fabric::{Amo, Time};
 use std::sync::Arc;
 
 const COUNT_ME: Amo<u64> = Amo::Add(READER);
 const UNCOUNT_ME: Amo<u64> = Amo::Add(READER.wrapping_neg());
 
 /// R1, for a `Held` that is a guard or may be one.
-struct Enter<'a, F: Fabric, S: Scheme, Held>(&'a CountedLock<F, S>, PhantomData<fn() -> Held>);
+struct Enter<'a, S: Scheme, Held>(&'a CountedLock<S>, PhantomData<fn() -> Held>);
 
 /// R1, posted.
-struct Entering<'a, F: Fabric, S: Scheme, Held>(InFlight<'a, F, S, Arrival>, PhantomData<fn() -> Held>);
+struct Entering<'a, S: Scheme, Held>(InFlight<'a, S, Arrival>, PhantomData<fn() -> Held>);
 
-impl<'a, F: Fabric, S: Scheme, Held: From<ReadGuard<'a, F, S>>> Try for Enter<'a, F, S, Held> {
+impl<'a, S: Scheme, Held: From<ReadGuard<'a, S>>> Try for Enter<'a, S, Held> {
     type Out = Result<Held>;
-    type Posted = Entering<'a, F, S, Held>;
+    type Posted = Entering<'a, S, Held>;
     type Stage = Entry;
 
     #[inline(always)]
@@ -44,21 +45,23 @@ impl<'a, F: Fabric, S: Scheme, Held: From<ReadGuard<'a, F, S>>> Try for Enter<'a
             return Now::Stuck(Entry::Outside);
         }
         let lane = core.published.lane();
-        let Ok(mut posted) = core.try_post(lane, Step::READER_ARRIVES, &core.count, COUNT_ME) else {
-            return Now::Stuck(Entry::Outside);
-        };
-        match Pin::new(&mut posted).poll(cx) {
-            Poll::Pending => Now::Posted(Entering(InFlight::new(lock, posted), PhantomData)),
-            Poll::Ready(Ok(old)) => match lock.enter(lane, old) {
-                Ok(held) => Now::Over(held),
-                Err(entry) => Now::Stuck(entry),
+        let old = match core.begin(lane, Step::READER_ARRIVES, &core.count, COUNT_ME) {
+            Begun::Over(old) => old,
+            Begun::Refused => return Now::Stuck(Entry::Outside),
+            Begun::Posted(mut posted) => match Pin::new(&mut posted).poll(cx) {
+                Poll::Pending => return Now::Posted(Entering(InFlight::new(lock, posted), PhantomData)),
+                Poll::Ready(Ok(old)) => old,
+                Poll::Ready(Err(error)) => return Now::Over(Err(core.broke_by(error))),
             },
-            Poll::Ready(Err(error)) => Now::Over(Err(core.broke_by(error))),
+        };
+        match lock.enter(lane, old) {
+            Ok(held) => Now::Over(held),
+            Err(entry) => Now::Stuck(entry),
         }
     }
 }
 
-impl<'a, F: Fabric, S: Scheme, Held: From<ReadGuard<'a, F, S>>> Future for Entering<'a, F, S, Held> {
+impl<'a, S: Scheme, Held: From<ReadGuard<'a, S>>> Future for Entering<'a, S, Held> {
     type Output = Result<Result<Held>, Entry>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -79,15 +82,15 @@ enum Entry {
 }
 
 /// U1.
-pub(crate) struct Leave<'a, F: Fabric, S: Scheme>(pub(crate) ReadGuard<'a, F, S>);
+pub(crate) struct Leave<'a, S: Scheme>(pub(crate) ReadGuard<'a, S>);
 
 /// U1, posted.
-pub(crate) struct Leaving<'a, F: Fabric, S: Scheme>(InFlight<'a, F, S, Departure>);
+pub(crate) struct Leaving<'a, S: Scheme>(InFlight<'a, S, Departure>);
 
-impl<'a, F: Fabric, S: Scheme> Try for Leave<'a, F, S> {
+impl<'a, S: Scheme> Try for Leave<'a, S> {
     type Out = Result<()>;
-    type Posted = Leaving<'a, F, S>;
-    type Stage = Exit<'a, F, S>;
+    type Posted = Leaving<'a, S>;
+    type Stage = Exit<'a, S>;
 
     #[inline(always)]
     fn now(self, cx: &mut Context<'_>) -> Now<Self> {
@@ -102,23 +105,29 @@ impl<'a, F: Fabric, S: Scheme> Try for Leave<'a, F, S> {
             }
         }
         let lane = core.published.lane();
-        let Ok(mut posted) = core.try_post(lane, Step::READER_LEAVES, &core.count, UNCOUNT_ME) else {
+        let begun = core.begin(lane, Step::READER_LEAVES, &core.count, UNCOUNT_ME);
+        if matches!(begun, Begun::Refused) {
             return Now::Stuck(Exit::Inside(guard, Some(Ok(()))));
-        };
+        }
         mem::forget(guard);
-        match Pin::new(&mut posted).poll(cx) {
-            Poll::Pending => Now::Posted(Leaving(InFlight::new(lock, posted))),
-            Poll::Ready(Ok(old)) => match lock.leave(lane, old) {
-                Ok(left) => Now::Over(left),
-                Err(exit) => Now::Stuck(exit),
+        let old = match begun {
+            Begun::Over(old) => old,
+            Begun::Posted(mut posted) => match Pin::new(&mut posted).poll(cx) {
+                Poll::Pending => return Now::Posted(Leaving(InFlight::new(lock, posted))),
+                Poll::Ready(Ok(old)) => old,
+                Poll::Ready(Err(error)) => return Now::Over(Err(core.broke_by(error))),
             },
-            Poll::Ready(Err(error)) => Now::Over(Err(core.broke_by(error))),
+            Begun::Refused => unreachable!("looked at"),
+        };
+        match lock.leave(lane, old) {
+            Ok(left) => Now::Over(left),
+            Err(exit) => Now::Stuck(exit),
         }
     }
 }
 
-impl<'a, F: Fabric, S: Scheme> Future for Leaving<'a, F, S> {
-    type Output = Result<Result<()>, Exit<'a, F, S>>;
+impl<'a, S: Scheme> Future for Leaving<'a, S> {
+    type Output = Result<Result<()>, Exit<'a, S>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let lock = self.0.lock();
@@ -130,14 +139,14 @@ impl<'a, F: Fabric, S: Scheme> Future for Leaving<'a, F, S> {
 }
 
 /// Where a release stands that is not over yet.
-pub(crate) enum Exit<'a, F: Fabric, S: Scheme> {
+pub(crate) enum Exit<'a, S: Scheme> {
     /// U1 was not posted, the guard is armed. What the flush met, if that is over.
-    Inside(ReadGuard<'a, F, S>, Option<Result<()>>),
+    Inside(ReadGuard<'a, S>, Option<Result<()>>),
     /// Uncounted, the last reader before a writer; what U1 found.
-    Last(&'a CountedLock<F, S>, u64),
+    Last(&'a CountedLock<S>, u64),
 }
 
-impl<F: Fabric, S: Scheme> CountedLock<F, S> {
+impl<S: Scheme> CountedLock<S> {
     /// Take the lock shared.
     ///
     /// What earlier writers put is visible to gets posted afterwards. Without a writer in its way this is 1
@@ -151,7 +160,7 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     /// [`LockError::Broken`] if an earlier call failed half-way. The loss of any rank ends a wait
     /// with [`rdma_fabric::FabricError::PeerLost`]; nothing is left to undo then.
     #[inline]
-    pub fn read(&self) -> impl Future<Output = Result<ReadGuard<'_, F, S>>> {
+    pub fn read(&self) -> impl Future<Output = Result<ReadGuard<'_, S>>> {
         self.read_before(Time::MAX)
     }
 
@@ -161,7 +170,7 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     /// # Errors
     /// As [`CountedLock::read`], and [`LockError::TimedOut`].
     #[inline]
-    pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, F, S>>> {
+    pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, S>>> {
         shortcut(Enter(self, PhantomData), move |entry| async move {
             if !self.count_me_later(entry).await? {
                 Owed::new(&self.core, |core, quit| wait_as_reader(core, deadline, quit)).await?;
@@ -176,7 +185,7 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     /// # Errors
     /// As [`CountedLock::read`].
     #[inline]
-    pub fn try_read(&self) -> impl Future<Output = Result<Option<ReadGuard<'_, F, S>>>> {
+    pub fn try_read(&self) -> impl Future<Output = Result<Option<ReadGuard<'_, S>>>> {
         shortcut(Enter(self, PhantomData), move |entry| async move {
             if !self.count_me_later(entry).await? {
                 let withdrawn =
@@ -189,7 +198,7 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
 
     /// The result of R1 is here.
     #[inline(always)]
-    fn enter<'a, Held: From<ReadGuard<'a, F, S>>>(&'a self, lane: Lane, old: u64) -> Result<Result<Held>, Entry> {
+    fn enter<'a, Held: From<ReadGuard<'a, S>>>(&'a self, lane: Lane, old: u64) -> Result<Result<Held>, Entry> {
         if old & (S::KEEPS_OUT | S::TOO_MANY) != 0 {
             return Err(Entry::Counted(old));
         }
@@ -201,7 +210,7 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
 
     /// The result of U1 is here.
     #[inline(always)]
-    fn leave(&self, lane: Lane, old: u64) -> Result<Result<()>, Exit<'_, F, S>> {
+    fn leave(&self, lane: Lane, old: u64) -> Result<Result<()>, Exit<'_, S>> {
         match self.core.publish_in(lane, Step::READER_IS_GONE) {
             Ok(()) if S::is_last(old) => Err(Exit::Last(self, old)),
             Ok(()) => Ok(Ok(())),
@@ -217,7 +226,7 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
             Entry::Outside => {
                 core.check()?;
                 let posted = core.post(Step::READER_ARRIVES, &core.count, COUNT_ME).await?;
-                InFlight::<_, _, Arrival>::new(self, posted).await?
+                InFlight::<_, Arrival>::new(self, posted).await?
             }
         };
         if old & S::TOO_MANY != 0 {
@@ -231,7 +240,7 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     }
 
     /// U1 from `exit` on. Dropped before U1 is posted, the guard does it all in the background.
-    pub(crate) async fn uncount_me_later(exit: Exit<'_, F, S>) -> Result<()> {
+    pub(crate) async fn uncount_me_later(exit: Exit<'_, S>) -> Result<()> {
         let (lock, old, flushed) = match exit {
             Exit::Last(lock, old) => (lock, old, Ok(())),
             Exit::Inside(guard, flushed) => {
@@ -242,7 +251,7 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
                 };
                 let posted = core.post(Step::READER_LEAVES, &core.count, UNCOUNT_ME).await?;
                 mem::forget(guard);
-                let old = InFlight::<_, _, Departure>::new(lock, posted).await?;
+                let old = InFlight::<_, Departure>::new(lock, posted).await?;
                 core.publish(Step::READER_IS_GONE).map_err(|error| core.broke_by(error))?;
                 if !S::is_last(old) {
                     return flushed;
@@ -273,7 +282,7 @@ struct Arrival;
 
 impl Dropped for Arrival {
     #[cold]
-    fn dropped<F: Fabric, S: Scheme>(core: &Arc<Core<F, S>>, posted: F::Handle<u64>) {
+    fn dropped<S: Scheme>(core: &Arc<Core<S>>, posted: Handle<u64>) {
         let owner = core.clone();
         core.fabric.detach(async move {
             let counted = async {
@@ -290,14 +299,14 @@ struct Departure;
 
 impl Dropped for Departure {
     #[cold]
-    fn dropped<F: Fabric, S: Scheme>(core: &Arc<Core<F, S>>, posted: F::Handle<u64>) {
+    fn dropped<S: Scheme>(core: &Arc<Core<S>>, posted: Handle<u64>) {
         let owner = core.clone();
         core.fabric.detach(async move { drop(owner.answer(owner.uncounted(posted).await)) });
     }
 }
 
 /// R2–R7, after R1 met a writer.
-async fn wait_as_reader<F: Fabric, S: Scheme>(core: Arc<Core<F, S>>, deadline: Time, quit: Quit) -> Result<()> {
+async fn wait_as_reader<S: Scheme>(core: Arc<Core<S>>, deadline: Time, quit: Quit) -> Result<()> {
     let waited = if S::WAITS_COUNTED {
         core.wait_counted(deadline, &quit).await
     } else {
@@ -306,8 +315,8 @@ async fn wait_as_reader<F: Fabric, S: Scheme>(core: Arc<Core<F, S>>, deadline: T
     core.answer(waited)
 }
 
-impl<F: Fabric, S: Scheme> Core<F, S> {
-    async fn uncounted(&self, posted: F::Handle<u64>) -> Result<(), Trouble> {
+impl<S: Scheme> Core<S> {
+    async fn uncounted(&self, posted: Handle<u64>) -> Result<(), Trouble> {
         let old = posted.await?;
         self.publish(Step::READER_IS_GONE)?;
         self.after_uncounting(old).await
@@ -342,7 +351,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         };
         let id = own.id;
         // R3: onto the stack. Only the owner, or whoever finds it abandoned, reads its next.
-        let below = self.fabric.swap(&self.readers, id.bits()).await?;
+        let below = self.fabric.swap(&self.readers()?, id.bits()).await?;
         let next = self.decode("readers", below)?;
         if next.is_some() {
             self.fabric.store(self.own(id.slot(), Part::Next)?, below)?;
@@ -350,7 +359,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         // R4: the writer may have left between R1 and R3 without seeing me.
         if self.fabric.get_word(&self.count).await? & S::HOLDS_UP == 0 {
             // R5: whoever is there may enter; it may be me.
-            let top = self.fabric.swap(&self.readers, 0).await?;
+            let top = self.fabric.swap(&self.readers()?, 0).await?;
             if let Some(top) = self.decode("readers", top)? {
                 self.settle(Duties { reader: Some(top), ..Duties::default() }).await?;
             }
@@ -426,7 +435,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
             None => self.take_node(deadline, quit).await?, // R2
         };
         let id = own.id;
-        let below = self.fabric.swap(&self.readers, id.bits()).await?; // R3
+        let below = self.fabric.swap(&self.readers()?, id.bits()).await?; // R3
         let next = self.decode("readers", below)?;
         if next.is_some() {
             self.fabric.store(self.own(id.slot(), Part::Next)?, below)?;
@@ -472,7 +481,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
             return Ok(None);
         }
         let (name, head) = if S::HEAD_APART {
-            let [head] = self.fabric.get(&self.head, [0]).await?;
+            let head = self.fabric.get_word(&self.writers()?.head).await?;
             ("head", head)
         } else {
             ("count", S::head(word))

@@ -38,7 +38,7 @@ impl<R: Rules> Scheme for R {}
 /// in the count word.
 pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     /// What a lock of this scheme knows of a lock that survives it.
-    type Survival<F: Fabric>: Default;
+    type Survival: Default;
     /// [`crate::Lock::NAME`].
     const NAME: &'static str;
     /// [`crate::Lock::FAIRNESS`].
@@ -104,7 +104,7 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
 
     /// A step was published. `is_out` tells whether this rank is neither inside now nor on its way in.
     #[inline(always)]
-    fn went_on<F: Fabric>(_survival: &Self::Survival<F>, _fabric: &F, _is_out: impl FnOnce() -> bool) {}
+    fn went_on(_survival: &Self::Survival, _fabric: &Fabric, _is_out: impl FnOnce() -> bool) {}
 
     /// The head in a count word.
     #[inline]
@@ -118,7 +118,7 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
 pub struct Flat;
 
 impl Rules for Flat {
-    type Survival<F: Fabric> = ();
+    type Survival = ();
 
     const NAME: &'static str = "reader preference";
     const FAIRNESS: Fairness = Fairness::ReadersFirst;
@@ -165,7 +165,7 @@ impl Rules for Flat {
 pub struct Packed;
 
 impl Rules for Packed {
-    type Survival<F: Fabric> = ();
+    type Survival = ();
 
     const NAME: &'static str = "packed reader preference";
     const FAIRNESS: Fairness = Fairness::ReadersFirst;
@@ -197,7 +197,7 @@ impl Rules for Packed {
 pub struct WritersFirst;
 
 impl Rules for WritersFirst {
-    type Survival<F: Fabric> = ();
+    type Survival = ();
 
     const NAME: &'static str = "writer preference";
     const FAIRNESS: Fairness = Fairness::WritersFirst;

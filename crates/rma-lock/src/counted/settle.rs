@@ -9,7 +9,6 @@ use crate::{
     error::Trouble,
     queue::{NodeId, Part},
 };
-use rdma_fabric::Fabric;
 
 /// What this rank still has to do for others. Each entry is owed exactly once.
 #[derive(Debug, Default)]
@@ -41,7 +40,7 @@ pub(super) enum Found {
     Tail(u64),
 }
 
-impl<F: Fabric, S: Scheme> Core<F, S> {
+impl<S: Scheme> Core<S> {
     /// Do all duties, and those they lead to.
     ///
     /// Readers first: they wait only for us. A departing writer's queue comes next, then the writer to let in, and

@@ -24,7 +24,7 @@ const TORN: u64 = 1 << 30;
 pub struct Surviving;
 
 impl Rules for Surviving {
-    type Survival<F: Fabric> = Survival<F>;
+    type Survival = Survival;
 
     const NAME: &'static str = "recoverable";
     const FAIRNESS: Fairness = Fairness::ReadersFirst;
@@ -63,14 +63,14 @@ impl Rules for Surviving {
     }
 
     #[inline(always)]
-    fn went_on<F: Fabric>(survival: &Survival<F>, fabric: &F, is_out: impl FnOnce() -> bool) {
+    fn went_on(survival: &Survival, fabric: &Fabric, is_out: impl FnOnce() -> bool) {
         survival.went_on(fabric, is_out);
     }
 }
 
-impl<F: Fabric> CountedLock<F, Surviving> {
+impl CountedLock<Surviving> {
     /// The lock of an epoch, in its words. After the first epoch a rank's last node is for its stand-in.
-    pub(crate) fn surviving(survivor: &Arc<Survivor<F>>, epoch: usize, memory: GroupMemory<F>) -> Result<Self> {
+    pub(crate) fn surviving(survivor: &Arc<Survivor>, epoch: usize, memory: GroupMemory) -> Result<Self> {
         let survival = Survival::new(survivor, epoch)?;
         let lock = CountedLock::with(survivor.fabric(), memory, survivor.home(), survival)?;
         if epoch > 0 {
@@ -120,9 +120,9 @@ impl<F: Fabric> CountedLock<F, Surviving> {
     }
 }
 
-impl<F: Fabric> WriteGuard<'_, F, Surviving> {
+impl WriteGuard<'_, Surviving> {
     /// Release what is half-written; in the background.
-    pub(crate) fn release_torn(self, survivor: Arc<Survivor<F>>) {
+    pub(crate) fn release_torn(self, survivor: Arc<Survivor>) {
         let lock = self.lock().clone();
         let held = self.disarm();
         lock.core.survival.tear();
@@ -145,9 +145,9 @@ pub(crate) struct Shut {
 }
 
 /// An epoch's words at the home, for who closes it or opens it.
-pub(crate) struct HomeWords<F: Fabric> {
-    count: RemoteWord<F, u64>,
-    tail: RemoteWord<F, u64>,
+pub(crate) struct HomeWords {
+    count: RemoteWord<u64>,
+    tail: RemoteWord<u64>,
     home: Rank,
 }
 
@@ -159,15 +159,15 @@ pub(crate) struct Closed {
     pub(crate) torn: bool,
 }
 
-impl<F: Fabric> HomeWords<F> {
-    pub(crate) fn new(fabric: &F, memory: &GroupMemory<F>, home: Rank) -> Result<Self> {
+impl HomeWords {
+    pub(crate) fn new(fabric: &Fabric, memory: &GroupMemory, home: Rank) -> Result<Self> {
         let word = |word: Home| fabric.remote_word(memory.at(home, word as u64)?);
         Ok(HomeWords { count: word(Home::Count)?, tail: word(Home::Tail)?, home })
     }
 
     /// From now on nobody gets in. (Acquire and release: what was published before an atomic that found the epoch open is seen
     /// afterwards.)
-    pub(crate) async fn close(&self, fabric: &F) -> Result<Closed> {
+    pub(crate) async fn close(&self, fabric: &Fabric) -> Result<Closed> {
         let word = fabric.fetch_or(&self.count, CLOSED).await?;
         let active = word & WRITER_ACTIVE != 0;
         let writer = NodeId::decode("count", if active { word >> HEAD } else { 0 }, fabric.ranks())?;
@@ -178,7 +178,7 @@ impl<F: Fabric> HomeWords<F> {
     }
 
     /// Words of an epoch that nobody else knows of yet: the stand-in of `writer` is inside, or nobody.
-    pub(crate) async fn install(&self, fabric: &F, writer: Option<Rank>, torn: bool) -> Result<()> {
+    pub(crate) async fn install(&self, fabric: &Fabric, writer: Option<Rank>, torn: bool) -> Result<()> {
         let node = writer.map_or(0, |rank| NodeId::stand_in(rank).bits());
         let active = if node == 0 { 0 } else { Surviving::active(node) };
         fabric.put_word(&self.tail, node).await?;
@@ -187,18 +187,18 @@ impl<F: Fabric> HomeWords<F> {
         Ok(())
     }
 
-    pub(crate) async fn count_reader(&self, fabric: &F) -> Result<()> {
+    pub(crate) async fn count_reader(&self, fabric: &Fabric) -> Result<()> {
         fabric.fetch_add(&self.count, READER).await?;
         Ok(())
     }
 
-    pub(crate) async fn uncount_reader(&self, fabric: &F) -> Result<()> {
+    pub(crate) async fn uncount_reader(&self, fabric: &Fabric) -> Result<()> {
         fabric.fetch_add(&self.count, READER.wrapping_neg()).await?;
         Ok(())
     }
 
     /// The stand-in of `writer` is not inside after all, and nobody has come behind it.
-    pub(crate) async fn unseat(&self, fabric: &F, writer: Rank) -> Result<()> {
+    pub(crate) async fn unseat(&self, fabric: &Fabric, writer: Rank) -> Result<()> {
         let node = NodeId::stand_in(writer).bits();
         fabric.fetch_add(&self.count, Surviving::active(node).wrapping_neg()).await?;
         fabric.compare_swap(&self.tail, node, 0).await?;

@@ -1,7 +1,7 @@
 //! Writers: a queue, whose first waits for the readers.
 
 use super::{
-    Core, CountedLock, Scheme,
+    Core, CountedLock, Scheme, Writers,
     scheme::{HandOver, READERS_WAIT, WRITER_INTERESTED},
     settle::{Departing, Duties, Found},
 };
@@ -14,7 +14,7 @@ use crate::{
     shortcut::{Never, Now, Try, shortcut},
 };
 use core::{fmt, future::Future, mem, task::Context};
-use rdma_fabric::{Amo, Fabric, FabricError, PutOptions, Time};
+use rdma_fabric::{Amo, FabricError, PutOptions, Time};
 use std::sync::Arc;
 
 /// What a writer inside must remember: its queue node, and whether somebody woke it. One word, to be cheap to move.
@@ -48,55 +48,55 @@ impl fmt::Debug for Writing {
 }
 
 /// Where an acquisition stands that is not over yet.
-enum Entry<F: Fabric> {
+enum Entry {
     /// W2, or the comparison of a try in its place, was posted.
-    Tail(Posting<F>),
+    Tail(Posting),
     /// The queue was empty.
     First,
     /// W4 was posted.
-    Interest(Posting<F>),
+    Interest(Posting),
     /// W4 found nobody inside.
     Alone,
     /// W5, or the comparison with 0 in its place, was posted.
-    Enter(Posting<F>),
+    Enter(Posting),
 }
 
 /// An acquisition whose node is taken and whose W2 was posted; `None` if nothing has happened yet.
-type NotInside<F> = Option<Box<(NodeId, Entry<F>)>>;
+type NotInside = Option<Box<(NodeId, Entry)>>;
 
 #[cold]
 #[inline(never)]
-fn not_inside<F: Fabric>(node: NodeId, entry: Entry<F>) -> NotInside<F> {
+fn not_inside(node: NodeId, entry: Entry) -> NotInside {
     Some(Box::new((node, entry)))
 }
 
 /// Where a release stands that is not over yet.
-pub(crate) enum Exit<F: Fabric> {
+pub(crate) enum Exit {
     /// The successor is known. The comparison that hands over to it was posted, if one is needed.
-    HandOver(Option<Posting<F>>, u64),
+    HandOver(Option<Posting>, u64),
     /// X2 was posted.
-    Active(Posting<F>),
+    Active(Posting),
     /// X3 is done.
     Queue,
     /// X4's comparison was posted.
-    Tail(Posting<F>),
+    Tail(Posting),
 }
 
 /// A release whose X2 was posted; `None` if nothing has happened yet.
-pub(crate) type NotOut<F> = Option<Box<Exit<F>>>;
+pub(crate) type NotOut = Option<Box<Exit>>;
 
 #[cold]
 #[inline(never)]
-fn not_out<F: Fabric>(exit: Exit<F>) -> NotOut<F> {
+fn not_out(exit: Exit) -> NotOut {
     Some(Box::new(exit))
 }
 
-struct Enter<'a, F: Fabric, S: Scheme>(&'a CountedLock<F, S>);
+struct Enter<'a, S: Scheme>(&'a CountedLock<S>);
 
-impl<'a, F: Fabric, S: Scheme> Try for Enter<'a, F, S> {
-    type Out = Result<WriteGuard<'a, F, S>>;
+impl<'a, S: Scheme> Try for Enter<'a, S> {
+    type Out = Result<WriteGuard<'a, S>>;
     type Posted = Never<Self>;
-    type Stage = NotInside<F>;
+    type Stage = NotInside;
 
     #[inline(always)]
     fn now(self, _: &mut Context<'_>) -> Now<Self> {
@@ -107,12 +107,12 @@ impl<'a, F: Fabric, S: Scheme> Try for Enter<'a, F, S> {
     }
 }
 
-struct TryEnter<'a, F: Fabric, S: Scheme>(&'a CountedLock<F, S>);
+struct TryEnter<'a, S: Scheme>(&'a CountedLock<S>);
 
-impl<'a, F: Fabric, S: Scheme> Try for TryEnter<'a, F, S> {
-    type Out = Result<Option<WriteGuard<'a, F, S>>>;
+impl<'a, S: Scheme> Try for TryEnter<'a, S> {
+    type Out = Result<Option<WriteGuard<'a, S>>>;
     type Posted = Never<Self>;
-    type Stage = NotInside<F>;
+    type Stage = NotInside;
 
     #[inline(always)]
     fn now(self, _: &mut Context<'_>) -> Now<Self> {
@@ -124,12 +124,12 @@ impl<'a, F: Fabric, S: Scheme> Try for TryEnter<'a, F, S> {
 }
 
 /// X2–X4, whose guard is still armed if X2 was not posted.
-pub(crate) struct Leave<'a, F: Fabric, S: Scheme>(pub(crate) WriteGuard<'a, F, S>);
+pub(crate) struct Leave<'a, S: Scheme>(pub(crate) WriteGuard<'a, S>);
 
-impl<'a, F: Fabric, S: Scheme> Try for Leave<'a, F, S> {
+impl<'a, S: Scheme> Try for Leave<'a, S> {
     type Out = Result<()>;
     type Posted = Never<Self>;
-    type Stage = (WriteGuard<'a, F, S>, NotOut<F>);
+    type Stage = (WriteGuard<'a, S>, NotOut);
 
     #[inline(always)]
     fn now(self, _: &mut Context<'_>) -> Now<Self> {
@@ -143,7 +143,7 @@ impl<'a, F: Fabric, S: Scheme> Try for Leave<'a, F, S> {
     }
 }
 
-impl<F: Fabric, S: Scheme> CountedLock<F, S> {
+impl<S: Scheme> CountedLock<S> {
     /// Take the lock exclusively.
     ///
     /// Everything that earlier holders put is visible to gets posted afterwards. On an idle lock this is 3 remote
@@ -155,7 +155,7 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     /// # Errors
     /// As [`CountedLock::read`].
     #[inline]
-    pub fn write(&self) -> impl Future<Output = Result<WriteGuard<'_, F, S>>> {
+    pub fn write(&self) -> impl Future<Output = Result<WriteGuard<'_, S>>> {
         self.write_before(Time::MAX)
     }
 
@@ -165,7 +165,7 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     /// # Errors
     /// As [`CountedLock::write`], and [`crate::LockError::TimedOut`].
     #[inline]
-    pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WriteGuard<'_, F, S>>> {
+    pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WriteGuard<'_, S>>> {
         shortcut(Enter(self), move |entry| async move {
             let core = &self.core;
             let (node, entry) = core.started(entry, deadline, queue_up).await?;
@@ -179,7 +179,7 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     /// # Errors
     /// As [`CountedLock::write`].
     #[inline]
-    pub fn try_write(&self) -> impl Future<Output = Result<Option<WriteGuard<'_, F, S>>>> {
+    pub fn try_write(&self) -> impl Future<Output = Result<Option<WriteGuard<'_, S>>>> {
         shortcut(TryEnter(self), move |entry| async move {
             let core = &self.core;
             let (node, entry) = core.started(entry, Time::MAX, only_first).await?;
@@ -189,7 +189,7 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
     }
 
     /// X2–X7 from `exit` on. Dropped before X2 is posted, the guard does it all in the background.
-    pub(crate) async fn leave_later(guard: WriteGuard<'_, F, S>, exit: NotOut<F>) -> Result<()> {
+    pub(crate) async fn leave_later(guard: WriteGuard<'_, S>, exit: NotOut) -> Result<()> {
         let (lock, mut flushed) = (guard.lock(), Ok(()));
         let core = &lock.core;
         let exit = match exit {
@@ -215,10 +215,10 @@ impl<F: Fabric, S: Scheme> CountedLock<F, S> {
 }
 
 /// W2–W7 from `entry` on.
-async fn acquire<F: Fabric, S: Scheme>(
-    core: Arc<Core<F, S>>,
+async fn acquire<S: Scheme>(
+    core: Arc<Core<S>>,
     node: NodeId,
-    entry: Entry<F>,
+    entry: Entry,
     deadline: Time,
     quit: Quit,
 ) -> Result<Writing> {
@@ -226,12 +226,7 @@ async fn acquire<F: Fabric, S: Scheme>(
 }
 
 /// The same for a try.
-async fn try_acquire<F: Fabric, S: Scheme>(
-    core: Arc<Core<F, S>>,
-    node: NodeId,
-    entry: Entry<F>,
-    quit: Quit,
-) -> Result<Option<Writing>> {
+async fn try_acquire<S: Scheme>(core: Arc<Core<S>>, node: NodeId, entry: Entry, quit: Quit) -> Result<Option<Writing>> {
     core.answer(core.try_enter_from(node, entry, &quit).await)
 }
 
@@ -245,19 +240,20 @@ fn only_first(node: NodeId) -> Amo<u64> {
     Amo::CompareSwap { expected: 0, new: node.bits() }
 }
 
-impl<F: Fabric, S: Scheme> Core<F, S> {
+impl<S: Scheme> Core<S> {
     /// W1–W5 as far as nothing has to be waited for: inside.
     #[inline(always)]
-    fn start(&self, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Writing, NotInside<F>> {
+    fn start(&self, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Writing, NotInside> {
         if !self.is_fast() || !self.is_whole() {
             return Err(None);
         }
+        let Ok(writers) = self.writers() else { return Err(None) };
         let lane = self.published.lane();
         let Some(own) = self.take_fresh_node(lane) else { return Err(None) };
         let node = own.id;
         let step = Step::writer_goes_on(node);
         // W2
-        match self.announced_now(lane, step, &self.tail, first(node)) {
+        match self.announced_now(lane, step, &writers.tail, first(node)) {
             Ok(0) => {}
             Ok(before) => return Err(not_inside(own.keep(), Entry::Tail(Posting::Over(Ok(before))))),
             Err(None) => {
@@ -275,9 +271,8 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
             }
         }
         // W3: W4 comes after it by the provider's order.
-        match self.fabric.try_put(&self.head, [node.bits()], PutOptions::default()) {
-            Ok(handle) => drop(handle),
-            Err(_) => return Err(not_inside(own.keep(), Entry::First)),
+        if self.put_head_now(writers, node).is_none() {
+            return Err(not_inside(own.keep(), Entry::First));
         }
         let interest = S::interest(node.bits());
         match self.atomic_now(&self.count, Amo::Add(interest)) {
@@ -295,14 +290,23 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         Ok(Writing::new(own.keep(), false))
     }
 
+    /// W3.
+    #[inline(always)]
+    fn put_head_now(&self, writers: &Writers, node: NodeId) -> Option<()> {
+        match self.fabric.put_word_now(&writers.head, node.bits()) {
+            Some(()) => Some(()),
+            None => self.fabric.try_put(&writers.head.as_span(), [node.bits()], PutOptions::default()).ok().map(drop),
+        }
+    }
+
     /// A node whose W2, `first`, was posted, now if that has not happened. Until then dropping this owes nothing, and then it
     /// is over.
     async fn started(
         &self,
-        entry: NotInside<F>,
+        entry: NotInside,
         deadline: Time,
         first: impl Fn(NodeId) -> Amo<u64>,
-    ) -> Result<(NodeId, Entry<F>)> {
+    ) -> Result<(NodeId, Entry)> {
         if let Some(started) = entry {
             return Ok(*started);
         }
@@ -311,11 +315,11 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
             Some(own) => own,
             None => self.answer(Box::pin(self.take_node(deadline, &Quit::default())).await)?,
         };
-        let posted = self.post(Step::writer_goes_on(own.id), &self.tail, first(own.id)).await?;
+        let posted = self.post(Step::writer_goes_on(own.id), &self.writers()?.tail, first(own.id)).await?;
         Ok((own.keep(), Entry::Tail(Posting::InFlight(posted))))
     }
 
-    async fn enter_from(&self, node: NodeId, entry: Entry<F>, deadline: Time, quit: &Quit) -> Result<Writing, Trouble> {
+    async fn enter_from(&self, node: NodeId, entry: Entry, deadline: Time, quit: &Quit) -> Result<Writing, Trouble> {
         let own = self.adopt(node);
         let inside = match entry {
             Entry::Tail(posting) => match posting.result().await? {
@@ -337,7 +341,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         self.now_inside(own, !inside, quit).await
     }
 
-    async fn try_enter_from(&self, node: NodeId, entry: Entry<F>, quit: &Quit) -> Result<Option<Writing>, Trouble> {
+    async fn try_enter_from(&self, node: NodeId, entry: Entry, quit: &Quit) -> Result<Option<Writing>, Trouble> {
         let own = self.adopt(node);
         let inside = match entry {
             Entry::Tail(posting) => {
@@ -398,7 +402,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
     }
 
     /// W3–W5 from `entry` on: first in the queue, `node` registers and enters if no reader is there.
-    async fn contend(&self, node: NodeId, entry: Entry<F>) -> Result<bool, Trouble> {
+    async fn contend(&self, node: NodeId, entry: Entry) -> Result<bool, Trouble> {
         let interest = S::interest(node.bits());
         let count = match entry {
             _ if !S::HEAD_APART => {
@@ -416,12 +420,12 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
     }
 
     /// The same for one that wants to enter now. Where one comparison does it, it fails without having registered.
-    async fn try_contend(&self, node: NodeId, entry: Entry<F>) -> Result<bool, Trouble> {
+    async fn try_contend(&self, node: NodeId, entry: Entry) -> Result<bool, Trouble> {
         if S::HEAD_APART { self.contend(node, entry).await } else { self.found_free(node, entry).await }
     }
 
     /// W3–W5 in one, from `entry` on.
-    async fn found_free(&self, node: NodeId, entry: Entry<F>) -> Result<bool, Trouble> {
+    async fn found_free(&self, node: NodeId, entry: Entry) -> Result<bool, Trouble> {
         let count = match entry {
             Entry::Enter(posting) => posting.result().await?,
             _ => self.fabric.atomic(&self.count, self.enter_free(node)).await?,
@@ -441,7 +445,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
     /// withdrawn.
     async fn register(&self, node: NodeId) -> Result<u64, Trouble> {
         if S::HEAD_APART {
-            self.fabric.put(&self.head, [node.bits()]).await?;
+            self.fabric.put_word(&self.writers()?.head, node.bits()).await?;
             if !self.ordered_here {
                 self.fabric.flush(self.home).await?;
             }
@@ -457,7 +461,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
 
     /// X2–X4 as far as nothing has to be waited for.
     #[inline(always)]
-    pub(crate) fn leave(&self, held: Writing) -> Result<(), NotOut<F>> {
+    pub(crate) fn leave(&self, held: Writing) -> Result<(), NotOut> {
         let (node, lane) = (held.node(), self.published.lane());
         if !self.is_fast() || S::HAND_OVER != HandOver::Never && !self.is_last(node) {
             return Err(None);
@@ -471,7 +475,8 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         if !self.is_last(node) {
             return Err(not_out(Exit::Queue));
         }
-        match self.atomic_now(&self.tail, Amo::CompareSwap { expected: node.bits(), new: 0 }) {
+        let Ok(writers) = self.writers() else { return Err(not_out(Exit::Queue)) };
+        match self.atomic_now(&writers.tail, Amo::CompareSwap { expected: node.bits(), new: 0 }) {
             Ok(tail)
                 if tail == node.bits()
                     && !held.woken()
@@ -491,7 +496,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
     }
 
     /// X2, or the hand-over to a known successor in its place, posted.
-    async fn post_leave(&self, held: Writing) -> Result<Exit<F>, FabricError> {
+    async fn post_leave(&self, held: Writing) -> Result<Exit, FabricError> {
         let (node, step) = (held.node(), Step::writer_goes_on(held.node()));
         if S::HAND_OVER != HandOver::Never {
             let next = self.fabric.load(self.own(node.slot(), Part::Next)?)?;
@@ -513,7 +518,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
         self.leave_from(held, exit).await
     }
 
-    async fn leave_from(&self, held: Writing, exit: Exit<F>) -> Result<(), Trouble> {
+    async fn leave_from(&self, held: Writing, exit: Exit) -> Result<(), Trouble> {
         let node = held.node();
         let own = self.adopt(node);
         let mut duties = Duties::default();
@@ -585,7 +590,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
             // Before the stack: who comes upon an empty one says so again.
             self.fabric.fetch_and(&self.count, !READERS_WAIT).await?;
         }
-        let top = self.fabric.swap(&self.readers, 0).await?;
+        let top = self.fabric.swap(&self.readers()?, 0).await?;
         self.decode("readers", top)
     }
 
@@ -614,7 +619,7 @@ impl<F: Fabric, S: Scheme> Core<F, S> {
                 if linked != 0 {
                     return self.decode("next", linked);
                 }
-                self.fabric.compare_swap(&self.tail, node.bits(), 0).await?
+                self.fabric.compare_swap(&self.writers()?.tail, node.bits(), 0).await?
             }
         };
         if tail == node.bits() {

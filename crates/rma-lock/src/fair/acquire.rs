@@ -13,17 +13,17 @@ use crate::{
     posting::Posting,
     queue::{NodeId, Own},
 };
-use rdma_fabric::{Amo, Fabric, Time};
+use rdma_fabric::{Amo, Time};
 
-impl<F: Fabric> Core<F> {
+impl Core {
     /// A node whose F1, `first`, was posted, now if that has not happened. Until then dropping this owes nothing, and then it is over.
     pub(super) async fn started(
         &self,
-        entry: NotInside<F>,
+        entry: NotInside,
         class: Class,
         deadline: Time,
         first: impl Fn(NodeId) -> Amo<u64>,
-    ) -> Result<(NodeId, Entry<F>)> {
+    ) -> Result<(NodeId, Entry)> {
         if let Some(started) = entry {
             return Ok(*started);
         }
@@ -41,7 +41,7 @@ impl<F: Fabric> Core<F> {
         &self,
         node: NodeId,
         class: Class,
-        entry: Entry<F>,
+        entry: Entry,
         deadline: Time,
         quit: &Quit,
     ) -> Result<Held, Trouble> {
@@ -73,7 +73,7 @@ impl<F: Fabric> Core<F> {
         &self,
         node: NodeId,
         class: Class,
-        entry: Entry<F>,
+        entry: Entry,
         quit: &Quit,
     ) -> Result<Option<Held>, Trouble> {
         let own = self.adopt(node);
@@ -114,7 +114,7 @@ impl<F: Fabric> Core<F> {
     }
 
     /// F3 from `entry` on. Yields F7, if that was posted.
-    async fn count_me(&self, entry: Entry<F>) -> Result<Option<Posting<F>>, Trouble> {
+    async fn count_me(&self, entry: Entry) -> Result<Option<Posting>, Trouble> {
         match entry {
             Entry::Inside(posting) => return Ok(Some(posting)),
             Entry::Counted => {}
@@ -131,7 +131,7 @@ impl<F: Fabric> Core<F> {
     }
 
     /// F4 from `entry` on, for the queue's first: readers still inside came before it, and none can come any more.
-    async fn no_reader(&self, entry: Entry<F>) -> Result<bool, Trouble> {
+    async fn no_reader(&self, entry: Entry) -> Result<bool, Trouble> {
         let state = match entry {
             Entry::Looked(state) => state,
             Entry::Look(look) => look.await?[0],
@@ -164,7 +164,7 @@ impl<F: Fabric> Core<F> {
         &self,
         own: Own<'_>,
         class: Class,
-        said: Option<Posting<F>>,
+        said: Option<Posting>,
         woken: bool,
         quit: &Quit,
     ) -> Result<Held, Trouble> {

@@ -6,7 +6,6 @@ use super::{
 };
 use crate::{Guard, Mode, Result, owed::Owed, queue::NodeId, shortcut::shortcut};
 use core::{fmt, future::Future, marker::PhantomData, mem};
-use rdma_fabric::Fabric;
 
 /// What a holder must remember.
 #[derive(Clone, Copy)]
@@ -21,26 +20,26 @@ pub(super) struct Held {
 ///
 /// Dropping it releases the lock in the background, as [`FairGuard::release`] does, and tells nobody about errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
-pub struct FairGuard<'a, F: Fabric, M: Mode> {
-    lock: &'a FairLock<F>,
+pub struct FairGuard<'a, M: Mode> {
+    lock: &'a FairLock,
     held: Held,
     mode: PhantomData<M>,
 }
 
-impl<F: Fabric, M: Mode> fmt::Debug for FairGuard<'_, F, M> {
+impl<M: Mode> fmt::Debug for FairGuard<'_, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let woken = if self.held.woken { ", woken" } else { "" };
         write!(f, "{}, {:?}{woken}, {:?}", M::NAME, self.held.node, self.lock)
     }
 }
 
-impl<'a, F: Fabric, M: Mode> FairGuard<'a, F, M> {
-    pub(super) fn new(lock: &'a FairLock<F>, held: Held, mode: PhantomData<M>) -> Self {
+impl<'a, M: Mode> FairGuard<'a, M> {
+    pub(super) fn new(lock: &'a FairLock, held: Held, mode: PhantomData<M>) -> Self {
         FairGuard { lock, held, mode }
     }
 
     /// The lock that is held.
-    pub fn lock(&self) -> &'a FairLock<F> {
+    pub fn lock(&self) -> &'a FairLock {
         self.lock
     }
 
@@ -57,7 +56,7 @@ impl<'a, F: Fabric, M: Mode> FairGuard<'a, F, M> {
     }
 
     /// From `exit` on. Dropped before G1 is posted, the guard does it all in the background.
-    async fn leave_later(self, exit: NotOut<F>) -> Result<()> {
+    async fn leave_later(self, exit: NotOut) -> Result<()> {
         let core = &self.lock.core;
         let flushed = if exit.is_none() { core.flush_data().await } else { Ok(()) };
         let held = self.held;
@@ -67,7 +66,7 @@ impl<'a, F: Fabric, M: Mode> FairGuard<'a, F, M> {
     }
 
     #[inline(always)]
-    pub(super) fn core(&self) -> &'a Core<F> {
+    pub(super) fn core(&self) -> &'a Core {
         &self.lock.core
     }
 
@@ -77,7 +76,7 @@ impl<'a, F: Fabric, M: Mode> FairGuard<'a, F, M> {
     }
 }
 
-impl<F: Fabric, M: Mode> Drop for FairGuard<'_, F, M> {
+impl<M: Mode> Drop for FairGuard<'_, M> {
     fn drop(&mut self) {
         let (core, held) = (self.lock.core.clone(), self.held);
         self.lock.core.fabric.detach(async move {
@@ -87,7 +86,7 @@ impl<F: Fabric, M: Mode> Drop for FairGuard<'_, F, M> {
     }
 }
 
-impl<F: Fabric, M: Mode> Guard for FairGuard<'_, F, M> {
+impl<M: Mode> Guard for FairGuard<'_, M> {
     fn release(self) -> impl Future<Output = Result<()>> {
         FairGuard::release(self)
     }

@@ -13,60 +13,61 @@ use crate::{
     shortcut::{Never, Now, Try},
 };
 use core::{marker::PhantomData, mem, task::Context};
-use rdma_fabric::{Amo, Fabric, OpHandle};
+use rdma_fabric::Amo;
+use rdma_fabric::Handle;
 
 /// Where an acquisition stands that is not over yet.
-pub(super) enum Entry<F: Fabric> {
+pub(super) enum Entry {
     /// F1, or the comparison of a try in its place, was posted.
-    Tail(Posting<F>),
+    Tail(Posting),
     /// Nobody is before it in the queue.
     First,
     /// A reader, nobody before it: F3 was posted.
-    Count(Posting<F>),
+    Count(Posting),
     /// It is counted.
     Counted,
     /// It is counted, and F7 was posted.
-    Inside(Posting<F>),
+    Inside(Posting),
     /// A writer, nobody before it: F4 was posted.
-    Look(F::Handle<[u64; 1]>),
+    Look(Handle<[u64; 1]>),
     /// What F4 found.
     Looked(u64),
 }
 
 /// An acquisition whose node is taken and whose F1 was posted; `None` if nothing has happened yet.
-pub(super) type NotInside<F> = Option<Box<(NodeId, Entry<F>)>>;
+pub(super) type NotInside = Option<Box<(NodeId, Entry)>>;
 
 #[cold]
 #[inline(never)]
-fn not_inside<F: Fabric>(node: NodeId, entry: Entry<F>) -> NotInside<F> {
+fn not_inside(node: NodeId, entry: Entry) -> NotInside {
     Some(Box::new((node, entry)))
 }
 
 /// Where a release stands that is not over yet.
-pub(super) enum Exit<F: Fabric> {
+pub(super) enum Exit {
     /// G1's comparison with the tail was posted.
-    Tail(Posting<F>),
+    Tail(Posting),
     /// The node was the queue's last and is out of it.
     Last,
     /// The same, and a reader's G3 was posted.
-    Uncount(Posting<F>),
+    Uncount(Posting),
 }
 
 /// A release whose G1 was posted; `None` if nothing has happened yet.
-pub(super) type NotOut<F> = Option<Box<Exit<F>>>;
+pub(super) type NotOut = Option<Box<Exit>>;
 
 #[cold]
 #[inline(never)]
-fn not_out<F: Fabric>(exit: Exit<F>) -> NotOut<F> {
+fn not_out(exit: Exit) -> NotOut {
     Some(Box::new(exit))
 }
 
-pub(super) struct Enter<'a, F: Fabric, M>(pub(super) &'a FairLock<F>, pub(super) PhantomData<M>);
+pub(super) struct Enter<'a, M>(pub(super) &'a FairLock, pub(super) PhantomData<M>);
 
-impl<'a, F: Fabric, M: Mode> Try for Enter<'a, F, M> {
-    type Out = Result<FairGuard<'a, F, M>>;
+impl<'a, M: Mode> Try for Enter<'a, M> {
+    type Out = Result<FairGuard<'a, M>>;
     type Posted = Never<Self>;
-    type Stage = NotInside<F>;
+    type Stage = NotInside;
 
     #[inline(always)]
     fn now(self, _: &mut Context<'_>) -> Now<Self> {
@@ -77,12 +78,12 @@ impl<'a, F: Fabric, M: Mode> Try for Enter<'a, F, M> {
     }
 }
 
-pub(super) struct TryEnter<'a, F: Fabric, M>(pub(super) &'a FairLock<F>, pub(super) PhantomData<M>);
+pub(super) struct TryEnter<'a, M>(pub(super) &'a FairLock, pub(super) PhantomData<M>);
 
-impl<'a, F: Fabric, M: Mode> Try for TryEnter<'a, F, M> {
-    type Out = Result<Option<FairGuard<'a, F, M>>>;
+impl<'a, M: Mode> Try for TryEnter<'a, M> {
+    type Out = Result<Option<FairGuard<'a, M>>>;
     type Posted = Never<Self>;
-    type Stage = NotInside<F>;
+    type Stage = NotInside;
 
     #[inline(always)]
     fn now(self, _: &mut Context<'_>) -> Now<Self> {
@@ -94,12 +95,12 @@ impl<'a, F: Fabric, M: Mode> Try for TryEnter<'a, F, M> {
 }
 
 /// The guard is still armed if G1 was not posted.
-pub(super) struct Leave<'a, F: Fabric, M: Mode>(pub(super) FairGuard<'a, F, M>);
+pub(super) struct Leave<'a, M: Mode>(pub(super) FairGuard<'a, M>);
 
-impl<'a, F: Fabric, M: Mode> Try for Leave<'a, F, M> {
+impl<'a, M: Mode> Try for Leave<'a, M> {
     type Out = Result<()>;
     type Posted = Never<Self>;
-    type Stage = (FairGuard<'a, F, M>, NotOut<F>);
+    type Stage = (FairGuard<'a, M>, NotOut);
 
     #[inline(always)]
     fn now(self, _: &mut Context<'_>) -> Now<Self> {
@@ -123,10 +124,10 @@ pub(super) fn if_empty(node: NodeId) -> Amo<u64> {
     Amo::CompareSwap { expected: 0, new: node.bits() }
 }
 
-impl<F: Fabric> Core<F> {
+impl Core {
     /// F1–F7: inside.
     #[inline(always)]
-    fn start(&self, class: Class, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Held, NotInside<F>> {
+    fn start(&self, class: Class, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Held, NotInside> {
         if !self.is_fast() || !self.is_whole() {
             return Err(None);
         }
@@ -162,7 +163,7 @@ impl<F: Fabric> Core<F> {
 
     /// F3, and F7 with nobody behind.
     #[inline(always)]
-    fn count_now(&self, node: NodeId) -> Result<(), Box<Entry<F>>> {
+    fn count_now(&self, node: NodeId) -> Result<(), Box<Entry>> {
         match self.atomic_now(&self.state, Amo::Add(READER)) {
             Ok(_) => {}
             Err(None) => return Err(Box::new(Entry::First)),
@@ -179,7 +180,17 @@ impl<F: Fabric> Core<F> {
 
     /// F4, with no reader inside.
     #[inline(always)]
-    fn look_now(&self) -> Result<(), Box<Entry<F>>> {
+    fn look_now(&self) -> Result<(), Box<Entry>> {
+        match self.fabric.get_word_now(&self.state) {
+            Some(0) => Ok(()),
+            Some(readers) => Err(Box::new(Entry::Looked(readers))),
+            None => self.look_slowly(),
+        }
+    }
+
+    /// The same where it takes a handle.
+    #[inline(never)]
+    fn look_slowly(&self) -> Result<(), Box<Entry>> {
         let Ok(mut look) = self.fabric.try_get(&self.state.as_span(), [0]) else { return Err(Box::new(Entry::First)) };
         if !look.test() {
             return Err(Box::new(Entry::Look(look)));
@@ -194,7 +205,7 @@ impl<F: Fabric> Core<F> {
 
     /// G1 as the queue's last, G3 with nobody to be woken.
     #[inline(always)]
-    fn leave(&self, held: Held) -> Result<(), NotOut<F>> {
+    fn leave(&self, held: Held) -> Result<(), NotOut> {
         let Held { node, class, woken } = held;
         let said = class.said();
         // Who was woken begins another turn of its node.
@@ -226,7 +237,7 @@ impl<F: Fabric> Core<F> {
 
     /// G3, with nobody to be woken; my node was the queue's last.
     #[inline(always)]
-    fn uncount_now(&self, node: NodeId) -> Result<u64, NotOut<F>> {
+    fn uncount_now(&self, node: NodeId) -> Result<u64, NotOut> {
         if self.unsay(node, Said::Inside).is_err() {
             return Err(not_out(Exit::Last));
         }

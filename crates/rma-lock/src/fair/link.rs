@@ -7,7 +7,7 @@ use crate::{
     posting::Posting,
     queue::{NodeId, Part},
 };
-use rdma_fabric::{Amo, Fabric};
+use rdma_fabric::Amo;
 
 /// Set in a link if the successor is a writer.
 const WRITES: u64 = 1 << 32;
@@ -47,7 +47,7 @@ pub(super) enum Out {
     Before(NodeId, Class),
 }
 
-impl<F: Fabric> Core<F> {
+impl Core {
     fn decode_link(&self, link: u64) -> Result<Option<Next>, Trouble> {
         let class = if link & WRITES == 0 { Class::Reader } else { Class::Writer };
         Ok(self.decode("next", link & !WRITES)?.map(|node| (node, class)))
@@ -70,7 +70,7 @@ impl<F: Fabric> Core<F> {
     }
 
     /// F7, posted already if there is `said`: my reader is inside. Yields who came before that was said.
-    pub(super) async fn say_inside(&self, node: NodeId, said: Option<Posting<F>>) -> Result<Option<Next>, Trouble> {
+    pub(super) async fn say_inside(&self, node: NodeId, said: Option<Posting>) -> Result<Option<Next>, Trouble> {
         let link = match said {
             Some(posting) => posting.result().await?,
             None => {

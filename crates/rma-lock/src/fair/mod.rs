@@ -134,49 +134,47 @@ impl Class {
 ///
 /// # Threads
 /// A lock may be used by several threads, if its fabric may.
-pub struct FairLock<F: Fabric> {
-    core: Arc<Core<F>>,
+pub struct FairLock {
+    core: Arc<Core>,
 }
 
-impl<F: Fabric> Clone for FairLock<F> {
+impl Clone for FairLock {
     fn clone(&self) -> Self {
         FairLock { core: self.core.clone() }
     }
 }
 
-impl<F: Fabric> fmt::Debug for FairLock<F> {
+impl fmt::Debug for FairLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "FairLock({:?})", self.core.queue)
     }
 }
 
 /// A rank's side of a lock, kept by its values and by what their dropped futures still owe.
-struct Core<F: Fabric> {
-    queue: Queue<F>,
-    state: RemoteWord<F, u64>,
-    tail: RemoteWord<F, u64>,
+struct Core {
+    queue: Queue,
+    state: RemoteWord<u64>,
+    tail: RemoteWord<u64>,
 }
 
-impl<F: Fabric> Deref for Core<F> {
-    type Target = Queue<F>;
+impl Deref for Core {
+    type Target = Queue;
 
     #[inline(always)]
-    fn deref(&self) -> &Queue<F> {
+    fn deref(&self) -> &Queue {
         &self.queue
     }
 }
 
-impl<F: Fabric> Side for Core<F> {
-    type Fabric = F;
-
-    fn fabric(&self) -> &F {
+impl Side for Core {
+    fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 }
 
-impl<F: Fabric> FairLock<F> {
+impl FairLock {
     #[inline]
-    fn enter_before<M: Mode>(&self, deadline: Time) -> impl Future<Output = Result<FairGuard<'_, F, M>>> {
+    fn enter_before<M: Mode>(&self, deadline: Time) -> impl Future<Output = Result<FairGuard<'_, M>>> {
         shortcut(Enter(self, PhantomData), move |entry| async move {
             let (core, class) = (&self.core, Class::of::<M>());
             let (node, entry) = core.started(entry, class, deadline, queue_up).await?;
@@ -188,7 +186,7 @@ impl<F: Fabric> FairLock<F> {
     }
 
     #[inline]
-    fn try_enter<M: Mode>(&self) -> impl Future<Output = Result<Option<FairGuard<'_, F, M>>>> {
+    fn try_enter<M: Mode>(&self) -> impl Future<Output = Result<Option<FairGuard<'_, M>>>> {
         shortcut(TryEnter(self, PhantomData), move |entry| async move {
             let (core, class) = (&self.core, Class::of::<M>());
             let (node, entry) = core.started(entry, class, Time::MAX, if_empty).await?;
@@ -202,7 +200,7 @@ impl<F: Fabric> FairLock<F> {
     }
 }
 
-impl<F: Fabric> Lock<F> for FairLock<F> {
+impl Lock for FairLock {
     type Options = ();
 
     const NAME: &'static str = "fair";
@@ -213,7 +211,7 @@ impl<F: Fabric> Lock<F> for FairLock<F> {
         LOCK_BYTES
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, (): ()) -> Result<Self> {
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, (): ()) -> Result<Self> {
         let core = Core {
             state: fabric.remote_word(memory.at(home, STATE)?)?,
             tail: fabric.remote_word(memory.at(home, TAIL)?)?,
@@ -226,14 +224,14 @@ impl<F: Fabric> Lock<F> for FairLock<F> {
         self.core.home
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         &self.core.fabric
     }
 }
 
-impl<F: Fabric> RmaLock<F> for FairLock<F> {
-    type Shared<'a> = FairGuard<'a, F, Shared>;
-    type Exclusive<'a> = FairGuard<'a, F, Exclusive>;
+impl RmaLock for FairLock {
+    type Shared<'a> = FairGuard<'a, Shared>;
+    type Exclusive<'a> = FairGuard<'a, Exclusive>;
 
     #[inline]
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {

@@ -7,7 +7,6 @@ use super::{
     link::{Next, Out, Said},
 };
 use crate::{error::Trouble, posting::Posting, queue::NodeId};
-use rdma_fabric::Fabric;
 
 /// Whether a reader that left the state so was the last one before a writer.
 #[inline(always)]
@@ -15,9 +14,9 @@ pub(super) fn was_waited_for(left: u64) -> bool {
     left as u32 == 0 && left >> WRITER != 0
 }
 
-impl<F: Fabric> Core<F> {
+impl Core {
     /// G1–G5, from `exit` on.
-    pub(super) async fn release(&self, held: Held, exit: NotOut<F>) -> Result<(), Trouble> {
+    pub(super) async fn release(&self, held: Held, exit: NotOut) -> Result<(), Trouble> {
         let Held { node, class, woken } = held;
         let said = class.said();
         let (out, uncounting) = match exit.map(|exit| *exit) {
@@ -60,7 +59,7 @@ impl<F: Fabric> Core<F> {
     }
 
     /// G3, posted already if there is `uncounting`, and G4: who is to be woken when a reader that was inside has left. A reader behind it is inside, too.
-    async fn uncount(&self, out: Out, uncounting: Option<Posting<F>>) -> Result<Option<Next>, Trouble> {
+    async fn uncount(&self, out: Out, uncounting: Option<Posting>) -> Result<Option<Next>, Trouble> {
         let writer = match out {
             Out::Before(writer, Class::Writer) => writer.bits(),
             _ => 0,

@@ -41,46 +41,44 @@ const FLAGS: u64 = GATE + LINE as u64;
 ///
 /// # Memory
 /// A word for each node at each rank.
-pub struct IndicatorLock<F: Fabric, L> {
-    pub(super) core: Arc<Core<F, L>>,
+pub struct IndicatorLock<L> {
+    pub(super) core: Arc<Core<L>>,
 }
 
 /// A rank's side.
-pub(super) struct Core<F: Fabric, L> {
-    pub(super) queue: Queue<F>,
+pub(super) struct Core<L> {
+    pub(super) queue: Queue,
     /// Keeps writers apart.
     pub(super) lock: L,
-    memory: GroupMemory<F>,
+    memory: GroupMemory,
     /// The words of this rank's node.
-    pub(super) gate: RemoteWord<F, u64>,
-    pub(super) limit: RemoteWord<F, u64>,
+    pub(super) gate: RemoteWord<u64>,
+    pub(super) limit: RemoteWord<u64>,
     /// The node's number among those of the lock's ranks.
     pub(super) node: usize,
     /// The first ranks of all nodes; known to those that write.
     first: OnceLock<Box<[Rank]>>,
 }
 
-impl<F: Fabric, L> Clone for IndicatorLock<F, L> {
+impl<L> Clone for IndicatorLock<L> {
     fn clone(&self) -> Self {
         IndicatorLock { core: self.core.clone() }
     }
 }
 
-impl<F: Fabric, L: fmt::Debug> fmt::Debug for IndicatorLock<F, L> {
+impl<L: fmt::Debug> fmt::Debug for IndicatorLock<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IndicatorLock({:?}, {:?})", self.core.lock, self.core.queue)
     }
 }
 
-impl<F: Fabric, L: 'static> Side for Core<F, L> {
-    type Fabric = F;
-
-    fn fabric(&self) -> &F {
+impl<L: 'static> Side for Core<L> {
+    fn fabric(&self) -> &Fabric {
         &self.queue.fabric
     }
 }
 
-impl<F: Fabric, L: KeptExclusive<F>> Core<F, L> {
+impl<L: KeptExclusive> Core<L> {
     /// The first rank of each node, where its words are.
     pub(super) fn first_ranks(&self) -> Result<&[Rank]> {
         if let Some(first) = self.first.get() {
@@ -90,26 +88,25 @@ impl<F: Fabric, L: KeptExclusive<F>> Core<F, L> {
         Ok(self.first.get_or_init(|| first.into()))
     }
 
-    pub(super) fn gate_at(&self, first: Rank) -> Result<RemoteWord<F, u64>, FabricError> {
+    pub(super) fn gate_at(&self, first: Rank) -> Result<RemoteWord<u64>, FabricError> {
         self.queue.fabric.remote_word(self.memory.at(first, GATE)?)
     }
 
-    pub(super) fn limit_at(&self, first: Rank) -> Result<RemoteWord<F, u64>, FabricError> {
+    pub(super) fn limit_at(&self, first: Rank) -> Result<RemoteWord<u64>, FabricError> {
         self.queue.fabric.remote_word(self.memory.at(first, LIMIT)?)
     }
 
-    pub(super) fn waiting_at(&self, first: Rank) -> Result<RemoteWord<F, u64>, FabricError> {
+    pub(super) fn waiting_at(&self, first: Rank) -> Result<RemoteWord<u64>, FabricError> {
         self.queue.fabric.remote_word(self.memory.at(first, WAITING)?)
     }
 
     /// Which rank has this rank's node's words.
     pub(super) fn my_first(&self) -> Rank {
-        use rdma_fabric::Location;
-        self.gate.loc().rank()
+        self.gate.rank()
     }
 
     /// `writer`'s flag for a node.
-    pub(super) fn flag_at(&self, writer: Rank, node: usize) -> Result<RemoteWord<F, u64>, FabricError> {
+    pub(super) fn flag_at(&self, writer: Rank, node: usize) -> Result<RemoteWord<u64>, FabricError> {
         self.queue.fabric.remote_word(self.memory.at(writer, FLAGS + 8 * node as u64)?)
     }
 
@@ -123,7 +120,7 @@ impl<F: Fabric, L: KeptExclusive<F>> Core<F, L> {
     }
 }
 
-impl<F: Fabric, L: KeptExclusive<F>> Lock<F> for IndicatorLock<F, L> {
+impl<L: KeptExclusive> Lock for IndicatorLock<L> {
     /// How the lock is made that keeps writers apart.
     type Options = L::Options;
 
@@ -135,7 +132,7 @@ impl<F: Fabric, L: KeptExclusive<F>> Lock<F> for IndicatorLock<F, L> {
         FLAGS as usize + (8 * members).next_multiple_of(LINE) + L::bytes(options, members)
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: L::Options) -> Result<Self> {
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: L::Options) -> Result<Self> {
         let (members, inner) = (memory.members(), L::bytes(&options, memory.members()));
         let own = Self::bytes(&options, members) - inner;
         let lock = L::over(fabric, memory.part(own, inner)?, home, options)?;
@@ -156,7 +153,7 @@ impl<F: Fabric, L: KeptExclusive<F>> Lock<F> for IndicatorLock<F, L> {
         self.core.lock.home()
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         &self.core.queue.fabric
     }
 }
@@ -165,8 +162,8 @@ impl<F: Fabric, L: KeptExclusive<F>> Lock<F> for IndicatorLock<F, L> {
 ///
 /// Dropping it releases the lock in the background, as [`IndicatorGuard::release`] does, and tells nobody about errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
-pub struct IndicatorGuard<'a, F: Fabric, L: KeptExclusive<F>> {
-    lock: &'a IndicatorLock<F, L>,
+pub struct IndicatorGuard<'a, L: KeptExclusive> {
+    lock: &'a IndicatorLock<L>,
     held: Held<L::Kept>,
 }
 
@@ -187,7 +184,7 @@ pub(super) struct Shut<K> {
     pub(super) gates: Vec<Gate>,
 }
 
-impl<F: Fabric, L: KeptExclusive<F>> fmt::Debug for IndicatorGuard<'_, F, L> {
+impl<L: KeptExclusive> fmt::Debug for IndicatorGuard<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.held {
             Held::Exclusive(shut) => write!(f, "exclusive, {shut:?}, {:?}", self.lock),
@@ -196,14 +193,14 @@ impl<F: Fabric, L: KeptExclusive<F>> fmt::Debug for IndicatorGuard<'_, F, L> {
     }
 }
 
-impl<'a, F: Fabric, L: KeptExclusive<F>> IndicatorGuard<'a, F, L> {
+impl<'a, L: KeptExclusive> IndicatorGuard<'a, L> {
     #[inline(always)]
-    fn shared(lock: &'a IndicatorLock<F, L>) -> Self {
+    fn shared(lock: &'a IndicatorLock<L>) -> Self {
         IndicatorGuard { lock, held: Held::Shared }
     }
 
     /// The lock that is held.
-    pub fn lock(&self) -> &'a IndicatorLock<F, L> {
+    pub fn lock(&self) -> &'a IndicatorLock<L> {
         self.lock
     }
 
@@ -219,7 +216,7 @@ impl<'a, F: Fabric, L: KeptExclusive<F>> IndicatorGuard<'a, F, L> {
     }
 
     /// Dropped before the flush is over, the guard does it all in the background.
-    async fn release_from(mut self, posted: NotOver<F>) -> Result<()> {
+    async fn release_from(mut self, posted: NotOver) -> Result<()> {
         let core = &self.lock.core;
         let flushed = if posted.is_none() { core.queue.flush_data().await } else { Ok(()) };
         let left = match mem::replace(&mut self.held, Held::Nothing) {
@@ -235,7 +232,7 @@ impl<'a, F: Fabric, L: KeptExclusive<F>> IndicatorGuard<'a, F, L> {
     }
 }
 
-impl<F: Fabric, L: KeptExclusive<F>> Drop for IndicatorGuard<'_, F, L> {
+impl<L: KeptExclusive> Drop for IndicatorGuard<'_, L> {
     fn drop(&mut self) {
         let core = self.lock.core.clone();
         let held = mem::replace(&mut self.held, Held::Nothing);
@@ -253,7 +250,7 @@ impl<F: Fabric, L: KeptExclusive<F>> Drop for IndicatorGuard<'_, F, L> {
     }
 }
 
-impl<F: Fabric, L: KeptExclusive<F>> Guard for IndicatorGuard<'_, F, L> {
+impl<L: KeptExclusive> Guard for IndicatorGuard<'_, L> {
     #[inline]
     fn release(self) -> impl Future<Output = Result<()>> {
         IndicatorGuard::release(self)
@@ -261,12 +258,12 @@ impl<F: Fabric, L: KeptExclusive<F>> Guard for IndicatorGuard<'_, F, L> {
 }
 
 /// I1, where it is over when it is posted.
-struct Enter<'a, F: Fabric, L, Held>(&'a IndicatorLock<F, L>, PhantomData<fn() -> Held>);
+struct Enter<'a, L, Held>(&'a IndicatorLock<L>, PhantomData<fn() -> Held>);
 
-impl<'a, F: Fabric, L: KeptExclusive<F>, Held: From<IndicatorGuard<'a, F, L>>> Try for Enter<'a, F, L, Held> {
+impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> Try for Enter<'a, L, Held> {
     type Out = Result<Held>;
     type Posted = future::Pending<Result<Self::Out, Self::Stage>>;
-    type Stage = NotOver<F>;
+    type Stage = NotOver;
 
     #[inline(always)]
     fn now(self, cx: &mut Context<'_>) -> Now<Self> {
@@ -283,13 +280,13 @@ impl<'a, F: Fabric, L: KeptExclusive<F>, Held: From<IndicatorGuard<'a, F, L>>> T
 }
 
 /// I7 of a reader, where it is over when it is posted.
-struct Leave<'a, F: Fabric, L: KeptExclusive<F>>(IndicatorGuard<'a, F, L>);
+struct Leave<'a, L: KeptExclusive>(IndicatorGuard<'a, L>);
 
-impl<'a, F: Fabric, L: KeptExclusive<F>> Try for Leave<'a, F, L> {
+impl<'a, L: KeptExclusive> Try for Leave<'a, L> {
     type Out = Result<()>;
     type Posted = future::Pending<Result<Self::Out, Self::Stage>>;
     /// The guard would release again when it is dropped, though its atomic may have been posted.
-    type Stage = (IndicatorGuard<'a, F, L>, NotOver<F>);
+    type Stage = (IndicatorGuard<'a, L>, NotOver);
 
     #[inline(always)]
     fn now(self, cx: &mut Context<'_>) -> Now<Self> {
@@ -309,9 +306,9 @@ impl<'a, F: Fabric, L: KeptExclusive<F>> Try for Leave<'a, F, L> {
     }
 }
 
-impl<F: Fabric, L: KeptExclusive<F>> IndicatorLock<F, L> {
+impl<L: KeptExclusive> IndicatorLock<L> {
     /// I1–I6.
-    async fn arrive(&self, first: NotOver<F>, deadline: Option<Time>) -> Result<bool> {
+    async fn arrive(&self, first: NotOver, deadline: Option<Time>) -> Result<bool> {
         if first.is_none() {
             self.core.queue.check()?;
         }
@@ -320,7 +317,7 @@ impl<F: Fabric, L: KeptExclusive<F>> IndicatorLock<F, L> {
     }
 
     /// G1–G4.
-    async fn shut(&self, deadline: Option<Time>) -> Result<Option<IndicatorGuard<'_, F, L>>> {
+    async fn shut(&self, deadline: Option<Time>) -> Result<Option<IndicatorGuard<'_, L>>> {
         self.core.queue.check()?;
         let shut =
             Owed::new(&self.core, |core, quit| async move { core.queue.answer(core.shut(deadline, &quit).await) });
@@ -329,9 +326,9 @@ impl<F: Fabric, L: KeptExclusive<F>> IndicatorLock<F, L> {
     }
 }
 
-impl<F: Fabric, L: KeptExclusive<F>> RmaLock<F> for IndicatorLock<F, L> {
-    type Shared<'a> = IndicatorGuard<'a, F, L>;
-    type Exclusive<'a> = IndicatorGuard<'a, F, L>;
+impl<L: KeptExclusive> RmaLock for IndicatorLock<L> {
+    type Shared<'a> = IndicatorGuard<'a, L>;
+    type Exclusive<'a> = IndicatorGuard<'a, L>;
 
     #[inline]
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {

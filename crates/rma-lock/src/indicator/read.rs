@@ -11,11 +11,11 @@ use crate::{
     posting::NotOver,
     queue::{NodeId, Part},
 };
-use rdma_fabric::{Fabric, Rank, RemoteWord, Time};
+use rdma_fabric::{Rank, RemoteWord, Time};
 
-impl<F: Fabric, L: KeptExclusive<F>> Core<F, L> {
+impl<L: KeptExclusive> Core<L> {
     /// Be inside; `None` for a deadline is not to wait at all. The first atomic may have been posted.
-    pub(super) async fn arrive(&self, first: NotOver<F>, deadline: Option<Time>, quit: &Quit) -> Result<bool, Trouble> {
+    pub(super) async fn arrive(&self, first: NotOver, deadline: Option<Time>, quit: &Quit) -> Result<bool, Trouble> {
         let old = Gate(match first {
             Some(posting) => posting.result().await?,
             None => self.queue.fabric.atomic(&self.gate, ARRIVE).await?, // I1
@@ -91,7 +91,7 @@ impl<F: Fabric, L: KeptExclusive<F>> Core<F, L> {
     }
 
     /// Take the stack and wake its top, who wakes the next.
-    pub(super) async fn sweep(&self, waiting: &RemoteWord<F, u64>) -> Result<(), Trouble> {
+    pub(super) async fn sweep(&self, waiting: &RemoteWord<u64>) -> Result<(), Trouble> {
         let top = self.queue.fabric.swap(waiting, 0).await?;
         self.wake(self.queue.decode("waiting", top)?).await
     }
@@ -124,7 +124,7 @@ impl<F: Fabric, L: KeptExclusive<F>> Core<F, L> {
     }
 
     /// I7, I8. The first atomic may have been posted. Waits for nothing but operations.
-    pub(super) async fn depart(&self, first: NotOver<F>) -> Result<(), Trouble> {
+    pub(super) async fn depart(&self, first: NotOver) -> Result<(), Trouble> {
         let fabric = &self.queue.fabric;
         let old = Gate(match first {
             Some(posting) => posting.result().await?,

@@ -5,9 +5,9 @@ use super::{
     lock::{Core, Shut},
 };
 use crate::{Guard, KeptExclusive, LockError, error::Trouble, lock::OURS, nodes::climb::unless_quit, owed::Quit};
-use rdma_fabric::{Amo, Fabric, FabricError, RemoteWord, Time, op};
+use rdma_fabric::{Amo, FabricError, RemoteWord, Time, op};
 
-impl<F: Fabric, L: KeptExclusive<F>> Core<F, L> {
+impl<L: KeptExclusive> Core<L> {
     /// Close all gates, and wait until nobody is inside; `None` for a deadline is not to wait at all.
     pub(super) async fn shut(&self, deadline: Option<Time>, quit: &Quit) -> Result<Option<Shut<L::Kept>>, Trouble> {
         let guard = match deadline {
@@ -42,7 +42,7 @@ impl<F: Fabric, L: KeptExclusive<F>> Core<F, L> {
     /// Post an atomic for each of some words, and await them all.
     async fn all(
         &self,
-        atomics: impl Iterator<Item = Result<(RemoteWord<F, u64>, Amo<u64>), FabricError>>,
+        atomics: impl Iterator<Item = Result<(RemoteWord<u64>, Amo<u64>), FabricError>>,
     ) -> Result<Vec<u64>, Trouble> {
         let mut posted = Vec::new();
         for atomic in atomics {

@@ -4,7 +4,7 @@
 use super::{AcquireError, Excludes, Locked};
 use crate::{BackOffLock, FairLock, LockError, PackedLock, RpLock, WindowLock, WritersFirstLock, crowd::MOST, queue};
 use core::mem;
-use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region, RegionKey, RemoteAddr};
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
 use tofu2_sim::shm::Threads;
 
 const HOME: Rank = Rank::new(0);
@@ -15,20 +15,20 @@ const FORGOTTEN: u64 = 3;
 type Count = Option<(u64, u64)>;
 
 rdma_fabric::program! {
-    async fn crowd<F>(fabric: F, which: u8) -> () {
+    async fn crowd(fabric: Fabric, which: u8) -> () {
         match which {
-            0 => forget::<F, RpLock<F>>(fabric, Some((0, 4))).await,
-            1 => forget::<F, PackedLock<F>>(fabric, Some((0, 4))).await,
-            2 => forget::<F, WritersFirstLock<F>>(fabric, Some((0, 4))).await,
-            3 => forget::<F, BackOffLock<F>>(fabric, Some((0, 2))).await,
-            4 => forget::<F, WindowLock<F>>(fabric, Some((64, 1 << 32))).await,
-            _ => forget::<F, FairLock<F>>(fabric, None).await,
+            0 => forget::<RpLock>(fabric, Some((0, 4))).await,
+            1 => forget::<PackedLock>(fabric, Some((0, 4))).await,
+            2 => forget::<WritersFirstLock>(fabric, Some((0, 4))).await,
+            3 => forget::<BackOffLock>(fabric, Some((0, 2))).await,
+            4 => forget::<WindowLock>(fabric, Some((64, 1 << 32))).await,
+            _ => forget::<FairLock>(fabric, None).await,
         }
     }
 }
 
-async fn forget<F: Fabric, L: Excludes<F>>(fabric: F, count: Count) -> ProgramResult<()> {
-    let locked = Locked::<F, u64, L>::symmetric(&fabric, HOME, 8).await?;
+async fn forget<L: Excludes>(fabric: Fabric, count: Count) -> ProgramResult<()> {
+    let locked = Locked::<u64, L>::symmetric(&fabric, HOME, 8).await?;
     let open = fabric.alloc_symmetric(8).await?;
     let mut world = Group::world(&fabric).await?;
     world.barrier().await?;

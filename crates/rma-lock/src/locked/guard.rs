@@ -3,15 +3,15 @@
 use super::{Element, Excludes, Locked};
 use crate::{Guard, Result, RpLock};
 use core::{fmt, ops::Range};
-use rdma_fabric::{Fabric, GetSink, PutSource, Rank};
+use rdma_fabric::{GetSink, PutSource, Rank};
 use std::thread;
 
 /// Shared access to the memory of a [`Locked`]: no writer is inside.
 ///
 /// Dropping it releases the lock in the background, as [`LockedReadGuard::release`] does, and tells nobody about errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
-pub struct LockedReadGuard<'a, F: Fabric, T: Element, L: Excludes<F> = RpLock<F>> {
-    pub(super) locked: &'a Locked<F, T, L>,
+pub struct LockedReadGuard<'a, T: Element, L: Excludes = RpLock> {
+    pub(super) locked: &'a Locked<T, L>,
     held: L::Shared<'a>,
 }
 
@@ -20,20 +20,20 @@ pub struct LockedReadGuard<'a, F: Fabric, T: Element, L: Excludes<F> = RpLock<F>
 /// Dropping it releases the lock in the background, as [`LockedWriteGuard::release`] does, and tells nobody about errors. If it is
 /// dropped because its thread panics, the memory is [poisoned](crate::PoisonError).
 #[must_use = "a guard that is dropped at once protects nothing"]
-pub struct LockedWriteGuard<'a, F: Fabric, T: Element, L: Excludes<F> = RpLock<F>> {
+pub struct LockedWriteGuard<'a, T: Element, L: Excludes = RpLock> {
     /// Dropped before `held`, which passes the lock on.
-    alarm: Alarm<'a, F, T, L>,
-    pub(super) locked: &'a Locked<F, T, L>,
+    alarm: Alarm<'a, T, L>,
+    pub(super) locked: &'a Locked<T, L>,
     held: L::Exclusive<'a>,
 }
 
 /// Poisons the memory if it is dropped by a panic that began after it was made.
-struct Alarm<'a, F: Fabric, T: Element, L: Excludes<F>> {
-    locked: &'a Locked<F, T, L>,
+struct Alarm<'a, T: Element, L: Excludes> {
+    locked: &'a Locked<T, L>,
     panicking: bool,
 }
 
-impl<F: Fabric, T: Element, L: Excludes<F>> Drop for Alarm<'_, F, T, L> {
+impl<T: Element, L: Excludes> Drop for Alarm<'_, T, L> {
     #[inline]
     fn drop(&mut self) {
         if thread::panicking() && !self.panicking {
@@ -42,13 +42,13 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Drop for Alarm<'_, F, T, L> {
     }
 }
 
-impl<F: Fabric, T: Element, L: Excludes<F>> fmt::Debug for LockedReadGuard<'_, F, T, L> {
+impl<T: Element, L: Excludes> fmt::Debug for LockedReadGuard<'_, T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} of {:?}", self.held, self.locked)
     }
 }
 
-impl<F: Fabric, T: Element, L: Excludes<F>> fmt::Debug for LockedWriteGuard<'_, F, T, L> {
+impl<T: Element, L: Excludes> fmt::Debug for LockedWriteGuard<'_, T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} of {:?}", self.held, self.locked)
     }
@@ -56,16 +56,16 @@ impl<F: Fabric, T: Element, L: Excludes<F>> fmt::Debug for LockedWriteGuard<'_, 
 
 macro_rules! reading {
     ($guard:ident) => {
-        impl<'a, F: Fabric, T: Element, L: Excludes<F>> $guard<'a, F, T, L> {
+        impl<'a, T: Element, L: Excludes> $guard<'a, T, L> {
             /// The memory and its lock.
-            pub fn locked(&self) -> &'a Locked<F, T, L> {
+            pub fn locked(&self) -> &'a Locked<T, L> {
                 self.locked
             }
 
             /// A copy of the elements `range` of `rank`'s part.
             ///
             /// # Errors
-            /// [`rdma_fabric::FabricError::OutOfBounds`]; as [`Fabric::get`].
+            /// [`rdma_fabric::FabricError::OutOfBounds`]; as [`rdma_fabric::Fabric::get`].
             pub async fn get(&self, rank: Rank, range: Range<usize>) -> Result<Vec<T>> {
                 self.locked.noting(self.locked.memory.get(rank, range).await)
             }
@@ -74,7 +74,7 @@ macro_rules! reading {
             ///
             /// # Errors
             /// As [`Self::get`].
-            pub async fn get_into<D: GetSink<F, T>>(&self, rank: Rank, start: usize, to: D) -> Result<D> {
+            pub async fn get_into<D: GetSink<T>>(&self, rank: Rank, start: usize, to: D) -> Result<D> {
                 self.locked.noting(self.locked.memory.get_into(rank, start, to).await)
             }
         }
@@ -83,9 +83,9 @@ macro_rules! reading {
 reading!(LockedReadGuard);
 reading!(LockedWriteGuard);
 
-impl<'a, F: Fabric, T: Element, L: Excludes<F>> LockedReadGuard<'a, F, T, L> {
+impl<'a, T: Element, L: Excludes> LockedReadGuard<'a, T, L> {
     #[inline]
-    pub(super) fn new(locked: &'a Locked<F, T, L>, held: L::Shared<'a>) -> Self {
+    pub(super) fn new(locked: &'a Locked<T, L>, held: L::Shared<'a>) -> Self {
         LockedReadGuard { locked, held }
     }
 
@@ -106,24 +106,24 @@ impl<'a, F: Fabric, T: Element, L: Excludes<F>> LockedReadGuard<'a, F, T, L> {
     }
 }
 
-impl<'a, F: Fabric, T: Element, L: Excludes<F>> LockedWriteGuard<'a, F, T, L> {
+impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
     #[inline]
-    pub(super) fn new(locked: &'a Locked<F, T, L>, held: L::Exclusive<'a>) -> Self {
+    pub(super) fn new(locked: &'a Locked<T, L>, held: L::Exclusive<'a>) -> Self {
         LockedWriteGuard { alarm: Alarm { locked, panicking: thread::panicking() }, locked, held }
     }
 
     /// Copy `from` into `rank`'s part from element `start` on; it comes back when it is reusable. The next holder sees it.
     ///
     /// # Errors
-    /// [`rdma_fabric::FabricError::OutOfBounds`]; as [`Fabric::put`].
-    pub async fn put<S: PutSource<F, T>>(&mut self, rank: Rank, start: usize, from: S) -> Result<S> {
+    /// [`rdma_fabric::FabricError::OutOfBounds`]; as [`rdma_fabric::Fabric::put`].
+    pub async fn put<S: PutSource<T>>(&mut self, rank: Rank, start: usize, from: S) -> Result<S> {
         self.locked.noting(self.locked.memory.put(rank, start, from).await)
     }
 
     /// Say that the memory is in order again, whoever poisoned it.
     ///
     /// # Errors
-    /// As [`Fabric::swap`].
+    /// As [`rdma_fabric::Fabric::swap`].
     pub async fn clear_poison(&mut self) -> Result<()> {
         self.locked.noting(self.locked.memory.clear_poison().await)
     }

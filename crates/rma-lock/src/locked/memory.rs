@@ -12,19 +12,19 @@ use rdma_fabric::{
 pub(super) const HEADER: usize = 64;
 
 /// One rank's capability.
-pub(super) struct Memory<F: Fabric, T> {
+pub(super) struct Memory<T> {
     /// Opens `region`.
-    keyless: F,
-    region: F::Region,
+    keyless: Fabric,
+    region: Region,
     /// Elements in each part.
     len: usize,
     /// By rank, resolved once; empty where the provider doesn't map.
-    parts: Box<[Mapped<F>]>,
-    mark: RemoteWord<F, u64>,
+    parts: Box<[Mapped]>,
+    mark: RemoteWord<u64>,
     element: PhantomData<fn() -> T>,
 }
 
-impl<F: Fabric, T> fmt::Debug for Memory<F, T> {
+impl<T> fmt::Debug for Memory<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -36,9 +36,9 @@ impl<F: Fabric, T> fmt::Debug for Memory<F, T> {
     }
 }
 
-impl<F: Fabric, T: Element> Memory<F, T> {
+impl<T: Element> Memory<T> {
     /// Collective over the job.
-    pub(super) async fn symmetric(fabric: &F, home: Rank, len: usize, pact: Pact<F>) -> Result<Self> {
+    pub(super) async fn symmetric(fabric: &Fabric, home: Rank, len: usize, pact: Pact) -> Result<Self> {
         const { assert!(align_of::<T>() <= HEADER, "elements need no more than the alignment of regions") };
         let keyless = fabric.keyless(pact)?;
         // More than there is anywhere, if it overflows.
@@ -55,16 +55,12 @@ impl<F: Fabric, T: Element> Memory<F, T> {
     }
 
     /// The elements `range` of `rank`'s part.
-    fn span(&self, rank: Rank, range: Range<usize>) -> Result<RemoteSpan<F, T>> {
+    fn span(&self, rank: Rank, range: Range<usize>) -> Result<RemoteSpan<T>> {
         let Range { start, end } = range;
         if start > end || end > self.len {
-            return Err(FabricError::OutOfBounds {
-                rank,
-                region: self.region.key(),
-                offset: (start as u64).saturating_mul(size_of::<T>() as u64),
-                len: (end.saturating_sub(start) as u64).saturating_mul(size_of::<T>() as u64),
-                region_len: (self.len * size_of::<T>()) as u64,
-            });
+            let bytes = |elements: usize| (elements as u64).saturating_mul(size_of::<T>() as u64);
+            let addr = self.region.at(rank, bytes(start));
+            return Err(FabricError::out_of_bounds(addr, bytes(end.saturating_sub(start)), bytes(self.len)));
         }
         self.keyless.remote_span(self.region.at(rank, (HEADER + start * size_of::<T>()) as u64), end - start)
     }
@@ -74,13 +70,13 @@ impl<F: Fabric, T: Element> Memory<F, T> {
         self.keyless.get(&from, vec![T::zeroed(); from.len()]).await
     }
 
-    pub(super) async fn get_into<D: GetSink<F, T>>(&self, rank: Rank, start: usize, to: D) -> Result<D> {
+    pub(super) async fn get_into<D: GetSink<T>>(&self, rank: Rank, start: usize, to: D) -> Result<D> {
         let from = self.span(rank, start..start.saturating_add(to.elements()))?;
         self.keyless.get(&from, to).await
     }
 
     #[inline]
-    pub(super) async fn put<S: PutSource<F, T>>(&self, rank: Rank, start: usize, from: S) -> Result<S> {
+    pub(super) async fn put<S: PutSource<T>>(&self, rank: Rank, start: usize, from: S) -> Result<S> {
         let to = self.span(rank, start..start.saturating_add(from.elements()))?;
         self.keyless.put(&to, from).await
     }
@@ -113,7 +109,7 @@ impl<F: Fabric, T: Element> Memory<F, T> {
     }
 }
 
-impl<F: Fabric, T> Memory<F, T> {
+impl<T> Memory<T> {
     pub(super) fn key(&self) -> rdma_fabric::RegionKey {
         self.region.key()
     }
@@ -126,7 +122,7 @@ impl<F: Fabric, T> Memory<F, T> {
         !self.parts.is_empty()
     }
 
-    pub(super) fn parts(&self) -> &[Mapped<F>] {
+    pub(super) fn parts(&self) -> &[Mapped] {
         &self.parts
     }
 

@@ -31,14 +31,14 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 ///
 /// ```
 /// use rma_lock::Locked;
-/// use rdma_fabric::{Group, Rank};
+/// use rdma_fabric::{Fabric, Group, Rank};
 ///
 /// rdma_fabric::program! {
 ///     /// Every rank counts once, in the last one's memory.
-///     async fn count<F>(fabric: F) -> u64 {
+///     async fn count(fabric: Fabric) -> u64 {
 ///         let mut world = Group::world(&fabric).await?;
 ///         let there = Rank::new(fabric.ranks() as u32 - 1);
-///         let counters = Locked::<F, u64>::symmetric(&fabric, Rank::new(0), 8).await?;
+///         let counters = Locked::<u64>::symmetric(&fabric, Rank::new(0), 8).await?;
 ///         let mut guard = counters.write().await?;
 ///         if counters.maps() {
 ///             guard.part_mut(there)?[3] += 1;
@@ -62,7 +62,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// A reference does not outlive its guard:
 /// ```compile_fail,E0597
 /// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
-/// # async fn program<F: Fabric>(memory: &Locked<F, u64>) {
+/// # async fn program(memory: &Locked<u64>) {
 /// let part = {
 ///     let guard = memory.read().await.unwrap();
 ///     guard.part(Rank::new(0)).unwrap()
@@ -73,7 +73,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// nor its release:
 /// ```compile_fail,E0505
 /// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
-/// # async fn program<F: Fabric>(memory: &Locked<F, u64>) {
+/// # async fn program(memory: &Locked<u64>) {
 /// let mut guard = memory.write().await.unwrap();
 /// let part = guard.part_mut(Rank::new(0)).unwrap();
 /// guard.release().await.unwrap();
@@ -83,7 +83,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// one rank's part is borrowed once ([`LockedWriteGuard::parts_mut`] lends all ranks' at the same time):
 /// ```compile_fail,E0499
 /// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
-/// # async fn program<F: Fabric>(memory: &Locked<F, u64>) {
+/// # async fn program(memory: &Locked<u64>) {
 /// let mut guard = memory.write().await.unwrap();
 /// let part = guard.part_mut(Rank::new(0)).unwrap();
 /// let again = guard.part_mut(Rank::new(0)).unwrap();
@@ -93,7 +93,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// nothing is put while a part is borrowed:
 /// ```compile_fail,E0502
 /// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
-/// # async fn program<F: Fabric>(memory: &Locked<F, u64>) {
+/// # async fn program(memory: &Locked<u64>) {
 /// let mut guard = memory.write().await.unwrap();
 /// let part = guard.part(Rank::new(0)).unwrap();
 /// guard.put(Rank::new(0), 0, [1]).await.unwrap();
@@ -103,7 +103,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// nor under shared access:
 /// ```compile_fail,E0599
 /// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
-/// # async fn program<F: Fabric>(memory: &Locked<F, u64>) {
+/// # async fn program(memory: &Locked<u64>) {
 /// let mut guard = memory.read().await.unwrap();
 /// guard.put(Rank::new(0), 0, [1]).await.unwrap();
 /// # }
@@ -111,7 +111,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// and a guard that was released is gone:
 /// ```compile_fail,E0382
 /// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
-/// # async fn program<F: Fabric>(memory: &Locked<F, u64>) {
+/// # async fn program(memory: &Locked<u64>) {
 /// let guard = memory.read().await.unwrap();
 /// guard.release().await.unwrap();
 /// guard.part(Rank::new(0)).unwrap();
@@ -120,8 +120,8 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// A lock must say that references may depend on it:
 /// ```compile_fail,E0277
 /// # use rma_lock::{Locked, RmaLock}; use rdma_fabric::{Fabric, Rank};
-/// async fn program<F: Fabric, L: RmaLock<F>>(fabric: &F) {
-///     let memory = Locked::<F, u64, L>::symmetric(fabric, Rank::new(0), 1).await;
+/// async fn program<L: RmaLock>(fabric: &Fabric) {
+///     let memory = Locked::<u64, L>::symmetric(fabric, Rank::new(0), 1).await;
 /// }
 /// ```
 ///
@@ -140,17 +140,17 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 ///
 /// # Memory
 /// Each rank's part takes 64 bytes more than its elements. Dropping the value frees this rank's part; the bytes are used again when all ranks have dropped theirs.
-pub struct Locked<F: Fabric, T: Element, L: Excludes<F> = RpLock<F>> {
+pub struct Locked<T: Element, L: Excludes = RpLock> {
     /// The rank's usual handle.
-    fabric: F,
-    memory: Memory<F, T>,
+    fabric: Fabric,
+    memory: Memory<T>,
     /// Made over a handle that has no keys; nobody gets at it.
     lock: L,
     /// Who was lost when a call of this value met it.
     lost: OnceLock<Rank>,
 }
 
-impl<F: Fabric, T: Element, L: Excludes<F>> fmt::Debug for Locked<F, T, L> {
+impl<T: Element, L: Excludes> fmt::Debug for Locked<T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Locked({:?}, {:?})", self.memory, self.lock)
     }
@@ -173,14 +173,14 @@ macro_rules! entering {
     }};
 }
 
-impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
+impl<T: Element, L: Excludes> Locked<T, L> {
     /// `len` elements on every rank, under a lock homed at `home` with the usual options. Collective over the job: all ranks call it with the same arguments, in the
     /// same order relative to other symmetric allocations.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`], also [`FabricError::Mismatch`] if homes, lengths, sizes of elements or kinds of lock differ;
     /// [`FabricError::NoSuchRank`]; [`FabricError::Unsupported`] where there is no memory without a key.
-    pub async fn symmetric(fabric: &F, home: Rank, len: usize) -> Result<Self> {
+    pub async fn symmetric(fabric: &Fabric, home: Rank, len: usize) -> Result<Self> {
         Self::symmetric_with(fabric, home, len, L::Options::default()).await
     }
 
@@ -188,11 +188,11 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     ///
     /// # Errors
     /// As there.
-    pub async fn symmetric_with(fabric: &F, home: Rank, len: usize, options: L::Options) -> Result<Self> {
+    pub async fn symmetric_with(fabric: &Fabric, home: Rank, len: usize, options: L::Options) -> Result<Self> {
         fabric.node(home)?;
-        let data = pact::<F, L>(home, Role::Data { element: size_of::<T>() });
+        let data = pact::<L>(home, Role::Data { element: size_of::<T>() });
         let memory = Memory::symmetric(fabric, home, len, data).await?;
-        let words = fabric.keyless(pact::<F, L>(home, Role::Words { data: memory.key() }))?;
+        let words = fabric.keyless(pact::<L>(home, Role::Words { data: memory.key() }))?;
         let lock = L::symmetric_with(&words, home, options).await?;
         Ok(Locked { fabric: fabric.clone(), memory, lock, lost: OnceLock::new() })
     }
@@ -214,7 +214,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     }
 
     /// The fabric it lives on.
-    pub fn fabric(&self) -> &F {
+    pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 
@@ -223,7 +223,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     /// # Errors
     /// [`AcquireError::Lock`] as the lock's `read`; [`AcquireError::Poisoned`] with the guard.
     #[inline]
-    pub async fn read(&self) -> Entered<LockedReadGuard<'_, F, T, L>> {
+    pub async fn read(&self) -> Entered<LockedReadGuard<'_, T, L>> {
         entering!(self, self.lock.read(), LockedReadGuard)
     }
 
@@ -232,7 +232,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     /// # Errors
     /// As [`Locked::read`], and [`LockError::TimedOut`].
     #[inline]
-    pub async fn read_before(&self, deadline: Time) -> Entered<LockedReadGuard<'_, F, T, L>> {
+    pub async fn read_before(&self, deadline: Time) -> Entered<LockedReadGuard<'_, T, L>> {
         entering!(self, self.lock.read_before(deadline), LockedReadGuard)
     }
 
@@ -240,7 +240,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     ///
     /// # Errors
     /// As [`Locked::read`].
-    pub async fn try_read(&self) -> Entered<Option<LockedReadGuard<'_, F, T, L>>> {
+    pub async fn try_read(&self) -> Entered<Option<LockedReadGuard<'_, T, L>>> {
         match self.heeding(self.lock.try_read().await)? {
             Some(held) => self.check(LockedReadGuard::new(self, held)).await.map(Some).map_err(|e| e.map(Some)),
             None => Ok(None),
@@ -252,7 +252,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     /// # Errors
     /// [`AcquireError::Lock`] as the lock's `write`; [`AcquireError::Poisoned`] with the guard.
     #[inline]
-    pub async fn write(&self) -> Entered<LockedWriteGuard<'_, F, T, L>> {
+    pub async fn write(&self) -> Entered<LockedWriteGuard<'_, T, L>> {
         entering!(self, self.lock.write(), LockedWriteGuard)
     }
 
@@ -261,7 +261,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     /// # Errors
     /// As [`Locked::write`], and [`LockError::TimedOut`].
     #[inline]
-    pub async fn write_before(&self, deadline: Time) -> Entered<LockedWriteGuard<'_, F, T, L>> {
+    pub async fn write_before(&self, deadline: Time) -> Entered<LockedWriteGuard<'_, T, L>> {
         entering!(self, self.lock.write_before(deadline), LockedWriteGuard)
     }
 
@@ -269,7 +269,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
     ///
     /// # Errors
     /// As [`Locked::write`].
-    pub async fn try_write(&self) -> Entered<Option<LockedWriteGuard<'_, F, T, L>>> {
+    pub async fn try_write(&self) -> Entered<Option<LockedWriteGuard<'_, T, L>>> {
         match self.heeding(self.lock.try_write().await)? {
             Some(held) => self.check(LockedWriteGuard::new(self, held)).await.map(Some).map_err(|e| e.map(Some)),
             None => Ok(None),
@@ -295,7 +295,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
 
     /// Where a rank's part is, unless references are refused.
     #[inline]
-    fn part(&self, rank: Rank) -> Result<&Mapped<F>> {
+    fn part(&self, rank: Rank) -> Result<&Mapped> {
         match (self.lost.get(), self.memory.parts().get(rank.index())) {
             (None, Some(part)) => Ok(part),
             (Some(&lost), _) => Err(FabricError::PeerLost { rank: lost }.into()),
@@ -325,10 +325,8 @@ impl<F: Fabric, T: Element, L: Excludes<F>> Locked<F, T, L> {
         while let LockError::Broken(before) = cause {
             cause = before;
         }
-        if let LockError::Fabric(error) = cause
-            && let FabricError::PeerLost { rank } = **error
-        {
-            self.lost.get_or_init(|| rank);
+        if let LockError::Fabric(FabricError::PeerLost { rank }) = cause {
+            self.lost.get_or_init(|| *rank);
         }
     }
 }

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{BackOffLock, FairLock, PackedLock, Result, RmaLock, RpLock, WindowLock, WritersFirstLock};
 use core::slice;
-use rdma_fabric::{Fabric, Mapped, Pact, Rank, RegionKey};
+use rdma_fabric::{Mapped, Pact, Rank, RegionKey};
 
 /// A lock that references to memory may depend on.
 ///
@@ -37,39 +37,39 @@ use rdma_fabric::{Fabric, Mapped, Pact, Rank, RegionKey};
 /// * all its words are in symmetric memory of the fabric it was made with, and it lets nobody at that fabric or those words but who has a
 ///   value of the lock or a guard;
 /// * no other lock has its [`Excludes::DISCIPLINE`].
-pub unsafe trait Excludes<F: Fabric>: RmaLock<F> {
+pub unsafe trait Excludes: RmaLock {
     /// The lock's number. This crate's are below 1000.
     const DISCIPLINE: u32;
 }
 
 // SAFETY: `docs/verification.md`: exclusion and visibility are explored in every order of delivery, with dropped futures and lost ranks; a lost
 // holder's lock is never passed on. Its words, and the clone of its fabric, are private but to `RpLock::fabric` and `guard.lock()`.
-unsafe impl<F: Fabric> Excludes<F> for RpLock<F> {
+unsafe impl Excludes for RpLock {
     const DISCIPLINE: u32 = 1;
 }
 
 // SAFETY: as above; nobody can take the word back from a lost holder.
-unsafe impl<F: Fabric> Excludes<F> for BackOffLock<F> {
+unsafe impl Excludes for BackOffLock {
     const DISCIPLINE: u32 = 2;
 }
 
 // SAFETY: as above. What it takes exclusively as an `RmaLock` is its home, shared are all ranks; the two exclude each other.
-unsafe impl<F: Fabric> Excludes<F> for WindowLock<F> {
+unsafe impl Excludes for WindowLock {
     const DISCIPLINE: u32 = 3;
 }
 
 // SAFETY: as `RpLock`, whose steps it takes with another home word.
-unsafe impl<F: Fabric> Excludes<F> for PackedLock<F> {
+unsafe impl Excludes for PackedLock {
     const DISCIPLINE: u32 = 4;
 }
 
 // SAFETY: as above.
-unsafe impl<F: Fabric> Excludes<F> for WritersFirstLock<F> {
+unsafe impl Excludes for WritersFirstLock {
     const DISCIPLINE: u32 = 5;
 }
 
 // SAFETY: explored in the same way; a lost holder's lock is never passed on.
-unsafe impl<F: Fabric> Excludes<F> for FairLock<F> {
+unsafe impl Excludes for FairLock {
     const DISCIPLINE: u32 = 6;
 }
 
@@ -83,7 +83,7 @@ pub(super) enum Role {
 }
 
 /// The pact under which the ranks allocate.
-pub(super) fn pact<F: Fabric, L: Excludes<F>>(home: Rank, role: Role) -> Pact<F> {
+pub(super) fn pact<L: Excludes>(home: Rank, role: Role) -> Pact {
     let (role, of) = match role {
         Role::Data { element } => (1, element as u64),
         Role::Words { data } => (2, data.to_bits()),
@@ -93,7 +93,7 @@ pub(super) fn pact<F: Fabric, L: Excludes<F>>(home: Rank, role: Role) -> Pact<F>
     unsafe { Pact::references(name) }
 }
 
-impl<F: Fabric, T: Element, L: Excludes<F>> LockedReadGuard<'_, F, T, L> {
+impl<T: Element, L: Excludes> LockedReadGuard<'_, T, L> {
     /// `rank`'s part, where it is. A pointer: nothing is copied.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> LockedReadGuard<'_, F, T, L> {
     }
 }
 
-impl<F: Fabric, T: Element, L: Excludes<F>> LockedWriteGuard<'_, F, T, L> {
+impl<T: Element, L: Excludes> LockedWriteGuard<'_, T, L> {
     /// As [`LockedReadGuard::part`].
     ///
     /// # Errors
@@ -137,7 +137,7 @@ impl<F: Fabric, T: Element, L: Excludes<F>> LockedWriteGuard<'_, F, T, L> {
     ///
     /// # Errors
     /// As [`LockedReadGuard::part`].
-    pub fn parts_mut(&mut self) -> Result<PartsMut<'_, F, T>> {
+    pub fn parts_mut(&mut self) -> Result<PartsMut<'_, T>> {
         let memory = &self.locked.memory;
         self.locked.part(Rank::new(0))?;
         Ok(PartsMut { parts: memory.parts().iter(), len: memory.len(), element: core::marker::PhantomData })
@@ -146,18 +146,18 @@ impl<F: Fabric, T: Element, L: Excludes<F>> LockedWriteGuard<'_, F, T, L> {
 
 /// All ranks' parts, each once: see [`LockedWriteGuard::parts_mut`].
 #[derive(Debug)]
-pub struct PartsMut<'g, F, T> {
+pub struct PartsMut<'g, T> {
     /// Those not given yet: distinct bytes. Made from a write guard that is borrowed exclusively for `'g`.
-    parts: slice::Iter<'g, Mapped<F>>,
+    parts: slice::Iter<'g, Mapped>,
     len: usize,
     element: core::marker::PhantomData<&'g mut [T]>,
 }
 
-impl<'g, F: Fabric, T: Element> Iterator for PartsMut<'g, F, T> {
+impl<'g, T: Element> Iterator for PartsMut<'g, T> {
     type Item = &'g mut [T];
 
     fn next(&mut self) -> Option<&'g mut [T]> {
-        let part: &'g Mapped<F> = self.parts.next()?;
+        let part: &'g Mapped = self.parts.next()?;
         // SAFETY: as in `part_mut`; each part is given once, and they are of distinct ranks.
         unsafe { part.slice_mut(HEADER, self.len) }
     }
@@ -167,4 +167,4 @@ impl<'g, F: Fabric, T: Element> Iterator for PartsMut<'g, F, T> {
     }
 }
 
-impl<F: Fabric, T: Element> ExactSizeIterator for PartsMut<'_, F, T> {}
+impl<T: Element> ExactSizeIterator for PartsMut<'_, T> {}

@@ -2,10 +2,10 @@
 
 use crate::{AnonymousShared, Guard, Result, lock::OURS};
 use core::{fmt, future::Future};
-use rdma_fabric::{Fabric, Time};
+use rdma_fabric::Time;
 
 /// A shared hold of something, which any rank may end.
-pub(crate) trait Above<F: Fabric>: fmt::Debug + 'static {
+pub(crate) trait Above: fmt::Debug + 'static {
     /// Hold it. Dropping the future takes back what it has done; when it fails nothing is held.
     fn enter(&self, deadline: Time) -> impl Future<Output = Result<()>>;
 
@@ -25,7 +25,7 @@ impl<L: fmt::Debug> fmt::Debug for SharedOf<L> {
     }
 }
 
-impl<F: Fabric, L: AnonymousShared<F>> Above<F> for SharedOf<L> {
+impl<L: AnonymousShared> Above for SharedOf<L> {
     async fn enter(&self, deadline: Time) -> Result<()> {
         L::hand_over(self.0.read_before(deadline).await?, OURS);
         Ok(())

@@ -23,8 +23,8 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Those of `L`. What fails between two steps at a node's words breaks the lock for this rank, as with [`crate::RpLock`].
-pub struct Aggregated<F: Fabric, L> {
-    pub(super) stair: Arc<Stair<F, SharedOf<L>>>,
+pub struct Aggregated<L> {
+    pub(super) stair: Arc<Stair<SharedOf<L>>>,
 }
 
 /// How an [`Aggregated`] lock is made.
@@ -42,19 +42,19 @@ impl<O: Default> Default for AggregatedOptions<O> {
     }
 }
 
-impl<F: Fabric, L> Clone for Aggregated<F, L> {
+impl<L> Clone for Aggregated<L> {
     fn clone(&self) -> Self {
         Aggregated { stair: self.stair.clone() }
     }
 }
 
-impl<F: Fabric, L: AnonymousShared<F>> fmt::Debug for Aggregated<F, L> {
+impl<L: AnonymousShared> fmt::Debug for Aggregated<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Aggregated({:?})", self.stair)
     }
 }
 
-impl<F: Fabric, L: AnonymousShared<F>> Aggregated<F, L> {
+impl<L: AnonymousShared> Aggregated<L> {
     /// The lock above all levels.
     pub fn inner(&self) -> &L {
         &self.stair.above.0
@@ -66,7 +66,7 @@ impl<F: Fabric, L: AnonymousShared<F>> Aggregated<F, L> {
     }
 }
 
-impl<F: Fabric, L: AnonymousShared<F>> Lock<F> for Aggregated<F, L> {
+impl<L: AnonymousShared> Lock for Aggregated<L> {
     type Options = AggregatedOptions<L::Options>;
 
     const NAME: &'static str = "node-aggregated";
@@ -77,11 +77,11 @@ impl<F: Fabric, L: AnonymousShared<F>> Lock<F> for Aggregated<F, L> {
     const HOME_WORDS: usize = L::HOME_WORDS;
 
     fn bytes(options: &Self::Options, members: usize) -> usize {
-        Stair::<F, SharedOf<L>>::bytes(options.levels, members) + L::bytes(&options.lock, members)
+        Stair::<SharedOf<L>>::bytes(options.levels, members) + L::bytes(&options.lock, members)
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: Self::Options) -> Result<Self> {
-        let stair = Stair::<F, SharedOf<L>>::bytes(options.levels, memory.members());
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: Self::Options) -> Result<Self> {
+        let stair = Stair::<SharedOf<L>>::bytes(options.levels, memory.members());
         let inner = memory.part(stair, L::bytes(&options.lock, memory.members()))?;
         let lock = L::over(fabric, inner, home, options.lock)?;
         let stair = Stair::over(fabric, memory.part(0, stair)?, home, options.levels, SharedOf(lock))?;
@@ -92,7 +92,7 @@ impl<F: Fabric, L: AnonymousShared<F>> Lock<F> for Aggregated<F, L> {
         self.inner().home()
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         &self.stair.queue.fabric
     }
 }
@@ -101,20 +101,20 @@ impl<F: Fabric, L: AnonymousShared<F>> Lock<F> for Aggregated<F, L> {
 ///
 /// Dropping it releases the lock in the background, as [`AggregatedGuard::release`] does, and tells nobody about errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
-pub struct AggregatedGuard<'a, F: Fabric, L: AnonymousShared<F>> {
-    lock: &'a Aggregated<F, L>,
-    inside: Inside<'a, F, SharedOf<L>>,
+pub struct AggregatedGuard<'a, L: AnonymousShared> {
+    lock: &'a Aggregated<L>,
+    inside: Inside<'a, SharedOf<L>>,
 }
 
-impl<F: Fabric, L: AnonymousShared<F>> fmt::Debug for AggregatedGuard<'_, F, L> {
+impl<L: AnonymousShared> fmt::Debug for AggregatedGuard<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "shared, {:?}", self.lock)
     }
 }
 
-impl<'a, F: Fabric, L: AnonymousShared<F>> AggregatedGuard<'a, F, L> {
+impl<'a, L: AnonymousShared> AggregatedGuard<'a, L> {
     /// The lock that is held.
-    pub fn lock(&self) -> &'a Aggregated<F, L> {
+    pub fn lock(&self) -> &'a Aggregated<L> {
         self.lock
     }
 
@@ -130,15 +130,15 @@ impl<'a, F: Fabric, L: AnonymousShared<F>> AggregatedGuard<'a, F, L> {
     }
 }
 
-impl<F: Fabric, L: AnonymousShared<F>> Guard for AggregatedGuard<'_, F, L> {
+impl<L: AnonymousShared> Guard for AggregatedGuard<'_, L> {
     #[inline]
     fn release(self) -> impl Future<Output = Result<()>> {
         AggregatedGuard::release(self)
     }
 }
 
-impl<F: Fabric, L: AnonymousShared<F>> RmaLock<F> for Aggregated<F, L> {
-    type Shared<'a> = AggregatedGuard<'a, F, L>;
+impl<L: AnonymousShared> RmaLock for Aggregated<L> {
+    type Shared<'a> = AggregatedGuard<'a, L>;
     type Exclusive<'a> = L::Exclusive<'a>;
 
     #[inline]

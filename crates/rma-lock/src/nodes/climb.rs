@@ -17,7 +17,7 @@ use core::{
     pin::pin,
     task::Poll,
 };
-use rdma_fabric::{Fabric, Time};
+use rdma_fabric::Time;
 
 /// How long an acquisition waits.
 #[derive(Clone, Copy)]
@@ -45,9 +45,9 @@ pub(crate) async fn unless_quit<T>(
     poll_fn(|cx| if quit.is_set() { Poll::Ready(Err(Quit::REASON)) } else { future.as_mut().poll(cx) }).await
 }
 
-impl<F: Fabric, A: Above<F>> Stair<F, A> {
+impl<A: Above> Stair<A> {
     /// Get inside. Ended by `quit` it is not inside. The first atomic may have been posted.
-    pub(super) async fn enter(&self, first: NotOver<F>, patience: Patience, quit: &Quit) -> Result<bool, Trouble> {
+    pub(super) async fn enter(&self, first: NotOver, patience: Patience, quit: &Quit) -> Result<bool, Trouble> {
         // Whom to tell, for each level that this rank leads, from the lowest.
         let mut led = Vec::new();
         match self.climb(&mut led, first, patience, quit).await {
@@ -74,7 +74,7 @@ impl<F: Fabric, A: Above<F>> Stair<F, A> {
     async fn climb(
         &self,
         led: &mut Vec<Option<NodeId>>,
-        mut first: NotOver<F>,
+        mut first: NotOver,
         patience: Patience,
         quit: &Quit,
     ) -> Result<bool, Trouble> {

@@ -16,16 +16,16 @@ use core::{
     marker::PhantomData,
     task::Context,
 };
-use rdma_fabric::{Fabric, Time};
+use rdma_fabric::Time;
 use std::sync::Arc;
 
 /// N1, where it is over when it is posted.
-struct Enter<'a, F: Fabric, A, Held>(&'a Arc<Stair<F, A>>, PhantomData<fn() -> Held>);
+struct Enter<'a, A, Held>(&'a Arc<Stair<A>>, PhantomData<fn() -> Held>);
 
-impl<'a, F: Fabric, A: Above<F>, Held: From<Inside<'a, F, A>>> Try for Enter<'a, F, A, Held> {
+impl<'a, A: Above, Held: From<Inside<'a, A>>> Try for Enter<'a, A, Held> {
     type Out = Result<Held>;
     type Posted = future::Pending<Result<Self::Out, Self::Stage>>;
-    type Stage = NotOver<F>;
+    type Stage = NotOver;
 
     #[inline(always)]
     fn now(self, cx: &mut Context<'_>) -> Now<Self> {
@@ -42,10 +42,10 @@ impl<'a, F: Fabric, A: Above<F>, Held: From<Inside<'a, F, A>>> Try for Enter<'a,
     }
 }
 
-impl<F: Fabric, A: Above<F>> Stair<F, A> {
+impl<A: Above> Stair<A> {
     /// Get inside, or give up at `deadline`. Dropping the future takes back what it has done.
     #[inline(always)]
-    pub(crate) fn enter_before(self: &Arc<Self>, deadline: Time) -> impl Future<Output = Result<Inside<'_, F, A>>> {
+    pub(crate) fn enter_before(self: &Arc<Self>, deadline: Time) -> impl Future<Output = Result<Inside<'_, A>>> {
         shortcut(Enter(self, PhantomData), move |first| async move {
             self.acquire(first, Patience::Before(deadline)).await?;
             Ok(Inside::new(self))
@@ -54,7 +54,7 @@ impl<F: Fabric, A: Above<F>> Stair<F, A> {
 
     /// Get inside if that needs no wait.
     #[inline(always)]
-    pub(crate) fn try_enter(self: &Arc<Self>) -> impl Future<Output = Result<Option<Inside<'_, F, A>>>> {
+    pub(crate) fn try_enter(self: &Arc<Self>) -> impl Future<Output = Result<Option<Inside<'_, A>>>> {
         shortcut(Enter(self, PhantomData), move |first| async move {
             Ok(self.acquire(first, Patience::None).await?.then(|| Inside::new(self)))
         })

@@ -15,17 +15,16 @@ use core::{
     mem,
     task::{Context, Waker},
 };
-use rdma_fabric::Fabric;
 use std::sync::Arc;
 
 /// A rank inside. Dropping it leaves in the background.
-pub(crate) struct Inside<'a, F: Fabric, A: Above<F>> {
-    stair: &'a Arc<Stair<F, A>>,
+pub(crate) struct Inside<'a, A: Above> {
+    stair: &'a Arc<Stair<A>>,
 }
 
-impl<'a, F: Fabric, A: Above<F>> Inside<'a, F, A> {
+impl<'a, A: Above> Inside<'a, A> {
     #[inline(always)]
-    pub(super) fn new(stair: &'a Arc<Stair<F, A>>) -> Self {
+    pub(super) fn new(stair: &'a Arc<Stair<A>>) -> Self {
         Inside { stair }
     }
 
@@ -37,7 +36,7 @@ impl<'a, F: Fabric, A: Above<F>> Inside<'a, F, A> {
 
     /// Where an atomic is over when it is posted. Otherwise it may have been posted.
     #[inline(always)]
-    fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver<F>> {
+    fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver> {
         let Some(level) = self.stair.levels.first() else { return Err(None) };
         if !self.stair.queue.ordered_everywhere {
             return Err(None);
@@ -49,7 +48,7 @@ impl<'a, F: Fabric, A: Above<F>> Inside<'a, F, A> {
     }
 
     /// Dropped before the flush is over, this does it all in the background.
-    async fn release_from(self, posted: NotOver<F>) -> Result<()> {
+    async fn release_from(self, posted: NotOver) -> Result<()> {
         let stair = self.stair;
         let flushed = if posted.is_none() { stair.queue.flush_data().await } else { Ok(()) };
         mem::forget(self);
@@ -57,7 +56,7 @@ impl<'a, F: Fabric, A: Above<F>> Inside<'a, F, A> {
     }
 }
 
-impl<F: Fabric, A: Above<F>> Drop for Inside<'_, F, A> {
+impl<A: Above> Drop for Inside<'_, A> {
     #[inline]
     fn drop(&mut self) {
         if let Err(posted) = self.leave_now(&mut Context::from_waker(Waker::noop())) {
@@ -67,13 +66,13 @@ impl<F: Fabric, A: Above<F>> Drop for Inside<'_, F, A> {
 }
 
 /// The release, where it is over when it is posted.
-struct Leave<'a, F: Fabric, A: Above<F>>(Inside<'a, F, A>);
+struct Leave<'a, A: Above>(Inside<'a, A>);
 
-impl<'a, F: Fabric, A: Above<F>> Try for Leave<'a, F, A> {
+impl<'a, A: Above> Try for Leave<'a, A> {
     type Out = Result<()>;
     type Posted = future::Pending<Result<Self::Out, Self::Stage>>;
     /// This would leave again when it is dropped, though its atomic may have been posted.
-    type Stage = (Inside<'a, F, A>, NotOver<F>);
+    type Stage = (Inside<'a, A>, NotOver);
 
     #[inline(always)]
     fn now(self, cx: &mut Context<'_>) -> Now<Self> {

@@ -30,21 +30,21 @@ const OPEN: Amo<u64> = Amo::Add(HELD);
 const GIVE_UP: Amo<u64> = Amo::Add(ORPHAN.wrapping_sub(READER));
 
 /// The words of a level, of which this rank's node, or its leader, is a client.
-pub(super) struct Level<F: Fabric> {
+pub(super) struct Level {
     /// How many are counted, and flags.
-    pub(super) count: RemoteWord<F, u64>,
+    pub(super) count: RemoteWord<u64>,
     /// The top of the stack of those that wait.
-    pub(super) waiting: RemoteWord<F, u64>,
+    pub(super) waiting: RemoteWord<u64>,
 }
 
-impl<F: Fabric> Level<F> {
-    pub(super) fn over(fabric: &F, memory: &GroupMemory<F>, meeting: Meeting) -> Result<Self, FabricError> {
+impl Level {
+    pub(super) fn over(fabric: &Fabric, memory: &GroupMemory, meeting: Meeting) -> Result<Self, FabricError> {
         let word = |word| fabric.remote_word(memory.at(meeting.at, layout::offset(meeting.level, word))?);
         Ok(Level { count: word(Word::Count)?, waiting: word(Word::Waiting)? })
     }
 }
 
-impl<F: Fabric, A: Above<F>> Stair<F, A> {
+impl<A: Above> Stair<A> {
     /// N2. What was left without a leader is this rank's to take, if it is the first that asks. Yields the word before.
     pub(super) async fn claim(&self, level: usize) -> Result<u64, Trouble> {
         Ok(self.queue.fabric.fetch_and(&self.levels[level].count, !ORPHAN).await?)

@@ -43,35 +43,33 @@ use shape::meetings;
 use std::sync::Arc;
 
 /// A rank's side of the levels below something that is held in common.
-pub(crate) struct Stair<F: Fabric, A> {
-    pub(crate) queue: Queue<F>,
+pub(crate) struct Stair<A> {
+    pub(crate) queue: Queue,
     /// From the lowest. Empty if this rank meets nobody.
-    levels: Box<[Level<F>]>,
+    levels: Box<[Level]>,
     pub(crate) above: A,
 }
 
-impl<F: Fabric, A: Above<F>> fmt::Debug for Stair<F, A> {
+impl<A: Above> fmt::Debug for Stair<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} levels below {:?}, {:?}", self.levels.len(), self.above, self.queue)
     }
 }
 
-impl<F: Fabric, A: Above<F>> Side for Stair<F, A> {
-    type Fabric = F;
-
-    fn fabric(&self) -> &F {
+impl<A: Above> Side for Stair<A> {
+    fn fabric(&self) -> &Fabric {
         &self.queue.fabric
     }
 }
 
-impl<F: Fabric, A: Above<F>> Stair<F, A> {
+impl<A: Above> Stair<A> {
     /// Bytes at each of so many ranks.
     pub(crate) fn bytes(levels: Levels, members: usize) -> usize {
         layout::bytes(levels, members)
     }
 
     /// In zeroed memory of [`Stair::bytes`].
-    pub(crate) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, levels: Levels, above: A) -> Result<Self> {
+    pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, levels: Levels, above: A) -> Result<Self> {
         let met = meetings(fabric, &memory, levels)?;
         let levels = met.into_iter().map(|meeting| Level::over(fabric, &memory, meeting));
         let levels = levels.collect::<Result<Box<[_]>, _>>()?;
@@ -79,7 +77,7 @@ impl<F: Fabric, A: Above<F>> Stair<F, A> {
     }
 
     /// Get inside, or find that it takes too long. The first atomic may have been posted. Dropping the future takes back what it has done.
-    async fn acquire(self: &Arc<Self>, first: NotOver<F>, patience: Patience) -> Result<bool> {
+    async fn acquire(self: &Arc<Self>, first: NotOver, patience: Patience) -> Result<bool> {
         if first.is_none() {
             self.queue.check()?;
         }
@@ -89,13 +87,13 @@ impl<F: Fabric, A: Above<F>> Stair<F, A> {
 
     /// Leave, with the puts visible that this rank posted. The first atomic may have been posted. If the future is dropped the rest is done in the
     /// background.
-    async fn release(self: &Arc<Self>, first: NotOver<F>) -> Result<()> {
+    async fn release(self: &Arc<Self>, first: NotOver) -> Result<()> {
         Owed::new(self, |stair, _| async move { stair.queue.answer(stair.leave_by(first).await) }).await
     }
 
     /// [`Stair::release`] by nobody; flushes, unless the first atomic was posted.
     #[cold]
-    fn release_unawaited(self: &Arc<Self>, first: NotOver<F>) {
+    fn release_unawaited(self: &Arc<Self>, first: NotOver) {
         let stair = self.clone();
         self.queue.fabric.detach(async move {
             if first.is_none() {
@@ -105,7 +103,7 @@ impl<F: Fabric, A: Above<F>> Stair<F, A> {
         });
     }
 
-    async fn leave_by(&self, first: NotOver<F>) -> Result<(), Trouble> {
+    async fn leave_by(&self, first: NotOver) -> Result<(), Trouble> {
         let old = match first {
             Some(posting) => Some(posting.result().await?),
             None => None,

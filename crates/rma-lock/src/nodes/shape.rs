@@ -43,15 +43,15 @@ impl Levels {
 }
 
 /// The nodes of a lock's ranks.
-enum Nodes<'a, F: Fabric> {
+enum Nodes<'a> {
     /// All of the job.
-    Job(&'a F),
+    Job(&'a Fabric),
     /// Those of a group: its ranks, sorted by node.
     Listed(Vec<(Node, Rank)>),
 }
 
-impl<'a, F: Fabric> Nodes<'a, F> {
-    fn of(fabric: &'a F, memory: &GroupMemory<F>) -> Result<Self, FabricError> {
+impl<'a> Nodes<'a> {
+    fn of(fabric: &'a Fabric, memory: &GroupMemory) -> Result<Self, FabricError> {
         if memory.members() == fabric.ranks() {
             return Ok(Nodes::Job(fabric));
         }
@@ -71,7 +71,7 @@ impl<'a, F: Fabric> Nodes<'a, F> {
     }
 
     /// The number of a rank's node among these.
-    fn number(&self, fabric: &F, rank: Rank) -> Result<usize, FabricError> {
+    fn number(&self, fabric: &Fabric, rank: Rank) -> Result<usize, FabricError> {
         let node = fabric.node(rank)?;
         Ok(match self {
             Nodes::Job(_) => node.index(),
@@ -97,14 +97,14 @@ impl<'a, F: Fabric> Nodes<'a, F> {
 }
 
 /// The first rank of this rank's node among a lock's ranks, and the node's number among theirs.
-pub(crate) fn own_node<F: Fabric>(fabric: &F, memory: &GroupMemory<F>) -> Result<(usize, Rank)> {
+pub(crate) fn own_node(fabric: &Fabric, memory: &GroupMemory) -> Result<(usize, Rank)> {
     let nodes = Nodes::of(fabric, memory)?;
     let number = nodes.number(fabric, fabric.rank())?;
     Ok((number, nodes.first(number).map_or(fabric.rank(), |(first, _)| first)))
 }
 
 /// The first rank of each node of a lock's ranks, by the nodes' numbers.
-pub(crate) fn first_ranks<F: Fabric>(fabric: &F, memory: &GroupMemory<F>) -> Result<Vec<Rank>> {
+pub(crate) fn first_ranks(fabric: &Fabric, memory: &GroupMemory) -> Result<Vec<Rank>> {
     Ok(match Nodes::of(fabric, memory)? {
         Nodes::Job(_) => {
             let first = |node| fabric.rank_on(Node::new(node as u32), 0);
@@ -127,7 +127,7 @@ pub(crate) struct Meeting {
 ///
 /// The words of a node are at its first rank. Those of a larger unit are at the first rank of one of its nodes, another for each level, so
 /// that no network interface serves all of them.
-pub(crate) fn meetings<F: Fabric>(fabric: &F, memory: &GroupMemory<F>, levels: Levels) -> Result<Vec<Meeting>> {
+pub(crate) fn meetings(fabric: &Fabric, memory: &GroupMemory, levels: Levels) -> Result<Vec<Meeting>> {
     let nodes = Nodes::of(fabric, memory)?;
     let (count, mine) = (nodes.count(), nodes.number(fabric, fabric.rank())?);
     let mut meetings = Vec::new();

@@ -29,12 +29,12 @@ use crate::{LockError, Result, error::Trouble, owed::Side};
 use core::fmt;
 use node::Nodes;
 use publish::Published;
-use rdma_fabric::{Fabric, FabricError, GroupMemory, PutOrder, Rank};
+use rdma_fabric::{Fabric, FabricError, GroupMemory, PutOrder, Rank, RemoteAddr};
 use std::sync::OnceLock;
 
 /// A rank's side of a lock with queues.
-pub(crate) struct Queue<F: Fabric> {
-    pub(crate) fabric: F,
+pub(crate) struct Queue {
+    pub(crate) fabric: Fabric,
     pub(crate) me: Rank,
     pub(crate) home: Rank,
     /// Whether puts are ordered before atomics to the same target.
@@ -44,30 +44,28 @@ pub(crate) struct Queue<F: Fabric> {
     /// Whether the lock goes on when a member is lost.
     survives: bool,
     /// The words of all ranks: [`LOCK_BYTES`].
-    memory: GroupMemory<F>,
-    nodes: Nodes<F>,
-    pub(crate) published: Published<F>,
+    memory: GroupMemory,
+    nodes: Nodes,
+    pub(crate) published: Published,
     /// What failed between two steps of the protocol, if anything has.
     broken: OnceLock<LockError>,
 }
 
-impl<F: Fabric> fmt::Debug for Queue<F> {
+impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "home {}, {:?}{:?}", self.home, self.published, self.nodes)
     }
 }
 
-impl<F: Fabric> Side for Queue<F> {
-    type Fabric = F;
-
-    fn fabric(&self) -> &F {
+impl Side for Queue {
+    fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 }
 
-impl<F: Fabric> Queue<F> {
+impl Queue {
     /// In memory of [`LOCK_BYTES`] at each rank, zeroed; of [`SURVIVING_BYTES`] if the lock goes on when members are lost.
-    pub(crate) fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, survives: bool) -> Result<Self> {
+    pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, survives: bool) -> Result<Self> {
         NodeId::check(fabric.ranks())?;
         let memory = memory.part(0, if survives { SURVIVING_BYTES } else { LOCK_BYTES })?;
         memory.at(home, 0)?;
@@ -84,6 +82,11 @@ impl<F: Fabric> Queue<F> {
             memory,
             broken: OnceLock::new(),
         })
+    }
+
+    /// A place in the home's part of the memory.
+    pub(crate) fn at_home(&self, offset: u64) -> Result<RemoteAddr, FabricError> {
+        self.memory.at(self.home, offset)
     }
 
     /// Begin to acquire, unless what this rank did before is unknown.

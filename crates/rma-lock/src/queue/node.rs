@@ -22,7 +22,7 @@ use core::{
         Ordering::{Acquire, Relaxed, Release},
     },
 };
-use rdma_fabric::{Fabric, FabricError, LocalWord, Rank, RemoteWord, Time};
+use rdma_fabric::{FabricError, LocalWord, Rank, RemoteWord, Time};
 use std::sync::OnceLock;
 
 /// Names a node in a lock word, of which it needs half: `turn:4 | rank + 1:26 | slot:2`. Zero names none.
@@ -139,10 +139,10 @@ pub(crate) fn wake_word(wait: Wait, node: NodeId) -> u64 {
 ///
 /// The first belongs to the [thread](super::Published::is_owner) that used the lock first, which therefore takes it without a
 /// read-modify-write; any thread may give it back.
-pub(crate) struct Nodes<F: Fabric> {
+pub(crate) struct Nodes {
     slots: [Slot; NODES],
     /// Wake and next of each node, resolved when one is first used: most readers never use any.
-    words: OnceLock<Box<[LocalWord<F, u64>]>>,
+    words: OnceLock<Box<[LocalWord<u64>]>>,
 }
 
 struct Slot {
@@ -159,14 +159,14 @@ const WORN: u8 = 1;
 /// Somebody of this rank uses the node.
 const TAKEN: u8 = 2;
 
-impl<F: Fabric> Nodes<F> {
+impl Nodes {
     pub(crate) fn new() -> Self {
         let slot = || Slot { state: AtomicU8::new(FRESH), turn: AtomicU16::new(0) };
         Nodes { slots: [(); NODES].map(|()| slot()), words: OnceLock::new() }
     }
 }
 
-impl<F: Fabric> fmt::Debug for Nodes<F> {
+impl fmt::Debug for Nodes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Slot { state, turn } in &self.slots {
             let state = match state.load(Relaxed) {
@@ -211,7 +211,7 @@ impl Drop for Own<'_> {
     }
 }
 
-impl<F: Fabric> Queue<F> {
+impl Queue {
     /// Take a node that is ready to wait on: blocked, no next (R2, W1).
     #[inline(always)]
     pub(crate) fn take_fresh_node(&self, lane: Lane) -> Option<Own<'_>> {
@@ -329,7 +329,7 @@ impl<F: Fabric> Queue<F> {
 
     /// A word of one of my nodes.
     #[inline(always)]
-    pub(crate) fn own(&self, slot: usize, part: Part) -> Result<&LocalWord<F, u64>, FabricError> {
+    pub(crate) fn own(&self, slot: usize, part: Part) -> Result<&LocalWord<u64>, FabricError> {
         let words = match self.nodes.words.get() {
             Some(words) => words,
             None => self.resolve_own()?,
@@ -338,7 +338,7 @@ impl<F: Fabric> Queue<F> {
     }
 
     #[cold]
-    fn resolve_own(&self) -> Result<&[LocalWord<F, u64>], FabricError> {
+    fn resolve_own(&self) -> Result<&[LocalWord<u64>], FabricError> {
         let word = |slot, part| self.fabric.local_word(self.memory.at(self.me, layout::node(slot, part))?);
         let mut words = Vec::with_capacity(2 * NODES);
         for slot in 0..NODES {
@@ -348,7 +348,7 @@ impl<F: Fabric> Queue<F> {
     }
 
     /// A word of anybody's node.
-    pub(crate) fn node(&self, id: NodeId, part: Part) -> Result<RemoteWord<F, u64>, FabricError> {
+    pub(crate) fn node(&self, id: NodeId, part: Part) -> Result<RemoteWord<u64>, FabricError> {
         self.fabric.remote_word(self.memory.at(id.rank(), layout::node(id.slot(), part))?)
     }
 

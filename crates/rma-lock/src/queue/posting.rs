@@ -2,9 +2,10 @@
 
 use super::{Lane, Queue, Step};
 use crate::posting::{NotOver, atomic_now};
-use rdma_fabric::{Amo, Fabric, FabricError, Refused, RemoteWord};
+use rdma_fabric::Handle;
+use rdma_fabric::{Amo, FabricError, Refused, RemoteWord};
 
-impl<F: Fabric> Queue<F> {
+impl Queue {
     #[inline(always)]
     pub(crate) fn publish(&self, step: Step) -> Result<(), FabricError> {
         self.publish_in(self.published.lane(), step)
@@ -17,7 +18,7 @@ impl<F: Fabric> Queue<F> {
 
     /// An atomic that is over at once.
     #[inline(always)]
-    pub(crate) fn atomic_now(&self, word: &RemoteWord<F, u64>, amo: Amo<u64>) -> Result<u64, NotOver<F>> {
+    pub(crate) fn atomic_now(&self, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
         atomic_now(&self.fabric, word, amo)
     }
 
@@ -27,9 +28,9 @@ impl<F: Fabric> Queue<F> {
         &self,
         lane: Lane,
         step: Step,
-        word: &RemoteWord<F, u64>,
+        word: &RemoteWord<u64>,
         amo: Amo<u64>,
-    ) -> Result<u64, NotOver<F>> {
+    ) -> Result<u64, NotOver> {
         if self.publish_in(lane, step).is_err() {
             return Err(None);
         }
@@ -48,9 +49,9 @@ impl<F: Fabric> Queue<F> {
     pub(crate) async fn post(
         &self,
         step: Step,
-        word: &RemoteWord<F, u64>,
+        word: &RemoteWord<u64>,
         amo: Amo<u64>,
-    ) -> Result<F::Handle<u64>, FabricError> {
+    ) -> Result<Handle<u64>, FabricError> {
         match self.try_post(self.published.lane(), step, word, amo) {
             Ok(handle) => Ok(handle),
             Err(Refused::Failed(error, ())) => Err(error),
@@ -58,12 +59,7 @@ impl<F: Fabric> Queue<F> {
         }
     }
 
-    async fn post_later(
-        &self,
-        step: Step,
-        word: &RemoteWord<F, u64>,
-        amo: Amo<u64>,
-    ) -> Result<F::Handle<u64>, FabricError> {
+    async fn post_later(&self, step: Step, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<Handle<u64>, FabricError> {
         loop {
             self.fabric.room(None).await?;
             match self.try_post(self.published.lane(), step, word, amo) {
@@ -79,9 +75,9 @@ impl<F: Fabric> Queue<F> {
         &self,
         lane: Lane,
         step: Step,
-        word: &RemoteWord<F, u64>,
+        word: &RemoteWord<u64>,
         amo: Amo<u64>,
-    ) -> Result<F::Handle<u64>, Refused<()>> {
+    ) -> Result<Handle<u64>, Refused<()>> {
         self.publish_in(lane, step).map_err(|error| Refused::Failed(error, ()))?;
         let posted = self.fabric.try_atomic(word, amo);
         if posted.is_err() {

@@ -68,9 +68,9 @@ impl Step {
     }
 }
 
-pub(crate) struct Published<F: Fabric> {
-    /// The owner's lane, and the one of the others.
-    words: [LocalWord<F, u64>; 2],
+pub(crate) struct Published {
+    /// The owner's lane.
+    word: LocalWord<u64>,
     /// The [thread](here) that used the lock first; 0 before that.
     owner: AtomicUsize,
     /// The value of the owner's lane. Changed by the owner only.
@@ -93,7 +93,7 @@ pub(crate) fn is_inside(sum: u64) -> bool {
     readers || writers
 }
 
-impl<F: Fabric> fmt::Debug for Published<F> {
+impl fmt::Debug for Published {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sum = self.sum();
         write!(
@@ -114,11 +114,10 @@ fn here() -> usize {
     PLACE.with(|place| ptr::from_ref(place).addr())
 }
 
-impl<F: Fabric> Published<F> {
-    pub(crate) fn new(fabric: &F, memory: &GroupMemory<F>) -> Result<Self> {
-        let word = |lane| fabric.local_word(memory.at(fabric.rank(), layout::published(lane))?);
+impl Published {
+    pub(crate) fn new(fabric: &Fabric, memory: &GroupMemory) -> Result<Self> {
         Ok(Published {
-            words: [word(0)?, word(1)?],
+            word: fabric.local_word(memory.at(fabric.rank(), layout::published(0))?)?,
             owner: AtomicUsize::new(0),
             own: AtomicU64::new(0),
             others: Mutex::default(),
@@ -140,28 +139,29 @@ impl<F: Fabric> Published<F> {
 
     /// Publish a change.
     #[inline(always)]
-    pub(crate) fn step(&self, fabric: &F, memory: &GroupMemory<F>, lane: Lane, step: Step) -> Result<()> {
+    pub(crate) fn step(&self, fabric: &Fabric, memory: &GroupMemory, lane: Lane, step: Step) -> Result<()> {
         if !lane.first {
             return self.step_of_others(fabric, memory, step);
         }
         // No other thread comes between, nor any other task of this one.
         let value = self.own.load(Relaxed).wrapping_add(step.0);
         self.own.store(value, Relaxed);
-        fabric.store_unwaited(&self.words[0], value)
+        fabric.store_unwaited(&self.word, value)
     }
 
     #[cold]
-    fn step_of_others(&self, fabric: &F, memory: &GroupMemory<F>, step: Step) -> Result<()> {
+    fn step_of_others(&self, fabric: &Fabric, memory: &GroupMemory, step: Step) -> Result<()> {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         others.sum = others.sum.wrapping_add(step.0);
+        let word = fabric.local_word(memory.at(fabric.rank(), layout::published(1))?)?;
         if memory.len() as u64 <= layout::VERSION {
-            return fabric.store_unwaited(&self.words[1], others.sum);
+            return fabric.store_unwaited(&word, others.sum);
         }
         // Odd while the lane changes. Each store comes after the one before it (release).
         let version = fabric.local_word(memory.at(fabric.rank(), layout::VERSION)?)?;
         others.version += 2;
         fabric.store_unwaited(&version, others.version - 1)?;
-        fabric.store_unwaited(&self.words[1], others.sum)?;
+        fabric.store_unwaited(&word, others.sum)?;
         fabric.store_unwaited(&version, others.version)
     }
 

@@ -5,9 +5,9 @@ use super::{
     node::{Wait, wake_word},
 };
 use crate::{LockError, error::Trouble, owed::Quit};
-use rdma_fabric::{Fabric, Time};
+use rdma_fabric::Time;
 
-impl<F: Fabric> Queue<F> {
+impl Queue {
     /// Wake `node`. False if it gave up. A wake for an earlier turn changes nothing and counts as done.
     pub(crate) async fn wake(&self, node: NodeId) -> Result<bool, Trouble> {
         self.wake_to(node, Wait::Granted).await

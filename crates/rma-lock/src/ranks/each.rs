@@ -16,8 +16,8 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, join::join_all};
 ///
 /// Each rank has memory for all P locks.
 #[derive(Debug)]
-pub struct EachLock<F: Fabric, L: Lock<F>> {
-    locks: PerRank<F, L>,
+pub struct EachLock<L: Lock> {
+    locks: PerRank<L>,
     home: Rank,
     at_once: bool,
 }
@@ -31,7 +31,7 @@ pub struct EachOptions<O> {
     pub lock: O,
 }
 
-impl<F: Fabric, L: Lock<F>> Clone for EachLock<F, L> {
+impl<L: Lock> Clone for EachLock<L> {
     fn clone(&self) -> Self {
         EachLock { locks: self.locks.clone(), home: self.home, at_once: self.at_once }
     }
@@ -72,7 +72,7 @@ impl<S: Guard, E: Guard> Guard for EachGuard<S, E> {
     }
 }
 
-impl<F: Fabric, L: RmaLock<F>> Lock<F> for EachLock<F, L> {
+impl<L: RmaLock> Lock for EachLock<L> {
     type Options = EachOptions<L::Options>;
 
     const NAME: &'static str = "one for each rank";
@@ -80,10 +80,10 @@ impl<F: Fabric, L: RmaLock<F>> Lock<F> for EachLock<F, L> {
     const HOME_WORDS: usize = L::HOME_WORDS;
 
     fn bytes(options: &Self::Options, members: usize) -> usize {
-        PerRank::<F, L>::bytes(&options.lock, members)
+        PerRank::<L>::bytes(&options.lock, members)
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: Self::Options) -> Result<Self> {
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: Self::Options) -> Result<Self> {
         let at_once = options.at_once && matches!(L::FAIRNESS, Fairness::ReadersFirst | Fairness::Barging);
         memory.at(home, 0)?;
         Ok(EachLock { locks: PerRank::over(fabric, memory, options.lock)?, home, at_once })
@@ -94,12 +94,12 @@ impl<F: Fabric, L: RmaLock<F>> Lock<F> for EachLock<F, L> {
         self.home
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         self.locks.fabric()
     }
 }
 
-impl<F: Fabric, L: RmaLock<F>> AccessLock<F> for EachLock<F, L> {
+impl<L: RmaLock> AccessLock for EachLock<L> {
     type Guard<'a> = EachGuard<L::Shared<'a>, L::Exclusive<'a>>;
 
     async fn lock_before(&self, access: Access, deadline: Time) -> Result<Self::Guard<'_>> {

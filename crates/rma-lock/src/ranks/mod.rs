@@ -12,46 +12,46 @@ use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank};
 use std::sync::{Arc, OnceLock};
 
 /// A lock homed at each rank, of which this rank makes those that it uses.
-struct PerRank<F: Fabric, L: Lock<F>> {
-    inner: Arc<Inner<F, L>>,
+struct PerRank<L: Lock> {
+    inner: Arc<Inner<L>>,
 }
 
-struct Inner<F: Fabric, L: Lock<F>> {
-    fabric: F,
+struct Inner<L: Lock> {
+    fabric: Fabric,
     /// The locks' memory, one after the other.
-    memory: GroupMemory<F>,
+    memory: GroupMemory,
     options: L::Options,
     /// By the members' numbers.
     locks: Box<[OnceLock<L>]>,
 }
 
-impl<F: Fabric, L: Lock<F>> Clone for PerRank<F, L> {
+impl<L: Lock> Clone for PerRank<L> {
     fn clone(&self) -> Self {
         PerRank { inner: self.inner.clone() }
     }
 }
 
 /// Those locks that were made.
-impl<F: Fabric, L: Lock<F>> fmt::Debug for PerRank<F, L> {
+impl<L: Lock> fmt::Debug for PerRank<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.inner.locks.iter().filter_map(OnceLock::get)).finish()
     }
 }
 
-impl<F: Fabric, L: Lock<F>> PerRank<F, L> {
+impl<L: Lock> PerRank<L> {
     /// Bytes at each of so many ranks: all locks' queue nodes are at each.
     fn bytes(options: &L::Options, members: usize) -> usize {
         members * L::bytes(options, members)
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, options: L::Options) -> Result<Self> {
+    fn over(fabric: &Fabric, memory: GroupMemory, options: L::Options) -> Result<Self> {
         let members = memory.members();
-        let memory = memory.part(0, PerRank::<F, L>::bytes(&options, members))?;
+        let memory = memory.part(0, PerRank::<L>::bytes(&options, members))?;
         let locks = (0..members).map(|_| OnceLock::new()).collect();
         Ok(PerRank { inner: Arc::new(Inner { fabric: fabric.clone(), memory, options, locks }) })
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         &self.inner.fabric
     }
 

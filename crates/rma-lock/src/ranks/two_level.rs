@@ -33,21 +33,21 @@ const SOME: Class = Class::Odd;
 ///
 /// # Memory
 /// Each rank has the queue nodes of all ranks' locks: `L`'s bytes times the number of ranks.
-pub struct PerRankLock<F: Fabric, L: Lock<F>> {
-    locks: PerRank<F, L>,
-    all: Arc<Stair<F, ClassOf<F>>>,
-    some: Arc<Stair<F, ClassOf<F>>>,
+pub struct PerRankLock<L: Lock> {
+    locks: PerRank<L>,
+    all: Arc<Stair<ClassOf>>,
+    some: Arc<Stair<ClassOf>>,
     home: Rank,
 }
 
-impl<F: Fabric, L: Lock<F>> Clone for PerRankLock<F, L> {
+impl<L: Lock> Clone for PerRankLock<L> {
     fn clone(&self) -> Self {
         let PerRankLock { locks, all, some, home } = self;
         PerRankLock { locks: locks.clone(), all: all.clone(), some: some.clone(), home: *home }
     }
 }
 
-impl<F: Fabric, L: Lock<F>> fmt::Debug for PerRankLock<F, L> {
+impl<L: Lock> fmt::Debug for PerRankLock<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PerRankLock({:?}, {:?}, {:?})", self.all, self.some, self.locks)
     }
@@ -57,19 +57,19 @@ impl<F: Fabric, L: Lock<F>> fmt::Debug for PerRankLock<F, L> {
 ///
 /// Dropping it releases the lock in the background and tells nobody about errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
-pub struct PerRankGuard<'a, F: Fabric, L: RmaLock<F>> {
-    held: Held<'a, F, L>,
+pub struct PerRankGuard<'a, L: RmaLock> {
+    held: Held<'a, L>,
     access: Access,
 }
 
 /// In the order in which they are to be dropped.
-enum Held<'a, F: Fabric, L: RmaLock<F>> {
-    All(Inside<'a, F, ClassOf<F>>),
+enum Held<'a, L: RmaLock> {
+    All(Inside<'a, ClassOf>),
     Shared(L::Shared<'a>),
-    Exclusive(L::Exclusive<'a>, Inside<'a, F, ClassOf<F>>),
+    Exclusive(L::Exclusive<'a>, Inside<'a, ClassOf>),
 }
 
-impl<F: Fabric, L: RmaLock<F>> fmt::Debug for PerRankGuard<'_, F, L> {
+impl<L: RmaLock> fmt::Debug for PerRankGuard<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.held {
             Held::All(_) => write!(f, "{:?}", self.access),
@@ -79,14 +79,14 @@ impl<F: Fabric, L: RmaLock<F>> fmt::Debug for PerRankGuard<'_, F, L> {
     }
 }
 
-impl<F: Fabric, L: RmaLock<F>> PerRankGuard<'_, F, L> {
+impl<L: RmaLock> PerRankGuard<'_, L> {
     /// What is held.
     pub fn access(&self) -> Access {
         self.access
     }
 }
 
-impl<F: Fabric, L: RmaLock<F>> Guard for PerRankGuard<'_, F, L> {
+impl<L: RmaLock> Guard for PerRankGuard<'_, L> {
     async fn release(self) -> Result<()> {
         match self.held {
             Held::All(inside) => inside.release().await,
@@ -99,11 +99,11 @@ impl<F: Fabric, L: RmaLock<F>> Guard for PerRankGuard<'_, F, L> {
     }
 }
 
-fn stair_bytes<F: Fabric>(members: usize) -> usize {
-    Stair::<F, ClassOf<F>>::bytes(Levels::Nodes, members)
+fn stair_bytes(members: usize) -> usize {
+    Stair::<ClassOf>::bytes(Levels::Nodes, members)
 }
 
-impl<F: Fabric, L: RmaLock<F>> Lock<F> for PerRankLock<F, L> {
+impl<L: RmaLock> Lock for PerRankLock<L> {
     /// How each rank's lock is made.
     type Options = L::Options;
 
@@ -112,12 +112,12 @@ impl<F: Fabric, L: RmaLock<F>> Lock<F> for PerRankLock<F, L> {
     const HOME_WORDS: usize = 6;
 
     fn bytes(options: &L::Options, members: usize) -> usize {
-        CLASSES_BYTES + 2 * stair_bytes::<F>(members) + PerRank::<F, L>::bytes(options, members)
+        CLASSES_BYTES + 2 * stair_bytes(members) + PerRank::<L>::bytes(options, members)
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: L::Options) -> Result<Self> {
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: L::Options) -> Result<Self> {
         let members = memory.members();
-        let stair = stair_bytes::<F>(members);
+        let stair = stair_bytes(members);
         let classes = Arc::new(Classes::over(fabric, memory.part(0, CLASSES_BYTES)?, home)?);
         let by_node = |class, start| {
             let above = ClassOf { classes: classes.clone(), class };
@@ -125,7 +125,7 @@ impl<F: Fabric, L: RmaLock<F>> Lock<F> for PerRankLock<F, L> {
         };
         let (all, some) = (by_node(ALL, CLASSES_BYTES)?, by_node(SOME, CLASSES_BYTES + stair)?);
         let start = CLASSES_BYTES + 2 * stair;
-        let locks = memory.part(start, PerRank::<F, L>::bytes(&options, members))?;
+        let locks = memory.part(start, PerRank::<L>::bytes(&options, members))?;
         Ok(PerRankLock { locks: PerRank::over(fabric, locks, options)?, all, some, home })
     }
 
@@ -133,15 +133,15 @@ impl<F: Fabric, L: RmaLock<F>> Lock<F> for PerRankLock<F, L> {
         self.home
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         self.locks.fabric()
     }
 }
 
-impl<F: Fabric, L: RmaLock<F>> AccessLock<F> for PerRankLock<F, L> {
-    type Guard<'a> = PerRankGuard<'a, F, L>;
+impl<L: RmaLock> AccessLock for PerRankLock<L> {
+    type Guard<'a> = PerRankGuard<'a, L>;
 
-    async fn lock_before(&self, access: Access, deadline: Time) -> Result<PerRankGuard<'_, F, L>> {
+    async fn lock_before(&self, access: Access, deadline: Time) -> Result<PerRankGuard<'_, L>> {
         let held = match access {
             Access::All => Held::All(self.all.enter_before(deadline).await?),
             Access::Shared(rank) => Held::Shared(self.locks.of(rank)?.read_before(deadline).await?),
@@ -160,7 +160,7 @@ impl<F: Fabric, L: RmaLock<F>> AccessLock<F> for PerRankLock<F, L> {
         Ok(PerRankGuard { held, access })
     }
 
-    async fn try_lock(&self, access: Access) -> Result<Option<PerRankGuard<'_, F, L>>> {
+    async fn try_lock(&self, access: Access) -> Result<Option<PerRankGuard<'_, L>>> {
         let held = match access {
             Access::All => self.all.try_enter().await?.map(Held::All),
             Access::Shared(rank) => self.locks.of(rank)?.try_read().await?.map(Held::Shared),

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{LockError, Result, WriteGuard, recovery::Surviving};
 use core::future::Future;
-use rdma_fabric::{Deps, Fabric, FabricError, Rank, Time};
+use rdma_fabric::{Deps, FabricError, Rank, Time};
 use std::sync::Arc;
 
 /// Whether an acquisition takes a lock whose data may be torn.
@@ -18,13 +18,13 @@ enum Takes {
     Torn,
 }
 
-impl<F: Fabric> RecoverableLock<F> {
+impl RecoverableLock {
     /// Take the lock shared. What earlier writers put is visible to gets posted afterwards. Without a writer inside this is 1 remote atomic.
     ///
     /// # Errors
     /// [`LockError::Torn`]; [`LockError::Unrecoverable`]; [`LockError::Fabric`], where [`FabricError::PeerLost`] names the home; else as
     /// [`crate::PackedLock::read`].
-    pub fn read(&self) -> impl Future<Output = Result<RecoverableReadGuard<'_, F>>> {
+    pub fn read(&self) -> impl Future<Output = Result<RecoverableReadGuard<'_>>> {
         self.read_before(Time::MAX)
     }
 
@@ -32,7 +32,7 @@ impl<F: Fabric> RecoverableLock<F> {
     ///
     /// # Errors
     /// As [`RecoverableLock::read`], and [`LockError::TimedOut`].
-    pub async fn read_before(&self, deadline: Time) -> Result<RecoverableReadGuard<'_, F>> {
+    pub async fn read_before(&self, deadline: Time) -> Result<RecoverableReadGuard<'_>> {
         loop {
             let (epoch, lock) = self.core.open();
             match lock.read_before(deadline).await {
@@ -46,7 +46,7 @@ impl<F: Fabric> RecoverableLock<F> {
     ///
     /// # Errors
     /// As [`RecoverableLock::read`].
-    pub async fn try_read(&self) -> Result<Option<RecoverableReadGuard<'_, F>>> {
+    pub async fn try_read(&self) -> Result<Option<RecoverableReadGuard<'_>>> {
         loop {
             let (epoch, lock) = self.core.open();
             match lock.try_read().await {
@@ -63,7 +63,7 @@ impl<F: Fabric> RecoverableLock<F> {
     ///
     /// # Errors
     /// As [`RecoverableLock::read`].
-    pub fn write(&self) -> impl Future<Output = Result<RecoverableWriteGuard<'_, F>>> {
+    pub fn write(&self) -> impl Future<Output = Result<RecoverableWriteGuard<'_>>> {
         self.write_before(Time::MAX)
     }
 
@@ -71,7 +71,7 @@ impl<F: Fabric> RecoverableLock<F> {
     ///
     /// # Errors
     /// As [`RecoverableLock::write`], and [`LockError::TimedOut`].
-    pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableWriteGuard<'_, F>>> {
+    pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableWriteGuard<'_>>> {
         self.exclusive(Takes::Whole, deadline)
     }
 
@@ -80,7 +80,7 @@ impl<F: Fabric> RecoverableLock<F> {
     ///
     /// # Errors
     /// As [`RecoverableLock::write`], never [`LockError::Torn`].
-    pub fn mend(&self) -> impl Future<Output = Result<RecoverableWriteGuard<'_, F>>> {
+    pub fn mend(&self) -> impl Future<Output = Result<RecoverableWriteGuard<'_>>> {
         self.exclusive(Takes::Torn, Time::MAX)
     }
 
@@ -88,7 +88,7 @@ impl<F: Fabric> RecoverableLock<F> {
     ///
     /// # Errors
     /// As [`RecoverableLock::write`].
-    pub async fn try_write(&self) -> Result<Option<RecoverableWriteGuard<'_, F>>> {
+    pub async fn try_write(&self) -> Result<Option<RecoverableWriteGuard<'_>>> {
         loop {
             let (epoch, lock) = self.core.open();
             match lock.try_write().await {
@@ -100,7 +100,7 @@ impl<F: Fabric> RecoverableLock<F> {
         }
     }
 
-    async fn exclusive(&self, takes: Takes, deadline: Time) -> Result<RecoverableWriteGuard<'_, F>> {
+    async fn exclusive(&self, takes: Takes, deadline: Time) -> Result<RecoverableWriteGuard<'_>> {
         loop {
             let (epoch, lock) = self.core.open();
             match lock.write_before(deadline).await {
@@ -112,9 +112,9 @@ impl<F: Fabric> RecoverableLock<F> {
 
     async fn checked<'a>(
         &'a self,
-        guard: WriteGuard<'a, F, Surviving>,
+        guard: WriteGuard<'a, Surviving>,
         takes: Takes,
-    ) -> Result<RecoverableWriteGuard<'a, F>> {
+    ) -> Result<RecoverableWriteGuard<'a>> {
         let torn = if guard.lock().shut().await?.torn { Some(self.core.torn().await?) } else { None };
         match torn {
             Some(Torn { by }) if takes == Takes::Whole => {
@@ -135,13 +135,13 @@ impl<F: Fabric> RecoverableLock<F> {
     }
 }
 
-impl<F: Fabric> Survivor<F> {
+impl Survivor {
     /// An acquisition in `epoch` ended with `error`: come to the epoch in which to try again, or say why there is none.
     async fn go_on(self: &Arc<Self>, epoch: usize, error: LockError, deadline: Time) -> Result<()> {
         let reason = match &error {
             LockError::KeptOut => Reason::Closed,
             LockError::Fabric(cause) => match cause.gone().filter(|rank| *rank != self.home) {
-                Some(_) if matches!(**cause, FabricError::PeerLost { .. }) => Reason::Loss,
+                Some(_) if matches!(cause, FabricError::PeerLost { .. }) => Reason::Loss,
                 Some(rank) => match self.why_gone(epoch, rank, deadline).await? {
                     Some(reason) => reason,
                     None => return Err(error),
@@ -178,7 +178,7 @@ impl<F: Fabric> Survivor<F> {
     }
 
     /// A try was refused in `epoch`. Not because the epoch is over: then this comes to the next one first, and it is worth another try.
-    async fn is_shut(self: &Arc<Self>, epoch: usize, lock: &EpochLock<F>) -> Result<bool> {
+    async fn is_shut(self: &Arc<Self>, epoch: usize, lock: &EpochLock) -> Result<bool> {
         let shut = lock.shut().await?;
         if shut.torn {
             return Err(LockError::Torn { by: self.torn().await?.by });
@@ -205,7 +205,7 @@ impl<F: Fabric> Survivor<F> {
     }
 
     /// Mark as whole what the lock protects. This rank is inside in the epoch of `held`.
-    pub(super) async fn make_whole(self: &Arc<Self>, held: &EpochLock<F>) -> Result<()> {
+    pub(super) async fn make_whole(self: &Arc<Self>, held: &EpochLock) -> Result<()> {
         let mut closed = held.mark_whole().await?;
         // Who closed the epoch before may have found it torn, and carried that over. In the next one a stand-in of this rank is inside.
         while closed {

@@ -1,7 +1,8 @@
 //! The same operation at each of many members, some of them under way at a time.
 
 use core::{future::Future, slice::Chunks};
-use rdma_fabric::{Fabric, Rank, Result};
+use rdma_fabric::Handle;
+use rdma_fabric::{Rank, Result};
 
 /// Operations under way at a time.
 const BATCH: usize = 64;
@@ -12,12 +13,12 @@ pub(super) fn batches(members: &[Rank]) -> Chunks<'_, Rank> {
 }
 
 /// Post what `begin` does for each of a batch, then await all. In their order.
-pub(super) async fn at_each<F: Fabric, T: Unpin + 'static, Posted>(
+pub(super) async fn at_each<T: Unpin + 'static, Posted>(
     batch: &[Rank],
     begin: impl Fn(Rank) -> Posted,
 ) -> Vec<Result<T>>
 where
-    Posted: Future<Output = Result<F::Handle<T>>>,
+    Posted: Future<Output = Result<Handle<T>>>,
 {
     let mut under_way = Vec::with_capacity(batch.len());
     for member in batch {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{LockError, Result, counted::CountedLock, owed::Owed, queue::SURVIVING_BYTES};
 use core::sync::atomic::Ordering::AcqRel;
-use rdma_fabric::{Deps, Fabric, FabricError, GroupMemory, Rank, Time};
+use rdma_fabric::{Deps, FabricError, GroupMemory, Rank, Time};
 use std::sync::Arc;
 
 /// Why an epoch is left.
@@ -19,7 +19,7 @@ pub(super) enum Reason {
     Loss,
 }
 
-impl<F: Fabric> Survivor<F> {
+impl Survivor {
     /// Come to the epoch after `from`, which is left for `reason`: open it, or wait until somebody else has.
     ///
     /// Dropped, it owes nothing, or goes on opening in the background.
@@ -96,12 +96,12 @@ impl<F: Fabric> Survivor<F> {
     }
 
     /// The lock of an epoch for those who live in it.
-    pub(super) fn lock_of(self: &Arc<Self>, epoch: usize, dead: &[Rank]) -> Result<EpochLock<F>> {
+    pub(super) fn lock_of(self: &Arc<Self>, epoch: usize, dead: &[Rank]) -> Result<EpochLock> {
         let memory = self.words_of(epoch)?.without(dead);
         CountedLock::surviving(self, epoch, memory)
     }
 
-    pub(super) fn words_of(&self, epoch: usize) -> Result<GroupMemory<F>> {
+    pub(super) fn words_of(&self, epoch: usize) -> Result<GroupMemory> {
         Ok(self.memory.part(layout::epoch(&self.options, epoch), SURVIVING_BYTES)?)
     }
 }

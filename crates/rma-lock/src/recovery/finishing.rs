@@ -10,30 +10,30 @@ use rdma_fabric::{Fabric, LocalWord};
 use std::sync::{Arc, Weak};
 
 /// What the lock of an epoch knows of the lock that survives it.
-pub struct Survival<F: Fabric> {
+pub struct Survival {
     /// Nobody's by default.
-    survivor: Weak<Survivor<F>>,
+    survivor: Weak<Survivor>,
     epoch: usize,
     /// This rank's [`Claim`] in the epoch.
-    claim: Option<LocalWord<F, u64>>,
+    claim: Option<LocalWord<u64>>,
     /// This rank has left something half-written.
     tears: AtomicBool,
 }
 
-impl<F: Fabric> fmt::Debug for Survival<F> {
+impl fmt::Debug for Survival {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Survival(epoch {})", self.epoch)
     }
 }
 
-impl<F: Fabric> Default for Survival<F> {
+impl Default for Survival {
     fn default() -> Self {
         Survival { survivor: Weak::new(), epoch: 0, claim: None, tears: AtomicBool::new(false) }
     }
 }
 
-impl<F: Fabric> Survival<F> {
-    pub(crate) fn new(survivor: &Arc<Survivor<F>>, epoch: usize) -> Result<Self> {
+impl Survival {
+    pub(crate) fn new(survivor: &Arc<Survivor>, epoch: usize) -> Result<Self> {
         let claim = survivor.fabric.local_word(survivor.words_of(epoch)?.at(survivor.me, layout::CLAIM)?)?;
         Ok(Survival { survivor: Arc::downgrade(survivor), epoch, claim: Some(claim), ..Survival::default() })
     }
@@ -50,7 +50,7 @@ impl<F: Fabric> Survival<F> {
     /// This rank has published that an acquisition or release is over. If that was the last thing it had to do in the epoch (`is_out`),
     /// and somebody has put a stand-in for it into the next one, the stand-in leaves.
     #[inline(always)]
-    pub(crate) fn went_on(&self, fabric: &F, is_out: impl FnOnce() -> bool) {
+    pub(crate) fn went_on(&self, fabric: &Fabric, is_out: impl FnOnce() -> bool) {
         // Published before it looks, as whoever marks it marks before he looks again: one of them sees the other.
         fence(SeqCst);
         if let Some(claim) = &self.claim
@@ -72,7 +72,7 @@ impl<F: Fabric> Survival<F> {
     }
 }
 
-impl<F: Fabric> Survivor<F> {
+impl Survivor {
     /// This rank is out of `epoch`, but for stand-ins from older ones.
     pub(super) async fn finish(self: &Arc<Self>, mut epoch: usize) -> Result<()> {
         loop {

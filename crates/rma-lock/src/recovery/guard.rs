@@ -3,7 +3,7 @@
 use super::{Surviving, Survivor};
 use crate::{Guard, ReadGuard, Result, WriteGuard};
 use core::future::Future;
-use rdma_fabric::{Fabric, Rank};
+use rdma_fabric::Rank;
 use std::{sync::Arc, thread};
 
 /// Shared access: no writer is inside. Returned by [`super::RecoverableLock::read`].
@@ -11,8 +11,8 @@ use std::{sync::Arc, thread};
 /// Dropping it releases the lock in the background, as [`RecoverableReadGuard::release`] does, and tells nobody about errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
-pub struct RecoverableReadGuard<'a, F: Fabric> {
-    inside: ReadGuard<'a, F, Surviving>,
+pub struct RecoverableReadGuard<'a> {
+    inside: ReadGuard<'a, Surviving>,
 }
 
 /// Exclusive access: nobody else is inside. Returned by [`super::RecoverableLock::write`] and [`super::RecoverableLock::mend`].
@@ -21,10 +21,10 @@ pub struct RecoverableReadGuard<'a, F: Fabric> {
 /// lock protects is torn.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
-pub struct RecoverableWriteGuard<'a, F: Fabric> {
-    core: &'a Arc<Survivor<F>>,
+pub struct RecoverableWriteGuard<'a> {
+    core: &'a Arc<Survivor>,
     /// `None` when it is released.
-    inside: Option<WriteGuard<'a, F, Surviving>>,
+    inside: Option<WriteGuard<'a, Surviving>>,
     torn: Option<Torn>,
 }
 
@@ -35,8 +35,8 @@ pub struct Torn {
     pub by: Rank,
 }
 
-impl<'a, F: Fabric> RecoverableReadGuard<'a, F> {
-    pub(super) fn new(inside: ReadGuard<'a, F, Surviving>) -> Self {
+impl<'a> RecoverableReadGuard<'a> {
+    pub(super) fn new(inside: ReadGuard<'a, Surviving>) -> Self {
         RecoverableReadGuard { inside }
     }
 
@@ -50,8 +50,8 @@ impl<'a, F: Fabric> RecoverableReadGuard<'a, F> {
     }
 }
 
-impl<'a, F: Fabric> RecoverableWriteGuard<'a, F> {
-    pub(super) fn new(core: &'a Arc<Survivor<F>>, inside: WriteGuard<'a, F, Surviving>, torn: Option<Torn>) -> Self {
+impl<'a> RecoverableWriteGuard<'a> {
+    pub(super) fn new(core: &'a Arc<Survivor>, inside: WriteGuard<'a, Surviving>, torn: Option<Torn>) -> Self {
         RecoverableWriteGuard { core, inside: Some(inside), torn }
     }
 
@@ -85,7 +85,7 @@ impl<'a, F: Fabric> RecoverableWriteGuard<'a, F> {
     }
 }
 
-impl<F: Fabric> Drop for RecoverableWriteGuard<'_, F> {
+impl Drop for RecoverableWriteGuard<'_> {
     fn drop(&mut self) {
         if let Some(inside) = self.inside.take()
             && thread::panicking()
@@ -96,13 +96,13 @@ impl<F: Fabric> Drop for RecoverableWriteGuard<'_, F> {
     }
 }
 
-impl<F: Fabric> Guard for RecoverableReadGuard<'_, F> {
+impl Guard for RecoverableReadGuard<'_> {
     fn release(self) -> impl Future<Output = Result<()>> {
         RecoverableReadGuard::release(self)
     }
 }
 
-impl<F: Fabric> Guard for RecoverableWriteGuard<'_, F> {
+impl Guard for RecoverableWriteGuard<'_> {
     fn release(self) -> impl Future<Output = Result<()>> {
         RecoverableWriteGuard::release(self)
     }

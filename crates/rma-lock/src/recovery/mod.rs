@@ -50,7 +50,7 @@ use rdma_fabric::{Fabric, GroupMemory, LocalWord, Rank, RemoteWord, Time};
 use std::sync::{Arc, OnceLock, atomic::Ordering::Acquire};
 
 /// The lock of one epoch.
-type EpochLock<F> = CountedLock<F, Surviving>;
+type EpochLock = CountedLock<Surviving>;
 
 /// A readers-writer lock with reader preference that goes on after members have died.
 ///
@@ -59,63 +59,61 @@ type EpochLock<F> = CountedLock<F, Surviving>;
 ///
 /// The loss of a member that does not hold the lock is noticed by those who wait, and costs them a while. If it held the lock to write, what the
 /// lock protects may be torn: then acquisitions answer [`crate::LockError::Torn`] until [`RecoverableLock::mend`].
-pub struct RecoverableLock<F: Fabric> {
-    core: Arc<Survivor<F>>,
+pub struct RecoverableLock {
+    core: Arc<Survivor>,
 }
 
 /// A rank's side.
-pub(crate) struct Survivor<F: Fabric> {
-    fabric: F,
+pub(crate) struct Survivor {
+    fabric: Fabric,
     me: Rank,
     home: Rank,
-    memory: GroupMemory<F>,
+    memory: GroupMemory,
     options: Recovery,
-    agreement: RemoteWord<F, u64>,
-    torn_by: RemoteWord<F, u64>,
-    doorbell: LocalWord<F, u64>,
+    agreement: RemoteWord<u64>,
+    torn_by: RemoteWord<u64>,
+    doorbell: LocalWord<u64>,
     /// The epochs that this rank has come to; the first at once.
-    epochs: Box<[OnceLock<EpochLock<F>>]>,
+    epochs: Box<[OnceLock<EpochLock>]>,
     /// The last of them. Grows.
     current: AtomicUsize,
 }
 
-impl<F: Fabric> Clone for RecoverableLock<F> {
+impl Clone for RecoverableLock {
     fn clone(&self) -> Self {
         RecoverableLock { core: self.core.clone() }
     }
 }
 
-impl<F: Fabric> fmt::Debug for RecoverableLock<F> {
+impl fmt::Debug for RecoverableLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RecoverableLock({:?})", self.core)
     }
 }
 
-impl<F: Fabric> fmt::Debug for Survivor<F> {
+impl fmt::Debug for Survivor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (epoch, lock) = self.open();
         write!(f, "epoch {epoch}, {lock:?}")
     }
 }
 
-impl<F: Fabric> Side for Survivor<F> {
-    type Fabric = F;
-
-    fn fabric(&self) -> &F {
+impl Side for Survivor {
+    fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 }
 
-impl<F: Fabric> Survivor<F> {
+impl Survivor {
     /// The last epoch this rank knows of, and its lock.
     #[inline(always)]
-    fn open(&self) -> (usize, &EpochLock<F>) {
+    fn open(&self) -> (usize, &EpochLock) {
         // Acquire: pairs with the release of who came to it.
         let epoch = self.current.load(Acquire);
         (epoch, self.epochs[epoch].get().expect("epochs are made before they are current"))
     }
 
-    pub(crate) fn fabric(&self) -> &F {
+    pub(crate) fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 
@@ -129,7 +127,7 @@ impl<F: Fabric> Survivor<F> {
     }
 }
 
-impl<F: Fabric> Lock<F> for RecoverableLock<F> {
+impl Lock for RecoverableLock {
     type Options = Recovery;
 
     const NAME: &'static str = "recoverable";
@@ -140,7 +138,7 @@ impl<F: Fabric> Lock<F> for RecoverableLock<F> {
         layout::bytes(&options.within_limits())
     }
 
-    fn over(fabric: &F, memory: GroupMemory<F>, home: Rank, options: Recovery) -> Result<Self> {
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: Recovery) -> Result<Self> {
         let options = options.checked()?;
         let memory = memory.part(0, layout::bytes(&options))?;
         let core = Arc::new(Survivor {
@@ -164,28 +162,28 @@ impl<F: Fabric> Lock<F> for RecoverableLock<F> {
         self.core.home
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         &self.core.fabric
     }
 }
 
-impl<F: Fabric> RmaLock<F> for RecoverableLock<F> {
-    type Shared<'a> = RecoverableReadGuard<'a, F>;
-    type Exclusive<'a> = RecoverableWriteGuard<'a, F>;
+impl RmaLock for RecoverableLock {
+    type Shared<'a> = RecoverableReadGuard<'a>;
+    type Exclusive<'a> = RecoverableWriteGuard<'a>;
 
-    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableReadGuard<'_, F>>> {
+    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableReadGuard<'_>>> {
         RecoverableLock::read_before(self, deadline)
     }
 
-    fn try_read(&self) -> impl Future<Output = Result<Option<RecoverableReadGuard<'_, F>>>> {
+    fn try_read(&self) -> impl Future<Output = Result<Option<RecoverableReadGuard<'_>>>> {
         RecoverableLock::try_read(self)
     }
 
-    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableWriteGuard<'_, F>>> {
+    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableWriteGuard<'_>>> {
         RecoverableLock::write_before(self, deadline)
     }
 
-    fn try_write(&self) -> impl Future<Output = Result<Option<RecoverableWriteGuard<'_, F>>>> {
+    fn try_write(&self) -> impl Future<Output = Result<Option<RecoverableWriteGuard<'_>>>> {
         RecoverableLock::try_write(self)
     }
 }

@@ -9,11 +9,11 @@ use super::{
     scan::Seen,
 };
 use crate::{LockError, Result, counted::surviving};
-use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Rank, RemoteWord, op};
+use rdma_fabric::{Amo, FabricError, GroupMemory, Rank, RemoteWord, op};
 use std::sync::Arc;
 
 /// Do what was agreed.
-pub(super) async fn open<F: Fabric>(core: &Arc<Survivor<F>>, mut agreed: Agreement) -> Result<()> {
+pub(super) async fn open(core: &Arc<Survivor>, mut agreed: Agreement) -> Result<()> {
     loop {
         let end = match agreed.state {
             State::Opening { next, .. } => Opening::new(core, agreed, next).await?.open().await?,
@@ -46,7 +46,7 @@ enum End {
 }
 
 /// Wake those who wait for it, on their own memory.
-async fn ring<F: Fabric>(core: &Survivor<F>, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
+async fn ring(core: &Survivor, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
     let number = match agreed.state {
         State::Opening { next, .. } => next as u64,
         State::Open | State::Over => u64::MAX,
@@ -57,7 +57,7 @@ async fn ring<F: Fabric>(core: &Survivor<F>, agreed: Agreement, survivors: &[Ran
             let doorbell = core.fabric.remote_word::<u64>(core.memory.at(rank, layout::DOORBELL)?)?;
             core.fabric.post(op::Atomic { word: &doorbell, amo: Amo::Swap(number) }).await
         };
-        for (rank, rung) in batch.iter().zip(at_each::<F, _, _>(batch, ring).await) {
+        for (rank, rung) in batch.iter().zip(at_each::<_, _>(batch, ring).await) {
             match rung {
                 // Who is gone waits for nothing.
                 Err(error) if error.gone() != Some(*rank) => return Err(error.into()),
@@ -68,7 +68,7 @@ async fn ring<F: Fabric>(core: &Survivor<F>, agreed: Agreement, survivors: &[Ran
     Ok(())
 }
 
-impl<F: Fabric> Survivor<F> {
+impl Survivor {
     /// Replace what this rank has agreed to do: nobody else does.
     async fn agree(&self, agreed: Agreement, now: Agreement) -> Result<()> {
         let old = self.fabric.compare_swap(&self.agreement, agreed.bits(), now.bits()).await?;
@@ -76,8 +76,8 @@ impl<F: Fabric> Survivor<F> {
     }
 }
 
-struct Opening<'a, F: Fabric> {
-    core: &'a Arc<Survivor<F>>,
+struct Opening<'a> {
+    core: &'a Arc<Survivor>,
     agreed: Agreement,
     next: usize,
     /// Members that were alive when the old epoch was opened.
@@ -85,14 +85,14 @@ struct Opening<'a, F: Fabric> {
     /// Those who have been found dead since.
     found: Vec<Rank>,
     /// The words of the old epoch and of the next.
-    old: GroupMemory<F>,
-    new: GroupMemory<F>,
+    old: GroupMemory,
+    new: GroupMemory,
     /// The next epoch's words at the home.
-    words: surviving::HomeWords<F>,
+    words: surviving::HomeWords,
 }
 
-impl<'a, F: Fabric> Opening<'a, F> {
-    async fn new(core: &'a Arc<Survivor<F>>, agreed: Agreement, next: usize) -> Result<Self> {
+impl<'a> Opening<'a> {
+    async fn new(core: &'a Arc<Survivor>, agreed: Agreement, next: usize) -> Result<Self> {
         let dead = core.dead(agreed.deaths).await?;
         let new = core.words_of(next)?;
         Ok(Opening {
@@ -134,7 +134,7 @@ impl<'a, F: Fabric> Opening<'a, F> {
         self.words.install(fabric, sits, closed.torn || torn_by.is_some()).await?;
         for rank in standing {
             match self.stand_in(rank, writer == Some(rank)).await {
-                Err(LockError::Fabric(error)) if *error == (FabricError::PeerLost { rank }) => return Ok(End::Again),
+                Err(LockError::Fabric(error)) if error == (FabricError::PeerLost { rank }) => return Ok(End::Again),
                 stood => stood?,
             }
         }
@@ -223,7 +223,7 @@ impl<'a, F: Fabric> Opening<'a, F> {
         }
     }
 
-    fn claim(&self, words: &GroupMemory<F>, rank: Rank) -> Result<RemoteWord<F, u64>, FabricError> {
+    fn claim(&self, words: &GroupMemory, rank: Rank) -> Result<RemoteWord<u64>, FabricError> {
         self.core.fabric.remote_word(words.at(rank, layout::CLAIM)?)
     }
 }

@@ -6,7 +6,7 @@ use super::{
     layout,
 };
 use crate::queue::{self, is_inside};
-use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, Result, op};
+use rdma_fabric::{FabricError, GroupMemory, Rank, Result, op};
 
 /// How a member is seen by who opens the next epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub(super) enum Seen {
     Lost,
 }
 
-impl<F: Fabric> Survivor<F> {
+impl Survivor {
     /// How each of `members` stands in the epoch of that number, in their order.
     ///
     /// What a member publishes is the sum of two words. The second changes only between two changes of a version; so it is the same for as long as it takes
@@ -49,7 +49,7 @@ impl<F: Fabric> Survivor<F> {
     }
 
     /// How each of a batch stands; `None` if it was changing.
-    async fn read(&self, memory: &GroupMemory<F>, batch: &[Rank]) -> Result<Vec<Option<Seen>>> {
+    async fn read(&self, memory: &GroupMemory, batch: &[Rank]) -> Result<Vec<Option<Seen>>> {
         // Each is awaited before the next is posted: gets are not ordered.
         let before = self.gets(memory, batch, queue::VERSION).await;
         let lanes = self.gets(memory, batch, queue::PUBLISHED).await;
@@ -58,17 +58,12 @@ impl<F: Fabric> Survivor<F> {
         each.map(|(((member, before), lanes), after)| judge(*member, before, lanes, after)).collect()
     }
 
-    async fn gets<const N: usize>(
-        &self,
-        memory: &GroupMemory<F>,
-        batch: &[Rank],
-        offset: u64,
-    ) -> Vec<Result<[u64; N]>> {
+    async fn gets<const N: usize>(&self, memory: &GroupMemory, batch: &[Rank], offset: u64) -> Vec<Result<[u64; N]>> {
         let get = |member| async move {
             let words = self.fabric.remote_span::<u64>(memory.at(member, offset)?, N)?;
             self.fabric.post(op::Get { from: &words, to: [0; N] }).await
         };
-        at_each::<F, _, _>(batch, get).await
+        at_each::<_, _>(batch, get).await
     }
 }
 

@@ -13,7 +13,7 @@ pub enum WindowError {
     Lock(#[from] LockError),
     /// The fabric failed underneath.
     #[error(transparent)]
-    Fabric(Box<FabricError>),
+    Fabric(#[from] FabricError),
     /// This rank is inside an epoch of the window that allows no other of the kind asked for.
     #[error("{asked} begun inside {open} of the same window")]
     EpochOpen {
@@ -42,13 +42,6 @@ pub enum WindowError {
         /// The first member that could not.
         rank: Rank,
     },
-}
-
-impl From<FabricError> for WindowError {
-    #[cold]
-    fn from(error: FabricError) -> Self {
-        WindowError::Fabric(Box::new(error))
-    }
 }
 
 /// Result of a call on a window.

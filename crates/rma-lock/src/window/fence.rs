@@ -10,25 +10,25 @@ use super::{
 };
 use crate::AccessLock;
 use core::fmt;
-use rdma_fabric::{Fabric, Pod, Rank};
+use rdma_fabric::{Pod, Rank};
 use std::sync::Arc;
 
 /// Between fences: each member may reach each one's memory.
 ///
 /// Dropping it does not wait for the others; what was begun goes on in the background, and the next fence of the window completes it.
 #[must_use = "an epoch that is dropped at once allows nothing"]
-pub struct FenceEpoch<'w, F: Fabric, T: Pod> {
-    core: &'w Arc<Core<F, T>>,
+pub struct FenceEpoch<'w, T: Pod> {
+    core: &'w Arc<Core<T>>,
     _opened: Opened<'w>,
 }
 
-impl<F: Fabric, T: Pod> fmt::Debug for FenceEpoch<'_, F, T> {
+impl<T: Pod> fmt::Debug for FenceEpoch<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "FenceEpoch of {}", self.core.fabric.rank())
     }
 }
 
-impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
+impl<T: Pod, L: AccessLock> Window<T, L> {
     /// The fence that begins the first epoch (`MPI_Win_fence` with `MPI_MODE_NOPRECEDE`). Collective over the members.
     ///
     /// When it returns, every member has called it; so it may be accessed, and what they wrote to their own memory before is there.
@@ -36,19 +36,19 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] of a member.
-    pub async fn fence(&self) -> WindowResult<FenceEpoch<'_, F, T>> {
+    pub async fn fence(&self) -> WindowResult<FenceEpoch<'_, T>> {
         let opened = self.core.open.begin(EpochKind::Fence, false)?;
         self.core.fence().await?;
         Ok(FenceEpoch { core: &self.core, _opened: opened })
     }
 }
 
-impl<F: Fabric, T: Pod> FenceEpoch<'_, F, T> {
+impl<T: Pod> FenceEpoch<'_, T> {
     /// A member's memory. Cheap, but not free: keep it for several operations.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::StaleRegion`], [`rdma_fabric::FabricError::PeerLost`].
-    pub fn at(&self, rank: Rank) -> WindowResult<Target<'_, F, T>> {
+    pub fn at(&self, rank: Rank) -> WindowResult<Target<'_, T>> {
         Ok(Target::new(self.core, rank)?)
     }
 
@@ -74,7 +74,7 @@ impl<F: Fabric, T: Pod> FenceEpoch<'_, F, T> {
     }
 }
 
-impl<F: Fabric, T: Pod> Drop for FenceEpoch<'_, F, T> {
+impl<T: Pod> Drop for FenceEpoch<'_, T> {
     fn drop(&mut self) {
         finish_later(self.core);
     }

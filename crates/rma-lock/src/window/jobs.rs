@@ -15,14 +15,15 @@ use core::{
     future::poll_fn,
     task::{Poll, Waker},
 };
+use rdma_fabric::Handle;
 use rdma_fabric::{Fabric, FabricError, LocalSpan, Pod, Rank, Result};
 use std::sync::Mutex;
 
-pub(super) struct Jobs<F: Fabric, T: Pod>(Mutex<List<F, T>>);
+pub(super) struct Jobs<T: Pod>(Mutex<List<T>>);
 
-struct List<F: Fabric, T: Pod> {
+struct List<T: Pod> {
     /// In the order in which they were begun.
-    jobs: Vec<Job<F, T>>,
+    jobs: Vec<Job<T>>,
     /// The number of the next one.
     next: u64,
     /// Of those who wait, but for whom the operations themselves wake.
@@ -31,29 +32,29 @@ struct List<F: Fabric, T: Pod> {
     failed: Vec<(Rank, FabricError)>,
 }
 
-struct Job<F: Fabric, T: Pod> {
+struct Job<T: Pod> {
     number: u64,
     rank: Rank,
-    work: Work<F, T>,
+    work: Work<T>,
     /// Whether somebody will take the outcome.
     claimed: bool,
 }
 
-enum Work<F: Fabric, T: Pod> {
-    Into(F::Handle<LocalSpan<F, T>>),
-    Update(Box<Update<F>>),
+enum Work<T: Pod> {
+    Into(Handle<LocalSpan<T>>),
+    Update(Box<Update>),
     Over(Result<Vec<u64>>),
 }
 
-impl<F: Fabric, T: Pod> Work<F, T> {
+impl<T: Pod> Work<T> {
     fn is_over(&self) -> bool {
         matches!(self, Work::Over(_))
     }
 }
 
-impl<F: Fabric, T: Pod> List<F, T> {
+impl<T: Pod> List<T> {
     /// Do what can be done now; whether somebody should wait for room to post.
-    fn advance(&mut self, fabric: &F, mut look: Look<'_, '_>) -> bool {
+    fn advance(&mut self, fabric: &Fabric, mut look: Look<'_, '_>) -> bool {
         let mut no_room = false;
         let mut finished = false;
         for place in 0..self.jobs.len() {
@@ -63,7 +64,7 @@ impl<F: Fabric, T: Pod> List<F, T> {
                 Work::Over(_) => None,
                 Work::Into(handle) => look.at(handle).map(|result| result.map(|_| Vec::new())),
                 Work::Update(update) => {
-                    let before = |job: &Job<F, T>| matches!(&job.work, Work::Update(other) if other.overlaps(update));
+                    let before = |job: &Job<T>| matches!(&job.work, Work::Update(other) if other.overlaps(update));
                     if earlier.iter().any(before) {
                         continue;
                     }
@@ -122,20 +123,20 @@ impl<F: Fabric, T: Pod> List<F, T> {
 }
 
 /// Who waits for jobs: on its end the others must look for themselves.
-struct Driver<'a, F: Fabric, T: Pod>(&'a Jobs<F, T>);
+struct Driver<'a, T: Pod>(&'a Jobs<T>);
 
-impl<F: Fabric, T: Pod> Drop for Driver<'_, F, T> {
+impl<T: Pod> Drop for Driver<'_, T> {
     fn drop(&mut self) {
         locked(&self.0.0).wakers.drain(..).for_each(Waker::wake);
     }
 }
 
-impl<F: Fabric, T: Pod> Jobs<F, T> {
+impl<T: Pod> Jobs<T> {
     pub(super) fn new() -> Self {
         Jobs(Mutex::new(List { jobs: Vec::new(), next: 0, wakers: Vec::new(), failed: Vec::new() }))
     }
 
-    fn begin(&self, fabric: &F, rank: Rank, work: Work<F, T>, claimed: bool) -> u64 {
+    fn begin(&self, fabric: &Fabric, rank: Rank, work: Work<T>, claimed: bool) -> u64 {
         let mut list = locked(&self.0);
         let number = list.next;
         list.next += 1;
@@ -145,17 +146,17 @@ impl<F: Fabric, T: Pod> Jobs<F, T> {
     }
 
     /// Keep a get into registered memory until it is over.
-    pub(super) fn get_into(&self, fabric: &F, rank: Rank, handle: F::Handle<LocalSpan<F, T>>) {
+    pub(super) fn get_into(&self, fabric: &Fabric, rank: Rank, handle: Handle<LocalSpan<T>>) {
         self.begin(fabric, rank, Work::Into(handle), false);
     }
 
     /// Begin an accumulate; yields its number, which is good until it is [taken](Jobs::take) or [left](Jobs::leave) if it is `claimed`.
-    pub(super) fn update(&self, fabric: &F, rank: Rank, update: Update<F>, claimed: bool) -> u64 {
+    pub(super) fn update(&self, fabric: &Fabric, rank: Rank, update: Update, claimed: bool) -> u64 {
         self.begin(fabric, rank, Work::Update(Box::new(update)), claimed)
     }
 
     /// Drive all jobs until `until` has an answer.
-    async fn drive<R>(&self, fabric: &F, mut until: impl FnMut(&mut List<F, T>) -> Option<R>) -> Result<R> {
+    async fn drive<R>(&self, fabric: &Fabric, mut until: impl FnMut(&mut List<T>) -> Option<R>) -> Result<R> {
         if let Some(answer) = until(&mut locked(&self.0)) {
             return Ok(answer);
         }
@@ -183,8 +184,8 @@ impl<F: Fabric, T: Pod> Jobs<F, T> {
     }
 
     /// The outcome of a claimed job: the bits before of each element.
-    pub(super) async fn take(&self, fabric: &F, number: u64) -> Result<Vec<u64>> {
-        let over = |list: &mut List<F, T>| {
+    pub(super) async fn take(&self, fabric: &Fabric, number: u64) -> Result<Vec<u64>> {
+        let over = |list: &mut List<T>| {
             let place = list.place(number)?;
             if !list.jobs[place].work.is_over() {
                 return None;
@@ -198,7 +199,7 @@ impl<F: Fabric, T: Pod> Jobs<F, T> {
     }
 
     /// Whether a claimed job is over. Never waits.
-    pub(super) fn test(&self, fabric: &F, number: u64) -> bool {
+    pub(super) fn test(&self, fabric: &Fabric, number: u64) -> bool {
         let mut list = locked(&self.0);
         list.advance(fabric, Look::Test);
         list.place(number).is_none_or(|place| list.jobs[place].work.is_over())
@@ -214,7 +215,7 @@ impl<F: Fabric, T: Pod> Jobs<F, T> {
     }
 
     /// Wait until fewer than `limit` jobs are unfinished.
-    pub(super) async fn fewer_than(&self, fabric: &F, limit: usize) -> Result<()> {
+    pub(super) async fn fewer_than(&self, fabric: &Fabric, limit: usize) -> Result<()> {
         self.drive(fabric, |list| (list.unfinished(None) < limit).then_some(())).await
     }
 
@@ -222,7 +223,7 @@ impl<F: Fabric, T: Pod> Jobs<F, T> {
     ///
     /// # Errors
     /// The first that one of them met whose outcome nobody takes.
-    pub(super) async fn settle(&self, fabric: &F, rank: Option<Rank>) -> Result<()> {
+    pub(super) async fn settle(&self, fabric: &Fabric, rank: Option<Rank>) -> Result<()> {
         self.drive(fabric, |list| (list.unfinished(rank) == 0).then_some(())).await?;
         let mut list = locked(&self.0);
         let concerns = |who: Rank| rank.is_none_or(|rank| rank == who);

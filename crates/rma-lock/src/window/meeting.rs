@@ -23,7 +23,7 @@ pub(super) struct Meeting(Mutex<Place>);
 
 impl Meeting {
     /// Wait until every member has come. If the future is dropped, the next call goes on with it: it is the same meeting.
-    pub(super) async fn meet<F: Fabric>(&self, fabric: &F, words: &Words<F>) -> Result<()> {
+    pub(super) async fn meet(&self, fabric: &Fabric, words: &Words) -> Result<()> {
         let members = words.memory().members();
         let me = words.memory().number(fabric.rank()).unwrap_or(0);
         let mut at = {

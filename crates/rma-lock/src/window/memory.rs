@@ -2,8 +2,7 @@
 
 use core::ops::Range;
 use rdma_fabric::{
-    Fabric, FabricError, GroupMemory, LocalSpan, Pod, Rank, Region, RegionKey, Registered, RemoteAddr, RemoteSpan,
-    Result,
+    Fabric, FabricError, GroupMemory, LocalSpan, Pod, Rank, RegionKey, Registered, RemoteAddr, RemoteSpan, Result,
 };
 
 /// A member's part, as others reach it.
@@ -13,11 +12,11 @@ pub(super) struct Part {
     pub(super) elements: u64,
 }
 
-pub(super) enum WindowMemory<F: Fabric, T: Pod> {
+pub(super) enum WindowMemory<T: Pod> {
     /// As many elements at each member.
-    Allocated { memory: GroupMemory<F>, elements: usize },
+    Allocated { memory: GroupMemory, elements: usize },
     /// What each member brought, by its number. The group's other memory numbers the members.
-    Attached { members: GroupMemory<F>, mine: Registered<F, T>, parts: Box<[Part]> },
+    Attached { members: GroupMemory, mine: Registered<T>, parts: Box<[Part]> },
 }
 
 /// The elements from `at` on.
@@ -25,8 +24,8 @@ pub(super) fn range(at: usize, len: usize) -> Range<usize> {
     at..at.saturating_add(len)
 }
 
-impl<F: Fabric, T: Pod> WindowMemory<F, T> {
-    fn members(&self) -> &GroupMemory<F> {
+impl<T: Pod> WindowMemory<T> {
+    fn members(&self) -> &GroupMemory {
         match self {
             WindowMemory::Allocated { memory, .. } | WindowMemory::Attached { members: memory, .. } => memory,
         }
@@ -53,13 +52,13 @@ impl<F: Fabric, T: Pod> WindowMemory<F, T> {
     }
 
     /// A member's whole part.
-    pub(super) fn span(&self, fabric: &F, rank: Rank) -> Result<RemoteSpan<F, T>> {
+    pub(super) fn span(&self, fabric: &Fabric, rank: Rank) -> Result<RemoteSpan<T>> {
         let (addr, elements) = self.part(rank)?;
         fabric.remote_span(addr, elements)
     }
 
     /// Own elements.
-    pub(super) fn own(&self, fabric: &F, elements: Range<usize>) -> Result<LocalSpan<F, T>> {
+    pub(super) fn own(&self, fabric: &Fabric, elements: Range<usize>) -> Result<LocalSpan<T>> {
         let (addr, len) = self.part(fabric.rank())?;
         self.check(fabric.rank(), &elements)?;
         fabric.local_span::<T>(addr, len)?.slice(elements)
@@ -72,17 +71,16 @@ impl<F: Fabric, T: Pod> WindowMemory<F, T> {
             return Ok(());
         }
         let bytes = |elements: usize| (elements as u64).saturating_mul(size_of::<T>() as u64);
-        Err(FabricError::OutOfBounds {
-            rank,
-            region: addr.region,
-            offset: addr.offset.saturating_add(bytes(elements.start)),
-            len: bytes(elements.end.saturating_sub(elements.start)),
-            region_len: addr.offset + bytes(len),
-        })
+        let start = RemoteAddr { rank, offset: addr.offset.saturating_add(bytes(elements.start)), ..addr };
+        Err(FabricError::out_of_bounds(
+            start,
+            bytes(elements.end.saturating_sub(elements.start)),
+            addr.offset + bytes(len),
+        ))
     }
 
     /// The key and length of own memory.
-    pub(super) fn card(mine: &Registered<F, T>) -> Part {
+    pub(super) fn card(mine: &Registered<T>) -> Part {
         Part { key: mine.key(), elements: mine.elements() as u64 }
     }
 }

@@ -1,13 +1,13 @@
 //! MPI-3 windows in Rust's terms: memory of many ranks, and the epochs in which it may be reached.
 //!
 //! ```
-//! use rdma_fabric::Rank;
+//! use rdma_fabric::{Fabric, Rank};
 //! use rma_lock::{LockMode, Op, Window};
 //!
 //! rdma_fabric::program! {
 //!     /// Every rank adds its number to an element of rank 0.
-//!     async fn sum<F>(fabric: F) -> () {
-//!         let window = Window::<F, f64>::allocate(&fabric, 1).await?;
+//!     async fn sum(fabric: Fabric) -> () {
+//!         let window = Window::<f64>::allocate(&fabric, 1).await?;
 //!         let epoch = window.lock(LockMode::Shared, Rank::new(0)).await?;
 //!         epoch.accumulate(0, Op::Sum, &[fabric.rank().number().into()]).await?;
 //!         epoch.unlock().await?;
@@ -61,12 +61,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// [`rdma_fabric::FabricError::StaleRegion`], and who waits for this rank ends when it leaves; [`Window::free`] waits for all instead.
 ///
 /// `L` is the lock of passive-target epochs: by default the reader-preference lock, one for all of the window, as on FX100.
-pub struct Window<F: Fabric, T: Pod, L = OneLock<RpLock<F>>> {
-    core: Arc<Core<F, T>>,
+pub struct Window<T: Pod, L = OneLock<RpLock>> {
+    core: Arc<Core<T>>,
     lock: L,
 }
 
-impl<F: Fabric, T: Pod, L: fmt::Debug> fmt::Debug for Window<F, T, L> {
+impl<T: Pod, L: fmt::Debug> fmt::Debug for Window<T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Window({} members, {:?})", self.core.words.memory().members(), self.lock)
     }
@@ -77,9 +77,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
+impl<T: Pod, L: AccessLock> Window<T, L> {
     /// The fabric the window lives on.
-    pub fn fabric(&self) -> &F {
+    pub fn fabric(&self) -> &Fabric {
         &self.core.fabric
     }
 
@@ -113,7 +113,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
-    pub fn own(&self, elements: Range<usize>) -> WindowResult<LocalSpan<F, T>> {
+    pub fn own(&self, elements: Range<usize>) -> WindowResult<LocalSpan<T>> {
         Ok(self.core.memory.own(&self.core.fabric, elements)?)
     }
 
@@ -151,8 +151,8 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     }
 }
 
-impl<F: Fabric, T: WindowElement, L: AccessLock<F>> Window<F, T, L> {
-    fn word<W: AtomicWord>(&self, at: usize) -> WindowResult<LocalWord<F, W>> {
+impl<T: WindowElement, L: AccessLock> Window<T, L> {
+    fn word<W: AtomicWord>(&self, at: usize) -> WindowResult<LocalWord<W>> {
         Ok(self.core.fabric.local_word(self.own(range(at, 1))?.addr())?)
     }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{Access, AccessLock, Fairness, Guard};
 use core::{fmt, ops::Deref};
-use rdma_fabric::{Fabric, Pod, Rank};
+use rdma_fabric::{Pod, Rank};
 use std::sync::Arc;
 
 /// How one rank's memory is accessed.
@@ -25,8 +25,8 @@ pub enum LockMode {
 ///
 /// Dropping it ends it in the background, and tells nobody about errors; an accumulate that is under way then may take effect after the lock has passed on.
 #[must_use = "an epoch that is dropped at once allows nothing"]
-pub struct LockEpoch<'w, F: Fabric, T: Pod, L: AccessLock<F> + 'w> {
-    target: Target<'w, F, T>,
+pub struct LockEpoch<'w, T: Pod, L: AccessLock + 'w> {
+    target: Target<'w, T>,
     /// `None` without a lock.
     guard: Option<L::Guard<'w>>,
     _opened: Opened<'w>,
@@ -36,26 +36,26 @@ pub struct LockEpoch<'w, F: Fabric, T: Pod, L: AccessLock<F> + 'w> {
 ///
 /// Dropping it is as dropping a [`LockEpoch`].
 #[must_use = "an epoch that is dropped at once allows nothing"]
-pub struct AllEpoch<'w, F: Fabric, T: Pod, L: AccessLock<F> + 'w> {
-    core: &'w Arc<Core<F, T>>,
+pub struct AllEpoch<'w, T: Pod, L: AccessLock + 'w> {
+    core: &'w Arc<Core<T>>,
     /// `None` without a lock.
     guard: Option<L::Guard<'w>>,
     _opened: Opened<'w>,
 }
 
-impl<F: Fabric, T: Pod, L: AccessLock<F>> fmt::Debug for LockEpoch<'_, F, T, L> {
+impl<T: Pod, L: AccessLock> fmt::Debug for LockEpoch<'_, T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "LockEpoch({:?}, {:?})", self.target, self.guard)
     }
 }
 
-impl<F: Fabric, T: Pod, L: AccessLock<F>> fmt::Debug for AllEpoch<'_, F, T, L> {
+impl<T: Pod, L: AccessLock> fmt::Debug for AllEpoch<'_, T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "AllEpoch({:?})", self.guard)
     }
 }
 
-impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
+impl<T: Pod, L: AccessLock> Window<T, L> {
     /// Whether a rank may hold the lock shared twice: not where a waiting writer could come between.
     const NESTS: bool = matches!(L::FAIRNESS, Fairness::ReadersFirst | Fairness::Barging);
 
@@ -67,7 +67,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`]; what the lock meets.
-    pub async fn lock(&self, kind: LockMode, rank: Rank) -> WindowResult<LockEpoch<'_, F, T, L>> {
+    pub async fn lock(&self, kind: LockMode, rank: Rank) -> WindowResult<LockEpoch<'_, T, L>> {
         let (asked, access) = match kind {
             LockMode::Shared => (EpochKind::Shared, Access::Shared(rank)),
             LockMode::Exclusive => (EpochKind::Exclusive, Access::Exclusive(rank)),
@@ -82,7 +82,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`].
-    pub fn lock_no_check(&self, rank: Rank) -> WindowResult<LockEpoch<'_, F, T, L>> {
+    pub fn lock_no_check(&self, rank: Rank) -> WindowResult<LockEpoch<'_, T, L>> {
         let opened = self.core.open.begin(EpochKind::NoCheck, Self::NESTS)?;
         Ok(LockEpoch { target: Target::new(&self.core, rank)?, guard: None, _opened: opened })
     }
@@ -91,7 +91,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; what the lock meets.
-    pub async fn lock_all(&self) -> WindowResult<AllEpoch<'_, F, T, L>> {
+    pub async fn lock_all(&self) -> WindowResult<AllEpoch<'_, T, L>> {
         let opened = self.core.open.begin(EpochKind::All, Self::NESTS)?;
         let guard = self.lock.lock(Access::All).await?;
         Ok(AllEpoch { core: &self.core, guard: Some(guard), _opened: opened })
@@ -101,21 +101,21 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`].
-    pub fn lock_all_no_check(&self) -> WindowResult<AllEpoch<'_, F, T, L>> {
+    pub fn lock_all_no_check(&self) -> WindowResult<AllEpoch<'_, T, L>> {
         let opened = self.core.open.begin(EpochKind::NoCheck, Self::NESTS)?;
         Ok(AllEpoch { core: &self.core, guard: None, _opened: opened })
     }
 }
 
-impl<'w, F: Fabric, T: Pod, L: AccessLock<F>> Deref for LockEpoch<'w, F, T, L> {
-    type Target = Target<'w, F, T>;
+impl<'w, T: Pod, L: AccessLock> Deref for LockEpoch<'w, T, L> {
+    type Target = Target<'w, T>;
 
-    fn deref(&self) -> &Target<'w, F, T> {
+    fn deref(&self) -> &Target<'w, T> {
         &self.target
     }
 }
 
-impl<F: Fabric, T: Pod, L: AccessLock<F>> LockEpoch<'_, F, T, L> {
+impl<T: Pod, L: AccessLock> LockEpoch<'_, T, L> {
     /// Wait until everything that was done to the rank is complete and visible there (`MPI_Win_flush`).
     ///
     /// # Errors
@@ -141,12 +141,12 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> LockEpoch<'_, F, T, L> {
     }
 }
 
-impl<F: Fabric, T: Pod, L: AccessLock<F>> AllEpoch<'_, F, T, L> {
+impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
     /// A member's memory. Cheap, but not free: keep it for several operations.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::StaleRegion`], [`rdma_fabric::FabricError::PeerLost`].
-    pub fn at(&self, rank: Rank) -> WindowResult<Target<'_, F, T>> {
+    pub fn at(&self, rank: Rank) -> WindowResult<Target<'_, T>> {
         Ok(Target::new(self.core, rank)?)
     }
 
@@ -192,11 +192,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> AllEpoch<'_, F, T, L> {
 }
 
 /// Complete everything, then let go. A release makes puts visible by itself.
-async fn leave<F: Fabric, T: Pod>(
-    core: &Core<F, T>,
-    rank: Option<Rank>,
-    guard: Option<impl Guard>,
-) -> WindowResult<()> {
+async fn leave<T: Pod>(core: &Core<T>, rank: Option<Rank>, guard: Option<impl Guard>) -> WindowResult<()> {
     match guard {
         None => Ok(core.flush(rank).await?),
         Some(guard) => {
@@ -207,20 +203,20 @@ async fn leave<F: Fabric, T: Pod>(
     }
 }
 
-impl<F: Fabric, T: Pod, L: AccessLock<F>> Drop for LockEpoch<'_, F, T, L> {
+impl<T: Pod, L: AccessLock> Drop for LockEpoch<'_, T, L> {
     fn drop(&mut self) {
         finish_later(self.target.core);
     }
 }
 
-impl<F: Fabric, T: Pod, L: AccessLock<F>> Drop for AllEpoch<'_, F, T, L> {
+impl<T: Pod, L: AccessLock> Drop for AllEpoch<'_, T, L> {
     fn drop(&mut self) {
         finish_later(self.core);
     }
 }
 
 /// Go on with what is unfinished, in the background.
-pub(super) fn finish_later<F: Fabric, T: Pod>(core: &Arc<Core<F, T>>) {
+pub(super) fn finish_later<T: Pod>(core: &Arc<Core<T>>) {
     if !core.jobs.is_idle() {
         let owner = core.clone();
         core.fabric.detach(async move { drop(owner.jobs.settle(&owner.fabric, None).await) });

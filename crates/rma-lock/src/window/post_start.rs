@@ -15,7 +15,7 @@ use super::{
 };
 use crate::AccessLock;
 use core::{fmt, mem};
-use rdma_fabric::{Deps, Fabric, FabricError, Pod, PutOptions, Rank, op::Put};
+use rdma_fabric::{Deps, FabricError, Pod, PutOptions, Rank, op::Put};
 use std::sync::Arc;
 
 /// Whether an epoch is awaited that its target has told of.
@@ -30,8 +30,8 @@ enum Check {
 ///
 /// Dropping it completes it in the background, and tells nobody about errors.
 #[must_use = "an epoch that is dropped at once allows nothing"]
-pub struct StartEpoch<'w, F: Fabric, T: Pod> {
-    core: &'w Arc<Core<F, T>>,
+pub struct StartEpoch<'w, T: Pod> {
+    core: &'w Arc<Core<T>>,
     /// Sorted; those to be told that it is over.
     targets: Vec<Rank>,
     /// That it is over has been told to so many, the last ones.
@@ -43,23 +43,23 @@ pub struct StartEpoch<'w, F: Fabric, T: Pod> {
 ///
 /// Dropping it does not end the exposure: the next [`Window::post`] waits for its end first.
 #[must_use = "wait for the end of the exposure"]
-pub struct Exposure<'w, F: Fabric, T: Pod> {
-    core: &'w Arc<Core<F, T>>,
+pub struct Exposure<'w, T: Pod> {
+    core: &'w Arc<Core<T>>,
 }
 
-impl<F: Fabric, T: Pod> fmt::Debug for StartEpoch<'_, F, T> {
+impl<T: Pod> fmt::Debug for StartEpoch<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "StartEpoch({:?})", self.targets)
     }
 }
 
-impl<F: Fabric, T: Pod> fmt::Debug for Exposure<'_, F, T> {
+impl<T: Pod> fmt::Debug for Exposure<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Exposure({:?})", locked(&self.core.exposed))
     }
 }
 
-impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
+impl<T: Pod, L: AccessLock> Window<T, L> {
     /// Expose own memory to `origins` (`MPI_Win_post`). What this rank wrote to it before is there when they start.
     ///
     /// An exposure that was not waited for is waited for first. If the future is dropped, those that have been told may start, and
@@ -68,7 +68,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     /// # Errors
     /// [`WindowError::EpochOpen`] between fences; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`] with nobody told;
     /// [`FabricError::PeerLost`].
-    pub async fn post(&self, origins: &[Rank]) -> WindowResult<Exposure<'_, F, T>> {
+    pub async fn post(&self, origins: &[Rank]) -> WindowResult<Exposure<'_, T>> {
         self.expose(origins, Check::Told).await
     }
 
@@ -76,11 +76,11 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     ///
     /// # Errors
     /// As [`Window::post`].
-    pub async fn post_no_check(&self, origins: &[Rank]) -> WindowResult<Exposure<'_, F, T>> {
+    pub async fn post_no_check(&self, origins: &[Rank]) -> WindowResult<Exposure<'_, T>> {
         self.expose(origins, Check::Known).await
     }
 
-    async fn expose(&self, origins: &[Rank], check: Check) -> WindowResult<Exposure<'_, F, T>> {
+    async fn expose(&self, origins: &[Rank], check: Check) -> WindowResult<Exposure<'_, T>> {
         let core = &self.core;
         let origins = distinct(core, origins)?;
         core.exposure_over().await?;
@@ -102,7 +102,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     /// # Errors
     /// [`WindowError::EpochOpen`]; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`]; [`FabricError::PeerLost`],
     /// [`FabricError::PeersLeft`] of a target that has not posted.
-    pub async fn start(&self, targets: &[Rank]) -> WindowResult<StartEpoch<'_, F, T>> {
+    pub async fn start(&self, targets: &[Rank]) -> WindowResult<StartEpoch<'_, T>> {
         self.begin(targets, Check::Told).await
     }
 
@@ -110,11 +110,11 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     ///
     /// # Errors
     /// As [`Window::start`].
-    pub async fn start_no_check(&self, targets: &[Rank]) -> WindowResult<StartEpoch<'_, F, T>> {
+    pub async fn start_no_check(&self, targets: &[Rank]) -> WindowResult<StartEpoch<'_, T>> {
         self.begin(targets, Check::Known).await
     }
 
-    async fn begin(&self, targets: &[Rank], check: Check) -> WindowResult<StartEpoch<'_, F, T>> {
+    async fn begin(&self, targets: &[Rank], check: Check) -> WindowResult<StartEpoch<'_, T>> {
         let core = &self.core;
         let targets = distinct(core, targets)?;
         let opened = core.open.begin(EpochKind::Start, false)?;
@@ -133,7 +133,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
 }
 
 /// Members, sorted, each once.
-fn distinct<F: Fabric, T: Pod>(core: &Core<F, T>, ranks: &[Rank]) -> WindowResult<Vec<Rank>> {
+fn distinct<T: Pod>(core: &Core<T>, ranks: &[Rank]) -> WindowResult<Vec<Rank>> {
     let mut ranks = ranks.to_vec();
     ranks.sort_unstable();
     ranks.dedup();
@@ -141,7 +141,7 @@ fn distinct<F: Fabric, T: Pod>(core: &Core<F, T>, ranks: &[Rank]) -> WindowResul
     Ok(ranks)
 }
 
-impl<F: Fabric, T: Pod> Core<F, T> {
+impl<T: Pod> Core<T> {
     async fn set(&self, rank: Rank, word: Word) -> rdma_fabric::Result<()> {
         let word = self.words.theirs(&self.fabric, rank, word)?.as_span();
         self.fabric.post(Put { to: &word, from: [1u64], options: PutOptions::default() }).await.map(drop)
@@ -204,12 +204,12 @@ impl<F: Fabric, T: Pod> Core<F, T> {
     }
 }
 
-impl<F: Fabric, T: Pod> StartEpoch<'_, F, T> {
+impl<T: Pod> StartEpoch<'_, T> {
     /// A target's memory. Cheap, but not free: keep it for several operations.
     ///
     /// # Errors
     /// [`WindowError::NotInEpoch`]; [`FabricError::StaleRegion`], [`FabricError::PeerLost`].
-    pub fn at(&self, rank: Rank) -> WindowResult<Target<'_, F, T>> {
+    pub fn at(&self, rank: Rank) -> WindowResult<Target<'_, T>> {
         if self.targets.binary_search(&rank).is_err() {
             return Err(WindowError::NotInEpoch { rank });
         }
@@ -228,7 +228,7 @@ impl<F: Fabric, T: Pod> StartEpoch<'_, F, T> {
     }
 }
 
-impl<F: Fabric, T: Pod> Drop for StartEpoch<'_, F, T> {
+impl<T: Pod> Drop for StartEpoch<'_, T> {
     fn drop(&mut self) {
         let (targets, mut told) = (mem::take(&mut self.targets), self.told);
         if told < targets.len() {
@@ -238,7 +238,7 @@ impl<F: Fabric, T: Pod> Drop for StartEpoch<'_, F, T> {
     }
 }
 
-impl<F: Fabric, T: Pod> Exposure<'_, F, T> {
+impl<T: Pod> Exposure<'_, T> {
     /// Wait until everybody to whom the memory was exposed has completed (`MPI_Win_wait`). What they did is there then. If the future is
     /// dropped, the exposure goes on.
     ///

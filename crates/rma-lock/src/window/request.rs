@@ -8,25 +8,26 @@ use core::{
     pin::Pin,
     task::{Context, Poll},
 };
-use rdma_fabric::{Fabric, FabricError, OpHandle, Pod, Result};
+use rdma_fabric::Handle;
+use rdma_fabric::{FabricError, Pod, Result};
 
 /// A put or get that was posted (`MPI_Rput`, `MPI_Rget`): yields its buffer when that may be reused, or is filled.
 ///
 /// It can't outlive its epoch. Dropping it does not cancel the transfer.
 #[must_use = "a request tells when the operation is complete; drop it only if nobody needs to know"]
-pub struct Transfer<'e, F: Fabric, B: Unpin + 'static> {
-    handle: F::Handle<B>,
+pub struct Transfer<'e, B: Unpin + 'static> {
+    handle: Handle<B>,
     epoch: PhantomData<&'e ()>,
 }
 
-impl<F: Fabric, B: Unpin + 'static> fmt::Debug for Transfer<'_, F, B> {
+impl<B: Unpin + 'static> fmt::Debug for Transfer<'_, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Transfer")
     }
 }
 
-impl<F: Fabric, B: Unpin + 'static> Transfer<'_, F, B> {
-    pub(super) fn new(handle: F::Handle<B>) -> Self {
+impl<B: Unpin + 'static> Transfer<'_, B> {
+    pub(super) fn new(handle: Handle<B>) -> Self {
         Transfer { handle, epoch: PhantomData }
     }
 
@@ -38,13 +39,13 @@ impl<F: Fabric, B: Unpin + 'static> Transfer<'_, F, B> {
     /// Block the calling thread until it is complete.
     ///
     /// # Errors
-    /// As [`OpHandle::wait`].
+    /// As [`rdma_fabric::Handle::wait`].
     pub fn wait(self) -> Result<B> {
         self.handle.wait()
     }
 }
 
-impl<F: Fabric, B: Unpin + 'static> Future for Transfer<'_, F, B> {
+impl<B: Unpin + 'static> Future for Transfer<'_, B> {
     type Output = Result<B>;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<B>> {
         Pin::new(&mut self.handle).poll(cx)
@@ -52,32 +53,32 @@ impl<F: Fabric, B: Unpin + 'static> Future for Transfer<'_, F, B> {
 }
 
 // The handle is, and nothing else is polled.
-impl<F: Fabric, B: Unpin + 'static> Unpin for Transfer<'_, F, B> {}
+impl<B: Unpin + 'static> Unpin for Transfer<'_, B> {}
 
 /// An accumulate that was begun (`MPI_Raccumulate`, `MPI_Rget_accumulate`).
 ///
 /// It can't outlive its epoch. Dropping it does not cancel the accumulate: a flush, the end of the epoch, or whoever waits for another one of the
 /// window goes on with it. Until then one that needs more than an atomic for each element stands still.
 #[must_use = "a request tells when the operation is complete; drop it only if nobody needs to know"]
-pub struct Request<'e, F: Fabric, T: Pod, Rest> {
-    core: &'e Core<F, T>,
+pub struct Request<'e, T: Pod, Rest> {
+    core: &'e Core<T>,
     number: u64,
     rest: Pin<Box<Rest>>,
 }
 
-impl<F: Fabric, T: Pod, Rest> fmt::Debug for Request<'_, F, T, Rest> {
+impl<T: Pod, Rest> fmt::Debug for Request<'_, T, Rest> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Request({})", self.number)
     }
 }
 
-impl<'e, F: Fabric, T: WindowElement, Rest: Future> Request<'e, F, T, Rest> {
-    pub(super) fn new(claim: Claim<'e, F, T>, rest: impl FnOnce(Claim<'e, F, T>) -> Rest) -> Self {
+impl<'e, T: WindowElement, Rest: Future> Request<'e, T, Rest> {
+    pub(super) fn new(claim: Claim<'e, T>, rest: impl FnOnce(Claim<'e, T>) -> Rest) -> Self {
         Request { core: claim.core, number: claim.number, rest: Box::pin(rest(claim)) }
     }
 }
 
-impl<F: Fabric, T: Pod, Out, Rest: Future<Output = Result<Out>>> Request<'_, F, T, Rest> {
+impl<T: Pod, Out, Rest: Future<Output = Result<Out>>> Request<'_, T, Rest> {
     /// Whether it is complete (`MPI_Test`). Never blocks.
     pub fn test(&mut self) -> bool {
         self.core.jobs.test(&self.core.fabric, self.number)
@@ -95,11 +96,11 @@ impl<F: Fabric, T: Pod, Out, Rest: Future<Output = Result<Out>>> Request<'_, F, 
         {
             return outcome;
         }
-        Err(FabricError::Unsupported { feature: "blocking for an accumulate" })
+        Err(FabricError::Unsupported { feature: &"blocking for an accumulate" })
     }
 }
 
-impl<F: Fabric, T: Pod, Rest: Future> Future for Request<'_, F, T, Rest> {
+impl<T: Pod, Rest: Future> Future for Request<'_, T, Rest> {
     type Output = Rest::Output;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Rest::Output> {
         self.rest.as_mut().poll(cx)
@@ -107,13 +108,13 @@ impl<F: Fabric, T: Pod, Rest: Future> Future for Request<'_, F, T, Rest> {
 }
 
 /// The right to an accumulate's outcome.
-pub(super) struct Claim<'e, F: Fabric, T: Pod> {
-    core: &'e Core<F, T>,
+pub(super) struct Claim<'e, T: Pod> {
+    core: &'e Core<T>,
     number: u64,
 }
 
-impl<'e, F: Fabric, T: WindowElement> Claim<'e, F, T> {
-    pub(super) fn new(core: &'e Core<F, T>, number: u64) -> Self {
+impl<'e, T: WindowElement> Claim<'e, T> {
+    pub(super) fn new(core: &'e Core<T>, number: u64) -> Self {
         Claim { core, number }
     }
 
@@ -124,7 +125,7 @@ impl<'e, F: Fabric, T: WindowElement> Claim<'e, F, T> {
     }
 }
 
-impl<F: Fabric, T: Pod> Drop for Claim<'_, F, T> {
+impl<T: Pod> Drop for Claim<'_, T> {
     fn drop(&mut self) {
         self.core.jobs.leave(self.number);
     }

@@ -12,7 +12,10 @@ use super::{
 };
 use crate::AccessLock;
 use core::sync::atomic::AtomicBool;
-use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Pod, Rank, RegionKey, RegisterError, Uses};
+use rdma_fabric::{
+    Fabric, FabricError, Group, GroupMemory, Pod, Rank, RegionKey, RegisterError, Uses,
+    error::{Mismatch, OutOfMemory},
+};
 use std::sync::{Arc, Mutex};
 
 const LINE: usize = 64;
@@ -48,7 +51,7 @@ impl Layout {
     }
 }
 
-impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
+impl<T: Pod, L: AccessLock> Window<T, L> {
     /// A window of the whole job with `elements` elements, all zero, at each rank (`MPI_Win_allocate`). Collective over the job: all ranks call
     /// it in the same order relative to other symmetric allocations.
     ///
@@ -56,7 +59,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`]; what the lock says.
-    pub async fn allocate(fabric: &F, elements: usize) -> WindowResult<Self> {
+    pub async fn allocate(fabric: &Fabric, elements: usize) -> WindowResult<Self> {
         Self::allocate_with(fabric, elements, WindowOptions::default()).await
     }
 
@@ -64,7 +67,11 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     ///
     /// # Errors
     /// As [`Window::allocate`], and [`FabricError::NotInGroup`], [`FabricError::NoSuchRank`] of the home.
-    pub async fn allocate_with(fabric: &F, elements: usize, options: WindowOptions<L::Options>) -> WindowResult<Self> {
+    pub async fn allocate_with(
+        fabric: &Fabric,
+        elements: usize,
+        options: WindowOptions<L::Options>,
+    ) -> WindowResult<Self> {
         let layout = Self::layout(fabric, elements, &options, fabric.ranks())?;
         let memory = GroupMemory::symmetric(fabric, layout.bytes()).await?;
         Self::over(fabric, memory, elements, layout, options)
@@ -75,7 +82,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     /// # Errors
     /// As [`Group::memory`]; [`FabricError::Mismatch`] at every member, for the world group at one at least, if they ask for different numbers of
     /// elements; what the lock says.
-    pub async fn in_group(group: &mut Group<F>, elements: usize) -> WindowResult<Self> {
+    pub async fn in_group(group: &mut Group, elements: usize) -> WindowResult<Self> {
         Self::in_group_with(group, elements, WindowOptions::default()).await
     }
 
@@ -84,7 +91,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     /// # Errors
     /// As [`Window::in_group`], and [`FabricError::NotInGroup`] of the home.
     pub async fn in_group_with(
-        group: &mut Group<F>,
+        group: &mut Group,
         elements: usize,
         options: WindowOptions<L::Options>,
     ) -> WindowResult<Self> {
@@ -94,7 +101,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
             if let Some(other) = all.iter().position(|theirs| *theirs != elements as u64) {
                 let (theirs, ours) = (elements as u64, all[other]);
                 let (rank, other) = (fabric.rank(), group.rank(other)?);
-                return Err(FabricError::Mismatch { collective: "in_group", rank, theirs, other, ours }.into());
+                return Err(FabricError::from(Mismatch { collective: "in_group", rank, theirs, other, ours }).into());
             }
         }
         let layout = Self::layout(&fabric, elements, &options, group.len())?;
@@ -103,22 +110,22 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     }
 
     fn layout(
-        fabric: &F,
+        fabric: &Fabric,
         elements: usize,
         options: &WindowOptions<L::Options>,
         members: usize,
     ) -> WindowResult<Layout> {
         let data = elements.checked_mul(size_of::<T>());
         let lock_bytes = L::bytes(&options.lock, members);
-        let layout = data.and_then(|data| Layout::new(data, Words::<F>::bytes(members), lock_bytes));
+        let layout = data.and_then(|data| Layout::new(data, Words::bytes(members), lock_bytes));
         let too_much =
-            FabricError::OutOfMemory { rank: fabric.rank(), requested: usize::MAX, available: 0, segment: 0 };
+            FabricError::from(OutOfMemory { rank: fabric.rank(), requested: usize::MAX, available: 0, segment: 0 });
         layout.ok_or_else(|| too_much.into())
     }
 
     fn over(
-        fabric: &F,
-        memory: GroupMemory<F>,
+        fabric: &Fabric,
+        memory: GroupMemory,
         elements: usize,
         layout: Layout,
         options: WindowOptions<L::Options>,
@@ -128,9 +135,9 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     }
 
     fn around(
-        fabric: &F,
-        data: WindowMemory<F, T>,
-        memory: GroupMemory<F>,
+        fabric: &Fabric,
+        data: WindowMemory<T>,
+        memory: GroupMemory,
         layout: Layout,
         options: WindowOptions<L::Options>,
     ) -> WindowResult<Self> {
@@ -138,7 +145,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
             Some(home) => home,
             None => memory.member(0)?,
         };
-        let words = Words::new(memory.part(layout.words, Words::<F>::bytes(memory.members()))?);
+        let words = Words::new(memory.part(layout.words, Words::bytes(memory.members()))?);
         let lock = L::over(fabric, memory.part(layout.lock, layout.lock_bytes)?, home, options.lock)?;
         let core = Core {
             fabric: fabric.clone(),
@@ -164,7 +171,7 @@ impl<F: Fabric, T: Pod, L: AccessLock<F>> Window<F, T, L> {
     }
 }
 
-impl<F: Fabric, T: Pod + Send + Sync, L: AccessLock<F>> Window<F, T, L> {
+impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
     /// A window of memory that the members of a group already have (`MPI_Win_create`), of any length each. Collective over the group. [`Window::detach`]
     /// gives it back.
     ///
@@ -175,7 +182,7 @@ impl<F: Fabric, T: Pod + Send + Sync, L: AccessLock<F>> Window<F, T, L> {
     /// With the memory: [`WindowError::Fabric`] of [`Fabric::register`]; [`WindowError::NotAttached`] if another member's could not be registered;
     /// as [`Window::in_group`].
     pub async fn attach(
-        group: &mut Group<F>,
+        group: &mut Group,
         memory: Vec<T>,
         uses: Uses,
         options: WindowOptions<L::Options>,
@@ -208,10 +215,10 @@ impl<F: Fabric, T: Pod + Send + Sync, L: AccessLock<F>> Window<F, T, L> {
     /// What all members bring, and memory for words and lock.
     #[allow(clippy::type_complexity)]
     async fn exchange(
-        group: &mut Group<F>,
+        group: &mut Group,
         part: Option<Part>,
         options: &WindowOptions<L::Options>,
-    ) -> WindowResult<(Box<[Part]>, GroupMemory<F>, Layout)> {
+    ) -> WindowResult<(Box<[Part]>, GroupMemory, Layout)> {
         let fabric = group.fabric().clone();
         if let Some(home) = options.home {
             group.number(home)?;

@@ -5,12 +5,12 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rdma_fabric::{Fabric, Pod, Rank, Result};
 use std::sync::Mutex;
 
-pub(super) struct Core<F: Fabric, T: Pod> {
-    pub(super) fabric: F,
-    pub(super) memory: WindowMemory<F, T>,
-    pub(super) words: Words<F>,
+pub(super) struct Core<T: Pod> {
+    pub(super) fabric: Fabric,
+    pub(super) memory: WindowMemory<T>,
+    pub(super) words: Words,
     pub(super) meeting: Meeting,
-    pub(super) jobs: Jobs<F, T>,
+    pub(super) jobs: Jobs<T>,
     pub(super) open: Open,
     /// Members that were told of an exposure and have not completed, as far as this rank knows.
     pub(super) exposed: Mutex<Vec<Rank>>,
@@ -18,7 +18,7 @@ pub(super) struct Core<F: Fabric, T: Pod> {
     pub(super) reads_registered: AtomicBool,
 }
 
-impl<F: Fabric, T: Pod> Core<F, T> {
+impl<T: Pod> Core<T> {
     /// Wait until what this rank did at `rank`, or everywhere, is visible there.
     pub(super) async fn flush(&self, rank: Option<Rank>) -> Result<()> {
         let settled = self.jobs.settle(&self.fabric, rank).await;

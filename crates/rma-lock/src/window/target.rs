@@ -9,8 +9,9 @@ use super::{
 };
 use core::{fmt, future::Future, sync::atomic::Ordering::Relaxed};
 use rdma_fabric::{
-    Fabric, FabricError, LocalSpan, Pod, PutOptions, PutSource, Rank, RemoteAddr, RemoteSpan, Result,
-    op::{Get, Put, SourceView},
+    FabricError, LocalSpan, Pod, PutOptions, PutSource, Rank, RemoteAddr, RemoteSpan, Result,
+    op::{Get, Put},
+    provider::Source,
 };
 use std::sync::Arc;
 
@@ -29,21 +30,21 @@ const UNFINISHED: usize = 64;
 /// # Errors
 /// All operations: [`FabricError::OutOfBounds`] and [`FabricError::LengthMismatch`], with nothing done; [`FabricError::StaleRegion`] if the target has
 /// dropped the window; [`FabricError::PeerLost`].
-pub struct Target<'e, F: Fabric, T: Pod> {
-    pub(super) core: &'e Arc<Core<F, T>>,
+pub struct Target<'e, T: Pod> {
+    pub(super) core: &'e Arc<Core<T>>,
     rank: Rank,
     /// All of it.
-    span: RemoteSpan<F, T>,
+    span: RemoteSpan<T>,
 }
 
-impl<F: Fabric, T: Pod> fmt::Debug for Target<'_, F, T> {
+impl<T: Pod> fmt::Debug for Target<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Target({}, {} elements)", self.rank, self.span.len())
     }
 }
 
-impl<'e, F: Fabric, T: Pod> Target<'e, F, T> {
-    pub(super) fn new(core: &'e Arc<Core<F, T>>, rank: Rank) -> Result<Self> {
+impl<'e, T: Pod> Target<'e, T> {
+    pub(super) fn new(core: &'e Arc<Core<T>>, rank: Rank) -> Result<Self> {
         Ok(Target { core, rank, span: core.memory.span(&core.fabric, rank)? })
     }
 
@@ -58,7 +59,7 @@ impl<'e, F: Fabric, T: Pod> Target<'e, F, T> {
         self.span.len()
     }
 
-    fn part(&self, at: usize, len: usize) -> Result<RemoteSpan<F, T>> {
+    fn part(&self, at: usize, len: usize) -> Result<RemoteSpan<T>> {
         let range = range(at, len);
         self.core.memory.check(self.rank, &range)?;
         self.span.slice(range)
@@ -68,7 +69,7 @@ impl<'e, F: Fabric, T: Pod> Target<'e, F, T> {
     ///
     /// # Errors
     /// As all operations.
-    pub async fn put<S: PutSource<F, T>>(&self, at: usize, from: S) -> Result<()> {
+    pub async fn put<S: PutSource<T>>(&self, at: usize, from: S) -> Result<()> {
         self.rput(at, from).await.map(drop)
     }
 
@@ -76,9 +77,9 @@ impl<'e, F: Fabric, T: Pod> Target<'e, F, T> {
     ///
     /// # Errors
     /// As all operations.
-    pub async fn rput<S: PutSource<F, T>>(&self, at: usize, from: S) -> Result<Transfer<'_, F, S>> {
+    pub async fn rput<S: PutSource<T>>(&self, at: usize, from: S) -> Result<Transfer<'_, S>> {
         let to = self.part(at, from.elements())?;
-        if matches!(from.view(), SourceView::Registered(_)) {
+        if matches!(from.view(), Source::Place(_)) {
             self.core.reads_registered.store(true, Relaxed);
         }
         let put = Put { to: &to, from, options: PutOptions::default() };
@@ -112,7 +113,7 @@ impl<'e, F: Fabric, T: Pod> Target<'e, F, T> {
     ///
     /// # Errors
     /// As all operations.
-    pub async fn rget(&self, at: usize, into: Vec<T>) -> Result<Transfer<'_, F, Vec<T>>>
+    pub async fn rget(&self, at: usize, into: Vec<T>) -> Result<Transfer<'_, Vec<T>>>
     where
         T: Unpin,
     {
@@ -125,7 +126,7 @@ impl<'e, F: Fabric, T: Pod> Target<'e, F, T> {
     ///
     /// # Errors
     /// As all operations.
-    pub async fn get_into(&self, at: usize, into: LocalSpan<F, T>) -> Result<()> {
+    pub async fn get_into(&self, at: usize, into: LocalSpan<T>) -> Result<()> {
         let from = self.part(at, into.len())?;
         let handle = self.core.fabric.post(Get { from: &from, to: into }).await?;
         self.core.jobs.get_into(&self.core.fabric, self.rank, handle);
@@ -133,7 +134,7 @@ impl<'e, F: Fabric, T: Pod> Target<'e, F, T> {
     }
 }
 
-impl<'e, F: Fabric, T: WindowElement> Target<'e, F, T> {
+impl<'e, T: WindowElement> Target<'e, T> {
     fn update(&self, at: usize, step: Step, values: &[T], claimed: bool) -> Result<u64> {
         self.core.memory.check(self.rank, &range(at, values.len()))?;
         let start = self.span.addr();
@@ -143,7 +144,7 @@ impl<'e, F: Fabric, T: WindowElement> Target<'e, F, T> {
         Ok(self.core.jobs.update(&self.core.fabric, self.rank, update, claimed))
     }
 
-    fn claim(&self, at: usize, step: Step, values: &[T]) -> Result<Claim<'_, F, T>> {
+    fn claim(&self, at: usize, step: Step, values: &[T]) -> Result<Claim<'_, T>> {
         Ok(Claim::new(self.core, self.update(at, step, values, true)?))
     }
 
@@ -166,7 +167,7 @@ impl<'e, F: Fabric, T: WindowElement> Target<'e, F, T> {
         at: usize,
         op: Op,
         values: &[T],
-    ) -> Result<Request<'_, F, T, impl Future<Output = Result<()>> + use<'_, F, T>>> {
+    ) -> Result<Request<'_, T, impl Future<Output = Result<()>> + use<'_, T>>> {
         let claim = self.claim(at, step::<T>(op)?, values)?;
         Ok(Request::new(claim, |claim| async move { claim.before().await.map(drop) }))
     }
@@ -188,7 +189,7 @@ impl<'e, F: Fabric, T: WindowElement> Target<'e, F, T> {
         at: usize,
         op: Op,
         values: &[T],
-    ) -> Result<Request<'_, F, T, impl Future<Output = Result<Vec<T>>> + use<'_, F, T>>> {
+    ) -> Result<Request<'_, T, impl Future<Output = Result<Vec<T>>> + use<'_, T>>> {
         let claim = self.claim(at, step::<T>(op)?, values)?;
         Ok(Request::new(claim, |claim| async move { claim.before().await }))
     }
@@ -210,10 +211,10 @@ impl<'e, F: Fabric, T: WindowElement> Target<'e, F, T> {
     }
 }
 
-async fn one<F: Fabric, T: WindowElement>(claim: Claim<'_, F, T>) -> Result<T> {
+async fn one<T: WindowElement>(claim: Claim<'_, T>) -> Result<T> {
     claim.before().await.map(|before| before[0])
 }
 
 fn step<T: WindowElement>(op: Op) -> Result<Step> {
-    T::step(op).ok_or(FabricError::Unsupported { feature: "bitwise and logical operations on floating point" })
+    T::step(op).ok_or(FabricError::Unsupported { feature: &"bitwise and logical operations on floating point" })
 }

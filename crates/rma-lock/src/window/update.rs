@@ -8,7 +8,8 @@ use core::{
     pin::Pin,
     task::{Context, Poll, Waker},
 };
-use rdma_fabric::{Amo, AtomicWord, Fabric, FabricError, OpHandle, Refused, RemoteAddr, Result};
+use rdma_fabric::Handle;
+use rdma_fabric::{Amo, AtomicWord, Fabric, FabricError, Refused, RemoteAddr, Result};
 
 /// Elements of one accumulate that are under way together.
 const TOGETHER: usize = 32;
@@ -22,7 +23,7 @@ pub(super) enum Look<'a, 'b> {
 }
 
 impl Look<'_, '_> {
-    pub(super) fn at<T, H: OpHandle<T>>(&mut self, handle: &mut H) -> Option<Result<T>> {
+    pub(super) fn at<T: Unpin>(&mut self, handle: &mut Handle<T>) -> Option<Result<T>> {
         let polled = match self {
             Look::Poll(cx) => Pin::new(handle).poll(cx),
             // Polled only when it is over, so that nobody else's waker is displaced.
@@ -46,7 +47,7 @@ pub(super) enum Stand {
     Over,
 }
 
-pub(super) struct Update<F: Fabric> {
+pub(super) struct Update {
     /// Of the first element.
     at: RemoteAddr,
     step: Step,
@@ -58,24 +59,24 @@ pub(super) struct Update<F: Fabric> {
     next: usize,
     /// Elements to compare again, and what with.
     again: Vec<(usize, u64)>,
-    flights: Vec<Flight<F>>,
+    flights: Vec<Flight>,
     /// What it failed with. No more is begun then.
     error: Option<FabricError>,
 }
 
-struct Flight<F: Fabric> {
+struct Flight {
     element: usize,
     /// What the element was compared with.
     guess: u64,
-    handle: Handle<F>,
+    handle: Either,
 }
 
-enum Handle<F: Fabric> {
-    Narrow(F::Handle<u32>),
-    Wide(F::Handle<u64>),
+enum Either {
+    Narrow(Handle<u32>),
+    Wide(Handle<u64>),
 }
 
-impl<F: Fabric> Update<F> {
+impl Update {
     pub(super) fn new(at: RemoteAddr, bytes: usize, step: Step, values: Vec<u64>) -> Self {
         let wide = bytes == u64::BYTES;
         Update { at, step, wide, values, next: 0, again: Vec::new(), flights: Vec::new(), error: None }
@@ -86,8 +87,8 @@ impl<F: Fabric> Update<F> {
     }
 
     /// Whether it has bytes in common with another.
-    pub(super) fn overlaps(&self, other: &Update<F>) -> bool {
-        let end = |update: &Update<F>| update.at.offset + (update.values.len() * update.bytes()) as u64;
+    pub(super) fn overlaps(&self, other: &Update) -> bool {
+        let end = |update: &Update| update.at.offset + (update.values.len() * update.bytes()) as u64;
         self.at.rank == other.at.rank && self.at.offset < end(other) && other.at.offset < end(self)
     }
 
@@ -97,7 +98,7 @@ impl<F: Fabric> Update<F> {
     }
 
     /// Do what can be done now.
-    pub(super) fn advance(&mut self, fabric: &F, look: &mut Look<'_, '_>) -> Stand {
+    pub(super) fn advance(&mut self, fabric: &Fabric, look: &mut Look<'_, '_>) -> Stand {
         loop {
             self.land(look);
             let (posted, full) = self.post(fabric);
@@ -123,8 +124,8 @@ impl<F: Fabric> Update<F> {
         let mut place = 0;
         while let Some(flight) = self.flights.get_mut(place) {
             let result = match &mut flight.handle {
-                Handle::Narrow(handle) => look.at(handle).map(|result| result.map(u64::from)),
-                Handle::Wide(handle) => look.at(handle),
+                Either::Narrow(handle) => look.at(handle).map(|result| result.map(u64::from)),
+                Either::Wide(handle) => look.at(handle),
             };
             let Some(result) = result else {
                 place += 1;
@@ -144,7 +145,7 @@ impl<F: Fabric> Update<F> {
     }
 
     /// Post what there is room for; whether anything was posted, and whether there was no room for more.
-    fn post(&mut self, fabric: &F) -> (bool, bool) {
+    fn post(&mut self, fabric: &Fabric) -> (bool, bool) {
         let mut posted = false;
         while self.error.is_none() && self.flights.len() < TOGETHER && !self.begun() {
             let (element, guess) = self.again.last().copied().unwrap_or((self.next, 0));
@@ -170,15 +171,15 @@ impl<F: Fabric> Update<F> {
         (posted, false)
     }
 
-    fn begin(&self, fabric: &F, element: usize, amo: Amo<u64>) -> Result<Handle<F>, Refused<()>> {
+    fn begin(&self, fabric: &Fabric, element: usize, amo: Amo<u64>) -> Result<Either, Refused<()>> {
         let at = RemoteAddr { offset: self.at.offset + (element * self.bytes()) as u64, ..self.at };
         let failed = |error| Refused::Failed(error, ());
         if self.wide {
             let word = fabric.remote_word(at).map_err(failed)?;
-            fabric.try_atomic(&word, amo).map(Handle::Wide)
+            fabric.try_atomic(&word, amo).map(Either::Wide)
         } else {
             let word = fabric.remote_word(at).map_err(failed)?;
-            fabric.try_atomic(&word, narrow(amo)).map(Handle::Narrow)
+            fabric.try_atomic(&word, narrow(amo)).map(Either::Narrow)
         }
     }
 }

@@ -20,8 +20,8 @@ pub(super) enum Word {
 }
 
 /// In [`Words::bytes`] at each member.
-pub(super) struct Words<F: Fabric> {
-    memory: GroupMemory<F>,
+pub(super) struct Words {
+    memory: GroupMemory,
 }
 
 /// Steps in which all of so many members reach each other by doubling.
@@ -29,17 +29,17 @@ pub(super) fn rounds(members: usize) -> u32 {
     members.next_power_of_two().trailing_zeros()
 }
 
-impl<F: Fabric> Words<F> {
+impl Words {
     pub(super) fn bytes(members: usize) -> usize {
         let pairs = if members <= MOST_POSTING { 2 * members } else { 0 };
         (rounds(members) as usize + pairs) * WORD
     }
 
-    pub(super) fn new(memory: GroupMemory<F>) -> Self {
+    pub(super) fn new(memory: GroupMemory) -> Self {
         Words { memory }
     }
 
-    pub(super) fn memory(&self) -> &GroupMemory<F> {
+    pub(super) fn memory(&self) -> &GroupMemory {
         &self.memory
     }
 
@@ -53,11 +53,11 @@ impl<F: Fabric> Words<F> {
         (place * WORD) as u64
     }
 
-    pub(super) fn own(&self, fabric: &F, word: Word) -> Result<LocalWord<F, u64>> {
+    pub(super) fn own(&self, fabric: &Fabric, word: Word) -> Result<LocalWord<u64>> {
         fabric.local_word(self.memory.at(fabric.rank(), self.offset(word))?)
     }
 
-    pub(super) fn theirs(&self, fabric: &F, rank: Rank, word: Word) -> Result<RemoteWord<F, u64>> {
+    pub(super) fn theirs(&self, fabric: &Fabric, rank: Rank, word: Word) -> Result<RemoteWord<u64>> {
         fabric.remote_word(self.memory.at(rank, self.offset(word))?)
     }
 

@@ -1,11 +1,11 @@
 //! Locks of a window that are made of a lock for each rank, right and wrong, under all delivery orders.
 
 use crate::{
-    mutant::{Mutant, Mutation, assert_idle},
+    mutant::{Mutation, assert_idle, mutant},
     program::{Run, in_time},
 };
-use explore::{ExploreFabric, Explorer, Probe, View};
-use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, Region, RemoteAddr, Time};
+use explore::{Explorer, Probe, View};
+use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, RemoteAddr, Time};
 use rma_lock::{
     Access::{self, *},
     AccessLock, EachLock, EachOptions, Guard, LockError, PerRankLock, RpLock,
@@ -60,8 +60,8 @@ const fn all(how: How) -> Turn {
 }
 
 /// One rank's part, `n` times.
-async fn rounds<F: Fabric, L: AccessLock<F>>(
-    fabric: F,
+async fn rounds<L: AccessLock>(
+    fabric: Fabric,
     options: L::Options,
     probe: Probe,
     (access, how): Turn,
@@ -200,7 +200,7 @@ fn each_explorer(case: &Case) -> Explorer<'static> {
     of_any_lock(case).at_end("idle", move |view| (0..ranks).all(|rank| queue_is_idle(view, QUEUE * rank as u64, rank)))
 }
 
-fn exhaust<Fut>(explorer: Explorer<'static>, case: &Case, program: impl Fn(ExploreFabric) -> Fut + 'static)
+fn exhaust<Fut>(explorer: Explorer<'static>, case: &Case, program: impl Fn(Fabric) -> Fut + 'static)
 where
     Fut: Future<Output = ProgramResult<()>> + 'static,
 {
@@ -211,15 +211,15 @@ where
 }
 
 /// A job of a [`PerRankLock`], with one step done wrong, or none.
-fn per_rank(case: &Case, wrong: Option<Wrong>) -> impl Fn(ExploreFabric) -> Run + use<> {
+fn per_rank(case: &Case, wrong: Option<Wrong>) -> impl Fn(Fabric) -> Run + use<> {
     let Case { turns, rounds: n, .. } = *case;
     move |fabric| {
-        let (probe, turn) = (fabric.probe(), turns[fabric.rank().index()]);
+        let (probe, turn) = (Probe::of(&fabric), turns[fabric.rank().index()]);
         match wrong {
-            None => Box::pin(rounds::<_, PerRankLock<_, RpLock<_>>>(fabric, (), probe, turn, n)),
+            None => Box::pin(rounds::<PerRankLock<RpLock>>(fabric, (), probe, turn, n)),
             Some(wrong) => {
-                let mutant = Mutant::new(fabric, Mistake { wrong, shares: !matches!(turn.0, Exclusive(_)) });
-                Box::pin(rounds::<_, PerRankLock<_, RpLock<_>>>(mutant, (), probe, turn, n))
+                let mutant = mutant(fabric, Mistake { wrong, shares: !matches!(turn.0, Exclusive(_)) });
+                Box::pin(rounds::<PerRankLock<RpLock>>(mutant, (), probe, turn, n))
             }
         }
     }
@@ -286,10 +286,10 @@ fn a_lock_for_each_rank() {
     for at_once in [false, true] {
         for case in CASES {
             let Case { turns, rounds: n, .. } = *case;
-            exhaust(each_explorer(case), case, move |fabric: ExploreFabric| {
-                let (probe, turn) = (fabric.probe(), turns[fabric.rank().index()]);
+            exhaust(each_explorer(case), case, move |fabric: Fabric| {
+                let (probe, turn) = (Probe::of(&fabric), turns[fabric.rank().index()]);
                 let options = EachOptions { at_once, lock: () };
-                rounds::<_, EachLock<_, RpLock<_>>>(fabric, options, probe, turn, n)
+                rounds::<EachLock<RpLock>>(fabric, options, probe, turn, n)
             });
         }
     }

@@ -4,13 +4,13 @@
 //! else takes; so these few cover what more of them could meet, but not that a rank gets in at last.
 
 use crate::{
-    mutant::{Mutant, Mutation},
+    mutant::{Mutation, mutant},
     program::{
         Role::{self, *},
         Run, of_any_lock, rounds,
     },
 };
-use explore::{ExploreFabric, Explorer, Report};
+use explore::{Explorer, Probe, Report};
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
 use rma_lock::{BackOff, BackOffLock, RmaLock, WindowLock};
 use std::{
@@ -111,30 +111,28 @@ fn explorer(roles: &[Role]) -> Explorer<'static> {
 }
 
 /// A job with one step done wrong, or none.
-fn job<L, M>(roles: &[Role], n: usize, wrong: Option<Wrong>) -> impl Fn(ExploreFabric) -> Run + use<L, M>
-where
-    L: RmaLock<ExploreFabric, Options = BackOff>,
-    M: RmaLock<Mutant<ExploreFabric, Mistake>, Options = BackOff>,
-{
+fn job<L: RmaLock<Options = BackOff>>(
+    roles: &[Role],
+    n: usize,
+    wrong: Option<Wrong>,
+) -> impl Fn(Fabric) -> Run + use<L> {
     let roles = roles.to_vec();
     move |fabric| {
-        let (probe, role) = (fabric.probe(), roles[fabric.rank().index()]);
-        match wrong {
-            None => Box::pin(rounds::<_, L>(fabric, PACE, probe, role, n)),
-            Some(wrong) => {
-                let mutant = Mutant::new(fabric, Mistake { wrong, refused: Cell::new(false), reads: !role.writes() });
-                Box::pin(rounds::<_, M>(mutant, PACE, probe, role, n))
-            }
-        }
+        let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
+        let fabric = match wrong {
+            None => fabric,
+            Some(wrong) => mutant(fabric, Mistake { wrong, refused: Cell::new(false), reads: !role.writes() }),
+        };
+        Box::pin(rounds::<L>(fabric, PACE, probe, role, n))
     }
 }
 
-fn single(roles: &[Role], n: usize, wrong: Option<Wrong>) -> impl Fn(ExploreFabric) -> Run + use<> {
-    job::<BackOffLock<_>, BackOffLock<_>>(roles, n, wrong)
+fn single(roles: &[Role], n: usize, wrong: Option<Wrong>) -> impl Fn(Fabric) -> Run + use<> {
+    job::<BackOffLock>(roles, n, wrong)
 }
 
-fn window(roles: &[Role], n: usize, wrong: Option<Wrong>) -> impl Fn(ExploreFabric) -> Run + use<> {
-    job::<WindowLock<_>, WindowLock<_>>(roles, n, wrong)
+fn window(roles: &[Role], n: usize, wrong: Option<Wrong>) -> impl Fn(Fabric) -> Run + use<> {
+    job::<WindowLock>(roles, n, wrong)
 }
 
 /// What is explored of both: roles, rounds, and how many states at least, about half of what was recorded of one word.
@@ -156,7 +154,7 @@ const CASES: &[(&[Role], usize, u64)] = &[
     (&[WriteReleaseDropped, Read], 1, 600),
 ];
 
-fn exhaust<P: Fn(ExploreFabric) -> Run + 'static>(program: impl Fn(&[Role], usize, Option<Wrong>) -> P) {
+fn exhaust<P: Fn(Fabric) -> Run + 'static>(program: impl Fn(&[Role], usize, Option<Wrong>) -> P) {
     for (roles, n, at_least) in CASES {
         let start = Instant::now();
         let report: Report = explorer(roles).run(program(roles, *n, None));
@@ -176,7 +174,7 @@ fn two_levels() {
     exhaust(window);
 }
 
-fn caught<P: Fn(ExploreFabric) -> Run + 'static>(
+fn caught<P: Fn(Fabric) -> Run + 'static>(
     program: impl Fn(&[Role], usize, Option<Wrong>) -> P,
     mistakes: &[(Wrong, &[Role], usize)],
 ) {
@@ -243,7 +241,7 @@ fn random_orders_of_many_ranks() {
 mod accesses {
     use super::PACE;
     use crate::program::in_time;
-    use explore::ExploreFabric;
+    use explore::Probe;
     use rdma_fabric::{Fabric, Rank};
     use rma_lock::{
         Access::{self, *},
@@ -264,8 +262,8 @@ mod accesses {
 
     /// All that two accesses allow, and nothing else. `together`: whether all of them can be inside.
     fn explore(accesses: &'static [Access], together: bool) {
-        let report = explorer_of(accesses, together).run(move |fabric: ExploreFabric| async move {
-            let (probe, access) = (fabric.probe(), accesses[fabric.rank().index()]);
+        let report = explorer_of(accesses, together).run(move |fabric: Fabric| async move {
+            let (probe, access) = (Probe::of(&fabric), accesses[fabric.rank().index()]);
             let lock = WindowLock::symmetric_with(&fabric, Rank::new(0), PACE).await?;
             if let Some(guard) = in_time(lock.lock(access).await)? {
                 probe.add(fact(access), 1);

@@ -5,11 +5,11 @@
 //! while.
 
 use crate::{
-    mutant::{Mutant, Mutation},
+    mutant::{Mutation, mutant},
     program::{Run, in_time},
 };
-use explore::{ExploreFabric, Explorer, Probe};
-use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, Region, RegionKey, RemoteAddr};
+use explore::{Explorer, Probe};
+use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, RegionKey, RemoteAddr};
 use rma_lock::{BackOff, BackOffLock, Guard, LockError, PackedLock, RmaLock, RpLock, WindowLock, WritersFirstLock};
 use std::{cell::Cell, time::Duration};
 
@@ -75,12 +75,7 @@ impl Mutation for Mistake {
 }
 
 /// Rank 0 reads, for many, rank 1 reads, rank 2 writes.
-async fn part<F: Fabric, L: RmaLock<F>>(
-    fabric: F,
-    options: L::Options,
-    probe: Probe,
-    count: Count,
-) -> ProgramResult<()> {
+async fn part<L: RmaLock>(fabric: Fabric, options: L::Options, probe: Probe, count: Count) -> ProgramResult<()> {
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let second = fabric.alloc_symmetric(8).await?;
     match fabric.rank().number() {
@@ -130,34 +125,24 @@ fn explorer(count: Count) -> Explorer<'static> {
         })
 }
 
-fn job<L, M>(options: L::Options, count: Count, wrong: Option<Wrong>) -> impl Fn(ExploreFabric) -> Run
-where
-    L: RmaLock<ExploreFabric>,
-    M: RmaLock<Mutant<ExploreFabric, Mistake>, Options = L::Options>,
-{
+fn job<L: RmaLock>(options: L::Options, count: Count, wrong: Option<Wrong>) -> impl Fn(Fabric) -> Run {
     move |fabric| {
-        let (probe, options) = (fabric.probe(), options.clone());
-        match wrong {
-            None => Box::pin(part::<_, L>(fabric, options, probe, count)),
-            Some(wrong) => {
-                let mutant = Mutant::new(fabric, Mistake { wrong, count, refused: Cell::new(false) });
-                Box::pin(part::<_, M>(mutant, options, probe, count))
-            }
-        }
+        let (probe, options) = (Probe::of(&fabric), options.clone());
+        let fabric = match wrong {
+            None => fabric,
+            Some(wrong) => mutant(fabric, Mistake { wrong, count, refused: Cell::new(false) }),
+        };
+        Box::pin(part::<L>(fabric, options, probe, count))
     }
 }
 
 /// Right, and with each of these mistakes.
-fn check<L, M>(options: L::Options, count: Count, mistakes: &[Wrong])
-where
-    L: RmaLock<ExploreFabric>,
-    M: RmaLock<Mutant<ExploreFabric, Mistake>, Options = L::Options>,
-{
-    let report = explorer(count).run(job::<L, M>(options.clone(), count, None));
+fn check<L: RmaLock>(options: L::Options, count: Count, mistakes: &[Wrong]) {
+    let report = explorer(count).run(job::<L>(options.clone(), count, None));
     println!("{}: {report}", L::NAME);
     report.expect_exhausted();
     for wrong in mistakes {
-        let report = explorer(count).run(job::<L, M>(options.clone(), count, Some(*wrong)));
+        let report = explorer(count).run(job::<L>(options.clone(), count, Some(*wrong)));
         let found = report.violation().unwrap_or_else(|| panic!("{}, {wrong:?} passed: {report}", L::NAME));
         println!("{wrong:?}: {} in {} moves, {} states", found.what, found.moves, report.states);
     }
@@ -167,21 +152,21 @@ const MISTAKES: &[Wrong] = &[Wrong::NotTakenBack, Wrong::NobodyLetIn];
 
 #[test]
 fn by_reader_preference() {
-    check::<RpLock<_>, RpLock<_>>((), count(0, 4), MISTAKES);
+    check::<RpLock>((), count(0, 4), MISTAKES);
 }
 
 #[test]
 fn by_packed_reader_preference() {
-    check::<PackedLock<_>, PackedLock<_>>((), count(0, 4), MISTAKES);
+    check::<PackedLock>((), count(0, 4), MISTAKES);
 }
 
 #[test]
 fn by_writer_preference() {
-    check::<WritersFirstLock<_>, WritersFirstLock<_>>((), count(0, 4), MISTAKES);
+    check::<WritersFirstLock>((), count(0, 4), MISTAKES);
 }
 
 #[test]
 fn by_locks_that_back_off() {
-    check::<BackOffLock<_>, BackOffLock<_>>(PACE, count(0, 2), &[Wrong::NotTakenBack]);
-    check::<WindowLock<_>, WindowLock<_>>(PACE, count(64, 1 << 32), &[Wrong::NotTakenBack]);
+    check::<BackOffLock>(PACE, count(0, 2), &[Wrong::NotTakenBack]);
+    check::<WindowLock>(PACE, count(64, 1 << 32), &[Wrong::NotTakenBack]);
 }

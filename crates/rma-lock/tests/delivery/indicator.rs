@@ -1,13 +1,13 @@
 //! The reader indicator, right and wrong, under all delivery orders.
 
 use crate::{
-    mutant::{Mutant, Mutation, assert_idle},
+    mutant::{Mutation, assert_idle, mutant},
     program::{
         Role::{self, *},
         Run, of_any_lock, rounds,
     },
 };
-use explore::{ExploreFabric, Explorer};
+use explore::{Explorer, Probe};
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
 use rma_lock::{IndicatorLock, RpLock};
 use std::time::Instant;
@@ -60,15 +60,15 @@ fn explorer(case: &Case) -> Explorer<'static> {
         })
 }
 
-fn job(case: &Case, wrong: Option<Wrong>) -> impl Fn(ExploreFabric) -> Run + use<> {
+fn job(case: &Case, wrong: Option<Wrong>) -> impl Fn(Fabric) -> Run + use<> {
     let case = *case;
     move |fabric| {
-        let (probe, role) = (fabric.probe(), case.roles[fabric.rank().index()]);
+        let (probe, role) = (Probe::of(&fabric), case.roles[fabric.rank().index()]);
         match wrong {
-            None => Box::pin(rounds::<_, IndicatorLock<_, RpLock<_>>>(fabric, (), probe, role, case.rounds)),
+            None => Box::pin(rounds::<IndicatorLock<RpLock>>(fabric, (), probe, role, case.rounds)),
             Some(wrong) => {
-                let mutant = Mutant::new(fabric, Mistake { wrong, reads: !role.writes() });
-                Box::pin(rounds::<_, IndicatorLock<_, RpLock<_>>>(mutant, (), probe, role, case.rounds))
+                let mutant = mutant(fabric, Mistake { wrong, reads: !role.writes() });
+                Box::pin(rounds::<IndicatorLock<RpLock>>(mutant, (), probe, role, case.rounds))
             }
         }
     }

@@ -1,13 +1,13 @@
 //! Memory under a lock, under all delivery orders: by copies, which is what a fabric without mapped memory has.
 
 use crate::{
-    mutant::{Mutant, Mutation},
+    mutant::{Mutation, mutant},
     program::{
         Role::{self, *},
         Run, in_time,
     },
 };
-use explore::{ExploreFabric, Explorer, Probe};
+use explore::{Explorer, Probe};
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 use rma_lock::{BackOff, BackOffLock, Excludes, Locked, RpLock};
 use std::time::Duration;
@@ -20,13 +20,8 @@ const WRITES: u32 = 2;
 const PACE: BackOff = BackOff { first: Duration::from_nanos(1), doublings: 0, attempts: 2, seed: 0 };
 
 /// One rank's part: enter, look at two words in two ranks' memory or change both, let go.
-async fn once<F: Fabric, L: Excludes<F>>(
-    fabric: F,
-    options: L::Options,
-    probe: Probe,
-    role: Role,
-) -> ProgramResult<()> {
-    let locked = Locked::<F, u64, L>::symmetric_with(&fabric, HOME, 1, options).await?;
+async fn once<L: Excludes>(fabric: Fabric, options: L::Options, probe: Probe, role: Role) -> ProgramResult<()> {
+    let locked = Locked::<u64, L>::symmetric_with(&fabric, HOME, 1, options).await?;
     let last = Rank::new(fabric.ranks() as u32 - 1);
     if role == Write {
         let Some(mut guard) = in_time(locked.write().await.map_err(Into::into))? else { return Ok(()) };
@@ -72,10 +67,10 @@ fn explorer(roles: &[Role]) -> Explorer<'static> {
         .possible("all wrote", move |view| view.fact(WRITES) == writers)
 }
 
-fn job<L: Excludes<ExploreFabric>>(roles: &'static [Role], options: L::Options) -> impl Fn(ExploreFabric) -> Run {
+fn job<L: Excludes>(roles: &'static [Role], options: L::Options) -> impl Fn(Fabric) -> Run {
     move |fabric| {
-        let (probe, role) = (fabric.probe(), roles[fabric.rank().index()]);
-        Box::pin(once::<_, L>(fabric, options.clone(), probe, role))
+        let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
+        Box::pin(once::<L>(fabric, options.clone(), probe, role))
     }
 }
 
@@ -86,8 +81,8 @@ const CASES: &[(&[Role], u64)] =
 fn holders_exclude_and_see_each_other() {
     for (roles, at_least) in CASES {
         for (name, report) in [
-            ("reader preference", explorer(roles).run(job::<RpLock<_>>(roles, ()))),
-            ("back-off", explorer(roles).run(job::<BackOffLock<_>>(roles, PACE))),
+            ("reader preference", explorer(roles).run(job::<RpLock>(roles, ()))),
+            ("back-off", explorer(roles).run(job::<BackOffLock>(roles, PACE))),
         ] {
             println!("{name}, {roles:?}: {report}");
             report.expect_exhausted();
@@ -99,9 +94,9 @@ fn holders_exclude_and_see_each_other() {
 #[test]
 fn a_release_that_does_not_flush_is_caught() {
     let roles: &'static [Role] = &[Read, Write];
-    let report = explorer(roles).run(move |fabric: ExploreFabric| {
-        let (probe, role) = (fabric.probe(), roles[fabric.rank().index()]);
-        Box::pin(once::<_, BackOffLock<_>>(Mutant::new(fabric, NotFlushed), PACE, probe, role)) as Run
+    let report = explorer(roles).run(move |fabric: Fabric| {
+        let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
+        Box::pin(once::<BackOffLock>(mutant(fabric, NotFlushed), PACE, probe, role)) as Run
     });
     let found = report.violation().expect("a write that comes late");
     assert!(found.what.contains("visibility"), "{}", found.what);

@@ -10,7 +10,7 @@ use crate::{
         of_any_lock,
     },
 };
-use explore::{ExploreFabric, Explorer, Fabric, Rank, Region, Report};
+use explore::{Explorer, Fabric, Probe, Rank, Report};
 use rdma_fabric::{FabricError, ProgramResult};
 use rma_lock::{Guard, LockError, RmaLock, RpLock};
 use std::error::Error;
@@ -23,8 +23,8 @@ const READERS: u32 = 1;
 const WRITES: u32 = 2;
 
 /// Take the lock, look at the data or change it, let go. Who is inside leaves the facts so only by dying.
-pub(crate) async fn once<L: RmaLock<ExploreFabric>>(fabric: ExploreFabric, role: Role) -> ProgramResult<()> {
-    let probe = fabric.probe();
+pub(crate) async fn once<L: RmaLock>(fabric: Fabric, role: Role) -> ProgramResult<()> {
+    let probe = Probe::of(&fabric);
     let lock = L::symmetric(&fabric, HOME).await?;
     let shared = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(shared.at(HOME, 0))?;
@@ -54,7 +54,7 @@ pub(crate) async fn once<L: RmaLock<ExploreFabric>>(fabric: ExploreFabric, role:
 
 pub(crate) fn names_a_loss(error: &(dyn Error + 'static)) -> bool {
     let of_lock = |error: &LockError| match error {
-        LockError::Fabric(error) => matches!(**error, FabricError::PeerLost { .. }),
+        LockError::Fabric(error) => matches!(error, FabricError::PeerLost { .. }),
         LockError::Broken(error) => names_a_loss(&**error),
         _ => false,
     };
@@ -65,9 +65,9 @@ pub(crate) fn names_a_loss(error: &(dyn Error + 'static)) -> bool {
 type Excuse = fn(&(dyn Error + 'static)) -> bool;
 
 fn explore(roles: &'static [Role], mortal: &[u32], excuse: Excuse) -> Report {
-    let program = move |fabric: ExploreFabric| async move {
+    let program = move |fabric: Fabric| async move {
         let role = roles[fabric.rank().index()];
-        match once::<RpLock<_>>(fabric, role).await {
+        match once::<RpLock>(fabric, role).await {
             Err(error) if excuse(&*error) => Ok(()),
             end => end,
         }

@@ -7,14 +7,14 @@ use crate::{
     nodes_cases::{Case, Which, explorer_ending, is_idle},
     program::Role::{self, *},
 };
-use explore::{ExploreFabric, Fabric, Rank};
+use explore::{Fabric, Rank};
 use rma_lock::{Aggregated, RpLock};
 
 fn exhaust(nodes: &'static [u32], roles: &'static [Role], mortal: u32, at_least: u64) {
     let case = Case { which: Which::Nodes, nodes, roles, rounds: 1, at_least, quick: true };
-    let program = move |fabric: ExploreFabric| async move {
+    let program = move |fabric: Fabric| async move {
         let role = roles[fabric.rank().index()];
-        match once::<Aggregated<_, RpLock<_>>>(fabric, role).await {
+        match once::<Aggregated<RpLock>>(fabric, role).await {
             Err(error) if names_a_loss(&*error) => Ok(()),
             end => end,
         }

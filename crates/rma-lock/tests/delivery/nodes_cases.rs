@@ -1,15 +1,15 @@
 //! What is explored of locks that know nodes, and which of their steps done wrong must be found.
 
 use super::{
-    mutant::{Mutant, Mutation, assert_idle},
+    mutant::{Mutation, assert_idle, mutant},
     program::{
         Role::{self, *},
         Run, of_any_lock, rounds,
     },
 };
-use explore::{ExploreFabric, Explorer, View};
-use rdma_fabric::{Amo, Rank, RemoteAddr};
-use rma_lock::{Aggregated, AggregatedOptions, BackOff, BackOffLock, Levels, RmaLock, RpLock};
+use explore::{Explorer, Probe, View};
+use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
+use rma_lock::{Aggregated, AggregatedOptions, BackOff, BackOffLock, Levels, RpLock};
 use std::{cell::Cell, time::Duration};
 
 /// Which lock.
@@ -306,15 +306,15 @@ impl Mutation for Mistake {
 }
 
 /// A job with one step done wrong, or none.
-pub(crate) fn job(case: &Case, wrong: Option<Wrong>) -> impl Fn(ExploreFabric) -> Run + use<> {
+pub(crate) fn job(case: &Case, wrong: Option<Wrong>) -> impl Fn(Fabric) -> Run + use<> {
     let case = *case;
     move |fabric| match case.which {
-        Which::Nodes => run::<RpLock<_>, RpLock<_>>(fabric, &case, nodes(()), nodes(()), wrong),
+        Which::Nodes => run::<RpLock>(fabric, &case, nodes(()), wrong),
         Which::Tree => {
             let tree = AggregatedOptions { levels: Levels::Tree { radix: 2 }, lock: () };
-            run::<RpLock<_>, RpLock<_>>(fabric, &case, tree, tree, wrong)
+            run::<RpLock>(fabric, &case, tree, wrong)
         }
-        Which::BackOff => run::<BackOffLock<_>, BackOffLock<_>>(fabric, &case, nodes(PACE), nodes(PACE), wrong),
+        Which::BackOff => run::<BackOffLock>(fabric, &case, nodes(PACE), wrong),
     }
 }
 
@@ -322,38 +322,23 @@ fn nodes<O>(lock: O) -> AggregatedOptions<O> {
     AggregatedOptions { levels: Levels::Nodes, lock }
 }
 
-/// One rank's part with `Aggregated<L>`; with `Aggregated<M>` over the mutant.
-fn run<L, M>(
-    fabric: ExploreFabric,
+/// One rank's part with `Aggregated<L>`.
+fn run<L: rma_lock::AnonymousShared>(
+    fabric: Fabric,
     case: &Case,
-    right: AggregatedOptions<L::Options>,
-    mistaken: AggregatedOptions<M::Options>,
+    options: AggregatedOptions<L::Options>,
     wrong: Option<Wrong>,
-) -> Run
-where
-    L: rma_lock::AnonymousShared<ExploreFabric>,
-    M: rma_lock::AnonymousShared<Mutant<ExploreFabric, Mistake>>,
-{
-    use rdma_fabric::Fabric;
-    let (probe, me, n) = (fabric.probe(), fabric.rank().index(), case.rounds);
+) -> Run {
+    let (probe, me, n) = (Probe::of(&fabric), fabric.rank().index(), case.rounds);
     let role = case.roles[me];
-    match wrong {
-        None => any::<_, Aggregated<_, L>>(fabric, right, probe, role, n),
+    let fabric = match wrong {
+        None => fabric,
         Some(wrong) => {
             let first = case.nodes.iter().position(|node| *node == case.nodes[me]).unwrap_or(me);
             let mistake =
                 Mistake { wrong, first: Rank::new(first as u32), opened: Cell::new(false), reads: !role.writes() };
-            any::<_, Aggregated<_, M>>(Mutant::new(fabric, mistake), mistaken, probe, role, n)
+            mutant(fabric, mistake)
         }
-    }
-}
-
-fn any<F: rdma_fabric::Fabric, L: RmaLock<F>>(
-    fabric: F,
-    options: L::Options,
-    probe: explore::Probe,
-    role: Role,
-    n: usize,
-) -> Run {
-    Box::pin(rounds::<F, L>(fabric, options, probe, role, n))
+    };
+    Box::pin(rounds::<Aggregated<L>>(fabric, options, probe, role, n))
 }

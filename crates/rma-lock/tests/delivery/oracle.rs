@@ -4,7 +4,7 @@
 //! holds or waits for must be what the table says. Whom a lock prefers is part of the table.
 
 use crate::{mutant::assert_idle, program::in_time};
-use explore::{Event, ExploreFabric, LiveJob};
+use explore::{Event, LiveJob};
 use proptest::prelude::*;
 use rdma_fabric::{Caps, Fabric, ProgramResult, Rank};
 use rma_lock::{FairLock, Fairness, Guard, PackedLock, RmaLock, RpLock, WritersFirstLock};
@@ -143,7 +143,7 @@ struct Desk {
 }
 
 /// Make the calls that are put on the desk, until the end.
-async fn serve<F: Fabric, L: RmaLock<F>>(fabric: F, desk: Rc<Desk>) -> ProgramResult<()> {
+async fn serve<L: RmaLock>(fabric: Fabric, desk: Rc<Desk>) -> ProgramResult<()> {
     let lock = L::symmetric(&fabric, Rank::new(0)).await?;
     loop {
         let call = poll_fn(|_| match desk.call.take() {
@@ -194,11 +194,11 @@ struct Driver {
 }
 
 impl Driver {
-    fn new<L: RmaLock<ExploreFabric>>(seed: u64) -> Self {
+    fn new<L: RmaLock>(seed: u64) -> Self {
         let desks: Vec<_> = (0..RANKS).map(|_| Rc::<Desk>::default()).collect();
         let job = LiveJob::new(RANKS, Caps::weakest(), |fabric| {
             let desk = desks[fabric.rank().index()].clone();
-            serve::<_, L>(fabric, desk)
+            serve::<L>(fabric, desk)
         });
         let mut driver = Driver { job, desks, dice: seed };
         driver.settle();
@@ -247,7 +247,7 @@ fn wish() -> impl Strategy<Value = Wish> {
     (0..RANKS, call, prop::bool::weighted(0.3)).prop_map(|(rank, call, gives_up)| Wish { rank, call, gives_up })
 }
 
-fn follow<L: RmaLock<ExploreFabric>>(wishes: &[Wish], seed: u64) -> Result<(), TestCaseError> {
+fn follow<L: RmaLock>(wishes: &[Wish], seed: u64) -> Result<(), TestCaseError> {
     let (mut table, mut driver) = (Table::new(L::FAIRNESS), Driver::new::<L>(seed));
     let end = (0..RANKS).cycle().map(|rank| Wish { rank, call: Call::TryRead, gives_up: false });
     for (number, Wish { rank, call, gives_up }) in wishes.iter().copied().chain(end.take(3 * RANKS * RANKS)).enumerate()
@@ -292,21 +292,21 @@ proptest! {
 
     #[test]
     fn reader_preference(wishes in prop::collection::vec(wish(), 1..40), seed in any::<u64>()) {
-        follow::<RpLock<_>>(&wishes, seed)?;
+        follow::<RpLock>(&wishes, seed)?;
     }
 
     #[test]
     fn packed_reader_preference(wishes in prop::collection::vec(wish(), 1..40), seed in any::<u64>()) {
-        follow::<PackedLock<_>>(&wishes, seed)?;
+        follow::<PackedLock>(&wishes, seed)?;
     }
 
     #[test]
     fn writer_preference(wishes in prop::collection::vec(wish(), 1..40), seed in any::<u64>()) {
-        follow::<WritersFirstLock<_>>(&wishes, seed)?;
+        follow::<WritersFirstLock>(&wishes, seed)?;
     }
 
     #[test]
     fn fair(wishes in prop::collection::vec(wish(), 1..40), seed in any::<u64>()) {
-        follow::<FairLock<_>>(&wishes, seed)?;
+        follow::<FairLock>(&wishes, seed)?;
     }
 }

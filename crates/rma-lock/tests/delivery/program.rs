@@ -1,8 +1,8 @@
 //! Locks under exploration: what ranks do, and what must hold.
 
-use super::mutant::{Fair, Mutant, Rp, Step, Subject, assert_idle};
-use explore::{ExploreFabric, Explorer, Probe};
-use rdma_fabric::{Fabric, ProgramResult, Rank, Region, Time};
+use super::mutant::{Fair, Rp, Step, Subject, assert_idle, mutant};
+use explore::{Explorer, Probe};
+use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use rma_lock::{FairLock, Guard, LockError, PackedLock, RmaLock, RpLock, WritersFirstLock};
 
 /// What a rank does, any number of times.
@@ -90,8 +90,8 @@ fn had<G>(probe: &Probe, gave_up: u32, outcome: Result<G, LockError>) -> Result<
 ///
 /// A step ends when the lock is held and when it has been let go. What a rank remembers then is what the guard and the lock show of
 /// themselves, what it stored in its own words, and in which rounds it gave up.
-pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
-    fabric: F,
+pub(crate) async fn rounds<L: RmaLock>(
+    fabric: Fabric,
     options: L::Options,
     probe: Probe,
     role: Role,
@@ -171,24 +171,24 @@ pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
 }
 
 /// [`rounds`] for each rank, with one step of the lock done wrong, or none.
-pub(crate) fn job(subject: Subject, roles: &[Role], n: usize, step: Step) -> impl Fn(ExploreFabric) -> Run + use<> {
+pub(crate) fn job(subject: Subject, roles: &[Role], n: usize, step: Step) -> impl Fn(Fabric) -> Run + use<> {
     let roles = roles.to_vec();
     move |fabric| {
-        let (probe, role) = (fabric.probe(), roles[fabric.rank().index()]);
+        let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
         match (step, subject) {
             (Step::Right, subject) => with(fabric, subject, probe, role, n),
-            (step, Subject::Fair) => with(Mutant::new(fabric, Fair::new(step)), subject, probe, role, n),
-            (step, _) => with(Mutant::new(fabric, Rp::new(step)), subject, probe, role, n),
+            (step, Subject::Fair) => with(mutant(fabric, Fair::new(step)), subject, probe, role, n),
+            (step, _) => with(mutant(fabric, Rp::new(step)), subject, probe, role, n),
         }
     }
 }
 
-fn with<F: Fabric>(fabric: F, subject: Subject, probe: Probe, role: Role, n: usize) -> Run {
+fn with(fabric: Fabric, subject: Subject, probe: Probe, role: Role, n: usize) -> Run {
     match subject {
-        Subject::Flat => Box::pin(rounds::<_, RpLock<_>>(fabric, (), probe, role, n)),
-        Subject::Packed => Box::pin(rounds::<_, PackedLock<_>>(fabric, (), probe, role, n)),
-        Subject::WritersFirst => Box::pin(rounds::<_, WritersFirstLock<_>>(fabric, (), probe, role, n)),
-        Subject::Fair => Box::pin(rounds::<_, FairLock<_>>(fabric, (), probe, role, n)),
+        Subject::Flat => Box::pin(rounds::<RpLock>(fabric, (), probe, role, n)),
+        Subject::Packed => Box::pin(rounds::<PackedLock>(fabric, (), probe, role, n)),
+        Subject::WritersFirst => Box::pin(rounds::<WritersFirstLock>(fabric, (), probe, role, n)),
+        Subject::Fair => Box::pin(rounds::<FairLock>(fabric, (), probe, role, n)),
     }
 }
 

@@ -3,7 +3,7 @@
 //! The home is rank 0 and lives. Writers change two words, one after the other; a death in between leaves them apart.
 
 use crate::program::Role::{self, *};
-use explore::{ExploreFabric, Explorer, Fabric, Probe, Rank, Region, View};
+use explore::{Explorer, Fabric, Probe, Rank, View};
 use rdma_fabric::{ProgramResult, RemoteWord};
 use rma_lock::{Lock, LockError, RecoverableLock, RecoverableWriteGuard, Recovery};
 use std::{future::Future, pin::Pin, time::Instant};
@@ -18,13 +18,13 @@ const TORN: u32 = 2;
 /// Whether rank 0, 1, ... has put something as a reader, and let go.
 const PUTS: u32 = 100;
 
-type Record<F> = [RemoteWord<F, u64>; 2];
+type Record = [RemoteWord<u64>; 2];
 
-async fn look<F: Fabric>(fabric: &F, record: &Record<F>) -> ProgramResult<[u64; 2]> {
+async fn look(fabric: &Fabric, record: &Record) -> ProgramResult<[u64; 2]> {
     Ok([fabric.get_word(&record[0]).await?, fabric.get_word(&record[1]).await?])
 }
 
-async fn set<F: Fabric>(fabric: &F, record: &Record<F>, version: u64) -> ProgramResult<()> {
+async fn set(fabric: &Fabric, record: &Record, version: u64) -> ProgramResult<()> {
     for word in record {
         fabric.put_word(word, version).await?;
     }
@@ -32,12 +32,12 @@ async fn set<F: Fabric>(fabric: &F, record: &Record<F>, version: u64) -> Program
 }
 
 /// A guard for writing, and the record whole.
-async fn write<'a, F: Fabric>(
-    fabric: &F,
+async fn write<'a>(
+    fabric: &Fabric,
     probe: &Probe,
-    lock: &'a RecoverableLock<F>,
-    record: &Record<F>,
-) -> ProgramResult<RecoverableWriteGuard<'a, F>> {
+    lock: &'a RecoverableLock,
+    record: &Record,
+) -> ProgramResult<RecoverableWriteGuard<'a>> {
     match lock.write().await {
         Err(LockError::Torn { .. }) => {
             let mut guard = lock.mend().await?;
@@ -55,7 +55,7 @@ async fn write<'a, F: Fabric>(
 }
 
 /// One rank's part: it takes the lock once.
-pub(crate) async fn once<F: Fabric>(fabric: F, probe: Probe, role: Role, deaths: usize) -> ProgramResult<()> {
+pub(crate) async fn once(fabric: Fabric, probe: Probe, role: Role, deaths: usize) -> ProgramResult<()> {
     let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(deaths)).await?;
     let region = fabric.alloc_symmetric(16 + 8 * fabric.ranks()).await?;
     let put_by = |rank: u32| fabric.remote_word::<u64>(region.at(HOME, 16 + 8 * u64::from(rank)));
@@ -107,9 +107,9 @@ fn inside(view: &View<'_>, fact: u32, ranks: usize) -> usize {
 fn program(
     roles: &'static [Role],
     mortal: &[u32],
-) -> impl Fn(ExploreFabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>>>> + use<> {
+) -> impl Fn(Fabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>>>> + use<> {
     let deaths = mortal.len();
-    move |fabric| Box::pin(once(fabric.clone(), fabric.probe(), roles[fabric.rank().index()], deaths))
+    move |fabric| Box::pin(once(fabric.clone(), Probe::of(&fabric), roles[fabric.rank().index()], deaths))
 }
 
 pub(crate) fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'static> {

@@ -3,11 +3,11 @@
 //! Words are told by their addresses: the lock is the first symmetric region, made for one to eight deaths.
 
 use crate::{
-    mutant::{Mutant, Mutation},
+    mutant::{Mutation, mutant},
     program::Role::{self, *},
     recoverable::{explorer, once},
 };
-use explore::{ExploreFabric, Fabric};
+use explore::{Fabric, Probe};
 use rdma_fabric::{Amo, ProgramResult, Rank, RemoteAddr};
 use std::{cell::Cell, future::Future, pin::Pin, time::Instant};
 
@@ -131,11 +131,11 @@ fn program(
     roles: &'static [Role],
     mortal: &[u32],
     step: Step,
-) -> impl Fn(ExploreFabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>>>> + use<> {
+) -> impl Fn(Fabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>>>> + use<> {
     let deaths = mortal.len();
     move |fabric| {
-        let (probe, role) = (fabric.probe(), roles[fabric.rank().index()]);
-        let mutant = Mutant::new(fabric, Recovering { step, opens: Cell::new(false), reads: !role.writes() });
+        let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
+        let mutant = mutant(fabric, Recovering { step, opens: Cell::new(false), reads: !role.writes() });
         Box::pin(once(mutant, probe, role, deaths))
     }
 }

@@ -1,7 +1,7 @@
 //! Windows under all delivery orders: what is done in an epoch is there when the epoch is over, and not before the memory was exposed.
 
-use crate::mutant::{Mutant, Mutation};
-use explore::{ExploreFabric, Explorer, Report};
+use crate::mutant::{Mutation, mutant};
+use explore::{Explorer, Report};
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, RemoteAddr};
 use rma_lock::{LockMode, Op, Window};
 use std::{
@@ -78,6 +78,11 @@ impl Mutation for Mistake {
         }
     }
 
+    /// What ends such a wait.
+    fn taken_for(&self, _: RemoteAddr, _: u64) -> u64 {
+        if self.wrong == LeavesEarly { u64::MAX } else { 1 }
+    }
+
     /// Programs with this have no atomics, after which it would be stored.
     fn late(&self, addr: RemoteAddr, _: u64) -> bool {
         match self.wrong {
@@ -128,7 +133,7 @@ enum What {
 }
 use What::*;
 
-async fn fences<F: Fabric>(fabric: &F, window: &Window<F, u64>, job: Job) -> ProgramResult<()> {
+async fn fences(fabric: &Fabric, window: &Window<u64>, job: Job) -> ProgramResult<()> {
     let (me, ranks) = (fabric.rank().number() as usize, job.ranks);
     let drops = job.what == FencesDropped && me > 0;
     window.write(0, &[99])?;
@@ -154,7 +159,7 @@ async fn fences<F: Fabric>(fabric: &F, window: &Window<F, u64>, job: Job) -> Pro
     Ok(epoch.end().await?)
 }
 
-async fn one_target<F: Fabric>(fabric: &F, window: &Window<F, u64>, job: Job) -> ProgramResult<()> {
+async fn one_target(fabric: &Fabric, window: &Window<u64>, job: Job) -> ProgramResult<()> {
     let (me, target) = (fabric.rank(), Rank::new(0));
     let origins: Vec<_> = (1..job.ranks as u32).map(Rank::new).collect();
     for round in 1..=job.rounds {
@@ -195,7 +200,7 @@ async fn look_away() {
     poll_fn(|_| if std::mem::replace(&mut looked, true) { Poll::Ready(()) } else { Poll::Pending }).await;
 }
 
-async fn all_targets<F: Fabric>(fabric: &F, window: &Window<F, u64>, job: Job) -> ProgramResult<()> {
+async fn all_targets(fabric: &Fabric, window: &Window<u64>, job: Job) -> ProgramResult<()> {
     let me = fabric.rank();
     let others: Vec<_> = (0..job.ranks as u32).map(Rank::new).filter(|rank| *rank != me).collect();
     for round in 1..=job.rounds {
@@ -214,7 +219,7 @@ async fn all_targets<F: Fabric>(fabric: &F, window: &Window<F, u64>, job: Job) -
     Ok(())
 }
 
-async fn exclusive<F: Fabric>(window: &Window<F, u64>, rounds: u64) -> ProgramResult<()> {
+async fn exclusive(window: &Window<u64>, rounds: u64) -> ProgramResult<()> {
     for _ in 0..rounds {
         let epoch = window.lock(LockMode::Exclusive, Rank::new(0)).await?;
         let old = epoch.get_one(0).await?;
@@ -224,7 +229,7 @@ async fn exclusive<F: Fabric>(window: &Window<F, u64>, rounds: u64) -> ProgramRe
     Ok(())
 }
 
-async fn accumulates<F: Fabric>(window: &Window<F, u64>, job: Job) -> ProgramResult<()> {
+async fn accumulates(window: &Window<u64>, job: Job) -> ProgramResult<()> {
     let epoch = window.lock_all_no_check()?;
     let target = epoch.at(Rank::new(0))?;
     // The greatest has no atomic of its own.
@@ -242,9 +247,9 @@ async fn accumulates<F: Fabric>(window: &Window<F, u64>, job: Job) -> ProgramRes
     Ok(())
 }
 
-async fn run<F: Fabric>(fabric: F, job: Job) -> ProgramResult<()> {
+async fn run(fabric: Fabric, job: Job) -> ProgramResult<()> {
     let elements = job.ranks.max(3);
-    let window = Window::<F, u64>::allocate(&fabric, elements).await?;
+    let window = Window::<u64>::allocate(&fabric, elements).await?;
     match job.what {
         Fences | FencesDropped => fences(&fabric, &window, job).await,
         OneTarget | OneTargetDropped => one_target(&fabric, &window, job).await,
@@ -261,10 +266,10 @@ async fn run<F: Fabric>(fabric: F, job: Job) -> ProgramResult<()> {
 }
 
 impl Job {
-    fn program(self) -> impl Fn(ExploreFabric) -> std::pin::Pin<Box<dyn Future<Output = ProgramResult<()>>>> {
+    fn program(self) -> impl Fn(Fabric) -> std::pin::Pin<Box<dyn Future<Output = ProgramResult<()>>>> {
         move |fabric| match self.wrong {
             None => Box::pin(run(fabric, self)),
-            Some(wrong) => Box::pin(run(Mutant::new(fabric, Mistake { wrong, ranks: self.ranks }), self)),
+            Some(wrong) => Box::pin(run(mutant(fabric, Mistake { wrong, ranks: self.ranks }), self)),
         }
     }
 

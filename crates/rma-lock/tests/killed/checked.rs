@@ -1,6 +1,6 @@
 //! What ranks do under the lock, and what must hold of it whoever dies: nobody is inside beside a writer, and nobody sees a half-written record unless told.
 
-use rdma_fabric::{Deps, Fabric, Group, LocalWord, ProgramResult, Rank, Region, RegionAccess, RemoteWord};
+use rdma_fabric::{Deps, Fabric, Group, LocalWord, ProgramResult, Rank, Region, RemoteWord};
 use rma_lock::{Lock, LockError, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery};
 use std::{fmt, str::FromStr};
 
@@ -34,23 +34,23 @@ impl FromStr for Tally {
 }
 
 /// A lock, the record that it protects, and who is inside.
-pub(crate) struct Protected<F: Fabric> {
-    pub(crate) fabric: F,
-    pub(crate) lock: RecoverableLock<F>,
-    record: [RemoteWord<F, u64>; 2],
+pub(crate) struct Protected {
+    pub(crate) fabric: Fabric,
+    pub(crate) lock: RecoverableLock,
+    record: [RemoteWord<u64>; 2],
     /// A bit for each writer, and, from bit 32 on, for each reader.
-    inside: RemoteWord<F, u64>,
+    inside: RemoteWord<u64>,
     /// Ranks that die are not counted: nobody takes their bits back.
     counted: u64,
     /// What others tell this rank.
-    region: F::Region,
+    region: Region,
 }
 
 const READERS: u32 = 32;
 
-impl<F: Fabric> Protected<F> {
+impl Protected {
     /// Collective. `mortal` may die.
-    pub(crate) async fn new(fabric: &F, mortal: &[Rank]) -> ProgramResult<Self> {
+    pub(crate) async fn new(fabric: &Fabric, mortal: &[Rank]) -> ProgramResult<Self> {
         let lock = RecoverableLock::symmetric_with(fabric, HOME, Recovery::of_deaths(3)).await?;
         let region = fabric.alloc_symmetric(64).await?;
         let word = |offset| fabric.remote_word(region.at(HOME, offset));
@@ -60,7 +60,7 @@ impl<F: Fabric> Protected<F> {
     }
 
     /// Begin together: when a mortal rank comes back from this, nobody is in a barrier any more.
-    pub(crate) async fn begin(&self, world: &mut Group<F>, mortal: &[Rank]) -> ProgramResult<()> {
+    pub(crate) async fn begin(&self, world: &mut Group, mortal: &[Rank]) -> ProgramResult<()> {
         let (me, ranks) = (self.fabric.rank(), self.fabric.ranks());
         world.barrier().await?;
         for rank in mortal.iter().filter(|rank| **rank != me && rank.index() < ranks) {
@@ -74,12 +74,12 @@ impl<F: Fabric> Protected<F> {
     }
 
     /// A word of `rank` for messages, 0 to 4.
-    pub(crate) fn message(&self, rank: Rank, number: u64) -> ProgramResult<RemoteWord<F, u64>> {
+    pub(crate) fn message(&self, rank: Rank, number: u64) -> ProgramResult<RemoteWord<u64>> {
         Ok(self.fabric.remote_word(self.region.at(rank, 24 + 8 * number))?)
     }
 
     /// The own one.
-    pub(crate) fn told(&self, number: u64) -> ProgramResult<LocalWord<F, u64>> {
+    pub(crate) fn told(&self, number: u64) -> ProgramResult<LocalWord<u64>> {
         Ok(self.region.word(&self.fabric, 24 + 8 * number as usize)?)
     }
 
@@ -103,7 +103,7 @@ impl<F: Fabric> Protected<F> {
     }
 
     /// Come in to write, though the record be torn.
-    pub(crate) async fn write(&self, tally: &mut Tally) -> ProgramResult<RecoverableWriteGuard<'_, F>> {
+    pub(crate) async fn write(&self, tally: &mut Tally) -> ProgramResult<RecoverableWriteGuard<'_>> {
         let guard = match self.lock.write().await {
             Err(LockError::Torn { .. }) => self.mend(tally).await?,
             guard => guard?,
@@ -112,7 +112,7 @@ impl<F: Fabric> Protected<F> {
         Ok(guard)
     }
 
-    pub(crate) async fn mend(&self, tally: &mut Tally) -> ProgramResult<RecoverableWriteGuard<'_, F>> {
+    pub(crate) async fn mend(&self, tally: &mut Tally) -> ProgramResult<RecoverableWriteGuard<'_>> {
         let mut guard = self.lock.mend().await?;
         if guard.torn().is_some() {
             tally.torn += 1;
@@ -142,13 +142,13 @@ impl<F: Fabric> Protected<F> {
         self.set(a + 1).await
     }
 
-    pub(crate) async fn writer_leaves(&self, guard: RecoverableWriteGuard<'_, F>) -> ProgramResult<()> {
+    pub(crate) async fn writer_leaves(&self, guard: RecoverableWriteGuard<'_>) -> ProgramResult<()> {
         self.goes(false).await?;
         Ok(guard.release().await?)
     }
 
     /// Come in to read; `None` if the record is torn.
-    pub(crate) async fn read(&self) -> ProgramResult<Option<RecoverableReadGuard<'_, F>>> {
+    pub(crate) async fn read(&self) -> ProgramResult<Option<RecoverableReadGuard<'_>>> {
         let guard = match self.lock.read().await {
             Err(LockError::Torn { .. }) => return Ok(None),
             guard => guard?,
@@ -157,7 +157,7 @@ impl<F: Fabric> Protected<F> {
         Ok(Some(guard))
     }
 
-    pub(crate) async fn reader_leaves(&self, guard: RecoverableReadGuard<'_, F>) -> ProgramResult<()> {
+    pub(crate) async fn reader_leaves(&self, guard: RecoverableReadGuard<'_>) -> ProgramResult<()> {
         let [a, b] = self.look().await?;
         if a != b {
             return Err(format!("a reader saw a torn record, {a} and {b}").into());

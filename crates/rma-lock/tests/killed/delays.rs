@@ -29,7 +29,7 @@ const BUSY: Duration = Duration::from_millis(150);
 const SOON: Duration = Duration::from_secs(1);
 
 /// One rank's part; the one that waits tells how many nanoseconds it took.
-pub(crate) async fn play<F: Fabric>(fabric: F, held: &str) -> ProgramResult<String> {
+pub(crate) async fn play(fabric: Fabric, held: &str) -> ProgramResult<String> {
     let mut world = Group::world(&fabric).await?;
     let it = Protected::new(&fabric, &[HOLDS]).await?;
     let holds = fabric.rank() == HOLDS;

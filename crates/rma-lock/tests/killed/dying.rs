@@ -1,16 +1,17 @@
 //! A fabric on which a rank kills itself at a chosen call.
 
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Amo, AtomicWord, Deps, Fabric, GetSink, LocalSpan, LocalWord, Pod, PutOptions, PutSource, Rank, Refused,
-    RemoteSpan, RemoteWord, Result,
-    layer::{Layer, Layered},
+    Amo, Result, forward,
+    provider::{Ended, Goal, Place, Posted, Provider, Sink, Slot, Source},
 };
 use rustix::process::{Signal, getpid, kill_process};
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst},
     },
+    task::{Context, Poll},
     thread,
     time::Duration,
 };
@@ -91,20 +92,26 @@ impl Points {
     }
 }
 
-/// `F`, where this rank has its [`Points`].
-pub(crate) type Dying<F> = Layered<F, Mortal>;
-
-/// The rank that passes them.
-#[derive(Clone, Debug)]
-pub(crate) struct Mortal(Arc<Points>);
-
-impl From<Arc<Points>> for Mortal {
-    fn from(points: Arc<Points>) -> Self {
-        Mortal(points)
-    }
+/// This rank's fabric, where it has its [`Points`].
+pub(crate) fn dying(fabric: &Fabric, points: Arc<Points>) -> Fabric {
+    fabric.under(Mortal { below: fabric.clone(), points, wait: AtomicU8::new(NONE) })
 }
 
-fn name_of<W>(amo: &Amo<W>) -> &'static str {
+/// The rank that passes them.
+#[derive(Debug)]
+struct Mortal {
+    below: Fabric,
+    points: Arc<Points>,
+    /// Whether it waits for a word: what the rank waits for together counts as one.
+    wait: AtomicU8,
+}
+
+/// No wait, one that the rank survives, and one that it does not.
+const NONE: u8 = 0;
+const WAITS: u8 = 1;
+const DIES: u8 = 2;
+
+fn name_of(amo: &Amo<u64>) -> &'static str {
     match amo {
         Amo::Add(_) => "fetch_add",
         Amo::Swap(_) => "swap",
@@ -115,92 +122,76 @@ fn name_of<W>(amo: &Amo<W>) -> &'static str {
     }
 }
 
-impl<F: Fabric> Layer<F> for Mortal {
-    type Handle<T: Unpin + 'static> = F::Handle<T>;
+impl Mortal {
+    /// The first look of a wait.
+    fn begins_to_wait(&self) {
+        if self.wait.load(SeqCst) == NONE {
+            self.points.pass("before wait_until");
+            let dies = self.points.is_fatal("within wait_until");
+            self.wait.store(if dies { DIES } else { WAITS }, SeqCst);
+            if dies {
+                die_after(INTO_A_WAIT);
+            }
+        }
+    }
+}
 
-    fn handle<T: Unpin + 'static>(&self, _: &F, handle: F::Handle<T>) -> F::Handle<T> {
-        handle
+impl Provider for Mortal {
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, nop, poll, test, forget, try_notice);
+    forward!(now, detach, optional);
+
+    fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
+        if waiting {
+            self.begins_to_wait();
+            return self.below.provider().read(from, into, waiting);
+        }
+        let call = if into.len() > 8 { "read" } else { "load" };
+        self.points.around(call, || self.below.provider().read(from, into, waiting))
     }
 
-    fn load<W: AtomicWord>(&self, below: &F, word: &LocalWord<F, W>) -> Result<W> {
-        self.0.around("load", || below.load(word))
+    fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()> {
+        let call = if from.len() > 8 { "write" } else { "store" };
+        self.points.around(call, || self.below.provider().write(to, from, waited))
     }
 
-    fn store<W: AtomicWord>(&self, below: &F, word: &LocalWord<F, W>, value: W) -> Result<()> {
-        self.0.around("store", || below.store(word, value))
+    fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
+        self.points.around("put", || self.below.provider().put(to, from, notice))
     }
 
-    fn store_unwaited<W: AtomicWord>(&self, below: &F, word: &LocalWord<F, W>, value: W) -> Result<()> {
-        self.0.around("store", || below.store_unwaited(word, value))
+    fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
+        self.points.around("get", || self.below.provider().get(from, to))
     }
 
-    fn read<T: Pod>(&self, below: &F, span: &LocalSpan<F, T>, into: &mut [T]) -> Result<()> {
-        self.0.around("read", || below.read(span, into))
+    fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
+        self.points.around(name_of(&amo), || self.below.provider().atomic(word, amo))
     }
 
-    fn write<T: Pod>(&self, below: &F, span: &LocalSpan<F, T>, from: &[T]) -> Result<()> {
-        self.0.around("write", || below.write(span, from))
-    }
-
-    fn try_put<T: Pod, S: PutSource<F, T>>(
-        &self,
-        below: &F,
-        to: &RemoteSpan<F, T>,
-        from: S,
-        options: PutOptions,
-    ) -> Result<F::Handle<S>, Refused<S>> {
-        self.0.around("put", || below.try_put(to, from, options))
-    }
-
-    fn try_get<T: Pod, D: GetSink<F, T>>(
-        &self,
-        below: &F,
-        from: &RemoteSpan<F, T>,
-        to: D,
-    ) -> Result<F::Handle<D>, Refused<D>> {
-        self.0.around("get", || below.try_get(from, to))
-    }
-
-    fn try_atomic<W: AtomicWord>(
-        &self,
-        below: &F,
-        word: &RemoteWord<F, W>,
-        amo: Amo<W>,
-    ) -> Result<F::Handle<W>, Refused<()>> {
-        self.0.around(name_of(&amo), || below.try_atomic(word, amo))
-    }
-
-    async fn flush(&self, below: &F, target: Rank) -> Result<()> {
-        self.0.pass("before flush");
-        let flushed = below.flush(target).await;
-        self.0.pass("after flush");
+    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let flush = match goal {
+            Goal::Flush(Some(_)) => "flush",
+            Goal::Flush(None) => "flush_all",
+            _ => return self.below.provider().poll_wait(slot, goal, cx),
+        };
+        if slot.is_empty() {
+            self.points.pass(&format!("before {flush}"));
+        }
+        let flushed = self.below.provider().poll_wait(slot, goal, cx);
+        if flushed.is_ready() {
+            self.points.pass(&format!("after {flush}"));
+        }
         flushed
     }
 
-    async fn flush_all(&self, below: &F) -> Result<()> {
-        self.0.pass("before flush_all");
-        let flushed = below.flush_all().await;
-        self.0.pass("after flush_all");
-        flushed
-    }
-
-    async fn wait_until<W: AtomicWord>(
-        &self,
-        below: &F,
-        word: &LocalWord<F, W>,
-        deps: Deps<'_>,
-        until: impl FnMut(W) -> bool,
-    ) -> Result<W> {
-        self.0.pass("before wait_until");
-        let dies = self.0.is_fatal("within wait_until");
-        if dies {
-            die_after(INTO_A_WAIT);
+    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
+        self.below.provider().end_wait(slot, goal, ended);
+        if let Goal::Word(..) = goal {
+            let dies = self.wait.swap(NONE, SeqCst) == DIES;
+            match ended {
+                Ended::Reached if dies => die(),
+                Ended::Reached => self.points.pass("after wait_until"),
+                // Nothing was seen, and whoever is to die in it soon does.
+                Ended::GivenUp => {}
+            }
         }
-        let waited = below.wait_until(word, deps, until).await;
-        if dies {
-            die();
-        }
-        self.0.pass("after wait_until");
-        waited
     }
 }

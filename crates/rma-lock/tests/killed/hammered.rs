@@ -22,7 +22,7 @@ const LATEST: u64 = 20_000;
 const ROUNDS_AFTER: usize = 20;
 
 /// One rank's part.
-pub(crate) async fn play<F: Fabric>(fabric: F, victim: u32, micros: u64) -> ProgramResult<String> {
+pub(crate) async fn play(fabric: Fabric, victim: u32, micros: u64) -> ProgramResult<String> {
     let (me, victim) = (fabric.rank(), Rank::new(victim));
     let mut world = Group::world(&fabric).await?;
     let it = Protected::new(&fabric, &[victim]).await?;
@@ -47,7 +47,7 @@ pub(crate) async fn play<F: Fabric>(fabric: F, victim: u32, micros: u64) -> Prog
 }
 
 /// Whether this rank has been told that `victim` was lost.
-async fn is_lost<F: Fabric>(it: &Protected<F>, victim: Rank) -> ProgramResult<bool> {
+async fn is_lost(it: &Protected, victim: Rank) -> ProgramResult<bool> {
     let told = it.told(0)?;
     let now = it.fabric.now();
     match it.fabric.before(now, it.fabric.wait_until(&told, Deps::One(victim), |told| told == 1)).await {

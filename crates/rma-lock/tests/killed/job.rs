@@ -13,7 +13,7 @@ use std::{
 };
 use tofu2_sim::{
     JobError,
-    shm::{self, Endpoint, JOB_VARIABLE, Launcher},
+    shm::{self, JOB_VARIABLE, Launcher},
 };
 
 /// `<directory> <part> <words …>`, for ranks.
@@ -70,12 +70,12 @@ pub(crate) fn launch_on(ranks: usize, per_node: usize, asked: &str) -> Report {
 }
 
 rdma_fabric::program! {
-    async fn part<F>(fabric: F, words: Vec<String>, points: Arc<Points>) -> String {
+    async fn part(fabric: Fabric, words: Vec<String>, points: Arc<Points>) -> String {
         play(fabric, &words, points).await
     }
 }
 
-async fn play<F: Fabric>(fabric: F, words: &[String], points: Arc<Points>) -> ProgramResult<String> {
+async fn play(fabric: Fabric, words: &[String], points: Arc<Points>) -> ProgramResult<String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["scene", name, ..] => scenes::play(fabric, scenes::Scene::named(name), points).await,
@@ -96,7 +96,7 @@ fn is_a_rank() {
     let mut words = asked.split(' ').map(str::to_owned);
     let directory = PathBuf::from(words.next().expect("a directory"));
     let words: Vec<String> = words.collect();
-    let endpoint = Endpoint::from_env().expect("a rank").expect("the variable is there");
+    let endpoint = tofu2_sim::shm::from_env().expect("a rank").expect("the variable is there");
     let rank = endpoint.rank();
     let mine = words.first().is_some_and(|part| part == "scene") && rank == scenes::VICTIM;
     let fatal = words.get(2).filter(|_| mine).and_then(|point| point.parse().ok());

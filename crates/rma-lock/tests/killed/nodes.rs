@@ -6,7 +6,7 @@ use crate::{
     dying::die,
     job::{Outcome, launch_on},
 };
-use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region, RegionAccess};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{Aggregated, Lock, LockError, RmaLock, RpLock};
 
 const RANKS: usize = 5;
@@ -16,10 +16,10 @@ const FIRST: Rank = Rank::new(2);
 const MATE: Rank = Rank::new(3);
 
 /// One rank's part: when `victim` has died, holding what `held` says, read if that was nothing and write if not.
-pub(crate) async fn play<F: Fabric>(fabric: F, victim: u32, held: &str) -> ProgramResult<String> {
+pub(crate) async fn play(fabric: Fabric, victim: u32, held: &str) -> ProgramResult<String> {
     let (me, victim) = (fabric.rank(), Rank::new(victim));
     let mut world = Group::world(&fabric).await?;
-    let lock = Aggregated::<F, RpLock<F>>::symmetric(&fabric, HOME).await?;
+    let lock = Aggregated::<RpLock>::symmetric(&fabric, HOME).await?;
     let region = fabric.alloc_symmetric(8).await?;
     let told = region.word::<u64>(&fabric, 0)?;
     let dies = me == victim;
@@ -53,9 +53,7 @@ pub(crate) async fn play<F: Fabric>(fabric: F, victim: u32, held: &str) -> Progr
     }
     match end {
         Ok(()) => Ok("went on".to_owned()),
-        Err(LockError::Fabric(error)) if *error == (FabricError::PeerLost { rank: victim }) => {
-            Ok("was told".to_owned())
-        }
+        Err(LockError::Fabric(error)) if error == (FabricError::PeerLost { rank: victim }) => Ok("was told".to_owned()),
         Err(error) => Err(error.into()),
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::{
     checked::{HOME, Protected, Tally},
-    dying::{Dying, Points, die, die_after},
+    dying::{Points, die, die_after, dying},
 };
-use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{LockError, RecoverableReadGuard, RecoverableWriteGuard};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -109,20 +110,20 @@ impl Scene {
 }
 
 /// What a rank holds when the scene begins.
-enum Held<'a, F: Fabric> {
+enum Held<'a> {
     Nothing,
-    Read(RecoverableReadGuard<'a, Dying<F>>),
-    Write(RecoverableWriteGuard<'a, Dying<F>>),
+    Read(RecoverableReadGuard<'a>),
+    Write(RecoverableWriteGuard<'a>),
 }
 
-struct Stage<F: Fabric> {
-    it: Protected<Dying<F>>,
+struct Stage {
+    it: Protected,
     points: Arc<Points>,
 }
 
 /// One rank's part.
-pub(crate) async fn play<F: Fabric>(fabric: F, scene: Scene, points: Arc<Points>) -> ProgramResult<String> {
-    let fabric = Dying::new(fabric, points.clone());
+pub(crate) async fn play(fabric: Fabric, scene: Scene, points: Arc<Points>) -> ProgramResult<String> {
+    let fabric = dying(&fabric, points.clone());
     let mut world = Group::world(&fabric).await?;
     let stage = Stage { it: Protected::new(&fabric, &[VICTIM, FIRST]).await?, points };
     let me = fabric.rank();
@@ -168,8 +169,8 @@ pub(crate) async fn play<F: Fabric>(fabric: F, scene: Scene, points: Arc<Points>
     Ok(tally.to_string())
 }
 
-impl<F: Fabric> Stage<F> {
-    async fn begins(&self, scene: Scene) -> ProgramResult<Held<'_, F>> {
+impl Stage {
+    async fn begins(&self, scene: Scene) -> ProgramResult<Held<'_>> {
         use Scene::*;
         let (reads, writes) = match scene {
             TryReadInVain | TryWriteInVain | ReadWaits | WriteWaits | ReadGivesUp | WriteGivesUp | OpensWithWriter => {
@@ -196,7 +197,7 @@ impl<F: Fabric> Stage<F> {
     }
 
     /// The victim's part.
-    async fn acts(&self, scene: Scene, held: Held<'_, F>, tally: &mut Tally) -> ProgramResult<()> {
+    async fn acts(&self, scene: Scene, held: Held<'_>, tally: &mut Tally) -> ProgramResult<()> {
         use Scene::*;
         let it = &self.it;
         let soon = it.fabric.now() + SOON;
@@ -273,7 +274,7 @@ impl<F: Fabric> Stage<F> {
         Ok(())
     }
 
-    async fn leaves(&self, held: Held<'_, F>) -> ProgramResult<()> {
+    async fn leaves(&self, held: Held<'_>) -> ProgramResult<()> {
         match held {
             Held::Nothing => Ok(()),
             Held::Read(guard) => {
@@ -289,7 +290,7 @@ impl<F: Fabric> Stage<F> {
     }
 
     /// The helper's part.
-    async fn helps(&self, scene: Scene, held: Held<'_, F>, tally: &mut Tally) -> ProgramResult<()> {
+    async fn helps(&self, scene: Scene, held: Held<'_>, tally: &mut Tally) -> ProgramResult<()> {
         use Scene::*;
         match scene {
             TryReadInVain | TryWriteInVain | ReadGivesUp | WriteGivesUp => self.victim_is_through().await?,
@@ -305,7 +306,7 @@ impl<F: Fabric> Stage<F> {
     }
 
     /// The part of the one that dies first, when others wait.
-    async fn dies(&self, scene: Scene, held: Held<'_, F>) -> ProgramResult<()> {
+    async fn dies(&self, scene: Scene, held: Held<'_>) -> ProgramResult<()> {
         if matches!(held, Held::Nothing) {
             die_after(2 * SOON);
             // It waits until then, unless the victim was faster.

@@ -4,8 +4,8 @@
 //! rank 2 writes. The one that is refused may be the last that leaves before the writer, and has to
 //! let it in.
 
-use crate::mutant::{Mutant, Mutation, assert_idle};
-use loom_fabric::{Config, DataCell, Delivery, LoomFabric, check, check_fails, run};
+use crate::mutant::{Mutation, assert_idle, mutant};
+use loom_fabric::{Config, DataCell, Delivery, check, check_fails, run};
 use rdma_fabric::{Amo, Fabric, Rank, Region, RegionKey, RemoteAddr};
 use rma_lock::{Guard, LockError, PackedLock, RmaLock, RpLock, WritersFirstLock};
 use std::{
@@ -23,11 +23,11 @@ const READER: u64 = 4;
 const MOST: u64 = 1 << 26;
 
 /// One rank's part. What must outlive the last rank; whether it was refused.
-async fn part<F: Fabric, L: RmaLock<F>>(
-    fabric: F,
-    seen_by_loom: LoomFabric,
+async fn part<L: RmaLock>(
+    fabric: Fabric,
+    seen_by_loom: Fabric,
     data: Rc<DataCell>,
-) -> Result<(L, F::Region, bool), LockError> {
+) -> Result<(L, Region, bool), LockError> {
     let lock = L::symmetric(&fabric, HOME).await?;
     let shared = fabric.alloc_symmetric(8).await?;
     let refused = match use_lock(&lock, &shared, &seen_by_loom, &data).await {
@@ -37,10 +37,10 @@ async fn part<F: Fabric, L: RmaLock<F>>(
     Ok((lock, shared, refused))
 }
 
-async fn use_lock<F: Fabric, L: RmaLock<F>>(
+async fn use_lock<L: RmaLock>(
     lock: &L,
-    shared: &F::Region,
-    seen_by_loom: &LoomFabric,
+    shared: &Region,
+    seen_by_loom: &Fabric,
     data: &DataCell,
 ) -> Result<(), LockError> {
     let fabric = lock.fabric();
@@ -99,17 +99,14 @@ impl Mutation for Mistake {
     }
 }
 
-fn right<L: RmaLock<LoomFabric>>(
-    delivery: Delivery,
-    refused: Arc<[AtomicUsize; 2]>,
-) -> impl Fn() + Send + Sync + 'static {
+fn right<L: RmaLock>(delivery: Delivery, refused: Arc<[AtomicUsize; 2]>) -> impl Fn() + Send + Sync + 'static {
     move || {
         let data = Rc::new(DataCell::new());
         let refused = refused.clone();
         let job = run(Config::new(3, delivery), move |fabric| {
             let (data, refused) = (data.clone(), refused.clone());
             async move {
-                let kept = part::<_, L>(fabric.clone(), fabric, data).await.expect("no other error is possible");
+                let kept = part::<L>(fabric.clone(), fabric, data).await.expect("no other error is possible");
                 refused[usize::from(kept.2)].fetch_add(1, Relaxed);
                 kept
             }
@@ -118,40 +115,40 @@ fn right<L: RmaLock<LoomFabric>>(
     }
 }
 
-fn wrong<L: RmaLock<Mutant<LoomFabric, Mistake>>>(wrong: Wrong) -> impl Fn() + Send + Sync + 'static {
+fn wrong<L: RmaLock>(wrong: Wrong) -> impl Fn() + Send + Sync + 'static {
     move || {
         let data = Rc::new(DataCell::new());
         let job = run(Config::new(3, Delivery::AtPost), move |fabric| {
             let data = data.clone();
-            let mutant = Mutant::new(fabric.clone(), Mistake { wrong, refused: Cell::new(false) });
-            async move { part::<_, L>(mutant, fabric, data).await.expect("no other error is possible") }
+            let mutant = mutant(fabric.clone(), Mistake { wrong, refused: Cell::new(false) });
+            async move { part::<L>(mutant, fabric, data).await.expect("no other error is possible") }
         });
         assert_idle(job.residue());
     }
 }
 
-fn check_lock<L: RmaLock<LoomFabric>, M: RmaLock<Mutant<LoomFabric, Mistake>>>() {
+fn check_lock<L: RmaLock>() {
     for delivery in [Delivery::AtPost, Delivery::AtFlush] {
         let refused = Arc::<[AtomicUsize; 2]>::default();
         print!("{}, {delivery:?}: ", L::NAME);
         check(Some(3), 500, right::<L>(delivery, refused.clone()));
         assert!(refused.iter().all(|seen| seen.load(Relaxed) > 0), "{}: {refused:?}", L::NAME);
     }
-    check_fails(Some(3), &["residue", "deadlock"], wrong::<M>(Wrong::NotTakenBack));
-    check_fails(Some(3), &["residue", "deadlock"], wrong::<M>(Wrong::NobodyLetIn));
+    check_fails(Some(3), &["residue", "deadlock"], wrong::<L>(Wrong::NotTakenBack));
+    check_fails(Some(3), &["residue", "deadlock"], wrong::<L>(Wrong::NobodyLetIn));
 }
 
 #[test]
 fn flat() {
-    check_lock::<RpLock<_>, RpLock<_>>();
+    check_lock::<RpLock>();
 }
 
 #[test]
 fn packed() {
-    check_lock::<PackedLock<_>, PackedLock<_>>();
+    check_lock::<PackedLock>();
 }
 
 #[test]
 fn writers_first() {
-    check_lock::<WritersFirstLock<_>, WritersFirstLock<_>>();
+    check_lock::<WritersFirstLock>();
 }

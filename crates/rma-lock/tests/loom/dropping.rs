@@ -5,14 +5,14 @@
 //! dropped one had never come.
 
 use crate::{
-    mutant::{Mutant, Rp, Step, assert_idle},
+    mutant::{Rp, Step, assert_idle, mutant},
     rp::{
         Role::{self, *},
         Seen, model_of, rounds,
     },
 };
 use loom_fabric::{Config, DataCell, Delivery, check, check_fails, run};
-use rdma_fabric::{Fabric, PutOrder};
+use rdma_fabric::PutOrder;
 use rma_lock::RpLock;
 use std::{
     rc::Rc,
@@ -37,7 +37,7 @@ fn everywhere(bound: usize, dropped: fn(u8) -> Role, others: &[Role], points: u8
             let roles: Vec<_> = [dropped(polls)].into_iter().chain(others.iter().copied()).collect();
             let seen = Arc::new(Seen::default());
             print!("{roles:?}, {order:?}: ");
-            check(Some(bound), 1, model_of::<RpLock<_>>(config(roles.len(), order), roles, 1, seen.clone()));
+            check(Some(bound), 1, model_of::<RpLock>(config(roles.len(), order), roles, 1, seen.clone()));
             if seen.refused_first.load(Relaxed) == 0 {
                 break;
             }
@@ -85,7 +85,7 @@ fn dropped_tries() {
         for (order, polls) in ORDERS.into_iter().flat_map(|order| (0..12).map(move |polls| (order, polls))) {
             let roles = vec![dropped(polls), other];
             print!("{roles:?}, {order:?}: ");
-            check(Some(3), 1, model_of::<RpLock<_>>(config(2, order), roles, 1, Arc::default()));
+            check(Some(3), 1, model_of::<RpLock>(config(2, order), roles, 1, Arc::default()));
         }
     }
 }
@@ -103,7 +103,7 @@ fn without_late_results_the_fast_ways_are_right() {
         let seen = Arc::new(Seen::default());
         let config = Config { late_results: false, ..config(2, PutOrder::AllTargets) };
         print!("{roles:?} x 3: ");
-        check(Some(3), 10, model_of::<RpLock<_>>(config, roles.to_vec(), 3, seen));
+        check(Some(3), 10, model_of::<RpLock>(config, roles.to_vec(), 3, seen));
     }
 }
 
@@ -112,8 +112,8 @@ fn broken(step: Step, roles: &'static [Role]) -> impl Fn() + Send + Sync + 'stat
         let data = Rc::new(DataCell::new());
         let job = run(config(roles.len(), PutOrder::None), move |fabric| {
             let (data, role) = (data.clone(), roles[fabric.rank().index()]);
-            let mutant = Mutant::new(fabric.clone(), Rp::new(step));
-            async move { rounds::<_, RpLock<_>>(mutant, fabric, data, role, 1).await.expect("an error") }
+            let mutant = mutant(fabric.clone(), Rp::new(step));
+            async move { rounds::<RpLock>(mutant, fabric, data, role, 1).await.expect("an error") }
         });
         assert_idle(job.residue());
     }

@@ -1,6 +1,7 @@
 //! Exhaustive checks under loom, within the bounds each test states.
 //!
-//! The fabric is a separate type that implements the same trait; the protocols know nothing of it.
+//! The fabric has a provider of its own, `loom-fabric`; the protocols know nothing of it, and are
+//! the same compiled code as elsewhere.
 
 mod crowded;
 mod dropping;

@@ -1,6 +1,6 @@
 //! A plain MCS mutex over the fabric, and ways to break it: what the harness is tried on.
 
-use rdma_fabric::{Deps, Fabric, LocalWord, Rank, Region, RegionAccess, RemoteAddr, RemoteWord, Result};
+use rdma_fabric::{Deps, Fabric, LocalWord, Rank, Region, RemoteAddr, RemoteWord, Result};
 
 /// What is wrong with a [`Mcs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,17 +21,17 @@ const TAIL: usize = 0;
 const BLOCKED: usize = 8;
 const NEXT: usize = 16;
 
-pub(crate) struct Mcs<F: Fabric> {
-    fabric: F,
-    region: F::Region,
-    tail: RemoteWord<F, u64>,
-    blocked: LocalWord<F, u64>,
-    next: LocalWord<F, u64>,
+pub(crate) struct Mcs {
+    fabric: Fabric,
+    region: Region,
+    tail: RemoteWord<u64>,
+    blocked: LocalWord<u64>,
+    next: LocalWord<u64>,
     broken: Broken,
 }
 
-impl<F: Fabric> Mcs<F> {
-    pub(crate) async fn new(fabric: &F, broken: Broken) -> Result<Self> {
+impl Mcs {
+    pub(crate) async fn new(fabric: &Fabric, broken: Broken) -> Result<Self> {
         let region = fabric.alloc_symmetric(24).await?;
         let home = RemoteAddr { rank: Rank::new(0), region: region.key(), offset: TAIL as u64 };
         Ok(Mcs {
@@ -44,7 +44,7 @@ impl<F: Fabric> Mcs<F> {
         })
     }
 
-    fn word(&self, id: u64, offset: usize) -> Result<RemoteWord<F, u64>> {
+    fn word(&self, id: u64, offset: usize) -> Result<RemoteWord<u64>> {
         let rank = Rank::new(id as u32 - 1);
         self.fabric.remote_word(RemoteAddr { rank, region: self.region.key(), offset: offset as u64 })
     }

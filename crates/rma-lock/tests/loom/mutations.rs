@@ -4,14 +4,13 @@
 //! orders finds it.
 
 use crate::{
-    mutant::{Mutant, Rp, Step, assert_idle},
+    mutant::{Rp, Step, assert_idle, mutant},
     rp::{
         Role::{self, Clock, Read, Write, WriteBefore},
         rounds,
     },
 };
 use loom_fabric::{Access, Config, DataCell, Delivery, check, check_fails, run};
-use rdma_fabric::Fabric;
 use rma_lock::RpLock;
 use std::rc::Rc;
 
@@ -26,8 +25,8 @@ fn broken(step: Step, roles: &'static [Role], n: usize, config: Config) -> impl 
         let data = Rc::new(DataCell::new());
         let job = run(config, move |fabric| {
             let (data, role) = (data.clone(), roles[fabric.rank().index()]);
-            let mutant = Mutant::new(fabric.clone(), Rp::new(step));
-            async move { rounds::<_, RpLock<_>>(mutant, fabric, data, role, n).await.expect("an error") }
+            let mutant = mutant(fabric.clone(), Rp::new(step));
+            async move { rounds::<RpLock>(mutant, fabric, data, role, n).await.expect("an error") }
         });
         assert_idle(job.residue());
     }

@@ -1,7 +1,7 @@
 //! Locks that know nodes, under loom: the words that readers of a node share, and the race between readers that leave and a writer that waits for them.
 
-use loom_fabric::{Config, DataCell, Delivery, LoomFabric, check, run};
-use rdma_fabric::{Fabric, Rank, Region};
+use loom_fabric::{Config, DataCell, Delivery, check, run};
+use rdma_fabric::{Fabric, Rank};
 use rma_lock::{Aggregated, Guard, IndicatorLock, LockError, RmaLock, RpLock};
 use std::rc::Rc;
 
@@ -10,11 +10,11 @@ const HOME: Rank = Rank::new(0);
 const CELLS: usize = 56;
 
 /// Take the lock, look at the data or change it, let go.
-async fn once<L: RmaLock<LoomFabric>>(
-    fabric: LoomFabric,
+async fn once<L: RmaLock>(
+    fabric: Fabric,
     data: Rc<DataCell>,
     writes: bool,
-) -> Result<(L, <LoomFabric as Fabric>::Region), LockError>
+) -> Result<(L, rdma_fabric::Region), LockError>
 where
     L::Options: Default,
 {
@@ -38,7 +38,7 @@ where
 }
 
 /// All executions with at most `bound` preemptions, of ranks that write or read, under both deliveries; at least so many each.
-fn check_lock<L: RmaLock<LoomFabric>>(bound: Option<usize>, writers: &'static [bool], together: bool, at_least: usize) {
+fn check_lock<L: RmaLock>(bound: Option<usize>, writers: &'static [bool], together: bool, at_least: usize) {
     for delivery in [Delivery::AtPost, Delivery::AtFlush] {
         let config = Config { cells_per_rank: CELLS, together, ..Config::new(writers.len(), delivery) };
         print!("writers {writers:?}, together: {together}, {delivery:?}: ");
@@ -55,14 +55,14 @@ fn check_lock<L: RmaLock<LoomFabric>>(bound: Option<usize>, writers: &'static [b
 /// I7 and I8 against G2 and G3.
 #[test]
 fn a_writer_and_readers_that_leave() {
-    check_lock::<IndicatorLock<_, RpLock<_>>>(Some(3), &[false, true], false, 18);
-    check_lock::<IndicatorLock<_, RpLock<_>>>(Some(3), &[false, true], true, 18);
-    check_lock::<IndicatorLock<_, RpLock<_>>>(Some(2), &[false, false, true], true, 126);
+    check_lock::<IndicatorLock<RpLock>>(Some(3), &[false, true], false, 18);
+    check_lock::<IndicatorLock<RpLock>>(Some(3), &[false, true], true, 18);
+    check_lock::<IndicatorLock<RpLock>>(Some(2), &[false, false, true], true, 126);
 }
 
 #[test]
 fn readers_of_a_node() {
-    check_lock::<Aggregated<_, RpLock<_>>>(Some(3), &[false, false], true, 79);
-    check_lock::<Aggregated<_, RpLock<_>>>(Some(3), &[false, true], true, 34);
-    check_lock::<Aggregated<_, RpLock<_>>>(Some(2), &[false, false, true], true, 190);
+    check_lock::<Aggregated<RpLock>>(Some(3), &[false, false], true, 79);
+    check_lock::<Aggregated<RpLock>>(Some(3), &[false, true], true, 34);
+    check_lock::<Aggregated<RpLock>>(Some(2), &[false, false, true], true, 190);
 }

@@ -4,7 +4,7 @@ use crate::rp::{
     Role::{self, Clock, Read, ReadBefore, TryRead, TryWrite, Write, WriteBefore},
     Seen, model_of,
 };
-use loom_fabric::{Config, Delivery, LoomFabric, check};
+use loom_fabric::{Config, Delivery, check};
 use rma_lock::{FairLock, PackedLock, RmaLock, WritersFirstLock};
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -24,7 +24,7 @@ const JOBS: &[(&[Role], usize, Option<usize>)] = &[
     (&[WriteBefore, Read, Clock], 1, Some(2)),
 ];
 
-fn check_jobs<L: RmaLock<LoomFabric>>() {
+fn check_jobs<L: RmaLock>() {
     for (roles, rounds, bound) in JOBS {
         for delivery in [Delivery::AtPost, Delivery::AtFlush] {
             let seen = Arc::new(Seen::default());
@@ -41,15 +41,15 @@ fn check_jobs<L: RmaLock<LoomFabric>>() {
 
 #[test]
 fn packed() {
-    check_jobs::<PackedLock<LoomFabric>>();
+    check_jobs::<PackedLock>();
 }
 
 #[test]
 fn writers_first() {
-    check_jobs::<WritersFirstLock<LoomFabric>>();
+    check_jobs::<WritersFirstLock>();
 }
 
 #[test]
 fn fair() {
-    check_jobs::<FairLock<LoomFabric>>();
+    check_jobs::<FairLock>();
 }

@@ -3,7 +3,7 @@
 //! Each case runs with puts delivered at once and with puts delivered as late as the contract allows.
 
 use crate::mutant::assert_idle;
-use loom_fabric::{Config, DataCell, Delivery, LoomFabric, check, run};
+use loom_fabric::{Config, DataCell, Delivery, Seat, check, run};
 use rdma_fabric::{Fabric, Rank, Region, RemoteWord, Time};
 use rma_lock::{Guard, LockError, RmaLock, RpLock};
 use std::{
@@ -70,10 +70,10 @@ fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
 }
 
 /// Take the lock as `role` says, look at the data or change it, let go. True if the lock was had.
-async fn use_lock<F: Fabric, L: RmaLock<F>>(
+async fn use_lock<L: RmaLock>(
     lock: &L,
-    word: &RemoteWord<F, u64>,
-    seen_by_loom: &LoomFabric,
+    word: &RemoteWord<u64>,
+    seen_by_loom: &Fabric,
     data: &DataCell,
     role: Role,
 ) -> Result<bool, LockError> {
@@ -81,7 +81,7 @@ async fn use_lock<F: Fabric, L: RmaLock<F>>(
     match role {
         Clock => {
             for rank in 0..fabric.ranks() as u32 {
-                seen_by_loom.job().advance(Rank::new(rank), DEADLINE.as_picos());
+                Seat::of(seen_by_loom).job().advance(Rank::new(rank), DEADLINE.as_picos());
             }
             return Ok(true);
         }
@@ -124,16 +124,16 @@ async fn use_lock<F: Fabric, L: RmaLock<F>>(
 }
 
 /// What must outlive the last rank: the lock, the data's region; and whether the lock was had.
-pub(crate) type Kept<F, L> = (L, <F as Fabric>::Region, bool);
+pub(crate) type Kept<L> = (L, Region, bool);
 
 /// One rank's part.
-pub(crate) async fn rounds<F: Fabric, L: RmaLock<F>>(
-    fabric: F,
-    seen_by_loom: LoomFabric,
+pub(crate) async fn rounds<L: RmaLock>(
+    fabric: Fabric,
+    seen_by_loom: Fabric,
     data: Rc<DataCell>,
     role: Role,
     rounds: usize,
-) -> Result<Kept<F, L>, LockError> {
+) -> Result<Kept<L>, LockError> {
     let lock = L::symmetric(&fabric, HOME).await?;
     let shared = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(shared.at(HOME, 0))?;
@@ -155,10 +155,10 @@ pub(crate) struct Seen {
 }
 
 fn model(roles: &'static [Role], n: usize, delivery: Delivery, seen: Arc<Seen>) -> impl Fn() + Send + Sync + 'static {
-    model_of::<RpLock<_>>(Config::new(roles.len(), delivery), roles.to_vec(), n, seen)
+    model_of::<RpLock>(Config::new(roles.len(), delivery), roles.to_vec(), n, seen)
 }
 
-pub(crate) fn model_of<L: RmaLock<LoomFabric>>(
+pub(crate) fn model_of<L: RmaLock>(
     config: Config,
     roles: Vec<Role>,
     n: usize,
@@ -173,7 +173,7 @@ pub(crate) fn model_of<L: RmaLock<LoomFabric>>(
             let (data, role, seen) = (shared.clone(), roles[fabric.rank().index()], seen_by_rank.clone());
             let first = fabric.rank() == HOME;
             async move {
-                let kept = rounds::<_, L>(fabric.clone(), fabric, data, role, n).await.expect("no error is possible");
+                let kept = rounds::<L>(fabric.clone(), fabric, data, role, n).await.expect("no error is possible");
                 if first && !kept.2 {
                     seen.refused_first.fetch_add(1, Relaxed);
                 }

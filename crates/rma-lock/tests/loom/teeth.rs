@@ -1,11 +1,11 @@
 //! The harness itself: a right lock passes, every broken one is reported.
 
 use crate::mcs::{Broken, Mcs};
-use loom_fabric::{Access, Config, DataCell, Delivery, LoomFabric, check, check_fails, run};
-use rdma_fabric::{Fabric, FabricError, PutOrder, Rank, Region, RegionAccess, RemoteAddr, Result};
+use loom_fabric::{Access, Config, DataCell, Delivery, Seat, check, check_fails, run};
+use rdma_fabric::{Fabric, FabricError, PutOrder, Rank, RemoteAddr, Result};
 use std::rc::Rc;
 
-async fn one_round(fabric: LoomFabric, data: Rc<DataCell>, broken: Broken) -> Result<Mcs<LoomFabric>> {
+async fn one_round(fabric: Fabric, data: Rc<DataCell>, broken: Broken) -> Result<Mcs> {
     let lock = Mcs::new(&fabric, broken).await?;
     lock.lock().await?;
     data.enter_write(&fabric);
@@ -121,7 +121,7 @@ fn a_clock_moved_by_another_rank_ends_a_wait_at_any_time() {
                         None => assert_eq!(fabric.now(), at),
                     }
                 } else {
-                    fabric.job().advance(Rank::new(0), 5);
+                    Seat::of(&fabric).job().advance(Rank::new(0), 5);
                     let addr = RemoteAddr { rank: Rank::new(0), region: region.key(), offset: 0 };
                     fabric.put_word(&fabric.remote_word::<u64>(addr)?, 1).await?;
                 }

@@ -20,12 +20,12 @@ const END: Duration = Duration::from_millis(400);
 
 rdma_fabric::program! {
     /// When this rank got in.
-    async fn crowd<F>(fabric: F) -> Result<u64, String> {
+    async fn crowd(fabric: Fabric) -> Result<u64, String> {
         Ok(comes_in(fabric).await.map_err(|error| error.to_string()))
     }
 }
 
-async fn comes_in<F: Fabric>(fabric: F) -> ProgramResult<u64> {
+async fn comes_in(fabric: Fabric) -> ProgramResult<u64> {
     let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(2)).await?;
     let came = match fabric.rank().number() {
         0 => {

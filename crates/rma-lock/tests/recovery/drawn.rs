@@ -1,6 +1,7 @@
 //! Nodes of several ranks that stop at drawn moments, links that are slow or down meanwhile. A failure is replayed from its seed, or from the list it prints.
 
 use super::program::{Tally, rounds};
+use rdma_fabric::Fabric;
 use rdma_fabric::Time;
 use std::time::Duration;
 use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Odds, Platform};
@@ -11,7 +12,7 @@ const PER_NODE: u32 = 4;
 const MORTAL: usize = 12;
 
 rdma_fabric::program! {
-    async fn hammers<F>(fabric: F) -> Result<Tally, String> {
+    async fn hammers(fabric: Fabric) -> Result<Tally, String> {
         let ended = rounds(fabric, MORTAL, 4, Duration::from_nanos(300), Duration::from_millis(20)).await;
         Ok(ended.map_err(|error| error.to_string()))
     }

@@ -34,7 +34,7 @@ enum Scene {
 }
 
 rdma_fabric::program! {
-    async fn scenes<F>(fabric: F, scene: Scene) -> String {
+    async fn scenes(fabric: Fabric, scene: Scene) -> String {
         match scene {
             Scene::Writes(recovery) => {
                 let lock = RecoverableLock::symmetric_with(&fabric, HOME, recovery).await?;
@@ -54,7 +54,7 @@ rdma_fabric::program! {
     }
 }
 
-async fn writes<F: Fabric>(fabric: &F, lock: &RecoverableLock<F>) -> ProgramResult<String> {
+async fn writes(fabric: &Fabric, lock: &RecoverableLock) -> ProgramResult<String> {
     let mut said = String::new();
     while fabric.now() < at(1000) {
         let guard = match lock.write().await {
@@ -87,7 +87,7 @@ async fn writes<F: Fabric>(fabric: &F, lock: &RecoverableLock<F>) -> ProgramResu
     Ok(said)
 }
 
-async fn in_group<F: Fabric>(fabric: &F) -> ProgramResult<String> {
+async fn in_group(fabric: &Fabric) -> ProgramResult<String> {
     let last = fabric.rank().index() + 1 == fabric.ranks();
     let members = Group::world(fabric).await?.split((!last).then_some(0), 0).await?;
     let Some(mut members) = members else {
@@ -99,7 +99,7 @@ async fn in_group<F: Fabric>(fabric: &F) -> ProgramResult<String> {
 }
 
 /// Rank 1 holds; rank 2 suspects it.
-async fn suspicion<F: Fabric>(fabric: &F) -> ProgramResult<String> {
+async fn suspicion(fabric: &Fabric) -> ProgramResult<String> {
     let lock = RecoverableLock::symmetric(fabric, HOME).await?;
     match fabric.rank().number() {
         1 => {

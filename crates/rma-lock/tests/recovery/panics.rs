@@ -1,6 +1,6 @@
 //! A panic in a guard for writing tears what the lock protects, whether its rank goes on or dies of it.
 
-use rdma_fabric::{Fabric, ProgramResult, Rank, Region, Time};
+use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use rma_lock::{Lock, LockError, RecoverableLock, Recovery, Torn};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -17,14 +17,14 @@ const RANKS: usize = 3;
 
 rdma_fabric::program! {
     /// One rank panics while it writes, and dies of it or not; each tells how often it found that out.
-    async fn panicking<F>(fabric: F, dies: bool) -> u64 {
+    async fn panicking(fabric: Fabric, dies: bool) -> u64 {
         let (torn, whole) = panics(&fabric, dies).await?;
         assert!(whole >= 1, "{} ends with a whole record", fabric.rank());
         Ok(torn)
     }
 }
 
-async fn panics<F: Fabric>(fabric: &F, dies: bool) -> ProgramResult<(u64, u64)> {
+async fn panics(fabric: &Fabric, dies: bool) -> ProgramResult<(u64, u64)> {
     let lock = RecoverableLock::symmetric_with(fabric, HOME, Recovery::of_deaths(1)).await?;
     let region = fabric.alloc_symmetric(24).await?;
     let word = |offset| fabric.remote_word::<u64>(region.at(HOME, offset));
@@ -106,12 +106,12 @@ const DIES: u32 = 3;
 
 rdma_fabric::program! {
     /// A rank mends while another dies; how often anybody found torn data after that.
-    async fn mending<F>(fabric: F) -> u64 {
+    async fn mending(fabric: Fabric) -> u64 {
         mends(&fabric).await
     }
 }
 
-async fn mends<F: Fabric>(fabric: &F) -> ProgramResult<u64> {
+async fn mends(fabric: &Fabric) -> ProgramResult<u64> {
     let at = |micros: u64| Time::from_picos(micros * 1_000_000);
     let lock = RecoverableLock::symmetric_with(fabric, HOME, Recovery::of_deaths(1)).await?;
     match fabric.rank() {

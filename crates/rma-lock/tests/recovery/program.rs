@@ -1,6 +1,6 @@
 //! What ranks do with the lock, and what must hold of it whoever dies.
 
-use rdma_fabric::{Fabric, ProgramResult, Rank, Region, RemoteWord};
+use rdma_fabric::{Fabric, ProgramResult, Rank, RemoteWord};
 use rma_lock::{Lock, LockError, RecoverableLock, RecoverableWriteGuard, Recovery};
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ pub(crate) struct Tally {
 }
 
 /// Two words that are always the same under the lock.
-struct Record<F: Fabric>([RemoteWord<F, u64>; 2]);
+struct Record([RemoteWord<u64>; 2]);
 
-impl<F: Fabric> Record<F> {
-    async fn look(&self, fabric: &F) -> ProgramResult<[u64; 2]> {
+impl Record {
+    async fn look(&self, fabric: &Fabric) -> ProgramResult<[u64; 2]> {
         Ok([fabric.get_word(&self.0[0]).await?, fabric.get_word(&self.0[1]).await?])
     }
 
-    async fn set(&self, fabric: &F, version: u64) -> ProgramResult<()> {
+    async fn set(&self, fabric: &Fabric, version: u64) -> ProgramResult<()> {
         for word in &self.0 {
             fabric.put_word(word, version).await?;
         }
@@ -34,8 +34,8 @@ impl<F: Fabric> Record<F> {
 }
 
 /// Reads and writes in turn, `rounds` times. A rank that dies may leave the record torn; who finds it mends it.
-pub(crate) async fn rounds<F: Fabric>(
-    fabric: F,
+pub(crate) async fn rounds(
+    fabric: Fabric,
     deaths: usize,
     rounds: u64,
     busy: Duration,
@@ -84,11 +84,11 @@ pub(crate) async fn rounds<F: Fabric>(
     Ok(tally)
 }
 
-async fn write<F: Fabric>(
-    fabric: &F,
-    record: &Record<F>,
+async fn write(
+    fabric: &Fabric,
+    record: &Record,
     busy: Duration,
-    guard: RecoverableWriteGuard<'_, F>,
+    guard: RecoverableWriteGuard<'_>,
 ) -> ProgramResult<()> {
     let [a, b] = record.look(fabric).await?;
     assert_eq!(a, b, "a writer saw a torn record");

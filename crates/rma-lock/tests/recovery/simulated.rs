@@ -1,12 +1,13 @@
 //! In virtual time every moment of a run can be the last of a rank.
 
 use super::program::{Tally, rounds};
+use rdma_fabric::Fabric;
 use rdma_fabric::Time;
 use std::time::Duration;
 use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Platform};
 
 rdma_fabric::program! {
-    async fn recovers<F>(fabric: F, n: u64) -> Result<Tally, String> {
+    async fn recovers(fabric: Fabric, n: u64) -> Result<Tally, String> {
         let ended = rounds(fabric, 3, n, Duration::from_nanos(300), Duration::from_millis(1)).await;
         Ok(ended.map_err(|error| error.to_string()))
     }

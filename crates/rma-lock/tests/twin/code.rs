@@ -5,8 +5,8 @@ use crate::{
     nodes_cases::{self, Which},
     program::{self, Run},
 };
-use explore::{ExploreFabric, Explorer};
-use rdma_fabric::RemoteAddr;
+use explore::Explorer;
+use rdma_fabric::{Fabric, RemoteAddr};
 use twin::{Job, Lock, Role, Word};
 
 /// What both do.
@@ -59,7 +59,7 @@ impl Same {
     }
 
     /// The code, with a step done wrong if the lock has a [`Subject`].
-    pub(crate) fn program(&self, step: Step) -> Box<dyn Fn(ExploreFabric) -> Run> {
+    pub(crate) fn program(&self, step: Step) -> Box<dyn Fn(Fabric) -> Run> {
         match self.subject() {
             Some(subject) => Box::new(program::job(subject, self.roles(), self.rounds, step)),
             None => Box::new(nodes_cases::job(&self.case(), None)),

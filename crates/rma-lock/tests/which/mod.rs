@@ -31,66 +31,66 @@ pub(crate) const ALL: [Which; 10] = [
     Which::Recoverable,
 ];
 
-/// Call `function::<F, lock>` with that lock.
+/// Call `function::<lock>` with that lock.
 #[allow(unused_macros)]
 macro_rules! with_lock {
-    ($which:expr, $function:ident::<$fabric:ty>($($argument:expr),*)) => {
+    ($which:expr, $function:ident($($argument:expr),*)) => {
         match $which {
-            crate::which::Which::ReaderPreference => $function::<$fabric, rma_lock::RpLock<$fabric>>($($argument),*).await,
-            crate::which::Which::Packed => $function::<$fabric, rma_lock::PackedLock<$fabric>>($($argument),*).await,
-            crate::which::Which::WritersFirst => $function::<$fabric, rma_lock::WritersFirstLock<$fabric>>($($argument),*).await,
-            crate::which::Which::Fair => $function::<$fabric, rma_lock::FairLock<$fabric>>($($argument),*).await,
-            crate::which::Which::BackOff => $function::<$fabric, rma_lock::BackOffLock<$fabric>>($($argument),*).await,
+            crate::which::Which::ReaderPreference => $function::<rma_lock::RpLock>($($argument),*).await,
+            crate::which::Which::Packed => $function::<rma_lock::PackedLock>($($argument),*).await,
+            crate::which::Which::WritersFirst => $function::<rma_lock::WritersFirstLock>($($argument),*).await,
+            crate::which::Which::Fair => $function::<rma_lock::FairLock>($($argument),*).await,
+            crate::which::Which::BackOff => $function::<rma_lock::BackOffLock>($($argument),*).await,
             crate::which::Which::Nodes => {
-                $function::<$fabric, rma_lock::Aggregated<$fabric, rma_lock::RpLock<$fabric>>>($($argument),*).await
+                $function::<rma_lock::Aggregated<rma_lock::RpLock>>($($argument),*).await
             }
             crate::which::Which::Indicator => {
-                $function::<$fabric, rma_lock::IndicatorLock<$fabric, rma_lock::RpLock<$fabric>>>($($argument),*).await
+                $function::<rma_lock::IndicatorLock<rma_lock::RpLock>>($($argument),*).await
             }
             crate::which::Which::NodesBackOff => {
-                $function::<$fabric, rma_lock::Aggregated<$fabric, rma_lock::BackOffLock<$fabric>>>($($argument),*).await
+                $function::<rma_lock::Aggregated<rma_lock::BackOffLock>>($($argument),*).await
             }
-            crate::which::Which::TwoLevels => $function::<$fabric, rma_lock::WindowLock<$fabric>>($($argument),*).await,
-            crate::which::Which::Recoverable => $function::<$fabric, rma_lock::RecoverableLock<$fabric>>($($argument),*).await,
+            crate::which::Which::TwoLevels => $function::<rma_lock::WindowLock>($($argument),*).await,
+            crate::which::Which::Recoverable => $function::<rma_lock::RecoverableLock>($($argument),*).await,
         }
     };
 }
 #[allow(unused_imports)]
 pub(crate) use with_lock;
 
-/// Call `function::<F, lock>` with the lock of a window that this one is, or makes.
+/// Call `function::<lock>` with the lock of a window that this one is, or makes.
 #[allow(unused_macros)]
 macro_rules! with_access_lock {
-    ($which:expr, $function:ident::<$fabric:ty>($($argument:expr),*)) => {
+    ($which:expr, $function:ident($($argument:expr),*)) => {
         match $which {
             crate::which::Which::ReaderPreference => {
-                $function::<$fabric, rma_lock::OneLock<rma_lock::RpLock<$fabric>>>($($argument),*).await
+                $function::<rma_lock::OneLock<rma_lock::RpLock>>($($argument),*).await
             }
             crate::which::Which::Packed => {
-                $function::<$fabric, rma_lock::OneLock<rma_lock::PackedLock<$fabric>>>($($argument),*).await
+                $function::<rma_lock::OneLock<rma_lock::PackedLock>>($($argument),*).await
             }
             crate::which::Which::WritersFirst => {
-                $function::<$fabric, rma_lock::OneLock<rma_lock::WritersFirstLock<$fabric>>>($($argument),*).await
+                $function::<rma_lock::OneLock<rma_lock::WritersFirstLock>>($($argument),*).await
             }
             crate::which::Which::Fair => {
-                $function::<$fabric, rma_lock::OneLock<rma_lock::FairLock<$fabric>>>($($argument),*).await
+                $function::<rma_lock::OneLock<rma_lock::FairLock>>($($argument),*).await
             }
             crate::which::Which::Nodes => {
-                $function::<$fabric, rma_lock::OneLock<rma_lock::Aggregated<$fabric, rma_lock::RpLock<$fabric>>>>($($argument),*).await
+                $function::<rma_lock::OneLock<rma_lock::Aggregated<rma_lock::RpLock>>>($($argument),*).await
             }
             crate::which::Which::NodesBackOff => {
-                $function::<$fabric, rma_lock::OneLock<rma_lock::Aggregated<$fabric, rma_lock::BackOffLock<$fabric>>>>($($argument),*).await
+                $function::<rma_lock::OneLock<rma_lock::Aggregated<rma_lock::BackOffLock>>>($($argument),*).await
             }
             crate::which::Which::Indicator => {
-                $function::<$fabric, rma_lock::OneLock<rma_lock::IndicatorLock<$fabric, rma_lock::RpLock<$fabric>>>>($($argument),*).await
+                $function::<rma_lock::OneLock<rma_lock::IndicatorLock<rma_lock::RpLock>>>($($argument),*).await
             }
             crate::which::Which::Recoverable => {
-                $function::<$fabric, rma_lock::OneLock<rma_lock::RecoverableLock<$fabric>>>($($argument),*).await
+                $function::<rma_lock::OneLock<rma_lock::RecoverableLock>>($($argument),*).await
             }
             crate::which::Which::BackOff => {
-                $function::<$fabric, rma_lock::OneLock<rma_lock::BackOffLock<$fabric>>>($($argument),*).await
+                $function::<rma_lock::OneLock<rma_lock::BackOffLock>>($($argument),*).await
             }
-            crate::which::Which::TwoLevels => $function::<$fabric, rma_lock::WindowLock<$fabric>>($($argument),*).await,
+            crate::which::Which::TwoLevels => $function::<rma_lock::WindowLock>($($argument),*).await,
         }
     };
 }

@@ -1,13 +1,14 @@
 //! Active target: fences, post and start.
 
 use crate::everywhere;
-use rdma_fabric::{Deps, Rank, Region, RegionAccess};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, Rank};
 use rma_lock::{Op, Window, WindowError};
 
 rdma_fabric::program! {
     /// Each rank puts to both neighbours between fences, `rounds` times.
-    async fn fenced<F>(fabric: F, rounds: u64) -> Vec<u64> {
-        let window = Window::<F, u64>::allocate(&fabric, 3).await?;
+    async fn fenced(fabric: Fabric, rounds: u64) -> Vec<u64> {
+        let window = Window::<u64>::allocate(&fabric, 3).await?;
         let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
         let mut epoch = window.fence().await?;
         for round in 0..rounds {
@@ -41,8 +42,8 @@ fn fences_complete_what_was_done_between_them() {
 
 rdma_fabric::program! {
     /// A pipeline: each rank receives from the one before and sends to the one after.
-    async fn pipeline<F>(fabric: F, rounds: u64, tests: bool) -> u64 {
-        let window = Window::<F, u64>::allocate(&fabric, 1).await?;
+    async fn pipeline(fabric: Fabric, rounds: u64, tests: bool) -> u64 {
+        let window = Window::<u64>::allocate(&fabric, 1).await?;
         let (me, last) = (fabric.rank().number(), fabric.ranks() as u32 - 1);
         let mut sum = 0;
         for round in 0..rounds {
@@ -83,9 +84,9 @@ fn post_and_start_meet_for_each_pair() {
 
 rdma_fabric::program! {
     /// All ranks expose their memory to all others, and reach all of it at the same time.
-    async fn all_to_all<F>(fabric: F, rounds: u64, no_check: bool) -> Vec<u64> {
+    async fn all_to_all(fabric: Fabric, rounds: u64, no_check: bool) -> Vec<u64> {
         let ranks = fabric.ranks();
-        let window = Window::<F, u64>::allocate(&fabric, ranks).await?;
+        let window = Window::<u64>::allocate(&fabric, ranks).await?;
         let me = fabric.rank();
         let others: Vec<_> = (0..ranks as u32).map(Rank::new).filter(|rank| *rank != me).collect();
         let mut seen = vec![0; ranks];
@@ -129,8 +130,8 @@ fn everybody_may_expose_and_reach_at_once() {
 
 rdma_fabric::program! {
     /// Fences and starts that are dropped before they are over are gone on with.
-    async fn dropped<F>(fabric: F) -> u64 {
-        let window = Window::<F, u64>::allocate(&fabric, 1).await?;
+    async fn dropped(fabric: Fabric) -> u64 {
+        let window = Window::<u64>::allocate(&fabric, 1).await?;
         let (me, ranks) = (fabric.rank(), fabric.ranks() as u32);
         let late = me.number() + 1 == ranks;
         let soon = || fabric.now().plus_picos(1000);

@@ -1,16 +1,17 @@
 //! Windows of memory that exists.
 
 use crate::everywhere;
+use rdma_fabric::Fabric;
 use rdma_fabric::{Group, Rank, Uses};
 use rma_lock::{LockMode, Op, Window, WindowError, WindowOptions};
 
 rdma_fabric::program! {
     /// Each member brings as many elements as its number and one.
-    async fn bring<F>(fabric: F) -> Vec<u64> {
+    async fn bring(fabric: Fabric) -> Vec<u64> {
         let mut world = Group::world(&fabric).await?;
         let (me, ranks) = (fabric.rank().index(), fabric.ranks());
         let memory = vec![me as u64; me + 1];
-        let window = Window::<F, u64>::attach(&mut world, memory, Uses::Atomics, WindowOptions::default()).await;
+        let window = Window::<u64>::attach(&mut world, memory, Uses::Atomics, WindowOptions::default()).await;
         let window = window.map_err(|(error, _)| error)?;
         let target = Rank::new(((me + 1) % ranks) as u32);
         assert_eq!(window.elements(target)?, target.index() + 1);
@@ -37,10 +38,10 @@ fn memory_of_any_length_is_brought_and_given_back() {
 
 rdma_fabric::program! {
     /// A home that is no member: nobody gets a window, everybody the memory back.
-    async fn refused<F>(fabric: F) -> Vec<u64> {
+    async fn refused(fabric: Fabric) -> Vec<u64> {
         let mut world = Group::world(&fabric).await?;
         let options = WindowOptions { home: Some(Rank::new(99)), ..Default::default() };
-        match Window::<F, u64>::attach(&mut world, vec![4, 2], Uses::Transfers, options).await {
+        match Window::<u64>::attach(&mut world, vec![4, 2], Uses::Transfers, options).await {
             Ok(_) => Err("there is no rank 99".into()),
             Err((WindowError::Fabric(_), memory)) => Ok(memory),
             Err((error, _)) => Err(error.into()),

@@ -1,16 +1,17 @@
 //! What is refused, and what becomes of a window whose members go.
 
 use crate::everywhere;
+use rdma_fabric::Fabric;
 use rdma_fabric::{FabricError, Group, Rank};
 use rma_lock::{EpochKind, LockMode, Op, Window, WindowError};
 use tofu2_sim::virt::{Job, Platform};
 
 rdma_fabric::program! {
-    async fn misuse<F>(fabric: F) -> () {
-        let window = Window::<F, f64>::allocate(&fabric, 4).await?;
+    async fn misuse(fabric: Fabric) -> () {
+        let window = Window::<f64>::allocate(&fabric, 4).await?;
         let nobody = Rank::new(9);
         let outside = |error: WindowError| {
-            matches!(&error, WindowError::Fabric(e) if matches!(**e, FabricError::NotInGroup { rank, .. } if rank == nobody))
+            matches!(error, WindowError::Fabric(FabricError::NotInGroup { rank, .. }) if rank == nobody)
         };
         assert!(window.lock(LockMode::Exclusive, nobody).await.map(drop).is_err_and(outside));
         assert!(window.start(&[nobody]).await.map(drop).is_err_and(outside));
@@ -22,7 +23,7 @@ rdma_fabric::program! {
         let mine = epoch.at(me)?;
         for (at, len) in [(4, 1), (0, 5), (usize::MAX, 1), (usize::MAX / 8, 2)] {
             let values = vec![0.0; len];
-            let far = |error: FabricError| matches!(error, FabricError::OutOfBounds { rank, .. } if rank == me);
+            let far = |error: FabricError| matches!(error, FabricError::OutOfBounds(outside) if outside.rank == me);
             assert!(mine.put(at, values.clone()).await.is_err_and(far), "{at}");
             assert!(mine.get(at, values.clone()).await.is_err_and(far), "{at}");
             assert!(mine.accumulate(at, Op::Sum, &values).await.is_err_and(far), "{at}");
@@ -53,9 +54,9 @@ fn misuse_is_told_and_does_nothing() {
 
 rdma_fabric::program! {
     /// Rank 1 drops its window at once; the others still reach for it.
-    async fn dropped_early<F>(fabric: F) -> () {
+    async fn dropped_early(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
-        let window = Window::<F, u64>::allocate(&fabric, 4).await?;
+        let window = Window::<u64>::allocate(&fabric, 4).await?;
         let gone = Rank::new(1);
         if fabric.rank() == gone {
             drop(window);
@@ -73,7 +74,7 @@ rdma_fabric::program! {
             let ended = epoch.unlock().await;
             let told = match (begun, ended) {
                 (Err(error), _) => stale(error),
-                (Ok(()), Err(WindowError::Fabric(error))) => stale(*error),
+                (Ok(()), Err(WindowError::Fabric(error))) => stale(error),
                 _ => false,
             };
             assert!(told, "an accumulate on a window that is gone");
@@ -88,14 +89,14 @@ fn a_window_that_was_dropped_is_stale() {
 }
 
 rdma_fabric::program! {
-    async fn sizes_differ<F>(fabric: F) -> bool {
+    async fn sizes_differ(fabric: Fabric) -> bool {
         let mut world = Group::world(&fabric).await?;
         let joins = fabric.rank().index() < 3;
         let Some(mut group) = world.split(joins.then_some(0), 0).await? else { return Ok(true) };
         let elements = 4 + fabric.rank().index() / 2;
-        let refused = Window::<F, u64>::in_group(&mut group, elements).await.map(drop);
+        let refused = Window::<u64>::in_group(&mut group, elements).await.map(drop);
         group.barrier().await?;
-        Ok(matches!(refused, Err(WindowError::Fabric(error)) if matches!(*error, FabricError::Mismatch { .. })))
+        Ok(matches!(refused, Err(WindowError::Fabric(FabricError::Mismatch(_)))))
     }
 }
 
@@ -106,8 +107,8 @@ fn members_must_agree_on_the_size() {
 
 rdma_fabric::program! {
     /// The last rank fails; what the others wait for ends, and names it.
-    async fn lost<F>(fabric: F, how: usize) -> () {
-        let window = Window::<F, u64>::allocate(&fabric, 1).await?;
+    async fn lost(fabric: Fabric, how: usize) -> () {
+        let window = Window::<u64>::allocate(&fabric, 1).await?;
         let last = Rank::new(fabric.ranks() as u32 - 1);
         window.barrier().await?;
         if fabric.rank() == last {
@@ -121,7 +122,7 @@ rdma_fabric::program! {
             _ => window.post(&[last]).await?.wait().await,
         };
         let Err(WindowError::Fabric(error)) = end else { return Err(format!("{end:?}").into()) };
-        match *error {
+        match error {
             FabricError::PeerLost { rank } if rank == last => {}
             // A rank that fails takes its memory along first.
             FabricError::StaleRegion { rank, .. } if rank == last => {}
@@ -145,8 +146,8 @@ fn the_loss_of_a_member_ends_waits() {
 }
 
 rdma_fabric::program! {
-    async fn many<F>(fabric: F) -> () {
-        let window = Window::<F, u64>::allocate(&fabric, 1).await?;
+    async fn many(fabric: Fabric) -> () {
+        let window = Window::<u64>::allocate(&fabric, 1).await?;
         let (me, limit) = (fabric.rank(), 1024);
         let refused = Some(WindowError::TooManyMembers { members: fabric.ranks(), limit });
         assert_eq!(window.start(&[me]).await.err(), refused);

@@ -75,8 +75,8 @@ samples!(u32, i32, u64, i64, f32, f64);
 
 /// Rank 0 makes all calls at rank 1, waiting for as few as it can; all that it is told, and what is there at last, must be as if each
 /// had been over before the next.
-async fn make<F: Fabric, T: Sample>(fabric: F, calls: &[Call]) -> ProgramResult<()> {
-    let window = Window::<F, T>::allocate(&fabric, ELEMENTS).await?;
+async fn make<T: Sample>(fabric: Fabric, calls: &[Call]) -> ProgramResult<()> {
+    let window = Window::<T>::allocate(&fabric, ELEMENTS).await?;
     let mut account = [T::of(0); ELEMENTS];
     let mut expected: Vec<Vec<T>> = Vec::new();
     for Call { kind, at, op, values } in calls {
@@ -133,23 +133,23 @@ async fn make<F: Fabric, T: Sample>(fabric: F, calls: &[Call]) -> ProgramResult<
 }
 
 rdma_fabric::program! {
-    async fn random_calls<F>(fabric: F, calls: Vec<Call>, element: usize) -> () {
+    async fn random_calls(fabric: Fabric, calls: Vec<Call>, element: usize) -> () {
         match element {
-            0 => make::<F, u32>(fabric, &calls).await,
-            1 => make::<F, i32>(fabric, &calls).await,
-            2 => make::<F, u64>(fabric, &calls).await,
-            3 => make::<F, i64>(fabric, &calls).await,
-            4 => make::<F, f32>(fabric, &calls).await,
-            _ => make::<F, f64>(fabric, &calls).await,
+            0 => make::<u32>(fabric, &calls).await,
+            1 => make::<i32>(fabric, &calls).await,
+            2 => make::<u64>(fabric, &calls).await,
+            3 => make::<i64>(fabric, &calls).await,
+            4 => make::<f32>(fabric, &calls).await,
+            _ => make::<f64>(fabric, &calls).await,
         }
     }
 }
 
 rdma_fabric::program! {
     /// Everybody accumulates at rank 0 what commutes, one element type and operation each.
-    async fn commuting<F>(fabric: F, values: Vec<i32>) -> (Vec<f64>, Vec<i64>) {
+    async fn commuting(fabric: Fabric, values: Vec<i32>) -> (Vec<f64>, Vec<i64>) {
         let (sums, products) =
-            (Window::<F, f64>::allocate(&fabric, 40).await?, Window::<F, i64>::allocate(&fabric, 40).await?);
+            (Window::<f64>::allocate(&fabric, 40).await?, Window::<i64>::allocate(&fabric, 40).await?);
         let (mut a, mut b) = (sums.fence().await?, products.fence().await?);
         let home = Rank::new(0);
         let mine = |value: i32| value * (fabric.rank().number() as i32 + 1);

@@ -6,19 +6,19 @@ use crate::{
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{AccessLock, LockMode, Op, Window, WindowLock};
-use tofu2_sim::shm::{Endpoint, Threads};
+use tofu2_sim::shm::Threads;
 
 const ROUNDS: i64 = if cfg!(miri) { 2 } else { 20 };
 
 rdma_fabric::program! {
-    async fn count<F>(fabric: F, which: Which) -> Vec<i64> {
-        with_access_lock!(which, count_with::<F>(fabric))
+    async fn count(fabric: Fabric, which: Which) -> Vec<i64> {
+        with_access_lock!(which, count_with(fabric))
     }
 }
 
 /// Elements: counted exclusively; accumulated shared; accumulated by all; a greatest; tickets.
-async fn count_with<F: Fabric, L: AccessLock<F>>(fabric: F) -> ProgramResult<Vec<i64>> {
-    let window = Window::<F, i64, L>::allocate(&fabric, 8).await?;
+async fn count_with<L: AccessLock>(fabric: Fabric) -> ProgramResult<Vec<i64>> {
+    let window = Window::<i64, L>::allocate(&fabric, 8).await?;
     let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
     for round in 0..ROUNDS {
         let target = Rank::new((me + round as u32) % ranks);
@@ -75,8 +75,8 @@ fn every_lock_keeps_counts() {
 
 rdma_fabric::program! {
     /// Halos by gets into the window itself, without a lock.
-    async fn halos<F>(fabric: F, no_check: bool) -> Vec<f64> {
-        let window = Window::<F, f64>::allocate(&fabric, 3).await?;
+    async fn halos(fabric: Fabric, no_check: bool) -> Vec<f64> {
+        let window = Window::<f64>::allocate(&fabric, 3).await?;
         let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
         let (left, right) = (Rank::new((me + ranks - 1) % ranks), Rank::new((me + 1) % ranks));
         let epoch = if no_check { window.lock_all_no_check()? } else { window.lock_all().await? };
@@ -110,8 +110,8 @@ fn gets_into_the_window_are_there_after_a_flush() {
 
 rdma_fabric::program! {
     /// Registered memory as source: it may be written again after a local flush.
-    async fn own_memory_as_source<F>(fabric: F) -> Vec<u32> {
-        let window = Window::<F, u32>::allocate(&fabric, 4).await?;
+    async fn own_memory_as_source(fabric: Fabric) -> Vec<u32> {
+        let window = Window::<u32>::allocate(&fabric, 4).await?;
         let next = Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32);
         let epoch = window.lock_no_check(next)?;
         window.write(0, &[7, 8])?;
@@ -143,13 +143,13 @@ fn everywhere_or_unordered() -> Vec<Vec<u32>> {
 
 rdma_fabric::program! {
     /// Two disjoint groups have windows of their own at the same time; the lock is at a member that is not the first.
-    async fn in_groups<F>(fabric: F) -> u64 {
+    async fn in_groups(fabric: Fabric) -> u64 {
         let mut world = Group::world(&fabric).await?;
         let odd = u64::from(fabric.rank().number() % 2);
         let mut group = world.split(Some(odd), 0).await?.ok_or("nobody stays out")?;
         let last = group.rank(group.len() - 1)?;
         let options = rma_lock::WindowOptions { home: Some(last), ..Default::default() };
-        let window = Window::<F, u64, WindowLock<F>>::in_group_with(&mut group, 1, options).await?;
+        let window = Window::<u64, WindowLock>::in_group_with(&mut group, 1, options).await?;
         let epoch = window.lock(LockMode::Exclusive, last).await?;
         let old = epoch.get_one(0).await?;
         epoch.put(0, [old + 1 + odd]).await?;
@@ -173,8 +173,8 @@ fn groups_have_windows_of_their_own() {
 #[test]
 fn futures_can_be_sent() {
     fn is_send<T: Send>(_: T) {}
-    async fn all(fabric: Endpoint) -> ProgramResult<()> {
-        let window = Window::<Endpoint, f32>::allocate(&fabric, 4).await?;
+    async fn all(fabric: Fabric) -> ProgramResult<()> {
+        let window = Window::<f32>::allocate(&fabric, 4).await?;
         let epoch = window.lock(LockMode::Exclusive, Rank::new(0)).await?;
         epoch.raccumulate(0, Op::Prod, &[1.0])?.await?;
         epoch.rget(0, vec![0.0]).await?.await?;
@@ -187,15 +187,15 @@ fn futures_can_be_sent() {
         window.fence().await?.end().await?;
         Ok(window.free().await?)
     }
-    let check = |fabric: Endpoint| is_send(all(fabric));
+    let check = |fabric: Fabric| is_send(all(fabric));
     Threads::new(1).segment_bytes(1 << 16).run(&of_one {}).unwrap();
     let _ = check;
 }
 
 rdma_fabric::program! {
     /// A rank may be origin and target of itself.
-    async fn of_one<F>(fabric: F) -> () {
-        let window = Window::<F, f32>::allocate(&fabric, 1).await?;
+    async fn of_one(fabric: Fabric) -> () {
+        let window = Window::<f32>::allocate(&fabric, 1).await?;
         let me = fabric.rank();
         let exposure = window.post(&[me]).await?;
         let epoch = window.start(&[me]).await?;

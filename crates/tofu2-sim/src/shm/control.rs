@@ -62,7 +62,7 @@ impl Plan {
     /// # Errors
     /// [`FabricError::Setting`] for numbers that make no job.
     pub(super) fn checked(self) -> Result<Self, FabricError> {
-        let wrong = |name, problem: &str| Err(FabricError::Setting { name, problem: problem.to_owned() });
+        let wrong = |name, problem: &str| Err(FabricError::setting(name, problem));
         if self.ranks == 0 || self.ranks > MOST_RANKS {
             return wrong("ranks", "must be 1 to 16,777,216");
         }
@@ -125,7 +125,7 @@ impl Control {
         let corrupt = |what| FabricError::Corrupt { rank: rdma_fabric::Rank::new(0), what };
         // Acquire: pairs with the release in `create`.
         if memory.word(layout::MAGIC).load(Acquire) != layout::MAGIC_VALUE {
-            return Err(corrupt("the control block's magic number or version"));
+            return Err(corrupt(&"the control block's magic number or version"));
         }
         let read = |at| usize::try_from(memory.word(at).load(Relaxed)).unwrap_or(0);
         let plan = Plan {
@@ -136,7 +136,7 @@ impl Control {
         }
         .checked()?;
         if (plan.ranks, plan.heap_bytes) != (ranks, heap_bytes) {
-            return Err(corrupt("the control block's number of ranks or segment size"));
+            return Err(corrupt(&"the control block's number of ranks or segment size"));
         }
         Ok((Control { memory, ranks }, plan))
     }

@@ -1,116 +1,143 @@
-//! Operations off the short path: long copies, memory that existed before it was registered, and refusals.
-//!
-//! The short path knows nothing of them: a place outside its segment holds a piece that refuses every access, and what is
-//! refused there comes here.
+//! Operations that are not made where their caller found the place: long copies, memory that existed before it was registered, what somebody in between
+//! wants to see, and refusals.
 
 use super::{
-    endpoint::{Endpoint, bits},
+    endpoint::Endpoint,
     existing::Reached,
     inside::Id,
-    mapping::Piece,
-    place::Place,
+    mapping::{Mapping, Piece},
+    place::{Bytes, Found},
 };
 use rdma_fabric::{
-    Amo, AtomicWord, FabricError, Location, RemoteAddr, Result,
-    bytemuck::{bytes_of, bytes_of_mut},
-    op::{SinkView, SourceView},
+    Amo, FabricError, Result,
+    provider::{SHORT, Sink, Source},
 };
 
 /// What is copied at once where neither side is private memory, in bytes.
 const CHUNK: usize = 64 << 10;
 
-/// Call `f` with what is at `place`, so that deregistration waits for it.
-fn reach<R>(
-    endpoint: &Endpoint,
-    place: &Place,
-    (len, align): (usize, usize),
-    f: impl FnOnce(Reached<'_>) -> Result<R>,
-) -> Result<R> {
-    let RemoteAddr { rank, region, .. } = place.addr();
-    let id = Id::new(rank, region);
-    if place.len() != len {
-        return Err(place.refusal(len, align));
+impl Found<'_> {
+    fn id(&self) -> Id {
+        Id::new(self.addr.rank, self.addr.region)
     }
-    match place.outside() {
-        None => {
-            let _inside = endpoint.announce([id]);
-            f(Reached::Piece(&place.piece))
+
+    /// Why `len` bytes were not copied.
+    fn refused(&self, len: usize) -> FabricError {
+        self.refusal(len, 1)
+    }
+}
+
+/// Call `f` with what is at `place`, so that deregistration waits for it. Short copies in segments are not announced.
+fn reach<R>(endpoint: &Endpoint, place: &Found<'_>, len: usize, f: impl FnOnce(Reached<'_>) -> Result<R>) -> Result<R> {
+    if place.len != len {
+        return Err(place.refused(len));
+    }
+    match &place.bytes {
+        Bytes::Segment(piece) => {
+            let _inside = (len > SHORT).then(|| endpoint.announce([place.id()]));
+            f(Reached::Segment(piece))
         }
-        Some(outside) => outside
-            .within(endpoint, id, f)
-            .unwrap_or_else(|| Err(place.refusal(len, align)))
+        Bytes::Outside(outside) => outside
+            .within(endpoint, place.id(), f)
+            .unwrap_or_else(|| Err(place.refused(len)))
             .inspect_err(|error| endpoint.job().notice_loss(error)),
     }
 }
 
+fn copy_in(reached: &Reached<'_>, bytes: &[u8], to: &Found<'_>) -> Result<()> {
+    match reached {
+        Reached::Segment(piece) => piece.copy_in(bytes).ok_or_else(|| to.refused(bytes.len())),
+        Reached::Piece(piece) => piece.copy_in(bytes).ok_or_else(|| to.refused(bytes.len())),
+        Reached::Cross(cross) => cross_in(cross, bytes, to),
+    }
+}
+
+fn copy_out(reached: &Reached<'_>, bytes: &mut [u8], from: &Found<'_>) -> Result<()> {
+    let len = bytes.len();
+    match reached {
+        Reached::Segment(piece) => piece.copy_out(bytes).ok_or_else(|| from.refused(len)),
+        Reached::Piece(piece) => piece.copy_out(bytes).ok_or_else(|| from.refused(len)),
+        Reached::Cross(cross) => cross_out(cross, bytes, from),
+    }
+}
+
 /// Copy an operation's source to its target, without ringing.
-#[cold]
-#[inline(never)]
-pub(super) fn put(endpoint: &Endpoint, to: &Place, from: SourceView<'_, Place>, align: usize) -> Result<()> {
+pub(super) fn put(endpoint: &Endpoint, to: &Found<'_>, from: &Source<'_>) -> Result<()> {
     match from {
-        SourceView::Bytes(bytes) => reach(endpoint, to, (bytes.len(), align), |reached| match reached {
-            Reached::Piece(piece) => piece.copy_in(bytes).ok_or_else(|| to.refusal(bytes.len(), align)),
-            Reached::Cross(cross) => cross_in(cross, bytes, to),
-        }),
-        SourceView::Registered(own) => between(endpoint, to, own, align),
+        Source::Bytes(bytes) => reach(endpoint, to, bytes.len(), |reached| copy_in(&reached, bytes, to)),
+        Source::Place(own) => between(endpoint, to, &Found::of(own)?),
     }
 }
 
 /// Copy from an operation's target to its sink, without ringing.
-#[cold]
-#[inline(never)]
-pub(super) fn get(endpoint: &Endpoint, from: &Place, to: SinkView<'_, Place>, align: usize) -> Result<()> {
+pub(super) fn get(endpoint: &Endpoint, from: &Found<'_>, to: Sink<'_>) -> Result<()> {
     match to {
-        SinkView::Bytes(bytes) => {
-            let len = bytes.len();
-            reach(endpoint, from, (len, align), |reached| match reached {
-                Reached::Piece(piece) => piece.copy_out(bytes).ok_or_else(|| from.refusal(len, align)),
-                Reached::Cross(cross) => cross_out(cross, bytes, from),
-            })
-        }
-        SinkView::Registered(own) => between(endpoint, own, from, align),
+        Sink::Bytes(bytes) => reach(endpoint, from, bytes.len(), |reached| copy_out(&reached, bytes, from)),
+        Sink::Place(own) => between(endpoint, &Found::of(own)?, from),
     }
 }
 
 /// Copy from registered memory to registered memory.
-fn between(endpoint: &Endpoint, to: &Place, from: &Place, align: usize) -> Result<()> {
-    let len = from.len();
-    let refusal = || if from.is_fit() { to.refusal(len, align) } else { from.refusal(len, align) };
-    if to.outside().is_none() && from.outside().is_none() {
-        let _inside = endpoint.announce([to, from].map(|place| Id::new(place.addr().rank, place.addr().region)));
-        return to.piece.copy_from(&from.piece).ok_or_else(refusal);
+fn between(endpoint: &Endpoint, to: &Found<'_>, from: &Found<'_>) -> Result<()> {
+    let len = from.len;
+    let refusal = || if from.is_fit() { to.refused(len) } else { from.refused(len) };
+    if let (Bytes::Segment(target), Bytes::Segment(source)) = (&to.bytes, &from.bytes) {
+        let _inside = (len > SHORT).then(|| endpoint.announce([to, from].map(Found::id)));
+        return target.copy_from(source).ok_or_else(refusal);
     }
-    reach(endpoint, to, (len, align), |target| {
-        reach(endpoint, from, (len, align), |source| match (&target, &source) {
-            (Reached::Piece(target), Reached::Piece(source)) => target.copy_from(source).ok_or_else(refusal),
-            _ => {
-                let mut chunk = vec![0u8; len.min(CHUNK)];
-                for done in (0..len).step_by(CHUNK) {
-                    let chunk = &mut chunk[..CHUNK.min(len - done)];
-                    match &source {
-                        Reached::Piece(piece) => part(piece, done, chunk.len())
-                            .and_then(|piece| piece.copy_out(chunk))
-                            .ok_or_else(|| from.refusal(len, align))?,
-                        Reached::Cross(cross) => cross_part(cross, done, chunk.len(), from)
-                            .and_then(|cross| cross_out(&cross, chunk, from))?,
-                    }
-                    match &target {
-                        Reached::Piece(piece) => part(piece, done, chunk.len())
-                            .and_then(|piece| piece.copy_in(chunk))
-                            .ok_or_else(|| to.refusal(len, align))?,
-                        Reached::Cross(cross) => {
-                            cross_part(cross, done, chunk.len(), to).and_then(|cross| cross_in(&cross, chunk, to))?
-                        }
-                    }
-                }
-                Ok(())
+    reach(endpoint, to, len, |target| {
+        reach(endpoint, from, len, |source| {
+            let copied = match (&target, &source) {
+                (Reached::Segment(target), Reached::Piece(source)) => Some(target.copy_from(source)),
+                (Reached::Piece(target), Reached::Segment(source)) => Some(target.copy_from(source)),
+                (Reached::Piece(target), Reached::Piece(source)) => Some(target.copy_from(source)),
+                _ => None,
+            };
+            match copied {
+                Some(copied) => copied.ok_or_else(refusal),
+                None => by_chunks((&target, to), (&source, from)),
             }
         })
     })
 }
 
-fn part(piece: &Piece, offset: usize, len: usize) -> Option<Piece> {
-    piece.part(offset, len)
+/// By way of private memory.
+fn by_chunks((target, to): (&Reached<'_>, &Found<'_>), (source, from): (&Reached<'_>, &Found<'_>)) -> Result<()> {
+    let mut chunk = vec![0u8; from.len.min(CHUNK)];
+    for done in (0..from.len).step_by(CHUNK) {
+        let chunk = &mut chunk[..CHUNK.min(from.len - done)];
+        copy_part_out(source, done, chunk, from)?;
+        copy_part_in(target, done, chunk, to)?;
+    }
+    Ok(())
+}
+
+fn copy_part_out(source: &Reached<'_>, at: usize, chunk: &mut [u8], from: &Found<'_>) -> Result<()> {
+    let len = chunk.len();
+    match source {
+        Reached::Segment(piece) => {
+            let part: Option<Piece<&Mapping>> = piece.part(at, len);
+            part.and_then(|piece| piece.copy_out(chunk)).ok_or_else(|| from.refused(from.len))
+        }
+        Reached::Piece(piece) => {
+            piece.part(at, len).and_then(|piece| piece.copy_out(chunk)).ok_or_else(|| from.refused(from.len))
+        }
+        Reached::Cross(cross) => cross_part(cross, at, len, from).and_then(|cross| cross_out(&cross, chunk, from)),
+    }
+}
+
+fn copy_part_in(target: &Reached<'_>, at: usize, chunk: &[u8], to: &Found<'_>) -> Result<()> {
+    let len = chunk.len();
+    match target {
+        Reached::Segment(piece) => {
+            let part: Option<Piece<&Mapping>> = piece.part(at, len);
+            part.and_then(|piece| piece.copy_in(chunk)).ok_or_else(|| to.refused(to.len))
+        }
+        Reached::Piece(piece) => {
+            piece.part(at, len).and_then(|piece| piece.copy_in(chunk)).ok_or_else(|| to.refused(to.len))
+        }
+        Reached::Cross(cross) => cross_part(cross, at, len, to).and_then(|cross| cross_in(&cross, chunk, to)),
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -118,15 +145,15 @@ mod cross {
     use super::super::processes::peer_memory::CrossPlace;
     use super::*;
 
-    pub(super) fn cross_in(cross: &CrossPlace, bytes: &[u8], to: &Place) -> Result<()> {
-        cross.write(bytes, to.addr())
+    pub(super) fn cross_in(cross: &CrossPlace, bytes: &[u8], to: &Found<'_>) -> Result<()> {
+        cross.write(bytes, to.addr)
     }
 
-    pub(super) fn cross_out(cross: &CrossPlace, bytes: &mut [u8], from: &Place) -> Result<()> {
-        cross.read(bytes, from.addr())
+    pub(super) fn cross_out(cross: &CrossPlace, bytes: &mut [u8], from: &Found<'_>) -> Result<()> {
+        cross.read(bytes, from.addr)
     }
 
-    pub(super) fn cross_part(cross: &CrossPlace, offset: usize, len: usize, place: &Place) -> Result<CrossPlace> {
+    pub(super) fn cross_part(cross: &CrossPlace, offset: usize, len: usize, place: &Found<'_>) -> Result<CrossPlace> {
         cross.part(offset, len).ok_or_else(|| place.refusal(len, 1))
     }
 }
@@ -137,99 +164,39 @@ mod cross {
     use super::*;
     use core::convert::Infallible;
 
-    pub(super) fn cross_in(cross: &Infallible, _: &[u8], _: &Place) -> Result<()> {
+    pub(super) fn cross_in(cross: &Infallible, _: &[u8], _: &Found<'_>) -> Result<()> {
         match *cross {}
     }
 
-    pub(super) fn cross_out(cross: &Infallible, _: &mut [u8], _: &Place) -> Result<()> {
+    pub(super) fn cross_out(cross: &Infallible, _: &mut [u8], _: &Found<'_>) -> Result<()> {
         match *cross {}
     }
 
-    pub(super) fn cross_part(cross: &Infallible, _: usize, _: usize, _: &Place) -> Result<Infallible> {
+    pub(super) fn cross_part(cross: &Infallible, _: usize, _: usize, _: &Found<'_>) -> Result<Infallible> {
         match *cross {}
     }
 }
 
 use cross::{cross_in, cross_out, cross_part};
 
-/// An [`Amo`] in registers: its kind and its words. One that is handed to a function out of line as it is has to stand in memory,
-/// and then the compiler does not know its kind any more on the short path either.
-#[derive(Clone, Copy)]
-struct Spread<W>(u8, W, W);
-
-impl<W: AtomicWord> Spread<W> {
-    #[inline(always)]
-    fn of(amo: Amo<W>) -> Self {
-        match amo {
-            Amo::Add(v) => Spread(0, v, v),
-            Amo::Swap(v) => Spread(1, v, v),
-            Amo::CompareSwap { expected, new } => Spread(2, expected, new),
-            Amo::Or(v) => Spread(3, v, v),
-            Amo::And(v) => Spread(4, v, v),
-            Amo::Xor(v) => Spread(5, v, v),
+/// Read-modify-write of a word as long as the place, and ring.
+pub(super) fn modify(endpoint: &Endpoint, word: &Found<'_>, amo: Amo<u64>) -> Result<u64> {
+    let width = if word.len == 4 { 4 } else { 8 };
+    let refusal = || word.refusal(width, width);
+    if !word.is_fit() || word.len != width {
+        return Err(refusal());
+    }
+    if word.outside().is_some_and(|outside| !outside.has_atomics()) {
+        return Err(FabricError::no_atomics(word.addr));
+    }
+    let old = reach(endpoint, word, width, |reached| {
+        match reached {
+            Reached::Segment(piece) => piece.modify(width, amo),
+            Reached::Piece(piece) => piece.modify(width, amo),
+            Reached::Cross(_) => None,
         }
-    }
-
-    fn amo(self) -> Amo<W> {
-        let Spread(kind, v, new) = self;
-        match kind {
-            0 => Amo::Add(v),
-            1 => Amo::Swap(v),
-            2 => Amo::CompareSwap { expected: v, new },
-            3 => Amo::Or(v),
-            4 => Amo::And(v),
-            _ => Amo::Xor(v),
-        }
-    }
-}
-
-/// Read-modify-write, and ring.
-#[inline(always)]
-pub(super) fn modify<W: AtomicWord>(endpoint: &Endpoint, place: &Place, amo: Amo<W>) -> Result<W> {
-    let Spread(kind, first, second) = Spread::of(amo);
-    modify_spread(endpoint, place, kind, first, second)
-}
-
-#[cold]
-#[inline(never)]
-fn modify_spread<W: AtomicWord>(endpoint: &Endpoint, place: &Place, kind: u8, first: W, second: W) -> Result<W> {
-    let amo = Spread(kind, first, second).amo();
-    let (bits4, bits8) = (bits(amo, |value| value.to_bits() as u32), bits(amo, W::to_bits));
-    let refusal = || place.refusal(W::BYTES, W::BYTES);
-    let outside = place.outside().filter(|_| place.is_fit()).ok_or_else(refusal)?;
-    if !outside.has_atomics() {
-        let RemoteAddr { rank, region, offset } = place.addr();
-        return Err(FabricError::NoAtomics { rank, region, offset });
-    }
-    let old = reach(endpoint, place, (W::BYTES, W::BYTES), |reached| match reached {
-        Reached::Piece(piece) if W::BYTES == 4 => piece.rmw4(bits4).map(u64::from).ok_or_else(refusal),
-        Reached::Piece(piece) => piece.rmw8(bits8).ok_or_else(refusal),
-        Reached::Cross(_) => Err(refusal()),
+        .ok_or_else(refusal)
     })?;
-    place.piece.ring();
-    Ok(W::from_bits(old))
-}
-
-/// A word (acquire).
-#[cold]
-#[inline(never)]
-pub(super) fn load<W: AtomicWord>(endpoint: &Endpoint, place: &Place) -> Result<W> {
-    if place.outside().is_none() {
-        return Err(place.refusal(W::BYTES, W::BYTES));
-    }
-    let mut word = W::zeroed();
-    get(endpoint, place, SinkView::Bytes(bytes_of_mut(&mut word)), W::BYTES)?;
-    Ok(word)
-}
-
-/// Store a word (release), and ring.
-#[cold]
-#[inline(never)]
-pub(super) fn store<W: AtomicWord>(endpoint: &Endpoint, place: &Place, value: W) -> Result<()> {
-    if place.outside().is_none() {
-        return Err(place.refusal(W::BYTES, W::BYTES));
-    }
-    put(endpoint, place, SourceView::Bytes(bytes_of(&value)), W::BYTES)?;
-    place.piece.ring();
-    Ok(())
+    word.ring();
+    Ok(old)
 }

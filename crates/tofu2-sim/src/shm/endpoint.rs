@@ -1,8 +1,7 @@
 //! One rank of a job: what it has, and what it lends to those who work for it.
 
-mod fabric;
 mod notices;
-mod short_path;
+mod provider;
 
 use super::{
     control::State,
@@ -26,25 +25,27 @@ use core::{
     },
     time::Duration,
 };
-use rdma_fabric::{FabricError, Keyring, Rank, Result, Time, Triggers};
+use rdma_fabric::Fabric;
+use rdma_fabric::{
+    Caps, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time,
+    provider::{JobFacts, Nodes},
+};
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
-pub(super) use short_path::{bits, check_lengths};
-
-/// One rank of a job over shared memory. Cloning counts a reference; clones may be used on any thread.
+/// One rank of a job over shared memory: the provider. Cloning counts a reference; clones may be used on any thread.
 ///
-/// An operation is executed at once by the posting CPU in the target's memory, so it is finished when it is posted:
-/// handles are [`Completed`](rdma_fabric::Completed), nothing is allocated and no waker is touched. Between posting an operation
+/// An operation is executed at once by the posting CPU in the target's memory, so it is over when it is posted:
+/// nothing is allocated and no waker is touched. Between posting an operation
 /// and being visible there is no time either, except what the CPU's store buffer takes;
 /// [`Fabric::flush`](rdma_fabric::Fabric::flush) is a full barrier.
 ///
 /// When the last clone and region of a rank are gone, the rank has left the job, unless its program's end was published
 /// before.
 #[derive(Clone)]
-pub struct Endpoint(Arc<Inner>, Option<Arc<Keyring<Endpoint>>>);
+pub(super) struct Endpoint(Arc<Inner>, Option<Arc<Keyring>>);
 
 struct Inner {
     rank: Rank,
@@ -63,7 +64,6 @@ struct Inner {
     _progress: Option<Progress>,
     /// Tasks of foreign executors that wait.
     wakers: Wakers,
-    triggers: Triggers<Endpoint>,
 }
 
 impl fmt::Debug for Endpoint {
@@ -104,13 +104,37 @@ impl Endpoint {
             served: AtomicU64::new(0),
             _progress: progress.transpose()?,
             wakers,
-            triggers: Triggers::default(),
         };
         Ok(Endpoint(Arc::new(inner), None))
     }
 
+    /// What programs are given.
+    #[allow(unsafe_code)]
+    pub(super) fn fabric(self) -> Fabric {
+        let mut caps = Caps::weakest();
+        // Puts are plain stores and atomics release: `access`, "Ordering".
+        caps.put_order = PutOrder::AllTargets;
+        caps.coherent_atomics = true;
+        caps.notice_bits = 64;
+        caps.strong_progress = true;
+        caps.blocking_wait = true;
+        caps.register_existing = self.job().existing();
+        caps.locked_memory = LockedMemory::Mapped;
+        caps.max_transfer = u64::MAX;
+        let plan = &self.job().plan;
+        let facts = JobFacts { ranks: plan.ranks, nodes: Nodes::Blocks(plan.ranks_per_node), caps };
+        // SAFETY: atomics are the processor's, acquire and release, so what they order is ordered for all accesses.
+        unsafe { Fabric::vouched(self.me(), Arc::new(facts), self) }
+    }
+
+    /// The endpoint below a fabric; `None` if that is no rank over shared memory.
+    pub(super) fn of(fabric: &Fabric) -> Option<&Self> {
+        let provider: &dyn core::any::Any = fabric.provider();
+        provider.downcast_ref()
+    }
+
     /// What this handle has beyond others of the rank: the regions without keys that it opens.
-    pub(super) fn keyring(&self) -> Option<&Keyring<Endpoint>> {
+    pub(super) fn keyring(&self) -> Option<&Keyring> {
         self.1.as_deref()
     }
 
@@ -123,7 +147,7 @@ impl Endpoint {
     fn only_with_keys(&self) -> Result<()> {
         match self.1 {
             None => Ok(()),
-            Some(_) => Err(FabricError::Unsupported { feature: "local memory without a key" }),
+            Some(_) => Err(FabricError::Unsupported { feature: &"local memory without a key" }),
         }
     }
 
@@ -144,7 +168,7 @@ impl Endpoint {
         self.0.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn gates(&self) -> MutexGuard<'_, OwnGates> {
+    pub(super) fn own_gates(&self) -> MutexGuard<'_, OwnGates> {
         // As above.
         self.0.gates.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -153,7 +177,7 @@ impl Endpoint {
         &self.0.wakers
     }
 
-    pub(super) fn queues(&self) -> &OwnQueues {
+    pub(super) fn own_queues(&self) -> &OwnQueues {
         &self.0.queues
     }
 
@@ -171,7 +195,7 @@ impl Endpoint {
         if changed {
             self.0.served.store(changes, Relaxed);
         }
-        self.queues().serve(&self.executor(), changed) || changed
+        self.own_queues().serve(&self.executor(), changed) || changed
     }
 
     /// How a wait of this rank wants to be polled again.
@@ -206,7 +230,7 @@ impl Endpoint {
         };
         loop {
             match attempt() {
-                (Err(FabricError::OutOfMemory { .. }), Some(until)) => {
+                (Err(FabricError::OutOfMemory(_)), Some(until)) => {
                     std::thread::sleep(until.saturating_duration_since(Instant::now()));
                 }
                 (taken, _) => return taken,

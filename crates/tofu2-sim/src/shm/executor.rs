@@ -36,7 +36,7 @@ const YIELDS: u32 = 300;
 
 /// Run `future` to its end on this thread.
 ///
-/// Waits of [`super::Endpoint`]s spin for a few microseconds, then yield, then park until a peer writes the
+/// Waits of ranks spin for a few microseconds, then yield, then park until a peer writes the
 /// rank's memory; an idle program burns almost no CPU. Other futures work too: their wakers unpark the thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);

@@ -16,7 +16,6 @@
 #![allow(unsafe_code)]
 
 use super::{
-    access,
     endpoint::Endpoint,
     inside::{Gate, Id},
     job::Job,
@@ -25,7 +24,7 @@ use super::{
     regions,
 };
 use core::{fmt, ptr::NonNull};
-use rdma_fabric::{Existing, FabricError, OwnedMemory, Rank, RegionKey, RemoteAddr, Result, Uses};
+use rdma_fabric::{Existing, FabricError, OwnedMemory, Rank, RegionKey, RemoteAddr, Result, Uses, access};
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[cfg(target_os = "linux")]
@@ -124,6 +123,8 @@ pub(super) enum Outside {
 
 /// What can be done with it, while one is inside.
 pub(super) enum Reached<'a> {
+    /// Bytes of a segment.
+    Segment(&'a Piece<&'a Mapping>),
     Piece(&'a Piece),
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     Cross(&'a CrossPlace),
@@ -358,9 +359,9 @@ pub(super) fn resolve(
     let adopted = job.adopted().get(&(rank, region.index)).cloned();
     if let Some(memory) = adopted.filter(|memory| memory.generation == region.generation && memory.len == region_len) {
         let place = DirectPlace::new(&memory, target, region, offset, len);
-        let place = place.ok_or(FabricError::Corrupt { rank, what: "an entry of the region table" })?;
+        let place = place.ok_or(FabricError::Corrupt { rank, what: &"an entry of the region table" })?;
         if !place.piece.is_aligned(align) {
-            return Err(FabricError::Misaligned { rank, region, offset: addr.offset, align });
+            return Err(FabricError::misaligned(addr, align));
         }
         return Ok(Outside::Direct(place));
     }
@@ -371,7 +372,7 @@ pub(super) fn resolve(
     let _ = me;
     // Gone since the entry was read, or never there.
     Err(match regions::is_current(target, region) {
-        true => FabricError::Corrupt { rank, what: "an entry of the region table" },
+        true => FabricError::Corrupt { rank, what: &"an entry of the region table" },
         false => FabricError::StaleRegion { rank, region },
     })
 }

@@ -7,13 +7,13 @@
 
 use super::{
     control::{Plan, State},
-    endpoint::Endpoint,
     executor::block_on,
     existing::Outside,
     job::Job,
     layout,
-    mapping::{Mapping, Piece},
-    own::{Pages, Region},
+    mapping::Mapping,
+    own::Pages,
+    place::{Bytes, Found},
     ring,
 };
 use core::{
@@ -23,10 +23,8 @@ use core::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use rdma_fabric::{
-    Deps, Fabric, FabricError, Group, PutOptions, Rank, Region as _, RegionAccess, RegionKey, RemoteAddr, RemoteSpan,
-    Result, op,
-};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, FabricError, Group, PutOptions, Rank, RegionKey, RemoteAddr, RemoteSpan, Result, op};
 use std::sync::{Arc, mpsc};
 
 const RANKS: u32 = 3;
@@ -63,8 +61,8 @@ fn job() -> Arc<Job> {
     Job::of_threads(plan.checked().unwrap()).unwrap()
 }
 
-fn endpoint(job: &Arc<Job>, rank: u32) -> Endpoint {
-    Endpoint::new(job.clone(), Rank::new(rank), Pages::Private).unwrap()
+fn endpoint(job: &Arc<Job>, rank: u32) -> Fabric {
+    crate::shm::endpoint::Endpoint::new(job.clone(), Rank::new(rank), Pages::Private).unwrap().fabric()
 }
 
 /// Write one word of garbage somewhere. Words that end everything at once (who is lost) are rarer than the others.
@@ -140,13 +138,13 @@ fn garble(word: &core::sync::atomic::AtomicU64, chance: &mut Chance) {
 
 /// A rank that uses everything there is and does not mind errors.
 struct Worker {
-    fabric: Endpoint,
-    regions: Vec<Region>,
-    spans: Vec<RemoteSpan<Endpoint, u64>>,
+    fabric: Fabric,
+    regions: Vec<rdma_fabric::Region>,
+    spans: Vec<RemoteSpan<u64>>,
 }
 
 impl Worker {
-    fn new(fabric: Endpoint) -> Self {
+    fn new(fabric: Fabric) -> Self {
         Worker { fabric, regions: Vec::new(), spans: Vec::new() }
     }
 
@@ -172,16 +170,15 @@ impl Worker {
                 let offset = if chance.below(5) == 0 { chance.next() } else { 8 * chance.below(64) as u64 };
                 let addr = RemoteAddr { rank: chance.rank(), region: self.key(chance), offset };
                 let span = fabric.remote_span::<u64>(addr, chance.below(40))?;
-                let place = span.loc();
-                let piece = match place.outside() {
-                    None => Some(&place.piece),
-                    Some(Outside::Staged(piece)) => Some(piece),
+                let place = span.place();
+                let piece = match Found::of(place)?.bytes {
+                    Bytes::Segment(piece) => Some((piece.offset(), piece.len())),
+                    Bytes::Outside(Outside::Staged(piece)) => Some((piece.offset(), piece.len())),
                     // Of memory that no table names.
-                    Some(_) => None,
+                    Bytes::Outside(_) => None,
                 };
                 let heap = layout::HEAP..=layout::HEAP + HEAP;
-                let inside =
-                    |piece: &Piece| heap.contains(&piece.offset()) && heap.contains(&(piece.offset() + piece.len()));
+                let inside = |(at, len): (usize, usize)| heap.contains(&at) && heap.contains(&(at + len));
                 assert!(piece.is_none_or(inside), "{place:?} is outside the heap");
                 if self.spans.len() > 6 {
                     self.spans.swap_remove(chance.below(6));

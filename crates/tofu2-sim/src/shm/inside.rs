@@ -164,6 +164,8 @@ pub(super) fn names<W: Word>(words: &[W], id: Id) -> bool {
 
 /// Set in a gate's word once it is closed; the rest counts who is inside.
 const CLOSED: u64 = 1 << 63;
+/// Set once it was seen closed and empty: who comes too late counts for a moment as well, and is not inside.
+const DESERTED: u64 = 1 << 62;
 
 /// Counts operations of this process inside some memory until it is closed.
 #[derive(Debug, Default)]
@@ -191,7 +193,8 @@ impl<W: Word> Gate<W> {
     /// Whether the gate is closed and everybody is out for good.
     pub(super) fn is_deserted(&self) -> bool {
         // Acquire: pairs with the release of whoever went out last, through all read-modify-writes between.
-        self.0.look() == CLOSED
+        let now = self.0.look();
+        now & DESERTED != 0 || (now == CLOSED && self.0.replace(CLOSED, CLOSED | DESERTED))
     }
 }
 

@@ -15,12 +15,12 @@ use core::{
     sync::atomic::fence,
     time::Duration,
 };
-use rdma_fabric::{Deps, Existing, FabricError, Rank};
+use rdma_fabric::{Deps, Existing, FabricError, Rank, provider::Anchor};
 #[cfg(target_os = "linux")]
 use rdma_fabric::{RegionKey, RemoteAddr};
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Instant,
 };
 
@@ -34,6 +34,8 @@ pub(super) struct Job {
     pub(super) plan: Plan,
     /// One per rank, in rank order.
     segments: Box<[Arc<Mapping>]>,
+    /// What places in each segment keep, made when the first is resolved.
+    anchors: Box<[OnceLock<Anchor>]>,
     /// The job's start.
     start: Instant,
     /// More ranks than CPUs.
@@ -73,10 +75,12 @@ impl Job {
         let crowded = control.word(layout::CROWDED).load(Relaxed) != 0;
         let queues = QueueOptions::from_bits(control.word(layout::QUEUE_OPTIONS).load(Relaxed));
         segments.iter().enumerate().for_each(|(rank, segment)| control.show_parked(rank, segment));
+        let anchors = segments.iter().map(|_| OnceLock::new()).collect();
         Job {
             control,
             plan,
             segments,
+            anchors,
             start,
             crowded,
             queues,
@@ -90,6 +94,13 @@ impl Job {
     #[cfg(target_os = "linux")]
     pub(super) fn of_processes(self, peers: PeerMemories) -> Self {
         Job { peers: Some(peers), ..self }
+    }
+
+    /// What places in a rank's segment keep.
+    pub(super) fn anchor(&self, rank: Rank) -> Result<&Anchor, FabricError> {
+        let segment = self.segment(rank)?;
+        let missing = FabricError::NoSuchRank { rank, ranks: self.plan.ranks };
+        Ok(self.anchors.get(rank.index()).ok_or(missing)?.get_or_init(|| Anchor::new(segment.clone())))
     }
 
     /// The best way to reach memory that existed before it was registered.
@@ -109,7 +120,7 @@ impl Job {
     /// Tell the other processes where in this one the memory is that is about to be registered as `key`.
     #[cfg(target_os = "linux")]
     pub(super) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<(), FabricError> {
-        let unsupported = FabricError::Unsupported { feature: "cross-memory copies" };
+        let unsupported = FabricError::Unsupported { feature: &"cross-memory copies" };
         self.peers.as_ref().ok_or(unsupported)?.offer(key, address, len)
     }
 
@@ -122,7 +133,7 @@ impl Job {
         align: usize,
         region_len: usize,
     ) -> Result<CrossPlace, FabricError> {
-        let unsupported = FabricError::Unsupported { feature: "cross-memory copies" };
+        let unsupported = FabricError::Unsupported { feature: &"cross-memory copies" };
         let peers = self.peers.as_ref().ok_or(unsupported)?;
         let resolved = peers.resolve(self.segment(addr.rank)?, addr, len, align, region_len);
         resolved.inspect_err(|error| self.notice_loss(error))

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{JobError, QueueMachine};
 use core::time::Duration;
+use rdma_fabric::Fabric;
 use rdma_fabric::FabricError;
 use std::ffi::OsString;
 
@@ -160,28 +161,26 @@ impl Launcher {
         #[cfg(target_os = "linux")]
         return super::processes::run(self);
         #[cfg(not(target_os = "linux"))]
-        Err(FabricError::Unsupported { feature: "ranks as processes" }.into())
+        Err(FabricError::Unsupported { feature: &"ranks as processes" }.into())
     }
 }
 
-impl Endpoint {
-    /// The rank that this process is, if a [`Launcher`] started it; `None` if [`JOB_VARIABLE`] is not set.
-    ///
-    /// A rank is one process, once: the first that calls this is the rank for good, even when it has ended or executed another
-    /// program, and every other one is refused, whether a script started it or the rank itself did. What was refused
-    /// disturbs nobody. The job's file, which the process has inherited, stays open under its number.
-    ///
-    /// # Errors
-    /// [`FabricError::RankTaken`] if another process, or this one, is the rank already. [`FabricError::Setting`] if the
-    /// variable is malformed, or names a file that is not the job's: a damaged job never turns into many jobs of one
-    /// rank. [`FabricError::Corrupt`], [`FabricError::System`].
-    pub fn from_env() -> Result<Option<Endpoint>, FabricError> {
-        #[cfg(target_os = "linux")]
-        return super::processes::from_env();
-        #[cfg(not(target_os = "linux"))]
-        match std::env::var_os(JOB_VARIABLE) {
-            None => Ok(None),
-            Some(_) => Err(FabricError::Unsupported { feature: "ranks as processes" }),
-        }
+/// The rank that this process is, if a [`Launcher`] started it; `None` if [`JOB_VARIABLE`] is not set.
+///
+/// A rank is one process, once: the first that calls this is the rank for good, even when it has ended or executed another
+/// program, and every other one is refused, whether a script started it or the rank itself did. What was refused
+/// disturbs nobody. The job's file, which the process has inherited, stays open under its number.
+///
+/// # Errors
+/// [`FabricError::RankTaken`] if another process, or this one, is the rank already. [`FabricError::Setting`] if the
+/// variable is malformed, or names a file that is not the job's: a damaged job never turns into many jobs of one
+/// rank. [`FabricError::Corrupt`], [`FabricError::System`].
+pub fn from_env() -> Result<Option<Fabric>, FabricError> {
+    #[cfg(target_os = "linux")]
+    return super::processes::from_env().map(|rank| rank.map(Endpoint::fabric));
+    #[cfg(not(target_os = "linux"))]
+    match std::env::var_os(JOB_VARIABLE) {
+        None => Ok(None),
+        Some(_) => Err(FabricError::Unsupported { feature: &"ranks as processes" }),
     }
 }

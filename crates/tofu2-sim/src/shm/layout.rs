@@ -177,7 +177,7 @@ pub(super) fn check_page(bytes: usize) -> Result<(), rdma_fabric::FabricError> {
     if bytes != 0 && PAGE.is_multiple_of(bytes) {
         Ok(())
     } else {
-        Err(rdma_fabric::FabricError::Unsupported { feature: "ranks as processes with pages longer than 64 KiB" })
+        Err(rdma_fabric::FabricError::Unsupported { feature: &"ranks as processes with pages longer than 64 KiB" })
     }
 }
 

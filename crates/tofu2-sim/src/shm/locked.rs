@@ -6,8 +6,9 @@
 
 #![allow(unsafe_code)]
 
-use super::{endpoint::Endpoint, own::Region, symmetric};
-use rdma_fabric::{Fabric, FabricError, Mapped, Rank, Region as _, Result};
+use super::{endpoint::Endpoint, own::Registration, symmetric};
+use rdma_fabric::Region;
+use rdma_fabric::{FabricError, Mapped, Rank, Result};
 
 /// Symmetric memory; without a key if the handle is for such.
 pub(super) async fn alloc_symmetric(endpoint: &Endpoint, bytes: usize) -> Result<Region> {
@@ -18,11 +19,12 @@ pub(super) async fn alloc_symmetric(endpoint: &Endpoint, bytes: usize) -> Result
 }
 
 /// Where `rank`'s part of `region` is mapped here.
-pub(super) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result<Mapped<Endpoint>> {
+pub(super) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result<Mapped> {
     let (target, key) = (endpoint.job().segment(rank)?, region.key());
     let not_mapped = FabricError::NotMapped { rank, region: key };
     let opens = endpoint.keyring().is_some_and(|ring| ring.allows_references() && ring.opens(key));
-    if !opens || !endpoint.is_of(region.endpoint()) {
+    let of_this = region.kept::<Registration>().is_some_and(|kept| endpoint.is_of(kept.endpoint()));
+    if !opens || !of_this {
         return Err(not_mapped);
     }
     // Looked up in private memory, and the same everywhere.
@@ -32,6 +34,6 @@ pub(super) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result
     }
     // SAFETY: the extent of a region that this handle allocated, with others whose terms were the same; the borrow keeps it.
     let mapped = extent.and_then(|extent| unsafe { target.mapped(extent.offset, region.len()) });
-    debug_assert!(mapped.is_some(), "{region:?} of {}", endpoint.rank());
+    debug_assert!(mapped.is_some(), "{region:?} of {}", endpoint.me());
     mapped.ok_or(not_mapped)
 }

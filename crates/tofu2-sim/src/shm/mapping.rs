@@ -1,7 +1,7 @@
 //! Shared memory as such: where it comes from, and its words.
 //!
 //! A [`Mapping`] starts with protocol words, which are atomics, and goes on with the heap, which is reached only
-//! through [`super::access`]: by operations in checked pieces ([`Piece`]). It never moves or shrinks while it exists, and nothing
+//! through [`rdma_fabric::access`]: by operations in checked pieces ([`Piece`]). It never moves or shrinks while it exists, and nothing
 //! outside this module and those in it sees its addresses, but who is given a [`Mapped`] of a locked region.
 //!
 //! # Safety
@@ -15,9 +15,9 @@
 mod bell;
 mod piece;
 
-use super::{access, endpoint::Endpoint, inside::ANNOUNCEMENTS, layout};
+use super::{inside::ANNOUNCEMENTS, layout};
 use core::{ptr::NonNull, sync::atomic::AtomicU64};
-use rdma_fabric::{FabricError, Mapped};
+use rdma_fabric::{FabricError, Mapped, access};
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
     fmt,
@@ -64,13 +64,12 @@ impl MappedFile {
     pub(super) fn new(file: &std::os::fd::OwnedFd, len: usize) -> Result<Arc<Self>, FabricError> {
         use rustix::mm::{MapFlags, ProtFlags, mmap};
         // Otherwise a peer could make an access fail by truncating it.
-        super::processes::memory_file::examine(file, len)
-            .map_err(|what| FabricError::Setting { name: "memory file", problem: what.to_owned() })?;
+        super::processes::memory_file::examine(file, len).map_err(|what| FabricError::setting("memory file", what))?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: without an address the system takes one where nothing is.
         let start = unsafe { mmap(core::ptr::null_mut(), len, access, MapFlags::SHARED, file, 0) }
-            .map_err(|errno| FabricError::System { call: "mmap", errno: errno.raw_os_error() })?;
-        let start = NonNull::new(start.cast()).ok_or(FabricError::System { call: "mmap", errno: OUT_OF_MEMORY })?;
+            .map_err(|errno| FabricError::System { call: &"mmap", errno: errno.raw_os_error() })?;
+        let start = NonNull::new(start.cast()).ok_or(FabricError::System { call: &"mmap", errno: OUT_OF_MEMORY })?;
         Ok(Arc::new(MappedFile { start, len }))
     }
 }
@@ -107,7 +106,7 @@ impl Mapping {
     /// blocks from the system.
     pub(super) fn in_process(len: usize, heap_at: usize) -> Result<Arc<Self>, FabricError> {
         // A larger alignment would make the allocator touch every page.
-        let refused = || FabricError::System { call: "alloc", errno: OUT_OF_MEMORY };
+        let refused = || FabricError::System { call: &"alloc", errno: OUT_OF_MEMORY };
         let padded = len.checked_add(layout::CACHE_LINE).ok_or_else(refused)?;
         let layout = Layout::from_size_align(padded, 16).map_err(|_| refused())?;
         // SAFETY: the layout's size is not 0.
@@ -210,7 +209,7 @@ impl Mapping {
     ///
     /// # Safety
     /// They are a part of a locked region that handles allocated which all were made with a pact that allows references.
-    pub(super) unsafe fn mapped(self: &Arc<Self>, offset: usize, len: usize) -> Option<Mapped<Endpoint>> {
+    pub(super) unsafe fn mapped(self: &Arc<Self>, offset: usize, len: usize) -> Option<Mapped> {
         offset.checked_add(len).filter(|&end| end <= self.heap_len())?;
         // SAFETY: inside the mapping, by the check.
         let start = unsafe { self.base.add(self.heap_at + offset) };

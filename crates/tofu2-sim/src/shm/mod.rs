@@ -21,7 +21,6 @@
 //! tables is copied once and validated, so garbage there gives errors and not wild accesses. A process of the same user
 //! that writes the mapping by other means is outside the promise.
 
-mod access;
 mod control;
 mod control_queue;
 mod detached;
@@ -34,7 +33,6 @@ mod existing;
 mod garbage;
 mod gates;
 mod heap;
-mod immediate;
 mod inside;
 mod job;
 mod launcher;
@@ -43,7 +41,6 @@ mod limbo;
 mod locked;
 mod mapping;
 mod notice_ring;
-mod notifying;
 mod own;
 mod place;
 mod placement;
@@ -58,13 +55,9 @@ mod waiting;
 mod wakers;
 mod word;
 
-pub use control_queue::Queue;
-pub use endpoint::Endpoint;
 pub use executor::block_on;
 pub use existing::existing_of_processes;
-pub use launcher::{JOB_VARIABLE, Launcher};
-pub use own::Region;
-pub use place::Place;
+pub use launcher::{JOB_VARIABLE, Launcher, from_env};
 pub use placement::{Bind, Cache, Cpu, Placement, UnknownBind};
 pub use stall::{DEFAULT_STUCK_AFTER, NoBound, StuckAfter};
 pub use threads::{DEFAULT_SEGMENT_BYTES, EachRank, Threads, run_rank, run_rank_with};

@@ -63,7 +63,7 @@ fn slot(segment: &Mapping, index: usize) -> &[AtomicU64; 4] {
 impl Damaged {
     /// Of the notices of `rank`.
     pub(super) fn error(self, rank: Rank) -> FabricError {
-        FabricError::Corrupt { rank, what: "the notice ring" }
+        FabricError::Corrupt { rank, what: &"the notice ring" }
     }
 }
 

@@ -12,7 +12,11 @@ use super::{
     symmetric::Symmetric,
 };
 use crate::host_memory;
-use rdma_fabric::{Existing, FabricError, OwnedMemory, Rank, RegionKey};
+use rdma_fabric::Region;
+use rdma_fabric::{
+    FabricError, OwnedMemory, Rank, RegionKey,
+    error::{OutOfMachineMemory, OutOfMemory},
+};
 use std::fmt;
 
 /// Allocator state of one rank, under the endpoint's lock.
@@ -182,7 +186,7 @@ pub(super) struct Taken {
 }
 
 pub(super) fn out_of_memory(segment: &Mapping, rank: Rank, requested: usize, available: usize) -> FabricError {
-    FabricError::OutOfMemory { rank, requested, available, segment: segment.heap_len() }
+    FabricError::from(OutOfMemory { rank, requested, available, segment: segment.heap_len() })
 }
 
 impl Pages {
@@ -191,12 +195,8 @@ impl Pages {
     fn reserve(&self, rank: Rank, requested: usize, extent: Extent) -> Result<(), Option<FabricError>> {
         let Extent { offset, len, fresh_start, fresh_end } = extent;
         // What was in use before has its pages.
-        host_memory::has((fresh_end - fresh_start) as u64).map_err(|available| FabricError::OutOfMachineMemory {
-            rank,
-            requested,
-            ranks: 1,
-            available,
-        })?;
+        host_memory::has((fresh_end - fresh_start) as u64)
+            .map_err(|available| FabricError::from(OutOfMachineMemory { rank, requested, ranks: 1, available }))?;
         match self {
             Pages::Private => Ok(()),
             #[cfg(target_os = "linux")]
@@ -205,17 +205,15 @@ impl Pages {
     }
 }
 
-/// Memory that a rank registered; deregistered when dropped.
+/// What this provider keeps of a region: it is deregistered when this is dropped.
 ///
 /// An operation that a peer posted just before may still be under way then. If it copies more than 64 bytes, or addresses
 /// memory that existed before, the place is not used again until it is over. If it is short, the place is not used again
 /// for 20 ms; an operation whose thread is stopped longer than that between its check and its access may reach the region
 /// that gets the place next: where that matters, deregister after a barrier with those who use it.
-pub struct Region {
+pub(super) struct Registration {
     endpoint: Endpoint,
     key: RegionKey,
-    /// Length in bytes, as asked for.
-    len: usize,
     what: What,
 }
 
@@ -228,27 +226,24 @@ enum What {
     Existing(Option<Held>),
 }
 
-impl Region {
-    pub(super) fn local(endpoint: Endpoint, len: usize, taken: Taken) -> Self {
-        Region { endpoint, key: taken.key, len, what: What::Local(taken) }
+impl Registration {
+    pub(super) fn local(endpoint: Endpoint, len: usize, taken: Taken) -> Region {
+        let key = taken.key;
+        Region::new(key, len, None, Registration { endpoint, key, what: What::Local(taken) })
     }
 
-    pub(super) fn symmetric(endpoint: Endpoint, len: usize, key: RegionKey) -> Self {
-        Region { endpoint, key, len, what: What::Symmetric }
+    pub(super) fn symmetric(endpoint: Endpoint, len: usize, key: RegionKey) -> Region {
+        Region::new(key, len, None, Registration { endpoint, key, what: What::Symmetric })
     }
 
-    pub(super) fn existing(endpoint: Endpoint, held: Held) -> Self {
-        Region { endpoint, key: held.key(), len: held.len(), what: What::Existing(Some(held)) }
+    pub(super) fn existing(endpoint: Endpoint, held: Held) -> Region {
+        let (key, len, way) = (held.key(), held.len(), held.way());
+        Region::new(key, len, Some(way), Registration { endpoint, key, what: What::Existing(Some(held)) })
     }
 
     /// The handle it was allocated through.
     pub(super) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
-    }
-
-    /// The rank whose memory it is.
-    pub(super) fn owner(&self) -> Rank {
-        self.endpoint.me()
     }
 
     /// Let no new operation into memory that existed before. Whether it is such memory.
@@ -272,35 +267,18 @@ impl Region {
     }
 }
 
-impl rdma_fabric::Region for Region {
-    fn key(&self) -> RegionKey {
-        self.key
-    }
-
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn existing(&self) -> Option<Existing> {
-        match &self.what {
-            What::Existing(Some(held)) => Some(held.way()),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Debug for Region {
+impl fmt::Debug for Registration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match &self.what {
             What::Local(_) => "local",
             What::Symmetric => "symmetric",
             What::Existing(_) => "existing",
         };
-        write!(f, "Region({:?} of {}, {} bytes, {kind})", self.key, self.endpoint.me(), self.len)
+        write!(f, "{kind} memory of {}", self.endpoint.me())
     }
 }
 
-impl Drop for Region {
+impl Drop for Registration {
     fn drop(&mut self) {
         // Frees the memory at once if nobody is inside; outside the lock.
         if self.close() && self.try_take().is_some() {
@@ -349,7 +327,7 @@ mod tests {
         let mut own = Own::new(HEAP, pages(refusing));
         for _ in 0..2 {
             let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, Kind::Heap, |_| ()).unwrap_err();
-            assert!(matches!(error, FabricError::System { call: "fallocate", .. }), "{error}");
+            assert!(matches!(error, FabricError::System { call: &"fallocate", .. }), "{error}");
             let limit = own.heap.promise_symmetric(64);
             let extent = own.heap.take_symmetric(64, limit).unwrap();
             assert!(own.prepare(&segment, Rank::new(0), 64, extent).is_err());
@@ -359,12 +337,12 @@ mod tests {
         if let Some(empty) = no_huge_pages() {
             own.pages = pages(empty);
             let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, Kind::Heap, |_| ()).unwrap_err();
-            let none = FabricError::OutOfMemory {
+            let none = FabricError::from(OutOfMemory {
                 rank: Rank::new(0),
                 requested: 3 * layout::PAGE,
                 available: 0,
                 segment: HEAP,
-            };
+            });
             assert_eq!(error, none);
         }
         own.pages = pages(whole);

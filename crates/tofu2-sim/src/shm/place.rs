@@ -1,89 +1,135 @@
-//! A resolved place: what the contract's pointers hold.
+//! Resolved places as this provider finds them again.
+//!
+//! Bytes of a segment are mapped, and mostly accessed without this provider: see [`rdma_fabric::provider::Place`]. What comes here is long, hidden, refused,
+//! or outside of all segments.
 
-use super::{existing::Outside, mapping::Piece};
-use core::fmt;
-use rdma_fabric::{FabricError, Location, Rank, RemoteAddr};
+use super::{
+    existing::Outside,
+    mapping::{Mapping, Piece},
+    regions,
+};
+use rdma_fabric::{
+    FabricError, RemoteAddr, Result,
+    provider::{Anchor, Place},
+};
+use std::sync::Arc;
 
-/// Some bytes of one region of some rank, checked when they were resolved. Keeps the segment mapped, not the region
-/// registered.
-#[derive(Clone)]
-pub struct Place {
-    /// The bytes; if they are outside the segment, what [`Mapping::stand_in`](super::mapping::Mapping::stand_in) makes.
-    pub(super) piece: Piece,
-    /// Address of the first byte.
-    addr: RemoteAddr,
-    /// The bytes, if they are memory that existed before it was registered.
-    outside: Option<Outside>,
+/// What the anchor of a place outside of all segments holds. That of others holds the segment, an `Arc<Mapping>`.
+struct Apart {
+    /// The segment whose table says that the bytes are registered.
+    target: Arc<Mapping>,
+    /// Offset in the region at which `outside` starts.
+    first: u64,
+    outside: Outside,
 }
 
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Place({} {:?}+{}, {} bytes)", self.addr.rank, self.addr.region, self.addr.offset, self.len())
-    }
+/// Memory that existed before it was registered, in an entry of `target`'s table.
+pub(super) fn outside_of(target: &Arc<Mapping>, addr: RemoteAddr, outside: Outside) -> Place {
+    let len = outside.len();
+    let apart = Apart { target: target.clone(), first: addr.offset, outside };
+    Place::remote(addr, len, Some(Anchor::new(apart)))
 }
 
-impl Place {
-    pub(super) fn new(piece: Piece, addr: RemoteAddr) -> Self {
-        Place { piece, addr, outside: None }
+/// A place, found again.
+pub(super) struct Found<'a> {
+    pub(super) addr: RemoteAddr,
+    pub(super) len: usize,
+    /// The segment whose table says that the bytes are registered.
+    pub(super) target: &'a Arc<Mapping>,
+    pub(super) bytes: Bytes<'a>,
+}
+
+/// Where the bytes of a place are.
+pub(super) enum Bytes<'a> {
+    Segment(Piece<&'a Mapping>),
+    Outside(Outside),
+}
+
+impl<'a> Found<'a> {
+    /// # Errors
+    /// [`FabricError::Unsupported`] for a place of another provider.
+    pub(super) fn of(place: &'a Place) -> Result<Self> {
+        Self::find(place).ok_or(FabricError::Unsupported { feature: &"a place of another provider" })
     }
 
-    /// Memory that existed before it was registered; `stand_in` is for its table entry.
-    pub(super) fn outside_of(stand_in: Piece, addr: RemoteAddr, outside: Outside) -> Self {
-        Place { piece: stand_in, addr, outside: Some(outside) }
+    fn find(place: &'a Place) -> Option<Self> {
+        let (addr, len) = (place.addr(), place.len());
+        let anchor = place.anchor()?;
+        if let Some(target) = anchor.get::<Arc<Mapping>>() {
+            let generation_at = regions::entry_at(addr.region)?;
+            let piece = target.piece_from(place.start(), len, generation_at, addr.region.generation.into())?;
+            return Some(Found { addr, len, target, bytes: Bytes::Segment(piece) });
+        }
+        let Apart { target, first, outside } = anchor.get()?;
+        let at = usize::try_from(addr.offset.checked_sub(*first)?).ok()?;
+        Some(Found { addr, len, target, bytes: Bytes::Outside(outside.part(at, len)?) })
     }
 
     pub(super) fn outside(&self) -> Option<&Outside> {
-        self.outside.as_ref()
+        match &self.bytes {
+            Bytes::Segment(_) => None,
+            Bytes::Outside(outside) => Some(outside),
+        }
     }
 
-    /// What tells whether the place may still be used.
-    fn life(&self) -> &Piece {
-        self.outside.as_ref().map_or(&self.piece, Outside::life)
+    fn is_lost(&self) -> bool {
+        match &self.bytes {
+            Bytes::Segment(piece) => piece.is_lost(),
+            Bytes::Outside(outside) => outside.life().is_lost(),
+        }
+    }
+
+    fn is_stale(&self) -> bool {
+        match &self.bytes {
+            Bytes::Segment(piece) => piece.is_stale(),
+            Bytes::Outside(outside) => outside.life().is_stale(),
+        }
     }
 
     /// Whether its rank lives and its region is registered.
     pub(super) fn is_fit(&self) -> bool {
-        !(self.life().is_lost() || self.life().is_stale())
+        !(self.is_lost() || self.is_stale())
     }
 
     /// Why an access of `len` bytes, aligned to `align`, was refused.
     #[cold]
     pub(super) fn refusal(&self, len: usize, align: usize) -> FabricError {
-        let RemoteAddr { rank, region, offset } = self.addr;
-        if self.life().is_lost() {
+        let RemoteAddr { rank, region, .. } = self.addr;
+        if self.is_lost() {
             FabricError::PeerLost { rank }
-        } else if self.life().is_stale() {
+        } else if self.is_stale() {
             FabricError::StaleRegion { rank, region }
-        } else if self.len() != len {
-            FabricError::LengthMismatch { have: len, want: self.len() }
+        } else if self.len != len {
+            FabricError::length_mismatch(len, self.len)
         } else {
-            FabricError::Misaligned { rank, region, offset, align }
+            FabricError::misaligned(self.addr, align)
         }
     }
-}
 
-impl Location for Place {
-    #[inline]
-    fn rank(&self) -> Rank {
-        self.addr.rank
+    /// Where who waits for the bytes watches: their offset in the segment, or what stands for everything.
+    pub(super) fn watched_at(&self) -> usize {
+        match &self.bytes {
+            Bytes::Segment(piece) => piece.offset(),
+            Bytes::Outside(_) => 0,
+        }
     }
 
-    #[inline]
-    fn addr(&self) -> RemoteAddr {
-        self.addr
+    /// Wake the owner if it is parked and waits for what was written.
+    pub(super) fn ring(&self) {
+        match &self.bytes {
+            Bytes::Segment(piece) => piece.ring(),
+            Bytes::Outside(_) => self.target.ring_for_anything(),
+        }
     }
 
-    #[inline]
-    fn len(&self) -> usize {
-        self.outside.as_ref().map_or_else(|| self.piece.len(), Outside::len)
-    }
-
-    fn part(&self, offset: usize, len: usize) -> Option<Self> {
-        let (piece, outside) = match &self.outside {
-            None => (self.piece.part(offset, len)?, None),
-            Some(outside) => (self.piece.clone(), Some(outside.part(offset, len)?)),
-        };
-        // Inside the place, so it can't overflow.
-        Some(Place { piece, addr: RemoteAddr { offset: self.addr.offset + offset as u64, ..self.addr }, outside })
+    /// The same, if it waits for that or for notices.
+    pub(super) fn ring_with_notice(&self) {
+        match &self.bytes {
+            Bytes::Segment(piece) => piece.ring_with_notice(),
+            Bytes::Outside(_) => {
+                self.target.ring_for_anything();
+                self.target.ring_for_notice();
+            }
+        }
     }
 }

@@ -138,7 +138,7 @@ impl Placement {
             Bind::Core => Ok(Some(turns.map(|cpu| vec![cpu]).collect())),
             Bind::Numa => {
                 let unknown =
-                    FabricError::Unsupported { feature: "binding to NUMA nodes, which the system doesn't tell" };
+                    FabricError::Unsupported { feature: &"binding to NUMA nodes, which the system doesn't tell" };
                 let node_of = |number: usize| self.cpus.iter().find(|cpu| cpu.number == number)?.numa;
                 let of_node =
                     |node: usize| self.cpus.iter().filter(|cpu| cpu.numa == Some(node)).map(|cpu| cpu.number).collect();
@@ -187,13 +187,13 @@ pub(super) mod affinity {
         /// CPUs as the system takes them.
         pub(crate) type Set = CpuSet;
 
-        fn refused(call: &'static str) -> impl Fn(rustix::io::Errno) -> FabricError {
+        fn refused(call: rdma_fabric::error::Literal) -> impl Fn(rustix::io::Errno) -> FabricError {
             move |error| FabricError::System { call, errno: error.raw_os_error() }
         }
 
         /// The CPUs of this thread, in order.
         pub(crate) fn allowed() -> Result<Vec<usize>, FabricError> {
-            let set = sched_getaffinity(None).map_err(refused("sched_getaffinity"))?;
+            let set = sched_getaffinity(None).map_err(refused(&"sched_getaffinity"))?;
             Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
         }
 
@@ -206,18 +206,18 @@ pub(super) mod affinity {
 
         /// Let this thread, and what it starts, run on `cpus` only.
         pub(crate) fn bind_this_thread(cpus: &[usize]) -> Result<(), FabricError> {
-            sched_setaffinity(None, &set_of(cpus)).map_err(refused("sched_setaffinity"))
+            sched_setaffinity(None, &set_of(cpus)).map_err(refused(&"sched_setaffinity"))
         }
     }
 
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn allowed() -> Result<Vec<usize>, FabricError> {
-        Err(FabricError::Unsupported { feature: "CPU affinity" })
+        Err(FabricError::Unsupported { feature: &"CPU affinity" })
     }
 
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn bind_this_thread(_: &[usize]) -> Result<(), FabricError> {
-        Err(FabricError::Unsupported { feature: "CPU affinity" })
+        Err(FabricError::Unsupported { feature: &"CPU affinity" })
     }
 }
 

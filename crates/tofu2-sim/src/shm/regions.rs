@@ -70,6 +70,12 @@ pub(super) enum Kind {
     Locked = 4,
 }
 
+/// Where the generation of a key's entry stands; `None` if there is no such entry.
+pub(super) fn entry_at(key: RegionKey) -> Option<usize> {
+    let index = key.index as usize;
+    (index < layout::SLOTS).then(|| generation_at(index))
+}
+
 /// The key that the next registration in the free entry `index` will have.
 pub(super) fn next_key(own: &Mapping, index: usize) -> RegionKey {
     let generation = field(own, index, 0).load(Relaxed) | 1;
@@ -110,8 +116,8 @@ pub(super) fn deregister(own: &Mapping, index: usize) -> bool {
 
 /// Where the bytes of a region are.
 #[derive(Clone, Debug)]
-pub(super) enum Resolved {
-    Heap(Piece),
+pub(super) enum Resolved<'a> {
+    Heap(Piece<&'a Mapping>),
     Staged(Piece),
     /// Outside the heap. The range is inside the region's length, which is this.
     Adopted {
@@ -131,7 +137,7 @@ pub(super) fn resolve(
     len: usize,
     align: usize,
     opens: impl FnOnce(RegionKey) -> bool,
-) -> Result<Resolved, FabricError> {
+) -> Result<Resolved<'_>, FabricError> {
     let RemoteAddr { rank, region, .. } = addr;
     let (region_offset, region_len, kind) = entry(target, rank, region)?;
     if kind == Kind::Queue {
@@ -140,27 +146,24 @@ pub(super) fn resolve(
     if kind == Kind::Locked && !opens(region) {
         return Err(FabricError::Locked { rank, region });
     }
-    let out_of_bounds = || FabricError::OutOfBounds {
-        rank,
-        region,
-        offset: addr.offset,
-        len: len as u64,
-        region_len: region_len as u64,
-    };
+    let out_of_bounds = || FabricError::out_of_bounds(addr, len as u64, region_len as u64);
     let offset = usize::try_from(addr.offset).map_err(|_| out_of_bounds())?;
     offset.checked_add(len).filter(|&end| end <= region_len).ok_or_else(out_of_bounds)?;
     if kind == Kind::Adopted {
         return Ok(Resolved::Adopted { region_len });
     }
-    let corrupt = FabricError::Corrupt { rank, what: "an entry of the region table" };
+    let corrupt = FabricError::Corrupt { rank, what: &"an entry of the region table" };
     let at = region_offset.checked_add(offset).ok_or_else(|| corrupt.clone())?;
-    let piece = target
-        .piece(at, len, generation_at(region.index as usize), region.generation)
-        .ok_or_else(|| corrupt.clone())?;
+    let generation_at = generation_at(region.index as usize);
+    let piece =
+        target.borrowed_piece(at, len, generation_at, region.generation.into()).ok_or_else(|| corrupt.clone())?;
     if !piece.is_aligned(align) {
-        return Err(FabricError::Misaligned { rank, region, offset: addr.offset, align });
+        return Err(FabricError::misaligned(addr, align));
     }
-    Ok(if kind == Kind::Staged { Resolved::Staged(piece) } else { Resolved::Heap(piece) })
+    match kind {
+        Kind::Staged => target.piece(at, len, generation_at, region.generation).map(Resolved::Staged).ok_or(corrupt),
+        _ => Ok(Resolved::Heap(piece)),
+    }
 }
 
 /// Offset in the heap, length and kind of a registered region, copied once; in the heap unless the kind is
@@ -190,7 +193,7 @@ impl Wrong {
         match self {
             Wrong::Unknown => FabricError::NoSuchRegion { rank, region },
             Wrong::Stale => FabricError::StaleRegion { rank, region },
-            Wrong::Corrupt => FabricError::Corrupt { rank, what: "an entry of the region table" },
+            Wrong::Corrupt => FabricError::Corrupt { rank, what: &"an entry of the region table" },
         }
     }
 }

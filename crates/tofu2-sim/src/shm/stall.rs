@@ -7,9 +7,12 @@
 //! * each rank that has begun and not ended is parked, in the same wait, without a deadline; one that sleeps, computes, blocks otherwise, or is polled by
 //!   another executor is not parked;
 //! * each has looked again, twice, since all were parked, and found nothing: so nobody was only late to be woken, or stopped by a debugger;
-//! * nobody else can wake it: the rank is a [`rdma_fabric::Program`], whose fabric no other thread can have, and nothing but
+//! * nobody else can wake it: the rank is a [`rdma_fabric::Program`], which keeps its fabric to itself, and nothing but
 //!   `block_on` holds its waker; or its process has one thread only. What has ended was a program, or its process has. Jobs with
 //!   [progress threads](super::Launcher::progress_thread) are not looked at.
+//!
+//! That a program keeps its fabric is its promise: one that gives it to a thread of its own is started by
+//! [`run_rank_with`](super::run_rank_with) or [`Threads::run_with`](super::Threads::run_with), whose ranks are not looked at.
 //!
 //! Operations are over when they are posted, so then nothing is under way that could wake anybody. The bound only says how soon that is told.
 //! All waits end with [`FabricError::Deadlock`](rdma_fabric::FabricError::Deadlock) then.

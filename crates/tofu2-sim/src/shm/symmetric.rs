@@ -24,14 +24,18 @@ use super::{
     layout,
     limbo::Limbo,
     mapping::Mapping,
-    own::{Own, Region, out_of_memory},
+    own::{Own, Registration, out_of_memory},
     regions,
     stall::For,
     waiting,
 };
 use crate::host_memory::{self, LARGE};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use rdma_fabric::{Deps, FabricError, Pact, Rank, RegionKey};
+use rdma_fabric::Region;
+use rdma_fabric::{
+    Deps, FabricError, Pact, Rank, RegionKey,
+    error::{Mismatch, OutOfMachineMemory},
+};
 use std::collections::{BTreeMap, VecDeque};
 
 const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
@@ -85,7 +89,7 @@ impl Asked {
 
     /// Whether there may be references to it, so that its bytes are kept apart from all others.
     fn is_apart(&self) -> bool {
-        Pact::<()>::terms_allow_references(self.terms)
+        Pact::terms_allow_references(self.terms)
     }
 
     /// What the ranks compare, and where it stands in a side.
@@ -211,9 +215,9 @@ async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, Fa
             Some(settling @ Stage::Settling { .. }) => own.symmetric.under_way = Some(settling),
             Some(Stage::Placed { asked, extent, key, failure }) => {
                 return Ok(conclude(endpoint, own, asked, (extent, key), failure)
-                    .map(|()| Region::symmetric(endpoint.clone(), asked.bytes, key)));
+                    .map(|()| Registration::symmetric(endpoint.clone(), asked.bytes, key)));
             }
-            None => return Ok(Err(FabricError::Corrupt { rank: endpoint.me(), what: "a symmetric allocation" })),
+            None => return Ok(Err(FabricError::Corrupt { rank: endpoint.me(), what: &"a symmetric allocation" })),
         }
     }
 }
@@ -258,13 +262,14 @@ fn place(endpoint: &Endpoint, own: &mut Own, asked: Asked) -> Result<(), FabricE
     let other = ranks.clone().find_map(|rank| differs(rank).map(|differs| (rank, differs)));
     if let Some((other, (field, word))) = other {
         own.heap.break_promise();
-        return Err(FabricError::Mismatch {
+        return Err(Mismatch {
             collective: if field == layout::SIDE_BYTES { "alloc_symmetric" } else { "alloc_symmetric, locked," },
             rank: me,
             theirs: word,
             other: Rank::new(other as u32),
             ours: card(other, field),
-        });
+        }
+        .into());
     }
     // What somebody has dropped may be free in a moment. The same cards tell all ranks the same.
     let more_later = ranks.clone().any(|rank| card(rank, layout::SIDE_LIMBO) == 1);
@@ -273,7 +278,7 @@ fn place(endpoint: &Endpoint, own: &mut Own, asked: Asked) -> Result<(), FabricE
     let refusal = |available| match own.symmetric.lacking {
         None => out_of_memory(segment, me, bytes, available),
         Some(available) => {
-            FabricError::OutOfMachineMemory { rank: me, requested: bytes, ranks: job.plan.ranks, available }
+            FabricError::from(OutOfMachineMemory { rank: me, requested: bytes, ranks: job.plan.ranks, available })
         }
     };
     let taken = taken.map_err(refusal).and_then(|extent| match own.symmetric.free_slot() {
@@ -357,5 +362,5 @@ async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
         }
         Ok(Some(()))
     };
-    waiting::until_found(endpoint, Deps::All, For::Allocation, waiting::Calling(look)).await
+    waiting::until_found(endpoint, Deps::All, For::Allocation, look).await
 }

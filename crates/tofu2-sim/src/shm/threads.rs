@@ -15,6 +15,7 @@ use core::{
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
     time::Duration,
 };
+use rdma_fabric::Fabric;
 use rdma_fabric::{FabricError, Program, ProgramResult, Rank};
 use std::{
     any::Any,
@@ -33,7 +34,7 @@ pub type EachRank<T> = (Vec<Result<T, JobError>>, Option<usize>);
 /// ```
 /// use rdma_fabric::{Fabric, Group};
 /// rdma_fabric::program! {
-///     async fn hello<F>(fabric: F) -> usize {
+///     async fn hello(fabric: Fabric) -> usize {
 ///         let mut world = Group::world(&fabric).await?;
 ///         Ok(world.allgather(fabric.rank().number()).await?.len())
 ///     }
@@ -126,14 +127,14 @@ impl Threads {
     /// another error is named before one with these. [`JobError::Deadlock`] if no rank had failed before and none can go on: their waits
     /// end with [`FabricError::Deadlock`] then. [`JobError::Fabric`] if the job could not be started.
     pub fn run<P: Program>(&self, program: &P) -> Result<Vec<P::Out>, JobError> {
-        self.run_with(|endpoint| run_alone(endpoint, program))
+        self.run_with(|fabric| run_alone(fabric, program))
     }
 
     /// The same for ranks that bring their own way of running futures: `rank` is called on each rank's thread.
     ///
     /// # Errors
     /// As [`Threads::run`].
-    pub fn run_with<T: Send>(&self, rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync) -> Result<Vec<T>, JobError> {
+    pub fn run_with<T: Send>(&self, rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) -> Result<Vec<T>, JobError> {
         let (mut ended, first) = self.run_through_with(rank)?;
         match first {
             Some(first) => Err(ended.swap_remove(first).err().unwrap_or_else(lost_thread)),
@@ -146,7 +147,7 @@ impl Threads {
     /// # Errors
     /// [`JobError::Fabric`] if the job could not be started; [`JobError::Deadlock`].
     pub fn run_through<P: Program>(&self, program: &P) -> Result<EachRank<P::Out>, JobError> {
-        self.run_through_with(|endpoint| run_alone(endpoint, program))
+        self.run_through_with(|fabric| run_alone(fabric, program))
     }
 
     /// [`Threads::run_with`], and how each rank ended, as [`Threads::run_through`] tells it.
@@ -155,7 +156,7 @@ impl Threads {
     /// As [`Threads::run_through`].
     pub fn run_through_with<T: Send>(
         &self,
-        rank: impl Fn(Endpoint) -> ProgramResult<T> + Sync,
+        rank: impl Fn(Fabric) -> ProgramResult<T> + Sync,
     ) -> Result<EachRank<T>, JobError> {
         let plan = Plan {
             ranks: self.ranks,
@@ -188,13 +189,13 @@ impl Threads {
                 let kept = endpoint.clone();
                 let builder = thread::Builder::new().name(rank.to_string());
                 let cpus = bound.get(rank.index());
-                let run = move |endpoint| {
+                let run = move |fabric| {
                     cpus.map_or(Ok(()), |cpus| affinity::bind_this_thread(cpus))?;
-                    body(endpoint)
+                    body(fabric)
                 };
                 let told = Ended { number: &ended, joins: thread::current() };
                 let run = move || {
-                    let out = run_rank_with(endpoint, run);
+                    let out = run_endpoint(endpoint, run);
                     drop(told);
                     out
                 };
@@ -203,7 +204,7 @@ impl Threads {
                     Err(error) => {
                         kept.job().publish(rank, State::Lost);
                         let errno = error.raw_os_error().unwrap_or(0);
-                        refused = Some(FabricError::System { call: "pthread_create", errno });
+                        refused = Some(FabricError::System { call: &"pthread_create", errno });
                     }
                 }
             }
@@ -263,26 +264,25 @@ impl Drop for Ended<'_> {
 }
 
 fn lost_thread() -> JobError {
-    FabricError::System { call: "pthread_join", errno: 0 }.into()
+    FabricError::System { call: &"pthread_join", errno: 0 }.into()
 }
 
-/// Run `program` as the rank of `endpoint` on this thread, and publish how it ended: left, or lost if it panicked or
+/// Run `program` as the rank of `fabric` on this thread, and publish how it ended: left, or lost if it panicked or
 /// returned an error.
 ///
 /// # Errors
-/// [`JobError::RankFailed`], [`JobError::RankPanicked`].
-pub fn run_rank<P: Program>(endpoint: Endpoint, program: &P) -> Result<P::Out, JobError> {
-    let alone = endpoint.has_no_other_handle();
-    run_rank_with(
-        endpoint,
-        |endpoint| if alone { run_alone(endpoint, program) } else { block_on(program.run(endpoint)) },
-    )
+/// [`JobError::RankFailed`], [`JobError::RankPanicked`]; [`JobError::Fabric`] if it is no rank over shared memory.
+pub fn run_rank<P: Program>(fabric: Fabric, program: &P) -> Result<P::Out, JobError> {
+    let alone = fabric.is_only_handle() && Endpoint::of(&fabric).is_some_and(Endpoint::has_no_other_handle);
+    run_rank_with(fabric, |fabric| if alone { run_alone(fabric, program) } else { block_on(program.run(fabric)) })
 }
 
 /// Run a program as all there is of a rank.
-fn run_alone<P: Program>(endpoint: Endpoint, program: &P) -> ProgramResult<P::Out> {
-    endpoint.seal();
-    block_on(program.run(endpoint))
+fn run_alone<P: Program>(fabric: Fabric, program: &P) -> ProgramResult<P::Out> {
+    if let Some(endpoint) = Endpoint::of(&fabric) {
+        endpoint.seal();
+    }
+    block_on(program.run(fabric))
 }
 
 /// [`run_rank`] for a rank that brings its own way of running futures, a runtime for instance. The rank ends with
@@ -290,11 +290,22 @@ fn run_alone<P: Program>(endpoint: Endpoint, program: &P) -> ProgramResult<P::Ou
 ///
 /// # Errors
 /// As [`run_rank`].
-pub fn run_rank_with<T>(endpoint: Endpoint, rank: impl FnOnce(Endpoint) -> ProgramResult<T>) -> Result<T, JobError> {
-    let number = endpoint.me();
-    // Kept until the end is published, so that dropping the program's clone publishes nothing.
+pub fn run_rank_with<T>(fabric: Fabric, rank: impl FnOnce(Fabric) -> ProgramResult<T>) -> Result<T, JobError> {
+    let none = FabricError::Unsupported { feature: &"a rank that is not over shared memory" };
+    // Kept until the end is published, so that dropping the program's handle publishes nothing.
+    let kept = Endpoint::of(&fabric).cloned().ok_or(none)?;
+    ended(&kept, || rank(fabric))
+}
+
+fn run_endpoint<T>(endpoint: Endpoint, rank: impl FnOnce(Fabric) -> ProgramResult<T>) -> Result<T, JobError> {
     let kept = endpoint.clone();
-    let out = match catch_unwind(AssertUnwindSafe(|| rank(endpoint))) {
+    ended(&kept, || rank(endpoint.fabric()))
+}
+
+/// Run a rank, and publish how it ended.
+fn ended<T>(kept: &Endpoint, rank: impl FnOnce() -> ProgramResult<T>) -> Result<T, JobError> {
+    let number = kept.me();
+    let out = match catch_unwind(AssertUnwindSafe(rank)) {
         Ok(Ok(out)) => Ok(out),
         Ok(Err(error)) => Err(JobError::RankFailed { rank: number, error }),
         Err(panic) => Err(JobError::RankPanicked { rank: number, message: message(&*panic) }),

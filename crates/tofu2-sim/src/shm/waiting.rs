@@ -1,4 +1,4 @@
-//! The leaf futures: what a rank waits for.
+//! Waits of a rank, and how each comes to be polled again.
 
 use super::{
     endpoint::Endpoint,
@@ -8,177 +8,51 @@ use super::{
 };
 use core::{
     future::{Future, poll_fn},
-    pin::Pin,
+    mem::ManuallyDrop,
     task::{Context, Poll},
     time::Duration,
 };
-use rdma_fabric::{Deps, FabricError};
+use rdma_fabric::{Deps, FabricError, Result, provider::Slot};
 use std::time::Instant;
-
-/// What a wait looks for.
-///
-/// Not a closure, which the compiler may leave out of line: what it finds, and every error, would go through memory.
-pub(super) trait Look {
-    type Found;
-
-    /// What is there now, if that takes few instructions to tell; no reason to stop looking otherwise.
-    #[inline(always)]
-    fn glance(&mut self) -> Option<Self::Found> {
-        None
-    }
-
-    /// What is there now.
-    fn look(&mut self) -> Result<Option<Self::Found>, FabricError>;
-}
-
-/// A look that is rare or long enough to be a closure.
-pub(super) struct Calling<F>(pub(super) F);
-
-impl<T, F: FnMut() -> Result<Option<T>, FabricError>> Look for Calling<F> {
-    type Found = T;
-
-    fn look(&mut self) -> Result<Option<T>, FabricError> {
-        (self.0)()
-    }
-}
-
-/// Wait until `look` finds something, or `deps` says that it never will. `what` tells where that is written.
-///
-/// When the last dependency has left, two more looks follow before that is an error, with a poll of the whole
-/// program between them: what it wrote before leaving counts, and so does what a joined task of this rank does at once.
-#[inline(always)]
-pub(super) fn until_found<'a, 'd, L: Look>(
-    endpoint: &'a Endpoint,
-    deps: Deps<'d>,
-    what: For,
-    look: L,
-) -> UntilFound<'a, 'd, L> {
-    UntilFound { look, deps, what, wait: Wait::new(endpoint), seen: None, fruitless: 0 }
-}
-
-/// See [`until_found`]. The first look is in line with the program, what comes after is not.
-#[must_use = "futures do nothing unless they are polled"]
-pub(super) struct UntilFound<'a, 'd, L> {
-    look: L,
-    deps: Deps<'d>,
-    what: For,
-    wait: Wait<'a>,
-    /// Changes of ranks' states when the outlook was last good.
-    seen: Option<u64>,
-    /// Looks since everybody was seen to have left.
-    fruitless: u32,
-}
-
-// Nothing in it is pinned.
-impl<L> Unpin for UntilFound<'_, '_, L> {}
-
-impl<L: Look> Future for UntilFound<'_, '_, L> {
-    type Output = Result<L::Found, FabricError>;
-
-    #[inline(always)]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(found) = self.look.glance() {
-            return Poll::Ready(Ok(found));
-        }
-        let again = match self.look.look() {
-            Ok(Some(found)) => return Poll::Ready(Ok(found)),
-            Ok(None) => self.poll_again(cx),
-            Err(error) => return Poll::Ready(Err(error)),
-        };
-        // Taken apart, so that what is found at once stays in registers.
-        match again {
-            Poll::Ready(Ok(found)) => Poll::Ready(Ok(found)),
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Pending => Poll::Pending,
-        }
-    }
-}
-
-impl<L: Look> UntilFound<'_, '_, L> {
-    /// After a fruitless look.
-    #[inline(never)]
-    fn poll_again(&mut self, cx: &Context<'_>) -> Poll<Result<L::Found, FabricError>> {
-        loop {
-            match self.expect_more(cx) {
-                Ok(Next::Return) => return Poll::Pending,
-                Ok(Next::Look) => {}
-                Err(error) => {
-                    // What a rank wrote before it was lost counts.
-                    return Poll::Ready(self.look.look().and_then(|found| found.ok_or(error)));
-                }
-            }
-            if let Some(found) = self.look.look().transpose() {
-                return Poll::Ready(found);
-            }
-        }
-    }
-}
-
-/// What to do after a fruitless look.
-enum Next {
-    Return,
-    Look,
-}
-
-impl<L> UntilFound<'_, '_, L> {
-    /// Whether something may still be found; arrange another poll then.
-    fn expect_more(&mut self, cx: &Context<'_>) -> Result<Next, FabricError> {
-        let endpoint = self.wait.endpoint;
-        let changes = endpoint.job().control.changes();
-        if self.seen != Some(changes) {
-            match endpoint.job().outlook(endpoint.me(), &self.deps) {
-                Ok(()) => self.seen = Some(changes),
-                Err(FabricError::PeersLeft) if self.fruitless < 2 => {
-                    self.fruitless += 1;
-                    self.wait.begin_again();
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        let awaiting = Awaiting::new(self.what, &self.deps);
-        Ok(if self.wait.is_arranged(cx, awaiting, None, None) { Next::Return } else { Next::Look })
-    }
-}
 
 /// The longest time between two looks at what nobody rings a bell for.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
+
+/// Fruitless polls under a foreign executor before a waker is left: a peer that answers at once is faster than a park.
+const FOREIGN_SPINS: u32 = 64;
+
+/// Wait until `look` finds something, or `deps` says that it never will. `what` tells where that is written.
+pub(super) fn until_found<T>(
+    endpoint: &Endpoint,
+    deps: Deps<'_>,
+    what: For,
+    mut look: impl FnMut() -> Result<Option<T>>,
+) -> impl Future<Output = Result<T>> {
+    let mut wait = Wait::new(endpoint);
+    poll_fn(move |cx| {
+        loop {
+            if let Some(found) = look().transpose() {
+                return Poll::Ready(found);
+            }
+            match wait.until_looked(cx, what, &deps) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(())) => {}
+                // What a rank wrote before it was lost counts.
+                Poll::Ready(Err(error)) => return Poll::Ready(look().and_then(|found| found.ok_or(error))),
+            }
+        }
+    })
+}
 
 /// Wait until `ready`, which nobody rings a bell for: look now and then, more and more seldom.
 pub(super) fn until_ready(
     endpoint: &Endpoint,
     what: For,
-    mut ready: impl FnMut() -> Result<bool, FabricError>,
-) -> impl Future<Output = Result<(), FabricError>> {
+    mut ready: impl FnMut() -> Result<bool>,
+) -> impl Future<Output = Result<()>> {
     let mut wait = Wait::new(endpoint);
-    poll_fn(move |cx| {
-        loop {
-            if ready()? {
-                return Poll::Ready(Ok(()));
-            }
-            if wait.is_arranged_for_later(cx, what)? {
-                return Poll::Pending;
-            }
-        }
-    })
+    poll_fn(move |cx| wait.until_ready(cx, what, &mut ready))
 }
-
-/// Wait until `at`; for ever if `None`.
-pub(super) fn until_time(endpoint: &Endpoint, at: Option<Instant>) -> impl Future<Output = ()> {
-    let mut wait = Wait::new(endpoint);
-    poll_fn(move |cx| {
-        loop {
-            if at.is_some_and(|at| Instant::now() >= at) {
-                return Poll::Ready(());
-            }
-            if wait.is_arranged(cx, Awaiting::by_itself(), None, at) {
-                return Poll::Pending;
-            }
-        }
-    })
-}
-
-/// Fruitless polls under a foreign executor before a waker is left: a peer that answers at once is faster than a park.
-const FOREIGN_SPINS: u32 = 64;
 
 /// One wait, and how it comes to be polled again.
 pub(super) struct Wait<'a> {
@@ -189,33 +63,72 @@ pub(super) struct Wait<'a> {
     spins: u32,
     /// Where its waker lies, if a foreign executor polls it.
     key: Option<Key>,
+    /// Changes of ranks' states when the outlook was last good.
+    seen: Option<u64>,
+    /// Looks since everybody was seen to have left.
+    fruitless: u32,
 }
 
 impl<'a> Wait<'a> {
     #[inline(always)]
     pub(super) fn new(endpoint: &'a Endpoint) -> Self {
-        Wait { endpoint, first: true, spins: 0, key: None }
+        Wait { endpoint, first: true, spins: 0, key: None, seen: None, fruitless: 0 }
     }
 
-    #[inline(always)]
-    pub(super) fn endpoint(&self) -> &'a Endpoint {
-        self.endpoint
+    /// After a fruitless look: whether to look again at once, if something may still be found.
+    ///
+    /// When the last dependency has left, two more looks follow before that is an error, with a poll of the whole
+    /// program between them: what it wrote before leaving counts, and so does what a joined task of this rank does at once.
+    pub(super) fn until_looked(&mut self, cx: &Context<'_>, what: For, deps: &Deps<'_>) -> Poll<Result<()>> {
+        let endpoint = self.endpoint;
+        let changes = endpoint.job().control.changes();
+        if self.seen != Some(changes) {
+            match endpoint.job().outlook(endpoint.me(), deps) {
+                Ok(()) => self.seen = Some(changes),
+                Err(FabricError::PeersLeft) if self.fruitless < 2 => {
+                    self.fruitless += 1;
+                    // Something happened: poll soon.
+                    (self.first, self.spins) = (true, 0);
+                }
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        if self.is_arranged(cx, Awaiting::new(what, deps), None, None) { Poll::Pending } else { Poll::Ready(Ok(())) }
     }
 
-    /// Something happened: poll soon.
-    fn begin_again(&mut self) {
-        (self.first, self.spins) = (true, 0);
-    }
-
-    /// Arrange another poll for something that nobody rings a bell for. If false, the caller looks again first.
+    /// Whether what nobody rings a bell for is `ready`.
     ///
     /// # Errors
-    /// [`FabricError::Deadlock`].
-    pub(super) fn is_arranged_for_later(&mut self, cx: &Context<'_>, what: For) -> Result<bool, FabricError> {
-        if what != For::ItsEnd {
-            self.endpoint.job().control.can_go_on()?;
+    /// [`FabricError::Deadlock`], and those of `ready`.
+    pub(super) fn until_ready(
+        &mut self,
+        cx: &Context<'_>,
+        what: For,
+        ready: &mut dyn FnMut() -> Result<bool>,
+    ) -> Poll<Result<()>> {
+        loop {
+            if ready()? {
+                return Poll::Ready(Ok(()));
+            }
+            if what != For::ItsEnd {
+                self.endpoint.job().control.can_go_on()?;
+            }
+            if self.is_arranged(cx, Awaiting::new(what, &Deps::All), Some(LOOK_AGAIN), None) {
+                return Poll::Pending;
+            }
         }
-        Ok(self.is_arranged(cx, Awaiting::new(what, &Deps::All), Some(LOOK_AGAIN), None))
+    }
+
+    /// Whether `at` has come; it never does if `None`.
+    pub(super) fn until_time(&mut self, cx: &Context<'_>, at: Option<Instant>) -> Poll<()> {
+        loop {
+            if at.is_some_and(|at| Instant::now() >= at) {
+                return Poll::Ready(());
+            }
+            if self.is_arranged(cx, Awaiting::by_itself(), None, at) {
+                return Poll::Pending;
+            }
+        }
     }
 
     /// Arrange another poll, after what is awaited was written, `longest` has passed or `until` has come. If false, the caller looks
@@ -266,5 +179,53 @@ impl Drop for Wait<'_> {
         if let Some(key) = self.key {
             self.endpoint.wakers().forget(key);
         }
+    }
+}
+
+// ----- waits that lie in a slot between two polls -------------------------------------------------
+
+/// Bits of a slot's first word: that there is a wait; whether it was polled in vain, has seen the ranks' states, has left a waker.
+const BEGUN: u64 = 1;
+const POLLED: u64 = 1 << 1;
+const SEEN: u64 = 1 << 2;
+const KEPT: u64 = 1 << 3;
+/// Above them, looks since everybody had left; above that, polls by foreign executors.
+const FRUITLESS: u32 = 8;
+const SPINS: u32 = 32;
+
+impl<'a> Wait<'a> {
+    fn of(endpoint: &'a Endpoint, slot: &Slot) -> Self {
+        let [bits, seen, key, _] = slot.0;
+        Wait {
+            endpoint,
+            first: bits & POLLED == 0,
+            spins: (bits >> SPINS) as u32,
+            key: (bits & KEPT != 0).then_some(key),
+            seen: (bits & SEEN != 0).then_some(seen),
+            fruitless: u32::from((bits >> FRUITLESS) as u8),
+        }
+    }
+
+    /// Go on with the wait in `slot`, or begin one.
+    #[inline]
+    pub(super) fn in_slot<T>(
+        endpoint: &'a Endpoint,
+        slot: &mut Slot,
+        poll: impl FnOnce(&mut Self) -> Poll<T>,
+    ) -> Poll<T> {
+        // What it has kept stays kept.
+        let mut wait = ManuallyDrop::new(Wait::of(endpoint, slot));
+        let stands = poll(&mut wait);
+        let flag = |set: bool, bit| if set { bit } else { 0 };
+        let flags = flag(!wait.first, POLLED) | flag(wait.seen.is_some(), SEEN) | flag(wait.key.is_some(), KEPT);
+        slot.0[0] = BEGUN | flags | u64::from(wait.fruitless) << FRUITLESS | u64::from(wait.spins) << SPINS;
+        (slot.0[1], slot.0[2]) = (wait.seen.unwrap_or(0), wait.key.unwrap_or(0));
+        stands
+    }
+
+    /// End the wait in `slot`, if there is one.
+    pub(super) fn end(endpoint: &'a Endpoint, slot: &mut Slot) {
+        drop(Wait::of(endpoint, slot));
+        *slot = Slot::default();
     }
 }

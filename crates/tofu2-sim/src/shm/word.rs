@@ -1,7 +1,7 @@
 //! Words that the protocols between ranks are made of, so that loom may run these with its own.
 
-use super::access;
 use core::sync::atomic::{AtomicU64, Ordering};
+use rdma_fabric::access;
 
 /// A shared word; the tests implement it for loom's.
 pub(super) trait Word {

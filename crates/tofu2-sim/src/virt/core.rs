@@ -12,7 +12,7 @@ use super::{
     nic::{AtomicUnits, Next, Receivers, SendEngines},
     op::{Cargo, NONE, Op, Slab, Verb},
     platform::Timing,
-    prefetch::prefetch,
+    prefetch::{Nearby, prefetch},
     queue::EventQueue,
     rank_state::{RankState, Status},
     stats::OpCounts,
@@ -52,6 +52,8 @@ pub(super) struct Core {
     delivered: Vec<Delivered>,
     /// A rank that will be polled a few events from now: its task may be asked for.
     pub(super) soon: Option<u32>,
+    /// Memory of programs that they use with atomics.
+    pub(super) nearby: Nearby,
     /// Ranks to poll now, each at most once.
     pub(super) run_queue: VecDeque<u32>,
     /// The first rank lost.
@@ -129,6 +131,7 @@ impl Core {
             fabric: router.map(|router| (router, Receivers::new(nodes, timing.engines))),
             delivered: Vec::new(),
             soon: None,
+            nearby: Nearby::default(),
             run_queue: (0..ranks).collect(),
             first_lost: None,
             loss_unknown: false,
@@ -145,9 +148,8 @@ impl Core {
         }
     }
 
-    /// What [`Core::new`] and [`World::new`](super::world::World::new) take for each rank.
-    pub(super) const BYTES_PER_RANK: usize =
-        size_of::<RankState>() + size_of::<u32>() + size_of::<rdma_fabric::Triggers<super::VirtFabric>>();
+    /// What [`Core::new`] takes for each rank.
+    pub(super) const BYTES_PER_RANK: usize = size_of::<RankState>() + size_of::<u32>();
 
     /// What [`Core::new`] takes for each node, router and receivers aside.
     pub(super) fn bytes_per_node(engines: u32) -> usize {
@@ -163,6 +165,15 @@ impl Core {
     #[inline]
     pub(super) fn now_of(&self, rank: u32) -> u64 {
         self.now.max(self.ranks[rank as usize].cpu_until)
+    }
+
+    /// Ask for what a rank will need when it is polled, but for its task. Its state is there.
+    #[inline]
+    pub(super) fn prefetch_for(&self, rank: u32) {
+        let [fabric, place] = self.ranks[rank as usize].near;
+        self.nearby.prefetch(fabric, 1, 1);
+        self.nearby.prefetch(place, 4, 4);
+        self.memory.prefetch(rank);
     }
 
     /// Polls a rank's task as soon as it is its turn.

@@ -1,20 +1,21 @@
 //! The loop that polls tasks and handles events, one after the other, on one thread.
 //!
-//! A task is a boxed future; an event names the rank to resume. Tasks are polled with one waker for the whole run, which only says
-//! that the task being polled wants another turn; that costs it the platform's `yield` time, so that a program
-//! that polls in a loop lets virtual time pass. Wakers of combinators are kept aside and woken whenever the rank is resumed.
+//! A task is a future; an event names the rank to resume. Tasks are polled with one waker for the
+//! whole run, which only says that the task being polled wants another turn; that costs it the
+//! platform's `yield` time, so that a program that polls in a loop lets virtual time pass. Wakers
+//! of combinators are kept aside and woken whenever the rank is resumed.
 //!
 //! What a rank has detached is polled after its task, each time and also when the task is over: only then has the rank ended.
 
-use super::{fabric::VirtFabric, memory::NoStorage, prefetch::prefetch, watch::What, world::World};
+use super::{memory::NoStorage, provider, tasks::Tasks, watch::What, world::World};
 use crate::{Awaited, JobError, Stuck};
-use rdma_fabric::{Location, ProgramResult, Rank, Time};
+use rdma_fabric::Fabric;
+use rdma_fabric::{ProgramResult, Rank, Time};
 use std::{
     any::Any,
     collections::BTreeMap,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    pin::Pin,
     rc::Rc,
     task::{Context, Poll, Waker},
 };
@@ -25,15 +26,14 @@ pub(super) type Progress<'a> = dyn FnMut(u64, Time) + 'a;
 /// Deadlocks without an event between them that ranks may try to go on from.
 const PATIENCE: u32 = 64;
 
-pub(super) struct Executor<'a, 'p, Fut, T> {
+pub(super) struct Executor<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> {
     world: Rc<World>,
-    tasks: Vec<Option<Pin<Box<Fut>>>>,
-    pub(super) outs: Vec<Option<T>>,
+    pub(super) tasks: Tasks<Fut, T>,
     pub(super) finish_times: Vec<Time>,
     failure: Option<JobError>,
     /// Ranks whose task is over and that have detached futures left; whether all went well.
     ending: BTreeMap<u32, bool>,
-    /// The rank whose task was last located ahead of its turn.
+    /// The rank whose task was last asked for.
     soon: u32,
     left: usize,
     pub(super) polls: u64,
@@ -43,19 +43,18 @@ pub(super) struct Executor<'a, 'p, Fut, T> {
 }
 
 impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T> {
-    /// What [`Executor::new`] takes for each rank, the tasks themselves aside.
-    pub(super) const BYTES_PER_RANK: usize = size_of::<usize>() + size_of::<Option<T>>() + size_of::<Time>();
+    /// What [`Executor::new`] takes for each rank.
+    pub(super) const BYTES_PER_RANK: usize = Tasks::<Fut, T>::BYTES + size_of::<Time>() + provider::FABRIC_BYTES;
 
     pub(super) fn new(
         world: Rc<World>,
         ranks: u32,
-        make: impl Fn(VirtFabric) -> Fut,
+        make: impl Fn(Fabric) -> Fut,
         progress: Option<(u64, &'a mut Progress<'p>)>,
     ) -> Self {
-        let fabric = |rank| VirtFabric { world: Rc::clone(&world), rank, keyring: None };
+        let fabric = provider::fabrics(&world);
         Executor {
-            tasks: (0..ranks).map(|rank| Some(Box::pin(make(fabric(rank))))).collect(),
-            outs: (0..ranks).map(|_| None).collect(),
+            tasks: Tasks::new((0..ranks).map(|rank| make(fabric(rank)))),
             finish_times: vec![Time::ZERO; ranks as usize],
             failure: None,
             ending: BTreeMap::new(),
@@ -82,12 +81,10 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
             while more && core.run_queue.is_empty() && core.events < report_at && !core.has_stopped_nodes() {
                 more = core.step();
                 if let Some(rank) = core.soon.take() {
-                    // First where the task is, and one service later the task: the second needs the first.
-                    prefetch(&self.tasks[rank as usize]);
-                    if let Some(task) = &self.tasks[self.soon as usize] {
-                        prefetch(&**task);
-                    }
-                    self.soon = rank;
+                    // First the task and, one service later, what is found by what is known of the
+                    // rank: that is there by then.
+                    self.tasks.prefetch(rank);
+                    core.prefetch_for(std::mem::replace(&mut self.soon, rank));
                 }
             }
             let (events, now, stopped) = (core.events, core.now, core.has_stopped_nodes());
@@ -121,10 +118,13 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         };
         for node in nodes {
             for rank in node * per_node..(node * per_node).saturating_add(per_node).min(ranks) {
-                let task = self.tasks[rank as usize].take();
-                let ends = task.is_some() || self.ending.remove(&rank).is_some();
-                // It does nothing more, not even what its futures do when they are dropped: what they detach goes with it.
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(task)));
+                let runs = self.tasks.is_running(rank);
+                let ends = runs || self.ending.remove(&rank).is_some();
+                if runs {
+                    // It does nothing more, not even what its futures do when they are dropped:
+                    // what they detach goes with it.
+                    let _ = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank, None)));
+                }
                 while self.world.detached.has(rank) {
                     drop(self.world.detached.take(rank));
                 }
@@ -170,15 +170,18 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
 
     #[inline]
     fn poll(&mut self, rank: u32) {
-        let Some(task) = &mut self.tasks[rank as usize] else {
-            self.world.take_again();
-            self.poll_detached(rank);
-            return self.take_turn(rank);
-        };
-        self.polls += 1;
         self.world.take_again();
         let mut cx = Context::from_waker(self.world.waker());
-        let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut cx)));
+        let polled = catch_unwind(AssertUnwindSafe(|| self.tasks.poll(rank, &mut cx)));
+        let polled = match polled {
+            Ok(Some(polled)) => Ok(polled),
+            Ok(None) => {
+                self.poll_detached(rank);
+                return self.take_turn(rank);
+            }
+            Err(panic) => Err(panic),
+        };
+        self.polls += 1;
         match polled {
             Ok(Poll::Pending) => {
                 if self.world.detached.any() {
@@ -187,20 +190,19 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
                 self.take_turn(rank);
             }
             Ok(Poll::Ready(Ok(out))) => {
-                self.outs[rank as usize] = Some(out);
-                self.end(rank, true);
+                self.end(rank, Some(out));
             }
             Ok(Poll::Ready(Err(error))) => {
                 let rank_failed = JobError::RankFailed { rank: Rank::new(rank), error };
                 self.failure.get_or_insert(rank_failed);
-                self.end(rank, false);
+                self.end(rank, None);
             }
             // Not the program's doing.
             Err(panic) if panic.is::<NoStorage>() => resume_unwind(panic),
             Err(panic) => {
                 let message = message_of(&*panic);
                 self.failure.get_or_insert(JobError::RankPanicked { rank: Rank::new(rank), message });
-                self.end(rank, false);
+                self.end(rank, None);
             }
         }
     }
@@ -214,7 +216,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
                 drop(core);
                 let error = error.into();
                 self.failure.get_or_insert(JobError::RankFailed { rank: Rank::new(rank), error });
-                return self.end(rank, false);
+                return self.end(rank, None);
             }
             let turn = core.now_of(rank).saturating_add(core.timing.yield_);
             core.wake_at(rank, turn);
@@ -252,8 +254,8 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
             self.world.waker().wake_by_ref();
         }
         self.world.detached.keep(rank, kept);
-        if panicked && self.tasks[rank as usize].is_some() {
-            return self.end(rank, false);
+        if panicked && self.tasks.is_running(rank) {
+            return self.end(rank, None);
         }
         if !self.world.detached.has(rank)
             && let Some(well) = self.ending.remove(&rank)
@@ -265,10 +267,10 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
     }
 
     /// A rank's task is over. The rank has ended when what it has detached is over too.
-    fn end(&mut self, rank: u32, well: bool) {
+    fn end(&mut self, rank: u32, out: Option<T>) {
         // Dropping the task deregisters its memory; a panic in there changes nothing any more.
-        let task = self.tasks[rank as usize].take();
-        let dropped = catch_unwind(AssertUnwindSafe(|| drop(task)));
+        let well = out.is_some();
+        let dropped = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank, out)));
         if let Err(panic) = &dropped {
             let message = message_of(&**panic);
             self.failure.get_or_insert(JobError::RankPanicked { rank: Rank::new(rank), message });
@@ -301,31 +303,31 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         if let Some(failure) = self.failure.take() {
             return failure;
         }
-        let first = self.tasks.iter().position(Option::is_some);
-        let first = first.or(self.ending.keys().next().map(|rank| *rank as usize)).unwrap_or(0);
+        let first = (0..self.tasks.len() as u32).find(|rank| self.tasks.is_running(*rank));
+        let first = first.or(self.ending.keys().next().copied()).unwrap_or(0);
         let at = Time::from_picos(self.world.core().now);
-        JobError::Deadlock { at, waiting: self.left, first: Rank::new(first as u32), stuck: self.who_waits() }
+        JobError::Deadlock { at, waiting: self.left, first: Rank::new(first), stuck: self.who_waits() }
     }
 
     /// What the first ranks wait for.
     fn who_waits(&self) -> Vec<Stuck> {
         let mut core = self.world.core();
-        let running = (0..self.tasks.len()).filter(|rank| self.tasks[*rank].is_some());
+        let running = (0..self.tasks.len() as u32).filter(|rank| self.tasks.is_running(*rank));
         let stuck = running.take(Stuck::TOLD).map(|rank| {
-            let watches = core.ranks[rank].existing().map_or(&[][..], |extra| &extra.watches);
+            let watches = core.ranks[rank as usize].existing().map_or(&[][..], |extra| &extra.watches);
             let awaited = watches.first().map_or(Awaited::Other, |watch| match &watch.what {
                 What::Word(word) => Awaited::Word(word.addr()),
                 What::Notice => Awaited::Notice,
                 What::Queue(..) => Awaited::Queue,
                 What::Gate => Awaited::Gate,
             });
-            Stuck { rank: Rank::new(rank as u32), awaited, others: watches.len().saturating_sub(1), whom: None }
+            Stuck { rank: Rank::new(rank), awaited, others: watches.len().saturating_sub(1), whom: None }
         });
         stuck.collect()
     }
 }
 
-impl<Fut, T> Drop for Executor<'_, '_, Fut, T> {
+impl<Fut: Future<Output = ProgramResult<T>>, T> Drop for Executor<'_, '_, Fut, T> {
     fn drop(&mut self) {
         // Detached futures hold the world that holds them, and dropping a task may detach more.
         self.world.detached.close();

@@ -15,6 +15,7 @@ use super::{
     world::World,
 };
 use crate::{JobError, host_memory};
+use rdma_fabric::Fabric;
 use rdma_fabric::{FabricError, Program, Rank, Time};
 use std::{
     cell::RefCell,
@@ -275,15 +276,15 @@ impl<'a> Job<'a> {
     fn placed(&self, plan: Plan) -> Result<Placement, FabricError> {
         match plan.topology {
             Topology::Tofu(fold, choice) => Ok(Placement::new(fold, choice, plan.ranks, self.ranks_per_node)),
-            Topology::Torus(torus) => Err(FabricError::Setting {
-                name: "shape",
-                problem: format!("the job's network is the plain torus {torus}; give it a Tofu shape"),
-            }),
+            Topology::Torus(torus) => Err(FabricError::setting(
+                "shape",
+                format!("the job's network is the plain torus {torus}; give it a Tofu shape"),
+            )),
         }
     }
 
     fn plan(&self) -> Result<Plan, FabricError> {
-        let wrong = |name, problem: String| Err(FabricError::Setting { name, problem });
+        let wrong = |name, problem: String| Err(FabricError::setting(name, problem));
         let timing = Timing::new(&self.platform, self.receive_engines)?;
         let ranks = match u32::try_from(self.ranks) {
             Ok(ranks) if ranks > 0 && ranks < u32::MAX => ranks,
@@ -384,7 +385,7 @@ fn enough_memory<Fut, T>(
     nodes: u32,
     engines: u32,
     counts: bool,
-    _: &impl Fn(super::VirtFabric) -> Fut,
+    _: &impl Fn(Fabric) -> Fut,
 ) -> Result<(), JobError>
 where
     Fut: Future<Output = rdma_fabric::ProgramResult<T>>,
@@ -392,7 +393,7 @@ where
     // An allocation's own bytes.
     const OVERHEAD: usize = 16;
     let counted = if counts { size_of::<OpCounts>() } else { 0 };
-    let per_rank = Core::BYTES_PER_RANK + Executor::<Fut, T>::BYTES_PER_RANK + size_of::<Fut>() + OVERHEAD + counted;
+    let per_rank = Core::BYTES_PER_RANK + Executor::<Fut, T>::BYTES_PER_RANK + OVERHEAD + counted;
     let per_node = Core::bytes_per_node(engines);
     let needed = u64::from(ranks) * per_rank as u64 + u64::from(nodes) * per_node as u64;
     host_memory::has(needed).map_err(|available| JobError::TooLittleMemory {
@@ -413,7 +414,7 @@ struct Plan {
 fn execute<Fut, T>(
     world: std::rc::Rc<World>,
     ranks: u32,
-    make: impl Fn(super::VirtFabric) -> Fut,
+    make: impl Fn(Fabric) -> Fut,
     progress: Option<(u64, &mut Progress<'_>)>,
 ) -> Result<Survived<T>, JobError>
 where
@@ -429,7 +430,6 @@ where
     })?;
     let mut core = world.core();
     let shared = core.queue.peak_bytes() + core.slab.peak_bytes() + core.memory.peak_bytes() + core.queues.peak_bytes();
-    let task = size_of::<Fut>() + size_of::<usize>() + size_of::<Option<T>>() + size_of::<Time>();
     let stats = Stats {
         events: core.events,
         polls: executor.polls,
@@ -437,13 +437,15 @@ where
         trace_hash: core.trace.value(),
         ops: core.counts,
         commands: core.queues.counts(),
-        bytes_per_rank: task + size_of_val(&core.ranks[0]) + shared.div_ceil(ranks as usize),
+        bytes_per_rank: Executor::<Fut, T>::BYTES_PER_RANK
+            + size_of_val(&core.ranks[0])
+            + shared.div_ceil(ranks as usize),
     };
     let ops_by_rank = core.counts_by_rank.take();
     let timeline = core.timeline.take().map(|timeline| *timeline);
     let faults = core.trouble.take().map(|trouble| trouble.report());
     drop(core);
-    let (outs, finish_times) = (std::mem::take(&mut executor.outs), std::mem::take(&mut executor.finish_times));
+    let (outs, finish_times) = (executor.tasks.take_outs(), std::mem::take(&mut executor.finish_times));
     Ok((Run { outs, stats, finish_times, ops_by_rank, timeline, faults }, failure))
 }
 

@@ -5,6 +5,8 @@ use rdma_fabric::{Amo, FabricError};
 
 /// End of a list of slots.
 pub(super) const NONE: u32 = u32::MAX;
+/// So many generations a slot has, one after the other and again.
+pub(super) const GENERATIONS: u32 = 1 << 30;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -159,7 +161,7 @@ impl Slab {
     #[inline]
     pub(super) fn free(&mut self, slot: u32) {
         let op = &mut self.slots[slot as usize];
-        op.generation = op.generation.wrapping_add(1);
+        op.generation = (op.generation + 1) % GENERATIONS;
         op.cargo = None;
         op.next = self.free;
         self.free = slot;

@@ -1,6 +1,6 @@
 //! What is kept per rank: little for all, the rest on first use.
 
-use super::{flush::Unflushed, receive_queue::ReceiveQueue, watch::Watch};
+use super::{flush::Unflushed, prefetch::Near, receive_queue::ReceiveQueue, watch::Watch};
 use std::{collections::VecDeque, task::Waker};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(super) struct RankState {
     pub(super) symmetric: u32,
     /// Number of registered waits.
     pub(super) watching: u32,
+    /// Where its fabric is, and what it passed to its last atomic.
+    pub(super) near: [Near; 2],
     /// In the run queue.
     pub(super) queued: bool,
     pub(super) status: Status,
@@ -33,7 +35,7 @@ pub(super) struct RankState {
     extra: Option<Box<Extra>>,
 }
 
-const _: () = assert!(size_of::<RankState>() <= 40);
+const _: () = assert!(size_of::<RankState>() <= 48);
 
 /// State that most ranks of a large job never need.
 #[derive(Debug, Default)]
@@ -62,6 +64,7 @@ impl RankState {
             outstanding: 0,
             symmetric: 0,
             watching: 0,
+            near: [Near::default(); 2],
             queued: true,
             status: Status::Running,
             departed: false,

@@ -1,71 +1,178 @@
-//! Memory that a rank registered.
+//! A rank's own memory: registering it, reading and writing it.
 
-use super::world::World;
-use rdma_fabric::{Existing, OwnedMemory, RegionKey};
-use std::{fmt, rc::Rc};
+use super::{core::Core, memory::Loc, provider::Me, rank_state::Status};
+use rdma_fabric::Region;
+use rdma_fabric::{
+    Existing, FabricError, Keyring, OwnedMemory, Rank, RegionKey, RemoteAddr, Result, error::OutOfMemory,
+    provider::OneThread,
+};
+use std::{cell::RefMut, fmt, rc::Rc};
 
-/// Registered memory of one rank. Dropping it deregisters it.
-pub struct Region {
-    world: Rc<World>,
-    rank: u32,
-    key: RegionKey,
-    len: usize,
-    /// What the region's bytes go back to, if it existed before.
-    existing: Option<OwnedMemory>,
+/// Keeps memory registered: dropping it deregisters.
+struct Registration {
+    me: Me,
+    /// Of its key. The generation is what the place has as long as this lives.
+    index: u32,
 }
 
-impl Region {
-    pub(super) fn new(world: Rc<World>, rank: u32, key: RegionKey, len: usize) -> Self {
-        Region { world, rank, key, len, existing: None }
-    }
-
-    pub(super) fn world(&self) -> &Rc<World> {
-        &self.world
-    }
-
-    pub(super) fn rank(&self) -> u32 {
-        self.rank
-    }
-
-    /// The same region, on behalf of `memory`.
-    pub(super) fn of_existing(mut self, memory: OwnedMemory) -> Self {
-        self.existing = Some(memory);
-        self
-    }
-
-    pub(super) fn take_existing(&mut self) -> Option<OwnedMemory> {
-        self.existing.take()
-    }
-}
-
-impl rdma_fabric::Region for Region {
-    fn key(&self) -> RegionKey {
-        self.key
-    }
-
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn existing(&self) -> Option<Existing> {
-        self.existing.as_ref().map(|_| Existing::Direct)
-    }
-}
-
-impl Drop for Region {
+impl Drop for Registration {
     fn drop(&mut self) {
-        let mut core = self.world.core();
-        core.memory.deregister(self.rank, self.key);
-        core.ranks[self.rank as usize].registered -= self.len as u64;
+        let Me { world, rank } = &self.me;
+        let mut core = world.core();
+        let bytes = core.memory.deregister(*rank, self.index);
+        let state = &mut core.ranks[*rank as usize];
+        state.registered -= bytes as u64;
         // A wait on this memory ends with an error.
-        if core.ranks[self.rank as usize].watching > 0 {
-            core.wake(self.rank);
+        if state.watching > 0 {
+            core.wake(*rank);
         }
     }
 }
 
-impl fmt::Debug for Region {
+/// What is kept of a region.
+struct Keep(OneThread<Registration>);
+
+/// What is kept of one that existed before.
+struct KeepExisting(OneThread<Registration>, OwnedMemory);
+
+impl fmt::Debug for Keep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} of rank {}, {} bytes", self.key, self.rank, self.len)
+        write!(f, "{} of {}", self.0.index, Rank::new(self.0.me.rank))
+    }
+}
+
+impl fmt::Debug for KeepExisting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}, {:?}", self.0.index, Rank::new(self.0.me.rank), self.1)
+    }
+}
+
+impl Me {
+    /// Whether it is a region of this rank.
+    pub(super) fn owns(&self, region: &Region) -> bool {
+        let keep = region.kept::<Keep>().map(|keep| &keep.0);
+        let keep = keep.or_else(|| region.kept::<KeepExisting>().map(|keep| &keep.0));
+        keep.is_some_and(|keep| keep.me.rank == self.rank && Rc::ptr_eq(&keep.me.world, &self.world))
+    }
+
+    pub(super) fn alloc(&self, bytes: usize) -> Result<Region> {
+        let (registration, key) = self.register(bytes)?;
+        Ok(Region::new(key, bytes, None, Keep(registration)))
+    }
+
+    pub(super) fn alloc_symmetric(&self, bytes: usize, ring: Option<&Keyring>) -> Result<Region> {
+        let mut core = self.world.core();
+        core.reserve_memory(self.rank, bytes)?;
+        let state = &mut core.ranks[self.rank as usize];
+        let number = state.symmetric;
+        state.symmetric += 1;
+        let terms = ring.map(Keyring::next_terms);
+        let key = core.memory.join_symmetric(self.rank, number, bytes, terms);
+        let (registration, key) = self.registered(core, key, bytes)?;
+        if let Some(ring) = ring {
+            ring.add(key);
+        }
+        Ok(Region::new(key, bytes, None, Keep(registration)))
+    }
+
+    fn register(&self, bytes: usize) -> Result<(OneThread<Registration>, RegionKey)> {
+        let mut core = self.world.core();
+        core.reserve_memory(self.rank, bytes)?;
+        let key = core.memory.register(self.rank, bytes);
+        self.registered(core, key, bytes)
+    }
+
+    /// Memory that was reserved and has a key now, if it got one.
+    fn registered(
+        &self,
+        mut core: RefMut<'_, Core>,
+        key: Result<RegionKey>,
+        bytes: usize,
+    ) -> Result<(OneThread<Registration>, RegionKey)> {
+        match key {
+            Ok(key) => Ok((OneThread::new(Registration { me: self.clone(), index: key.index }), key)),
+            Err(error) => {
+                core.ranks[self.rank as usize].registered -= bytes as u64;
+                Err(error)
+            }
+        }
+    }
+
+    /// The network reaches it like any region. Nothing is charged for it.
+    pub(super) fn adopt(&self, memory: OwnedMemory) -> Result<Region, (FabricError, OwnedMemory)> {
+        let bytes = memory.len();
+        let (registration, key) = match self.register(bytes) {
+            Ok(registered) => registered,
+            Err(error) => return Err((error, memory)),
+        };
+        let whole = Loc::new(self.rank, key, 0, bytes as u64);
+        self.world.core().memory.copy_in(&whole, memory.bytes());
+        Ok(Region::new(key, bytes, Some(Existing::Direct), KeepExisting(registration, memory)))
+    }
+
+    /// Operations that arrive later find the region gone.
+    pub(super) fn release(&self, region: Region) -> Result<OwnedMemory> {
+        let key = region.key();
+        let Ok(KeepExisting(registration, mut memory)) = region.into_kept::<KeepExisting>() else {
+            return Err(FabricError::Unsupported { feature: &"giving memory back that was allocated" });
+        };
+        let whole = Loc::new(registration.me.rank, key, 0, memory.len() as u64);
+        registration.me.world.core().memory.copy_out(&whole, memory.bytes_mut());
+        Ok(memory)
+    }
+
+    #[inline]
+    pub(super) fn read(&self, from: &Loc, into: &mut [u8]) -> Result<()> {
+        let core = self.world.core();
+        core.check(from)?;
+        core.memory.copy_out(from, into);
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn write(&self, to: &Loc, from: &[u8]) -> Result<()> {
+        let mut core = self.world.core();
+        core.check(to)?;
+        core.memory.write_own(to, from);
+        core.touched(to);
+        Ok(())
+    }
+}
+
+impl Core {
+    /// Checks a place of a handle that `opens` some regions without a key.
+    pub(super) fn locate(
+        &self,
+        addr: RemoteAddr,
+        len: usize,
+        align: usize,
+        opens: impl Fn(RegionKey) -> bool,
+    ) -> Result<()> {
+        match self.status_of(addr.rank.number()) {
+            None => Err(FabricError::NoSuchRank { rank: addr.rank, ranks: self.ranks.len() }),
+            Some(Status::Lost) => Err(FabricError::PeerLost { rank: addr.rank }),
+            Some(_) if self.memory.is_locked(addr.region) && !opens(addr.region) => {
+                Err(FabricError::Locked { rank: addr.rank, region: addr.region })
+            }
+            Some(_) => self.memory.locate(addr, len, align).map(drop),
+        }
+    }
+
+    /// Counts memory that a rank is about to register against its limit.
+    fn reserve_memory(&mut self, rank: u32, bytes: usize) -> Result<()> {
+        let limit = self.memory_limit;
+        let registered = &mut self.ranks[rank as usize].registered;
+        let free = limit.saturating_sub(*registered);
+        if bytes as u64 > free {
+            return Err(OutOfMemory {
+                rank: Rank::new(rank),
+                requested: bytes,
+                available: free as usize,
+                segment: limit as usize,
+            }
+            .into());
+        }
+        *registered += bytes as u64;
+        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Waiting for own memory or notices, and for whom.
 
-use super::{control_queue::Side, memory::Loc};
+use super::{control_queue::Want, memory::Loc};
 
 /// What a waiting future of a rank waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(super) enum What {
     Word(Loc),
     Notice,
     /// Something of an own control queue.
-    Queue(u32, Side),
+    Queue(u32, Want),
     /// The end of an operation of barrier gates, which wakes the rank when it comes.
     Gate,
 }

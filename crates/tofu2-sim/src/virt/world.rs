@@ -1,7 +1,12 @@
 //! The simulated machine as ranks and handles hold it.
 
-use super::{core::Core, detached::Detached, fabric::VirtFabric};
-use rdma_fabric::{Deps, FabricError, Rank, Triggers};
+use super::{
+    core::Core,
+    detached::{Detached, Rest},
+    rank_state::Status,
+    watch::{Watch, What},
+};
+use rdma_fabric::{Deps, FabricError, Rank};
 use std::{
     cell::{RefCell, RefMut},
     rc::Rc,
@@ -12,11 +17,6 @@ use std::{
     task::{Context, Wake, Waker},
 };
 
-use super::{
-    rank_state::Status,
-    watch::{Watch, What},
-};
-
 /// Shared by the executor, all ranks and all handles of one run.
 pub(super) struct World {
     core: RefCell<Core>,
@@ -24,8 +24,6 @@ pub(super) struct World {
     waker: Waker,
     again: Arc<Again>,
     pub(super) detached: Detached,
-    /// By rank.
-    pub(super) triggers: Box<[Triggers<VirtFabric>]>,
 }
 
 impl std::fmt::Debug for World {
@@ -50,13 +48,11 @@ impl Wake for Again {
 impl World {
     pub(super) fn new(core: Core) -> Rc<Self> {
         let again = Arc::new(Again::default());
-        let triggers = core.ranks.iter().map(|_| Triggers::default()).collect();
         Rc::new(World {
             core: RefCell::new(core),
             waker: Waker::from(Arc::clone(&again)),
             again,
             detached: Detached::default(),
-            triggers,
         })
     }
 
@@ -64,6 +60,16 @@ impl World {
     #[inline]
     pub(super) fn core(&self) -> RefMut<'_, Core> {
         self.core.borrow_mut()
+    }
+
+    /// Polls `rest` with a rank from now on, as long as the rank runs.
+    pub(super) fn detach(&self, rank: u32, rest: Rest) {
+        let mut core = self.core();
+        if core.status_of(rank) == Some(Status::Running) {
+            core.wake(rank);
+            drop(core);
+            self.detached.add(rank, rest);
+        }
     }
 
     pub(super) fn waker(&self) -> &Waker {

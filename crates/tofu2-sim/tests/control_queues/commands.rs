@@ -2,7 +2,7 @@
 
 use crate::stage::{Stage, alone, session_of};
 use rdma_fabric::{
-    ControlQueue, Fabric, FabricError, Rank, Refused, SessionFabric,
+    FabricError, Rank, Refused,
     control_queue::{
         Armw, Blocks, Command, Inline, MrqKind, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd,
         Width,
@@ -10,7 +10,7 @@ use rdma_fabric::{
 };
 
 /// Run `test` with each kind of queue as the poster: commands behave the same.
-fn both(test: impl Fn(&Stage, &tofu2_sim::shm::Queue, Stadd) + Sync) {
+fn both(test: impl Fn(&Stage, &rdma_fabric::ControlQueue, Stadd) + Sync) {
     alone(|stage| test(stage, &stage.normal, stage.at));
     alone(|stage| {
         let ahead = stage.fabric.open_queue(session_of(64).ahead(63)).unwrap();
@@ -20,7 +20,7 @@ fn both(test: impl Fn(&Stage, &tofu2_sim::shm::Queue, Stadd) + Sync) {
     });
 }
 
-fn notices(queue: &tofu2_sim::shm::Queue) -> Vec<MrqNotice> {
+fn notices(queue: &rdma_fabric::ControlQueue) -> Vec<MrqNotice> {
     core::iter::from_fn(|| queue.poll_mrq().unwrap()).collect()
 }
 
@@ -191,11 +191,10 @@ fn read_only_memory_refuses_writes_of_others_and_atomics() {
 fn numbers_out_of_range_are_refused_at_once() {
     alone(|stage| {
         let to = stage.session.id();
-        let refuse = |queue: &tofu2_sim::shm::Queue, posting: Posting, wanted: (u64, u64)| {
+        let refuse = |queue: &rdma_fabric::ControlQueue, posting: Posting, wanted: (u64, u64)| {
             let refused = queue.try_post(posting);
-            let Err(Refused::Failed(FabricError::Queue(QueueError::Limit { value, limit, .. }), ())) = refused else {
-                panic!("{refused:?}")
-            };
+            let Err(Refused::Failed(FabricError::Queue(error), ())) = refused else { panic!("{refused:?}") };
+            let QueueError::Limit { value, limit, .. } = *error else { panic!("{error:?}") };
             assert_eq!((value, limit), wanted);
         };
         let longest = stage.fabric.queue_limits().longest;
@@ -250,7 +249,7 @@ fn an_overflowing_receive_queue_stops_its_queue() {
         let stopped = QueueError::Stopped { queue: small.id() };
         assert_eq!(stage.normal.poll_mrq().unwrap().unwrap().status, Err(stopped));
         let mut word = [0u64];
-        let span = rdma_fabric::RegionAccess::span(&region, &stage.fabric, 0, 1).unwrap();
+        let span = region.span(&stage.fabric, 0, 1).unwrap();
         stage.fabric.read(&span, &mut word).unwrap();
         assert_eq!(word, [4], "nothing was done when there was no room");
     });

@@ -2,13 +2,14 @@
 
 use crate::stage::session_of;
 use core::time::Duration;
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Deps, Fabric, FabricError, Group, ProgramResult, Rank, RegionAccess, SessionFabric,
+    Deps, FabricError, Group, ProgramResult, Rank,
     control_queue::{Armw, Blocks, Command, Inline, MrqKind, Posting, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
 use tofu2_sim::{
     JobError,
-    shm::{Endpoint, Threads, block_on},
+    shm::{Threads, block_on},
 };
 
 const MEMORY: Stadd = Stadd::fixed(1);
@@ -27,7 +28,7 @@ fn at(spec: QueueSpec, engine: u8) -> QueueSpec {
 }
 
 /// Chain broadcast with pipelining: ranks in the middle forward each block as it arrives, without their CPUs.
-async fn broadcast(fabric: Endpoint) -> ProgramResult<()> {
+async fn broadcast(fabric: Fabric) -> ProgramResult<()> {
     const BLOCKS: u32 = 32;
     const LEN: u32 = 8192;
     let (me, last) = (fabric.rank().number(), fabric.ranks() as u32 - 1);
@@ -79,7 +80,7 @@ fn a_chain_broadcast_needs_nobody_in_the_middle() {
 fn releases_from_everywhere_are_executed_once() {
     const RANKS: u32 = 4;
     const EACH: u64 = 4000;
-    let run = |fabric: Endpoint| {
+    let run = |fabric: Fabric| {
         block_on(async {
             let mut world = Group::world(&fabric).await?;
             let region = fabric.alloc(64)?;
@@ -118,7 +119,7 @@ fn releases_from_everywhere_are_executed_once() {
 #[test]
 fn a_progress_thread_goes_on_while_its_rank_computes() {
     const ROUNDS: u64 = 20_000;
-    let run = |fabric: Endpoint| {
+    let run = |fabric: Fabric| {
         let region = fabric.alloc(64)?;
         let spec = session_of(1 << 16);
         let [a, b] = [0, 1].map(|engine| fabric.open_queue(at(spec, engine)).expect("a queue"));
@@ -147,7 +148,7 @@ fn a_progress_thread_goes_on_while_its_rank_computes() {
 
 #[test]
 fn a_wait_ends_with_the_loss_of_whom_it_depends_on() {
-    let run = |fabric: Endpoint| {
+    let run = |fabric: Fabric| {
         block_on(async {
             let queue = fabric.open_queue(at(session_of(4), 0))?;
             Group::world(&fabric).await?.barrier().await?;
@@ -171,7 +172,7 @@ fn a_wait_ends_with_the_loss_of_whom_it_depends_on() {
 fn what_others_execute_wakes_who_waits() {
     const RANKS: u32 = 3;
     const ROUNDS: u64 = 400;
-    let run = |fabric: Endpoint| {
+    let run = |fabric: Fabric| {
         block_on(async {
             let mut world = Group::world(&fabric).await?;
             let me = fabric.rank().number();

@@ -2,10 +2,7 @@
 
 use crate::stage::{Stage, alone_with, session_of};
 use proptest::prelude::*;
-use rdma_fabric::{
-    ControlQueue,
-    control_queue::{Command, Posting},
-};
+use rdma_fabric::control_queue::{Command, Posting};
 use std::collections::VecDeque;
 
 const DEPTH: u64 = 16;

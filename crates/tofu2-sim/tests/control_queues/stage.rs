@@ -1,24 +1,26 @@
 //! What the tests play on: a rank with a normal queue, a session queue, and memory that both have registered.
 
+use rdma_fabric::ControlQueue as Queue;
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Fabric, LocalSpan, RegionAccess, SessionFabric,
+    LocalSpan,
     control_queue::{Command, Inline, Posting, QueueMode, QueueSpec, Stadd},
 };
-use tofu2_sim::shm::{Endpoint, Queue, Threads};
+use tofu2_sim::shm::Threads;
 
 /// Words of the memory.
 pub(crate) const WORDS: usize = 1024;
 
 pub(crate) struct Stage {
-    pub(crate) fabric: Endpoint,
+    pub(crate) fabric: Fabric,
     pub(crate) normal: Queue,
     pub(crate) session: Queue,
     /// The memory on the normal queue.
     pub(crate) at: Stadd,
     /// The memory on the session queue.
     pub(crate) there: Stadd,
-    span: LocalSpan<Endpoint, u64>,
-    _region: <Endpoint as Fabric>::Region,
+    span: LocalSpan<u64>,
+    _region: rdma_fabric::Region,
 }
 
 pub(crate) fn session_of(depth: u32) -> QueueSpec {
@@ -27,7 +29,7 @@ pub(crate) fn session_of(depth: u32) -> QueueSpec {
 
 /// Run `test` as the only rank of a job, with a session queue opened as `spec`.
 pub(crate) fn alone_with(spec: QueueSpec, test: impl Fn(&Stage) + Sync) {
-    let run = |fabric: Endpoint| {
+    let run = |fabric: Fabric| {
         test(&Stage::new(fabric, spec));
         Ok(())
     };
@@ -39,7 +41,7 @@ pub(crate) fn alone(test: impl Fn(&Stage) + Sync) {
 }
 
 impl Stage {
-    pub(crate) fn new(fabric: Endpoint, spec: QueueSpec) -> Self {
+    pub(crate) fn new(fabric: Fabric, spec: QueueSpec) -> Self {
         let region = fabric.alloc(8 * WORDS).unwrap();
         let normal = fabric.open_queue(QueueSpec::new(QueueMode::Normal).checked(false)).unwrap();
         let session = fabric.open_queue(spec).unwrap();

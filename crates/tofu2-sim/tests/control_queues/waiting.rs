@@ -7,7 +7,7 @@ use core::{
     task::{Context, Poll, Waker},
 };
 use rdma_fabric::{
-    ControlQueue, Deps, FabricError,
+    Deps, FabricError,
     control_queue::{Command, Posting},
     join::{Either, race},
 };

@@ -1,6 +1,7 @@
 //! The barrier unit in virtual time: how long barriers take, and that no CPU is needed.
 
 use crate::start::fx100;
+use rdma_fabric::Fabric;
 use rdma_fabric::{
     Group,
     barrier::{Barrier, Shape},
@@ -10,7 +11,7 @@ use tofu2_sim::virt::{Job, Platform};
 
 rdma_fabric::program! {
     /// Picoseconds that the last of some barriers took this rank, all having come at once.
-    async fn one_barrier<F>(fabric: F, shape: Shape) -> u64 {
+    async fn one_barrier(fabric: Fabric, shape: Shape) -> u64 {
         let mut world = Group::world(&fabric).await?;
         let mut barrier = Barrier::with_shape(&mut world, shape).await?;
         let mut took = 0;
@@ -60,7 +61,7 @@ fn barriers_grow_with_the_logarithm() {
 
 rdma_fabric::program! {
     /// When this rank was back from computing, and from waiting after it.
-    async fn meanwhile<F>(fabric: F, busy: Duration) -> (u64, u64) {
+    async fn meanwhile(fabric: Fabric, busy: Duration) -> (u64, u64) {
         let mut world = Group::world(&fabric).await?;
         let mut barrier = Barrier::new(&mut world).await?;
         fabric.sleep_until(rdma_fabric::Time::from_picos(10_000_000_000)).await;
@@ -88,7 +89,7 @@ fn ranks_compute_while_the_unit_works() {
 #[test]
 fn ranks_of_a_node_share_its_unit() {
     rdma_fabric::program! {
-        async fn limits<F>(fabric: F) -> (usize, usize, usize, usize) {
+        async fn limits(fabric: Fabric) -> (usize, usize, usize, usize) {
             let limits = fabric.barrier_limits();
             let mut world = Group::world(&fabric).await?;
             let mut taken = Vec::new();

@@ -1,12 +1,13 @@
 //! The ground floor's groups over this provider.
 
 use crate::start::fx100;
+use rdma_fabric::Fabric;
 use rdma_fabric::Group;
 use std::time::Duration;
 use tofu2_sim::virt::NetworkModel;
 
 rdma_fabric::program! {
-    async fn all_of_them<F>(fabric: F) -> () {
+    async fn all_of_them(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let (n, me) = (world.len(), world.me() as u64);
         for root in 0..n {

@@ -1,7 +1,8 @@
 //! Flows that share a link, and those that don't.
 
 use crate::start::{at, fx100, meet};
-use rdma_fabric::{Rank, Region};
+use rdma_fabric::Fabric;
+use rdma_fabric::Rank;
 use std::collections::BTreeSet;
 use tofu2_sim::virt::{Arbiter, Job, Link, NetworkModel, Paths, Platform, TofuShape};
 
@@ -9,7 +10,7 @@ const PACKET: usize = 1_920;
 
 rdma_fabric::program! {
     /// Each rank that begins a flow (from, to) sends so many full packets, each a put of its own, and tells when all had arrived.
-    async fn flows<F>(fabric: F, flows: Vec<(usize, usize)>, packets: usize) -> u64 {
+    async fn flows(fabric: Fabric, flows: Vec<(usize, usize)>, packets: usize) -> u64 {
         let home = fabric.alloc_symmetric(64 + PACKET).await?;
         let me = fabric.rank().index();
         let mut end = 0;

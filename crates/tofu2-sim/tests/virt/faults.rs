@@ -1,7 +1,8 @@
 //! Faults: each kind does what it says, a record replays, and protocols live through what they must.
 
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Deps, FabricError, Group, ProgramResult, Rank, Region, RegionAccess, Time,
+    Deps, FabricError, Group, ProgramResult, Rank, Time,
     control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
     program,
 };
@@ -27,7 +28,7 @@ fn struck<T>(run: &Run<T>) -> Vec<bool> {
 
 program! {
     /// After the fault's time, rank 0 sends 64 KiB to rank 1 and then a flag, by control queues; rank 1 tells when it saw what, in ns.
-    async fn sent<F>(fabric: F, bytes: u32) -> [u64; 3] {
+    async fn sent(fabric: Fabric, bytes: u32) -> [u64; 3] {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(bytes as usize + 64).await?;
         let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).ahead(9))?;
@@ -58,7 +59,7 @@ program! {
         };
         let (first, whole) = rdma_fabric::join::join(first, whole).await;
         let notice = queue.next_notice(Deps::All).await;
-        if let Err(FabricError::Queue(QueueError::MrqOverflow { .. })) = notice {
+        if matches!(&notice, Err(FabricError::Queue(error)) if matches!(**error, QueueError::MrqOverflow { .. })) {
             return Ok([first?, whole?, u64::MAX]);
         }
         // The tenth slot of credit releases this.
@@ -93,7 +94,7 @@ fn a_partial_put_is_seen_in_halves() {
 program! {
     /// After the fault's time, rank 0 sends atomics to rank 1 and then a long put in strong order; rank 1 tells how many of the
     /// atomics it saw when it saw the first of the put.
-    async fn ordered<F>(fabric: F, atomics: u64) -> u64 {
+    async fn ordered(fabric: Fabric, atomics: u64) -> u64 {
         const BYTES: usize = 4096;
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(BYTES + 8).await?;
@@ -159,7 +160,7 @@ fn an_overflow_stops_the_queue() {
 
 program! {
     /// Rank 0 waits for the others one by one and tells how the waits ended.
-    async fn bereaved<F>(fabric: F) -> String {
+    async fn bereaved(fabric: Fabric) -> String {
         let region = fabric.alloc_symmetric(8).await?;
         let word = region.word::<u64>(&fabric, 0)?;
         if fabric.rank() != Rank::new(0) {
@@ -191,7 +192,7 @@ fn a_node_that_stops_takes_its_ranks_along() {
 
 program! {
     /// Rank 1 posts to rank 0 and fails, at once or when that has arrived. What is in rank 0's three words long after.
-    async fn last_orders<F>(fabric: F, waits: bool) -> Vec<u64> {
+    async fn last_orders(fabric: Fabric, waits: bool) -> Vec<u64> {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(32).await?;
         let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
@@ -230,7 +231,7 @@ fn what_a_rank_had_on_the_way_is_lost_with_it() {
 
 program! {
     /// A ring of session queues that runs `laps` times by itself; every rank checks what came.
-    async fn laps<F>(fabric: F, laps: u64) -> u64 {
+    async fn laps(fabric: Fabric, laps: u64) -> u64 {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(8 * laps as usize).await?;
         let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session))?;

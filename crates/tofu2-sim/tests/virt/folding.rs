@@ -5,7 +5,8 @@ use crate::{
     topology::shapes,
 };
 use proptest::prelude::*;
-use rdma_fabric::{Deps, FabricError, Rank, Region, RegionAccess};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, FabricError, Rank};
 use std::collections::BTreeSet;
 use tofu2_sim::virt::{Axis, Coordinates, Fold, Folding, NetworkModel, Paths, System, TofuShape, Torus};
 
@@ -123,7 +124,7 @@ fn y_goes_out_through_two_columns_of_b_and_back_through_the_third() {
 
 rdma_fabric::program! {
     /// How long a put to the next rank takes to arrive, in picoseconds; the last rank's goes to the first.
-    async fn to_the_next<F>(fabric: F) -> u64 {
+    async fn to_the_next(fabric: Fabric) -> u64 {
         let home = fabric.alloc_symmetric(64).await?;
         let (me, ranks) = (fabric.rank().index(), fabric.ranks());
         let flag = fabric.remote_word::<u64>(at((me + 1) % ranks, home.key(), 0))?;
@@ -181,7 +182,7 @@ fn jobs_tell_hops_routes_and_places_of_ranks() {
 #[test]
 fn settings_that_need_a_tofu_shape_say_so() {
     let setting = |error: FabricError| match error {
-        FabricError::Setting { name, .. } => name,
+        FabricError::Setting(setting) => setting.name,
         other => panic!("{other}"),
     };
     let (a, b) = (Rank::new(0), Rank::new(1));

@@ -1,13 +1,14 @@
 //! Unloaded latencies: the calibrated sums, to the picosecond, over both networks.
 
 use crate::start::{at, fx100, meet};
-use rdma_fabric::{Deps, OpHandle, Rank, Region, RegionAccess, op};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, Rank, op};
 use tofu2_sim::virt::{NetworkModel, Path, Paths, Platform, System, Torus};
 
 rdma_fabric::program! {
     /// Rank 0 measures a fetch-add, a get and a flushed put on the last rank's memory; the last rank measures a put's way.
     /// Picoseconds: atomic, put handle, flush after it, get, arrival of a put since it was posted.
-    async fn measure<F>(fabric: F, bytes: usize) -> [u64; 5] {
+    async fn measure(fabric: Fabric, bytes: usize) -> [u64; 5] {
         let home = fabric.alloc_symmetric(64 + bytes + 64).await?;
         let (me, last) = (fabric.rank().index(), fabric.ranks() - 1);
         let mut out = [0; 5];
@@ -94,7 +95,7 @@ fn payload_goes_at_10_gb_per_second() {
 }
 
 rdma_fabric::program! {
-    async fn clockwork<F>(fabric: F) -> Vec<u64> {
+    async fn clockwork(fabric: Fabric) -> Vec<u64> {
         use std::time::Duration;
         let mut out = vec![];
         fabric.compute(Duration::from_nanos(5)).await;
@@ -135,7 +136,7 @@ fn time_passes_as_told() {
 
 rdma_fabric::program! {
     /// Posting keeps the CPU busy; handles complete out of order and can be tested.
-    async fn pipeline<F>(fabric: F) -> u64 {
+    async fn pipeline(fabric: Fabric) -> u64 {
         let home = fabric.alloc_symmetric(64).await?;
         let me = fabric.rank().index();
         if me == 0 {
@@ -165,7 +166,7 @@ fn operations_overlap() {
 }
 
 rdma_fabric::program! {
-    async fn one_atomic<F>(fabric: F) -> u64 {
+    async fn one_atomic(fabric: Fabric) -> u64 {
         let home = fabric.alloc_symmetric(8).await?;
         let word = fabric.remote_word::<u64>(at(0, home.key(), 0))?;
         fabric.fetch_add(&word, 1).await?;

@@ -1,30 +1,46 @@
-//! Fabrics under layers: what changes nothing changes nothing, and a layer sees all that it asks for.
+//! What stands between a program and its fabric: what changes nothing changes nothing, and sees all
+//! that it asks for.
 
 use crate::{control_queues::determinism::mixture, saturation::pairs, start::fx100};
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Amo, AtomicWord, ControlQueue, Deps, Fabric, FullFabric, LocalWord, OpHandle, Pod, Program, ProgramResult,
-    PutOptions, PutSource, Rank, Refused, Region, RegionAccess, RemoteSpan, RemoteWord, Result, SessionFabric,
+    Amo, Deps, Program, ProgramResult, Result,
     control_queue::{Command, Posting, QueueMode, QueueSpec},
-    layer::Layer,
+    forward,
+    provider::{Goal, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
 };
 use std::{
-    cell::RefCell,
     collections::BTreeMap,
-    future::Future,
-    pin::Pin,
-    rc::Rc,
+    sync::{Arc, Mutex},
     task::{Context, Poll},
 };
-use tofu2_sim::virt::Stats;
+use tofu2_sim::{shm::Threads, virt::Stats};
 
-/// A program under two layers that change nothing.
+/// Passes everything on.
+#[derive(Debug)]
+struct Through {
+    below: Fabric,
+}
+
+impl Through {
+    fn over(below: Fabric) -> Fabric {
+        below.under(Through { below: below.clone() })
+    }
+}
+
+impl Provider for Through {
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, ring, put, get, atomic, nop, poll);
+    forward!(test, forget, try_notice, poll_wait, end_wait, now, detach, optional);
+}
+
+/// A program under two that change nothing.
 struct Under<P>(P);
 
 impl<P: Program> Program for Under<P> {
     type Out = P::Out;
 
-    async fn run<F: FullFabric>(&self, fabric: F) -> ProgramResult<P::Out> {
-        self.0.run(().over(().over(fabric))).await
+    async fn run(&self, fabric: Fabric) -> ProgramResult<P::Out> {
+        self.0.run(Through::over(Through::over(fabric))).await
     }
 }
 
@@ -42,96 +58,83 @@ fn a_run_under_layers_that_change_nothing_is_the_same_event_by_event() {
 }
 
 /// Notes what passes.
-#[derive(Clone, Debug, Default)]
-struct Noting(Rc<RefCell<BTreeMap<&'static str, u32>>>);
+#[derive(Debug)]
+struct Noting {
+    below: Fabric,
+    noted: Arc<Noted>,
+}
+
+type Noted = Mutex<BTreeMap<&'static str, usize>>;
 
 impl Noting {
-    fn note(&self, what: &'static str) {
-        *self.0.borrow_mut().entry(what).or_default() += 1;
+    fn note(&self, what: &'static str, times: usize) {
+        *self.noted.lock().expect("nobody panics").entry(what).or_default() += times;
     }
-}
 
-/// A handle that notes its end.
-struct Noted<H> {
-    handle: H,
-    layer: Noting,
-}
-
-impl<H: Future + Unpin> Future for Noted<H> {
-    type Output = H::Output;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<H::Output> {
-        let poll = Pin::new(&mut self.handle).poll(cx);
-        if poll.is_ready() {
-            self.layer.note("done");
+    fn posted(&self, what: &'static str, posted: Posted) -> Posted {
+        self.note(what, 1);
+        if let Posted::Over(_) = posted {
+            self.note("done", 1);
         }
-        poll
+        posted
     }
 }
 
-impl<T: Unpin + 'static, H: OpHandle<T>> OpHandle<T> for Noted<H> {
-    fn test(&mut self) -> bool {
-        self.handle.test()
+impl Provider for Noting {
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, ring, test, forget, try_notice, end_wait);
+    forward!(now, detach);
+
+    fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()> {
+        self.note("store", 1);
+        self.below.provider().write(to, from, waited)
     }
 
-    fn wait(self) -> Result<T> {
-        self.layer.note("waited for");
-        self.handle.wait()
-    }
-}
-
-impl<F: Fabric> Layer<F> for Noting {
-    type Handle<T: Unpin + 'static> = Noted<F::Handle<T>>;
-
-    fn handle<T: Unpin + 'static>(&self, _: &F, handle: F::Handle<T>) -> Noted<F::Handle<T>> {
-        Noted { handle, layer: self.clone() }
+    fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
+        let what = if notice.is_some() { "put with notice" } else { "put" };
+        self.posted(what, self.below.provider().put(to, from, notice))
     }
 
-    fn store<W: AtomicWord>(&self, below: &F, word: &LocalWord<F, W>, value: W) -> Result<()> {
-        self.note("store");
-        below.store(word, value)
+    fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
+        self.posted("get", self.below.provider().get(from, to))
     }
 
-    fn try_put<T: Pod, S: PutSource<F, T>>(
-        &self,
-        below: &F,
-        to: &RemoteSpan<F, T>,
-        from: S,
-        options: PutOptions,
-    ) -> Result<Self::Handle<S>, Refused<S>> {
-        self.note(if options.notice.is_some() { "put with notice" } else { "put" });
-        below.try_put(to, from, options).map(|handle| self.handle(below, handle))
+    fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
+        self.posted("atomic", self.below.provider().atomic(word, amo))
     }
 
-    fn try_atomic<W: AtomicWord>(
-        &self,
-        below: &F,
-        word: &RemoteWord<F, W>,
-        amo: Amo<W>,
-    ) -> Result<Self::Handle<W>, Refused<()>> {
-        self.note("atomic");
-        below.try_atomic(word, amo).map(|handle| self.handle(below, handle))
+    fn nop(&self) -> Posted {
+        self.posted("nop", self.below.provider().nop())
     }
 
-    async fn flush(&self, below: &F, target: Rank) -> Result<()> {
-        self.note("flush");
-        below.flush(target).await
+    fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+        let stands = self.below.provider().poll(token, into, cx);
+        if stands.is_ready() {
+            self.note("done", 1);
+        }
+        stands
     }
 
-    async fn command(&self, _: &F, queue: &F::Queue, posting: Posting, deps: Deps<'_>) -> Result<()>
-    where
-        F: SessionFabric,
-    {
-        self.note("command");
-        queue.post(posting, deps).await
+    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if let Goal::Flush(_) = goal
+            && slot.is_empty()
+        {
+            self.note("flush", 1);
+        }
+        self.below.provider().poll_wait(slot, goal, cx)
+    }
+
+    fn queues(&self) -> Option<&dyn Queues> {
+        self.note("control queues", 1);
+        self.below.provider().queues()
     }
 }
 
 rdma_fabric::program! {
-    /// Some of everything, by one rank with itself, and what a layer noted of it.
-    async fn noted<F>(fabric: F) -> Vec<(&'static str, u32)> {
-        let noting = Noting::default();
-        let fabric = noting.clone().over(fabric);
+    /// Some of everything, by one rank with itself, and what was noted of it.
+    async fn noted(fabric: Fabric) -> Vec<(&'static str, usize)> {
+        let below = fabric;
+        let noted = Arc::<Noted>::default();
+        let fabric = below.under(Noting { below: below.clone(), noted: noted.clone() });
         let home = fabric.alloc_symmetric(4096).await?;
         let me = fabric.rank();
         let word = home.word::<u64>(&fabric, 0)?;
@@ -152,23 +155,24 @@ rdma_fabric::program! {
         queue.post_all(&[Posting::new(Command::Nop); 3], Deps::All).await?;
         assert_eq!((back, got, before, fabric.load(&word)?), (vec![3, 4], [3, 4], 2, 7));
         assert_eq!(fabric.next_notice(Deps::All).await?.data, 9);
-        let noted = noting.0.borrow().iter().map(|(what, times)| (*what, *times)).collect();
+        let noted = noted.lock().expect("nobody panics").iter().map(|(what, times)| (*what, *times)).collect();
         Ok(noted)
     }
 }
 
 #[test]
-fn a_layer_sees_what_calls_are_made_of() {
-    let seen = &fx100(1).run(&noted {}).unwrap().outs[0];
+fn what_stands_in_between_sees_what_calls_are_made_of() {
+    let seen = &Threads::new(1).segment_bytes(1 << 20).run(&noted {}).unwrap()[0];
     let expected = [
         ("atomic", 1),
-        ("command", 3),
-        ("done", 4),
+        ("control queues", 1),
+        ("done", 5),
         ("flush", 1),
+        ("get", 1),
+        ("nop", 1),
         ("put", 1),
         ("put with notice", 1),
         ("store", 2),
-        ("waited for", 1),
     ];
     assert_eq!(seen, &expected);
 }

@@ -1,6 +1,7 @@
 //! Transfers longer than every limit that a machine or system has. Zeros cost time, not memory.
 
-use rdma_fabric::{Group, Rank, Region};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Group, Rank};
 use tofu2_sim::virt::{Job, Platform};
 
 /// The machine's longest transfer, and more than 31 bits can count, in bytes. `cargo xtask long-transfers` tries more.
@@ -8,7 +9,7 @@ const LENGTHS: [usize; 4] = [(1 << 24) - 1, 1 << 24, (1 << 24) + 1, (1 << 31) + 
 
 rdma_fabric::program! {
     /// How long a put of so many zeros takes, and what is there afterwards.
-    async fn zeros<F>(fabric: F, len: usize) -> u64 {
+    async fn zeros(fabric: Fabric, len: usize) -> u64 {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(len).await?;
         let mut took = 0;
@@ -41,7 +42,7 @@ fn time_grows_with_the_length() {
 
 rdma_fabric::program! {
     /// The last byte of a long region, put alone and got with the rest before it.
-    async fn ends<F>(fabric: F, len: usize) -> u8 {
+    async fn ends(fabric: Fabric, len: usize) -> u8 {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(len).await?;
         let mut last = 0;

@@ -8,6 +8,7 @@ mod determinism;
 mod endings;
 mod faults;
 mod folding;
+mod handles;
 mod latency;
 mod layers;
 #[cfg(target_pointer_width = "64")]

@@ -2,7 +2,8 @@
 
 use crate::start::{at, fx100, meet};
 use proptest::prelude::*;
-use rdma_fabric::{Amo, Region};
+use rdma_fabric::Amo;
+use rdma_fabric::Fabric;
 use tofu2_sim::virt::NetworkModel;
 
 const BYTES: usize = 256;
@@ -49,7 +50,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 rdma_fabric::program! {
     /// Rank 1 does the steps on rank 0's memory, one after the other.
-    async fn replay<F>(fabric: F, steps: Vec<Step>) -> () {
+    async fn replay(fabric: Fabric, steps: Vec<Step>) -> () {
         let home = fabric.alloc_symmetric(BYTES + 64).await?;
         let me = fabric.rank().index();
         if me == 1 {
@@ -115,7 +116,7 @@ proptest! {
 
 rdma_fabric::program! {
     /// Transfers above the machine's limit arrive whole.
-    async fn oversized<F>(fabric: F) -> u64 {
+    async fn oversized(fabric: Fabric) -> u64 {
         let len = 3000;
         let home = fabric.alloc_symmetric(64 + len).await?;
         if fabric.rank().number() == 1 {

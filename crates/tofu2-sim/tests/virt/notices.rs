@@ -1,13 +1,14 @@
 //! Notices: order, content, limits.
 
 use crate::start::{at, fx100, meet};
-use rdma_fabric::{Deps, FabricError, PutOptions, Rank, Refused, Region, op};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, FabricError, PutOptions, Rank, Refused, op};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, Platform};
 
 rdma_fabric::program! {
     /// All others send rank 0 numbered notices; it takes them slowly.
-    async fn many_to_one<F>(fabric: F, each: u64) -> Vec<(u32, u64)> {
+    async fn many_to_one(fabric: Fabric, each: u64) -> Vec<(u32, u64)> {
         let home = fabric.alloc_symmetric(4096).await?;
         let me = fabric.rank().index();
         let mut got = vec![];
@@ -65,7 +66,7 @@ fn a_full_notice_queue_loses_nothing_and_serves_in_order() {
 }
 
 rdma_fabric::program! {
-    async fn refused<F>(fabric: F) -> () {
+    async fn refused(fabric: Fabric) -> () {
         let home = fabric.alloc_symmetric(64).await?;
         if fabric.rank().number() == 1 {
             let to = fabric.remote_span::<u64>(at(0, home.key(), 0), 1)?;

@@ -1,7 +1,8 @@
 //! Full queues, room, and foreign wakers.
 
 use crate::start::{at, fx100, meet};
-use rdma_fabric::{Amo, OpHandle, Refused, Region, op};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Amo, Refused, op};
 use std::{
     cell::RefCell,
     future::Future,
@@ -12,7 +13,7 @@ use std::{
 use tofu2_sim::virt::{Job, Platform};
 
 rdma_fabric::program! {
-    async fn fill_up<F>(fabric: F) -> usize {
+    async fn fill_up(fabric: Fabric) -> usize {
         let home = fabric.alloc_symmetric(64).await?;
         let word = fabric.remote_word::<u64>(at(0, home.key(), 0))?;
         let mut posted = 0;
@@ -103,7 +104,7 @@ async fn give_way() {
 }
 
 rdma_fabric::program! {
-    async fn foreign<F>(fabric: F) -> () {
+    async fn foreign(fabric: Fabric) -> () {
         let home = fabric.alloc_symmetric(64).await?;
         let me = fabric.rank().index();
         let word = fabric.remote_word::<u64>(at(1 - me, home.key(), 0))?;

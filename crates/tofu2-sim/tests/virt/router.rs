@@ -1,12 +1,12 @@
 //! Hop by hop: nothing is lost, nothing locks up, and contention is unfair as published.
 
 use crate::start::{at, fx100, meet};
-use rdma_fabric::Region;
+use rdma_fabric::Fabric;
 use tofu2_sim::virt::{Arbiter, Folding, NetworkModel, Path, Paths, Platform, TofuShape, Torus};
 
 rdma_fabric::program! {
     /// Random all-to-all traffic of puts, gets and atomics; how much each rank received is checked by sums.
-    async fn storm<F>(fabric: F, seed: u64, each: usize) -> u64 {
+    async fn storm(fabric: Fabric, seed: u64, each: usize) -> u64 {
         let ranks = fabric.ranks();
         let home = fabric.alloc_symmetric(64 + 8 * 1024).await?;
         let me = fabric.rank().index();
@@ -93,7 +93,7 @@ fn nothing_locks_up_on_tofus_routes_by_any_path() {
 
 rdma_fabric::program! {
     /// Everybody sends large puts half-way round the ring, so that every buffer of it fills.
-    async fn half_way<F>(fabric: F) -> () {
+    async fn half_way(fabric: Fabric) -> () {
         let home = fabric.alloc_symmetric(64 + 100_000).await?;
         let (me, n) = (fabric.rank().index(), fabric.ranks());
         let span = fabric.remote_span::<u8>(at((me + n / 2) % n, home.key(), 64), 100_000)?;
@@ -116,7 +116,7 @@ fn full_rings_keep_moving() {
 
 rdma_fabric::program! {
     /// Time at which the last of many puts to rank 0 is known to be there.
-    async fn converge<F>(fabric: F, bytes: usize) -> u64 {
+    async fn converge(fabric: Fabric, bytes: usize) -> u64 {
         let home = fabric.alloc_symmetric(64 + bytes).await?;
         let me = fabric.rank().index();
         if me > 0 {
@@ -147,7 +147,7 @@ fn two_flows_share_what_one_alone_has() {
 
 rdma_fabric::program! {
     /// When this rank's atomics on rank 0's word were done.
-    async fn crowd<F>(fabric: F, pairs: u32) -> u64 {
+    async fn crowd(fabric: Fabric, pairs: u32) -> u64 {
         let home = fabric.alloc_symmetric(64).await?;
         let word = fabric.remote_word::<u64>(at(0, home.key(), 0))?;
         for _ in 0..2 * pairs {

@@ -1,11 +1,11 @@
 //! Many clients of one word: the atomic unit is the bottleneck.
 
 use crate::start::{at, fx100, meet};
-use rdma_fabric::Region;
+use rdma_fabric::Fabric;
 use tofu2_sim::virt::{Job, NetworkModel, OpCounts};
 
 rdma_fabric::program! {
-    pub(crate) async fn pairs<F>(fabric: F, pairs: u32) -> u64 {
+    pub(crate) async fn pairs(fabric: Fabric, pairs: u32) -> u64 {
         let home = fabric.alloc_symmetric(64).await?;
         let word = fabric.remote_word::<u64>(at(0, home.key(), 0))?;
         for _ in 0..pairs {
@@ -63,7 +63,7 @@ fn operations_are_counted_per_rank() {
 
 rdma_fabric::program! {
     /// One pair, and no meeting at the end: rank 0 stays until the last has been served.
-    async fn one_pair<F>(fabric: F) -> () {
+    async fn one_pair(fabric: Fabric) -> () {
         let home = fabric.alloc_symmetric(64).await?;
         let word = fabric.remote_word::<u64>(at(0, home.key(), 0))?;
         fabric.fetch_add(&word, 1).await?;

@@ -13,7 +13,7 @@ pub(crate) fn at(rank: usize, key: RegionKey, offset: usize) -> RemoteAddr {
 
 /// Wait until all ranks have come here, over two words of rank 0's `home` from `offset` on: no rank may take its memory away
 /// from others that still use it. Uses puts and atomics only.
-pub(crate) async fn meet<F: Fabric>(fabric: &F, home: &F::Region, offset: usize) -> rdma_fabric::Result<()> {
+pub(crate) async fn meet(fabric: &Fabric, home: &Region, offset: usize) -> rdma_fabric::Result<()> {
     let me = fabric.rank().index();
     let count = fabric.remote_word::<u64>(at(0, home.key(), offset))?;
     let go = fabric.local_word::<u64>(at(me, home.key(), offset + 8))?;

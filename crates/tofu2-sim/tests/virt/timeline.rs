@@ -1,11 +1,12 @@
 //! Timelines.
 
-use rdma_fabric::{Deps, Group, Rank, Region, RegionAccess, Time, program};
+use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, Group, Rank, Time, program};
 use serde_json::Value;
 use tofu2_sim::virt::{Job, Platform};
 
 program! {
-    async fn there_and_back<F>(fabric: F) -> () {
+    async fn there_and_back(fabric: Fabric) -> () {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(64).await?;
         let peer = Rank::new(1 - fabric.rank().number());

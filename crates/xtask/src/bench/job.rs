@@ -8,6 +8,7 @@ use super::{
     sampling::Measured,
 };
 use core::sync::atomic::{AtomicBool, Ordering};
+use rdma_fabric::Fabric;
 use rdma_fabric::Program;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::{
@@ -19,7 +20,7 @@ use std::{
     thread,
     time::Duration,
 };
-use tofu2_sim::shm::{self, Endpoint, Launcher, Threads};
+use tofu2_sim::shm::{self, Launcher, Threads};
 
 /// What the ranks run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -116,7 +117,7 @@ pub(super) fn run(job: &Job, progress: &Progress) -> Result<Vec<Measured>, Box<d
 /// Be a rank that [`run`] started.
 pub(super) fn be_rank(ranks: Ranks, plan: &str) -> Result<ExitCode, Box<dyn Error>> {
     let plan: Plan = serde_json::from_str(plan)?;
-    let endpoint = Endpoint::from_env()?.ok_or("only `bench` starts its ranks")?;
+    let endpoint = tofu2_sim::shm::from_env()?.ok_or("only `bench` starts its ranks")?;
     match ranks {
         Ranks::Pair => measure(endpoint, &cases::measure_pair { plan: plan.clone() }, &plan),
         Ranks::Crowd => measure(endpoint, &cases::measure_crowd { plan: plan.clone() }, &plan),
@@ -124,11 +125,11 @@ pub(super) fn be_rank(ranks: Ranks, plan: &str) -> Result<ExitCode, Box<dyn Erro
 }
 
 fn measure(
-    endpoint: Endpoint,
+    endpoint: Fabric,
     program: &impl Program<Out = Vec<Measured>>,
     plan: &Plan,
 ) -> Result<ExitCode, Box<dyn Error>> {
-    use rdma_fabric::{Fabric, Rank};
+    use rdma_fabric::Rank;
     let rank = endpoint.rank();
     let measured = shm::run_rank(endpoint, program)?;
     if rank == Rank::new(0) {

@@ -3,7 +3,8 @@
 use super::{FORMS, layouts, neighbours};
 use crate::{Buffer, Form, Options};
 use core::time::Duration;
-use rdma_fabric::{SessionFabric, join};
+use rdma_fabric::Fabric;
+use rdma_fabric::join;
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
@@ -13,8 +14,8 @@ use tofu2_sim::{
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 /// Write partition `partition` of block `slot` of `data`, of three of `len` elements each.
-fn write<F: SessionFabric>(
-    buffer: &Buffer<F, u64>,
+fn write(
+    buffer: &Buffer<u64>,
     columns: bool,
     len: usize,
     slot: usize,
@@ -31,11 +32,11 @@ fn write<F: SessionFabric>(
 
 rdma_fabric::program! {
     /// Plain and partitioned exchanges of the same data in turn, marked in all orders.
-    async fn alike<F>(fabric: F, form: Form, len: usize, columns: (bool, bool), times: u64) -> () {
+    async fn alike(fabric: Fabric, form: Form, len: usize, columns: (bool, bool), times: u64) -> () {
         let mut hood = neighbours(&fabric).await?;
         let (me, n) = (hood.group().me() as u64, hood.group().len() as u64);
         let (sends, receives) = (layouts(columns.0, len), layouts(columns.1, len));
-        let [send, plain, one, other] = [(); 4].map(|()| Buffer::<F, u64>::new(&fabric, 3 * len + 1));
+        let [send, plain, one, other] = [(); 4].map(|()| Buffer::<u64>::new(&fabric, 3 * len + 1));
         let (send, plain, one, other) = (send?, plain?, one?, other?);
         let options = Options::form(form);
         let mut whole = hood.alltoallw_init(&plain, &sends, &one, &receives, &options).await?;

@@ -8,6 +8,7 @@ use core::{
     task::Poll,
     time::Duration,
 };
+use rdma_fabric::Fabric;
 use tofu2_sim::virt::{Job, Platform};
 
 /// More polls than any of these futures needs to get somewhere.
@@ -32,7 +33,7 @@ async fn polled<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
 
 rdma_fabric::program! {
     /// A start that was polled and dropped breaks the request; one that was not is as if it had not been. Yields whether it was dropped half-way.
-    async fn starts<F>(fabric: F, form: Form, polls: usize) -> bool {
+    async fn starts(fabric: Fabric, form: Form, polls: usize) -> bool {
         let mut hood = neighbours(&fabric).await?;
         let (send, receive, mut parts) = threes(&mut hood, form).await?;
         let started = polled(polls, parts.start()).await;
@@ -74,7 +75,7 @@ fn a_start_that_is_dropped_half_way_breaks_the_request() {
 
 rdma_fabric::program! {
     /// A loop each way; the first partition is marked by a call that is dropped. Yields whether it was dropped half-way.
-    async fn marks<F>(fabric: F, form: Form, polls: usize) -> bool {
+    async fn marks(fabric: Fabric, form: Form, polls: usize) -> bool {
         let mut hood = neighbours(&fabric).await?;
         let (send, receive, mut parts) = threes(&mut hood, form).await?;
         let mut half = false;
@@ -110,7 +111,7 @@ fn a_mark_that_is_dropped_half_way_is_made() {
 
 rdma_fabric::program! {
     /// Each wait is begun, dropped, and begun again. Yields how often it was dropped half-way.
-    async fn waits<F>(fabric: F, form: Form, polls: usize) -> usize {
+    async fn waits(fabric: Fabric, form: Form, polls: usize) -> usize {
         let mut hood = neighbours(&fabric).await?;
         let (me, n) = (hood.group().me() as u64, hood.group().len() as u64);
         let (send, receive, mut parts) = threes(&mut hood, form).await?;

@@ -3,6 +3,7 @@
 use super::{FORMS, neighbours, threes};
 use crate::{Form, PrdmaError};
 use core::time::Duration;
+use rdma_fabric::Fabric;
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
@@ -10,7 +11,7 @@ use tofu2_sim::{
 
 rdma_fabric::program! {
     /// The second of three partitions is marked, and read at the other side while the others are not marked.
-    async fn early<F>(fabric: F, form: Form) -> Form {
+    async fn early(fabric: Fabric, form: Form) -> Form {
         let mut hood = neighbours(&fabric).await?;
         let (me, n) = (hood.group().me() as u64, hood.group().len() as u64);
         let (send, receive, mut parts) = threes(&mut hood, form).await?;
@@ -74,7 +75,7 @@ fn a_partition_is_read_before_the_others_are_marked() {
 
 rdma_fabric::program! {
     /// How long the wait takes after all have computed, with one partition marked before.
-    async fn offloaded<F>(fabric: F, form: Form) -> u64 {
+    async fn offloaded(fabric: Fabric, form: Form) -> u64 {
         let mut hood = neighbours(&fabric).await?;
         let (_, receive, mut parts) = threes(&mut hood, form).await?;
         parts.start().await?;

@@ -2,6 +2,7 @@
 
 use super::{layouts, neighbours};
 use crate::{Buffer, Form, Options};
+use rdma_fabric::Fabric;
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
@@ -9,12 +10,12 @@ use tofu2_sim::{
 
 rdma_fabric::program! {
     /// More commands than a READY can release by itself.
-    async fn many<F>(fabric: F, form: Form, partitions: usize, runs: usize, times: u64) -> Form {
+    async fn many(fabric: Fabric, form: Form, partitions: usize, runs: usize, times: u64) -> Form {
         let mut hood = neighbours(&fabric).await?;
         let me = hood.group().me() as u64;
         let (sends, receives) = (layouts(true, runs * partitions), layouts(false, runs * partitions));
-        let send = Buffer::<F, u64>::new(&fabric, 3 * runs * partitions)?;
-        let receive = Buffer::<F, u64>::new(&fabric, 3 * runs * partitions)?;
+        let send = Buffer::<u64>::new(&fabric, 3 * runs * partitions)?;
+        let receive = Buffer::<u64>::new(&fabric, 3 * runs * partitions)?;
         let options = Options::form(form);
         let mut parts = hood.partitioned_init(&send, &sends, &receive, &receives, partitions, &options).await?;
         for k in 0..times {

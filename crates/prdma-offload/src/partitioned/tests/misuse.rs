@@ -2,13 +2,14 @@
 
 use super::{layouts, neighbours, threes};
 use crate::{Buffer, Form, Layout, Options, PrdmaError, Side};
+use rdma_fabric::Fabric;
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
 };
 
 rdma_fabric::program! {
-    async fn misuse<F>(fabric: F, form: Form) -> () {
+    async fn misuse(fabric: Fabric, form: Form) -> () {
         let mut hood = neighbours(&fabric).await?;
         let me = hood.group().me();
         let (_, _, mut parts) = threes(&mut hood, form).await?;
@@ -40,7 +41,7 @@ rdma_fabric::program! {
             parts.wait().await?;
             assert!(!parts.is_active() && parts.iterations() == iteration);
         }
-        let buffer = Buffer::<F, u64>::new(&fabric, 36)?;
+        let buffer = Buffer::<u64>::new(&fabric, 36)?;
         let (send, receive) = (layouts(false, 4), Layout::contiguous::<u64>(20, 4).unwrap());
         let receives = [receive, Layout::nothing(), Layout::contiguous::<u64>(24, 4).unwrap()];
         let options = Options::form(form);

@@ -9,7 +9,6 @@ mod several;
 mod threads;
 
 use crate::{Buffer, Form, Layout, Neighbourhood, Options, Partitioned, test_ring::neighbours};
-use rdma_fabric::SessionFabric;
 
 const FORMS: [Form; 4] = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu];
 
@@ -23,12 +22,9 @@ fn layouts(columns: bool, len: usize) -> Vec<Layout> {
 }
 
 /// Blocks of 3 elements on both sides of a ring.
-async fn threes<F: SessionFabric>(
-    hood: &mut Neighbourhood<F>,
-    form: Form,
-) -> crate::Result<(Buffer<F, u64>, Buffer<F, u64>, Partitioned<F>)> {
+async fn threes(hood: &mut Neighbourhood, form: Form) -> crate::Result<(Buffer<u64>, Buffer<u64>, Partitioned)> {
     let fabric = hood.group().fabric().clone();
-    let (send, receive) = (Buffer::<F, u64>::new(&fabric, 9)?, Buffer::<F, u64>::new(&fabric, 9)?);
+    let (send, receive) = (Buffer::<u64>::new(&fabric, 9)?, Buffer::<u64>::new(&fabric, 9)?);
     let blocks = layouts(false, 3);
     let parts = hood.partitioned_init(&send, &blocks, &receive, &blocks, 3, &Options::form(form)).await?;
     Ok((send, receive, parts))

@@ -3,6 +3,7 @@
 use super::{FORMS, neighbours, threes};
 use crate::Form;
 use core::time::Duration;
+use rdma_fabric::Fabric;
 use rdma_fabric::join;
 use tofu2_sim::{
     shm::Threads,
@@ -11,7 +12,7 @@ use tofu2_sim::{
 
 rdma_fabric::program! {
     /// Started in one order by some and in the other by others, marked in turn, waited for together.
-    async fn two<F>(fabric: F, form: Form, times: u64) -> () {
+    async fn two(fabric: Fabric, form: Form, times: u64) -> () {
         let mut hood = neighbours(&fabric).await?;
         let (me, n) = (hood.group().me() as u64, hood.group().len() as u64);
         let (one_out, one_in, mut one) = threes(&mut hood, form).await?;

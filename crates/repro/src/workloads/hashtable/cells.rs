@@ -26,17 +26,17 @@ pub struct VolumeSize {
 
 /// A volume without its lock, which the caller holds: exclusively to insert, shared to look up. Between two
 /// operations of one holder its puts must be flushed (releasing a lock does).
-pub struct Cells<F: Fabric> {
-    fabric: F,
+pub struct Cells {
+    fabric: Fabric,
     home: Rank,
     key: RegionKey,
     /// Greater than 0 buckets.
     size: VolumeSize,
     /// At the home: keeps the memory registered.
-    _region: Option<F::Region>,
+    _region: Option<Region>,
 }
 
-impl<F: Fabric> core::fmt::Debug for Cells<F> {
+impl core::fmt::Debug for Cells {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "Cells(home {}, {:?})", self.home, self.size)
     }
@@ -60,12 +60,12 @@ pub(super) fn hash(key: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-impl<F: Fabric> Cells<F> {
+impl Cells {
     /// An empty volume in `home`'s memory. Collective over `world`, the group of all ranks.
     ///
     /// # Errors
     /// As [`Fabric::alloc`] (at the home; the others learn of its loss), [`Group::broadcast`].
-    pub async fn collective(world: &mut Group<F>, home: Rank, size: VolumeSize) -> TableResult<Self> {
+    pub async fn collective(world: &mut Group, home: Rank, size: VolumeSize) -> TableResult<Self> {
         let size = VolumeSize { buckets: size.buckets.max(1), ..size };
         let fabric = world.fabric().clone();
         fabric.node(home)?;
@@ -180,7 +180,7 @@ impl<F: Fabric> Cells<F> {
         Ok(())
     }
 
-    fn span(&self, offset: u64, words: usize) -> TableResult<RemoteSpan<F, u64>> {
+    fn span(&self, offset: u64, words: usize) -> TableResult<RemoteSpan<u64>> {
         Ok(self.fabric.remote_span(self.address(offset), words)?)
     }
 

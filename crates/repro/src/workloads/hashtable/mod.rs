@@ -13,10 +13,10 @@
 //!
 //! rdma_fabric::program! {
 //!     /// Every rank inserts a key and finds it.
-//!     async fn insert_one<F>(fabric: F) -> () {
+//!     async fn insert_one(fabric: Fabric) -> () {
 //!         let mut world = rdma_fabric::Group::world(&fabric).await?;
 //!         let size = VolumeSize { buckets: 64, heap: 64 };
-//!         let table = Hashtable::<F, RpLock<F>>::symmetric(&mut world, 2, size, ()).await?;
+//!         let table = Hashtable::<RpLock>::symmetric(&mut world, 2, size, ()).await?;
 //!         let key = u64::from(fabric.rank().number());
 //!         table.insert(key, key + 1).await?;
 //!         assert_eq!(table.get(key).await?, Some(key + 1));
@@ -34,26 +34,26 @@ pub use cells::{Cells, VolumeSize};
 pub use error::{TableError, TableResult};
 
 use super::locks::place;
-use rdma_fabric::{Fabric, Group, Rank};
+use rdma_fabric::{Group, Rank};
 use rma_lock::{Guard, RmaLock};
 
 /// A table of `u64` keys with `u64` values. One value per rank refers to one table for all.
 ///
 /// Memory of a volume is deregistered when its rank drops its table: meet in a barrier before.
 #[derive(Debug)]
-pub struct Hashtable<F: Fabric, L> {
+pub struct Hashtable<L> {
     /// At least one. A key's is told by its hash.
-    volumes: Vec<(Cells<F>, L)>,
+    volumes: Vec<(Cells, L)>,
 }
 
-impl<F: Fabric, L: RmaLock<F>> Hashtable<F, L> {
+impl<L: RmaLock> Hashtable<L> {
     /// A table of `volumes` volumes of `size`, spread evenly over the ranks of the job. Collective over `world`, which is the group
     /// of all ranks. Fewer than one volume are one.
     ///
     /// # Errors
     /// [`TableError::Fabric`] as [`Cells::collective`], [`TableError::Lock`] as [`rma_lock::Lock::symmetric_with`].
     pub async fn symmetric(
-        world: &mut Group<F>,
+        world: &mut Group,
         volumes: usize,
         size: VolumeSize,
         options: L::Options,
@@ -107,7 +107,7 @@ impl<F: Fabric, L: RmaLock<F>> Hashtable<F, L> {
         Ok(all)
     }
 
-    fn volume(&self, key: u64) -> &(Cells<F>, L) {
+    fn volume(&self, key: u64) -> &(Cells, L) {
         // The upper half chooses the bucket.
         let half = cells::hash(key) & 0xffff_ffff;
         &self.volumes[((half * self.volumes.len() as u64) >> 32) as usize]

@@ -58,11 +58,7 @@ pub struct Run {
 ///
 /// # Errors
 /// [`super::Unsound`] if the lock did not exclude; what the lock or the fabric met.
-pub async fn contend<F: Fabric, L: RmaLock<F>>(
-    fabric: &F,
-    run: &Run,
-    options: L::Options,
-) -> ProgramResult<RankRecord> {
+pub async fn contend<L: RmaLock>(fabric: &Fabric, run: &Run, options: L::Options) -> ProgramResult<RankRecord> {
     let home = Draws::home(run.seed, fabric.ranks());
     let mut world = Group::world(fabric).await?;
     let lock: L = place(fabric, home, options).await?;
@@ -91,31 +87,31 @@ pub async fn contend<F: Fabric, L: RmaLock<F>>(
 
 rdma_fabric::program! {
     /// All ranks [`contend`] for a lock with its usual options.
-    pub async fn contention<F>(fabric: F, lock: LockKind, run: Run) -> RankRecord {
+    pub async fn contention(fabric: Fabric, lock: LockKind, run: Run) -> RankRecord {
         lock.over(Contention { fabric: &fabric, run: &run }).await
     }
 }
 
-struct Contention<'a, F> {
-    fabric: &'a F,
+struct Contention<'a> {
+    fabric: &'a Fabric,
     run: &'a Run,
 }
 
-impl<F: Fabric> OverLock<F> for Contention<'_, F> {
+impl OverLock for Contention<'_> {
     type Out = ProgramResult<RankRecord>;
 
-    async fn with<L: RmaLock<F>>(self) -> Self::Out {
-        contend::<F, L>(self.fabric, self.run, L::Options::default()).await
+    async fn with<L: RmaLock>(self) -> Self::Out {
+        contend::<L>(self.fabric, self.run, L::Options::default()).await
     }
 }
 
-struct Contender<'a, F: Fabric, L> {
-    fabric: &'a F,
+struct Contender<'a, L> {
+    fabric: &'a Fabric,
     lock: &'a L,
     run: Run,
     draws: Draws,
     work: Work,
-    section: Section<F>,
+    section: Section,
     /// When acquisitions are given up.
     limit: Time,
     record: RankRecord,
@@ -126,7 +122,7 @@ const UNWATCHED: Duration = Duration::from_micros(10);
 /// Acquisitions between two looks, at most.
 const MOST_UNWATCHED: u32 = 64;
 
-impl<F: Fabric, L: RmaLock<F>> Contender<'_, F, L> {
+impl<L: RmaLock> Contender<'_, L> {
     async fn operations<const TIMED: bool>(&mut self, each: u32, within: Duration) -> ProgramResult<()> {
         let begun = self.fabric.now();
         self.limit = begun + within;
@@ -142,7 +138,7 @@ impl<F: Fabric, L: RmaLock<F>> Contender<'_, F, L> {
 
     async fn lasting<const TIMED: bool>(
         &mut self,
-        window: &Window<F>,
+        window: &Window,
         warm_up: Duration,
         length: Duration,
     ) -> ProgramResult<()> {

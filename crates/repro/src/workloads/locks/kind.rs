@@ -9,12 +9,12 @@ use rma_lock::{
 use serde::{Deserialize, Serialize};
 
 /// What is done with a lock, whichever it is.
-pub trait OverLock<F: Fabric> {
+pub trait OverLock {
     /// What comes out.
     type Out;
 
     /// Do it with `L`.
-    fn with<L: RmaLock<F>>(self) -> impl Future<Output = Self::Out>;
+    fn with<L: RmaLock>(self) -> impl Future<Output = Self::Out>;
 }
 
 /// No lock has this name.
@@ -45,7 +45,7 @@ macro_rules! locks {
             }
 
             /// Do what `what` does with this lock.
-            pub async fn over<F: Fabric, O: OverLock<F>>(self, what: O) -> O::Out {
+            pub async fn over<O: OverLock>(self, what: O) -> O::Out {
                 match self {
                     $(LockKind::$kind => what.with::<$lock>().await,)*
                 }
@@ -54,33 +54,33 @@ macro_rules! locks {
     };
 }
 
-// A line for each lock, over the fabric `F`; everything else follows.
+// A line for each lock, over the fabric `Fabric`; everything else follows.
 locks! {
     /// The queue lock that prefers readers.
-    ReaderPreference, "reader-preference", RpLock<F>;
+    ReaderPreference, "reader-preference", RpLock;
     /// The same with all that registers a writer in one word.
-    Packed, "packed", PackedLock<F>;
+    Packed, "packed", PackedLock;
     /// The queue lock that prefers writers.
-    WritersFirst, "writers-first", WritersFirstLock<F>;
+    WritersFirst, "writers-first", WritersFirstLock;
     /// The queue lock in order of arrival.
-    Fair, "fair", FairLock<F>;
+    Fair, "fair", FairLock;
     /// The lock of one word.
-    BackOff, "back-off", BackOffLock<F>;
+    BackOff, "back-off", BackOffLock;
     /// A window's two levels: readers lock all ranks, writers the home.
-    TwoLevels, "two-levels", WindowLock<F>;
+    TwoLevels, "two-levels", WindowLock;
     /// The queue lock that prefers readers, taken together by the ranks of a node.
-    ByNode, "by-node", Aggregated<F, RpLock<F>>;
+    ByNode, "by-node", Aggregated<RpLock>;
     /// The same lock for writers, with gates for readers at the nodes.
-    Indicator, "indicator", IndicatorLock<F, RpLock<F>>;
+    Indicator, "indicator", IndicatorLock<RpLock>;
     /// The packed one that goes on when ranks die.
-    Recoverable, "recoverable", RecoverableLock<F>;
+    Recoverable, "recoverable", RecoverableLock;
 }
 
 /// Make a lock: the one place where workloads do.
 ///
 /// # Errors
 /// As [`rma_lock::Lock::symmetric_with`].
-pub async fn place<F: Fabric, L: RmaLock<F>>(fabric: &F, home: Rank, options: L::Options) -> rma_lock::Result<L> {
+pub async fn place<L: RmaLock>(fabric: &Fabric, home: Rank, options: L::Options) -> rma_lock::Result<L> {
     L::symmetric_with(fabric, home, options).await
 }
 

@@ -49,33 +49,33 @@ fn value(value: &Option<u64>) -> String {
 }
 
 /// The protected data of a workload, all at one rank.
-pub(super) enum Protected<F: Fabric> {
+pub(super) enum Protected {
     Nothing,
-    Word(RemoteWord<F, u64>),
-    Counter { word: RemoteWord<F, u64>, made: u64, seen: u64 },
-    Table { cells: Cells<F>, keys: u64, inserts: u64 },
+    Word(RemoteWord<u64>),
+    Counter { word: RemoteWord<u64>, made: u64, seen: u64 },
+    Table { cells: Cells, keys: u64, inserts: u64 },
 }
 
 /// One rank's way into the protected data.
-pub(super) struct Section<F: Fabric> {
-    fabric: F,
+pub(super) struct Section {
+    fabric: Fabric,
     me: u64,
     ranks: u64,
     home: Rank,
     work: Work,
     /// SOB's word or WCSB's counter, and on another line all increments as their makers say. Kept registered.
-    region: F::Region,
-    pub(super) protected: Protected<F>,
+    region: Region,
+    pub(super) protected: Protected,
 }
 
 /// Where the increments are summed up.
 const MADE: u64 = 64;
 const BYTES: usize = 128;
 
-impl<F: Fabric> Section<F> {
+impl Section {
     /// Collective over the job.
     pub(super) async fn new(
-        world: &mut Group<F>,
+        world: &mut Group,
         workload: Workload,
         home: Rank,
         keys: u32,
@@ -156,7 +156,7 @@ impl<F: Fabric> Section<F> {
     }
 
     /// Whether all that was written is there. Collective over the job; nobody writes any more.
-    pub(super) async fn check(&self, world: &mut Group<F>) -> ProgramResult<()> {
+    pub(super) async fn check(&self, world: &mut Group) -> ProgramResult<()> {
         match &self.protected {
             Protected::Nothing | Protected::Word(_) => {}
             Protected::Counter { word, made, .. } => {

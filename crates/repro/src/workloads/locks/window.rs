@@ -3,26 +3,26 @@
 //! Each rank has a word for everybody's eyes. Who first finds that the warm-up is over, or the time, sets a bit in all of them; others may
 //! do so at the same time, which changes nothing. So all contend from beginning to end, however long one acquisition takes.
 
-use rdma_fabric::{Fabric, LocalWord, Rank, Region, RegionAccess, Result};
+use rdma_fabric::{Fabric, LocalWord, Rank, Region, Result};
 
 /// The warm-up is over.
 pub(super) const BEGUN: u64 = 1;
 /// So is the time.
 pub(super) const OVER: u64 = 2;
 
-pub(super) struct Window<F: Fabric> {
-    fabric: F,
-    region: F::Region,
-    stage: LocalWord<F, u64>,
+pub(super) struct Window {
+    fabric: Fabric,
+    region: Region,
+    stage: LocalWord<u64>,
     /// Picoseconds, from who ended it.
-    length: LocalWord<F, u64>,
+    length: LocalWord<u64>,
 }
 
 const LENGTH: u64 = 8;
 
-impl<F: Fabric> Window<F> {
+impl Window {
     /// Collective over the job. To be kept until nobody can end it any more.
-    pub(super) async fn new(fabric: &F) -> Result<Self> {
+    pub(super) async fn new(fabric: &Fabric) -> Result<Self> {
         let region = fabric.alloc_symmetric(16).await?;
         let (stage, length) = (region.word(fabric, 0)?, region.word(fabric, LENGTH as usize)?);
         Ok(Window { fabric: fabric.clone(), region, stage, length })
@@ -59,7 +59,7 @@ impl<F: Fabric> Window<F> {
         Ok(())
     }
 
-    fn ranks(&self) -> impl Iterator<Item = Rank> + use<F> {
+    fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
         (0..self.fabric.ranks() as u32).map(Rank::new)
     }
 }

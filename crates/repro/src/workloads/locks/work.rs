@@ -19,7 +19,7 @@ const TRIALS: u32 = 64;
 
 impl Work {
     /// Learn how fast this rank is.
-    pub(super) async fn calibrated<F: Fabric>(fabric: &F) -> Self {
+    pub(super) async fn calibrated(fabric: &Fabric) -> Self {
         // On wall clock this takes no time, unless the rank is switched out; not every time.
         const STEP: Duration = Duration::from_micros(1);
         let mut is_virtual = true;
@@ -42,7 +42,7 @@ impl Work {
 
     /// Be busy for `duration`.
     #[inline]
-    pub(super) async fn busy<F: Fabric>(self, fabric: &F, duration: Duration) {
+    pub(super) async fn busy(self, fabric: &Fabric, duration: Duration) {
         match self.turns {
             None => fabric.compute(duration).await,
             Some(turns) => spin(turns * duration.as_nanos() as u64 / 1000),

@@ -36,4 +36,3 @@ mod tests;
 pub(super) use executor::Executor;
 pub(super) use options::QueueOptions;
 pub(super) use own::{OwnQueues, Progress};
-pub use queue::Queue;

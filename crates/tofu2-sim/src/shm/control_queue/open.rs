@@ -10,15 +10,14 @@ use crate::shm::{endpoint::Endpoint, own::Taken, regions::Kind};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use rdma_fabric::{
     Result,
-    control_queue::{QueueError, QueueId, QueueLimits, QueueSpec, SessionFabric},
+    control_queue::{QueueError, QueueId, QueueLimits, QueueSpec},
+    provider::{self, Queues},
 };
 use std::sync::Arc;
 
-impl SessionFabric for Endpoint {
-    type Queue = Queue;
-
+impl Queues for Endpoint {
     /// The ranks of a node share its control queues: [`QueueLimits::free`] counts those of the node.
-    fn queue_limits(&self) -> QueueLimits {
+    fn limits(&self) -> QueueLimits {
         let options = self.job().queues;
         let free = NodeQueues::of(self.job(), self.me()).map_or(0, |node| node.free());
         let mut limits = options.machine.limits(free, options.shared_address_space);
@@ -26,12 +25,12 @@ impl SessionFabric for Endpoint {
         limits
     }
 
-    fn open_queue(&self, spec: QueueSpec) -> Result<Queue> {
+    fn open(&self, spec: QueueSpec) -> Result<Box<dyn provider::Queue>> {
         let me = self.me();
         let asked = QueueId::new(me, spec.engine.unwrap_or(0).min(15), spec.number.unwrap_or(0), 0);
         let geometry = geometry(asked, &spec)?;
-        let id = self.queues().take(self.job(), me, &spec)?;
-        let opened = self.queues().table(self).and_then(|tags| {
+        let id = self.own_queues().take(self.job(), me, &spec)?;
+        let opened = self.own_queues().table(self).and_then(|tags| {
             match self.take_extent(geometry.bytes(), Kind::Queue, |_, _| ()) {
                 Ok(words) => Ok(Open { words, tags }),
                 Err(error) => {
@@ -45,13 +44,13 @@ impl SessionFabric for Endpoint {
         let open = match opened {
             Ok(open) => open,
             Err(error) => {
-                self.queues().give_back(self.job(), me, id);
+                self.own_queues().give_back(self.job(), me, id);
                 return Err(error);
             }
         };
         self.publish(id, &spec, geometry, &open.words, &open.tags.taken);
         let spec = QueueSpec { engine: Some(id.engine()), number: Some(id.number()), ..spec };
-        Ok(Queue::new(self.clone(), id, spec, geometry, open))
+        Ok(Box::new(Queue::new(self.clone(), id, spec, geometry, open)))
     }
 }
 
@@ -65,7 +64,7 @@ impl Endpoint {
         queue.word(TAGS).store(tags.key.to_bits(), Relaxed);
         queue.word(SCHEDULED).store(spec.initial_offset.into(), Relaxed);
         if queue.is_session() {
-            self.queues().set_session(id, true);
+            self.own_queues().set_session(id, true);
         }
         // Release: pairs with the acquire in `View::find`.
         segment.word(at).store(words.key.to_bits(), Release);

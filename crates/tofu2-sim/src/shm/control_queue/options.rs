@@ -25,7 +25,7 @@ impl QueueOptions {
     pub(in super::super) fn to_bits(self) -> Result<u64, FabricError> {
         let code = QueueMachine::ALL.iter().position(|&machine| machine == self.machine);
         let problem = || format!("no table has this machine, which calls itself {}", self.machine.name);
-        let code = code.ok_or_else(|| FabricError::Setting { name: "queue_machine", problem: problem() })?;
+        let code = code.ok_or_else(|| FabricError::setting("queue_machine", problem()))?;
         Ok((code as u64) << 8 | u64::from(self.progress_thread) << 1 | u64::from(self.shared_address_space))
     }
 
@@ -59,6 +59,6 @@ mod tests {
         let mut own = QueueMachine::TOFU2;
         own.engines = 7;
         let options = QueueOptions { machine: own, ..QueueOptions::default() };
-        assert!(matches!(options.to_bits(), Err(FabricError::Setting { name: "queue_machine", .. })));
+        assert!(matches!(options.to_bits(), Err(FabricError::Setting(setting)) if setting.name == "queue_machine"));
     }
 }

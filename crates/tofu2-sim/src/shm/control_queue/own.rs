@@ -255,7 +255,7 @@ impl Progress {
         };
         let thread = std::thread::Builder::new().name(format!("queues of {me}")).spawn(run);
         let refused = |error: std::io::Error| FabricError::System {
-            call: "pthread_create",
+            call: &"pthread_create",
             errno: error.raw_os_error().unwrap_or(0),
         };
         progress.thread = Some(thread.map_err(refused)?);

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::control_queue::{descriptor::each_block, ring};
 use rdma_fabric::{
-    FabricError, Refused,
+    Refused,
     control_queue::{Completion, Pointers, Posting, QueueError},
 };
 use std::collections::VecDeque;
@@ -165,5 +165,5 @@ impl Poster {
 }
 
 pub(super) fn failed(error: QueueError) -> Refused<()> {
-    Refused::Failed(FabricError::Queue(error), ())
+    Refused::Failed(error.into(), ())
 }

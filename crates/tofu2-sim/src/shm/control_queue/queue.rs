@@ -9,20 +9,18 @@ use super::{
     lock::{Held, Lock},
     own::TagTable,
     poster::Poster,
-    short::Shortly,
     words::View,
 };
-use crate::shm::{
-    endpoint::Endpoint,
-    own::{Region, Taken},
-    stall::For,
-    waiting::{self, Calling, Look},
+use crate::shm::{endpoint::Endpoint, own::Taken, stall::For, waiting::Wait};
+use core::{
+    fmt,
+    task::{Context, Poll},
 };
-use core::{fmt, future::Future};
-use posting::InLine;
+use rdma_fabric::Region;
 use rdma_fabric::{
     Deps, Refused, Result,
-    control_queue::{Completion, ControlQueue, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueSpec, Stadd},
+    control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueSpec, Stadd},
+    provider::{self, Ended, Side, Slot},
 };
 use std::sync::Arc;
 
@@ -30,7 +28,7 @@ use std::sync::Arc;
 ///
 /// Commands that others' arrivals release are executed by those others' CPUs; what is left to this rank, because of a bound on
 /// their work or of a death, it executes whenever it polls the queue or waits for anything.
-pub struct Queue {
+pub(super) struct Queue {
     endpoint: Endpoint,
     id: QueueId,
     spec: QueueSpec,
@@ -124,9 +122,10 @@ impl Queue {
     }
 }
 
-impl ControlQueue for Queue {
-    type Fabric = Endpoint;
+/// Where in a slot the place stands that somebody has in the line of those who wait for room, counted from 1.
+const PLACE: usize = 3;
 
+impl provider::Queue for Queue {
     fn id(&self) -> QueueId {
         self.id
     }
@@ -135,12 +134,19 @@ impl ControlQueue for Queue {
         self.spec
     }
 
-    fn register(&self, region: &Region) -> Result<Stadd> {
-        self.name_somehow(region)
+    fn pointers(&self) -> Pointers {
+        self.help();
+        match self.view() {
+            Ok(queue) => self.poster().pointers(&queue),
+            Err(_) => Pointers { read: 0, write: 0, scheduled: 0 },
+        }
     }
 
-    fn register_fixed(&self, region: &Region, tag: u8) -> Result<Stadd> {
-        self.name_as(region, tag)
+    fn register(&self, region: &Region, fixed: Option<u8>) -> Result<Stadd> {
+        match fixed {
+            None => self.name_somehow(region),
+            Some(tag) => self.name_as(region, tag),
+        }
     }
 
     fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()> {
@@ -148,57 +154,50 @@ impl ControlQueue for Queue {
     }
 
     /// Waits for commands that copy more than 64 bytes. A shorter one whose thread is stopped between its check and its copy may
-    /// still reach the region afterwards, as with [`Region`].
+    /// still reach the region afterwards, as with the region's own end.
     fn deregister(&self, at: Stadd) -> Result<()> {
         self.forget(at)
     }
 
     #[inline]
-    fn try_post(&self, posting: Posting) -> Result<(), Refused<()>> {
-        match self.post_shortly(&posting) {
-            Shortly::Done => Ok(()),
-            Shortly::Released(queue) => {
-                self.executor().help(queue);
-                Ok(())
-            }
-            Shortly::Not => self.post_slowly(&posting),
+    fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>) {
+        if let [posting] = postings {
+            return match self.post_one(posting) {
+                Ok(()) => (1, Ok(())),
+                Err(refused) => (0, Err(refused)),
+            };
         }
+        self.post_many(postings)
     }
 
-    async fn post_all(&self, postings: &[Posting], deps: Deps<'_>) -> Result<()> {
-        let mut rest = postings;
-        while let [next, ..] = rest {
-            let (posted, refused) = self.post_many(rest);
-            match refused {
-                Ok(()) => return Ok(()),
-                Err(Refused::Failed(error, ())) => return Err(error),
-                Err(Refused::Full(())) => {}
-            }
-            let next = rest.get(posted).unwrap_or(next);
-            self.post(*next, deps).await?;
-            rest = rest.get(posted + 1..).unwrap_or_default();
+    fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if slot.0[PLACE] == 0 {
+            slot.0[PLACE] = self.poster().stand_in_line() + 1;
         }
-        Ok(())
-    }
-
-    async fn post(&self, posting: Posting, deps: Deps<'_>) -> Result<()> {
-        match self.try_post(posting) {
-            Ok(()) => return Ok(()),
-            Err(Refused::Failed(error, ())) => return Err(error),
-            Err(Refused::Full(())) => {}
+        let place = slot.0[PLACE] - 1;
+        loop {
+            let posted = match self.post_in_turn(*posting, place) {
+                Ok(Some(())) => Ok(()),
+                Ok(None) => {
+                    match Wait::in_slot(&self.endpoint, slot, |wait| wait.until_looked(cx, For::Queue, &deps)) {
+                        Poll::Pending => return Poll::Pending,
+                        Poll::Ready(Ok(())) => continue,
+                        // What happened before counts.
+                        Poll::Ready(Err(error)) => {
+                            self.post_in_turn(*posting, place).and_then(|posted| posted.ok_or(error))
+                        }
+                    }
+                }
+                Err(error) => Err(error),
+            };
+            provider::Queue::end_wait(self, slot, None, Ended::Reached);
+            return Poll::Ready(posted);
         }
-        let line = InLine { queue: self, place: self.poster().stand_in_line() };
-        let look = Calling(|| line.queue.post_in_turn(posting, line.place));
-        waiting::until_found(&self.endpoint, deps, For::Queue, look).await
     }
 
     fn poll_tcq(&self) -> Result<Option<Completion>> {
         self.serve();
         Ok(self.poster().completion(&self.view()?)?)
-    }
-
-    fn next_completion(&self, deps: Deps<'_>) -> impl Future<Output = Result<Completion>> {
-        waiting::until_found(&self.endpoint, deps, For::Queue, CompletionLook(self))
     }
 
     fn poll_mrq(&self) -> Result<Option<MrqNotice>> {
@@ -215,44 +214,22 @@ impl ControlQueue for Queue {
         self.take_notice()
     }
 
-    fn next_notice(&self, deps: Deps<'_>) -> impl Future<Output = Result<MrqNotice>> {
-        waiting::until_found(&self.endpoint, deps, For::Queue, NoticeLook(self))
+    fn poll_wait(&self, slot: &mut Slot, _: Side, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Wait::in_slot(&self.endpoint, slot, |wait| wait.until_looked(cx, For::Queue, &deps))
     }
 
-    fn pointers(&self) -> Pointers {
-        self.help();
-        match self.view() {
-            Ok(queue) => self.poster().pointers(&queue),
-            Err(_) => Pointers { read: 0, write: 0, scheduled: 0 },
+    fn end_wait(&self, slot: &mut Slot, _: Option<Side>, _: Ended) {
+        if slot.0[PLACE] != 0 && self.poster().leave_line(slot.0[PLACE] - 1) {
+            // The next one may be asleep.
+            self.endpoint.segment().ring_for_notice();
         }
+        Wait::end(&self.endpoint, slot);
     }
 
-    fn close(mut self) -> Result<u64> {
+    fn close(mut self: Box<Self>) -> Result<u64> {
         match self.shut() {
             (remaining, None) => Ok(remaining),
             (_, Some(error)) => Err(error.into()),
         }
-    }
-}
-
-/// Looks for the next completion.
-struct CompletionLook<'a>(&'a Queue);
-
-impl Look for CompletionLook<'_> {
-    type Found = Completion;
-
-    fn look(&mut self) -> Result<Option<Completion>> {
-        self.0.poll_tcq()
-    }
-}
-
-/// Looks for the next notice.
-struct NoticeLook<'a>(&'a Queue);
-
-impl Look for NoticeLook<'_> {
-    type Found = MrqNotice;
-
-    fn look(&mut self) -> Result<Option<MrqNotice>> {
-        self.0.poll_mrq()
     }
 }

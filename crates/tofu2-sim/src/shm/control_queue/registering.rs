@@ -8,23 +8,26 @@ use super::{
 use crate::control_queue::stadd;
 use crate::shm::{
     inside::{self, Id},
-    own::Region,
+    own::Registration,
     regions,
 };
+use rdma_fabric::Region;
 use rdma_fabric::{
-    FabricError, Region as _, Result,
+    FabricError, Result,
     control_queue::{QueueError, Stadd},
 };
 
 impl Queue {
     /// The key of a region that queues can reach.
     fn key_of(&self, region: &Region) -> Result<rdma_fabric::RegionKey> {
-        if region.existing().is_some() || region.owner() != self.name().rank() {
-            return Err(FabricError::Unsupported { feature: "control queues on memory that was not allocated here" });
+        let elsewhere = FabricError::Unsupported { feature: &"control queues on memory that was not allocated here" };
+        let owner = region.kept::<Registration>().ok_or(elsewhere.clone())?.endpoint();
+        if region.existing().is_some() || owner.me() != self.name().rank() {
+            return Err(elsewhere);
         }
         let key = region.key();
-        if region.endpoint().keyring().is_some() {
-            return Err(FabricError::Locked { rank: region.owner(), region: key });
+        if owner.keyring().is_some() {
+            return Err(FabricError::Locked { rank: owner.me(), region: key });
         }
         if !regions::is_current(self.endpoint().segment(), key) {
             return Err(FabricError::StaleRegion { rank: self.name().rank(), region: key });
@@ -42,7 +45,7 @@ impl Queue {
         let places = stadd::FIXED as usize..stadd::PLACES;
         let free = places.into_iter().find(|place| !known.tags.contains_key(place));
         let place = free.ok_or(QueueError::TooManyTags { queue: self.name(), limit: stadd::AUTOMATIC })?;
-        let tag = stadd::automatic(place, self.endpoint().queues().next_use());
+        let tag = stadd::automatic(place, self.endpoint().own_queues().next_use());
         let at = Stadd::new(tag, 0);
         known.automatic.insert(key.to_bits(), at);
         known.tags.insert(place, Named { tag, key });

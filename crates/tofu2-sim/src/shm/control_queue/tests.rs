@@ -5,14 +5,15 @@
 use super::death::{Label, hook};
 use crate::shm::{
     control::{Plan, State},
-    endpoint::Endpoint,
     executor::block_on,
     job::Job,
     layout,
-    own::{Pages, Region},
+    own::Pages,
 };
+use rdma_fabric::Fabric;
+use rdma_fabric::Region;
 use rdma_fabric::{
-    ControlQueue, Deps, Fabric, FabricError, Group, LocalSpan, Rank, RegionAccess, Result, SessionFabric,
+    Deps, FabricError, Group, LocalSpan, Rank, Result,
     control_queue::{
         Blocks, Command, Completion, Inline, MrqKind, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd,
     },
@@ -34,6 +35,11 @@ fn job(heap_bytes: usize) -> Arc<Job> {
     Job::of_threads(plan.checked().unwrap()).unwrap()
 }
 
-fn endpoint(job: &Arc<Job>, rank: u32) -> Endpoint {
-    Endpoint::new(job.clone(), Rank::new(rank), Pages::Private).unwrap()
+/// What is below a fabric.
+fn inner(fabric: &Fabric) -> &crate::shm::endpoint::Endpoint {
+    crate::shm::endpoint::Endpoint::of(fabric).unwrap()
+}
+
+fn endpoint(job: &Arc<Job>, rank: u32) -> Fabric {
+    crate::shm::endpoint::Endpoint::new(job.clone(), Rank::new(rank), Pages::Private).unwrap().fabric()
 }

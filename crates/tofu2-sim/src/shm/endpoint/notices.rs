@@ -1,64 +1,55 @@
 //! Notices of a rank: those it sends with its puts, and its own.
 
-use super::{Endpoint, short_path::SHORT};
-use crate::shm::{control::State, detour, mapping::Mapping, notice_ring, place::Place, ring, waiting::Look};
+use super::Endpoint;
+use crate::shm::{control::State, detour, mapping::Mapping, notice_ring, place::Found, ring};
 use rdma_fabric::{
-    Fabric, FabricError, Location, Notice, Pod, PutSource, Rank, Refused, RemoteAddr, Result, op::SourceView,
+    FabricError, Notice, Rank, RemoteAddr, Result,
+    provider::{Place, Posted, Source},
 };
+use std::sync::Arc;
 
 impl Endpoint {
     /// Put a short source with a notice if nothing stands in the way: room first, then the bytes, then the notice. Whether that
     /// was possible on the short path.
     #[inline(always)]
-    pub(in super::super) fn notify_shortly(&self, to: &Place, from: SourceView<'_, Place>, data: u64) -> bool {
-        let SourceView::Bytes(bytes) = from else { return false };
+    pub(super) fn notify_shortly(&self, to: &Place, from: &Source<'_>, data: u64) -> bool {
+        let Source::Bytes(bytes) = from else { return false };
         // Look first, so that an impossible operation takes no room.
-        if bytes.len() > SHORT || !to.piece.admits(bytes.len()) {
+        if !to.admits(bytes.len()) {
             return false;
         }
-        let target = to.piece.mapping();
+        let Some(target) = to.anchor().and_then(|anchor| anchor.get::<Arc<Mapping>>()) else { return false };
         let Some(claim) = ring::claim_next(target, self.me()) else { return false };
-        if to.piece.copy_in(bytes).is_none() {
+        if to.copy_in(bytes).is_none() {
             give_up(target, claim);
             return false;
         }
         let RemoteAddr { region, offset, .. } = to.addr();
         notice_ring::publish(target, claim, data, region, offset + bytes.len() as u64);
-        to.piece.ring_with_notice();
+        target.ring_with_notice(to.start(), bytes.len());
         true
     }
 
     /// Any put with a notice.
     #[inline(never)]
-    pub(in super::super) fn notify_slowly<T: Pod, S: PutSource<Self, T>>(
-        &self,
-        to: &Place,
-        from: S,
-        data: u64,
-    ) -> Result<S, Refused<S>> {
-        let target = to.piece.mapping();
-        let align = align_of::<T>();
+    pub(super) fn notify_slowly(&self, to: &Found<'_>, from: &Source<'_>, data: u64) -> Posted {
         // Look first, so that an impossible operation is not taken for one that needs room.
-        if let Some(error) = objection(to, &from.view(), align) {
-            return Err(Refused::Failed(error, from));
+        if let Some(error) = objection(to, from) {
+            return Posted::failed(error);
         }
-        let claim = match ring::claim(target, self.me()) {
+        let claim = match ring::claim(to.target, self.me()) {
             Ok(Some(claim)) => claim,
-            Ok(None) => return Err(Refused::Full(from)),
-            Err(damaged) => return Err(Refused::Failed(damaged.error(to.addr().rank), from)),
+            Ok(None) => return Posted::Full,
+            Err(damaged) => return Posted::failed(damaged.error(to.addr.rank)),
         };
-        let copied = match from.view() {
-            SourceView::Bytes(bytes) if bytes.len() <= SHORT && to.piece.copy_in(bytes).is_some() => Ok(()),
-            view => detour::put(self, to, view, align),
-        };
-        if let Err(error) = copied {
-            give_up(target, claim);
-            return Err(Refused::Failed(error, from));
+        if let Err(error) = detour::put(self, to, from) {
+            give_up(to.target, claim);
+            return Posted::failed(error);
         }
-        let RemoteAddr { region, offset, .. } = to.addr();
-        notice_ring::publish(target, claim, data, region, offset + to.len() as u64);
-        to.piece.ring_with_notice();
-        Ok(from)
+        let RemoteAddr { region, offset, .. } = to.addr;
+        notice_ring::publish(to.target, claim, data, region, offset + to.len as u64);
+        to.ring_with_notice();
+        Posted::Over(0)
     }
 
     /// Whether a notice for `rank` may find room now.
@@ -78,7 +69,7 @@ impl Endpoint {
     /// The oldest notice if it is ready and nobody else takes it.
     #[inline(always)]
     pub(super) fn take_shortly(&self) -> Option<Notice> {
-        notice_ring::take(&self.0.segment, self.ranks())
+        notice_ring::take(&self.0.segment, self.job().plan.ranks)
     }
 
     /// The oldest notice if it is ready.
@@ -89,7 +80,7 @@ impl Endpoint {
             return Ok(None);
         }
         let has_ended = |rank: Rank| control.has_ended(rank.index());
-        notice_ring::consume(&self.0.segment, self.me(), self.ranks(), || control.anybody_ended(), has_ended)
+        notice_ring::consume(&self.0.segment, self.me(), self.job().plan.ranks, || control.anybody_ended(), has_ended)
     }
 }
 
@@ -102,30 +93,16 @@ fn give_up(target: &Mapping, claim: ring::Claim) {
 }
 
 /// Why a put from `from` to `to` is impossible, as far as that can be told before.
-fn objection(to: &Place, from: &SourceView<'_, Place>, align: usize) -> Option<FabricError> {
-    let len = match from {
-        SourceView::Bytes(bytes) => bytes.len(),
-        SourceView::Registered(own) => own.len(),
-    };
-    match from {
-        SourceView::Registered(own) if to.is_fit() && !own.is_fit() => Some(own.refusal(len, align)),
-        _ => (!to.is_fit() || len != to.len()).then(|| to.refusal(len, align)),
+fn objection(to: &Found<'_>, from: &Source<'_>) -> Option<FabricError> {
+    let len = from.len();
+    if to.is_fit()
+        && let Source::Place(own) = from
+    {
+        match Found::of(own) {
+            Ok(own) if own.is_fit() => {}
+            Ok(own) => return Some(own.refusal(len, 1)),
+            Err(error) => return Some(error),
+        }
     }
-}
-
-/// Looks for the next notice.
-pub(super) struct NoticeLook<'a>(pub(super) &'a Endpoint);
-
-impl Look for NoticeLook<'_> {
-    type Found = Notice;
-
-    #[inline(always)]
-    fn glance(&mut self) -> Option<Notice> {
-        self.0.take_shortly()
-    }
-
-    #[inline(always)]
-    fn look(&mut self) -> Result<Option<Notice>> {
-        self.0.take_slowly()
-    }
+    (!to.is_fit() || len != to.len).then(|| to.refusal(len, 1))
 }

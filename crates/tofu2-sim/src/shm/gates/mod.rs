@@ -17,17 +17,15 @@ mod tests;
 
 pub(super) use own::OwnGates;
 
-use super::{
-    endpoint::Endpoint,
-    job::Job,
-    layout,
-    stall::For,
-    waiting::{self, Calling},
+use super::{endpoint::Endpoint, job::Job, layout, stall::For, waiting::Wait};
+use core::{
+    sync::atomic::{AtomicU64, Ordering::SeqCst, fence},
+    task::{Context, Poll},
 };
-use core::sync::atomic::{AtomicU64, Ordering::SeqCst, fence};
 use rdma_fabric::{
-    Deps, Fabric, FabricError, Rank, Result,
-    barrier::{BarrierFabric, BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
+    Deps, FabricError, Rank, Result,
+    barrier::{BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
+    provider::{Gates, Slot},
 };
 use record::{At, Field, Half, Units};
 
@@ -98,7 +96,7 @@ impl Endpoint {
 
     /// The outcome of the operation of `gate`, if it is over.
     fn outcome(&self, gate: GateId, deps: &Deps<'_>) -> Result<Option<Progress>> {
-        let mut own = self.gates();
+        let mut own = self.own_gates();
         let (end, round) = self.under_way(&own, gate)?;
         let Some(outcome) = fire::outcome(&self.units(), end, round) else { return Ok(None) };
         own.is_over(gate);
@@ -107,7 +105,7 @@ impl Endpoint {
             Err(fault) => {
                 let error = FabricError::from(fault);
                 // Who is lost has freed its gates, or has others free theirs.
-                let freed = matches!(error, FabricError::Gate(GateError::Freed { .. }));
+                let freed = matches!(&error, FabricError::Gate(error) if matches!(**error, GateError::Freed { .. }));
                 match self.job().outlook(self.me(), deps) {
                     Err(lost @ FabricError::PeerLost { .. }) if freed => Err(lost),
                     _ => Err(error),
@@ -117,52 +115,52 @@ impl Endpoint {
     }
 }
 
-impl BarrierFabric for Endpoint {
-    fn barrier_limits(&self) -> BarrierLimits {
+impl Gates for Endpoint {
+    fn limits(&self) -> BarrierLimits {
         BarrierLimits::own(layout::START_GATES, layout::GATES - layout::START_GATES)
     }
 
-    fn take_gates(&self, relays: usize) -> Result<Vec<GateId>> {
+    fn take(&self, relays: usize) -> Result<Vec<GateId>> {
         let gone = |rank: Rank| self.job().control.state(rank.index()) > super::control::State::Running;
-        Ok(self.gates().take(&self.units(), self.me(), relays, gone)?)
+        Ok(self.own_gates().take(&self.units(), self.me(), relays, gone)?)
     }
 
-    fn free_gates(&self, gates: &[GateId]) {
+    fn free(&self, gates: &[GateId]) {
         let units = self.units();
-        let freed = self.gates().free(&units, self.me(), gates);
+        let freed = self.own_gates().free(&units, self.me(), gates);
         // Who waits for them, or wants to signal them, learns it.
         let concerned = freed.iter().flat_map(|&at| fire::neighbours(&units, at));
         fire::run(&units, self.me(), concerned.collect());
     }
 
-    fn set_gates(&self, wirings: &[Wiring]) -> Result<()> {
-        let (units, mut own) = (self.units(), self.gates());
+    fn set(&self, wirings: &[Wiring]) -> Result<()> {
+        let (units, mut own) = (self.units(), self.own_gates());
         let alive = |gate: GateId| {
             let at = own.gate(&units, self.me(), gate)?;
             Ok((record::wiring(&units, at, gate), at.half(&units) == Half::Start))
         };
-        check_wirings(self.me(), self.ranks(), wirings, alive)?;
+        check_wirings(self.me(), self.job().plan.ranks, wirings, alive)?;
         own.set(&units, self.me(), wirings)
     }
 
-    fn start_gate(&self, gate: GateId, values: Values) -> Result<()> {
+    fn start(&self, gate: GateId, values: Values) -> Result<()> {
         let units = self.units();
-        let at = self.gates().start(&units, self.me(), gate, &values)?;
+        let at = self.own_gates().start(&units, self.me(), gate, &values)?;
         fire::run(&units, self.me(), vec![at]);
         Ok(())
     }
 
-    fn poll_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
+    fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
         if let Some(progress) = self.outcome(gate, &deps)? {
             return Ok(progress);
         }
         let changes = self.job().control.changes();
-        if !self.gates().has_changed(gate, changes) {
+        if !self.own_gates().has_changed(gate, changes) {
             return Ok(Progress::NotCompleted);
         }
         match self.job().outlook(self.me(), &deps) {
             Ok(()) => {
-                self.gates().seen(gate, changes);
+                self.own_gates().seen(gate, changes);
                 Ok(Progress::NotCompleted)
             }
             // What they did before counts.
@@ -170,16 +168,46 @@ impl BarrierFabric for Endpoint {
         }
     }
 
-    async fn await_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Option<Values>> {
-        let (end, round) = self.under_way(&self.gates(), gate)?;
+    fn poll(
+        &self,
+        slot: &mut Slot,
+        gate: GateId,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Values>>> {
+        let idle = || FabricError::from(GateError::Idle { gate });
+        // The round that was under way at first, counted from 1.
+        let round = match slot.0[ROUND].checked_sub(1) {
+            Some(round) => round,
+            None => self.under_way(&self.own_gates(), gate)?.1,
+        };
         let units = self.units();
-        let state = For::Gate(JobUnits::offset(end) + 8 * Field::State as usize);
-        let look = || Ok(fire::is_over(&units, end, round).then_some(()));
-        waiting::until_found(self, deps, state, Calling(look)).await?;
-        match self.outcome(gate, &deps)? {
+        let at = self.own_gates().start_gate(&units, self.me(), gate)?;
+        let end = At::end_of(&units, at);
+        let word = For::Gate(JobUnits::offset(end) + 8 * Field::State as usize);
+        while !fire::is_over(&units, end, round) {
+            match Wait::in_slot(self, slot, |wait| wait.until_looked(cx, word, &deps)) {
+                Poll::Pending => {
+                    slot.0[ROUND] = round + 1;
+                    return Poll::Pending;
+                }
+                Poll::Ready(Ok(())) => {}
+                // What happened before counts.
+                Poll::Ready(Err(_)) if fire::is_over(&units, end, round) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            }
+        }
+        Poll::Ready(match self.outcome(gate, &deps)? {
             Some(Progress::Completed(values)) => Ok(values),
             // Another task of this rank took it.
-            _ => Err(GateError::Idle { gate }.into()),
-        }
+            _ => Err(idle()),
+        })
+    }
+
+    fn end_wait(&self, slot: &mut Slot) {
+        Wait::end(self, slot);
     }
 }
+
+/// Where in a slot the round is.
+const ROUND: usize = 3;

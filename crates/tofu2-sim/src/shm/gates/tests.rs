@@ -6,28 +6,29 @@ use super::{
 };
 use crate::shm::{
     control::{Plan, State},
-    endpoint::Endpoint,
     job::Job,
     layout,
     own::Pages,
 };
 use core::sync::atomic::Ordering::Relaxed;
+use rdma_fabric::Fabric;
 use rdma_fabric::{
     Deps, FabricError, Rank,
-    barrier::{BarrierFabric, GateError, GateId, Gates, Progress, ReduceOp, Values, Wiring},
+    barrier::{GateError, GateId, Gates, Progress, ReduceOp, Values, Wiring},
 };
 use std::sync::Arc;
 
-fn job(ranks: u32) -> (Arc<Job>, Vec<Endpoint>) {
+fn job(ranks: u32) -> (Arc<Job>, Vec<Fabric>) {
     let plan = Plan { ranks: ranks as usize, ranks_per_node: 1, heap_bytes: 1 << 16, start_ns: 0 };
     let job = Job::of_threads(plan.checked().unwrap()).unwrap();
-    let endpoint = |rank| Endpoint::new(job.clone(), Rank::new(rank), Pages::Private).unwrap();
+    let endpoint =
+        |rank| crate::shm::endpoint::Endpoint::new(job.clone(), Rank::new(rank), Pages::Private).unwrap().fabric();
     let endpoints = (0..ranks).map(endpoint).collect();
     (job, endpoints)
 }
 
 /// Two members that exchange; the gates of each.
-fn exchange(endpoints: &[Endpoint]) -> [Gates<Endpoint>; 2] {
+fn exchange(endpoints: &[Fabric]) -> [Gates; 2] {
     let gates = [0, 1].map(|rank: usize| endpoints[rank].alloc_gates(2).unwrap());
     for (me, fabric) in endpoints.iter().take(2).enumerate() {
         let ([start, relay], theirs) = ([gates[me].ids()[0], gates[me].ids()[1]], gates[1 - me].ids());
@@ -70,7 +71,7 @@ fn an_exchange() {
 }
 
 /// Rank 0's start/end gate signals a relay gate of rank 1, the owner.
-fn one_way(endpoints: &[Endpoint]) -> [Gates<Endpoint>; 2] {
+fn one_way(endpoints: &[Fabric]) -> [Gates; 2] {
     let gates = [endpoints[0].alloc_gates(1).unwrap(), endpoints[1].alloc_gates(2).unwrap()];
     let ([from], [start, relay]) = ([gates[0].start()], [gates[1].ids()[0], gates[1].ids()[1]]);
     endpoints[0].set_gates(&[Wiring { destination_remote: Some(relay), ..Wiring::none(from) }]).unwrap();

@@ -65,6 +65,19 @@ fn a_closed_gate_lets_nobody_in() {
     assert!(gate.is_deserted() && gate.enter().is_none() && gate.is_deserted());
 }
 
+/// Whoever looks twice, to take what is inside, must not be told otherwise the second time.
+#[test]
+fn a_deserted_gate_stays_so_while_somebody_finds_it_closed() {
+    let gate = Gate::<AtomicU64>::default();
+    gate.close();
+    assert!(gate.is_deserted());
+    // Between the two steps of `enter`.
+    gate.0.add(1);
+    assert!(gate.is_deserted());
+    gate.0.subtract(1);
+    assert!(gate.is_deserted() && gate.enter().is_none());
+}
+
 /// The same protocol over loom's words: an operation writes a cell, its owner takes the cell back.
 mod model {
     use super::super::{Gate, Id, Inside, Word, announce, names};

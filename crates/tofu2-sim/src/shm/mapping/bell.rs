@@ -55,10 +55,32 @@ impl Mapping {
         doorbell::ring(&self.bell(), |_| true);
     }
 
+    /// Wake the segment's rank if it is parked and waits for notices, or for one of the `len` bytes from `start` on.
+    #[inline(always)]
+    pub(in super::super) fn ring_with_notice(&self, start: NonNull<u8>, len: usize) {
+        let bell = self.bell();
+        if let Some(seen) = doorbell::parked(&bell) {
+            let start = start.addr().get().wrapping_sub(self.base.addr().get()) as u64;
+            self.wake_with_notice(seen, start, start.saturating_add(len as u64));
+        }
+    }
+
+    /// Out of line, so that the short path keeps what it has in registers.
+    #[cold]
+    #[inline(never)]
+    fn wake_with_notice(&self, seen: doorbell::Parked, start: u64, end: u64) {
+        doorbell::wake(&self.bell(), seen, |bits| Watch::covers(bits, start, end) || Watch::wants_notices(bits));
+    }
+
     /// Wake the segment's rank, whatever a rank that has died left undone when it rang.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(in super::super) fn rouse(&self) {
         doorbell::rouse(&self.bell());
+    }
+
+    /// Wake the segment's rank if it is parked and waits for whatever happens.
+    pub(in super::super) fn ring_for_anything(&self) {
+        doorbell::ring(&self.bell(), |bits| bits == Watch::Any.to_bits());
     }
 
     /// Wake the segment's rank if it is parked and waits for notices.

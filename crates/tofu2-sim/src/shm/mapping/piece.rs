@@ -11,7 +11,6 @@
 
 use super::{Mapping, bell::bell_at};
 use crate::shm::{
-    access,
     doorbell::{self, Watch},
     layout,
     regions::CONDEMNED,
@@ -24,7 +23,10 @@ use core::{
         Ordering::{Acquire, Relaxed},
     },
 };
-use rdma_fabric::Amo;
+use rdma_fabric::{
+    Amo, RemoteAddr, access,
+    provider::{Anchor, Place},
+};
 use std::sync::Arc;
 
 /// The generation of no region.
@@ -63,13 +65,6 @@ unsafe impl Send for Piece {}
 unsafe impl Sync for Piece {}
 
 impl Mapping {
-    /// What stands for memory outside the segment that is registered in the entry with its generation at `at`: it can be
-    /// rung for, and every access is refused.
-    pub(in super::super) fn stand_in(self: &Arc<Self>, at: usize) -> Piece {
-        let word = NonNull::from(self.word(at));
-        Piece::new(self.clone(), self.base, word.cast(), 8, word, NEVER)
-    }
-
     /// A piece of memory outside the segment, valid as long as the protocol word at `generation_at` holds `generation`.
     ///
     /// # Safety
@@ -102,6 +97,19 @@ impl Mapping {
         Some(Piece::new(self.clone(), self.base, start, len, word, generation.into()))
     }
 
+    /// The piece of the `len` bytes from `start` on, for as long as the borrow. `None` if they are not inside the heap.
+    #[inline]
+    pub(in super::super) fn piece_from(
+        &self,
+        start: NonNull<u8>,
+        len: usize,
+        generation_at: usize,
+        generation: u64,
+    ) -> Option<Piece<&Mapping>> {
+        let offset = start.addr().get().checked_sub(self.base.addr().get() + self.heap_at)?;
+        self.borrowed_piece(offset, len, generation_at, generation)
+    }
+
     /// [`Mapping::piece`] for as long as the borrow.
     #[inline(always)]
     pub(in super::super) fn borrowed_piece(
@@ -119,9 +127,16 @@ impl Mapping {
     }
 }
 
-impl Piece {
-    pub(in super::super) fn mapping(&self) -> &Arc<Mapping> {
-        &self.mapping
+impl Piece<&Mapping> {
+    /// The piece as what operations are given. `anchor` holds this piece's mapping; nothing is made of another one.
+    #[inline]
+    pub(in super::super) fn place(&self, addr: RemoteAddr, anchor: &Anchor) -> Option<Place> {
+        anchor.get::<Arc<Mapping>>().filter(|kept| core::ptr::eq(&***kept, self.mapping))?;
+        (u64::from(addr.region.generation) == self.generation).then_some(())?;
+        let bell = NonNull::from(self.mapping.bell().bell);
+        // SAFETY: the piece's invariants, as long as the mapping is kept, which the anchor does. Whenever the word holds the generation, the
+        // bytes are a region's that is registered, and accessed through `access` by everybody.
+        Some(unsafe { Place::mapped(self.start, self.len, self.word, bell, addr, anchor.clone()) })
     }
 }
 
@@ -187,27 +202,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         }
     }
 
-    /// The word's bits (acquire), zero-extended. `width` is 4 or 8.
-    #[inline(always)]
-    pub(in super::super) fn load(&self, width: usize) -> Option<u64> {
-        if self.word_objection(width) != 0 {
-            return None;
-        }
-        // SAFETY: `width` aligned bytes, all checked above.
-        Some(unsafe {
-            if width == 4 { access::load4(self.start.as_ptr()).into() } else { access::load8(self.start.as_ptr()) }
-        })
-    }
-
-    /// Store a word's low bits (release) and ring. `width` is 4 or 8.
-    #[inline(always)]
-    pub(in super::super) fn store(&self, width: usize, bits: u64) -> Option<()> {
-        self.store_silently(width, bits)?;
-        self.ring();
-        Some(())
-    }
-
-    /// [`Piece::store`] without ringing.
+    /// Store a word's low bits (release), without ringing. `width` is 4 or 8.
     #[inline(always)]
     pub(in super::super) fn store_silently(&self, width: usize, bits: u64) -> Option<()> {
         if self.word_objection(width) != 0 {
@@ -224,28 +219,21 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(())
     }
 
-    /// Read-modify-write of a 4-byte word (acquire and release), and ring.
+    /// Read-modify-write of a word (acquire and release), without ringing; `width` is 4 or 8.
     #[inline(always)]
-    pub(in super::super) fn rmw4(&self, amo: Amo<u32>) -> Option<u32> {
-        if self.word_objection(4) != 0 {
+    pub(in super::super) fn modify(&self, width: usize, amo: Amo<u64>) -> Option<u64> {
+        if self.word_objection(width) != 0 {
             return None;
         }
-        // SAFETY: 4 aligned bytes, all checked above.
-        let old = unsafe { access::rmw4(self.start.as_ptr(), amo) };
-        self.ring();
-        Some(old)
-    }
-
-    /// Read-modify-write of an 8-byte word (acquire and release), and ring.
-    #[inline(always)]
-    pub(in super::super) fn rmw8(&self, amo: Amo<u64>) -> Option<u64> {
-        if self.word_objection(8) != 0 {
-            return None;
-        }
-        // SAFETY: 8 aligned bytes, all checked above.
-        let old = unsafe { access::rmw8(self.start.as_ptr(), amo) };
-        self.ring();
-        Some(old)
+        let start = self.start.as_ptr();
+        // SAFETY: `width` aligned bytes, all checked above.
+        Some(unsafe {
+            if width == 4 {
+                access::rmw4(start, amo.map(|value| value as u32)).into()
+            } else {
+                access::rmw8(start, amo)
+            }
+        })
     }
 
     /// Whether [`Piece::copy_in`] of `len` bytes is possible now.
@@ -301,11 +289,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
     /// The same, if it waits for that or for notices.
     #[inline(always)]
     pub(in super::super) fn ring_with_notice(&self) {
-        // SAFETY: as in `ring`.
-        let bell = unsafe { bell_at(self.base) };
-        if let Some(seen) = doorbell::parked(&bell) {
-            self.wake_with_notice(seen);
-        }
+        self.mapping.ring_with_notice(self.start, self.len);
     }
 
     /// Out of line, so that the short path keeps what it has in registers.
@@ -313,13 +297,6 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
     #[inline(never)]
     fn wake(&self, seen: doorbell::Parked) {
         doorbell::wake(&self.mapping.bell(), seen, |bits| self.concerns(bits));
-    }
-
-    /// As [`Piece::wake`], for notices too.
-    #[cold]
-    #[inline(never)]
-    fn wake_with_notice(&self, seen: doorbell::Parked) {
-        doorbell::wake(&self.mapping.bell(), seen, |bits| self.concerns(bits) || Watch::wants_notices(bits));
     }
 
     /// Whether writing the piece concerns a waiter with these bits.

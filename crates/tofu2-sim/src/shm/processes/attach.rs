@@ -21,7 +21,7 @@ use core::{sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::{FabricError, Rank};
 use std::{sync::Arc, time::Instant};
 
-/// See [`Endpoint::from_env`].
+/// See [`super::super::from_env`].
 pub(in super::super) fn from_env() -> Result<Option<Endpoint>, FabricError> {
     let Some(text) = std::env::var_os(JOB_VARIABLE) else { return Ok(None) };
     let variable: JobVariable = text.to_str().ok_or_else(|| malformed("is no text"))?.parse()?;

@@ -69,24 +69,24 @@ impl Desk {
 
     /// Names of this kind stand in no file system, and vanish with the socket.
     fn address(self) -> Result<SocketAddrUnix> {
-        SocketAddrUnix::new_abstract_name(format!("onesided-{:016x}", self.job).as_bytes()).map_err(refused("bind"))
+        SocketAddrUnix::new_abstract_name(format!("onesided-{:016x}", self.job).as_bytes()).map_err(refused(&"bind"))
     }
 
     /// Sit down at it. Connections of strangers are refused.
     pub(super) fn keep(self) -> Result<Keeper> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let door = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(refused("socket"))?;
-        bind(&door, &self.address()?).map_err(refused("bind"))?;
-        listen(&door, QUEUE).map_err(refused("listen"))?;
+        let door = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(refused(&"socket"))?;
+        bind(&door, &self.address()?).map_err(refused(&"bind"))?;
+        listen(&door, QUEUE).map_err(refused(&"listen"))?;
         Ok(Keeper { desk: self, door, visitors: Vec::new(), left: HashMap::new() })
     }
 
     /// Go there as `me`. Blocks as long as the launcher starts other ranks.
     pub(super) fn visit(self, me: Rank) -> Result<Visit> {
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-            .map_err(refused("socket"))?;
+            .map_err(refused(&"socket"))?;
         let address = self.address()?;
-        retry_on_intr(|| connect(&socket, &address)).map_err(refused("connect"))?;
+        retry_on_intr(|| connect(&socket, &address)).map_err(refused(&"connect"))?;
         Ok(Visit { socket, me, secret: self.secret })
     }
 }
@@ -104,7 +104,7 @@ impl Visit {
     pub(super) fn leave(&self, file: BorrowedFd<'_>, number: u64) -> Result<()> {
         match self.ask(LEAVE, self.me, number, Some(file))? {
             ([_, DONE, _], _) => Ok(()),
-            _ => Err(refused("recvmsg (launcher)")(Errno::MFILE)),
+            _ => Err(refused(&"recvmsg (launcher)")(Errno::MFILE)),
         }
     }
 
@@ -113,18 +113,18 @@ impl Visit {
         match self.ask(FETCH, of, 0, None)? {
             ([_, DONE, number], Some(file)) => Ok(Some((file, number))),
             // Without its file the answer is whole only if this process may have no more files.
-            ([_, DONE, _], None) => Err(refused("recvmsg")(Errno::MFILE)),
+            ([_, DONE, _], None) => Err(refused(&"recvmsg")(Errno::MFILE)),
             _ => Ok(None),
         }
     }
 
     fn ask(&self, what: u64, of: Rank, number: u64, file: Option<BorrowedFd<'_>>) -> Result<Message<3>> {
         let request: Request = [MAGIC, self.secret, self.me.number().into(), what, of.number().into(), number];
-        send(&self.socket, &request, file, SendFlags::NOSIGNAL).map_err(refused("sendmsg"))?;
-        match receive::<3>(&self.socket, RecvFlags::empty()).map_err(refused("recvmsg"))? {
+        send(&self.socket, &request, file, SendFlags::NOSIGNAL).map_err(refused(&"sendmsg"))?;
+        match receive::<3>(&self.socket, RecvFlags::empty()).map_err(refused(&"recvmsg"))? {
             Some((answer @ [MAGIC, ..], file)) => Ok((answer, file)),
             // The launcher is gone, and will have this process killed.
-            _ => Err(refused("recvmsg")(Errno::CONNRESET)),
+            _ => Err(refused(&"recvmsg")(Errno::CONNRESET)),
         }
     }
 }

@@ -46,7 +46,7 @@ impl Forwarding {
 
     fn to(relays: Vec<Relay>, out: impl Write + Send + 'static) -> Result<Self, FabricError> {
         let failed = |call| move |error: io::Error| refused(call)(Errno::from_io_error(&error).unwrap_or(Errno::INVAL));
-        let (stop, stopped) = UnixStream::pair().map_err(failed("socketpair"))?;
+        let (stop, stopped) = UnixStream::pair().map_err(failed(&"socketpair"))?;
         let (alive, done) = channel();
         let progress = Arc::default();
         let out = Counted { out, written: Arc::clone(&progress) };
@@ -58,7 +58,7 @@ impl Forwarding {
                 let stopped = stopped;
                 forward(relays, &stopped, out);
             })
-            .map_err(failed("pthread_create"))?;
+            .map_err(failed(&"pthread_create"))?;
         Ok(Forwarding { stop, done, progress })
     }
 

@@ -22,7 +22,7 @@ pub(super) struct JobVariable {
 const VERSION: &str = "3";
 
 pub(super) fn malformed(problem: impl Into<String>) -> FabricError {
-    FabricError::Setting { name: JOB_VARIABLE, problem: problem.into() }
+    FabricError::setting(JOB_VARIABLE, problem)
 }
 
 impl fmt::Display for JobVariable {
@@ -106,7 +106,10 @@ mod tests {
         ];
         for text in wrong {
             let error = text.parse::<JobVariable>().unwrap_err();
-            assert!(matches!(error, FabricError::Setting { name: JOB_VARIABLE, .. }), "{text:?}: {error}");
+            assert!(
+                matches!(&error, FabricError::Setting(setting) if setting.name == JOB_VARIABLE),
+                "{text:?}: {error}"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Memory files: nameless, of fixed size, sealed.
 
 use super::super::layout;
-use rdma_fabric::FabricError;
+use rdma_fabric::{FabricError, error::Literal};
 use rustix::{
     fs::{self, FallocateFlags, MemfdFlags, SealFlags},
     io::{Errno, retry_on_intr},
@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, OwnedFd};
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// The error of a refused call.
-pub(super) fn refused(call: &'static str) -> impl Fn(Errno) -> FabricError {
+pub(super) fn refused(call: Literal) -> impl Fn(Errno) -> FabricError {
     move |errno| FabricError::System { call, errno: errno.raw_os_error() }
 }
 
@@ -25,15 +25,15 @@ pub(in super::super) fn create(name: &str, len: usize, reserved: usize) -> Resul
     // Kernels before 6.3 don't know the flag against execution.
     let file = fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
         .or_else(|_| fs::memfd_create(name, flags))
-        .map_err(refused("memfd_create"))?;
+        .map_err(refused(&"memfd_create"))?;
     // Beyond its limit a process gets a signal that ends it, and not this error.
     if getrlimit(Resource::Fsize).current.is_some_and(|most| most < len as u64) {
-        return Err(refused("ftruncate")(Errno::FBIG));
+        return Err(refused(&"ftruncate")(Errno::FBIG));
     }
-    retry_on_intr(|| fs::ftruncate(&file, len as u64)).map_err(refused("ftruncate"))?;
-    fs::fcntl_add_seals(&file, SEALS).map_err(refused("fcntl(F_ADD_SEALS)"))?;
+    retry_on_intr(|| fs::ftruncate(&file, len as u64)).map_err(refused(&"ftruncate"))?;
+    fs::fcntl_add_seals(&file, SEALS).map_err(refused(&"fcntl(F_ADD_SEALS)"))?;
     retry_on_intr(|| fs::fallocate(&file, FallocateFlags::empty(), 0, reserved as u64))
-        .map_err(refused("fallocate"))?;
+        .map_err(refused(&"fallocate"))?;
     Ok(file)
 }
 
@@ -58,7 +58,7 @@ pub(in super::super) fn reserve(file: impl AsFd, offset: usize, len: usize) -> R
     retry_on_intr(|| fs::fallocate(&file, FallocateFlags::empty(), start as u64, len as u64)).map_err(|errno| {
         match errno {
             Errno::NOSPC | Errno::NOMEM => None,
-            errno => Some(refused("fallocate")(errno)),
+            errno => Some(refused(&"fallocate")(errno)),
         }
     })
 }

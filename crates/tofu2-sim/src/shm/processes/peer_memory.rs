@@ -26,7 +26,7 @@ use core::sync::atomic::{
     Ordering::{Relaxed, Release, SeqCst},
     fence,
 };
-use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
+use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::CrossCopy};
 use rustix::{
     fs::{self, Mode, OFlags},
     io::{Errno, pread, pwrite, retry_on_intr},
@@ -141,7 +141,7 @@ impl PeerMemories {
         region_len: usize,
     ) -> Result<CrossPlace> {
         let RemoteAddr { rank, region, offset } = addr;
-        let corrupt = FabricError::Corrupt { rank, what: "the table of its registered memory" };
+        let corrupt = FabricError::Corrupt { rank, what: &"the table of its registered memory" };
         let stale = FabricError::StaleRegion { rank, region };
         let peer = self.peer(rank)?;
         let generation_at = regions::generation_at(region.index as usize);
@@ -162,7 +162,7 @@ impl PeerMemories {
         // Inside the region, which the caller has checked against its length.
         let address = address.checked_add(offset).filter(|at| at.checked_add(len as u64) <= end).ok_or(corrupt)?;
         if !address.is_multiple_of(align as u64) {
-            return Err(FabricError::Misaligned { rank, region, offset, align });
+            return Err(FabricError::misaligned(addr, align));
         }
         Ok(CrossPlace { peer, life, address, len })
     }
@@ -173,7 +173,7 @@ impl PeerMemories {
             return Ok(peer.clone());
         }
         let fetched = self.visit(&mut self.visiting())?.fetch(rank)?;
-        let corrupt = FabricError::Corrupt { rank, what: "what it says about its memory" };
+        let corrupt = FabricError::Corrupt { rank, what: &"what it says about its memory" };
         // Left before the region was registered, unless that is garbage.
         let (image, table) = fetched.ok_or(corrupt.clone())?;
         table.checked_add((super::super::layout::SLOTS * DESCRIPTOR) as u64).ok_or(corrupt)?;
@@ -185,18 +185,18 @@ impl OwnMemory {
     /// The probe: open the own image, read and write through it.
     fn open() -> Result<Self> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        let image = fs::open("/proc/self/mem", flags, Mode::empty()).map_err(refused("open(/proc/self/mem)"))?;
+        let image = fs::open("/proc/self/mem", flags, Mode::empty()).map_err(refused(&"open(/proc/self/mem)"))?;
         let table: Box<[Descriptor]> = (0..super::super::layout::SLOTS).map(|_| Descriptor::default()).collect();
         let own = OwnMemory { image, table: Box::leak(table) };
         let word = &own.table[0][0];
         let at = core::ptr::from_ref(word).addr() as u64;
         word.store(0x1234, SeqCst);
         let mut seen = [0; 8];
-        let there = retry_on_intr(|| pread(&own.image, &mut seen, at)).map_err(refused("pread(/proc/self/mem)"))?;
+        let there = retry_on_intr(|| pread(&own.image, &mut seen, at)).map_err(refused(&"pread(/proc/self/mem)"))?;
         let written = retry_on_intr(|| pwrite(&own.image, &0x5678u64.to_ne_bytes(), at))
-            .map_err(refused("pwrite(/proc/self/mem)"))?;
+            .map_err(refused(&"pwrite(/proc/self/mem)"))?;
         let well = (there, u64::from_ne_bytes(seen), written, word.swap(0, SeqCst)) == (8, 0x1234, 8, 0x5678);
-        if well { Ok(own) } else { Err(FabricError::Unsupported { feature: "cross-memory copies" }) }
+        if well { Ok(own) } else { Err(FabricError::Unsupported { feature: &"cross-memory copies" }) }
     }
 }
 
@@ -208,7 +208,7 @@ impl PeerMemory {
         })
         .map_err(|stopped| match stopped.error {
             None => FabricError::PeerLost { rank },
-            Some(errno) => refused("pread(/proc/self/mem)")(errno),
+            Some(errno) => refused(&"pread(/proc/self/mem)")(errno),
         })
     }
 }
@@ -261,7 +261,7 @@ impl CrossPlace {
         match stopped.error {
             // The image is gone, and with it the process.
             None => FabricError::PeerLost { rank },
-            Some(errno) => FabricError::CrossCopy {
+            Some(errno) => FabricError::from(CrossCopy {
                 rank,
                 region,
                 offset,
@@ -269,7 +269,7 @@ impl CrossPlace {
                 moved: stopped.moved as u64,
                 call,
                 errno: errno.raw_os_error(),
-            },
+            }),
         }
     }
 }
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(seen, [0, 1, 0x0707_0707_0707_0707, 0x0707_0707_0707_0707, 4]);
         assert!(place.part(8, 9).is_none());
         let misaligned = peers.resolve(&segment, addr(key, 3), 4, 4, len).unwrap_err();
-        assert!(matches!(misaligned, FabricError::Misaligned { offset: 3, align: 4, .. }), "{misaligned}");
+        assert!(matches!(&misaligned, FabricError::Misaligned(at) if (at.offset, at.align) == (3, 4)), "{misaligned}");
         for (offset, bytes, region_len) in [(0, len, len + 8), (8, len, len), (u64::MAX, 2, len)] {
             let error = peers.resolve(&segment, addr(key, offset), bytes, 1, region_len).unwrap_err();
             assert!(matches!(error, FabricError::Corrupt { .. }), "{error}");
@@ -345,7 +345,7 @@ mod tests {
         regions::register(&segment, 2000, 0, 8192, regions::Kind::Adopted);
         let place = peers.resolve(&segment, addr(key, 0), 8192, 8, 8192).unwrap();
         let error = place.write(&[1; 8192], addr(key, 0)).unwrap_err();
-        assert!(matches!(error, FabricError::CrossCopy { moved: 0, len: 8192, .. }), "{error}");
+        assert!(matches!(&error, FabricError::CrossCopy(copy) if (copy.moved, copy.len) == (0, 8192)), "{error}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! by itself, their exit codes are lost, and their numbers may be another's before anybody opens a pidfd.
 
 use super::memory_file::refused;
-use rdma_fabric::FabricError;
+use rdma_fabric::{FabricError, error::Literal};
 use rustix::io::Errno;
 use signal_hook::{
     SigId,
@@ -41,14 +41,14 @@ pub(super) struct Signals {
     counted: bool,
 }
 
-fn failed(call: &'static str) -> impl Fn(io::Error) -> FabricError {
+fn failed(call: Literal) -> impl Fn(io::Error) -> FabricError {
     move |error| refused(call)(Errno::from_io_error(&error).unwrap_or(Errno::INVAL))
 }
 
 impl Signals {
     pub(super) fn catch() -> Result<Self, FabricError> {
-        let (reader, writer) = UnixStream::pair().map_err(failed("socketpair"))?;
-        reader.set_nonblocking(true).map_err(failed("ioctl"))?;
+        let (reader, writer) = UnixStream::pair().map_err(failed(&"socketpair"))?;
+        reader.set_nonblocking(true).map_err(failed(&"ioctl"))?;
         let mut signals = Signals { pipe: reader, last: Arc::default(), registered: Vec::new(), counted: false };
         let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
         // Once a handler is there, only we can give the default effect.
@@ -56,16 +56,16 @@ impl Signals {
         let first = Arc::strong_count(idle) == 1;
         for signal in [SIGINT, SIGTERM] {
             if first {
-                flag::register_conditional_default(signal, idle.clone()).map_err(failed("sigaction"))?;
+                flag::register_conditional_default(signal, idle.clone()).map_err(failed(&"sigaction"))?;
             }
             let last =
-                flag::register_usize(signal, signals.last.clone(), signal as usize).map_err(failed("sigaction"))?;
+                flag::register_usize(signal, signals.last.clone(), signal as usize).map_err(failed(&"sigaction"))?;
             signals.registered.push(last);
             let told =
-                pipe::register(signal, writer.try_clone().map_err(failed("dup"))?).map_err(failed("sigaction"))?;
+                pipe::register(signal, writer.try_clone().map_err(failed(&"dup"))?).map_err(failed(&"sigaction"))?;
             signals.registered.push(told);
         }
-        signals.registered.push(flag::register(SIGCHLD, Arc::default()).map_err(failed("sigaction"))?);
+        signals.registered.push(flag::register(SIGCHLD, Arc::default()).map_err(failed(&"sigaction"))?);
         *jobs += 1;
         signals.counted = true;
         idle.store(false, SeqCst);

@@ -45,7 +45,7 @@ pub(super) fn monotonic_ns() -> u64 {
 pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     let Some((program, args)) = &launcher.command else {
         let problem = "a launcher needs a command to run".to_owned();
-        return Err(FabricError::Setting { name: "command", problem }.into());
+        return Err(FabricError::setting("command", problem).into());
     };
     let plan = Plan {
         ranks: launcher.ranks,
@@ -81,16 +81,16 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
         inherit::pass_on(&mut command, file.clone(), cpus.map(|cpus| affinity::set_of(cpus)));
         let child = command.spawn().map_err(|error| match Errno::from_io_error(&error) {
             // Not the command's fault.
-            Some(errno @ (Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE)) => refused("spawn")(errno),
-            _ => FabricError::Setting {
-                name: "command",
-                problem: match cpus {
+            Some(errno @ (Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE)) => refused(&"spawn")(errno),
+            _ => FabricError::setting(
+                "command",
+                match cpus {
                     None => format!("{} can't be run as rank {rank}: {error}", program.display()),
                     Some(cpus) => {
                         format!("{} can't be run as rank {rank} on CPUs {cpus:?}: {error}", program.display())
                     }
                 },
-            },
+            ),
         })?;
         supervisor.add(process(rank, child)?);
     }
@@ -101,8 +101,8 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
 /// Watch a child that was just started; end it if that is impossible.
 fn process(rank: usize, mut child: std::process::Child) -> Result<RankProcess, FabricError> {
     let watch = || {
-        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(refused("pidfd_open"))?;
-        let relay = child.stderr.take().map(|pipe| Relay::new(rank, pipe)).transpose().map_err(refused("fcntl"))?;
+        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(refused(&"pidfd_open"))?;
+        let relay = child.stderr.take().map(|pipe| Relay::new(rank, pipe)).transpose().map_err(refused(&"fcntl"))?;
         Ok((pidfd, relay))
     };
     let mut watch = watch;
@@ -128,11 +128,11 @@ fn create(plan: Plan, queues: QueueOptions) -> Result<Created, FabricError> {
     let file = memory_file::create(FILE_NAME, len, control_bytes)?;
     for rank in 0..plan.ranks {
         memory_file::reserve(&file, plan.segment_at(rank), layout::HEAP)
-            .map_err(|error| error.unwrap_or_else(|| refused("fallocate")(Errno::NOSPC)))?;
+            .map_err(|error| error.unwrap_or_else(|| refused(&"fallocate")(Errno::NOSPC)))?;
     }
     let whole = MappedFile::new(&file, len)?;
     let mut random = [0; 16];
-    getrandom(&mut random, GetRandomFlags::empty()).map_err(refused("getrandom"))?;
+    getrandom(&mut random, GetRandomFlags::empty()).map_err(refused(&"getrandom"))?;
     let block = Control::create(Mapping::of_file(&whole, 0, control_bytes, control_bytes), &plan);
     for (at, bytes) in [layout::JOB, layout::SECRET].into_iter().zip(random.as_chunks().0) {
         block.word(at).store(u64::from_ne_bytes(*bytes), Relaxed);

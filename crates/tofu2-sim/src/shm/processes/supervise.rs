@@ -178,7 +178,7 @@ impl Supervisor {
         match poll(&mut sources, timeout.as_ref()) {
             Ok(_) => {}
             Err(Errno::INTR) => return Ok(Vec::new()),
-            Err(errno) => return Err(refused("poll")(errno)),
+            Err(errno) => return Err(refused(&"poll")(errno)),
         }
         let ready: Vec<bool> = sources.iter().map(|source| !source.revents().is_empty()).collect();
         drop(sources);
@@ -212,7 +212,7 @@ impl Supervisor {
             // Gone, and reaped by somebody else: by the system if SIGCHLD is ignored again.
             Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => End::Unknown,
             Err(error) => {
-                return Err(FabricError::System { call: "waitid", errno: error.raw_os_error().unwrap_or(0) });
+                return Err(FabricError::System { call: &"waitid", errno: error.raw_os_error().unwrap_or(0) });
             }
         };
         process.end = Some(end);

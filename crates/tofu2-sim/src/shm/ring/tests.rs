@@ -208,7 +208,7 @@ fn a_withdrawn_claim_is_no_notice() {
 
 #[test]
 fn garbage_is_an_error() {
-    let corrupt = Err(FabricError::Corrupt { rank: ME, what: "the notice ring" });
+    let corrupt = Err(FabricError::Corrupt { rank: ME, what: &"the notice ring" });
     let ring = segment();
     for bad in [u64::MAX, pack_tail(CAPACITY + 1, 1), pack_tail(POSITIONS - 1, 3)] {
         ring.word(layout::RING_TAIL).store(bad, Relaxed);

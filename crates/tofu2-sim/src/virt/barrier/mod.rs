@@ -13,12 +13,18 @@ mod units;
 
 pub(super) use units::BarrierUnits;
 
-use super::{fabric::VirtFabric, rank_state::Status, waits, watch::What};
-use rdma_fabric::{
-    Deps, Fabric, FabricError, Result,
-    barrier::{BarrierFabric, BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
+use super::{
+    provider::{Keys, Me, VirtRank},
+    rank_state::Status,
+    waits,
+    watch::What,
 };
-use std::{future::poll_fn, task::Poll};
+use rdma_fabric::{
+    Deps, FabricError, Rank, Result,
+    barrier::{BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
+    provider::{Gates, Slot},
+};
+use std::task::{Context, Poll};
 
 /// How an operation stands, for who may wait for it.
 enum Standing {
@@ -28,7 +34,7 @@ enum Standing {
     Waiting,
 }
 
-impl VirtFabric {
+impl Me {
     fn standing(&self, gate: GateId, deps: Deps<'_>) -> Result<Standing> {
         let mut core = self.world.core();
         let number = core.own_start_gate(self.rank, gate)?;
@@ -43,7 +49,8 @@ impl VirtFabric {
                 (state.under_way, state.result) = (false, None);
                 let result = result.map_err(FabricError::from);
                 // Who is lost has freed its gates, or has others free theirs.
-                let freed = matches!(result, Err(FabricError::Gate(GateError::Freed { .. })));
+                let freed =
+                    matches!(&result, Err(FabricError::Gate(error)) if matches!(**error, GateError::Freed { .. }));
                 if freed
                     && let Some(lost @ FabricError::PeerLost { .. }) = core.hopeless(self.rank, waits::NO_WAIT, deps)
                 {
@@ -62,79 +69,92 @@ impl VirtFabric {
     }
 }
 
-impl BarrierFabric for VirtFabric {
-    fn barrier_limits(&self) -> BarrierLimits {
-        let core = self.world.core();
+impl<K: Keys> Gates for VirtRank<K> {
+    fn limits(&self) -> BarrierLimits {
+        let core = self.me.world.core();
         let (starts, all) = (core.timing.barrier_channels, core.timing.barrier_gates);
         BarrierLimits::own(starts as usize, (all - starts) as usize).shared_by(core.ranks_per_node as usize)
     }
 
-    fn take_gates(&self, relays: usize) -> Result<Vec<GateId>> {
-        let mut core = self.world.core();
-        let (node, starts, all) = (core.node_of(self.rank), core.timing.barrier_channels, core.timing.barrier_gates);
-        Ok(core.barrier.take(self.rank(), node, starts, all, relays)?)
+    fn take(&self, relays: usize) -> Result<Vec<GateId>> {
+        let me = &*self.me;
+        let mut core = me.world.core();
+        let (node, starts, all) = (core.node_of(me.rank), core.timing.barrier_channels, core.timing.barrier_gates);
+        Ok(core.barrier.take(Rank::new(me.rank), node, starts, all, relays)?)
     }
 
-    fn free_gates(&self, gates: &[GateId]) {
-        let mut core = self.world.core();
+    fn free(&self, gates: &[GateId]) {
+        let me = &*self.me;
+        let mut core = me.world.core();
         for &gate in gates {
-            if let Ok(number) = core.own_gate(self.rank, gate) {
+            if let Ok(number) = core.own_gate(me.rank, gate) {
                 core.free_gate(number);
             }
         }
     }
 
-    fn set_gates(&self, wirings: &[Wiring]) -> Result<()> {
-        let ranks = self.ranks();
-        let mut core = self.world.core();
+    fn set(&self, wirings: &[Wiring]) -> Result<()> {
+        let me = &*self.me;
+        let mut core = me.world.core();
         let alive = |gate: GateId| {
-            let state = core.barrier.gate(core.own_gate(self.rank, gate)?);
+            let state = core.barrier.gate(core.own_gate(me.rank, gate)?);
             Ok((state.wiring.unwrap_or(Wiring::none(gate)), state.is_start))
         };
-        check_wirings(self.rank(), ranks, wirings, alive)?;
+        check_wirings(Rank::new(me.rank), core.ranks.len(), wirings, alive)?;
         for wiring in wirings {
-            if core.barrier.gate(core.own_gate(self.rank, wiring.gate)?).is_busy() {
+            if core.barrier.gate(core.own_gate(me.rank, wiring.gate)?).is_busy() {
                 return Err(GateError::Outstanding { gate: wiring.gate }.into());
             }
         }
         for wiring in wirings {
-            let number = core.own_gate(self.rank, wiring.gate)?;
+            let number = core.own_gate(me.rank, wiring.gate)?;
             core.barrier.gate_mut(number).set(*wiring);
         }
         Ok(())
     }
 
-    fn start_gate(&self, gate: GateId, values: Values) -> Result<()> {
-        self.world.core().start_gate(self.rank, gate, &values)
+    fn start(&self, gate: GateId, values: Values) -> Result<()> {
+        let me = &*self.me;
+        me.world.core().start_gate(me.rank, gate, &values)
     }
 
-    fn poll_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
-        match self.standing(gate, deps)? {
+    fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
+        let me = &*self.me;
+        match me.standing(gate, deps)? {
             Standing::Over(result) => result.map(Progress::Completed),
             Standing::Coming => Ok(Progress::NotCompleted),
             Standing::Waiting => {
-                let hopeless = self.world.core().hopeless(self.rank, waits::NO_WAIT, deps);
-                hopeless.map_or(Ok(()), |error| self.outlook(error))?;
+                let hopeless = me.world.core().hopeless(me.rank, waits::NO_WAIT, deps);
+                hopeless.map_or(Ok(()), |error| me.outlook(error))?;
                 Ok(Progress::NotCompleted)
             }
         }
     }
 
-    async fn await_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Option<Values>> {
-        let mut wait = waits::Registered::new(self, What::Gate);
-        poll_fn(|cx| {
-            match self.standing(gate, deps)? {
-                Standing::Over(result) => return Poll::Ready(result),
-                Standing::Coming => {}
-                Standing::Waiting => {
-                    let going = wait.go_on(&mut self.world.core(), deps);
-                    going.or_else(|error| self.outlook(error))?;
-                }
+    fn poll(
+        &self,
+        slot: &mut Slot,
+        gate: GateId,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Values>>> {
+        let me = &*self.me;
+        let Slot([wait, ..]) = slot;
+        match me.standing(gate, deps)? {
+            Standing::Over(result) => return Poll::Ready(result),
+            Standing::Coming => {}
+            Standing::Waiting => {
+                let going = me.go_on(&mut me.world.core(), wait, What::Gate, deps);
+                going.or_else(|error| me.outlook(error))?;
             }
-            self.world.listen(self.rank, cx);
-            Poll::Pending
-        })
-        .await
+        }
+        me.world.listen(me.rank, cx);
+        Poll::Pending
+    }
+
+    fn end_wait(&self, slot: &mut Slot) {
+        let Slot([wait, ..]) = slot;
+        self.me.unwatch(&mut self.me.world.core(), wait);
     }
 }
 

@@ -1,42 +1,48 @@
 //! The queue as its rank holds it.
 
-use super::{
-    super::{fabric::VirtFabric, region::Region},
-    waits,
-};
+use super::super::provider::{Keys, Me, VirtRank};
+use rdma_fabric::Region;
 use rdma_fabric::{
-    ControlQueue, Deps, Fabric as _, FabricError, Refused, Region as _, Result, SessionFabric,
+    Deps, FabricError, Rank, Refused, Result,
     control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueLimits, QueueSpec, Stadd},
+    provider::{Ended, OneThread, Queue, Queues, Side, Slot},
 };
-use std::{cell::RefMut, fmt, future::Future, rc::Rc};
+use std::{
+    cell::RefMut,
+    fmt,
+    task::{Context, Poll},
+};
 
 /// An open control queue in virtual time. Dropping it closes it.
-pub struct Queue {
-    pub(super) fabric: VirtFabric,
+pub(super) struct Open {
+    pub(super) me: Me,
     pub(super) slot: u32,
     generation: u32,
     id: QueueId,
     spec: QueueSpec,
 }
 
-impl SessionFabric for VirtFabric {
-    type Queue = Queue;
+/// The same for its rank's thread alone.
+struct VirtQueue(OneThread<Open>);
 
-    fn queue_limits(&self) -> QueueLimits {
-        self.world.core().queue_limits(self.rank)
+impl<K: Keys> Queues for VirtRank<K> {
+    fn limits(&self) -> QueueLimits {
+        let me = &*self.me;
+        me.world.core().queue_limits(me.rank)
     }
 
-    fn open_queue(&self, mut spec: QueueSpec) -> Result<Queue> {
-        let (slot, generation, id) = self.world.core().open_queue(self.rank, &spec)?;
+    fn open(&self, mut spec: QueueSpec) -> Result<Box<dyn Queue>> {
+        let me = &*self.me;
+        let (slot, generation, id) = me.world.core().open_queue(me.rank, &spec)?;
         (spec.engine, spec.number) = (Some(id.engine()), Some(id.number()));
-        Ok(Queue { fabric: self.clone(), slot, generation, id, spec })
+        Ok(Box::new(VirtQueue(OneThread::new(Open { me: me.clone(), slot, generation, id, spec }))))
     }
 }
 
-impl Queue {
+impl Open {
     /// The machine, if the queue is open: the job closes what a rank leaves behind when it ends.
     pub(super) fn core(&self) -> Result<RefMut<'_, super::super::core::Core>, QueueError> {
-        let core = self.fabric.world.core();
+        let core = self.me.world.core();
         if core.queues.is_open(self.slot, self.generation) {
             Ok(core)
         } else {
@@ -46,31 +52,14 @@ impl Queue {
 
     /// Refuses regions of others, and those without a key.
     fn own(&self, region: &Region) -> Result<()> {
-        if self.fabric.world.core().memory.is_locked(region.key()) {
-            return Err(FabricError::Locked { rank: self.fabric.rank(), region: region.key() });
+        if self.me.world.core().memory.is_locked(region.key()) {
+            return Err(FabricError::Locked { rank: Rank::new(self.me.rank), region: region.key() });
         }
-        if region.is_of(&self.fabric.world, self.fabric.rank) {
+        if self.me.owns(region) {
             Ok(())
         } else {
-            Err(FabricError::Unsupported { feature: "registering another rank's region on a queue" })
+            Err(FabricError::Unsupported { feature: &"registering another rank's region on a queue" })
         }
-    }
-
-    fn closed(&self) -> Option<u64> {
-        let mut core = self.core().ok()?;
-        Some(core.close_queue(self.slot))
-    }
-}
-
-impl ControlQueue for Queue {
-    type Fabric = VirtFabric;
-
-    fn id(&self) -> QueueId {
-        self.id
-    }
-
-    fn spec(&self) -> QueueSpec {
-        self.spec
     }
 
     fn register(&self, region: &Region) -> Result<Stadd> {
@@ -78,7 +67,7 @@ impl ControlQueue for Queue {
         let mut core = self.core()?;
         let limit = core.timing.queues.automatic_tags;
         let stadd = core.queues.space_of(self.slot).register(region.key(), region.len() as u64, limit);
-        stadd.ok_or(FabricError::Queue(QueueError::TooManyTags { queue: self.id, limit }))
+        stadd.ok_or_else(|| QueueError::TooManyTags { queue: self.id, limit }.into())
     }
 
     fn register_fixed(&self, region: &Region, tag: u8) -> Result<Stadd> {
@@ -90,73 +79,104 @@ impl ControlQueue for Queue {
             return Err(QueueError::Limit { queue: self.id, what: "the fixed tag", value, limit }.into());
         }
         let stadd = core.queues.space_of(self.slot).register_fixed(region.key(), region.len() as u64, tag);
-        stadd.ok_or(FabricError::Queue(QueueError::TagInUse { queue: self.id, tag }))
+        stadd.ok_or_else(|| QueueError::TagInUse { queue: self.id, tag }.into())
     }
 
-    fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()> {
-        match self.core()?.queues.space_of(self.slot).set_read_only(at, read_only) {
-            true => Ok(()),
-            false => Err(QueueError::NoSuchTag { queue: self.id, stadd: at }.into()),
-        }
-    }
-
-    fn deregister(&self, at: Stadd) -> Result<()> {
-        match self.core()?.queues.space_of(self.slot).deregister(at) {
-            true => Ok(()),
-            false => Err(QueueError::NoSuchTag { queue: self.id, stadd: at }.into()),
-        }
-    }
-
-    fn try_post(&self, posting: Posting) -> Result<(), Refused<()>> {
-        let mut core = self.core().map_err(|error| Refused::Failed(error.into(), ()))?;
-        core.post_command(self.slot, &posting, None)
-    }
-
-    fn post(&self, posting: Posting, deps: Deps<'_>) -> impl Future<Output = Result<()>> {
-        waits::post(self, posting, deps)
-    }
-
-    fn poll_tcq(&self) -> Result<Option<Completion>> {
-        Ok(self.core()?.poll_tcq(self.slot)?)
-    }
-
-    fn next_completion(&self, deps: Deps<'_>) -> impl Future<Output = Result<Completion>> {
-        waits::completion(self, deps)
-    }
-
-    fn poll_mrq(&self) -> Result<Option<MrqNotice>> {
-        Ok(self.core()?.poll_mrq(self.slot)?)
-    }
-
-    fn next_notice(&self, deps: Deps<'_>) -> impl Future<Output = Result<MrqNotice>> {
-        waits::notice(self, deps)
-    }
-
-    fn pointers(&self) -> Pointers {
-        self.core().map_or(Pointers { read: 0, write: 0, scheduled: 0 }, |core| core.queues.pointers(self.slot))
-    }
-
-    fn close(self) -> Result<u64> {
-        let trouble = self.core()?.queues.unreported(self.slot);
-        let left = self.closed();
-        trouble.map_or(Ok(left.unwrap_or(0)), |error| Err(error.into()))
+    fn closed(&self) -> Option<u64> {
+        let mut core = self.core().ok()?;
+        Some(core.close_queue(self.slot))
     }
 }
 
-impl Drop for Queue {
+impl Drop for Open {
     fn drop(&mut self) {
         self.closed();
     }
 }
 
-impl fmt::Debug for Queue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({:?}, {} slots)", self.id, self.spec.mode, self.spec.depth)
+impl Queue for VirtQueue {
+    fn id(&self) -> QueueId {
+        self.0.id
+    }
+
+    fn spec(&self) -> QueueSpec {
+        self.0.spec
+    }
+
+    fn pointers(&self) -> Pointers {
+        let open = &*self.0;
+        open.core().map_or(Pointers { read: 0, write: 0, scheduled: 0 }, |core| core.queues.pointers(open.slot))
+    }
+
+    fn register(&self, region: &Region, fixed: Option<u8>) -> Result<Stadd> {
+        match fixed {
+            None => self.0.register(region),
+            Some(tag) => self.0.register_fixed(region, tag),
+        }
+    }
+
+    fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()> {
+        let open = &*self.0;
+        match open.core()?.queues.space_of(open.slot).set_read_only(at, read_only) {
+            true => Ok(()),
+            false => Err(QueueError::NoSuchTag { queue: open.id, stadd: at }.into()),
+        }
+    }
+
+    fn deregister(&self, at: Stadd) -> Result<()> {
+        let open = &*self.0;
+        match open.core()?.queues.space_of(open.slot).deregister(at) {
+            true => Ok(()),
+            false => Err(QueueError::NoSuchTag { queue: open.id, stadd: at }.into()),
+        }
+    }
+
+    fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>) {
+        let open = &*self.0;
+        let mut core = match open.core() {
+            Ok(core) => core,
+            Err(error) => return (0, Err(Refused::Failed(error.into(), ()))),
+        };
+        for (posted, posting) in postings.iter().enumerate() {
+            if let Err(refused) = core.post_command(open.slot, posting, None) {
+                return (posted, Err(refused));
+            }
+        }
+        (postings.len(), Ok(()))
+    }
+
+    fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.0.poll_post(slot, posting, deps, cx)
+    }
+
+    fn poll_tcq(&self) -> Result<Option<Completion>> {
+        let open = &*self.0;
+        Ok(open.core()?.poll_tcq(open.slot)?)
+    }
+
+    fn poll_mrq(&self) -> Result<Option<MrqNotice>> {
+        let open = &*self.0;
+        Ok(open.core()?.poll_mrq(open.slot)?)
+    }
+
+    fn poll_wait(&self, slot: &mut Slot, side: Side, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.0.poll_wait(slot, side, deps, cx)
+    }
+
+    fn end_wait(&self, slot: &mut Slot, _: Option<Side>, _: Ended) {
+        self.0.end_wait(slot);
+    }
+
+    fn close(self: Box<Self>) -> Result<u64> {
+        let open = &*self.0;
+        let trouble = open.core()?.queues.unreported(open.slot);
+        let left = open.closed();
+        trouble.map_or(Ok(left.unwrap_or(0)), |error| Err(error.into()))
     }
 }
 
-impl Region {
-    fn is_of(&self, world: &Rc<super::super::world::World>, rank: u32) -> bool {
-        Rc::ptr_eq(self.world(), world) && self.rank() == rank
+impl fmt::Debug for VirtQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({:?}, {} slots)", self.0.id, self.0.spec.mode, self.0.spec.depth)
     }
 }

@@ -36,9 +36,8 @@ mod toq;
 mod waits;
 
 pub(super) use flight::FLIGHT;
-pub use handle::Queue;
 pub use life::CommandCounts;
-pub(super) use report::Side;
+pub(super) use report::Want;
 pub(super) use shaping::Cut;
 
 use super::{op::Verb, platform::QueueTable};

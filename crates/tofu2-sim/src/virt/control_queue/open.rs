@@ -24,7 +24,7 @@ impl Core {
     /// Opens a queue; its slot, the slot's generation, its id.
     pub(super) fn open_queue(&mut self, rank: u32, spec: &QueueSpec) -> Result<(u32, u32, QueueId)> {
         if rank >= MOST_RANKS {
-            return Err(FabricError::Unsupported { feature: "control queues of ranks above 16777215" });
+            return Err(FabricError::Unsupported { feature: &"control queues of ranks above 16777215" });
         }
         let node = self.node_of(rank);
         let table = &self.timing.queues;
@@ -141,7 +141,7 @@ impl Queues {
 fn check_spec(rank: u32, spec: &QueueSpec, most: u32) -> Result<()> {
     let queue = asked_for(rank, spec);
     let limit = |what, value: u32, limit: u32| {
-        Err(FabricError::Queue(QueueError::Limit { queue, what, value: value.into(), limit: limit.into() }))
+        Err(QueueError::Limit { queue, what, value: value.into(), limit: limit.into() }.into())
     };
     if !spec.depth.is_power_of_two() || spec.depth < 2 || spec.depth > most {
         return limit("the depth of the TOQ, a power of two and at least 2,", spec.depth, most);

@@ -113,10 +113,10 @@ impl NodeQueues {
     pub(super) fn choose(&self, rank: u32, spec: &QueueSpec, table: &QueueTable) -> Result<QueueId, FabricError> {
         let limit = |what: &'static str, value: u8, limit: u8| {
             let queue = asked_for(rank, spec);
-            FabricError::Queue(QueueError::Limit { queue, what, value: value.into(), limit: limit.into() })
+            FabricError::from(QueueError::Limit { queue, what, value: value.into(), limit: limit.into() })
         };
         if spec.mode == QueueMode::Session && table.session == 0 {
-            return Err(FabricError::Unsupported { feature: "session mode on this machine" });
+            return Err(FabricError::Unsupported { feature: &"session mode on this machine" });
         }
         let none_free = |engines: u8| QueueError::NoneFree { limit: u32::from(engines) * u32::from(table.numbers) };
         let number = match (spec.engine, spec.number) {

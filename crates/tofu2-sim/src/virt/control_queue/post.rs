@@ -2,7 +2,7 @@
 
 use super::{super::core::Core, life::Point};
 use rdma_fabric::{
-    FabricError, Refused,
+    Refused,
     control_queue::{Command, Posting, QueueError, QueueId},
 };
 
@@ -50,7 +50,7 @@ impl Core {
         posting: &Posting,
         ticket: Option<u64>,
     ) -> Result<(), Refused<()>> {
-        let failed = |error: QueueError| Err(Refused::Failed(FabricError::Queue(error), ()));
+        let failed = |error: QueueError| Err(Refused::Failed(error.into(), ()));
         if let Err(error) = self.check_posting(queue, posting) {
             return failed(error);
         }

@@ -6,13 +6,13 @@ use rdma_fabric::control_queue::{Completion, MrqNotice, QueueError};
 
 /// What of a queue somebody waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Side {
+pub(in super::super) enum Want {
     /// Room in the TOQ.
     Room,
     /// A completion.
-    Tcq,
+    Completion,
     /// A notice.
-    Mrq,
+    Notice,
 }
 
 impl Core {
@@ -24,7 +24,7 @@ impl Core {
         let at = state.tcq.back().map_or(at, |(last, _)| at.max(*last));
         state.tcq.push_back((at, completion));
         let rank = state.rank;
-        if self.awaits(rank, queue, Some(Side::Tcq)) {
+        if self.awaits(rank, queue, Some(Want::Completion)) {
             self.wake_at(rank, at);
         }
     }
@@ -39,7 +39,7 @@ impl Core {
         }
         state.mrq.push_back(notice);
         let rank = state.rank;
-        if self.awaits(rank, queue, Some(Side::Mrq)) {
+        if self.awaits(rank, queue, Some(Want::Notice)) {
             self.wake(rank);
         }
     }
@@ -71,7 +71,7 @@ impl Core {
     /// Whether the rank waits for this, or for anything, of the queue and was not told since it looked last: once is enough, and a
     /// busy rank is told when it isn't any more.
     #[inline]
-    pub(super) fn awaits(&mut self, rank: u32, queue: u32, side: Option<Side>) -> bool {
+    pub(super) fn awaits(&mut self, rank: u32, queue: u32, want: Option<Want>) -> bool {
         let state = &mut self.ranks[rank as usize];
         state.watching > 0
             && state.existing().is_some_and(|extra| {
@@ -79,7 +79,7 @@ impl Core {
                 for watch in &mut extra.watches {
                     if let What::Queue(other, what) = watch.what
                         && other == queue
-                        && side.is_none_or(|side| side == what)
+                        && want.is_none_or(|want| want == what)
                     {
                         tell |= !std::mem::replace(&mut watch.told, true);
                     }

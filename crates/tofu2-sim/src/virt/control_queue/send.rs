@@ -8,7 +8,7 @@ use super::{
         op::Verb,
         topology::PathId,
     },
-    Cut, Side,
+    Cut, Want,
     flight::{FLIGHT, Flight, Wants},
     life::Point,
     toq::Order,
@@ -81,7 +81,7 @@ impl Core {
         };
         let waiting = !state.line.is_empty();
         self.queues.life.pass(Point::Started, now, queue, order.slot, 1);
-        if waiting && self.awaits(rank, queue, Some(Side::Room)) {
+        if waiting && self.awaits(rank, queue, Some(Want::Room)) {
             self.wake(rank);
         }
         let sent = now.saturating_add(self.timing.send);

@@ -1,128 +1,125 @@
-//! The futures that wait for a queue.
+//! Waits for a queue.
 
 use super::{
-    super::{core::Core, waits::Registered, watch::What},
-    handle::Queue,
-    report::Side,
+    super::{core::Core, watch::What},
+    handle::Open,
+    report::Want,
 };
 use rdma_fabric::{
-    ControlQueue, Deps, FabricError, Refused, Result,
-    control_queue::{Completion, MrqNotice, Posting},
+    Deps, FabricError, Refused, Result,
+    control_queue::Posting,
+    provider::{Side, Slot},
 };
-use std::{future::poll_fn, mem, task::Poll};
+use std::{
+    mem,
+    task::{Context, Poll},
+};
 
-/// A registered wait.
-struct Waiting<'a> {
-    registered: Registered<'a>,
-    rank: u32,
-    /// It seemed hopeless when it looked last.
-    warned: bool,
+/// What a wait remembers.
+struct Memory<'a> {
+    /// The number of the registered wait, and 1.
+    wait: &'a mut u64,
+    /// 1: it seemed hopeless when it looked last.
+    warned: &'a mut u64,
+    /// The ticket in the line of those who want room, and 1.
+    ticket: &'a mut u64,
+    /// When the rank will be woken, and 1.
+    timer: &'a mut u64,
 }
 
-impl<'a> Waiting<'a> {
-    fn new(queue: &'a Queue, side: Side) -> Self {
-        let registered = Registered::new(&queue.fabric, What::Queue(queue.slot, side));
-        Waiting { registered, rank: queue.fabric.rank, warned: false }
+impl<'a> Memory<'a> {
+    fn of(slot: &'a mut Slot) -> Self {
+        let Slot([wait, warned, ticket, timer]) = slot;
+        Memory { wait, warned, ticket, timer }
     }
+}
 
+impl Open {
     /// Registers the wait, unless it can't go on. That all peers have left is believed at the second look: other parts of the
     /// same task may be about to post.
-    fn go_on(&mut self, core: &mut Core, deps: Deps<'_>) -> Result<()> {
-        match self.registered.go_on(core, deps) {
-            Err(FabricError::PeersLeft) if !mem::replace(&mut self.warned, true) => {
+    fn go_on(&self, core: &mut Core, memory: &mut Memory<'_>, want: Want, deps: Deps<'_>) -> Result<()> {
+        match self.me.go_on(core, memory.wait, What::Queue(self.slot, want), deps) {
+            Err(FabricError::PeersLeft) if mem::replace(memory.warned, 1) == 0 => {
                 let now = core.now;
-                core.wake_at(self.rank, now);
+                core.wake_at(self.me.rank, now);
                 Ok(())
             }
             Ok(()) => {
-                self.warned = false;
+                *memory.warned = 0;
                 Ok(())
             }
             error => error,
         }
     }
-}
 
-/// A place in the line of those who wait for room, given up when dropped.
-struct Place<'a> {
-    queue: &'a Queue,
-    ticket: Option<u64>,
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        let Some(ticket) = self.ticket else { return };
-        let Ok(mut core) = self.queue.core() else { return };
-        core.queues.leave_line(self.queue.slot, ticket);
-        // Whoever is next may find room.
-        core.wake(self.queue.fabric.rank);
-    }
-}
-
-pub(super) async fn post(queue: &Queue, posting: Posting, deps: Deps<'_>) -> Result<()> {
-    let fabric = &queue.fabric;
-    let mut wait = Waiting::new(queue, Side::Room);
-    let mut place = Place { queue, ticket: None };
-    poll_fn(|cx| {
-        let mut core = queue.core()?;
-        match core.post_command(queue.slot, &posting, place.ticket) {
+    pub(super) fn poll_post(
+        &self,
+        slot: &mut Slot,
+        posting: &Posting,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
+        let mut memory = Memory::of(slot);
+        let mut core = self.core()?;
+        match core.post_command(self.slot, posting, memory.ticket.checked_sub(1)) {
             Ok(()) => return Poll::Ready(Ok(())),
             Err(Refused::Failed(error, ())) => return Poll::Ready(Err(error)),
             Err(Refused::Full(())) => {}
         }
-        if place.ticket.is_none() {
+        if *memory.ticket == 0 {
             let ticket = core.next_ticket;
             core.next_ticket += 1;
-            core.queues.join_line(queue.slot, ticket);
-            place.ticket = Some(ticket);
+            core.queues.join_line(self.slot, ticket);
+            *memory.ticket = ticket + 1;
         }
-        match wait.go_on(&mut core, deps) {
+        match self.go_on(&mut core, &mut memory, Want::Room, deps) {
             // A rank of its own drains its queues itself, if anybody does: a deadlock will tell.
             Err(FabricError::PeersLeft) if core.ranks.len() == 1 => {}
             gone_on => gone_on?,
         }
         drop(core);
-        fabric.world.listen(fabric.rank, cx);
+        self.me.world.listen(self.me.rank, cx);
         Poll::Pending
-    })
-    .await
-}
+    }
 
-pub(super) async fn completion(queue: &Queue, deps: Deps<'_>) -> Result<Completion> {
-    let fabric = &queue.fabric;
-    let mut wait = Waiting::new(queue, Side::Tcq);
-    let mut timer = None;
-    poll_fn(|cx| {
-        if let Some(completion) = queue.poll_tcq()? {
-            return Poll::Ready(Ok(completion));
-        }
-        let mut core = queue.core()?;
-        match core.completion_at(queue.slot) {
+    pub(super) fn poll_wait(
+        &self,
+        slot: &mut Slot,
+        side: Side,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
+        let mut memory = Memory::of(slot);
+        let mut core = self.core()?;
+        let want = match side {
+            Side::Completion => Want::Completion,
+            Side::Notice => Want::Notice,
+        };
+        match core.completion_at(self.slot).filter(|_| side == Side::Completion) {
             // It will come whatever happens to the peers.
-            Some(at) if timer != Some(at) => {
-                timer = Some(at);
-                core.wake_at(fabric.rank, at);
+            Some(at) => {
+                let until = at.saturating_add(1);
+                if mem::replace(memory.timer, until) != until {
+                    core.wake_at(self.me.rank, at);
+                }
             }
-            Some(_) => {}
-            None => wait.go_on(&mut core, deps)?,
+            None => self.go_on(&mut core, &mut memory, want, deps)?,
         }
         drop(core);
-        fabric.world.listen(fabric.rank, cx);
+        self.me.world.listen(self.me.rank, cx);
         Poll::Pending
-    })
-    .await
-}
+    }
 
-pub(super) async fn notice(queue: &Queue, deps: Deps<'_>) -> Result<MrqNotice> {
-    let fabric = &queue.fabric;
-    let mut wait = Waiting::new(queue, Side::Mrq);
-    poll_fn(|cx| {
-        if let Some(notice) = queue.poll_mrq()? {
-            return Poll::Ready(Ok(notice));
+    pub(super) fn end_wait(&self, slot: &mut Slot) {
+        let memory = Memory::of(slot);
+        if let Some(ticket) = memory.ticket.checked_sub(1)
+            && let Ok(mut core) = self.core()
+        {
+            core.queues.leave_line(self.slot, ticket);
+            // Whoever is next may find room.
+            core.wake(self.me.rank);
         }
-        wait.go_on(&mut *queue.core()?, deps)?;
-        fabric.world.listen(fabric.rank, cx);
-        Poll::Pending
-    })
-    .await
+        self.me.unwatch(&mut self.me.world.core(), memory.wait);
+        *slot = Slot::default();
+    }
 }

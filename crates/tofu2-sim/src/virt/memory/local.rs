@@ -35,19 +35,17 @@ impl LocalTable {
         Some(RegionKey { index, generation: place.generation })
     }
 
-    pub(super) fn deregister(&mut self, key: RegionKey, stored: &mut Stored) {
-        if let Some(place) = self.places.get_mut(key.index as usize)
-            && place.live
-            && place.generation == key.generation
-        {
-            place.live = false;
-            stored.drop(&mut place.words);
-            // A place whose generations are used up is never used again.
-            if let Some(next) = place.generation.checked_add(1) {
-                place.generation = next;
-                self.free.push(key.index);
-            }
+    /// Deregisters what is at `index`, and says how many bytes that was.
+    pub(super) fn deregister(&mut self, index: u32, stored: &mut Stored) -> usize {
+        let Some(place) = self.places.get_mut(index as usize).filter(|place| place.live) else { return 0 };
+        place.live = false;
+        stored.drop(&mut place.words);
+        // A place whose generations are used up is never used again.
+        if let Some(next) = place.generation.checked_add(1) {
+            place.generation = next;
+            self.free.push(index);
         }
+        place.bytes
     }
 
     #[inline]

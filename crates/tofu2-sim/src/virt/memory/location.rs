@@ -1,10 +1,10 @@
 //! A resolved place.
 
-use rdma_fabric::{Location, Rank, RegionKey, RemoteAddr};
+use rdma_fabric::{Rank, RegionKey, RemoteAddr};
 
 /// Some bytes of one region of one rank, checked once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loc {
+pub(in super::super) struct Loc {
     pub(in super::super) rank: u32,
     pub(super) index: u32,
     pub(in super::super) offset: u64,
@@ -29,6 +29,10 @@ impl Loc {
         RegionKey { index: self.index, generation: self.generation }
     }
 
+    pub(in super::super) fn addr(&self) -> RemoteAddr {
+        RemoteAddr { rank: Rank::new(self.rank), region: self.key(), offset: self.offset }
+    }
+
     /// Whether both share a byte.
     #[inline]
     pub(in super::super) fn overlaps(&self, other: &Loc) -> bool {
@@ -37,24 +41,5 @@ impl Loc {
             && self.rank == other.rank
             && self.offset < other.offset + other.len
             && other.offset < self.offset + self.len
-    }
-}
-
-impl Location for Loc {
-    fn rank(&self) -> Rank {
-        Rank::new(self.rank)
-    }
-
-    fn addr(&self) -> RemoteAddr {
-        RemoteAddr { rank: Rank::new(self.rank), region: self.key(), offset: self.offset }
-    }
-
-    fn len(&self) -> usize {
-        self.len as usize
-    }
-
-    fn part(&self, offset: usize, len: usize) -> Option<Self> {
-        let end = offset.checked_add(len)?;
-        (end as u64 <= self.len).then_some(Loc { offset: self.offset + offset as u64, len: len as u64, ..*self })
     }
 }

@@ -8,12 +8,13 @@ mod local;
 mod location;
 mod symmetric;
 
-pub use location::Loc;
+pub(super) use location::Loc;
 
+use super::prefetch::prefetch;
 use crate::{JobError, host_memory};
 use bytemuck::{cast_slice, cast_slice_mut};
 use local::LocalTable;
-use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
+use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::Mismatch};
 use std::{collections::BTreeMap, panic::resume_unwind};
 use symmetric::Symmetric;
 
@@ -38,6 +39,8 @@ pub(super) struct Memory {
     /// By rank; grown when a rank first registers.
     local: Vec<Option<Box<LocalTable>>>,
     stored: Stored,
+    /// Where in a symmetric region a rank wrote its own part last: index and offset.
+    own: (u32, u64),
 }
 
 /// Bytes of storage.
@@ -102,7 +105,14 @@ pub(super) enum Gone {
 
 impl Memory {
     pub(super) fn new(ranks: u32) -> Self {
-        Memory { ranks, symmetric: Vec::new(), locked: BTreeMap::new(), local: Vec::new(), stored: Stored::default() }
+        Memory {
+            ranks,
+            symmetric: Vec::new(),
+            locked: BTreeMap::new(),
+            local: Vec::new(),
+            stored: Stored::default(),
+            own: (SYMMETRIC, 0),
+        }
     }
 
     /// The `number`-th symmetric region, seen from `rank`. Without a key if there are `terms`.
@@ -122,24 +132,26 @@ impl Memory {
                 self.locked.extend(terms.map(|terms| (number, terms)));
             }
             Some(there) if there.bytes() != bytes => {
-                return Err(FabricError::Mismatch {
+                return Err(Mismatch {
                     collective: "alloc_symmetric",
                     rank: Rank::new(rank),
                     theirs: bytes as u64,
                     other: Rank::new(there.first()),
                     ours: there.bytes() as u64,
-                });
+                }
+                .into());
             }
             Some(there) => {
                 let (mine, ours) = (terms.unwrap_or_default(), self.locked.get(&number).copied().unwrap_or_default());
                 if let Some((mine, ours)) = mine.into_iter().zip(ours).find(|(mine, ours)| mine != ours) {
-                    return Err(FabricError::Mismatch {
+                    return Err(Mismatch {
                         collective: "alloc_symmetric, locked,",
                         rank: Rank::new(rank),
                         theirs: mine,
                         other: Rank::new(there.first()),
                         ours,
-                    });
+                    }
+                    .into());
                 }
             }
         }
@@ -157,14 +169,18 @@ impl Memory {
             .ok_or(FabricError::TooManyRegions { rank: Rank::new(rank), limit: SYMMETRIC as usize })
     }
 
-    /// Frees the rank's part. The key is stale from now on.
-    pub(super) fn deregister(&mut self, rank: u32, key: RegionKey) {
-        if key.index & SYMMETRIC != 0 {
-            if let Some(region) = self.symmetric.get_mut((key.index & !SYMMETRIC) as usize) {
+    /// Frees the rank's part of the region that is registered under a key of this index, and says
+    /// how many bytes that was. The key is stale from now on.
+    pub(super) fn deregister(&mut self, rank: u32, index: u32) -> usize {
+        if index & SYMMETRIC != 0 {
+            let region = self.symmetric.get_mut((index & !SYMMETRIC) as usize);
+            region.filter(|region| !region.has_left(rank)).map_or(0, |region| {
                 region.leave(rank, &mut self.stored);
-            }
-        } else if let Some(Some(table)) = self.local.get_mut(rank as usize) {
-            table.deregister(key, &mut self.stored);
+                region.bytes()
+            })
+        } else {
+            let table = self.local.get_mut(rank as usize).and_then(Option::as_deref_mut);
+            table.map_or(0, |table| table.deregister(index, &mut self.stored))
         }
     }
 
@@ -205,10 +221,10 @@ impl Memory {
             Gone::Never => FabricError::NoSuchRegion { rank, region },
         })? as u64;
         if offset.checked_add(len as u64).is_none_or(|end| end > region_len) {
-            return Err(FabricError::OutOfBounds { rank, region, offset, len: len as u64, region_len });
+            return Err(FabricError::out_of_bounds(addr, len as u64, region_len));
         }
         if align > 1 && offset % align as u64 != 0 {
-            return Err(FabricError::Misaligned { rank, region, offset, align });
+            return Err(FabricError::misaligned(addr, align));
         }
         Ok(Loc::new(rank.number(), region, offset, len as u64))
     }
@@ -258,13 +274,33 @@ impl Memory {
         }
     }
 
+    /// A rank writes a live place of its own.
+    #[inline]
+    pub(super) fn write_own(&mut self, loc: &Loc, from: &[u8]) {
+        if loc.index & SYMMETRIC != 0 {
+            self.own = (loc.index, loc.offset);
+        }
+        self.copy_in(loc, from);
+    }
+
+    /// Ask for the memory that a rank will write if it does as the one before.
+    #[inline]
+    pub(super) fn prefetch(&self, rank: u32) {
+        let (index, offset) = self.own;
+        if let Some((words, first)) = self.symmetric.get((index & !SYMMETRIC) as usize).and_then(|it| it.words(rank))
+            && let Some(word) = words.get(first + (offset as usize >> 3))
+        {
+            prefetch(word);
+        }
+    }
+
     /// Copies out of a live place; `into` is as long as it.
     pub(super) fn copy_out(&self, loc: &Loc, into: &mut [u8]) {
         match self.words(loc) {
             None => into.fill(0),
             Some((words, first)) => {
                 let start = first * 8 + loc.offset as usize;
-                into.copy_from_slice(&cast_slice::<u64, u8>(words)[start..start + into.len()]);
+                copy(into, &cast_slice::<u64, u8>(words)[start..start + into.len()]);
             }
         }
     }
@@ -299,13 +335,22 @@ impl Memory {
         if !nothing {
             let (words, first) = self.words_mut(loc);
             let start = first * 8 + loc.offset as usize;
-            cast_slice_mut::<u64, u8>(words)[start..start + from.len()].copy_from_slice(from);
+            copy(&mut cast_slice_mut::<u64, u8>(words)[start..start + from.len()], from);
         }
     }
 
     /// Most bytes of storage in use at once.
     pub(super) fn peak_bytes(&self) -> usize {
         self.stored.peak
+    }
+}
+
+/// Copies as many bytes as both have; those of a word are one move.
+#[inline]
+fn copy(into: &mut [u8], from: &[u8]) {
+    match (<&mut [u8; 8]>::try_from(&mut *into), <&[u8; 8]>::try_from(from)) {
+        (Ok(into), Ok(from)) => *into = *from,
+        _ => into.copy_from_slice(from),
     }
 }
 
@@ -335,7 +380,7 @@ mod tests {
         for rank in 0..10_000 {
             let loc = memory.locate(at(rank, key, 64), 8, 8).unwrap();
             assert_eq!(memory.load(&loc), u64::from(rank));
-            memory.deregister(rank, key);
+            assert_eq!(memory.deregister(rank, key.index), 72);
             assert!(!memory.is_live(&loc));
         }
         assert_eq!(memory.stored.now, 0);
@@ -355,10 +400,10 @@ mod tests {
         let key = memory.join_symmetric(0, 0, 64, Some([1, 2, 3])).unwrap();
         assert_eq!(memory.join_symmetric(1, 0, 64, Some([1, 2, 3])), Ok(key));
         for terms in [None, Some([1, 2, 4])] {
-            assert!(matches!(memory.join_symmetric(2, 0, 64, terms), Err(FabricError::Mismatch { .. })), "{terms:?}");
+            assert!(matches!(memory.join_symmetric(2, 0, 64, terms), Err(FabricError::Mismatch(_))), "{terms:?}");
         }
         let open = memory.join_symmetric(0, 1, 64, None).unwrap();
-        assert!(matches!(memory.join_symmetric(2, 1, 64, Some([1, 2, 3])), Err(FabricError::Mismatch { .. })));
+        assert!(matches!(memory.join_symmetric(2, 1, 64, Some([1, 2, 3])), Err(FabricError::Mismatch(_))));
         assert!(memory.is_locked(key) && !memory.is_locked(open));
     }
 
@@ -369,7 +414,7 @@ mod tests {
         let loc = memory.locate(at(1, first, 96), 4, 4).unwrap();
         memory.store(&loc, 7);
         assert_eq!(memory.load(&loc), 7);
-        memory.deregister(1, first);
+        assert_eq!(memory.deregister(1, first.index), 100);
         let second = memory.register(1, 100).unwrap();
         assert_eq!((second.index, second.generation), (first.index, first.generation + 1));
         assert!(!memory.is_live(&loc));
@@ -377,9 +422,9 @@ mod tests {
         let loc = memory.locate(at(1, second, 96), 4, 4).unwrap();
         assert_eq!(memory.load(&loc), 0);
         assert!(matches!(memory.locate(at(0, second, 0), 1, 1), Err(FabricError::NoSuchRegion { .. })));
-        assert!(matches!(memory.locate(at(1, second, 97), 4, 1), Err(FabricError::OutOfBounds { .. })));
-        assert!(matches!(memory.locate(at(1, second, u64::MAX), 4, 1), Err(FabricError::OutOfBounds { .. })));
-        assert!(matches!(memory.locate(at(1, second, 2), 4, 4), Err(FabricError::Misaligned { .. })));
+        assert!(matches!(memory.locate(at(1, second, 97), 4, 1), Err(FabricError::OutOfBounds(_))));
+        assert!(matches!(memory.locate(at(1, second, u64::MAX), 4, 1), Err(FabricError::OutOfBounds(_))));
+        assert!(matches!(memory.locate(at(1, second, 2), 4, 4), Err(FabricError::Misaligned(_))));
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl Symmetric {
 
     #[inline]
     pub(super) fn words(&self, rank: u32) -> Option<(&[u64], usize)> {
-        let piece = &self.pieces[(rank >> self.shift) as usize];
+        let piece = self.pieces.get((rank >> self.shift) as usize)?;
         (!piece.words.is_empty()).then(|| (&*piece.words, self.start(rank)))
     }
 

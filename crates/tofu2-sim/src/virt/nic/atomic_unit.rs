@@ -102,8 +102,10 @@ impl Unit {
             Some(engine) => {
                 self.last = engine;
                 self.serving = self.queues[engine].pop(slab).unwrap_or(NONE);
+                // The next one is there: it was the one after the next the last time.
                 if let Some(head) = self.queues[engine].head() {
-                    prefetch(slab.get(head));
+                    let next = slab.get(head).next;
+                    prefetch(slab.get(if next == NONE { head } else { next }));
                 }
                 Next::Serves { until: now.saturating_add(timing.service[busy - 1]) }
             }

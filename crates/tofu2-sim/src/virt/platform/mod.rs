@@ -112,9 +112,8 @@ impl Platform {
     /// # Errors
     /// [`FabricError::Setting`] if there is no such constant.
     pub fn with(mut self, name: &str, value: u64) -> Result<Self, FabricError> {
-        let constant = self.constants.iter_mut().find(|c| c.name == name).ok_or_else(|| FabricError::Setting {
-            name: "platform constant",
-            problem: format!("{} has none named {name:?}", self.name),
+        let constant = self.constants.iter_mut().find(|c| c.name == name).ok_or_else(|| {
+            FabricError::setting("platform constant", format!("{} has none named {name:?}", self.name))
         })?;
         if constant.value != value {
             constant.note = format!("what if; {} on the real machine", constant.value).into();
@@ -126,10 +125,8 @@ impl Platform {
     }
 
     fn need(&self, name: &'static str) -> Result<u64, FabricError> {
-        self.value(name).ok_or_else(|| FabricError::Setting {
-            name: "platform constant",
-            problem: format!("{} has none named {name:?}", self.name),
-        })
+        self.value(name)
+            .ok_or_else(|| FabricError::setting("platform constant", format!("{} has none named {name:?}", self.name)))
     }
 }
 

@@ -73,10 +73,7 @@ impl QueueTable {
     pub(super) fn new(platform: &Platform) -> Result<Self, FabricError> {
         let most = |name: &'static str, most: u64| match platform.need(name)? {
             value if value <= most => Ok(value as u32),
-            value => Err(FabricError::Setting {
-                name: "platform constant",
-                problem: format!("{name} is {value}, more than {most}"),
-            }),
+            value => Err(FabricError::setting("platform constant", format!("{name} is {value}, more than {most}"))),
         };
         Ok(QueueTable {
             engines: most("engines", 16)? as u8,

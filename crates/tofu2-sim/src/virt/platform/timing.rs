@@ -55,7 +55,7 @@ const FREE_BYTES: u64 = 8;
 
 impl Timing {
     pub(in super::super) fn new(platform: &Platform, receive_engines: u32) -> Result<Self, FabricError> {
-        let wrong = |problem: String| FabricError::Setting { name: "platform constant", problem };
+        let wrong = |problem: String| FabricError::setting("platform constant", problem);
         let (alone, serial) = (platform.need("atomic_service")?, platform.need("atomic_serial")?);
         if serial > 10_000 {
             return Err(wrong(format!("atomic_serial is {serial}, more than 10000 ten-thousandths")));

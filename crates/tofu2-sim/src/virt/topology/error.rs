@@ -87,6 +87,6 @@ pub enum TopologyError {
 
 impl From<TopologyError> for FabricError {
     fn from(error: TopologyError) -> Self {
-        FabricError::Setting { name: "topology", problem: error.to_string() }
+        FabricError::setting("topology", error.to_string())
     }
 }

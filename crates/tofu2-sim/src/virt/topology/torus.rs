@@ -38,7 +38,7 @@ impl Torus {
     /// [`FabricError::Setting`] for no or more than [`MAX_AXES`] axes, an axis of length 0 or more than 65,535,
     /// or more than 2^32 nodes.
     pub fn new(lengths: &[u32]) -> Result<Self, FabricError> {
-        let wrong = |problem: String| FabricError::Setting { name: "torus", problem };
+        let wrong = |problem: String| FabricError::setting("torus", problem);
         if lengths.is_empty() || lengths.len() > MAX_AXES {
             return Err(wrong(format!("{} axes; 1 to {MAX_AXES} are possible", lengths.len())));
         }

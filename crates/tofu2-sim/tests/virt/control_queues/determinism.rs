@@ -2,8 +2,9 @@
 
 use super::script::AT;
 use crate::start::fx100;
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Deps, Rank, Region, RegionAccess,
+    Deps, Rank,
     control_queue::{Armw, Command, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;
@@ -11,7 +12,7 @@ use tofu2_sim::virt::{Job, NetworkModel, QueueKind, Stats};
 
 rdma_fabric::program! {
     /// A ring of session queues goes round; besides, all add to a word of rank 0, put with notice and get, by queue and by fabric.
-    pub(crate) async fn mixture<F>(fabric: F, laps: u64) -> u64 {
+    pub(crate) async fn mixture(fabric: Fabric, laps: u64) -> u64 {
         let me = fabric.rank().number();
         let ranks = fabric.ranks() as u32;
         let home = fabric.alloc_symmetric(4096).await?;

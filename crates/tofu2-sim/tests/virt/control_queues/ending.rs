@@ -2,8 +2,9 @@
 
 use super::script::AT;
 use crate::start::fx100;
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Deps, FabricError, Rank,
+    Deps, FabricError, Rank,
     control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;
@@ -20,7 +21,7 @@ const NOP: Posting = Posting::new(Command::Nop);
 
 rdma_fabric::program! {
     /// All ranks wait for queues that nobody will ever advance, for each other.
-    async fn all_wait<F>(fabric: F, wait: Wait, again: bool) -> FabricError {
+    async fn all_wait(fabric: Fabric, wait: Wait, again: bool) -> FabricError {
         let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).depth(4))?;
         for _ in 0..3 {
             queue.post(NOP.tcq(0), Deps::All).await?;
@@ -52,7 +53,7 @@ fn a_deadlock_names_how_many_wait_and_ranks_go_on() {
 
 rdma_fabric::program! {
     /// The others leave or fail; rank 0's wait on its queue tells.
-    async fn left_alone<F>(fabric: F, wait: Wait, fail: bool) -> Option<FabricError> {
+    async fn left_alone(fabric: Fabric, wait: Wait, fail: bool) -> Option<FabricError> {
         if fabric.rank().number() > 0 {
             fabric.sleep(Duration::from_micros(3)).await;
             if fail {
@@ -87,7 +88,7 @@ fn waits_end_when_those_they_depend_on_do() {
 
 rdma_fabric::program! {
     /// Commands to ranks that are lost, gone or nowhere; the statuses that come back.
-    async fn to_nobody<F>(fabric: F) -> () {
+    async fn to_nobody(fabric: Fabric) -> () {
         let own = fabric.alloc_symmetric(64).await?;
         let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(0))?;
         queue.register_fixed(&own, 0)?;
@@ -135,7 +136,7 @@ fn commands_to_nobody_come_back_with_a_status() {
 
 rdma_fabric::program! {
     /// A queue that leaks is closed with its rank; what it has sent still arrives.
-    async fn leaves_early<F>(fabric: F) -> u64 {
+    async fn leaves_early(fabric: Fabric) -> u64 {
         let own = fabric.alloc_symmetric(64).await?;
         let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(0))?;
         queue.register_fixed(&own, 0)?;

@@ -1,8 +1,9 @@
 //! Which queues a node has, and who gets them.
 
 use crate::start::fx100;
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, FabricError,
+    FabricError,
     control_queue::{QueueError, QueueMode, QueueSpec},
 };
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tofu2_sim::virt::{Job, Platform};
 
 rdma_fabric::program! {
     /// Open queues until there are no more, one rank after the other: the ids as (engine, number, context), and the last error.
-    async fn open_all<F>(fabric: F, spec: QueueSpec) -> (Vec<(u8, u8, u8)>, FabricError) {
+    async fn open_all(fabric: Fabric, spec: QueueSpec) -> (Vec<(u8, u8, u8)>, FabricError) {
         fabric.sleep(Duration::from_micros(fabric.rank().number().into())).await;
         let mut queues = vec![];
         let error = loop {
@@ -28,7 +29,7 @@ rdma_fabric::program! {
 }
 
 fn none_free(limit: u32) -> FabricError {
-    FabricError::Queue(QueueError::NoneFree { limit })
+    FabricError::from(QueueError::NoneFree { limit })
 }
 
 #[test]
@@ -69,7 +70,7 @@ fn tofud_has_other_limits() {
 }
 
 rdma_fabric::program! {
-    async fn misuse<F>(fabric: F) -> () {
+    async fn misuse(fabric: Fabric) -> () {
         let session = QueueSpec::new(QueueMode::Session);
         let error = |spec| fabric.open_queue(spec).err().map(|error| error.to_string()).unwrap_or_default();
         let first = fabric.open_queue(QueueSpec { number: Some(4), ..session.on(1) })?;
@@ -107,11 +108,11 @@ fn misuse_is_told_and_closed_queues_come_back() {
 fn tofu1_has_no_session_mode() {
     let spec = QueueSpec::new(QueueMode::Session);
     let run = Job::new(&Platform::fx10(), 1).run(&open_all { spec: spec.on(0) }).unwrap();
-    assert_eq!(run.outs[0].1, FabricError::Unsupported { feature: "session mode on this machine" });
+    assert_eq!(run.outs[0].1, FabricError::Unsupported { feature: &"session mode on this machine" });
 }
 
 rdma_fabric::program! {
-    async fn open_some<F>(fabric: F, queues: usize) -> () {
+    async fn open_some(fabric: Fabric, queues: usize) -> () {
         let queues = (0..queues).map(|_| fabric.open_queue(QueueSpec::new(QueueMode::Session))).collect::<Result<Vec<_>, _>>()?;
         fabric.sleep(Duration::from_micros(1)).await;
         drop(queues);

@@ -2,8 +2,9 @@
 
 use super::script::AT;
 use crate::start::fx100;
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Deps, Rank, RegionAccess,
+    Deps, Rank,
     control_queue::{Armw, Command, Inline, MrqKind, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;
@@ -12,7 +13,7 @@ use tofu2_sim::virt::NetworkModel;
 rdma_fabric::program! {
     /// While everybody adds to a word of rank 0, rank 1 adds 1000 to another there and then puts a flag: what of the 1000 rank 0
     /// finds when the flag is there, and the order of the notices.
-    async fn behind_atomics<F>(fabric: F, strong: bool) -> (u64, Vec<MrqKind>) {
+    async fn behind_atomics(fabric: Fabric, strong: bool) -> (u64, Vec<MrqKind>) {
         let me = fabric.rank().number();
         let home = fabric.alloc_symmetric(64).await?;
         let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(0))?;

@@ -2,8 +2,9 @@
 
 use super::script::AT;
 use crate::start::fx100;
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Deps, FabricError, Rank, Refused,
+    Deps, FabricError, Rank, Refused,
     control_queue::{Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec},
 };
 use std::time::Duration;
@@ -16,7 +17,7 @@ fn bits(path: Path) -> u8 {
 
 rdma_fabric::program! {
     /// How long a put to the last rank takes to be acknowledged, in picoseconds, by each of these paths.
-    async fn acknowledged<F>(fabric: F, paths: Vec<Option<u8>>) -> Vec<u64> {
+    async fn acknowledged(fabric: Fabric, paths: Vec<Option<u8>>) -> Vec<u64> {
         let (me, last) = (fabric.rank().number(), fabric.ranks() as u32 - 1);
         let home = fabric.alloc_symmetric(64).await?;
         let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(0))?;
@@ -33,7 +34,8 @@ rdma_fabric::program! {
             }
             for wrong in [6, 7, 14, 16, 255] {
                 let refused = queue.try_post(Posting { path: Some(wrong), ..Posting::new(put) });
-                let limit = matches!(refused, Err(Refused::Failed(FabricError::Queue(QueueError::Limit { .. }), ())));
+                let limit = matches!(&refused, Err(Refused::Failed(FabricError::Queue(error), ()))
+                    if matches!(**error, QueueError::Limit { .. }));
                 assert!(limit, "path {wrong}: {refused:?}");
             }
         }

@@ -1,8 +1,9 @@
 //! Postings one after the other on two queues, and what is seen after each.
 
 use crate::start::at;
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, FabricError, Rank, Refused, Region, RegionAccess, Time,
+    ControlQueue, FabricError, Rank, Refused, Time,
     control_queue::{Command, Completion, Inline, MrqNotice, Pointers, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use tofu2_sim::virt::Job;
@@ -46,7 +47,7 @@ pub(super) struct Seen {
     pub(super) words: Vec<u64>,
 }
 
-fn reports<Q: ControlQueue>(queue: &Q) -> Reports {
+fn reports(queue: &ControlQueue) -> Reports {
     let mut reports = Reports::default();
     loop {
         match queue.poll_tcq() {
@@ -66,7 +67,7 @@ fn reports<Q: ControlQueue>(queue: &Q) -> Reports {
 
 rdma_fabric::program! {
     /// Step k at k times 400 us; what it set off is over when the next one comes.
-    pub(super) async fn script<F>(fabric: F, own: QueueSpec, sender: QueueSpec, steps: Vec<Step>) -> Vec<Seen> {
+    pub(super) async fn script(fabric: Fabric, own: QueueSpec, sender: QueueSpec, steps: Vec<Step>) -> Vec<Seen> {
         let me = fabric.rank().index();
         let last = fabric.ranks() - 1;
         let region = fabric.alloc_symmetric(BYTES).await?;

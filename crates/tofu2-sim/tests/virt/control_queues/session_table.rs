@@ -67,7 +67,7 @@ fn sps_width_is_four_bits_and_zero_advances_nothing() {
     }
     let seen = last(run(&fx100(1), session(16), &[credit(16)]));
     let limit = QueueError::Limit { queue: sender(1), what: "the SPS", value: 16, limit: 15 };
-    assert_eq!(seen.refused, Some(Some(FabricError::Queue(limit))));
+    assert_eq!(seen.refused, Some(Some(limit.into())));
 }
 
 #[test]
@@ -120,8 +120,8 @@ fn credit_larger_than_the_ring_wraps() {
     let seen = run(&fx100(1), session(16).checked(true), &[credit(15), credit(1), credit(1)]);
     assert_eq!((seen[0].pointers.scheduled, &seen[0].own.errors[..]), (15, &[][..]));
     let overrun = QueueError::CreditOverrun { queue: OWN, read: 0, scheduled: 16, depth: 16 };
-    let stopped = FabricError::Queue(QueueError::Stopped { queue: OWN });
-    assert_eq!(seen[1].own.errors, [FabricError::Queue(overrun), stopped.clone(), stopped.clone()]);
+    let stopped = FabricError::from(QueueError::Stopped { queue: OWN });
+    assert_eq!(seen[1].own.errors, [overrun.into(), stopped.clone(), stopped.clone()]);
     assert_eq!(seen[2].sent.errors, [stopped]);
 }
 
@@ -147,7 +147,7 @@ fn sps_to_a_normal_queue_is_ignored() {
         let ignored = QueueError::CreditIgnored { queue: sender(2), sps: 3 };
         let notice = &seen[0].sent.notices[0];
         assert_eq!((notice.kind, notice.status), (MrqKind::LocalPut, if checked { Err(ignored) } else { Ok(()) }));
-        let told: Vec<_> = checked.then_some(FabricError::Queue(ignored)).into_iter().collect();
+        let told: Vec<_> = checked.then(|| FabricError::from(ignored)).into_iter().collect();
         assert_eq!(seen[1].sent.errors, told);
     }
 }

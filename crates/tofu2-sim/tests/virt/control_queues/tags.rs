@@ -2,8 +2,9 @@
 
 use super::script::AT;
 use crate::start::fx100;
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Deps, Rank, Region, RegionAccess,
+    Deps, Rank,
     control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
 use std::time::Duration;
@@ -20,7 +21,7 @@ enum Gone {
 
 rdma_fabric::program! {
     /// Rank 0 sends puts, gets and atomics all the time; rank 1 takes its tag, region or queue away meanwhile.
-    async fn under_traffic<F>(fabric: F, gone: Gone) -> [usize; 2] {
+    async fn under_traffic(fabric: Fabric, gone: Gone) -> [usize; 2] {
         const ROUNDS: u32 = 200;
         let me = fabric.rank().number();
         let own = fabric.alloc(LEN)?;
@@ -90,7 +91,7 @@ fn what_arrives_after_deregistration_fails_with_a_status() {
 
 rdma_fabric::program! {
     /// A get whose own memory is deregistered while the answer is under way.
-    async fn late_answer<F>(fabric: F) -> () {
+    async fn late_answer(fabric: Fabric) -> () {
         let own = fabric.alloc_symmetric(64).await?;
         let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(0))?;
         queue.register_fixed(&own, 0)?;
@@ -115,7 +116,7 @@ fn an_answer_to_deregistered_memory_fails() {
 
 rdma_fabric::program! {
     /// An address that one queue gave, used on another queue of the rank.
-    async fn on_another_queue<F>(fabric: F) -> Result<(), QueueError> {
+    async fn on_another_queue(fabric: Fabric) -> Result<(), QueueError> {
         let own = fabric.alloc(64)?;
         let (first, second) = (fabric.open_queue(QueueSpec::new(QueueMode::Normal))?, fabric.open_queue(QueueSpec::new(QueueMode::Exclusive))?);
         let auto = first.register(&own)?;
@@ -144,7 +145,7 @@ fn queues_share_their_address_space_only_where_the_machine_does() {
 }
 
 rdma_fabric::program! {
-    async fn many_tags<F>(fabric: F) -> () {
+    async fn many_tags(fabric: Fabric) -> () {
         let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
         let regions = (0..5).map(|_| fabric.alloc(8)).collect::<Result<Vec<_>, _>>()?;
         let tags = regions[..4].iter().map(|region| queue.register(region)).collect::<Result<Vec<Stadd>, _>>()?;

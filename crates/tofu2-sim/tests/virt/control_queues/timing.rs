@@ -2,8 +2,9 @@
 
 use super::script::{AT, BYTES};
 use crate::start::{at, fx100};
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Deps, Rank, Region, RegionAccess,
+    Deps, Rank,
     control_queue::{Armw, Blocks, Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;
@@ -16,7 +17,7 @@ fn to(nodes: u32) -> QueueId {
 
 rdma_fabric::program! {
     /// Rank 0 posts `posting` to rank 1; picoseconds since then: completion, local notice, remote notice.
-    async fn measure<F>(fabric: F, posting: Posting) -> [u64; 3] {
+    async fn measure(fabric: Fabric, posting: Posting) -> [u64; 3] {
         let region = fabric.alloc_symmetric(BYTES).await?;
         let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(0))?;
         queue.register_fixed(&region, 0)?;
@@ -92,7 +93,7 @@ fn mtu_and_gap_are_timing() {
 
 rdma_fabric::program! {
     /// Rank 0 puts `bytes` to rank 1 over each of `queues` queues, `each` times; when the last notice came.
-    async fn streams<F>(fabric: F, engines: u8, each: u32, bytes: u32) -> u64 {
+    async fn streams(fabric: Fabric, engines: u8, each: u32, bytes: u32) -> u64 {
         let region = fabric.alloc_symmetric(BYTES).await?;
         let mut queues = vec![];
         for engine in 0..engines {
@@ -144,7 +145,7 @@ struct Span {
 
 rdma_fabric::program! {
     /// Both ranks compute for a millisecond, while rank 0's session queue answers rank 1's with data, again and again.
-    async fn overlap<F>(fabric: F, rounds: u64) -> Span {
+    async fn overlap(fabric: Fabric, rounds: u64) -> Span {
         let me = fabric.rank().number();
         let region = fabric.alloc_symmetric(BYTES).await?;
         let session = fabric.open_queue(QueueSpec::new(QueueMode::Session).on(0))?;
@@ -189,7 +190,7 @@ fn session_released_transfers_happen_during_compute() {
 
 rdma_fabric::program! {
     /// What a chain of `hops` forwards takes from the first put to the last notice.
-    async fn chain<F>(fabric: F) -> u64 {
+    async fn chain(fabric: Fabric) -> u64 {
         let me = fabric.rank().index();
         let last = fabric.ranks() - 1;
         let region = fabric.alloc_symmetric(64).await?;

@@ -2,15 +2,16 @@
 
 use super::script::AT;
 use crate::start::fx100;
+use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Deps,
+    Deps,
     control_queue::{Command, MrqKind, Posting, QueueError, QueueId, QueueMode, QueueSpec},
 };
 use std::{cell::RefCell, time::Duration};
 
 rdma_fabric::program! {
     /// Ten postings wait for room in a full session queue, of which one gives up; credit comes slot by slot.
-    async fn in_line<F>(fabric: F) -> Vec<u64> {
+    async fn in_line(fabric: Fabric) -> Vec<u64> {
         let region = fabric.alloc(64)?;
         let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).depth(4))?;
         let sender = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
@@ -66,7 +67,7 @@ fn those_who_wait_for_room_get_it_in_line() {
 
 rdma_fabric::program! {
     /// A notice too many: those before it can be taken, then the queue has stopped, for its owner and for all others.
-    async fn overflow<F>(fabric: F) -> () {
+    async fn overflow(fabric: Fabric) -> () {
         let region = fabric.alloc(64)?;
         let spec = QueueSpec { mrq_depth: 4, ..QueueSpec::new(QueueMode::Session) };
         let queue = fabric.open_queue(spec.ahead(10).checked(false))?;

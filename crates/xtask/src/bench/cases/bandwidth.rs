@@ -18,7 +18,7 @@ use core::{
     hint::black_box,
     sync::atomic::Ordering::{Acquire, Release},
 };
-use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Region, RegionAccess};
+use rdma_fabric::{Deps, ProgramResult, Rank};
 
 const GOAL: Goal = Goal::Ratio(1.0 / 0.95);
 
@@ -54,7 +54,7 @@ pub(super) const SIZES: [usize; 5] = [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 
 /// Those of a quick run.
 pub(super) const QUICK_SIZES: [usize; 2] = [64 << 10, 256 << 10];
 
-pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     for bytes in pair.sizes() {
         for (case, registered) in [(&PUT_REGISTERED, true), (&PUT_BUFFER, false)] {
             put(pair, case, registered, bytes).await?;
@@ -73,12 +73,12 @@ pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<
     Ok(())
 }
 
-async fn put<F: Fabric>(pair: &mut Pair<'_, F>, case: &Case, registered: bool, bytes: usize) -> ProgramResult<()> {
+async fn put(pair: &mut Pair<'_>, case: &Case, registered: bool, bytes: usize) -> ProgramResult<()> {
     let Some(case) = pair.wants(case) else { return Ok(()) };
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
     let other = 1 - me;
     let to = fabric.remote_span::<u64>(pair.region.at(Rank::new(other as u32), TARGET_AT as u64), bytes / 8)?;
-    let from = RegionAccess::<F>::span::<u64>(&pair.region, fabric, OWN_AT, bytes / 8)?;
+    let from = pair.region.span::<u64>(fabric, OWN_AT, bytes / 8)?;
     let buffer = RefCell::new(if registered { Vec::new() } else { vec![1u64; bytes / 8] });
     let mut forms = Vec::new();
     if registered {
@@ -113,12 +113,12 @@ async fn put<F: Fabric>(pair: &mut Pair<'_, F>, case: &Case, registered: bool, b
     pair.sampler.measure(case, bytes, forms).await
 }
 
-async fn get<F: Fabric>(pair: &mut Pair<'_, F>, case: &Case, registered: bool, bytes: usize) -> ProgramResult<()> {
+async fn get(pair: &mut Pair<'_>, case: &Case, registered: bool, bytes: usize) -> ProgramResult<()> {
     let Some(case) = pair.wants(case) else { return Ok(()) };
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
     let other = 1 - me;
     let from = fabric.remote_span::<u64>(pair.region.at(Rank::new(other as u32), TARGET_AT as u64), bytes / 8)?;
-    let into = RegionAccess::<F>::span::<u64>(&pair.region, fabric, OWN_AT, bytes / 8)?;
+    let into = pair.region.span::<u64>(fabric, OWN_AT, bytes / 8)?;
     let buffer = RefCell::new(if registered { Vec::new() } else { vec![1u64; bytes / 8] });
     let mut forms = Vec::new();
     if registered {
@@ -154,15 +154,15 @@ async fn get<F: Fabric>(pair: &mut Pair<'_, F>, case: &Case, registered: bool, b
 }
 
 /// A rank's buffer changes, goes over, is read, and the reader says so.
-async fn rewritten<F: Fabric>(pair: &mut Pair<'_, F>, bytes: usize) -> ProgramResult<()> {
+async fn rewritten(pair: &mut Pair<'_>, bytes: usize) -> ProgramResult<()> {
     const ACK_AT: usize = 8 * LINE;
     let Some(case) = pair.wants(&REWRITTEN) else { return Ok(()) };
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
     let words = bytes / 8;
     let to = fabric.remote_span::<u64>(pair.region.at(PEER, TARGET_AT as u64), words)?;
-    let here = RegionAccess::<F>::span::<u64>(&pair.region, fabric, TARGET_AT, words)?;
+    let here = pair.region.span::<u64>(fabric, TARGET_AT, words)?;
     let ack = fabric.remote_word::<u64>(pair.region.at(Rank::new(0), ACK_AT as u64))?;
-    let acked = RegionAccess::<F>::word::<u64>(&pair.region, fabric, ACK_AT)?;
+    let acked = pair.region.word::<u64>(fabric, ACK_AT)?;
     let buffer = RefCell::new(vec![1u64; words]);
     let (abandoned, other) = (pair.sampler.meeting.abandoned(), Rank::new(1 - me as u32));
     // The answers of earlier sizes stand in the word.

@@ -10,7 +10,7 @@ use super::{
     Case,
     pair::{PEER, Pair},
 };
-use rdma_fabric::{Fabric, ProgramResult, Rank};
+use rdma_fabric::{ProgramResult, Rank};
 use rma_lock::{Access, AccessLock, Guard, Lock, PackedLock, PerRankLock, RpLock};
 
 const EXCLUSIVE: Case = Case::new("lock-both-exclusive", "both ranks exclusive, a lock + unlock of each", Takes::Both)
@@ -21,7 +21,7 @@ const RANKS: Case = Case::new("lock-per-rank", "both ranks exclusive, each to th
 
 pub(super) const CASES: &[Case] = &[EXCLUSIVE, SHARED, RANKS];
 
-pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     if CASES.iter().all(|case| pair.wants(case).is_none()) {
         return Ok(());
     }
@@ -45,7 +45,7 @@ pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<
     ];
     pair.measure(&SHARED, 0, forms).await?;
 
-    let ranks = PerRankLock::<F, PackedLock<F>>::symmetric(fabric, PEER).await?;
+    let ranks = PerRankLock::<PackedLock>::symmetric(fabric, PEER).await?;
     let access = Access::Exclusive(Rank::new(1 - me as u32));
     let forms = vec![
         repeat!("fabric", _ => ranks.lock(access).await?.release().await?),

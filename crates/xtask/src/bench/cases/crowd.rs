@@ -42,7 +42,7 @@ pub(super) const CASES: &[Case] = &[EXCLUSIVE, BACK_OFF, SHARED, QUEUE];
 
 rdma_fabric::program! {
     /// Measure all cases of many ranks; rank 0 has the results.
-    pub(in super::super) async fn measure_crowd<F>(fabric: F, plan: Plan) -> Vec<Measured> {
+    pub(in super::super) async fn measure_crowd(fabric: Fabric, plan: Plan) -> Vec<Measured> {
         let bare = Bare::open(&plan.memory)?;
         let outcome = measure(&fabric, &bare, &plan).await;
         if outcome.is_err() {
@@ -54,7 +54,7 @@ rdma_fabric::program! {
     }
 }
 
-async fn measure<F: Fabric>(fabric: &F, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {
+async fn measure(fabric: &Fabric, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {
     let me = fabric.rank().index();
     pin(plan.cores[me % plan.cores.len()])?;
     if plan.cores.len() < 2 {
@@ -108,7 +108,7 @@ async fn measure<F: Fabric>(fabric: &F, bare: &Bare, plan: &Plan) -> ProgramResu
 
 /// An exclusive pair of any lock.
 #[inline(always)]
-async fn write<F: Fabric, L: RmaLock<F>>(lock: &L) -> ProgramResult<()> {
+async fn write<L: RmaLock>(lock: &L) -> ProgramResult<()> {
     Ok(lock.write().await?.release().await?)
 }
 

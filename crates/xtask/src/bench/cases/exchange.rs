@@ -11,7 +11,7 @@ use super::{
 };
 use core::hint::black_box;
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options};
-use rdma_fabric::{FullFabric, Group, ProgramResult};
+use rdma_fabric::{Group, ProgramResult};
 
 const FAST: Case = Case::new("exchange-fast", "exchange with 2 neighbours, a queue each", Takes::Both);
 const MRC: Case = Case::new("exchange-mrc", "exchange with 2 neighbours, one queue", Takes::Both);
@@ -25,7 +25,7 @@ pub(super) const CASES: &[Case] = &[FAST, MRC, CPU, REWRITTEN];
 /// Bytes of a block.
 const SIZES: [usize; 3] = [0, 8 << 10, 64 << 10];
 
-pub(super) async fn measure<F: FullFabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     for (case, form) in [(&FAST, Form::Fast), (&MRC, Form::Mrc), (&CPU, Form::Cpu)] {
         for bytes in SIZES {
             one(pair, case, form, bytes, false).await?;
@@ -37,13 +37,7 @@ pub(super) async fn measure<F: FullFabric>(pair: &mut Pair<'_, F>) -> ProgramRes
     Ok(())
 }
 
-async fn one<F: FullFabric>(
-    pair: &mut Pair<'_, F>,
-    case: &Case,
-    form: Form,
-    bytes: usize,
-    rewritten: bool,
-) -> ProgramResult<()> {
+async fn one(pair: &mut Pair<'_>, case: &Case, form: Form, bytes: usize, rewritten: bool) -> ProgramResult<()> {
     if pair.wants(case).is_none() {
         return Ok(());
     }
@@ -52,7 +46,7 @@ async fn one<F: FullFabric>(
     let group = Group::world(fabric).await?;
     let topology = Cartesian::new(&[group.len()], &[true])?.topology(group.me());
     let mut hood = Neighbourhood::new(group, topology).await?;
-    let (send, receive) = (Buffer::<F, u64>::new(fabric, bytes / 4)?, Buffer::<F, u64>::new(fabric, bytes / 4)?);
+    let (send, receive) = (Buffer::<u64>::new(fabric, bytes / 4)?, Buffer::<u64>::new(fabric, bytes / 4)?);
     let mut request = hood.alltoall_init(&send, &receive, bytes / 8, &Options::form(form)).await?;
     let (mut turn, mut values) = (0, vec![1u64; bytes / 4]);
     let mut forms: Vec<Named<'_>> = Vec::new();

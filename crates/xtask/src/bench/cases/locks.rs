@@ -9,7 +9,7 @@ use super::{
     Case,
     pair::{PEER, Pair},
 };
-use rdma_fabric::{Fabric, Group, ProgramResult, Region};
+use rdma_fabric::{Group, ProgramResult};
 use rma_lock::{Aggregated, Lock, PackedLock, RmaLock, RpLock};
 
 const SHARED: Case =
@@ -30,7 +30,7 @@ pub(super) const CASES: &[Case] = &[SHARED, EXCLUSIVE, PACKED, PUT, NODE];
 /// Where 8 bytes are put.
 const PUT_AT: u64 = 8 * limit::LINE as u64;
 
-pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     if CASES.iter().all(|case| pair.wants(case).is_none()) {
         return Ok(());
     }
@@ -69,7 +69,7 @@ pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<
     pair.measure(&PUT, 8, forms).await?;
 
     // The other rank of the node stays inside, so that this one meets the node's count only.
-    let lock = Aggregated::<_, RpLock<_>>::symmetric(pair.fabric, PEER).await?;
+    let lock = Aggregated::<RpLock>::symmetric(pair.fabric, PEER).await?;
     let stays = if pair.sampler.me == 1 { Some(lock.read().await?) } else { None };
     let forms = vec![
         repeat!("fabric", _ => lock.read().await?.release().await?),

@@ -19,7 +19,7 @@ use core::{
         Ordering::{AcqRel, Acquire, Relaxed, Release},
     },
 };
-use rdma_fabric::{Fabric, ProgramResult};
+use rdma_fabric::ProgramResult;
 
 const FLAG: Case = Case::new("machine-flag", "raw flag one way, a line each way", Takes::Both).operations(2);
 const PAUSING: Case =
@@ -34,7 +34,7 @@ const IN_PLACE: Case =
 
 pub(super) const CASES: &[Case] = &[FLAG, PAUSING, ONE_LINE, SLOT, DIRTY_LOAD, IN_PLACE];
 
-pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let (bare, me) = (pair.sampler.bare, pair.sampler.me);
     let abandoned = pair.sampler.meeting.abandoned();
     let (there, back) = (bare.word(lines::MACHINE_FLAG), bare.word(lines::MACHINE_FLAG + 1));

@@ -9,7 +9,7 @@ use super::{
     Case,
     pair::Pair,
 };
-use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Region, RegionAccess};
+use rdma_fabric::{Deps, ProgramResult, Rank};
 
 const NOTICE: Case = Case::new("notice", "put 8 B + notice, one way", Takes::Both).goal(Goal::Ratio(1.3)).operations(2);
 const FLAG: Case = Case::new("flag", "put a word + wait for it, one way", Takes::Both).operations(2);
@@ -20,7 +20,7 @@ pub(super) const CASES: &[Case] = &[NOTICE, FLAG];
 const DATA_AT: u64 = 4 * limit::LINE as u64;
 const FLAG_AT: u64 = 6 * limit::LINE as u64;
 
-pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
     let other = Rank::new(1 - me as u32);
     let abandoned = pair.sampler.meeting.abandoned();
@@ -43,7 +43,7 @@ pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<
     pair.measure(&NOTICE, 8, forms).await?;
 
     let word = fabric.remote_word::<u64>(pair.region.at(other, FLAG_AT))?;
-    let own = RegionAccess::<F>::word::<u64>(&pair.region, fabric, FLAG_AT as usize)?;
+    let own = pair.region.word::<u64>(fabric, FLAG_AT as usize)?;
     let mut turn = 0u64;
     let forms = vec![
         repeat!("fabric", _ => {

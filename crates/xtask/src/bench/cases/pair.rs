@@ -9,7 +9,8 @@ use super::{
     Case, Plan, all, bandwidth, contended, exchange, locks, machine, notices, queues, words,
 };
 use core::sync::atomic::Ordering::Release;
-use rdma_fabric::{Fabric, FullFabric, Group, ProgramResult, Rank};
+use rdma_fabric::Region;
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 
 /// Who posts, where only one does.
 pub(super) const ME: Rank = Rank::new(0);
@@ -24,14 +25,14 @@ const REGION_BYTES: usize = OWN_AT + WINDOW;
 
 /// What every case of two ranks needs.
 #[derive(Debug)]
-pub(super) struct Pair<'a, F: Fabric> {
-    pub(super) fabric: &'a F,
-    pub(super) region: F::Region,
+pub(super) struct Pair<'a> {
+    pub(super) fabric: &'a Fabric,
+    pub(super) region: Region,
     pub(super) sampler: Sampler<'a>,
     plan: &'a Plan,
 }
 
-impl<F: Fabric> Pair<'_, F> {
+impl Pair<'_> {
     /// The case, if it is to be measured.
     pub(super) fn wants(&self, case: &Case) -> Option<&'static Case> {
         let number = all().position(|known| known.name == case.name)?;
@@ -55,7 +56,7 @@ impl<F: Fabric> Pair<'_, F> {
 
 rdma_fabric::program! {
     /// Measure all cases of two ranks; rank 0 has the results.
-    pub(in super::super) async fn measure_pair<F>(fabric: F, plan: Plan) -> Vec<Measured> {
+    pub(in super::super) async fn measure_pair(fabric: Fabric, plan: Plan) -> Vec<Measured> {
         let bare = Bare::open(&plan.memory)?;
         let outcome = measure(&fabric, &bare, &plan).await;
         if outcome.is_err() {
@@ -66,7 +67,7 @@ rdma_fabric::program! {
     }
 }
 
-async fn measure<F: FullFabric>(fabric: &F, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {
+async fn measure(fabric: &Fabric, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {
     let me = fabric.rank().index();
     placement::pin(plan.cores[me % plan.cores.len()])?;
     if plan.cores.len() < 2 {
@@ -93,11 +94,10 @@ async fn measure<F: FullFabric>(fabric: &F, bare: &Bare, plan: &Plan) -> Program
 }
 
 /// Write every byte of the own region once, so that no transfer meets a page for the first time.
-fn touch<F: Fabric>(fabric: &F, region: &F::Region) -> ProgramResult<()> {
-    use rdma_fabric::RegionAccess;
+fn touch(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     let piece = vec![1u64; TARGET_AT / 8];
     for offset in (TARGET_AT..REGION_BYTES).step_by(TARGET_AT) {
-        let span = RegionAccess::<F>::span::<u64>(region, fabric, offset, piece.len())?;
+        let span = region.span::<u64>(fabric, offset, piece.len())?;
         fabric.write(&span, &piece)?;
     }
     Ok(())

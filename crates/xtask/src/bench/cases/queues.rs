@@ -13,8 +13,8 @@ use super::{
 };
 use core::time::Duration;
 use rdma_fabric::{
-    Deps, FullFabric, ProgramResult, Rank, Region, RegionAccess,
-    control_queue::{Command, ControlQueue, Inline, Posting, QueueId, QueueMode, QueueSpec, Stadd},
+    Deps, ProgramResult, Rank,
+    control_queue::{Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use std::time::Instant;
 
@@ -45,7 +45,7 @@ fn name(rank: Rank, engine: u8) -> QueueId {
     QueueId::new(rank, engine, rank.number() as u8, 0)
 }
 
-pub(super) async fn measure<F: FullFabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     if CASES.iter().all(|case| pair.wants(case).is_none()) {
         return Ok(());
     }
@@ -61,7 +61,7 @@ pub(super) async fn measure<F: FullFabric>(pair: &mut Pair<'_, F>) -> ProgramRes
 
     let span = fabric.remote_span::<u64>(pair.region.at(other, DATA_AT), 1)?;
     let flag = fabric.remote_word::<u64>(pair.region.at(other, FLAG_AT))?;
-    let own_flag = RegionAccess::<F>::word::<u64>(&pair.region, fabric, FLAG_AT as usize)?;
+    let own_flag = pair.region.word::<u64>(fabric, FLAG_AT as usize)?;
     let turn = core::cell::Cell::new(0u64);
     // Each waits for the other to have come as far.
     let meet = async |first: usize| -> ProgramResult<()> {
@@ -120,7 +120,7 @@ pub(super) async fn measure<F: FullFabric>(pair: &mut Pair<'_, F>) -> ProgramRes
     ];
     pair.measure(&POST, 8, forms).await?;
 
-    let seen_word = RegionAccess::<F>::word::<u64>(&pair.region, fabric, SEEN_AT as usize)?;
+    let seen_word = pair.region.word::<u64>(fabric, SEEN_AT as usize)?;
     let mut released = 0;
     let forms = vec![
         form("queue", async |times| {

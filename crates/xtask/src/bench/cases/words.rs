@@ -11,7 +11,7 @@ use super::{
     pair::{ME, PEER, Pair},
 };
 use core::{hint::black_box, sync::atomic::Ordering::AcqRel, time::Duration};
-use rdma_fabric::{Deps, Fabric, OpHandle, ProgramResult, PutOptions, Region, RegionAccess, op};
+use rdma_fabric::{Deps, Fabric, ProgramResult, PutOptions, op};
 use std::time::Instant;
 use tofu2_sim::shm::block_on;
 
@@ -42,7 +42,7 @@ const APART: u64 = limit::LINE as u64;
 /// How long rank 0 waits for rank 1 to park.
 const PARKING: Duration = Duration::from_millis(2);
 
-pub(super) async fn measure<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let fabric = pair.fabric;
     let addr = pair.region.at(PEER, 0);
     let word = fabric.remote_word::<u64>(addr)?;
@@ -124,7 +124,7 @@ const BURST_AT: u64 = 16 * APART;
 const DIRTY_AT: u64 = 32 * APART;
 
 /// The blocking form of the put.
-fn blocking<F: Fabric>(fabric: &F, span: &rdma_fabric::RemoteSpan<F, u64>, times: u64) -> ProgramResult<()> {
+fn blocking(fabric: &Fabric, span: &rdma_fabric::RemoteSpan<u64>, times: u64) -> ProgramResult<()> {
     for i in 0..times {
         let put = op::Put { to: span, from: [i], options: PutOptions::default() };
         match fabric.try_post(put) {
@@ -137,7 +137,7 @@ fn blocking<F: Fabric>(fabric: &F, span: &rdma_fabric::RemoteSpan<F, u64>, times
 }
 
 /// Rank 1 writes all words, raises a flag, rank 0 adds to each, in an order that depends on what it reads.
-async fn dirty<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+async fn dirty(pair: &mut Pair<'_>) -> ProgramResult<()> {
     const WORDS: usize = lines::DIRTY_WORDS;
     // No neighbours, so that no prefetcher knows what comes.
     const STEP: usize = 29;
@@ -146,9 +146,8 @@ async fn dirty<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
     let offset = |i: usize| DIRTY_AT + APART * i as u64;
     let remote: Vec<_> =
         (0..WORDS).map(|i| fabric.remote_word::<u64>(pair.region.at(PEER, offset(i)))).collect::<Result<_, _>>()?;
-    let local: Vec<_> = (0..WORDS)
-        .map(|i| RegionAccess::<F>::word::<u64>(&pair.region, fabric, offset(i) as usize))
-        .collect::<Result<_, _>>()?;
+    let local: Vec<_> =
+        (0..WORDS).map(|i| pair.region.word::<u64>(fabric, offset(i) as usize)).collect::<Result<_, _>>()?;
     let (written, added) = (bare.word(lines::ALTERNATE[0]), bare.word(lines::ALTERNATE[0] + 1));
     let abandoned = pair.sampler.meeting.abandoned();
     // Counted over both forms, so shared by them.
@@ -209,12 +208,12 @@ async fn dirty<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
 }
 
 /// Rank 1 waits in the fabric for a word that is not the one rank 0 puts to.
-async fn parked<F: Fabric>(pair: &mut Pair<'_, F>) -> ProgramResult<()> {
+async fn parked(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let Some(case) = pair.wants(&PARKED) else { return Ok(()) };
     let (fabric, me) = (pair.fabric, pair.sampler.me);
     let span = fabric.remote_span::<u64>(pair.region.at(PEER, 0), 1)?;
     let release = fabric.remote_word::<u64>(pair.region.at(PEER, 2 * APART))?;
-    let own = RegionAccess::<F>::word::<u64>(&pair.region, fabric, 2 * APART as usize)?;
+    let own = pair.region.word::<u64>(fabric, 2 * APART as usize)?;
     let mut turn = 0;
     let forms = vec![form("fabric", async |times| {
         turn += 1;

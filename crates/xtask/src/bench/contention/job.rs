@@ -17,7 +17,7 @@ use super::{
     telling::Telling,
 };
 use core::{fmt, str::FromStr, sync::atomic::Ordering::Release};
-use rdma_fabric::{Fabric, FullFabric, Program, ProgramResult};
+use rdma_fabric::{Fabric, Program, ProgramResult};
 use repro::{
     lock_bench::{Case, Row, Spread},
     workloads::locks::{
@@ -33,7 +33,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tofu2_sim::shm::{self, Endpoint, Launcher, Threads};
+use tofu2_sim::shm::{self, Launcher, Threads};
 
 /// Keys of each rank in DHT.
 const KEYS: u32 = 32;
@@ -177,7 +177,7 @@ impl Part {
 /// Be a rank that [`run`] started.
 pub(crate) fn be_rank(options: &RankOptions) -> Result<ExitCode, Box<dyn Error>> {
     let part: Part = serde_json::from_str(&options.plan)?;
-    let endpoint = Endpoint::from_env()?.ok_or("only `bench-locks` starts its ranks")?;
+    let endpoint = tofu2_sim::shm::from_env()?.ok_or("only `bench-locks` starts its ranks")?;
     let me = endpoint.rank().index();
     let place = part.records.get(me).ok_or("there are more ranks than places for their records")?.clone();
     let recorded = shm::run_rank(endpoint, &measure_contention { part })?;
@@ -187,7 +187,7 @@ pub(crate) fn be_rank(options: &RankOptions) -> Result<ExitCode, Box<dyn Error>>
 
 rdma_fabric::program! {
     /// Measure all cases of a part.
-    async fn measure_contention<F>(fabric: F, part: Part) -> Vec<Recorded> {
+    async fn measure_contention(fabric: Fabric, part: Part) -> Vec<Recorded> {
         let bare = Arc::new(Bare::open(&part.memory)?);
         let outcome = measure(&fabric, &bare, &part).await;
         if outcome.is_err() {
@@ -198,7 +198,7 @@ rdma_fabric::program! {
     }
 }
 
-async fn measure<F: FullFabric>(fabric: &F, bare: &Arc<Bare>, part: &Part) -> ProgramResult<Vec<Recorded>> {
+async fn measure(fabric: &Fabric, bare: &Arc<Bare>, part: &Part) -> ProgramResult<Vec<Recorded>> {
     let me = fabric.rank().index();
     pin(part.cores[me % part.cores.len()])?;
     if part.cores.len() < 2 {
@@ -236,10 +236,10 @@ async fn measure<F: FullFabric>(fabric: &F, bare: &Arc<Bare>, part: &Part) -> Pr
     Ok(all)
 }
 
-async fn one<F: FullFabric>(fabric: &F, bare: &Arc<Bare>, lock: Contestant, run: &Run) -> ProgramResult<RankRecord> {
+async fn one(fabric: &Fabric, bare: &Arc<Bare>, lock: Contestant, run: &Run) -> ProgramResult<RankRecord> {
     match lock {
         Contestant::Lock(lock) => contention { lock, run: *run }.run(fabric.clone()).await,
-        Contestant::Mutex => contend::<F, MutexLock<F>>(fabric, run, Memory(Some(bare.clone()))).await,
+        Contestant::Mutex => contend::<MutexLock>(fabric, run, Memory(Some(bare.clone()))).await,
     }
 }
 

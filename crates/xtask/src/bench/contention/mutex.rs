@@ -4,7 +4,7 @@ use super::super::{
     limit::{Bare, FutexMutex},
     lines,
 };
-use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, Time};
+use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, Time, error::Literal};
 use rma_lock::{Fairness, Guard, Lock, LockError, Result, RmaLock};
 use std::{fmt, sync::Arc};
 
@@ -14,19 +14,19 @@ pub(super) struct Memory(pub(super) Option<Arc<Bare>>);
 
 /// A mutex in the form of a readers-writer lock: readers exclude each other too. It blocks its thread, and keeps no deadline.
 #[derive(Clone)]
-pub(super) struct MutexLock<F> {
-    fabric: F,
+pub(super) struct MutexLock {
+    fabric: Fabric,
     home: Rank,
     bare: Arc<Bare>,
 }
 
-impl<F> fmt::Debug for MutexLock<F> {
+impl fmt::Debug for MutexLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MutexLock")
     }
 }
 
-impl<F> MutexLock<F> {
+impl MutexLock {
     fn mutex(&self) -> FutexMutex<'_> {
         FutexMutex(self.bare.half(lines::MUTEX))
     }
@@ -50,11 +50,11 @@ impl Guard for MutexGuard<'_> {
     }
 }
 
-fn unsupported(feature: &'static str) -> LockError {
+fn unsupported(feature: Literal) -> LockError {
     FabricError::Unsupported { feature }.into()
 }
 
-impl<F: Fabric> Lock<F> for MutexLock<F> {
+impl Lock for MutexLock {
     type Options = Memory;
 
     const NAME: &'static str = "futex mutex";
@@ -65,8 +65,8 @@ impl<F: Fabric> Lock<F> for MutexLock<F> {
         0
     }
 
-    fn over(fabric: &F, _: GroupMemory<F>, home: Rank, memory: Memory) -> Result<Self> {
-        let bare = memory.0.ok_or_else(|| unsupported("a mutex without memory to lie in"))?;
+    fn over(fabric: &Fabric, _: GroupMemory, home: Rank, memory: Memory) -> Result<Self> {
+        let bare = memory.0.ok_or_else(|| unsupported(&"a mutex without memory to lie in"))?;
         Ok(MutexLock { fabric: fabric.clone(), home, bare })
     }
 
@@ -74,12 +74,12 @@ impl<F: Fabric> Lock<F> for MutexLock<F> {
         self.home
     }
 
-    fn fabric(&self) -> &F {
+    fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 }
 
-impl<F: Fabric> RmaLock<F> for MutexLock<F> {
+impl RmaLock for MutexLock {
     type Shared<'a> = MutexGuard<'a>;
     type Exclusive<'a> = MutexGuard<'a>;
 
@@ -95,7 +95,7 @@ impl<F: Fabric> RmaLock<F> for MutexLock<F> {
     #[inline]
     async fn write_before(&self, deadline: Time) -> Result<MutexGuard<'_>> {
         if deadline != Time::MAX {
-            return Err(unsupported("a mutex with a deadline"));
+            return Err(unsupported(&"a mutex with a deadline"));
         }
         let mutex = self.mutex();
         mutex.lock();

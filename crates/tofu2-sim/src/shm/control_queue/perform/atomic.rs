@@ -1,15 +1,12 @@
 //! An atomic, with its notice.
 
 use super::{Failure, Stage, ends::gone};
-use crate::shm::{
-    control_queue::{
-        claim::Phase,
-        death::{self, Label},
-        executor::Executor,
-        tags::resolve,
-        telling::Told,
-    },
-    endpoint::bits,
+use crate::shm::control_queue::{
+    claim::Phase,
+    death::{self, Label},
+    executor::Executor,
+    tags::resolve,
+    telling::Told,
 };
 use rdma_fabric::{
     Amo,
@@ -32,11 +29,10 @@ impl<'a> Executor<'a> {
         stage.enter(Phase::Data);
         death::reach(Label::Data);
         stage.enter(Phase::Past);
-        // The piece rings.
-        let old = match width {
-            Width::Four => piece.rmw4(bits(amo, |value| value as u32)).map(u64::from),
-            Width::Eight => piece.rmw8(amo),
-        };
+        let old = piece.modify(width as usize, amo);
+        if old.is_some() {
+            piece.ring();
+        }
         death::reach(Label::Past);
         let Some(value) = old else {
             self.withdraw_notice(&target, claim);

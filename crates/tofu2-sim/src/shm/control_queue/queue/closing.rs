@@ -21,7 +21,7 @@ impl Queue {
         let executor = self.endpoint.executor();
         let mut quiet = true;
         if queue.is_session() {
-            self.endpoint.queues().set_session(self.id, false);
+            self.endpoint.own_queues().set_session(self.id, false);
             // Whoever executes now stops after its command, and nobody comes after this.
             queue.stop(Stop::Closed);
             let turns = queue.turns();
@@ -45,7 +45,7 @@ impl Queue {
                 if quiet { own.free(segment, me, &taken) } else { own.leak(segment, &taken) }
             }
         }
-        self.endpoint.queues().give_back(self.endpoint.job(), me, self.id);
+        self.endpoint.own_queues().give_back(self.endpoint.job(), me, self.id);
         (remaining, error)
     }
 }

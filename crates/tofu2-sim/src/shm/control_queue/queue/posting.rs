@@ -1,10 +1,10 @@
-//! Posting to a queue: what is checked before, the short way and the long one, and the line of those who wait for room.
+//! Posting to a queue: what is checked before, the short way and the long one.
 
 use super::Queue;
 use crate::shm::control_queue::{executor::Work, poster::failed, short::Shortly};
 use rdma_fabric::{
     FabricError, Refused, Result,
-    control_queue::{Blocks, Command, ControlQueue, Posting, QueueError, Stadd},
+    control_queue::{Blocks, Command, Posting, QueueError, Stadd},
 };
 
 impl Queue {
@@ -52,6 +52,19 @@ impl Queue {
         self.poster().put_shortly(&queue, &self.executor(), posting)
     }
 
+    /// Post, before those who wait for room.
+    #[inline]
+    pub(super) fn post_one(&self, posting: &Posting) -> Result<(), Refused<()>> {
+        match self.post_shortly(posting) {
+            Shortly::Done => Ok(()),
+            Shortly::Released(queue) => {
+                self.executor().help(queue);
+                Ok(())
+            }
+            Shortly::Not => self.post_slowly(posting),
+        }
+    }
+
     /// Post anything.
     #[inline(never)]
     pub(super) fn post_slowly(&self, posting: &Posting) -> Result<(), Refused<()>> {
@@ -72,7 +85,7 @@ impl Queue {
         };
         if !queue.is_session() {
             for (at, posting) in postings.iter().enumerate() {
-                if let Err(refused) = self.try_post(*posting) {
+                if let Err(refused) = self.post_one(posting) {
                     return (at, Err(refused));
                 }
             }
@@ -102,21 +115,6 @@ impl Queue {
             Err(Refused::Failed(error, ())) => Err(error),
             Err(Refused::Full(())) if stuck => Err(FabricError::Deadlock { waiting: 1 }),
             Err(Refused::Full(())) => Ok(None),
-        }
-    }
-}
-
-/// A place in the line of those who wait for room; left when dropped.
-pub(super) struct InLine<'a> {
-    pub(super) queue: &'a Queue,
-    pub(super) place: u64,
-}
-
-impl Drop for InLine<'_> {
-    fn drop(&mut self) {
-        if self.queue.poster().leave_line(self.place) {
-            // The next one may be asleep.
-            self.queue.endpoint.segment().ring_for_notice();
         }
     }
 }

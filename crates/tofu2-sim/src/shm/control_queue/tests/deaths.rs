@@ -1,6 +1,7 @@
 //! An executor that dies at each label, ranks being threads; [`super::killed`] does the same to processes.
 
 use super::*;
+use rdma_fabric::Fabric;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(super) const LABELS: [Label; 7] =
@@ -19,14 +20,14 @@ pub(super) fn name(rank: Rank) -> QueueId {
 
 /// What each rank has.
 pub(super) struct Part {
-    pub(super) fabric: Endpoint,
-    pub(super) queue: crate::shm::Queue,
-    span: LocalSpan<Endpoint, u64>,
+    pub(super) fabric: Fabric,
+    pub(super) queue: rdma_fabric::ControlQueue,
+    span: LocalSpan<u64>,
     region: Region,
 }
 
 impl Part {
-    pub(super) fn new(fabric: Endpoint) -> Self {
+    pub(super) fn new(fabric: Fabric) -> Self {
         let mode = if fabric.rank() == DIES { QueueMode::Normal } else { QueueMode::Session };
         let spec = QueueSpec { number: Some(2), ..QueueSpec::new(mode).on(1).depth(16).checked(true) };
         let queue = fabric.open_queue(spec).unwrap();
@@ -39,7 +40,7 @@ impl Part {
 
     /// A word that commands don't write.
     #[cfg(target_os = "linux")]
-    pub(super) fn flag(&self) -> rdma_fabric::LocalWord<Endpoint, u64> {
+    pub(super) fn flag(&self) -> rdma_fabric::LocalWord<u64> {
         self.region.word(&self.fabric, 1024).unwrap()
     }
 
@@ -195,7 +196,8 @@ fn the_control_queues_of_the_dead_are_taken_over() {
     let spec = QueueSpec { number: Some(7), ..QueueSpec::new(QueueMode::Exclusive).on(3).depth(2) };
     let theirs = dead.open_queue(spec).unwrap();
     assert_eq!(alive.queue_limits().free, 47, "the ranks of a node share them");
-    assert!(matches!(alive.open_queue(spec), Err(FabricError::Queue(QueueError::InUse { .. }))));
+    let refused = alive.open_queue(spec).unwrap_err();
+    assert!(matches!(refused, FabricError::Queue(error) if matches!(*error, QueueError::InUse { .. })));
     job.control.set_ended(1);
     assert_eq!(alive.queue_limits().free, 48);
     let mine = alive.open_queue(spec).unwrap();

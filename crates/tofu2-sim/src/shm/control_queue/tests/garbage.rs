@@ -3,6 +3,7 @@
 use super::*;
 use crate::shm::control_queue::words::{self, View, directory_at};
 use core::{sync::atomic::Ordering::Relaxed, time::Duration};
+use rdma_fabric::Fabric;
 use rdma_fabric::{
     Refused,
     control_queue::{Armw, Width},
@@ -79,13 +80,13 @@ fn vandalise(job: &Job, queues: &[QueueId], chance: &mut Chance) {
 }
 
 struct Worker {
-    fabric: Endpoint,
+    fabric: Fabric,
     /// With the memory that each has registered.
-    queues: Vec<(crate::shm::Queue, Region)>,
+    queues: Vec<(rdma_fabric::ControlQueue, Region)>,
 }
 
 impl Worker {
-    fn new(fabric: Endpoint) -> Self {
+    fn new(fabric: Fabric) -> Self {
         Worker { fabric, queues: Vec::new() }
     }
 
@@ -165,7 +166,7 @@ fn every_call_beside_a_vandal_ends_well_or_with_an_error() {
             }
             match workers[chance.below(RANKS as usize)].act(&mut names, &mut chance) {
                 Ok(()) => well += 1,
-                Err(FabricError::Queue(QueueError::Corrupt { .. })) => damaged += 1,
+                Err(FabricError::Queue(error)) if matches!(*error, QueueError::Corrupt { .. }) => damaged += 1,
                 Err(_) => errors += 1,
             }
         }

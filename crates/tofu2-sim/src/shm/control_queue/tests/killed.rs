@@ -5,7 +5,7 @@ use super::{
     *,
 };
 use crate::shm::{JOB_VARIABLE, Launcher, run_rank_with};
-use rdma_fabric::Region as _;
+use rdma_fabric::Fabric;
 use rustix::process::{Signal, getpid, kill_process};
 use std::{
     env, fs,
@@ -53,7 +53,7 @@ fn the_ranks_part() {
     if env::var_os(JOB_VARIABLE).is_none() || env::var_os(LABEL).is_none() {
         return;
     }
-    let endpoint = Endpoint::from_env().unwrap().unwrap();
+    let endpoint = crate::shm::from_env().unwrap().unwrap();
     let label = LABELS[env::var(LABEL).unwrap().parse::<usize>().unwrap()];
     let rank = endpoint.rank();
     run_rank_with(endpoint, |fabric| {
@@ -65,7 +65,7 @@ fn the_ranks_part() {
     fs::write(directory.join(rank.number().to_string()), "well").unwrap();
 }
 
-async fn play(fabric: Endpoint, label: Label) {
+async fn play(fabric: Fabric, label: Label) {
     let part = Part::new(fabric.clone());
     let mut world = Group::world(&fabric).await.unwrap();
     match fabric.rank() {

@@ -3,14 +3,15 @@
 use super::*;
 use crate::shm::control_queue::words::View;
 use core::time::Duration;
+use rdma_fabric::Fabric;
 
 /// A session queue in checking mode, and memory on it.
-fn session(fabric: &Endpoint, depth: u32, ahead: u32) -> (crate::shm::Queue, Region, Stadd) {
+fn session(fabric: &Fabric, depth: u32, ahead: u32) -> (rdma_fabric::ControlQueue, Region, Stadd) {
     let spec = QueueSpec::new(QueueMode::Session).depth(depth).ahead(ahead).checked(true);
     open(fabric, spec)
 }
 
-fn open(fabric: &Endpoint, spec: QueueSpec) -> (crate::shm::Queue, Region, Stadd) {
+fn open(fabric: &Fabric, spec: QueueSpec) -> (rdma_fabric::ControlQueue, Region, Stadd) {
     let queue = fabric.open_queue(spec).unwrap();
     let region = fabric.alloc(4096).unwrap();
     let at = queue.register(&region).unwrap();
@@ -94,7 +95,7 @@ fn a_ring_that_empties_meanwhile_is_not_stuck() {
         scope.spawn(|| {
             let normal = other.open_queue(QueueSpec::new(QueueMode::Normal)).unwrap();
             while !over.load(core::sync::atomic::Ordering::Relaxed) {
-                let (read, scheduled) = View::find(other.job(), to).unwrap().turns().standing();
+                let (read, scheduled) = View::find(inner(&other).job(), to).unwrap().turns().standing();
                 if read == scheduled {
                     normal.try_post(Posting::new(nothing(to, at)).sps(1)).unwrap();
                 }

@@ -2,20 +2,21 @@
 //! session queue, whose executor remembers.
 
 use super::*;
-use crate::shm::Queue;
+use rdma_fabric::ControlQueue as Queue;
+use rdma_fabric::Fabric;
 
 const TAG: u8 = 5;
 const AT: Stadd = Stadd::fixed(TAG);
 
 /// A rank, its queue and memory.
 struct Side {
-    fabric: Endpoint,
+    fabric: Fabric,
     queue: Queue,
     region: Region,
 }
 
 /// A queue, with credit for all that the tests post.
-fn open(fabric: &Endpoint, mode: QueueMode) -> Queue {
+fn open(fabric: &Fabric, mode: QueueMode) -> Queue {
     let ahead = if mode == QueueMode::Session { 63 } else { 0 };
     let spec = QueueSpec { number: Some(2), ..QueueSpec::new(mode).on(1).depth(64).ahead(ahead) };
     fabric.open_queue(QueueSpec { mrq_depth: 8, ..spec }).unwrap()
@@ -40,7 +41,7 @@ impl Side {
         self.queue.try_post(posting).unwrap();
         match self.queue.poll_tcq() {
             Ok(None) => Ok(()),
-            Err(FabricError::Queue(error)) => Err(error),
+            Err(FabricError::Queue(error)) => Err(*error),
             other => panic!("{other:?}"),
         }
     }
@@ -52,10 +53,10 @@ impl Side {
 
     /// Whether the way there is remembered, and nothing has changed.
     fn knows(&self, to: QueueId) -> bool {
-        let job = self.fabric.job();
+        let job = inner(&self.fabric).job();
         match self.queue.spec().mode {
-            QueueMode::Session => self.fabric.queues().routes().unwrap().known(job, to, AT, 8).is_some(),
-            _ => self.queue.poster.lock().routes.known(job, to, AT, 8).is_some(),
+            QueueMode::Session => inner(&self.fabric).own_queues().routes().unwrap().known(job, to, AT, 8).is_some(),
+            _ => below(&self.queue).poster.lock().routes.known(job, to, AT, 8).is_some(),
         }
     }
 }
@@ -173,7 +174,13 @@ fn own_memory_that_was_given_back() {
         drop(region);
         queue.try_post(Command::put(to, AT + 64, AT, 8).into()).unwrap();
         let stale = QueueError::Stale { queue: queue.id(), stadd: AT + 64 };
-        assert_eq!(queue.poll_tcq(), Err(FabricError::Queue(stale)));
+        assert_eq!(queue.poll_tcq(), Err(stale.into()));
         drop(fabric);
     }
+}
+
+/// What is below a queue.
+fn below(queue: &Queue) -> &super::super::queue::Queue {
+    let queue: &dyn std::any::Any = queue.provider();
+    queue.downcast_ref().unwrap()
 }

@@ -1,0 +1,101 @@
+//! Operations, which are over when they are posted, or when the network interface has done them; the result may take another poll.
+
+use crate::{memory::CELL, seat::Seat};
+use rdma_fabric::{
+    Amo, Result,
+    provider::{Place, Posted, Sink, Token},
+};
+use std::{
+    mem,
+    task::{Context, Poll},
+};
+
+/// What somebody still waits for.
+#[derive(Debug, Default)]
+pub(crate) struct Operation {
+    /// Whether the result is held back.
+    late: bool,
+    /// As many puts the network interface must have delivered.
+    delivered: Option<u64>,
+    /// An atomic behind which so many puts of data are seen.
+    covers: Option<u64>,
+    word: u64,
+    /// What a get has found.
+    bytes: Vec<u8>,
+}
+
+impl Operation {
+    /// Complete when so many puts have been delivered.
+    pub(crate) fn after(delivered: Option<u64>) -> Self {
+        Operation { delivered, ..Operation::default() }
+    }
+}
+
+impl Seat {
+    pub(crate) fn posted(&self, operation: Operation) -> Posted {
+        let late = self.job().config.late_results;
+        if !late && operation.delivered.is_none() && operation.covers.is_none() {
+            return Posted::Over(operation.word);
+        }
+        Posted::Pending(self.under_way.add(Operation { late, ..operation }))
+    }
+
+    pub(crate) fn change(&self, word: &Place, amo: Amo<u64>) -> Result<Posted> {
+        let (target, cell) = (word.rank(), self.cell(word)?);
+        let (order, covers) = self.job().atomic(self.me(), target);
+        let word = self.job().cells.change(target, cell, amo, order);
+        self.job().ring(target, cell);
+        Ok(self.posted(Operation { covers, word, ..Operation::default() }))
+    }
+
+    pub(crate) fn get_cells(&self, from: &Place, to: Sink<'_>) -> Result<Posted> {
+        let mut bytes = vec![0; from.len()];
+        match to {
+            Sink::Bytes(to) => {
+                self.copy_out(from, &mut bytes)?;
+                let posted = self.posted(Operation { bytes: bytes.clone(), ..Operation::default() });
+                if matches!(posted, Posted::Over(_)) {
+                    to.copy_from_slice(&bytes);
+                }
+                Ok(posted)
+            }
+            Sink::Place(own) => {
+                let (there, here) = (self.cell(from)?, self.cell(own)?);
+                for i in 0..from.len() / CELL {
+                    self.write_own(here + i, self.job().newest(from.rank(), there + i));
+                }
+                Ok(self.posted(Operation::default()))
+            }
+        }
+    }
+
+    pub(crate) fn result(&self, token: Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<u64> {
+        let mut operation = self.under_way.take(token).expect("a completed operation was polled again");
+        if mem::take(&mut operation.late) {
+            cx.waker().wake_by_ref();
+            self.under_way.put_back(token, operation);
+            return Poll::Pending;
+        }
+        if let Some(puts) = operation.delivered
+            && self.job().poll_delivered(self.me(), puts).is_pending()
+        {
+            self.under_way.put_back(token, operation);
+            return Poll::Pending;
+        }
+        if let Some(puts) = operation.covers {
+            self.job().atomic_complete(self.me(), puts);
+        }
+        if let (Sink::Bytes(into), false) = (into, operation.bytes.is_empty()) {
+            into.copy_from_slice(&operation.bytes);
+        }
+        Poll::Ready(operation.word)
+    }
+
+    pub(crate) fn is_complete(&self, token: Token) -> bool {
+        let Some(mut operation) = self.under_way.take(token) else { return true };
+        operation.delivered = operation.delivered.filter(|puts| !self.job().has_delivered(self.me(), *puts));
+        let complete = !operation.late && operation.delivered.is_none();
+        self.under_way.put_back(token, operation);
+        complete
+    }
+}

@@ -1,0 +1,78 @@
+//! The barrier unit: waits for it are noted.
+
+use super::Observer;
+use crate::{
+    counts::WaitKind,
+    event::{Event, Kind},
+    recorder::only,
+};
+use rdma_fabric::{
+    Deps, FabricError, Result,
+    barrier::{BarrierLimits, GateId, Progress, Values, Wiring},
+    provider::{Gates, Slot},
+};
+use std::task::{Context, Poll};
+
+const NONE: FabricError = FabricError::Unsupported { feature: &"a barrier unit" };
+
+impl Observer {
+    fn unit(&self) -> Result<&dyn Gates> {
+        self.below.provider().gates().ok_or(NONE)
+    }
+}
+
+impl Gates for Observer {
+    fn limits(&self) -> BarrierLimits {
+        self.unit().map_or(BarrierLimits::NONE, Gates::limits)
+    }
+
+    fn take(&self, relays: usize) -> Result<Vec<GateId>> {
+        self.unit()?.take(relays)
+    }
+
+    fn free(&self, gates: &[GateId]) {
+        if let Ok(unit) = self.unit() {
+            unit.free(gates);
+        }
+    }
+
+    fn set(&self, wirings: &[Wiring]) -> Result<()> {
+        self.unit()?.set(wirings)
+    }
+
+    fn start(&self, gate: GateId, values: Values) -> Result<()> {
+        self.unit()?.start(gate, values)
+    }
+
+    fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
+        self.unit()?.test(gate, deps)
+    }
+
+    fn poll(
+        &self,
+        slot: &mut Slot,
+        gate: GateId,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Values>>> {
+        let unit = self.unit()?;
+        if slot.is_empty() {
+            self.waits.begin(slot, Event::new(Kind::WaitGate, only(&deps), self.now_ps()));
+        }
+        let stands = self.waits.poll(slot, |below| unit.poll(below, gate, deps, cx));
+        if stands.is_ready() {
+            Gates::end_wait(self, slot);
+        }
+        stands
+    }
+
+    fn end_wait(&self, slot: &mut Slot) {
+        let Some(mut wait) = self.waits.end(slot) else { return };
+        if !wait.below.is_empty()
+            && let Ok(unit) = self.unit()
+        {
+            unit.end_wait(&mut wait.below);
+        }
+        self.recorder.ended(&wait, WaitKind::Gate, self.now_ps());
+    }
+}

@@ -1,0 +1,176 @@
+//! The provider that stands between a program and its fabric, and notes what passes.
+
+mod gates;
+mod keyless;
+mod operations;
+mod queues;
+mod slab;
+mod waits;
+
+use crate::{
+    counts::WaitKind,
+    event::{Event, Kind},
+    recorder::Recorder,
+    waiting::Waiting,
+};
+use operations::Operation;
+use rdma_fabric::Fabric;
+use rdma_fabric::Region;
+use rdma_fabric::{
+    Amo, Notice, OwnedMemory, Result, forward,
+    provider::{Boxed, Ended, Gates, Goal, Keyless, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
+};
+use slab::{Latest, Slab};
+use std::task::{Context, Poll};
+use waits::{Wait, Waits};
+
+/// `fabric`, with every operation and wait noted in a [`Recorder`].
+///
+/// Nothing else changes: results, errors, order and virtual time are those of `fabric`, but that
+/// there are no references to memory without a key. An operation costs what it costs where memory
+/// is not mapped, two locks that nobody contends for, and two looks at the clock.
+#[must_use]
+pub fn observed(fabric: &Fabric, recorder: Recorder) -> Fabric {
+    fabric.under(Observer::new(fabric.clone(), recorder))
+}
+
+#[derive(Debug)]
+struct Observer {
+    below: Fabric,
+    recorder: Recorder,
+    operations: Slab<Operation>,
+    waits: Waits,
+    /// The notice that a thread took last: its poster, and which of its notices it is.
+    taken: Latest<(u32, u64)>,
+}
+
+impl Observer {
+    fn new(below: Fabric, recorder: Recorder) -> Self {
+        let (operations, waits, taken) = (Slab::default(), Waits::default(), Latest::default());
+        Observer { below, recorder, operations, waits, taken }
+    }
+
+    fn now_ps(&self) -> u64 {
+        self.below.provider().now().as_picos()
+    }
+
+    /// An operation on `place` that is posted now.
+    fn event(&self, kind: Kind, place: &Place) -> Event {
+        Event::new(kind, Some(place.rank().number()), self.now_ps()).at(place.addr(), place.len())
+    }
+
+    /// Wait for `future`, which ends with a registration or the end of one.
+    fn registering<'a, T: 'a>(&'a self, future: Boxed<'a, T>) -> Boxed<'a, T> {
+        Box::pin(async move {
+            let mut waiting = Waiting::begin(&self.recorder, &self.below, WaitKind::Registration, None);
+            waiting.until(future).await
+        })
+    }
+}
+
+impl Provider for Observer {
+    forward!(alloc, adopt, resolve_hidden, read, write, ring, now, detach);
+
+    fn alloc_symmetric(&self, bytes: usize) -> Boxed<'_, Result<Region>> {
+        self.registering(self.below.provider().alloc_symmetric(bytes))
+    }
+
+    fn release(&self, region: Region) -> Boxed<'_, Result<OwnedMemory>> {
+        self.registering(self.below.provider().release(region))
+    }
+
+    fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
+        let event = self.event(Kind::Put, to);
+        self.posted(self.below.provider().put(to, from, notice), event, |counts, event| {
+            let counts = counts.with(event.peer);
+            counts.puts += 1;
+            counts.put_bytes += event.bytes;
+            if notice.is_some() {
+                (event.kind, event.notice) = (Kind::PutNotify, Some(counts.notices_sent));
+                counts.notices_sent += 1;
+            }
+        })
+    }
+
+    fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
+        let event = self.event(Kind::Get, from);
+        self.posted(self.below.provider().get(from, to), event, |counts, event| {
+            let counts = counts.with(event.peer);
+            counts.gets += 1;
+            counts.get_bytes += event.bytes;
+        })
+    }
+
+    fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
+        let event = self.event(Kind::of_atomic(&amo), word);
+        self.posted(self.below.provider().atomic(word, amo), event, |counts, event| {
+            *counts.with(event.peer).atomics.of(&amo) += 1;
+        })
+    }
+
+    fn nop(&self) -> Posted {
+        let event = Event::new(Kind::Nop, None, self.now_ps());
+        self.posted(self.below.provider().nop(), event, |counts, _| counts.nops += 1)
+    }
+
+    fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+        self.poll_operation(token, into, cx)
+    }
+
+    fn test(&self, token: &Token) -> bool {
+        self.test_operation(token)
+    }
+
+    fn forget(&self, token: Token) {
+        self.forget_operation(&token);
+    }
+
+    fn try_notice(&self, waiting: bool) -> Result<Option<Notice>> {
+        let begin_ps = self.now_ps();
+        let notice = self.below.provider().try_notice(waiting)?;
+        if let Some(notice) = &notice {
+            let (peer, number) = (notice.from.number(), self.recorder.taken(notice));
+            if waiting {
+                self.taken.set((peer, number));
+            }
+            let event = Event::new(Kind::Notice, Some(peer), begin_ps).arrived(notice, number);
+            let end_ps = self.now_ps();
+            self.recorder.lock().happened(Event { end_ps, ..event });
+        }
+        Ok(notice)
+    }
+
+    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if let Goal::Charge(_) = goal {
+            return self.below.provider().poll_wait(slot, goal, cx);
+        }
+        if slot.is_empty() {
+            self.waits.begin(slot, self.beginning(&goal));
+        }
+        self.waits.poll(slot, |below| self.below.provider().poll_wait(below, goal, cx))
+    }
+
+    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
+        if let Goal::Charge(_) = goal {
+            return self.below.provider().end_wait(slot, goal, ended);
+        }
+        // If none began, the first look at a word found what was waited for.
+        let mut wait = self.waits.end(slot).unwrap_or_else(|| Wait::new(self.beginning(&goal)));
+        if !wait.below.is_empty() || matches!(goal, Goal::Word(..)) {
+            self.below.provider().end_wait(&mut wait.below, goal, ended);
+        }
+        self.wait_ends(&wait, &goal, ended);
+    }
+
+    fn queues(&self) -> Option<&dyn Queues> {
+        self.below.provider().queues().map(|_| self as _)
+    }
+
+    fn gates(&self) -> Option<&dyn Gates> {
+        self.below.provider().gates().map(|_| self as _)
+    }
+
+    fn keyless(&self) -> Option<&dyn Keyless> {
+        self.below.provider().keyless().map(|_| self as _)
+    }
+}

@@ -1,0 +1,107 @@
+//! Operations, from their posting until their end is known.
+
+use super::Observer;
+use crate::{
+    counts::{RankCounts, WaitKind},
+    event::Event,
+};
+use rdma_fabric::{
+    FabricError, Result,
+    provider::{Posted, Sink, Token},
+};
+use std::task::{Context, Poll};
+
+/// An operation that is under way.
+#[derive(Debug)]
+pub(super) struct Operation {
+    /// Its name below.
+    token: Token,
+    /// What it is, but for its end; `None` when that is known.
+    event: Option<Event>,
+    /// When a poll first found it not done.
+    waiting_since: Option<u64>,
+}
+
+impl Observer {
+    /// Count what was posted, or that there was no room for it; note its end, or give it a name.
+    pub(super) fn posted(
+        &self,
+        posted: Posted,
+        mut event: Event,
+        count: impl FnOnce(&mut RankCounts, &mut Event),
+    ) -> Posted {
+        {
+            let mut record = self.recorder.lock();
+            match &posted {
+                Posted::Over(_) | Posted::Pending(_) => count(&mut record.counts, &mut event),
+                Posted::Full => record.counts.with(event.peer).full += 1,
+                Posted::Failed(_) => {}
+            }
+        }
+        match posted {
+            Posted::Over(word) => {
+                self.is_over(event, None);
+                Posted::Over(word)
+            }
+            Posted::Pending(token) => {
+                let operation = Operation { token, event: Some(event), waiting_since: None };
+                Posted::Pending(Token(self.operations.put(operation)))
+            }
+            refused => refused,
+        }
+    }
+
+    fn is_over(&self, event: Event, waiting_since: Option<u64>) {
+        let end_ps = self.now_ps();
+        let mut record = self.recorder.lock();
+        if let Some(since) = waiting_since {
+            record.waited(WaitKind::Operation, event.peer, since, end_ps);
+        }
+        record.happened(Event { end_ps, ..event });
+    }
+
+    fn name_below(&self, token: &Token) -> Option<Token> {
+        self.operations.with(token.0.get(), |operation| operation.token)
+    }
+
+    pub(super) fn poll_operation(&self, token: &Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+        let Some(mut below) = self.name_below(token) else {
+            return Poll::Ready(Err(FabricError::Unsupported { feature: &"an operation of another provider" }));
+        };
+        let stands = self.below.provider().poll(&mut below, into, cx);
+        if stands.is_pending() {
+            let now_ps = self.now_ps();
+            self.operations.with(token.0.get(), |operation| {
+                operation.token = below;
+                operation.waiting_since.get_or_insert(now_ps);
+            });
+        } else {
+            self.operation_ends(token);
+        }
+        stands
+    }
+
+    /// It is not asked about any more; its name below.
+    fn operation_ends(&self, token: &Token) -> Option<Token> {
+        let Operation { token, event, waiting_since } = self.operations.take(token.0.get())?;
+        if let Some(event) = event {
+            self.is_over(event, waiting_since);
+        }
+        Some(token)
+    }
+
+    pub(super) fn test_operation(&self, token: &Token) -> bool {
+        let is_over = self.name_below(token).is_none_or(|below| self.below.provider().test(&below));
+        let known = |operation: &mut Operation| operation.event.take().zip(Some(operation.waiting_since));
+        if is_over && let Some((event, since)) = self.operations.with(token.0.get(), known).flatten() {
+            self.is_over(event, since);
+        }
+        is_over
+    }
+
+    pub(super) fn forget_operation(&self, token: &Token) {
+        if let Some(below) = self.operation_ends(token) {
+            self.below.provider().forget(below);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Control queues: commands are noted when they are posted, and waits.
+
+use super::{
+    Observer,
+    slab::Latest,
+    waits::{Wait, Waits},
+};
+use crate::{
+    counts::WaitKind,
+    event::{Event, Kind},
+    queue::target_of,
+    recorder::{Recorder, only},
+};
+use rdma_fabric::Fabric;
+use rdma_fabric::Region;
+use rdma_fabric::provider::Ended;
+use rdma_fabric::{
+    Deps, FabricError, Rank, Refused, Result,
+    control_queue::{Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
+    provider::{Queue, Queues, Side, Slot},
+};
+use std::task::{Context, Poll};
+
+impl Queues for Observer {
+    fn limits(&self) -> QueueLimits {
+        self.below.provider().queues().map_or(QueueLimits::NONE, Queues::limits)
+    }
+
+    fn open(&self, spec: QueueSpec) -> Result<Box<dyn Queue>> {
+        let none = FabricError::Unsupported { feature: &"control queues" };
+        let below = self.below.provider().queues().ok_or(none)?.open(spec)?;
+        let (fabric, recorder) = (self.below.clone(), self.recorder.clone());
+        Ok(Box::new(ObservedQueue { below, fabric, recorder, waits: Waits::default(), noticed: Latest::default() }))
+    }
+}
+
+#[derive(Debug)]
+struct ObservedQueue {
+    below: Box<dyn Queue>,
+    /// For the clock.
+    fabric: Fabric,
+    recorder: Recorder,
+    waits: Waits,
+    /// Whose notice a thread took last.
+    noticed: Latest<u32>,
+}
+
+impl ObservedQueue {
+    fn now_ps(&self) -> u64 {
+        self.fabric.provider().now().as_picos()
+    }
+
+    /// End the wait of a slot, and of the one below.
+    fn ended(&self, slot: &mut Slot, side: Option<Side>, ended: Ended) -> Option<Wait> {
+        let mut wait = self.waits.end(slot)?;
+        if !wait.below.is_empty() {
+            self.below.end_wait(&mut wait.below, side, ended);
+        }
+        Some(wait)
+    }
+
+    fn note(&self, wait: &Wait, side: Option<Side>) {
+        let kind = match side {
+            Some(Side::Completion) => WaitKind::Operation,
+            Some(Side::Notice) => WaitKind::Notice,
+            None => WaitKind::Room,
+        };
+        self.recorder.ended(wait, kind, self.now_ps());
+    }
+
+    fn full(&self, posting: &Posting, change: impl FnOnce(&mut u64)) {
+        change(&mut self.recorder.lock().counts.with(target_of(posting).map(Rank::number)).full);
+    }
+}
+
+impl Queue for ObservedQueue {
+    fn id(&self) -> QueueId {
+        self.below.id()
+    }
+
+    fn spec(&self) -> QueueSpec {
+        self.below.spec()
+    }
+
+    fn pointers(&self) -> Pointers {
+        self.below.pointers()
+    }
+
+    fn register(&self, region: &Region, fixed: Option<u8>) -> Result<Stadd> {
+        self.below.register(region, fixed)
+    }
+
+    fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()> {
+        self.below.set_read_only(at, read_only)
+    }
+
+    fn deregister(&self, at: Stadd) -> Result<()> {
+        self.below.deregister(at)
+    }
+
+    fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>) {
+        let (posted, outcome) = self.below.try_post(postings);
+        let now_ps = self.now_ps();
+        postings.iter().take(posted).for_each(|posting| self.recorder.commanded(now_ps, posting));
+        if let (Err(Refused::Full(())), Some(refused)) = (&outcome, postings.get(posted)) {
+            self.full(refused, |full| *full += 1);
+        }
+        (posted, outcome)
+    }
+
+    fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if slot.is_empty() {
+            // It found no room just now, but does not come back: it waits.
+            self.full(posting, |full| *full = full.saturating_sub(1));
+            let target = target_of(posting).map(Rank::number);
+            self.waits.begin(slot, Event::new(Kind::WaitRoom, target, self.now_ps()));
+        }
+        let stands = self.waits.poll(slot, |below| self.below.poll_post(below, posting, deps, cx));
+        if let Poll::Ready(posted) = &stands {
+            let ended = if matches!(posted, Ok(())) { Ended::Reached } else { Ended::GivenUp };
+            self.end_wait(slot, None, ended);
+            if posted.is_ok() {
+                self.recorder.commanded(self.now_ps(), posting);
+            }
+        }
+        stands
+    }
+
+    fn poll_tcq(&self) -> Result<Option<Completion>> {
+        self.below.poll_tcq()
+    }
+
+    fn poll_mrq(&self) -> Result<Option<MrqNotice>> {
+        let notice = self.below.poll_mrq()?;
+        if let Some(notice) = &notice {
+            self.noticed.set(notice.peer.rank().number());
+        }
+        Ok(notice)
+    }
+
+    fn poll_wait(&self, slot: &mut Slot, side: Side, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if slot.is_empty() {
+            self.waits.begin(slot, Event::new(Kind::WaitNotice, only(&deps), self.now_ps()));
+        }
+        self.waits.poll(slot, |below| self.below.poll_wait(below, side, deps, cx))
+    }
+
+    fn end_wait(&self, slot: &mut Slot, side: Option<Side>, ended: Ended) {
+        if let Some(mut wait) = self.ended(slot, side, ended) {
+            if side == Some(Side::Notice) && ended == Ended::Reached {
+                wait.event.peer = self.noticed.take().or(wait.event.peer);
+            }
+            self.note(&wait, side);
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<u64> {
+        self.below.close()
+    }
+}

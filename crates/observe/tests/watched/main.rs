@@ -1,0 +1,132 @@
+//! What is noted of a program that is observed: what happens at once, what takes time, and what
+//! is given up.
+
+mod late;
+mod mixture;
+mod queues;
+
+use late::Late;
+use observe::{Event, Kind, RankRecord, Recorder, WaitKind, observed};
+use rdma_fabric::Fabric;
+use rdma_fabric::{
+    Amo, Deps, Program, ProgramResult,
+    join::{Either, join, race},
+};
+use tofu2_sim::shm::Threads;
+
+/// A rank's part.
+struct Part<P>(fn(&Fabric) -> Fabric, P);
+
+impl<P: AsyncFn(Fabric) -> ProgramResult<()> + Sync> Program for Part<P> {
+    type Out = RankRecord;
+
+    async fn run(&self, fabric: Fabric) -> ProgramResult<RankRecord> {
+        let recorder = Recorder::new(fabric.rank(), Some(100));
+        (self.1)(observed(&(self.0)(&fabric), recorder.clone())).await?;
+        Ok(recorder.record())
+    }
+}
+
+/// The record of one rank that plays this part, observed over what `over` makes of its fabric.
+fn recorded(over: fn(&Fabric) -> Fabric, part: impl AsyncFn(Fabric) -> ProgramResult<()> + Sync) -> RankRecord {
+    Threads::new(1).segment_bytes(1 << 20).run(&Part(over, part)).unwrap().remove(0)
+}
+
+/// What passed, and what did until then.
+fn parts(record: &RankRecord) -> Vec<(Kind, u64, u64)> {
+    let events = record.events.as_ref().expect("a trace is wanted").iter();
+    events.map(|event| (event.kind, event.begin_ps / 1_000_000, event.end_ps / 1_000_000)).collect()
+}
+
+#[test]
+fn operations_last_until_their_end_is_known() {
+    let record = recorded(Late::over, async |fabric| {
+        let (region, me) = (fabric.alloc(64)?, fabric.rank());
+        let span = fabric.remote_span::<u64>(region.at(me, 0), 2)?;
+        let word = fabric.remote_word::<u64>(region.at(me, 8))?;
+        let back = fabric.put(&span, vec![3, 4]).await?;
+        assert_eq!(fabric.fetch_add(&word, 5).await?, 4);
+        assert_eq!((back, fabric.get(&span, [0; 2]).await?), (vec![3, 4], [3, 9]));
+        // No room.
+        fabric.put_notify(&span, [7, 8], 1).await?;
+        let mut tested = fabric.try_atomic(&word, Amo::Swap(1)).map_err(|refused| format!("{refused:?}"))?;
+        while !tested.test() {}
+        assert_eq!(tested.wait()?, 8);
+        drop(fabric.try_nop().map_err(|refused| format!("{refused:?}"))?);
+        assert!(fabric.try_nop().is_err());
+        Ok(())
+    });
+    let expected = [
+        (Kind::Put, 0, 2),
+        (Kind::Add, 2, 4),
+        (Kind::Get, 4, 6),
+        (Kind::WaitRoom, 6, 7),
+        (Kind::PutNotify, 7, 9),
+        (Kind::Swap, 9, 9),
+        (Kind::Nop, 9, 9),
+    ];
+    assert_eq!(parts(&record), expected);
+    let total = record.counts.total();
+    assert_eq!((total.puts, total.put_bytes, total.gets, total.get_bytes), (2, 32, 1, 16));
+    assert_eq!((total.atomics.add, total.atomics.swap, total.notices_sent, total.full), (1, 1, 1, 2));
+    assert_eq!((record.counts.nops, record.counts.nobody.full), (1, 1));
+    let waits = |kind| record.counts.waits.get(&kind).map(|waits| (waits.count, waits.total_ns));
+    // From the first poll in vain on.
+    assert_eq!((waits(WaitKind::Operation), waits(WaitKind::Room)), (Some((4, 4000)), Some((1, 1000))));
+}
+
+#[test]
+fn waits_last_until_they_are_over_or_given_up() {
+    let record = recorded(Late::over, async |fabric| {
+        let (region, me) = (fabric.alloc(64)?, fabric.rank());
+        let word = region.word::<u64>(&fabric, 0)?;
+        let there = fabric.remote_word::<u64>(region.at(me, 0))?;
+        fabric.wait_until(&word, Deps::All, |value| value == 0).await?;
+        let (waited, put) = join(fabric.wait_until(&word, Deps::One(me), |value| value == 6), async {
+            fabric.put_word(&there, 6).await?;
+            fabric.flush(me).await
+        })
+        .await;
+        assert_eq!((waited, put), (Ok(6), Ok(())));
+        let never = fabric.wait_until(&word, Deps::All, |value| value == 7);
+        assert!(matches!(race(never, fabric.flush_all()).await, Either::Second(Ok(()))));
+        let span = fabric.remote_span::<u64>(region.at(me, 8), 1)?;
+        let (notice, put) = join(fabric.next_notice(Deps::All), fabric.put_notify(&span, [1], 9)).await;
+        assert_eq!((notice?.data, put?), (9, [1]));
+        fabric.put_notify(&span, [1], 10).await?;
+        fabric.put_notify(&span, [1], 11).await?;
+        assert_eq!(fabric.next_notice(Deps::All).await?.data, 10);
+        assert_eq!(fabric.try_notice()?.map(|notice| notice.data), Some(11));
+        drop(fabric.alloc_symmetric(8).await?);
+        fabric.sleep_until(fabric.now()).await;
+        Ok(())
+    });
+    let kinds: Vec<Kind> = parts(&record).into_iter().map(|(kind, ..)| kind).collect();
+    let expected = [
+        Kind::WaitWord,
+        Kind::WaitWord,
+        Kind::Put,
+        Kind::Flush,
+        Kind::Flush,
+        Kind::WaitWord,
+        Kind::Notice,
+        Kind::PutNotify,
+        Kind::PutNotify,
+        Kind::WaitRoom,
+        Kind::PutNotify,
+        Kind::Notice,
+        Kind::Notice,
+        Kind::Registration,
+        Kind::Sleep,
+    ];
+    assert_eq!(kinds, expected);
+    let events: Vec<Event> = record.events.as_ref().unwrap().iter().copied().collect();
+    let notices: Vec<_> = events.iter().filter(|event| event.kind == Kind::Notice).collect();
+    assert_eq!(notices.iter().map(|event| event.notice).collect::<Vec<_>>(), [Some(0), Some(1), Some(2)]);
+    assert_eq!((notices[0].peer, notices[0].offset, notices[0].region.is_some()), (Some(0), Some(16), true));
+    let total = record.counts.total();
+    assert_eq!((record.counts.word_waits, total.flushes, total.notices_sent, total.notices_taken), (3, 2, 3, 3));
+    let counts = |kind| record.counts.waits.get(&kind).map_or(0, |waits| waits.count);
+    let waited = [WaitKind::Word, WaitKind::Flush, WaitKind::Notice, WaitKind::Registration].map(counts);
+    assert_eq!(waited, [2, 2, 1, 0]);
+}

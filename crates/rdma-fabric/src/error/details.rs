@@ -1,0 +1,181 @@
+//! What larger errors say, kept apart so that an error that can be returned everywhere is small.
+
+use super::FabricError;
+use crate::{Rank, RegionKey, barrier::GateError, control_queue::QueueError};
+
+/// A range that is not inside its region. See [`FabricError::OutOfBounds`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("bytes {offset}..{end} of {region:?} of {rank} are outside its {region_len} bytes", end = .offset.saturating_add(*.len))]
+pub struct OutOfBounds {
+    /// The owner.
+    pub rank: Rank,
+    /// The region.
+    pub region: RegionKey,
+    /// First byte.
+    pub offset: u64,
+    /// Number of bytes.
+    pub len: u64,
+    /// The region's length in bytes.
+    pub region_len: u64,
+}
+
+/// An address that is not a multiple of what the element type needs. See
+/// [`FabricError::Misaligned`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("byte {offset} of {region:?} of {rank} is not aligned to {align} bytes")]
+pub struct Misaligned {
+    /// The owner.
+    pub rank: Rank,
+    /// The region.
+    pub region: RegionKey,
+    /// The offset, in bytes.
+    pub offset: u64,
+    /// The alignment needed, in bytes.
+    pub align: usize,
+}
+
+/// An access of another width than the cells in which a build accesses shared memory (portable
+/// access, Miri). See [`FabricError::CellWidth`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{wanted}-byte access to {region:?} of {rank}, whose cells have {cell} bytes on this target")]
+pub struct CellWidth {
+    /// The owner.
+    pub rank: Rank,
+    /// The region.
+    pub region: RegionKey,
+    /// Bytes per access asked for.
+    pub wanted: usize,
+    /// Bytes per cell.
+    pub cell: usize,
+}
+
+/// An atomic on memory that was registered for transfers only, and is reached by copies of the
+/// operating system. See [`FabricError::NoAtomics`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no atomics at byte {offset} of {region:?} of {rank}: its memory is reached by cross-memory copies")]
+pub struct NoAtomics {
+    /// The owner.
+    pub rank: Rank,
+    /// The region.
+    pub region: RegionKey,
+    /// The offset, in bytes.
+    pub offset: u64,
+}
+
+/// A copy between a process and a peer's registered memory that the system refused or broke off.
+/// See [`FabricError::CrossCopy`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{moved} of {len} bytes at byte {offset} of {region:?} of {rank} were copied, then {call} failed: {}",
+    std::io::Error::from_raw_os_error(*.errno))]
+pub struct CrossCopy {
+    /// The owner.
+    pub rank: Rank,
+    /// The region.
+    pub region: RegionKey,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes asked for.
+    pub len: u64,
+    /// Bytes copied before.
+    pub moved: u64,
+    /// The call.
+    pub call: &'static str,
+    /// Its error number.
+    pub errno: i32,
+}
+
+/// A source and a destination of different lengths. See [`FabricError::LengthMismatch`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{have} elements given where {want} are wanted")]
+pub struct LengthMismatch {
+    /// Elements given.
+    pub have: usize,
+    /// Elements wanted.
+    pub want: usize,
+}
+
+/// A registration for which no registered memory is left. See [`FabricError::OutOfMemory`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{rank} cannot register {requested} bytes: {available} of its segment's {segment} are free")]
+pub struct OutOfMemory {
+    /// The rank that asked.
+    pub rank: Rank,
+    /// Bytes asked for.
+    pub requested: usize,
+    /// The largest free piece, in bytes.
+    pub available: usize,
+    /// The segment's size, in bytes.
+    pub segment: usize,
+}
+
+/// A registration for which the segment has room, and the machine no memory. See
+/// [`FabricError::OutOfMachineMemory`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{rank} cannot register {requested} bytes: {ranks} ranks of this machine ask for that, and it has {available} left"
+)]
+pub struct OutOfMachineMemory {
+    /// The rank that asked.
+    pub rank: Rank,
+    /// Bytes asked for.
+    pub requested: usize,
+    /// Ranks that ask for as much at the same time, this one included.
+    pub ranks: usize,
+    /// Bytes that the system says can be had.
+    pub available: u64,
+}
+
+/// Ranks that entered one collective operation with different arguments. See
+/// [`FabricError::Mismatch`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{rank} called {collective} with {theirs}, {other} with {ours}")]
+pub struct Mismatch {
+    /// The collective's name.
+    pub collective: &'static str,
+    /// Who reports.
+    pub rank: Rank,
+    /// Its argument.
+    pub theirs: u64,
+    /// Who differs.
+    pub other: Rank,
+    /// Its argument.
+    pub ours: u64,
+}
+
+/// A start-up setting that is missing, malformed or contradicts another. See
+/// [`FabricError::Setting`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("setting {name}: {problem}")]
+pub struct Setting {
+    /// The environment variable or option.
+    pub name: &'static str,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// Each of them is boxed on the way into the error.
+macro_rules! boxed {
+    ($($variant:ident($details:ty)),* $(,)?) => {$(
+        impl From<$details> for FabricError {
+            #[cold]
+            fn from(details: $details) -> Self {
+                FabricError::$variant(Box::new(details))
+            }
+        }
+    )*};
+}
+
+boxed! {
+    OutOfBounds(OutOfBounds),
+    Misaligned(Misaligned),
+    CellWidth(CellWidth),
+    NoAtomics(NoAtomics),
+    CrossCopy(CrossCopy),
+    LengthMismatch(LengthMismatch),
+    OutOfMemory(OutOfMemory),
+    OutOfMachineMemory(OutOfMachineMemory),
+    Mismatch(Mismatch),
+    Setting(Setting),
+    Queue(QueueError),
+    Gate(GateError),
+}

@@ -1,0 +1,225 @@
+//! The provider: what a rank's [`Fabric`] stands on in virtual time.
+//!
+//! It checks once a call that it is used by the thread that simulates.
+
+use super::{core::Core, memory::Loc, posting::Payload, world::World};
+use rdma_fabric::Fabric;
+use rdma_fabric::Region;
+use rdma_fabric::{
+    Amo, Caps, Existing, FabricError, Keyring, LockedMemory, Notice, OwnedMemory, Pact, PutOrder, Rank, RegionKey,
+    RemoteAddr, Result, Time, Uses,
+    provider::{
+        Boxed, Ended, Gates, Goal, JobFacts, Keyless, Nodes, OneThread, Place, Posted, Provider, Queues, Sink, Slot,
+        Source, Token,
+    },
+};
+use std::{
+    fmt,
+    future::{Future, ready},
+    pin::Pin,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+/// One rank of a simulated job, as it reaches the machine.
+///
+/// All of a rank's code runs in zero virtual time except where the model charges for it: posting an
+/// operation keeps the rank's CPU busy for the platform's `post` time, computing and charging for
+/// what they are given. A rank that posts without ever waiting runs ahead of the other ranks by
+/// that time, at most as long as its transmit queue lasts; it sees memory as it was when it last
+/// waited.
+#[derive(Clone)]
+pub(super) struct Me {
+    pub(super) world: Rc<World>,
+    pub(super) rank: u32,
+}
+
+/// The place as the core knows it.
+#[inline]
+pub(super) fn loc(place: &Place) -> Loc {
+    let RemoteAddr { rank, region, offset } = place.addr();
+    Loc::new(rank.number(), region, offset, place.len() as u64)
+}
+
+/// A rank's provider, with the keys that its handle has.
+pub(super) struct VirtRank<K = ()> {
+    pub(super) me: OneThread<Me>,
+    keys: K,
+}
+
+/// The regions without a key that a handle opens, if it is for such.
+pub(super) trait Keys: fmt::Debug + Send + Sync + 'static {
+    fn ring(&self) -> Option<&Keyring>;
+}
+
+impl Keys for () {
+    #[inline]
+    fn ring(&self) -> Option<&Keyring> {
+        None
+    }
+}
+
+impl Keys for Keyring {
+    fn ring(&self) -> Option<&Keyring> {
+        Some(self)
+    }
+}
+
+/// The fabrics of all ranks of a job.
+pub(super) fn fabrics(world: &Rc<World>) -> impl Fn(u32) -> Fabric + use<> {
+    let (world, facts) = (Rc::clone(world), Arc::new(world.core().facts()));
+    move |rank| {
+        let me = OneThread::new(Me { world: Rc::clone(&world), rank });
+        Fabric::new(Rank::new(rank), Arc::clone(&facts), VirtRank { me, keys: () })
+    }
+}
+
+/// Bytes that the fabric of each rank takes.
+pub(super) const FABRIC_BYTES: usize = Fabric::bytes_over::<VirtRank>();
+
+impl<K> fmt::Debug for VirtRank<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in virtual time", Rank::new(self.me.rank))
+    }
+}
+
+impl<K: Keys> Provider for VirtRank<K> {
+    fn alloc(&self, bytes: usize) -> Result<Region> {
+        match self.keys.ring() {
+            None => self.me.alloc(bytes),
+            Some(_) => Err(FabricError::Unsupported { feature: &"local memory without a key" }),
+        }
+    }
+
+    fn alloc_symmetric(&self, bytes: usize) -> Boxed<'_, Result<Region>> {
+        Box::pin(async move { self.me.alloc_symmetric(bytes, self.keys.ring()) })
+    }
+
+    fn adopt(&self, memory: OwnedMemory, _: Uses) -> Result<Region, (FabricError, OwnedMemory)> {
+        match self.keys.ring() {
+            None => self.me.adopt(memory),
+            Some(_) => Err((FabricError::Unsupported { feature: &"local memory without a key" }, memory)),
+        }
+    }
+
+    fn release(&self, region: Region) -> Boxed<'_, Result<OwnedMemory>> {
+        Box::pin(ready(self.me.release(region)))
+    }
+
+    fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, _: usize) -> Result<Place> {
+        let opens = |key: RegionKey| self.keys.ring().is_some_and(|ring| ring.opens(key));
+        self.me.world.core().locate(addr, len, align, opens)?;
+        Ok(Place::remote(addr, len, None))
+    }
+
+    #[inline]
+    fn read(&self, from: &Place, into: &mut [u8], _: bool) -> Result<()> {
+        self.me.read(&loc(from), into)
+    }
+
+    #[inline]
+    fn write(&self, to: &Place, from: &[u8], _: bool) -> Result<()> {
+        self.me.write(&loc(to), from)
+    }
+
+    fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
+        let payload = match from {
+            Source::Bytes(bytes) => Payload::Bytes(bytes),
+            Source::Place(place) => Payload::Registered(loc(place)),
+        };
+        self.me.put(loc(to), payload, notice)
+    }
+
+    fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
+        let sink = match &to {
+            Sink::Bytes(_) => None,
+            Sink::Place(place) => Some(loc(place)),
+        };
+        self.me.get(loc(from), to.len(), sink)
+    }
+
+    #[inline]
+    fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
+        self.me.atomic(word, amo)
+    }
+
+    fn nop(&self) -> Posted {
+        self.me.nop()
+    }
+
+    #[inline]
+    fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+        self.me.poll(token, into, cx)
+    }
+
+    fn test(&self, token: &Token) -> bool {
+        self.me.test(token)
+    }
+
+    fn forget(&self, token: Token) {
+        self.me.forget(token);
+    }
+
+    fn try_notice(&self, _: bool) -> Result<Option<Notice>> {
+        let me = &*self.me;
+        Ok(me.world.core().take_notice(me.rank))
+    }
+
+    #[inline]
+    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.me.poll_wait(slot, goal, cx)
+    }
+
+    #[inline]
+    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, _: Ended) {
+        if !slot.is_empty() {
+            self.me.end_wait(slot, goal);
+        }
+    }
+
+    fn now(&self) -> Time {
+        let me = &*self.me;
+        Time::from_picos(me.world.core().now_of(me.rank))
+    }
+
+    fn detach(&self, rest: Pin<Box<dyn Future<Output = ()>>>) {
+        let me = &*self.me;
+        me.world.detach(me.rank, rest);
+    }
+
+    fn queues(&self) -> Option<&dyn Queues> {
+        Some(self)
+    }
+
+    fn gates(&self) -> Option<&dyn Gates> {
+        Some(self)
+    }
+
+    fn keyless(&self) -> Option<&dyn Keyless> {
+        Some(self)
+    }
+}
+
+/// Its memory is nobody's but the simulated network's: there are no references to it.
+impl<K: Keys> Keyless for VirtRank<K> {
+    fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
+        Ok(like.beside(VirtRank { me: OneThread::new(self.me.clone()), keys: Keyring::new(pact) }))
+    }
+}
+
+impl Core {
+    fn facts(&self) -> JobFacts {
+        let mut caps = Caps::weakest();
+        caps.put_order = PutOrder::None;
+        caps.coherent_atomics = true;
+        caps.notice_bits = self.timing.notice_bits;
+        caps.session_queues = self.timing.queues.session > 0;
+        caps.strong_progress = true;
+        caps.register_existing = Existing::Direct;
+        caps.locked_memory = LockedMemory::Copies;
+        caps.blocking_wait = false;
+        caps.max_transfer = self.timing.max_transfer;
+        JobFacts { ranks: self.ranks.len(), nodes: Nodes::Blocks(self.ranks_per_node as usize), caps }
+    }
+}
