@@ -5,8 +5,7 @@ use crate::{
     page::{Part, WRITE},
     suite::provider::{Outcome, Provider},
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, FabricError, Group, Rank, program};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, Rank, program};
 use std::{env, fs, time::Duration};
 
 const TEST: &str = "death::the_others_know_soon";

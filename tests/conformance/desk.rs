@@ -1,10 +1,8 @@
 //! What the cases of control queues start from: memory, a queue, and everybody's.
 
 use super::verdict::ensure;
-use rdma_fabric::Fabric;
-use rdma_fabric::Region;
 use rdma_fabric::{
-    ControlQueue, Deps, FabricError, Group, ProgramResult, Result,
+    ControlQueue, Deps, Fabric, FabricError, Group, ProgramResult, Region, Result,
     control_queue::{Command, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use std::time::Duration;

@@ -1,8 +1,7 @@
 //! Dropped futures: sentences D1–D3.
 
 use super::verdict::ensure_eq;
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, Group, Rank, program};
+use rdma_fabric::{Deps, Fabric, Group, Rank, program};
 
 const HOME: Rank = Rank::new(0);
 

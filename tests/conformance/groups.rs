@@ -1,8 +1,7 @@
 //! Groups.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, FabricError, Group, Rank, program};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, Rank, program};
 use std::time::Duration;
 
 /// Longer than anybody may take to be told, many times over.

@@ -1,8 +1,7 @@
 //! Handles.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Amo, FabricError, Group, Rank, op::Atomic, program};
+use rdma_fabric::{Amo, Fabric, FabricError, Group, Rank, op::Atomic, program};
 use std::time::Duration;
 
 program! {

@@ -1,9 +1,9 @@
 //! Identity and registered memory.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Amo, Deps, FabricError, Group, LocalWord, Node, Pod, Rank, Refused, RegionKey, RemoteAddr, Zeroable, op, program,
+    Amo, Deps, Fabric, FabricError, Group, LocalWord, Node, Pod, Rank, Refused, RegionKey, RemoteAddr, Zeroable, op,
+    program,
 };
 
 /// What has the largest alignment that a region's start is good for.

@@ -1,8 +1,7 @@
 //! Notices.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, FabricError, Group, Rank, program};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, Rank, program};
 
 program! {
     pub async fn arrive_in_order_with_data(fabric: Fabric) -> () {

@@ -1,9 +1,8 @@
 //! Posting.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Amo, FabricError, Group, Rank, Refused,
+    Amo, Fabric, FabricError, Group, Rank, Refused,
     join::join_all,
     op::{Atomic, Get, Nop, Put},
     program,

@@ -1,7 +1,6 @@
 //! What a provider offers the suite: running a program on so many ranks and saying what became of each.
 
-use rdma_fabric::Fabric;
-use rdma_fabric::{Program, ProgramResult, Rank};
+use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
 use std::{
     fmt,
     pin::Pin,

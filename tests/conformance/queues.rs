@@ -4,9 +4,8 @@ use super::{
     desk::{Desk, TAG, has_queues},
     verdict::{ensure, ensure_eq},
 };
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, FabricError, Refused,
+    Deps, Fabric, FabricError, Refused,
     control_queue::{
         Armw, Blocks, Command, Inline, MrqKind, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd,
         Width,

@@ -1,9 +1,8 @@
 //! Queues that are full.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, FabricError, Group, PutOptions, Rank, Refused,
+    Deps, Fabric, FabricError, Group, PutOptions, Rank, Refused,
     join::join_all,
     op::{Nop, Put},
     program,

@@ -1,8 +1,7 @@
 //! Time.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, Group, Rank, program};
+use rdma_fabric::{Deps, Fabric, Group, Rank, program};
 use std::time::Duration;
 
 program! {

@@ -1,8 +1,7 @@
 //! Puts and gets.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, FabricError, Group, PutOrder, Rank, RemoteAddr, program};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, PutOrder, Rank, RemoteAddr, program};
 use std::time::Duration;
 
 /// Bytes that differ from place to place and from `salt` to `salt`.

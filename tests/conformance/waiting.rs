@@ -1,9 +1,8 @@
 //! Waiting.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, FabricError, Group, Rank,
+    Deps, Fabric, FabricError, Group, Rank,
     join::{Either, join, race},
     program,
 };

@@ -1,8 +1,7 @@
 //! Windows: the sentences of the contract that epochs stand on, as a system uses them.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Rank, program};
+use rdma_fabric::{Fabric, Rank, program};
 use rma_lock::{LockMode, Op, Window};
 
 program! {

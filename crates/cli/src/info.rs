@@ -1,8 +1,7 @@
 //! `onesided info`.
 
 use crate::{arguments::Info, placement};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Caps, Existing, PutOrder};
+use rdma_fabric::{Caps, Existing, Fabric, PutOrder};
 use repro::platforms;
 use serde::Serialize;
 use std::{error::Error, fmt::Write as _, process::ExitCode};

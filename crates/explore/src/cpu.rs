@@ -8,8 +8,7 @@ use crate::{
     quiet,
     session::{Frontier, Own, Session, Task, World},
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::{Rank, provider::JobFacts};
+use rdma_fabric::{Fabric, Rank, provider::JobFacts};
 use std::{
     cell::RefCell,
     panic::{AssertUnwindSafe, catch_unwind},

@@ -17,8 +17,7 @@ use crate::{
     view::View,
     world::{Halt, Move, World},
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::{Caps, Program, ProgramResult, Rank};
+use rdma_fabric::{Caps, Fabric, Program, ProgramResult, Rank};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, HashMap},

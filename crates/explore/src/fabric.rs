@@ -8,10 +8,8 @@ use crate::{
     session::Session,
     transfer::{bits_of, bytes_of},
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::Region;
 use rdma_fabric::{
-    Amo, Caps, FabricError, Keyring, LockedMemory, Notice, Pact, Rank, RemoteAddr, Result, Time,
+    Amo, Caps, Fabric, FabricError, Keyring, LockedMemory, Notice, Pact, Rank, Region, RemoteAddr, Result, Time,
     provider::{
         Boxed, Ended, Goal, JobFacts, Keyless, Nodes, OneThread, Place, Posted, Provider, Sink, Slot, Source, Token,
     },

@@ -15,8 +15,7 @@ use crate::{
     view::View,
     words,
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::{Caps, ProgramResult, Rank};
+use rdma_fabric::{Caps, Fabric, ProgramResult, Rank};
 use std::{
     cell::RefCell,
     collections::HashMap,

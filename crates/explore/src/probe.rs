@@ -6,8 +6,7 @@ use crate::{
     mix::Mix,
     session::Session,
 };
-use rdma_fabric::Amo;
-use rdma_fabric::Fabric;
+use rdma_fabric::{Amo, Fabric};
 use std::{any::Any, hash::Hash, rc::Rc};
 
 /// One rank's line to the explorer: facts about the job that invariants speak of, the ends of steps, remarks.

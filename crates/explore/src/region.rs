@@ -1,8 +1,7 @@
 //! Registered memory of a rank, as its program holds it.
 
 use crate::{fabric::Seat, session::Session};
-use rdma_fabric::Region;
-use rdma_fabric::{RegionKey, provider::OneThread};
+use rdma_fabric::{Region, RegionKey, provider::OneThread};
 use std::rc::Rc;
 
 /// Registered until it is dropped.

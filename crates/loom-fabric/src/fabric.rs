@@ -2,10 +2,8 @@
 
 use crate::{Access, Job, memory::CELL, seat::Seat};
 use loom::sync::atomic::Ordering::Acquire;
-use rdma_fabric::Fabric;
-use rdma_fabric::Region;
 use rdma_fabric::{
-    Amo, FabricError, Notice, Rank, RemoteAddr, Result, Time, bytemuck,
+    Amo, Fabric, FabricError, Notice, Rank, Region, RemoteAddr, Result, Time, bytemuck,
     provider::{Boxed, Ended, Goal, JobFacts, Nodes, OneThread, Place, Posted, Provider, Sink, Slot, Source, Token},
 };
 use std::{

@@ -3,8 +3,7 @@
 use crate::spawn::{join, spawn};
 use crate::{Config, Delivery, Job, fabric::Modelled};
 use loom::thread;
-use rdma_fabric::Fabric;
-use rdma_fabric::{Rank, join::join_all};
+use rdma_fabric::{Fabric, Rank, join::join_all};
 use std::{
     cell::RefCell,
     future::Future,

@@ -2,10 +2,8 @@
 
 use crate::{Access, Job, fabric::Modelled, operation::Operation};
 use loom::sync::atomic::Ordering::{self, Relaxed};
-use rdma_fabric::Fabric;
-use rdma_fabric::Region;
 use rdma_fabric::{
-    FabricError, Rank, RegionKey, Result,
+    Fabric, FabricError, Rank, Region, RegionKey, Result,
     provider::{OneThread, Place, Slot, Tokens},
 };
 use std::{any::Any, rc::Rc, task::Poll};

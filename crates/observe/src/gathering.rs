@@ -4,8 +4,7 @@ use crate::{
     observer::observed,
     recorder::{RankRecord, Recorder},
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::{Program, ProgramResult, Rank};
+use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most events that a rank keeps.

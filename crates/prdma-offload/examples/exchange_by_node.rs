@@ -9,8 +9,7 @@
 //! What CPUs copy takes no time there: `start` and `wait` of an exchange by node copy each block once more.
 
 use prdma_offload::{Aggregation, Buffer, Cartesian, Form, Neighbourhood, Options, Topology};
-use rdma_fabric::Fabric;
-use rdma_fabric::Group;
+use rdma_fabric::{Fabric, Group};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, Platform, Torus};
 

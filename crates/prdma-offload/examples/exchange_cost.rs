@@ -12,8 +12,7 @@ use core::sync::atomic::{
     Ordering::{Acquire, Release},
 };
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options};
-use rdma_fabric::Fabric;
-use rdma_fabric::Group;
+use rdma_fabric::{Fabric, Group};
 use std::{
     sync::Arc,
     time::{Duration, Instant},

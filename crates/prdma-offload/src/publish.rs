@@ -103,8 +103,7 @@ async fn table<T: Pod + Unpin>(fabric: &Fabric, headers: &GroupMemory, rank: Ran
 #[cfg(test)]
 mod tests {
     use super::{Published, publish};
-    use rdma_fabric::Fabric;
-    use rdma_fabric::{FabricError, Group, Rank};
+    use rdma_fabric::{Fabric, FabricError, Group, Rank};
     use tofu2_sim::{
         shm::Threads,
         virt::{Job, Platform},

@@ -9,8 +9,7 @@ use crate::{
     init::{Blocks, Channel, Made, Wires},
 };
 use core::fmt;
-use rdma_fabric::Fabric;
-use rdma_fabric::join;
+use rdma_fabric::{Fabric, join};
 
 /// A persistent exchange: made once, started and waited for again and again (MPI-4, section 6.13).
 ///

@@ -1,8 +1,7 @@
 //! A ring for tests: two blocks each way, and an edge to nobody.
 
 use crate::{Edge, Neighbourhood, Topology};
-use rdma_fabric::Fabric;
-use rdma_fabric::Group;
+use rdma_fabric::{Fabric, Group};
 
 fn edge(member: usize, label: u32) -> Option<Edge> {
     Some(Edge { member, label })

@@ -4,8 +4,7 @@
 //! back both senders' queues, so that they meet again in the next iteration.
 
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Group, Time, program};
+use rdma_fabric::{Fabric, Group, Time, program};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, Platform, Torus};
 

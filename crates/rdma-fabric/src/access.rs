@@ -9,9 +9,9 @@
 //! # Ordering
 //! | access | guarantee |
 //! |---|---|
-//! | [`load4`], [`load8`] | acquire; never torn |
-//! | [`store4`], [`store8`] | release; never torn |
-//! | [`rmw4`], [`rmw8`] | acquire and release, so every earlier store of this CPU is ordered before it; a full barrier on x86-64 |
+//! | [`load`] | acquire; never torn |
+//! | [`store`] | release; never torn |
+//! | [`rmw`] | acquire and release, so every earlier store of this CPU is ordered before it; a full barrier on x86-64 |
 //! | copies | a copy of exactly 4 or 8 aligned bytes is one load (acquire) or store (release); a longer one has no order inside, and is ordered before later stores, read-modify-writes and fences of this CPU |
 //!
 //! Overlapping source and destination leave unspecified bytes in the destination, nothing worse.
@@ -43,7 +43,39 @@ use x86_64 as chosen;
 /// Bytes that memory must be made of, and aligned to, to be accessed where it is.
 pub const CELL: usize = if cfg!(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))) { 8 } else { 1 };
 
-pub use chosen::{copy_between, copy_in, copy_out, expect_store, load4, load8, rmw4, rmw8, store4, store8, zero};
+pub use chosen::{copy_between, copy_in, copy_out, expect_store, zero};
+
+use crate::Amo;
+
+/// The bits of a word of `width` bytes, zero-extended. Widths are 4 and 8, also below.
+///
+/// # Safety
+/// `p` is valid for `width` bytes and aligned to them.
+#[inline(always)]
+pub unsafe fn load(p: *const u8, width: usize) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { if width == 4 { chosen::load4(p).into() } else { chosen::load8(p) } }
+}
+
+/// Store the low bits of `bits` in a word of `width` bytes.
+///
+/// # Safety
+/// As [`load`].
+#[inline(always)]
+pub unsafe fn store(p: *mut u8, width: usize, bits: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { if width == 4 { chosen::store4(p, bits as u32) } else { chosen::store8(p, bits) } }
+}
+
+/// Read-modify-write of a word of `width` bytes, with the low bits of the operands; the bits before, zero-extended.
+///
+/// # Safety
+/// As [`load`].
+#[inline(always)]
+pub unsafe fn rmw(p: *mut u8, width: usize, amo: Amo<u64>) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { if width == 4 { chosen::rmw4(p, amo.map(|value| value as u32)).into() } else { chosen::rmw8(p, amo) } }
+}
 
 #[cfg(test)]
 mod tests;

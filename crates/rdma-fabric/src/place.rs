@@ -188,9 +188,8 @@ impl Place {
         if self.word_objection(width) != 0 {
             return None;
         }
-        let start = self.start.as_ptr();
         // SAFETY: `width` aligned bytes, all checked above.
-        Some(unsafe { if width == 4 { access::load4(start).into() } else { access::load8(start) } })
+        Some(unsafe { access::load(self.start.as_ptr(), width) })
     }
 
     /// Store a word's low bits (release), without ringing.
@@ -199,15 +198,8 @@ impl Place {
         if self.word_objection(width) != 0 {
             return None;
         }
-        let start = self.start.as_ptr();
         // SAFETY: `width` aligned bytes, all checked above.
-        unsafe {
-            if width == 4 {
-                access::store4(start, bits as u32);
-            } else {
-                access::store8(start, bits);
-            }
-        }
+        unsafe { access::store(self.start.as_ptr(), width, bits) };
         Some(())
     }
 
@@ -217,15 +209,8 @@ impl Place {
         if self.word_objection(width) != 0 {
             return None;
         }
-        let start = self.start.as_ptr();
         // SAFETY: `width` aligned bytes, all checked above.
-        Some(unsafe {
-            if width == 4 {
-                access::rmw4(start, amo.map(|value| value as u32)).into()
-            } else {
-                access::rmw8(start, amo)
-            }
-        })
+        Some(unsafe { access::rmw(self.start.as_ptr(), width, amo) })
     }
 
     /// Fill the place from `bytes`, which must be as long and at most [`SHORT`], without ringing.

@@ -1,7 +1,6 @@
 //! The stencil in both forms against one computed in one go, with the paper's lock and another.
 
-use rdma_fabric::Fabric;
-use rdma_fabric::Program;
+use rdma_fabric::{Fabric, Program};
 use repro::workloads::{Stencil, Tile, stencil_fence, stencil_lock_all, with_lock_all};
 use rma_lock::WindowLock;
 use std::time::Duration;

@@ -5,8 +5,7 @@ use core::{
     pin::Pin,
     task::{Context, Poll},
 };
-use rdma_fabric::Handle;
-use rdma_fabric::{Amo, Fabric, FabricError, RemoteWord};
+use rdma_fabric::{Amo, Fabric, FabricError, Handle, RemoteWord};
 
 /// An atomic that was posted.
 pub(crate) enum Posting {

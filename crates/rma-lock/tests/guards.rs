@@ -1,7 +1,6 @@
 //! Guards that nobody releases.
 
-use rdma_fabric::Fabric;
-use rdma_fabric::{Rank, RegionKey, RemoteAddr};
+use rdma_fabric::{Fabric, Rank, RegionKey, RemoteAddr};
 use rma_lock::RpLock;
 use tofu2_sim::virt::{Job, Platform};
 

@@ -3,9 +3,8 @@
 //!
 //! `cargo run --release -p tofu2-sim --example barrier_speed [most ranks, 4096]`
 
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Group, Time,
+    Fabric, Group, Time,
     barrier::{Barrier, Shape},
 };
 use tofu2_sim::{

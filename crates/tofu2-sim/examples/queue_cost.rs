@@ -7,9 +7,8 @@
 //! * `release`: rank 0 puts with SPS; the command of rank 1's session queue that this releases puts 8 bytes to rank 0, which
 //!   waits for them.
 
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, Group, ProgramResult, Rank,
+    Deps, Fabric, Group, ProgramResult, Rank,
     control_queue::{Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use std::{process::ExitCode, time::Instant};

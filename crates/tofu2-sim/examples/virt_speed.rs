@@ -9,9 +9,8 @@
 //! * `queues`: 512 nodes of FX100; each rank has a full session queue whose puts release each other all over the machine, with
 //!   notices. 20,000 commands per rank, latency-only network and routers. And what an open queue costs in memory.
 
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, Rank, RemoteAddr,
+    Deps, Fabric, Rank, RemoteAddr,
     control_queue::{Command, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use std::error::Error;

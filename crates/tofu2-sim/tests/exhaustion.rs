@@ -16,8 +16,7 @@ fn main() -> std::process::ExitCode {
 
 #[cfg(target_os = "linux")]
 mod children {
-    use rdma_fabric::Fabric;
-    use rdma_fabric::FabricError;
+    use rdma_fabric::{Fabric, FabricError};
     use rustix::{
         io::Errno,
         process::{Resource, Rlimit, WaitOptions, getrlimit, setrlimit, wait},

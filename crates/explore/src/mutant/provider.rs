@@ -4,9 +4,8 @@ use super::{
     operation::{Operation, Then},
     spoiled::{Spoiled, word_bits},
 };
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Amo, Pact, Refused, Result, forward,
+    Amo, Fabric, Pact, Refused, Result, forward,
     provider::{Gates, Goal, Keyless, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
 };
 use std::{

@@ -4,9 +4,8 @@ use super::{
     Mutation,
     operation::{Operation, Then},
 };
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Rank, RemoteAddr, Result,
+    Fabric, Rank, RemoteAddr, Result,
     provider::{Ended, Goal, OneThread, Place, Posted, Provider, Sink, Slot, Source, Tokens},
 };
 use std::{

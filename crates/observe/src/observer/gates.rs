@@ -23,7 +23,7 @@ impl Observer {
 
 impl Gates for Observer {
     fn limits(&self) -> BarrierLimits {
-        self.unit().map_or(BarrierLimits::NONE, Gates::limits)
+        self.below.barrier_limits()
     }
 
     fn take(&self, relays: usize) -> Result<Vec<GateId>> {
@@ -31,21 +31,19 @@ impl Gates for Observer {
     }
 
     fn free(&self, gates: &[GateId]) {
-        if let Ok(unit) = self.unit() {
-            unit.free(gates);
-        }
+        self.below.free_gates(gates);
     }
 
     fn set(&self, wirings: &[Wiring]) -> Result<()> {
-        self.unit()?.set(wirings)
+        self.below.set_gates(wirings)
     }
 
     fn start(&self, gate: GateId, values: Values) -> Result<()> {
-        self.unit()?.start(gate, values)
+        self.below.start_gate(gate, values)
     }
 
     fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
-        self.unit()?.test(gate, deps)
+        self.below.poll_gate(gate, deps)
     }
 
     fn poll(

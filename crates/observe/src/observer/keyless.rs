@@ -1,8 +1,7 @@
 //! Memory without a key, which is observed as well.
 
 use super::Observer;
-use rdma_fabric::Fabric;
-use rdma_fabric::{Pact, Result, provider::Keyless};
+use rdma_fabric::{Fabric, Pact, Result, provider::Keyless};
 
 impl Keyless for Observer {
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {

@@ -14,10 +14,8 @@ use crate::{
     waiting::Waiting,
 };
 use operations::Operation;
-use rdma_fabric::Fabric;
-use rdma_fabric::Region;
 use rdma_fabric::{
-    Amo, Notice, OwnedMemory, Result, forward,
+    Amo, Fabric, Notice, OwnedMemory, Region, Result, forward,
     provider::{Boxed, Ended, Gates, Goal, Keyless, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
 };
 use slab::{Latest, Slab};

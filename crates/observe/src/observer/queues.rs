@@ -11,19 +11,16 @@ use crate::{
     queue::target_of,
     recorder::{Recorder, only},
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::Region;
-use rdma_fabric::provider::Ended;
 use rdma_fabric::{
-    Deps, FabricError, Rank, Refused, Result,
+    Deps, Fabric, FabricError, Rank, Refused, Region, Result,
     control_queue::{Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
-    provider::{Queue, Queues, Side, Slot},
+    provider::{Ended, Queue, Queues, Side, Slot},
 };
 use std::task::{Context, Poll};
 
 impl Queues for Observer {
     fn limits(&self) -> QueueLimits {
-        self.below.provider().queues().map_or(QueueLimits::NONE, Queues::limits)
+        self.below.queue_limits()
     }
 
     fn open(&self, spec: QueueSpec) -> Result<Box<dyn Queue>> {

@@ -1,8 +1,7 @@
 //! A provider whose operations take time, and that has no room now and then.
 
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Amo, Result, Time, forward,
+    Amo, Fabric, Result, Time, forward,
     provider::{Ended, Goal, Place, Posted, Provider, Sink, Slot, Source, Token},
 };
 use std::{

@@ -7,9 +7,8 @@ mod queues;
 
 use late::Late;
 use observe::{Event, Kind, RankRecord, Recorder, WaitKind, observed};
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Amo, Deps, Program, ProgramResult,
+    Amo, Deps, Fabric, Program, ProgramResult,
     join::{Either, join, race},
 };
 use tofu2_sim::shm::Threads;

@@ -1,9 +1,8 @@
 //! A program that does some of everything, and what is noted of it.
 
 use observe::{Kind, Recorder, observed};
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, Group, Pact, ProgramResult, Rank,
+    Deps, Fabric, Group, Pact, ProgramResult, Rank,
     barrier::Barrier,
     control_queue::{Command, Posting, QueueMode, QueueSpec},
     join::join,

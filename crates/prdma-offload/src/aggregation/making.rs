@@ -17,8 +17,7 @@ use crate::{
     },
     publish::publish,
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::Rank;
+use rdma_fabric::{Fabric, Rank};
 
 /// Make the one request of `making`, whose ends have `agreed`. `None`, at all members, if nothing would travel together, or if there are too few queues for it and
 /// nobody wishes [`Form::Cpu`]. Collective.

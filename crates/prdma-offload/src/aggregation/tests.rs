@@ -3,8 +3,7 @@
 
 use crate::{Aggregation, Buffer, Form, Neighbourhood, Options, Request, Topology};
 use core::time::Duration;
-use rdma_fabric::Fabric;
-use rdma_fabric::{Group, Rank, Time, control_queue::Command};
+use rdma_fabric::{Fabric, Group, Rank, Time, control_queue::Command};
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},

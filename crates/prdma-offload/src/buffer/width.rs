@@ -5,8 +5,7 @@
 
 use crate::layout::Runs;
 use core::marker::PhantomData;
-use rdma_fabric::Region;
-use rdma_fabric::{Fabric, Pod, Result};
+use rdma_fabric::{Fabric, Pod, Region, Result};
 
 /// Bytes of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

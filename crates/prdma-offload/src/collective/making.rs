@@ -16,9 +16,8 @@ use crate::{
     publish::publish,
 };
 use bytemuck::{Pod, Zeroable};
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Group, GroupMemory, Rank, RegionKey, RemoteAddr,
+    ControlQueue, Fabric, Group, GroupMemory, Rank, RegionKey, RemoteAddr,
     control_queue::{Command, Inline, Posting, QueueId, QueueMode, Stadd},
     triggered::{Transfer, TriggeredPut},
 };

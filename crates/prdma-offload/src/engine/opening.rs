@@ -1,10 +1,8 @@
 //! Opening the queues of a request.
 
 use crate::{PrdmaError, Result};
-use rdma_fabric::ControlQueue;
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    FabricError,
+    ControlQueue, Fabric, FabricError,
     control_queue::{QueueError, QueueMode, QueueSpec},
 };
 

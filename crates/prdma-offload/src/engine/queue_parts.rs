@@ -17,8 +17,7 @@ use crate::{
     Result,
     init::{Agreed, Channel, Wires},
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, control_queue::Stadd};
+use rdma_fabric::{Deps, Fabric, control_queue::Stadd};
 
 /// Queues, and the commands of each part.
 pub(crate) struct QueueParts {

@@ -11,9 +11,8 @@ use crate::{
     init::{Agreed, Channel, Name, Wires},
 };
 use bytemuck::{Pod, Zeroable};
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, Deps, Rank,
+    ControlQueue, Deps, Fabric, Rank,
     control_queue::{Completion, MrqKind, MrqNotice, Posting, QueueId, QueueMode, Stadd},
 };
 

@@ -7,8 +7,7 @@
 use super::{Topology, TopologyError, verdict::agreed};
 use crate::publish::{NOWHERE, Published};
 use bytemuck::{Pod, Zeroable};
-use rdma_fabric::Region;
-use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, RegionKey, RemoteAddr, Result, join::join_all};
+use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Region, RegionKey, RemoteAddr, Result, join::join_all};
 use std::collections::BTreeMap;
 
 /// An edge as it is told to one of its ends.

@@ -2,8 +2,7 @@
 
 use explore::mutant::{Mutation, mutant};
 use prdma_offload::{Buffer, Cartesian, Form, Layout, Neighbourhood, Options};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Group, RemoteAddr, program};
+use rdma_fabric::{Fabric, Group, RemoteAddr, program};
 use std::{cell::Cell, rc::Rc, time::Duration};
 use tofu2_sim::virt::{Job, Platform};
 

@@ -7,8 +7,7 @@
 //! * a table of addresses (two barriers), and an agreement that all have found theirs.
 
 use prdma_offload::{Aggregation, Buffer, Form, Neighbourhood, Options, PrdmaError, Side, Topology};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Group, program};
+use rdma_fabric::{Fabric, Group, program};
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},

@@ -7,8 +7,7 @@ use prdma_offload::{
     Buffer, Layout, Neighbourhood, Options, Partitioned, Point, PrdmaError, Request, Topology, points_init, start_all,
     wait_all,
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::{Group, ProgramResult, PutOrder};
+use rdma_fabric::{Fabric, Group, ProgramResult, PutOrder};
 
 /// Which call makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

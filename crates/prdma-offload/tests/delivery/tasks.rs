@@ -6,8 +6,7 @@ use explore::{
     mutant::{Mutation, mutant},
 };
 use prdma_offload::{Buffer, Collectives, Form, Layout, Neighbourhood, Options, Topology};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Group, Program, ProgramResult, Rank, join, program};
+use rdma_fabric::{Fabric, Group, Program, ProgramResult, Rank, join, program};
 use std::{cell::Cell, rc::Rc};
 
 /// Orders in which nothing may be wrong, and after which a mutation counts as missed.

@@ -3,8 +3,7 @@
 use crate::{Lists, both, consistent, graph, simulated};
 use prdma_offload::topology::{Cartesian, Side, Topology, TopologyError};
 use proptest::prelude::*;
-use rdma_fabric::Fabric;
-use rdma_fabric::{FabricError, Group, Rank};
+use rdma_fabric::{Fabric, FabricError, Group, Rank};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tofu2_sim::{
     shm::Threads,

@@ -3,8 +3,7 @@
 use crate::{both, simulated};
 use prdma_offload::topology::{Topology, TopologyError};
 use proptest::prelude::*;
-use rdma_fabric::Fabric;
-use rdma_fabric::Group;
+use rdma_fabric::{Fabric, Group};
 use std::sync::Arc;
 
 /// What each member gives.

@@ -18,7 +18,7 @@ macro_rules! word_access {
         /// # Safety
         /// `p` is valid for the word and aligned to it.
         #[inline(always)]
-        pub unsafe fn $load(p: *const u8) -> $t {
+        pub(super) unsafe fn $load(p: *const u8) -> $t {
             let value: $t;
             // SAFETY: reads the word, which the caller vouches for. Not `readonly`: later reads must stay below.
             unsafe {
@@ -31,7 +31,7 @@ macro_rules! word_access {
         /// # Safety
         /// As the load.
         #[inline(always)]
-        pub unsafe fn $store(p: *mut u8, value: $t) {
+        pub(super) unsafe fn $store(p: *mut u8, value: $t) {
             // SAFETY: writes the word, which the caller vouches for.
             unsafe {
                 asm!(concat!("stlr {v:", $reg, "}, [{p}]"), p = in(reg) p, v = in(reg) value,
@@ -42,7 +42,7 @@ macro_rules! word_access {
         /// # Safety
         /// As the load.
         #[inline(always)]
-        pub unsafe fn $rmw(p: *mut u8, amo: Amo<$t>) -> $t {
+        pub(super) unsafe fn $rmw(p: *mut u8, amo: Amo<$t>) -> $t {
             let old: $t;
             macro_rules! exclusive {
                 ($op:literal, $operand:expr) => {

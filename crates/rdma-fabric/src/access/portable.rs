@@ -47,7 +47,7 @@ fn merge(cell: &AtomicU64, at: usize, len: usize, value: u64) {
 /// # Safety
 /// `p` is valid for the word and aligned to it.
 #[inline]
-pub unsafe fn load8(p: *const u8) -> u64 {
+pub(super) unsafe fn load8(p: *const u8) -> u64 {
     // SAFETY: the caller's promise.
     unsafe { cell(p).0.load(Acquire) }
 }
@@ -55,7 +55,7 @@ pub unsafe fn load8(p: *const u8) -> u64 {
 /// # Safety
 /// As [`load8`].
 #[inline]
-pub unsafe fn store8(p: *mut u8, value: u64) {
+pub(super) unsafe fn store8(p: *mut u8, value: u64) {
     // SAFETY: the caller's promise.
     unsafe { cell(p).0.store(value, Release) }
 }
@@ -63,7 +63,7 @@ pub unsafe fn store8(p: *mut u8, value: u64) {
 /// # Safety
 /// As [`load8`].
 #[inline]
-pub unsafe fn rmw8(p: *mut u8, amo: Amo<u64>) -> u64 {
+pub(super) unsafe fn rmw8(p: *mut u8, amo: Amo<u64>) -> u64 {
     // SAFETY: the caller's promise.
     let cell = unsafe { cell(p).0 };
     match amo {
@@ -92,7 +92,7 @@ fn spread(value: u32, at: usize) -> u64 {
 /// # Safety
 /// As [`load8`].
 #[inline]
-pub unsafe fn load4(p: *const u8) -> u32 {
+pub(super) unsafe fn load4(p: *const u8) -> u32 {
     // SAFETY: the caller's promise; an aligned 4-byte word lies in one cell.
     let (cell, at) = unsafe { cell(p) };
     half(cell.load(Acquire), at)
@@ -101,7 +101,7 @@ pub unsafe fn load4(p: *const u8) -> u32 {
 /// # Safety
 /// As [`load8`].
 #[inline]
-pub unsafe fn store4(p: *mut u8, value: u32) {
+pub(super) unsafe fn store4(p: *mut u8, value: u32) {
     // SAFETY: the caller's promise; an aligned 4-byte word lies in one cell.
     let (cell, at) = unsafe { cell(p) };
     merge(cell, at, 4, spread(value, at));
@@ -110,7 +110,7 @@ pub unsafe fn store4(p: *mut u8, value: u32) {
 /// # Safety
 /// As [`load8`].
 #[inline]
-pub unsafe fn rmw4(p: *mut u8, amo: Amo<u32>) -> u32 {
+pub(super) unsafe fn rmw4(p: *mut u8, amo: Amo<u32>) -> u32 {
     // SAFETY: the caller's promise; an aligned 4-byte word lies in one cell.
     let (cell, at) = unsafe { cell(p) };
     let mask = mask(at, 4);

@@ -6,8 +6,7 @@ use crate::{
     workloads::{Exchange, Kept, Together, exchanges},
 };
 use prdma_offload::{Buffer, Form, Layout, Options, Point, points_init};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Group, Program, Time, control_queue::Command};
+use rdma_fabric::{Fabric, Group, Program, Time, control_queue::Command};
 use std::fmt::Write;
 use tofu2_sim::virt::{Job, NetworkModel, Platform, Released, SeenCommand, Timeline, Torus};
 

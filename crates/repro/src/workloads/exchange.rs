@@ -2,8 +2,7 @@
 
 use super::Together;
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options, Request};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Group, ProgramResult};
+use rdma_fabric::{Fabric, Group, ProgramResult};
 
 /// Whether the request is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,7 @@
 //! Workloads of the lock paper (section 5.2).
 
 use super::Together;
-use rdma_fabric::Fabric;
-use rdma_fabric::{Amo, Rank, op};
+use rdma_fabric::{Amo, Fabric, Rank, op};
 use rma_lock::RpLock;
 
 /// Where the lock lives in every workload of the paper.

@@ -20,8 +20,7 @@ use core::{
     pin::{Pin, pin},
     task::{Context, Poll},
 };
-use rdma_fabric::Handle;
-use rdma_fabric::{Amo, Time};
+use rdma_fabric::{Amo, Handle, Time};
 use std::sync::Arc;
 
 const COUNT_ME: Amo<u64> = Amo::Add(READER);

@@ -13,8 +13,7 @@ use crate::{
     shortcut::{Never, Now, Try},
 };
 use core::{marker::PhantomData, mem, task::Context};
-use rdma_fabric::Amo;
-use rdma_fabric::Handle;
+use rdma_fabric::{Amo, Handle};
 
 /// Where an acquisition stands that is not over yet.
 pub(super) enum Entry {

@@ -2,8 +2,7 @@
 
 use super::{Lane, Queue, Step};
 use crate::posting::{NotOver, atomic_now};
-use rdma_fabric::Handle;
-use rdma_fabric::{Amo, FabricError, Refused, RemoteWord};
+use rdma_fabric::{Amo, FabricError, Handle, Refused, RemoteWord};
 
 impl Queue {
     #[inline(always)]

@@ -1,8 +1,7 @@
 //! The same operation at each of many members, some of them under way at a time.
 
 use core::{future::Future, slice::Chunks};
-use rdma_fabric::Handle;
-use rdma_fabric::{Rank, Result};
+use rdma_fabric::{Handle, Rank, Result};
 
 /// Operations under way at a time.
 const BATCH: usize = 64;

@@ -15,8 +15,7 @@ use core::{
     future::poll_fn,
     task::{Poll, Waker},
 };
-use rdma_fabric::Handle;
-use rdma_fabric::{Fabric, FabricError, LocalSpan, Pod, Rank, Result};
+use rdma_fabric::{Fabric, FabricError, Handle, LocalSpan, Pod, Rank, Result};
 use std::sync::Mutex;
 
 pub(super) struct Jobs<T: Pod>(Mutex<List<T>>);

@@ -8,8 +8,7 @@ use core::{
     pin::Pin,
     task::{Context, Poll},
 };
-use rdma_fabric::Handle;
-use rdma_fabric::{FabricError, Pod, Result};
+use rdma_fabric::{FabricError, Handle, Pod, Result};
 
 /// A put or get that was posted (`MPI_Rput`, `MPI_Rget`): yields its buffer when that may be reused, or is filled.
 ///

@@ -8,8 +8,7 @@ use core::{
     pin::Pin,
     task::{Context, Poll, Waker},
 };
-use rdma_fabric::Handle;
-use rdma_fabric::{Amo, AtomicWord, Fabric, FabricError, Refused, RemoteAddr, Result};
+use rdma_fabric::{Amo, AtomicWord, Fabric, FabricError, Handle, Refused, RemoteAddr, Result};
 
 /// Elements of one accumulate that are under way together.
 const TOGETHER: usize = 32;

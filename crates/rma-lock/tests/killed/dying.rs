@@ -1,8 +1,7 @@
 //! A fabric on which a rank kills itself at a chosen call.
 
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Amo, Result, forward,
+    Amo, Fabric, Result, forward,
     provider::{Ended, Goal, Place, Posted, Provider, Sink, Slot, Source},
 };
 use rustix::process::{Signal, getpid, kill_process};

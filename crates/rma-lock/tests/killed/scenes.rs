@@ -4,8 +4,7 @@ use crate::{
     checked::{HOME, Protected, Tally},
     dying::{Points, die, die_after, dying},
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, FabricError, Group, ProgramResult, Rank};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{LockError, RecoverableReadGuard, RecoverableWriteGuard};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},

@@ -1,8 +1,7 @@
 //! Nodes of several ranks that stop at drawn moments, links that are slow or down meanwhile. A failure is replayed from its seed, or from the list it prints.
 
 use super::program::{Tally, rounds};
-use rdma_fabric::Fabric;
-use rdma_fabric::Time;
+use rdma_fabric::{Fabric, Time};
 use std::time::Duration;
 use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Odds, Platform};
 

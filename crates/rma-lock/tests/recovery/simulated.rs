@@ -1,8 +1,7 @@
 //! In virtual time every moment of a run can be the last of a rank.
 
 use super::program::{Tally, rounds};
-use rdma_fabric::Fabric;
-use rdma_fabric::Time;
+use rdma_fabric::{Fabric, Time};
 use std::time::Duration;
 use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Platform};
 

@@ -1,8 +1,7 @@
 //! Active target: fences, post and start.
 
 use crate::everywhere;
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, Rank};
+use rdma_fabric::{Deps, Fabric, Rank};
 use rma_lock::{Op, Window, WindowError};
 
 rdma_fabric::program! {

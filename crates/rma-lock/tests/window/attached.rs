@@ -1,8 +1,7 @@
 //! Windows of memory that exists.
 
 use crate::everywhere;
-use rdma_fabric::Fabric;
-use rdma_fabric::{Group, Rank, Uses};
+use rdma_fabric::{Fabric, Group, Rank, Uses};
 use rma_lock::{LockMode, Op, Window, WindowError, WindowOptions};
 
 rdma_fabric::program! {

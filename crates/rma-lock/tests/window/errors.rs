@@ -1,8 +1,7 @@
 //! What is refused, and what becomes of a window whose members go.
 
 use crate::everywhere;
-use rdma_fabric::Fabric;
-use rdma_fabric::{FabricError, Group, Rank};
+use rdma_fabric::{Fabric, FabricError, Group, Rank};
 use rma_lock::{EpochKind, LockMode, Op, Window, WindowError};
 use tofu2_sim::virt::{Job, Platform};
 

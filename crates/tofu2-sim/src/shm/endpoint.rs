@@ -25,9 +25,8 @@ use core::{
     },
     time::Duration,
 };
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Caps, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time,
+    Caps, Fabric, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time,
     provider::{JobFacts, Nodes},
 };
 use std::{

@@ -23,8 +23,7 @@ use core::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, FabricError, Group, PutOptions, Rank, RegionKey, RemoteAddr, RemoteSpan, Result, op};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, PutOptions, Rank, RegionKey, RemoteAddr, RemoteSpan, Result, op};
 use std::sync::{Arc, mpsc};
 
 const RANKS: u32 = 3;

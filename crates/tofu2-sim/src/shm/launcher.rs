@@ -6,8 +6,7 @@ use super::{
 };
 use crate::{JobError, QueueMachine};
 use core::time::Duration;
-use rdma_fabric::Fabric;
-use rdma_fabric::FabricError;
+use rdma_fabric::{Fabric, FabricError};
 use std::ffi::OsString;
 
 /// The environment variable that tells a process which rank of which job it is.

@@ -7,8 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::{endpoint::Endpoint, own::Registration, symmetric};
-use rdma_fabric::Region;
-use rdma_fabric::{FabricError, Mapped, Rank, Result};
+use rdma_fabric::{FabricError, Mapped, Rank, Region, Result};
 
 /// Symmetric memory; without a key if the handle is for such.
 pub(super) async fn alloc_symmetric(endpoint: &Endpoint, bytes: usize) -> Result<Region> {

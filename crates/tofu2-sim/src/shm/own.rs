@@ -12,9 +12,8 @@ use super::{
     symmetric::Symmetric,
 };
 use crate::host_memory;
-use rdma_fabric::Region;
 use rdma_fabric::{
-    FabricError, OwnedMemory, Rank, RegionKey,
+    FabricError, OwnedMemory, Rank, Region, RegionKey,
     error::{OutOfMachineMemory, OutOfMemory},
 };
 use std::fmt;

@@ -31,9 +31,8 @@ use super::{
 };
 use crate::host_memory::{self, LARGE};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use rdma_fabric::Region;
 use rdma_fabric::{
-    Deps, FabricError, Pact, Rank, RegionKey,
+    Deps, FabricError, Pact, Rank, Region, RegionKey,
     error::{Mismatch, OutOfMachineMemory},
 };
 use std::collections::{BTreeMap, VecDeque};

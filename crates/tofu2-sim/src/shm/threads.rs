@@ -15,8 +15,7 @@ use core::{
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
     time::Duration,
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::{FabricError, Program, ProgramResult, Rank};
+use rdma_fabric::{Fabric, FabricError, Program, ProgramResult, Rank};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},

@@ -9,8 +9,7 @@
 
 use super::{memory::NoStorage, provider, tasks::Tasks, watch::What, world::World};
 use crate::{Awaited, JobError, Stuck};
-use rdma_fabric::Fabric;
-use rdma_fabric::{ProgramResult, Rank, Time};
+use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use std::{
     any::Any,
     collections::BTreeMap,

@@ -15,8 +15,7 @@ use super::{
     world::World,
 };
 use crate::{JobError, host_memory};
-use rdma_fabric::Fabric;
-use rdma_fabric::{FabricError, Program, Rank, Time};
+use rdma_fabric::{Fabric, FabricError, Program, Rank, Time};
 use std::{
     cell::RefCell,
     fmt,

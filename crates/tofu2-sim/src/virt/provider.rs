@@ -3,11 +3,9 @@
 //! It checks once a call that it is used by the thread that simulates.
 
 use super::{core::Core, memory::Loc, posting::Payload, world::World};
-use rdma_fabric::Fabric;
-use rdma_fabric::Region;
 use rdma_fabric::{
-    Amo, Caps, Existing, FabricError, Keyring, LockedMemory, Notice, OwnedMemory, Pact, PutOrder, Rank, RegionKey,
-    RemoteAddr, Result, Time, Uses,
+    Amo, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Notice, OwnedMemory, Pact, PutOrder, Rank, Region,
+    RegionKey, RemoteAddr, Result, Time, Uses,
     provider::{
         Boxed, Ended, Gates, Goal, JobFacts, Keyless, Nodes, OneThread, Place, Posted, Provider, Queues, Sink, Slot,
         Source, Token,

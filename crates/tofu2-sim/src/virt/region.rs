@@ -1,9 +1,8 @@
 //! A rank's own memory: registering it, reading and writing it.
 
 use super::{core::Core, memory::Loc, provider::Me, rank_state::Status};
-use rdma_fabric::Region;
 use rdma_fabric::{
-    Existing, FabricError, Keyring, OwnedMemory, Rank, RegionKey, RemoteAddr, Result, error::OutOfMemory,
+    Existing, FabricError, Keyring, OwnedMemory, Rank, Region, RegionKey, RemoteAddr, Result, error::OutOfMemory,
     provider::OneThread,
 };
 use std::{cell::RefMut, fmt, rc::Rc};

@@ -2,9 +2,8 @@
 
 use crate::stage::session_of;
 use core::time::Duration;
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, FabricError, Group, ProgramResult, Rank,
+    Deps, Fabric, FabricError, Group, ProgramResult, Rank,
     control_queue::{Armw, Blocks, Command, Inline, MrqKind, Posting, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
 use tofu2_sim::{

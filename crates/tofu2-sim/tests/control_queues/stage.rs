@@ -1,9 +1,7 @@
 //! What the tests play on: a rank with a normal queue, a session queue, and memory that both have registered.
 
-use rdma_fabric::ControlQueue as Queue;
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    LocalSpan,
+    ControlQueue as Queue, Fabric, LocalSpan,
     control_queue::{Command, Inline, Posting, QueueMode, QueueSpec, Stadd},
 };
 use tofu2_sim::shm::Threads;

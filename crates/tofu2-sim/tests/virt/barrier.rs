@@ -1,9 +1,8 @@
 //! The barrier unit in virtual time: how long barriers take, and that no CPU is needed.
 
 use crate::start::fx100;
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Group,
+    Fabric, Group,
     barrier::{Barrier, Shape},
 };
 use std::time::Duration;

@@ -1,8 +1,7 @@
 //! The ground floor's groups over this provider.
 
 use crate::start::fx100;
-use rdma_fabric::Fabric;
-use rdma_fabric::Group;
+use rdma_fabric::{Fabric, Group};
 use std::time::Duration;
 use tofu2_sim::virt::NetworkModel;
 

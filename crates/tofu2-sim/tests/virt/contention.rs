@@ -1,8 +1,7 @@
 //! Flows that share a link, and those that don't.
 
 use crate::start::{at, fx100, meet};
-use rdma_fabric::Fabric;
-use rdma_fabric::Rank;
+use rdma_fabric::{Fabric, Rank};
 use std::collections::BTreeSet;
 use tofu2_sim::virt::{Arbiter, Job, Link, NetworkModel, Paths, Platform, TofuShape};
 

@@ -1,8 +1,7 @@
 //! How waits and jobs end when not all goes well.
 
 use crate::start::{at, fx100};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, FabricError, Rank};
+use rdma_fabric::{Deps, Fabric, FabricError, Rank};
 use std::time::Duration;
 use tofu2_sim::JobError;
 

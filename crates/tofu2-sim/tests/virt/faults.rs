@@ -1,8 +1,7 @@
 //! Faults: each kind does what it says, a record replays, and protocols live through what they must.
 
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, FabricError, Group, ProgramResult, Rank, Time,
+    Deps, Fabric, FabricError, Group, ProgramResult, Rank, Time,
     control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
     program,
 };

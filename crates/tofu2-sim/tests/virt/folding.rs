@@ -5,8 +5,7 @@ use crate::{
     topology::shapes,
 };
 use proptest::prelude::*;
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, FabricError, Rank};
+use rdma_fabric::{Deps, Fabric, FabricError, Rank};
 use std::collections::BTreeSet;
 use tofu2_sim::virt::{Axis, Coordinates, Fold, Folding, NetworkModel, Paths, System, TofuShape, Torus};
 

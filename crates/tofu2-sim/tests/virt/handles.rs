@@ -1,8 +1,7 @@
 //! Handles of puts, whose end is known when they are posted.
 
 use crate::start::fx100;
-use rdma_fabric::Handle;
-use rdma_fabric::{Fabric, PutOptions, Rank, Region, Time};
+use rdma_fabric::{Fabric, Handle, PutOptions, Rank, Region, Time};
 use std::time::Duration;
 
 async fn put(fabric: &Fabric, home: &Region) -> Result<Handle<[u64; 1]>, String> {

@@ -1,8 +1,7 @@
 //! Unloaded latencies: the calibrated sums, to the picosecond, over both networks.
 
 use crate::start::{at, fx100, meet};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, Rank, op};
+use rdma_fabric::{Deps, Fabric, Rank, op};
 use tofu2_sim::virt::{NetworkModel, Path, Paths, Platform, System, Torus};
 
 rdma_fabric::program! {

@@ -2,9 +2,8 @@
 //! that it asks for.
 
 use crate::{control_queues::determinism::mixture, saturation::pairs, start::fx100};
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Amo, Deps, Program, ProgramResult, Result,
+    Amo, Deps, Fabric, Program, ProgramResult, Result,
     control_queue::{Command, Posting, QueueMode, QueueSpec},
     forward,
     provider::{Goal, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},

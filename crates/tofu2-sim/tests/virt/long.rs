@@ -1,7 +1,6 @@
 //! Transfers longer than every limit that a machine or system has. Zeros cost time, not memory.
 
-use rdma_fabric::Fabric;
-use rdma_fabric::{Group, Rank};
+use rdma_fabric::{Fabric, Group, Rank};
 use tofu2_sim::virt::{Job, Platform};
 
 /// The machine's longest transfer, and more than 31 bits can count, in bytes. `cargo xtask long-transfers` tries more.

@@ -2,8 +2,7 @@
 
 use crate::start::{at, fx100, meet};
 use proptest::prelude::*;
-use rdma_fabric::Amo;
-use rdma_fabric::Fabric;
+use rdma_fabric::{Amo, Fabric};
 use tofu2_sim::virt::NetworkModel;
 
 const BYTES: usize = 256;

@@ -1,8 +1,7 @@
 //! Notices: order, content, limits.
 
 use crate::start::{at, fx100, meet};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, FabricError, PutOptions, Rank, Refused, op};
+use rdma_fabric::{Deps, Fabric, FabricError, PutOptions, Rank, Refused, op};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, Platform};
 

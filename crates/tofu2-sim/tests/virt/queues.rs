@@ -1,8 +1,7 @@
 //! Full queues, room, and foreign wakers.
 
 use crate::start::{at, fx100, meet};
-use rdma_fabric::Fabric;
-use rdma_fabric::{Amo, Refused, op};
+use rdma_fabric::{Amo, Fabric, Refused, op};
 use std::{
     cell::RefCell,
     future::Future,

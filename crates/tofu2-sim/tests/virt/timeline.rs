@@ -1,7 +1,6 @@
 //! Timelines.
 
-use rdma_fabric::Fabric;
-use rdma_fabric::{Deps, Group, Rank, Time, program};
+use rdma_fabric::{Deps, Fabric, Group, Rank, Time, program};
 use serde_json::Value;
 use tofu2_sim::virt::{Job, Platform};
 

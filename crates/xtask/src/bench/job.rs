@@ -8,8 +8,7 @@ use super::{
     sampling::Measured,
 };
 use core::sync::atomic::{AtomicBool, Ordering};
-use rdma_fabric::Fabric;
-use rdma_fabric::Program;
+use rdma_fabric::{Fabric, Program};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::{
     error::Error,

@@ -3,8 +3,7 @@
 use super::{FORMS, layouts, neighbours};
 use crate::{Buffer, Form, Options};
 use core::time::Duration;
-use rdma_fabric::Fabric;
-use rdma_fabric::join;
+use rdma_fabric::{Fabric, join};
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},

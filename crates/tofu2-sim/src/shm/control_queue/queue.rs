@@ -16,9 +16,8 @@ use core::{
     fmt,
     task::{Context, Poll},
 };
-use rdma_fabric::Region;
 use rdma_fabric::{
-    Deps, Refused, Result,
+    Deps, Refused, Region, Result,
     control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueSpec, Stadd},
     provider::{self, Ended, Side, Slot},
 };

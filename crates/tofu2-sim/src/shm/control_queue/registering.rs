@@ -11,9 +11,8 @@ use crate::shm::{
     own::Registration,
     regions,
 };
-use rdma_fabric::Region;
 use rdma_fabric::{
-    FabricError, Result,
+    FabricError, Region, Result,
     control_queue::{QueueError, Stadd},
 };
 

@@ -10,10 +10,8 @@ use crate::shm::{
     layout,
     own::Pages,
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::Region;
 use rdma_fabric::{
-    Deps, FabricError, Group, LocalSpan, Rank, Result,
+    Deps, Fabric, FabricError, Group, LocalSpan, Rank, Region, Result,
     control_queue::{
         Blocks, Command, Completion, Inline, MrqKind, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd,
     },

@@ -15,10 +15,8 @@ use core::{
     sync::atomic::{Ordering::SeqCst, fence},
     task::{Context, Poll},
 };
-use rdma_fabric::Fabric;
-use rdma_fabric::Region;
 use rdma_fabric::{
-    Amo, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, RemoteAddr, Result, Time, Uses,
+    Amo, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RemoteAddr, Result, Time, Uses,
     provider::{Boxed, Ended, Gates, Goal, Keyless, Place, Posted, Provider, Queues, SHORT, Sink, Slot, Source, Token},
 };
 use std::sync::Arc;

@@ -11,9 +11,8 @@ use crate::shm::{
     own::Pages,
 };
 use core::sync::atomic::Ordering::Relaxed;
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, FabricError, Rank,
+    Deps, Fabric, FabricError, Rank,
     barrier::{GateError, GateId, Gates, Progress, ReduceOp, Values, Wiring},
 };
 use std::sync::Arc;

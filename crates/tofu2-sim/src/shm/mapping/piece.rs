@@ -209,13 +209,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
             return None;
         }
         // SAFETY: `width` aligned bytes, all checked above.
-        unsafe {
-            if width == 4 {
-                access::store4(self.start.as_ptr(), bits as u32);
-            } else {
-                access::store8(self.start.as_ptr(), bits);
-            }
-        }
+        unsafe { access::store(self.start.as_ptr(), width, bits) };
         Some(())
     }
 
@@ -225,15 +219,8 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         if self.word_objection(width) != 0 {
             return None;
         }
-        let start = self.start.as_ptr();
         // SAFETY: `width` aligned bytes, all checked above.
-        Some(unsafe {
-            if width == 4 {
-                access::rmw4(start, amo.map(|value| value as u32)).into()
-            } else {
-                access::rmw8(start, amo)
-            }
-        })
+        Some(unsafe { access::rmw(self.start.as_ptr(), width, amo) })
     }
 
     /// Whether [`Piece::copy_in`] of `len` bytes is possible now.

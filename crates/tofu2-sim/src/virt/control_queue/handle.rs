@@ -1,9 +1,8 @@
 //! The queue as its rank holds it.
 
 use super::super::provider::{Keys, Me, VirtRank};
-use rdma_fabric::Region;
 use rdma_fabric::{
-    Deps, FabricError, Rank, Refused, Result,
+    Deps, FabricError, Rank, Refused, Region, Result,
     control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueLimits, QueueSpec, Stadd},
     provider::{Ended, OneThread, Queue, Queues, Side, Slot},
 };

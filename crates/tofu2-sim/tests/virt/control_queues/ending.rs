@@ -2,9 +2,8 @@
 
 use super::script::AT;
 use crate::start::fx100;
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, FabricError, Rank,
+    Deps, Fabric, FabricError, Rank,
     control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;

@@ -1,9 +1,8 @@
 //! Which queues a node has, and who gets them.
 
 use crate::start::fx100;
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    FabricError,
+    Fabric, FabricError,
     control_queue::{QueueError, QueueMode, QueueSpec},
 };
 use std::time::Duration;

@@ -2,9 +2,8 @@
 
 use super::script::AT;
 use crate::start::fx100;
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, FabricError, Rank, Refused,
+    Deps, Fabric, FabricError, Rank, Refused,
     control_queue::{Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec},
 };
 use std::time::Duration;

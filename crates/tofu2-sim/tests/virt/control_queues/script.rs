@@ -1,9 +1,8 @@
 //! Postings one after the other on two queues, and what is seen after each.
 
 use crate::start::at;
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    ControlQueue, FabricError, Rank, Refused, Time,
+    ControlQueue, Fabric, FabricError, Rank, Refused, Time,
     control_queue::{Command, Completion, Inline, MrqNotice, Pointers, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use tofu2_sim::virt::Job;

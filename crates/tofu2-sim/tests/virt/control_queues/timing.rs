@@ -2,9 +2,8 @@
 
 use super::script::{AT, BYTES};
 use crate::start::{at, fx100};
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps, Rank,
+    Deps, Fabric, Rank,
     control_queue::{Armw, Blocks, Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;

@@ -2,9 +2,8 @@
 
 use super::script::AT;
 use crate::start::fx100;
-use rdma_fabric::Fabric;
 use rdma_fabric::{
-    Deps,
+    Deps, Fabric,
     control_queue::{Command, MrqKind, Posting, QueueError, QueueId, QueueMode, QueueSpec},
 };
 use std::{cell::RefCell, time::Duration};

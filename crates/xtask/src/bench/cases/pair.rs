@@ -9,8 +9,7 @@ use super::{
     Case, Plan, all, bandwidth, contended, exchange, locks, machine, notices, queues, words,
 };
 use core::sync::atomic::Ordering::Release;
-use rdma_fabric::Region;
-use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
 
 /// Who posts, where only one does.
 pub(super) const ME: Rank = Rank::new(0);
