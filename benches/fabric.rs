@@ -5,7 +5,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use onesided::{
-    Group, Rank,
+    Group, ProgramResult, Rank,
     barrier::{self},
     lock::RpLock,
     sim::shm::Threads,
@@ -35,68 +35,64 @@ enum Work {
     WriteLock,
 }
 
-onesided::program! {
-    /// Rank 0 does the work `times` times; its result is the elapsed time in picoseconds. Ranks are threads here, so that
-    /// `asleep` can hold rank 1 outside the fabric.
-    async fn repeat(fabric: Fabric, work: Work, times: u64, asleep: Option<Arc<Barrier>>) -> u64 {
-        let mut world = Group::world(&fabric).await?;
-        let bytes = match work {
-            Work::Put(bytes) | Work::Get(bytes) => bytes,
-            _ => 8,
-        };
-        let region = fabric.alloc_symmetric(bytes).await?;
-        let span = fabric.remote_span::<u64>(region.at(PEER, 0), bytes / 8)?;
-        let word = fabric.remote_word::<u64>(region.at(PEER, 0))?;
-        let lock = RpLock::symmetric(&fabric, PEER).await?;
-        let mut buffer = vec![1u64; bytes / 8];
-        world.barrier().await?;
+/// Rank 0 does the work `times` times; its result is the elapsed time in picoseconds. Ranks are threads here, so that
+/// `asleep` can hold rank 1 outside the fabric.
+async fn repeat(fabric: Fabric, work: Work, times: u64, asleep: Option<Arc<Barrier>>) -> ProgramResult<u64> {
+    let mut world = Group::world(&fabric).await?;
+    let bytes = match work {
+        Work::Put(bytes) | Work::Get(bytes) => bytes,
+        _ => 8,
+    };
+    let region = fabric.alloc_symmetric(bytes).await?;
+    let span = fabric.remote_span::<u64>(region.at(PEER, 0), bytes / 8)?;
+    let word = fabric.remote_word::<u64>(region.at(PEER, 0))?;
+    let lock = RpLock::symmetric(&fabric, PEER).await?;
+    let mut buffer = vec![1u64; bytes / 8];
+    world.barrier().await?;
 
-        let begun = fabric.now();
-        if fabric.rank() == ME {
-            for _ in 0..times {
-                match work {
-                    Work::Put(_) => buffer = fabric.put(&span, buffer).await?,
-                    Work::Get(_) => buffer = fabric.get(&span, buffer).await?,
-                    Work::FetchAdd => {
-                        black_box(fabric.fetch_add(&word, 1).await?);
-                    }
-                    Work::ReadLock => lock.read().await?.release().await?,
-                    Work::WriteLock => lock.write().await?.release().await?,
+    let begun = fabric.now();
+    if fabric.rank() == ME {
+        for _ in 0..times {
+            match work {
+                Work::Put(_) => buffer = fabric.put(&span, buffer).await?,
+                Work::Get(_) => buffer = fabric.get(&span, buffer).await?,
+                Work::FetchAdd => {
+                    black_box(fabric.fetch_add(&word, 1).await?);
                 }
+                Work::ReadLock => lock.read().await?.release().await?,
+                Work::WriteLock => lock.write().await?.release().await?,
             }
         }
-        let elapsed = fabric.now().picos_since(begun);
-        black_box(buffer);
-        if let Some(asleep) = asleep {
-            asleep.wait();
-        }
-        world.barrier().await?;
-        Ok(elapsed)
     }
+    let elapsed = fabric.now().picos_since(begun);
+    black_box(buffer);
+    if let Some(asleep) = asleep {
+        asleep.wait();
+    }
+    world.barrier().await?;
+    Ok(elapsed)
 }
 
-onesided::program! {
-    /// `times` barriers of both ranks, by the barrier unit or by the group's own; the result is as above.
-    async fn meet(fabric: Fabric, unit: bool, times: u64) -> u64 {
-        let mut world = Group::world(&fabric).await?;
-        let mut barrier = barrier::Barrier::new(&mut world).await?;
-        world.barrier().await?;
-        let begun = fabric.now();
-        for _ in 0..times {
-            if unit {
-                barrier.start()?;
-                barrier.wait().await?;
-            } else {
-                world.barrier().await?;
-            }
+/// `times` barriers of both ranks, by the barrier unit or by the group's own; the result is as above.
+async fn meet(fabric: Fabric, unit: bool, times: u64) -> ProgramResult<u64> {
+    let mut world = Group::world(&fabric).await?;
+    let mut barrier = barrier::Barrier::new(&mut world).await?;
+    world.barrier().await?;
+    let begun = fabric.now();
+    for _ in 0..times {
+        if unit {
+            barrier.start()?;
+            barrier.wait().await?;
+        } else {
+            world.barrier().await?;
         }
-        Ok(fabric.now().picos_since(begun))
     }
+    Ok(fabric.now().picos_since(begun))
 }
 
 /// The time of `times` barriers.
 fn measure_barriers(unit: bool, times: u64) -> Duration {
-    match Threads::new(2).run(&meet { unit, times }) {
+    match Threads::new(2).run(&async |fabric| meet(fabric, unit, times).await) {
         Ok(elapsed) => Duration::from_nanos(elapsed[ME.index()] / 1000),
         Err(error) => panic!("barrier: {error}"),
     }
@@ -115,7 +111,7 @@ fn measure(work: Work, peer: Peer, times: u64) -> Duration {
         Peer::Asleep => Some(Arc::new(Barrier::new(2))),
         Peer::Waiting => None,
     };
-    match Threads::new(2).run(&repeat { work, times, asleep }) {
+    match Threads::new(2).run(&async |fabric| repeat(fabric, work, times, asleep.clone()).await) {
         Ok(elapsed) => Duration::from_nanos(elapsed[ME.index()] / 1000),
         Err(error) => panic!("{work:?}: {error}"),
     }

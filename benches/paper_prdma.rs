@@ -5,6 +5,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use onesided::{
+    Program,
     prdma::Form,
     sim::{
         shm::Threads,
@@ -16,11 +17,11 @@ use std::{hint::black_box, time::Duration};
 
 const FORMS: [(&str, Form); 3] = [("fast", Form::Fast), ("mrc", Form::Mrc), ("cpu", Form::Cpu)];
 
-fn exchange(ranks: usize, form: Form, size: usize, iterations: u32) -> exchanges {
+fn exchange(ranks: usize, form: Form, size: usize, iterations: u32) -> impl Program<Out = Vec<u64>> {
     let (warm_up, kept, sizes) = (10, Kept::Persistent, vec![size]);
     let exchange =
         Exchange { grid: vec![ranks], periodic: true, corners: false, form, kept, sizes, warm_up, iterations };
-    exchanges { exchange, together: Together::Barrier }
+    async move |fabric| exchanges(fabric, exchange.clone(), Together::Barrier).await
 }
 
 /// A whole simulated job of 20 iterations, per rank and iteration.

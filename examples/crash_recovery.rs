@@ -21,54 +21,52 @@ const HOME: Rank = Rank::new(0);
 /// Both halves are the same when nobody is inside.
 type Record = [RemoteWord<u64>; 2];
 
-onesided::program! {
-    /// Each rank adds to both halves of a record, `rounds` times; the last one dies between them in its second round.
-    async fn crash_recovery(fabric: Fabric, rounds: u64, processes: bool) -> () {
-        let (me, last) = (fabric.rank(), Rank::new(fabric.ranks() as u32 - 1));
-        let mut world = Group::world(&fabric).await?;
-        let window = fabric.alloc_symmetric(16).await?;
-        let record = [fabric.remote_word(window.at(HOME, 0))?, fabric.remote_word(window.at(HOME, 8))?];
-        // One rank may die. Each death takes an epoch, and 136 bytes at each rank.
-        let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(1)).await?;
-        let survivors = world.split((me != last || me == HOME).then_some(0), 0).await?;
-        world.barrier().await?;
+/// Each rank adds to both halves of a record, `rounds` times; the last one dies between them in its second round.
+async fn crash_recovery(fabric: Fabric, rounds: u64, processes: bool) -> ProgramResult<()> {
+    let (me, last) = (fabric.rank(), Rank::new(fabric.ranks() as u32 - 1));
+    let mut world = Group::world(&fabric).await?;
+    let window = fabric.alloc_symmetric(16).await?;
+    let record = [fabric.remote_word(window.at(HOME, 0))?, fabric.remote_word(window.at(HOME, 8))?];
+    // One rank may die. Each death takes an epoch, and 136 bytes at each rank.
+    let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(1)).await?;
+    let survivors = world.split((me != last || me == HOME).then_some(0), 0).await?;
+    world.barrier().await?;
 
-        for round in 0..rounds {
-            let guard = match lock.write().await {
-                Err(LockError::Torn { by }) => {
-                    let mut guard = lock.mend().await?;
-                    // Somebody else may have been here first.
-                    if guard.torn().is_some() {
-                        mend(&fabric, &record, by).await?;
-                        guard.clear_torn().await?;
-                    }
-                    guard
+    for round in 0..rounds {
+        let guard = match lock.write().await {
+            Err(LockError::Torn { by }) => {
+                let mut guard = lock.mend().await?;
+                // Somebody else may have been here first.
+                if guard.torn().is_some() {
+                    mend(&fabric, &record, by).await?;
+                    guard.clear_torn().await?;
                 }
-                guard => guard?,
-            };
-            let value = fabric.get_word(&record[0]).await?;
-            fabric.put_word(&record[0], value + 1).await?;
-            if me == last && me != HOME && round == 1 {
-                fabric.flush(HOME).await?;
-                println!("{me} dies with one half of version {} written", value + 1);
-                die(processes);
+                guard
             }
-            fabric.put_word(&record[1], value + 1).await?;
-            guard.release().await?;
-            fabric.sleep(Duration::from_millis(1)).await;
+            guard => guard?,
+        };
+        let value = fabric.get_word(&record[0]).await?;
+        fabric.put_word(&record[0], value + 1).await?;
+        if me == last && me != HOME && round == 1 {
+            fabric.flush(HOME).await?;
+            println!("{me} dies with one half of version {} written", value + 1);
+            die(processes);
         }
-
-        let mut survivors = survivors.ok_or("the rank that was to die lives")?;
-        survivors.barrier().await?;
-        if me == HOME {
-            let [a, b] = look(&fabric, &record).await?;
-            println!("{} survivors went on; the record holds {a} and {b}", survivors.len());
-            if a != b {
-                return Err("the record is torn".into());
-            }
-        }
-        Ok(survivors.barrier().await?)
+        fabric.put_word(&record[1], value + 1).await?;
+        guard.release().await?;
+        fabric.sleep(Duration::from_millis(1)).await;
     }
+
+    let mut survivors = survivors.ok_or("the rank that was to die lives")?;
+    survivors.barrier().await?;
+    if me == HOME {
+        let [a, b] = look(&fabric, &record).await?;
+        println!("{} survivors went on; the record holds {a} and {b}", survivors.len());
+        if a != b {
+            return Err("the record is torn".into());
+        }
+    }
+    Ok(survivors.barrier().await?)
 }
 
 async fn look(fabric: &Fabric, record: &Record) -> ProgramResult<[u64; 2]> {
@@ -96,5 +94,5 @@ fn die(processes: bool) {
 
 fn main() -> std::process::ExitCode {
     let processes = onesided::Launch::from_args().is_ok_and(|(launch, _)| launch.provider == Provider::Shm);
-    onesided::launch(crash_recovery { rounds: 4, processes })
+    onesided::launch(async move |fabric| crash_recovery(fabric, 4, processes).await)
 }

@@ -21,12 +21,10 @@ const KEYS: u64 = 500;
 /// Fewer buckets than keys, so that the heap is used.
 const SIZE: VolumeSize = VolumeSize { buckets: 400, heap: 4000 };
 
-onesided::program! {
-    /// Insert and look up, with that lock.
-    async fn distributed_hashtable(fabric: Fabric, lock: LockKind) -> () {
-        let name = lock.name();
-        lock.over(Insert { fabric, name }).await
-    }
+/// Insert and look up, with that lock.
+async fn distributed_hashtable(fabric: Fabric, lock: LockKind) -> ProgramResult<()> {
+    let name = lock.name();
+    lock.over(Insert { fabric, name }).await
 }
 
 struct Insert {
@@ -109,5 +107,7 @@ fn lock(rest: Vec<OsString>) -> Result<LockKind, String> {
 }
 
 fn main() -> ExitCode {
-    onesided::launch_with(USAGE, |rest| lock(rest).map(|lock| distributed_hashtable { lock }))
+    onesided::launch_with(USAGE, |rest| {
+        lock(rest).map(|lock| async move |fabric| distributed_hashtable(fabric, lock).await)
+    })
 }

@@ -4,44 +4,42 @@
 use onesided::{Existing, Fabric, Group, ProgramResult, Rank, RemoteAddr};
 use std::time::Duration;
 
-onesided::program! {
-    /// Rank 0 offers memory, rank 1 uses it and measures.
-    async fn existing_memory(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        if fabric.ranks() < 2 {
-            return Err("two ranks are needed: --ranks 2".into());
-        }
-        let best = fabric.caps().register_existing;
-        for atomics in [false, true] {
-            if atomics && best != Existing::CrossCopy {
-                // Nothing else would be measured.
-                continue;
-            }
-            let mine = vec![u64::from(fabric.rank().number()); 1 << 17];
-            let mine = if atomics { fabric.register_for_atomics(mine)? } else { fabric.register(mine)? };
-            let keys = world.allgather(mine.key()).await?;
-            if fabric.rank() == Rank::new(1) {
-                println!("{:?}", mine.way());
-                for bytes in [8usize, 64 << 10, 1 << 20] {
-                    let there = RemoteAddr { rank: Rank::new(0), region: keys[0], offset: 0 };
-                    let (put, get) = transfers(&fabric, there, bytes / 8).await?;
-                    println!("  {bytes:>8} B  put {put:>10.2?}  get {get:>10.2?}");
-                }
-            }
-            world.barrier().await?;
-            let mine = mine.take().await?;
-            assert_eq!(mine[0], u64::from(fabric.rank().number().max(1)), "what rank 1 left in rank 0's vector");
-            if fabric.rank() == Rank::new(1) {
-                for elements in [1usize << 17, 1 << 21] {
-                    let (register, take) = registrations(&fabric, elements, atomics).await?;
-                    let bytes = 8 * elements;
-                    println!("  {bytes:>8} B  register {register:>10.2?}  take {take:>10.2?}");
-                }
-            }
-            world.barrier().await?;
-        }
-        Ok(())
+/// Rank 0 offers memory, rank 1 uses it and measures.
+async fn existing_memory(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    if fabric.ranks() < 2 {
+        return Err("two ranks are needed: --ranks 2".into());
     }
+    let best = fabric.caps().register_existing;
+    for atomics in [false, true] {
+        if atomics && best != Existing::CrossCopy {
+            // Nothing else would be measured.
+            continue;
+        }
+        let mine = vec![u64::from(fabric.rank().number()); 1 << 17];
+        let mine = if atomics { fabric.register_for_atomics(mine)? } else { fabric.register(mine)? };
+        let keys = world.allgather(mine.key()).await?;
+        if fabric.rank() == Rank::new(1) {
+            println!("{:?}", mine.way());
+            for bytes in [8usize, 64 << 10, 1 << 20] {
+                let there = RemoteAddr { rank: Rank::new(0), region: keys[0], offset: 0 };
+                let (put, get) = transfers(&fabric, there, bytes / 8).await?;
+                println!("  {bytes:>8} B  put {put:>10.2?}  get {get:>10.2?}");
+            }
+        }
+        world.barrier().await?;
+        let mine = mine.take().await?;
+        assert_eq!(mine[0], u64::from(fabric.rank().number().max(1)), "what rank 1 left in rank 0's vector");
+        if fabric.rank() == Rank::new(1) {
+            for elements in [1usize << 17, 1 << 21] {
+                let (register, take) = registrations(&fabric, elements, atomics).await?;
+                let bytes = 8 * elements;
+                println!("  {bytes:>8} B  register {register:>10.2?}  take {take:>10.2?}");
+            }
+        }
+        world.barrier().await?;
+    }
+    Ok(())
 }
 
 /// The least times of a put and a get of `elements` words.
@@ -81,5 +79,5 @@ async fn registrations(fabric: &Fabric, elements: usize, atomics: bool) -> Progr
 }
 
 fn main() -> std::process::ExitCode {
-    onesided::launch(existing_memory {})
+    onesided::launch(existing_memory)
 }

@@ -10,49 +10,49 @@
 //! shows the making of the request and one iteration, to be opened in Perfetto; `--trace FILE` does for operations of any fabric.
 
 use onesided::{
-    Group, Rank,
+    Fabric, Group, Program, ProgramResult, Rank,
     prdma::{Buffer, Cartesian, Form, Neighbourhood, Options},
 };
-use rdma_fabric::Fabric;
 use std::{ffi::OsString, process::ExitCode};
 
-onesided::program! {
-    /// Start, wait, compare; again and again.
-    async fn halo_1d(fabric: Fabric, form: Form, bytes: usize, steps: u32) -> () {
-        let world = Group::world(&fabric).await?;
-        let (me, ranks) = (world.me(), world.len());
-        let ring = Cartesian::new(&[ranks], &[true])?;
-        let mut hood = Neighbourhood::new(world, ring.topology(me)).await?;
-        // Slot 0 is the neighbour on the left, slot 1 the one on the right, of both buffers.
-        let send = Buffer::<u8>::new(&fabric, 2 * bytes)?;
-        let receive = Buffer::<u8>::new(&fabric, 2 * bytes)?;
-        let mut halo = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
-        hood.group_mut().barrier().await?;
+/// Start, wait, compare; again and again.
+async fn halo_1d(fabric: Fabric, form: Form, bytes: usize, steps: u32) -> ProgramResult<()> {
+    let world = Group::world(&fabric).await?;
+    let (me, ranks) = (world.me(), world.len());
+    let ring = Cartesian::new(&[ranks], &[true])?;
+    let mut hood = Neighbourhood::new(world, ring.topology(me)).await?;
+    // Slot 0 is the neighbour on the left, slot 1 the one on the right, of both buffers.
+    let send = Buffer::<u8>::new(&fabric, 2 * bytes)?;
+    let receive = Buffer::<u8>::new(&fabric, 2 * bytes)?;
+    let mut halo = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
+    hood.group_mut().barrier().await?;
 
-        let block = |rank: usize, step: u32| (rank as u32 + 7 * step) as u8;
-        let (left, right) = ring.shift(me, 0, 1)?;
-        let (mut got, mut exchanging) = (vec![0; 2 * bytes], std::time::Duration::ZERO);
-        for step in 0..steps {
-            send.write(0, &vec![block(me, step); 2 * bytes])?;
-            let begin = fabric.now();
-            halo.start().await?;
-            halo.wait().await?;
-            exchanging += fabric.now() - begin;
-            receive.read(0, &mut got)?;
-            for (neighbour, got) in [left, right].into_iter().flatten().zip(got.chunks_exact(bytes.max(1))) {
-                if got.iter().any(|byte| *byte != block(neighbour, step)) {
-                    return Err(format!("{}: the block of {neighbour} in step {step} is wrong", fabric.rank()).into());
-                }
+    let block = |rank: usize, step: u32| (rank as u32 + 7 * step) as u8;
+    let (left, right) = ring.shift(me, 0, 1)?;
+    let (mut got, mut exchanging) = (vec![0; 2 * bytes], std::time::Duration::ZERO);
+    for step in 0..steps {
+        send.write(0, &vec![block(me, step); 2 * bytes])?;
+        let begin = fabric.now();
+        halo.start().await?;
+        halo.wait().await?;
+        exchanging += fabric.now() - begin;
+        receive.read(0, &mut got)?;
+        for (neighbour, got) in [left, right].into_iter().flatten().zip(got.chunks_exact(bytes.max(1))) {
+            if got.iter().any(|byte| *byte != block(neighbour, step)) {
+                return Err(format!("{}: the block of {neighbour} in step {step} is wrong", fabric.rank()).into());
             }
         }
-        // Nobody frees what a neighbour still sends to.
-        hood.group_mut().barrier().await?;
-        if fabric.rank() == Rank::new(0) {
-            let each = exchanging / steps.max(1);
-            println!("{ranks} ranks, form {}, {bytes} bytes to each side: {each:?} a step, {steps} steps right", halo.form());
-        }
-        Ok(())
     }
+    // Nobody frees what a neighbour still sends to.
+    hood.group_mut().barrier().await?;
+    if fabric.rank() == Rank::new(0) {
+        let each = exchanging / steps.max(1);
+        println!(
+            "{ranks} ranks, form {}, {bytes} bytes to each side: {each:?} a step, {steps} steps right",
+            halo.form()
+        );
+    }
+    Ok(())
 }
 
 fn form(name: &str) -> Result<Form, String> {
@@ -77,12 +77,13 @@ Halo exchange along a ring: each rank sends a block to both neighbours in every 
 ";
 
 /// The program that the rest of the command line asks for.
-fn program(rest: Vec<OsString>) -> Result<halo_1d, String> {
+fn program(rest: Vec<OsString>) -> Result<impl Program<Out = ()>, String> {
     let mut rest = pico_args::Arguments::from_vec(rest);
     let mut told = || {
         let form = rest.opt_value_from_fn("--form", form)?.unwrap_or(Form::Fast);
         let bytes = rest.opt_value_from_str("--bytes")?.unwrap_or(8192);
-        Ok(halo_1d { form, bytes, steps: rest.opt_value_from_str("--steps")?.unwrap_or(1000) })
+        let steps = rest.opt_value_from_str("--steps")?.unwrap_or(1000);
+        Ok(async move |fabric| halo_1d(fabric, form, bytes, steps).await)
     };
     let program = told().map_err(|error: pico_args::Error| error.to_string())?;
     match &rest.finish()[..] {

@@ -13,7 +13,7 @@
 //! `--help` tells its options.
 
 use onesided::{
-    Fabric, Group, ProgramResult, Rank,
+    Fabric, Group, Program, ProgramResult, Rank,
     prdma::{Buffer, Cartesian, Layout, Neighbourhood, Options, topology::dims_create},
 };
 use std::{ffi::OsString, fs, io, ops::Range, path::PathBuf, process::ExitCode, time::Duration};
@@ -138,68 +138,69 @@ impl Tile {
     }
 }
 
-onesided::program! {
-    /// Solve, compare, draw.
-    async fn heat_2d(fabric: Fabric, side: usize, steps: u32, picture: Option<PathBuf>) -> () {
-        let world = Group::world(&fabric).await?;
-        let grid = Cartesian::new(&dims_create(world.len(), 2)?, &[false, false])?;
-        let tile = Tile::of(&grid, world.me(), side)?;
-        let topology = grid.topology(world.me());
-        let mut hood = Neighbourhood::new(world, topology).await?;
-        let field = Buffer::<f64>::new(&fabric, tile.cells())?;
-        let (sent, received) = tile.halos()?;
-        let mut halo = hood.alltoallw_init(&field, &sent, &field, &received, &Options::default()).await?;
+/// Solve, compare, draw.
+async fn heat_2d(fabric: Fabric, side: usize, steps: u32, picture: Option<PathBuf>) -> ProgramResult<()> {
+    let world = Group::world(&fabric).await?;
+    let grid = Cartesian::new(&dims_create(world.len(), 2)?, &[false, false])?;
+    let tile = Tile::of(&grid, world.me(), side)?;
+    let topology = grid.topology(world.me());
+    let mut hood = Neighbourhood::new(world, topology).await?;
+    let field = Buffer::<f64>::new(&fabric, tile.cells())?;
+    let (sent, received) = tile.halos()?;
+    let mut halo = hood.alltoallw_init(&field, &sent, &field, &received, &Options::default()).await?;
 
-        let mut old = tile.at_first();
-        let mut new = old.clone();
-        field.write(0, &old)?;
-        hood.group_mut().barrier().await?;
-        let begin = fabric.now();
-        let (width, columns) = (tile.width(), tile.columns);
-        for _ in 0..steps {
-            halo.start().await?;
-            tile.inside(&old, &mut new);
-            fabric.compute(CELL * tile.cells_inside()).await;
-            halo.wait().await?;
-            // Only halos have changed.
-            field.read(1, &mut old[1..1 + columns])?;
-            for row in 1..=tile.rows {
-                for at in [row * width, row * width + columns + 1] {
-                    field.read(at, &mut old[at..at + 1])?;
-                }
-            }
-            let below = (tile.rows + 1) * width + 1;
-            field.read(below, &mut old[below..below + columns])?;
-            tile.border(&old, &mut new);
-            fabric.compute(CELL * ((tile.rows * columns) as u32 - tile.cells_inside())).await;
-            std::mem::swap(&mut old, &mut new);
-            for row in 1..=tile.rows {
-                let at = row * width + 1;
-                field.write(at, &old[at..at + columns])?;
+    let mut old = tile.at_first();
+    let mut new = old.clone();
+    field.write(0, &old)?;
+    hood.group_mut().barrier().await?;
+    let begin = fabric.now();
+    let (width, columns) = (tile.width(), tile.columns);
+    for _ in 0..steps {
+        halo.start().await?;
+        tile.inside(&old, &mut new);
+        fabric.compute(CELL * tile.cells_inside()).await;
+        halo.wait().await?;
+        // Only halos have changed.
+        field.read(1, &mut old[1..1 + columns])?;
+        for row in 1..=tile.rows {
+            for at in [row * width, row * width + columns + 1] {
+                field.read(at, &mut old[at..at + 1])?;
             }
         }
-        let took = (fabric.now() - begin) / steps.max(1);
-        hood.group_mut().barrier().await?;
-
-        let plate = Tile::alone(side, steps);
-        for row in 0..tile.rows {
-            let (here, there) = ((row + 1) * width + 1, (tile.at[0] + row + 1) * (side + 2) + tile.at[1] + 1);
-            let same = old[here..here + columns].iter().zip(&plate[there..]).all(|(a, b)| a.to_bits() == b.to_bits());
-            if !same {
-                return Err(format!("{}: row {row} of the tile is not that of one loop", fabric.rank()).into());
-            }
+        let below = (tile.rows + 1) * width + 1;
+        field.read(below, &mut old[below..below + columns])?;
+        tile.border(&old, &mut new);
+        fabric.compute(CELL * ((tile.rows * columns) as u32 - tile.cells_inside())).await;
+        std::mem::swap(&mut old, &mut new);
+        for row in 1..=tile.rows {
+            let at = row * width + 1;
+            field.write(at, &old[at..at + columns])?;
         }
-        let pixels = gather(&fabric, &grid, side, &tile, &old).await?;
-        if fabric.rank() == Rank::new(0) {
-            let [rows, columns] = [grid.dims()[0], grid.dims()[1]];
-            println!("{side} by {side} cells on {rows} by {columns} ranks, form {}: {took:?} a step; {steps} steps, the same as one loop bit by bit", halo.form());
-            if let Some(path) = &picture {
-                write_pgm(path, side, &pixels)?;
-                println!("picture: {}", path.display());
-            }
-        }
-        Ok(())
     }
+    let took = (fabric.now() - begin) / steps.max(1);
+    hood.group_mut().barrier().await?;
+
+    let plate = Tile::alone(side, steps);
+    for row in 0..tile.rows {
+        let (here, there) = ((row + 1) * width + 1, (tile.at[0] + row + 1) * (side + 2) + tile.at[1] + 1);
+        let same = old[here..here + columns].iter().zip(&plate[there..]).all(|(a, b)| a.to_bits() == b.to_bits());
+        if !same {
+            return Err(format!("{}: row {row} of the tile is not that of one loop", fabric.rank()).into());
+        }
+    }
+    let pixels = gather(&fabric, &grid, side, &tile, &old).await?;
+    if fabric.rank() == Rank::new(0) {
+        let [rows, columns] = [grid.dims()[0], grid.dims()[1]];
+        println!(
+            "{side} by {side} cells on {rows} by {columns} ranks, form {}: {took:?} a step; {steps} steps, the same as one loop bit by bit",
+            halo.form()
+        );
+        if let Some(path) = &picture {
+            write_pgm(path, side, &pixels)?;
+            println!("picture: {}", path.display());
+        }
+    }
+    Ok(())
 }
 
 /// The plate as grey pixels, in rank 0's memory; nothing at other ranks. Collective.
@@ -243,12 +244,13 @@ A heat solver on a grid of ranks, compared bit by bit with one loop in the end.
 ";
 
 /// The program that the rest of the command line asks for.
-fn program(rest: Vec<OsString>) -> Result<heat_2d, String> {
+fn program(rest: Vec<OsString>) -> Result<impl Program<Out = ()>, String> {
     let mut rest = pico_args::Arguments::from_vec(rest);
     let mut told = || {
         let side = rest.opt_value_from_str("--side")?.unwrap_or(96);
         let steps = rest.opt_value_from_str("--steps")?.unwrap_or(400);
-        Ok(heat_2d { side, steps, picture: rest.opt_value_from_str("--picture")? })
+        let picture: Option<PathBuf> = rest.opt_value_from_str("--picture")?;
+        Ok(async move |fabric| heat_2d(fabric, side, steps, picture.clone()).await)
     };
     let program = told().map_err(|error: pico_args::Error| error.to_string())?;
     match &rest.finish()[..] {

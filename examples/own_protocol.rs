@@ -161,13 +161,11 @@ impl Mailbox {
     }
 }
 
-onesided::program! {
-    /// Every rank tells the sum.
-    pub async fn add_up(fabric: Fabric, mistake: Option<Mistake>) -> u64 {
-        let sum = sum(&fabric, mistake).await?;
-        println!("{}: {sum}", fabric.rank());
-        Ok(sum)
-    }
+/// Every rank tells the sum.
+pub async fn add_up(fabric: Fabric, mistake: Option<Mistake>) -> ProgramResult<u64> {
+    let sum = sum(&fabric, mistake).await?;
+    println!("{}: {sum}", fabric.rank());
+    Ok(sum)
 }
 
 /// All orders of delivery, for three ranks.
@@ -304,5 +302,5 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    onesided::launch_with(USAGE, |rest| mistake(rest).map(|mistake| add_up { mistake }))
+    onesided::launch_with(USAGE, |rest| mistake(rest).map(|mistake| async move |fabric| add_up(fabric, mistake).await))
 }

@@ -6,7 +6,7 @@
 //! whole message has passed through it; the last one counts notices.
 
 use onesided::{
-    Deps, Group,
+    Deps, Group, ProgramResult,
     control_queue::{Blocks, Command, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use rdma_fabric::Fabric;
@@ -15,57 +15,55 @@ use std::time::Duration;
 /// The tag under which everybody registers the message, so that addresses need not be exchanged.
 const MESSAGE: u8 = 0;
 
-onesided::program! {
-    /// Rank 0's message of `blocks` blocks of `block` bytes goes to all.
-    async fn session_chain(fabric: Fabric, blocks: u32, block: u32) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let (me, last) = (world.me(), world.len() - 1);
-        let bytes = blocks as usize * block as usize;
-        let message = fabric.alloc_symmetric(bytes).await?;
-        let words = message.span::<u64>(&fabric, 0, bytes / 8)?;
-        fabric.write(&words, &vec![if me == 0 { 42 } else { 0 }; bytes / 8])?;
+/// Rank 0's message of `blocks` blocks of `block` bytes goes to all.
+async fn session_chain(fabric: Fabric, blocks: u32, block: u32) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let (me, last) = (world.me(), world.len() - 1);
+    let bytes = blocks as usize * block as usize;
+    let message = fabric.alloc_symmetric(bytes).await?;
+    let words = message.span::<u64>(&fabric, 0, bytes / 8)?;
+    fabric.write(&words, &vec![if me == 0 { 42 } else { 0 }; bytes / 8])?;
 
-        // The root's queue runs at once, the others' when they are told to.
-        let mode = if me == 0 { QueueMode::Normal } else { QueueMode::Session };
-        let queue = fabric.open_queue(QueueSpec::new(mode))?;
-        let at = queue.register_fixed(&message, MESSAGE)?;
-        let ids = world.allgather(queue.id().to_bits()).await?;
-        let next = |me: usize| QueueId::from_bits(ids[me + 1]).ok_or("a queue id that is none");
+    // The root's queue runs at once, the others' when they are told to.
+    let mode = if me == 0 { QueueMode::Normal } else { QueueMode::Session };
+    let queue = fabric.open_queue(QueueSpec::new(mode))?;
+    let at = queue.register_fixed(&message, MESSAGE)?;
+    let ids = world.allgather(queue.id().to_bits()).await?;
+    let next = |me: usize| QueueId::from_bits(ids[me + 1]).ok_or("a queue id that is none");
 
-        if me < last {
-            let pieces = Blocks { count: blocks, stride: u64::from(block) };
-            let forward = Command::Put { to: next(me)?, from: at, at: Stadd::fixed(MESSAGE), len: block, blocks: pieces };
-            let posting = Posting::new(forward).strong_order();
-            let posting = if me + 1 == last { posting.remote(0) } else { posting.sps(1) };
-            if me == 0 {
-                world.barrier().await?; // Everybody's queue is filled.
-                let start = fabric.now();
-                queue.post(posting, Deps::All).await?;
-                world.barrier().await?; // The last one has everything.
-                let took = fabric.now() - start;
-                println!("{bytes} bytes in {blocks} blocks over {last} hops: {took:?}");
-                return Ok(());
-            }
+    if me < last {
+        let pieces = Blocks { count: blocks, stride: u64::from(block) };
+        let forward = Command::Put { to: next(me)?, from: at, at: Stadd::fixed(MESSAGE), len: block, blocks: pieces };
+        let posting = Posting::new(forward).strong_order();
+        let posting = if me + 1 == last { posting.remote(0) } else { posting.sps(1) };
+        if me == 0 {
+            world.barrier().await?; // Everybody's queue is filled.
+            let start = fabric.now();
             queue.post(posting, Deps::All).await?;
+            world.barrier().await?; // The last one has everything.
+            let took = fabric.now() - start;
+            println!("{bytes} bytes in {blocks} blocks over {last} hops: {took:?}");
+            return Ok(());
         }
-        world.barrier().await?;
-        if me == last && last > 0 {
-            for _ in 0..blocks {
-                queue.next_notice(Deps::All).await?.status?;
-            }
-        } else {
-            fabric.compute(Duration::from_micros(100)).await;
-        }
-        world.barrier().await?;
-        let mut got = vec![0u64; bytes / 8];
-        fabric.read(&words, &mut got)?;
-        if got.iter().any(|word| *word != 42) {
-            return Err("the message has not arrived whole".into());
-        }
-        Ok(())
+        queue.post(posting, Deps::All).await?;
     }
+    world.barrier().await?;
+    if me == last && last > 0 {
+        for _ in 0..blocks {
+            queue.next_notice(Deps::All).await?.status?;
+        }
+    } else {
+        fabric.compute(Duration::from_micros(100)).await;
+    }
+    world.barrier().await?;
+    let mut got = vec![0u64; bytes / 8];
+    fabric.read(&words, &mut got)?;
+    if got.iter().any(|word| *word != 42) {
+        return Err("the message has not arrived whole".into());
+    }
+    Ok(())
 }
 
 fn main() -> std::process::ExitCode {
-    onesided::launch(session_chain { blocks: 64, block: 16_384 })
+    onesided::launch(async move |fabric| session_chain(fabric, 64, 16_384).await)
 }

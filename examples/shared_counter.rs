@@ -9,7 +9,7 @@
 //! ```
 
 use onesided::{
-    Group, Rank,
+    Group, ProgramResult, Rank,
     lock::{Locked, LockedWriteGuard},
 };
 use rdma_fabric::Fabric;
@@ -40,43 +40,41 @@ async fn count(guard: &mut LockedWriteGuard<'_, u64>, home: Rank, bin: usize) ->
     Ok(())
 }
 
-onesided::program! {
-    /// Each rank counts `rounds` samples.
-    async fn shared_counter(fabric: Fabric, rounds: usize) -> () {
-        let (lock_home, home) = (Rank::new(0), Rank::new(fabric.ranks() as u32 - 1));
-        let mut world = Group::world(&fabric).await?;
-        let counts = Locked::<u64>::symmetric(&fabric, lock_home, 1 + BINS).await?;
-        world.barrier().await?;
+/// Each rank counts `rounds` samples.
+async fn shared_counter(fabric: Fabric, rounds: usize) -> ProgramResult<()> {
+    let (lock_home, home) = (Rank::new(0), Rank::new(fabric.ranks() as u32 - 1));
+    let mut world = Group::world(&fabric).await?;
+    let counts = Locked::<u64>::symmetric(&fabric, lock_home, 1 + BINS).await?;
+    world.barrier().await?;
 
-        let start = fabric.now();
-        for bin in samples(fabric.rank()).take(rounds) {
-            let mut guard = counts.write().await?;
-            count(&mut guard, home, bin).await?;
-            guard.release().await?;
-        }
-        let took = fabric.now() - start;
-        world.barrier().await?;
-
-        // What it should be, by counting alone.
-        let mut want = vec![0; 1 + BINS];
-        for bin in (0..fabric.ranks() as u32).flat_map(|rank| samples(Rank::new(rank)).take(rounds)) {
-            want[0] += 1;
-            want[1 + bin] += 1;
-        }
-        let guard = counts.read().await?;
-        let got = guard.get(home, 0..1 + BINS).await?;
+    let start = fabric.now();
+    for bin in samples(fabric.rank()).take(rounds) {
+        let mut guard = counts.write().await?;
+        count(&mut guard, home, bin).await?;
         guard.release().await?;
-        if got != want {
-            return Err(format!("counted {got:?} instead of {want:?}").into());
-        }
-        if fabric.rank() == home {
-            let way = if counts.maps() { "by reference" } else { "by copies" };
-            println!("{} samples counted {way}, none lost; {took:?} on {home}: {:?}", got[0], &got[1..]);
-        }
-        Ok(world.barrier().await?)
     }
+    let took = fabric.now() - start;
+    world.barrier().await?;
+
+    // What it should be, by counting alone.
+    let mut want = vec![0; 1 + BINS];
+    for bin in (0..fabric.ranks() as u32).flat_map(|rank| samples(Rank::new(rank)).take(rounds)) {
+        want[0] += 1;
+        want[1 + bin] += 1;
+    }
+    let guard = counts.read().await?;
+    let got = guard.get(home, 0..1 + BINS).await?;
+    guard.release().await?;
+    if got != want {
+        return Err(format!("counted {got:?} instead of {want:?}").into());
+    }
+    if fabric.rank() == home {
+        let way = if counts.maps() { "by reference" } else { "by copies" };
+        println!("{} samples counted {way}, none lost; {took:?} on {home}: {:?}", got[0], &got[1..]);
+    }
+    Ok(world.barrier().await?)
 }
 
 fn main() -> std::process::ExitCode {
-    onesided::launch(shared_counter { rounds: 300 })
+    onesided::launch(async move |fabric| shared_counter(fabric, 300).await)
 }

@@ -8,54 +8,52 @@
 //! cargo run --release --example window_lock -- --ranks 4 --fabric virt
 //! ```
 
-use onesided::{Group, Rank, lock::RpLock};
+use onesided::{Group, ProgramResult, Rank, lock::RpLock};
 use rdma_fabric::Fabric;
 
 /// Words of the record.
 const WORDS: usize = 32;
 
-onesided::program! {
-    /// Each rank writes `rounds` versions and reads as often.
-    async fn window_lock(fabric: Fabric, rounds: u64) -> () {
-        let ranks = fabric.ranks() as u32;
-        let (lock_home, data_home) = (Rank::new(0), Rank::new(1 % ranks));
-        let mut world = Group::world(&fabric).await?;
-        let window = fabric.alloc_symmetric(WORDS * 8).await?;
-        let record = fabric.remote_span::<u64>(window.at(data_home, 0), WORDS)?;
-        let lock = RpLock::symmetric(&fabric, lock_home).await?;
-        world.barrier().await?;
+/// Each rank writes `rounds` versions and reads as often.
+async fn window_lock(fabric: Fabric, rounds: u64) -> ProgramResult<()> {
+    let ranks = fabric.ranks() as u32;
+    let (lock_home, data_home) = (Rank::new(0), Rank::new(1 % ranks));
+    let mut world = Group::world(&fabric).await?;
+    let window = fabric.alloc_symmetric(WORDS * 8).await?;
+    let record = fabric.remote_span::<u64>(window.at(data_home, 0), WORDS)?;
+    let lock = RpLock::symmetric(&fabric, lock_home).await?;
+    world.barrier().await?;
 
-        let start = fabric.now();
-        let mut buffer = vec![0; WORDS];
-        for _ in 0..rounds {
-            let guard = lock.write().await?;
-            buffer = fabric.get(&record, buffer).await?;
-            let version = whole(&buffer)?;
-            buffer.fill(version + 1);
-            buffer = fabric.put(&record, buffer).await?;
-            guard.release().await?;
-
-            let guard = lock.read().await?;
-            buffer = fabric.get(&record, buffer).await?;
-            let seen = whole(&buffer)?;
-            guard.release().await?;
-            if seen <= version {
-                return Err(format!("read version {seen} after writing {}", version + 1).into());
-            }
-        }
-        let took = fabric.now() - start;
-
-        world.barrier().await?;
+    let start = fabric.now();
+    let mut buffer = vec![0; WORDS];
+    for _ in 0..rounds {
+        let guard = lock.write().await?;
         buffer = fabric.get(&record, buffer).await?;
-        let last = whole(&buffer)?;
-        if last != rounds * u64::from(ranks) {
-            return Err(format!("{last} versions instead of {}", rounds * u64::from(ranks)).into());
+        let version = whole(&buffer)?;
+        buffer.fill(version + 1);
+        buffer = fabric.put(&record, buffer).await?;
+        guard.release().await?;
+
+        let guard = lock.read().await?;
+        buffer = fabric.get(&record, buffer).await?;
+        let seen = whole(&buffer)?;
+        guard.release().await?;
+        if seen <= version {
+            return Err(format!("read version {seen} after writing {}", version + 1).into());
         }
-        if fabric.rank() == Rank::new(0) {
-            println!("{ranks} ranks wrote {last} versions, none torn; {took:?} on rank 0");
-        }
-        Ok(world.barrier().await?)
     }
+    let took = fabric.now() - start;
+
+    world.barrier().await?;
+    buffer = fabric.get(&record, buffer).await?;
+    let last = whole(&buffer)?;
+    if last != rounds * u64::from(ranks) {
+        return Err(format!("{last} versions instead of {}", rounds * u64::from(ranks)).into());
+    }
+    if fabric.rank() == Rank::new(0) {
+        println!("{ranks} ranks wrote {last} versions, none torn; {took:?} on rank 0");
+    }
+    Ok(world.barrier().await?)
 }
 
 /// The version that all words of the record carry.
@@ -67,5 +65,5 @@ fn whole(record: &[u64]) -> Result<u64, String> {
 }
 
 fn main() -> std::process::ExitCode {
-    onesided::launch(window_lock { rounds: 1000 })
+    onesided::launch(async move |fabric| window_lock(fabric, 1000).await)
 }

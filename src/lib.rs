@@ -83,7 +83,7 @@ pub use rdma_fabric::{
     GroupMemory, Handle, Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, Node, Notice, Operation, OwnedMemory,
     Pact, Pod, Program, ProgramResult, PutOptions, PutOrder, PutSource, Rank, Refused, Region, RegionKey,
     RegisterError, Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses, Zeroable, barrier,
-    control_queue, join, op, program,
+    control_queue, join, op,
 };
 // Alone, for an inlined page of it holds those of all of `core`.
 #[doc(no_inline)]

@@ -1,47 +1,47 @@
 //! Options of launched programs. This binary is the test, and the program that it starts: `program NAME options…`.
 
-use onesided::{Deps, Group, Launch, Rank};
+use onesided::{Deps, Group, Launch, ProgramResult, Rank};
 use rdma_fabric::Fabric;
 use std::process::{Command, ExitCode, Output};
 
-onesided::program! {
-    /// Rank 0 puts data and then a flag. Without a flush between the two, the flag may come first.
-    async fn flagged(fabric: Fabric, flushes: bool) -> () {
-        let memory = fabric.alloc_symmetric(16).await?;
-        let mut world = Group::world(&fabric).await?;
-        let to = |offset| fabric.remote_word::<u64>(memory.at(Rank::new(1), offset));
-        if fabric.rank() == Rank::new(0) {
-            fabric.put_word(&to(0)?, 7).await?;
-            if flushes {
-                fabric.flush(Rank::new(1)).await?;
-            }
-            fabric.put_word(&to(8)?, 1).await?;
-        } else {
-            fabric.wait_until(&memory.word::<u64>(&fabric, 8)?, Deps::One(Rank::new(0)), |flag| flag == 1).await?;
-            let data = fabric.load(&memory.word::<u64>(&fabric, 0)?)?;
-            if data != 7 {
-                return Err(format!("the flag is there, the data is {data}").into());
-            }
+/// Rank 0 puts data and then a flag. Without a flush between the two, the flag may come first.
+async fn flagged(fabric: Fabric, flushes: bool) -> ProgramResult<()> {
+    let memory = fabric.alloc_symmetric(16).await?;
+    let mut world = Group::world(&fabric).await?;
+    let to = |offset| fabric.remote_word::<u64>(memory.at(Rank::new(1), offset));
+    if fabric.rank() == Rank::new(0) {
+        fabric.put_word(&to(0)?, 7).await?;
+        if flushes {
+            fabric.flush(Rank::new(1)).await?;
         }
-        Ok(world.barrier().await?)
+        fabric.put_word(&to(8)?, 1).await?;
+    } else {
+        fabric.wait_until(&memory.word::<u64>(&fabric, 8)?, Deps::One(Rank::new(0)), |flag| flag == 1).await?;
+        let data = fabric.load(&memory.word::<u64>(&fabric, 0)?)?;
+        if data != 7 {
+            return Err(format!("the flag is there, the data is {data}").into());
+        }
     }
+    Ok(world.barrier().await?)
 }
 
-onesided::program! {
-    /// Each waits for the other.
-    async fn embrace(fabric: Fabric) -> () {
-        let word = fabric.alloc_symmetric(8).await?;
-        fabric.wait_until(&word.word::<u64>(&fabric, 0)?, Deps::All, |value| value == 1).await?;
-        Ok(())
-    }
+/// Each waits for the other.
+async fn embrace(fabric: Fabric) -> ProgramResult<()> {
+    let word = fabric.alloc_symmetric(8).await?;
+    fabric.wait_until(&word.word::<u64>(&fabric, 0)?, Deps::All, |value| value == 1).await?;
+    Ok(())
 }
 
 fn program(name: &str) -> ExitCode {
     let nothing = |rest: Vec<_>| if rest.len() == 2 { Ok(()) } else { Err(format!("{rest:?}")) };
     match name {
-        "unflushed" => onesided::launch_with("", |rest| nothing(rest).map(|()| flagged { flushes: false })),
-        "flushed" => onesided::launch_with("", |rest| nothing(rest).map(|()| flagged { flushes: true })),
-        _ => onesided::launch_with("", |rest| nothing(rest).map(|()| embrace {})),
+        "unflushed" => {
+            onesided::launch_with("", |rest| nothing(rest).map(|()| async move |fabric| flagged(fabric, false).await))
+        }
+        "flushed" => {
+            onesided::launch_with("", |rest| nothing(rest).map(|()| async move |fabric| flagged(fabric, true).await))
+        }
+        _ => onesided::launch_with("", |rest| nothing(rest).map(|()| embrace)),
     }
 }
 

@@ -95,15 +95,13 @@ struct Says {
     took: u64,
 }
 
-rdma_fabric::program! {
-    /// The rank that measures takes the lock `pairs` times, when all others have nothing to do with it.
-    async fn idle(fabric: Fabric, lock: Listed, writes: bool, pairs: u32) -> Says {
-        match lock {
-            Plain(which) => with_lock!(which, measure(fabric, None, writes, pairs)),
-            Listed::Tree => {
-                let options = AggregatedOptions { levels: Levels::Tree { radix: 2 }, lock: () };
-                measure::<Aggregated<RpLock>>(fabric, Some(options), writes, pairs).await
-            }
+/// The rank that measures takes the lock `pairs` times, when all others have nothing to do with it.
+async fn idle(fabric: Fabric, lock: Listed, writes: bool, pairs: u32) -> ProgramResult<Says> {
+    match lock {
+        Plain(which) => with_lock!(which, measure(fabric, None, writes, pairs)),
+        Listed::Tree => {
+            let options = AggregatedOptions { levels: Levels::Tree { radix: 2 }, lock: () };
+            measure::<Aggregated<RpLock>>(fabric, Some(options), writes, pairs).await
         }
     }
 }
@@ -136,7 +134,9 @@ fn pair(lock: Listed, writes: bool) -> (Says, String, f64) {
     const PAIRS: u32 = 10;
     let run = |pairs| {
         let job = Job::new(&Platform::fx100(), RANKS).ranks_per_node(2).count_ops(true);
-        let run = job.run(&idle { lock, writes, pairs }).unwrap_or_else(|error| panic!("{lock:?}: {error}"));
+        let run = job
+            .run(&async |fabric| idle(fabric, lock, writes, pairs).await)
+            .unwrap_or_else(|error| panic!("{lock:?}: {error}"));
         let ops = run.ops_by_rank.expect("they were asked for")[MEASURES];
         (run.outs[MEASURES].clone(), ops)
     };

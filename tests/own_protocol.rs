@@ -65,12 +65,12 @@ fn the_explorer_says_what_the_page_says() {
 
 fn simulated(mistake: Option<Mistake>, seed: u64) -> Result<Vec<u64>, String> {
     let job = Job::new(&Platform::fx100(), 4).seed(seed).shuffle_ties(seed != 0);
-    job.run(&add_up { mistake }).map(|run| run.outs).map_err(|error| error.to_string())
+    job.run(&async |fabric| add_up(fabric, mistake).await).map(|run| run.outs).map_err(|error| error.to_string())
 }
 
 #[test]
 fn the_right_protocol_is_right_everywhere() {
-    assert_eq!(Threads::new(4).run(&add_up { mistake: None }).unwrap(), [6; 4]);
+    assert_eq!(Threads::new(4).run(&async |fabric| add_up(fabric, None).await).unwrap(), [6; 4]);
     for seed in 0..20 {
         assert_eq!(simulated(None, seed), Ok(vec![6; 4]), "seed {seed}");
     }
@@ -122,15 +122,13 @@ async fn left_and_right(fabric: Fabric, on_a_ring: bool) -> ProgramResult<[u8; 2
     Ok(got)
 }
 
-onesided::program! {
-    async fn neighbours(fabric: Fabric, on_a_ring: bool) -> [u8; 2] {
-        left_and_right(fabric, on_a_ring).await
-    }
+async fn neighbours(fabric: Fabric, on_a_ring: bool) -> ProgramResult<[u8; 2]> {
+    left_and_right(fabric, on_a_ring).await
 }
 
 #[test]
 fn on_two_ranks_a_ring_crosses_and_a_graph_does_not() {
-    let got = |on_a_ring| Threads::new(2).run(&neighbours { on_a_ring }).unwrap();
+    let got = |on_a_ring| Threads::new(2).run(&async |fabric| neighbours(fabric, on_a_ring).await).unwrap();
     // What went to the left comes from the right.
     assert_eq!(got(true), [*b"RL"; 2]);
     assert_eq!(got(false), [*b"LR"; 2]);

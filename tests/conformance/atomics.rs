@@ -1,7 +1,7 @@
 //! Atomics.
 
 use super::verdict::{ensure, ensure_eq};
-use rdma_fabric::{Amo, AtomicWord, Fabric, Group, Rank, Region, Result, op, program};
+use rdma_fabric::{Amo, AtomicWord, Fabric, Group, ProgramResult, Rank, Region, Result, op};
 
 /// Every operation on one word, against the arithmetic of [`Amo::apply`]; neighbours keep their values.
 async fn on_word<W: AtomicWord>(
@@ -46,69 +46,63 @@ async fn on_word<W: AtomicWord>(
     Ok(Ok(()))
 }
 
-program! {
-    pub async fn arithmetic_at_every_width(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let region = fabric.alloc_symmetric(128).await?;
-        for turn in 0..fabric.ranks() {
-            if fabric.rank().index() == turn {
-                let target = Rank::new(((turn + 1) % fabric.ranks()) as u32);
-                on_word::<u32>(&fabric, &region, target, [u32::MAX, 1, 1 << 31 | 1, 7]).await??;
-                on_word::<u64>(&fabric, &region, target, [u64::MAX, 1, 1 << 63 | 1, 7]).await??;
-            }
-            world.barrier().await?;
-        }
-        Ok(())
-    }
-}
-
-program! {
-    pub async fn nothing_is_lost(fabric: Fabric) -> () {
-        const EACH: u64 = 200;
-        let mut world = Group::world(&fabric).await?;
-        let region = fabric.alloc_symmetric(16).await?;
-        let home = Rank::new(1);
-        let (counter, bits) =
-            (fabric.remote_word::<u64>(region.at(home, 0))?, fabric.remote_word::<u32>(region.at(home, 8))?);
-        let mut last = None;
-        for _ in 0..EACH {
-            let old = fabric.fetch_add(&counter, 1).await?;
-            ensure!(last.is_none_or(|last| last < old), "O6: {old} after {last:?}");
-            last = Some(old);
-            // Own bits only: everybody toggles his own twice.
-            let mine = 1u32 << fabric.rank().index();
-            for _ in 0..2 {
-                fabric.post(op::Atomic { word: &bits, amo: Amo::Xor(mine) }).await?.await?;
-            }
+pub(crate) async fn arithmetic_at_every_width(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(128).await?;
+    for turn in 0..fabric.ranks() {
+        if fabric.rank().index() == turn {
+            let target = Rank::new(((turn + 1) % fabric.ranks()) as u32);
+            on_word::<u32>(&fabric, &region, target, [u32::MAX, 1, 1 << 31 | 1, 7]).await??;
+            on_word::<u64>(&fabric, &region, target, [u64::MAX, 1, 1 << 63 | 1, 7]).await??;
         }
         world.barrier().await?;
-        let total = EACH * fabric.ranks() as u64;
-        ensure_eq!(fabric.get_word(&counter).await?, total, "O6: additions");
-        ensure_eq!(fabric.get_word(&bits).await?, 0, "O6: toggles");
-        if fabric.rank() == home {
-            ensure_eq!(fabric.load(&region.word::<u64>(&fabric, 0)?)?, total, "O6: seen by the target's CPU");
-        }
-        world.barrier().await?;
-        Ok(())
     }
+    Ok(())
 }
 
-program! {
-    pub async fn one_winner(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let region = fabric.alloc_symmetric(8).await?;
-        let word = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;
-        for round in 0..20u64 {
-            let me = (round + 1) << 8 | fabric.rank().number() as u64;
-            let before = if round == 0 { 0 } else { round << 8 | 0xff };
-            let won = fabric.compare_swap(&word, before, me).await? == before;
-            let winners = world.allgather([u64::from(won), me]).await?;
-            ensure_eq!(winners.iter().filter(|card| card[0] == 1).count(), 1, "O6: winners of round {round}");
-            if won {
-                ensure_eq!(fabric.swap(&word, (round + 1) << 8 | 0xff).await?, me, "O6: what the winner left");
-            }
-            world.barrier().await?;
+pub(crate) async fn nothing_is_lost(fabric: Fabric) -> ProgramResult<()> {
+    const EACH: u64 = 200;
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(16).await?;
+    let home = Rank::new(1);
+    let (counter, bits) =
+        (fabric.remote_word::<u64>(region.at(home, 0))?, fabric.remote_word::<u32>(region.at(home, 8))?);
+    let mut last = None;
+    for _ in 0..EACH {
+        let old = fabric.fetch_add(&counter, 1).await?;
+        ensure!(last.is_none_or(|last| last < old), "O6: {old} after {last:?}");
+        last = Some(old);
+        // Own bits only: everybody toggles his own twice.
+        let mine = 1u32 << fabric.rank().index();
+        for _ in 0..2 {
+            fabric.post(op::Atomic { word: &bits, amo: Amo::Xor(mine) }).await?.await?;
         }
-        Ok(())
     }
+    world.barrier().await?;
+    let total = EACH * fabric.ranks() as u64;
+    ensure_eq!(fabric.get_word(&counter).await?, total, "O6: additions");
+    ensure_eq!(fabric.get_word(&bits).await?, 0, "O6: toggles");
+    if fabric.rank() == home {
+        ensure_eq!(fabric.load(&region.word::<u64>(&fabric, 0)?)?, total, "O6: seen by the target's CPU");
+    }
+    world.barrier().await?;
+    Ok(())
+}
+
+pub(crate) async fn one_winner(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(8).await?;
+    let word = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;
+    for round in 0..20u64 {
+        let me = (round + 1) << 8 | fabric.rank().number() as u64;
+        let before = if round == 0 { 0 } else { round << 8 | 0xff };
+        let won = fabric.compare_swap(&word, before, me).await? == before;
+        let winners = world.allgather([u64::from(won), me]).await?;
+        ensure_eq!(winners.iter().filter(|card| card[0] == 1).count(), 1, "O6: winners of round {round}");
+        if won {
+            ensure_eq!(fabric.swap(&word, (round + 1) << 8 | 0xff).await?, me, "O6: what the winner left");
+        }
+        world.barrier().await?;
+    }
+    Ok(())
 }

@@ -17,7 +17,7 @@ pub(crate) struct Listed {
 
 macro_rules! list {
     (;
-        plain { $($(#[$_mark:meta])? $room:ident::$case:ident($says:literal, $sizes:expr $(, $arg:ident: $value:expr)*);)* }
+        plain { $($(#[$_mark:meta])? $room:ident::$case:ident($says:literal, $sizes:expr);)* }
         losing { $($(#[$_other:meta])? $lost:ident::$losing:ident($covers:literal, $among:expr);)* }
     ) => {
         /// The suite's cases, in its order.

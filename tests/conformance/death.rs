@@ -5,7 +5,7 @@ use crate::{
     page::{Part, WRITE},
     suite::provider::{Outcome, Provider},
 };
-use rdma_fabric::{Deps, Fabric, FabricError, Group, Rank, program};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::{env, fs, time::Duration};
 
 const TEST: &str = "death::the_others_know_soon";
@@ -36,39 +36,37 @@ impl Wait {
     }
 }
 
-program! {
-    /// The last rank is killed; each of the others tells the nanoseconds from then to its error.
-    async fn dying(fabric: Fabric, wait: Wait) -> String {
-        let mut world = Group::world(&fabric).await?;
-        let region = fabric.alloc_symmetric(16).await?;
-        let (me, last) = (fabric.rank(), Rank::new(fabric.ranks() as u32 - 1));
-        let others = world.split((me != last).then_some(0), 0).await?;
-        world.barrier().await?;
-        if me == last {
-            // The others are parked by then.
-            fabric.sleep(Duration::from_millis(20)).await;
-            let told = (0..last.number()).map(|rank| fabric.remote_word::<u64>(region.at(Rank::new(rank), 0)));
-            let told = told.collect::<Result<Vec<_>, _>>()?;
-            let now = fabric.now().as_picos();
-            for word in &told {
-                fabric.put_word(word, now).await?;
-            }
-            return crate::suite::provider::Loss::Kill.happen();
-        }
-        let end = match wait {
-            Wait::Word => fabric.wait_until(&region.word::<u64>(&fabric, 8)?, Deps::All, |v| v == 1).await.map(drop),
-            Wait::Notice => fabric.next_notice(Deps::All).await.map(drop),
-            Wait::Barrier => world.barrier().await,
-        };
+/// The last rank is killed; each of the others tells the nanoseconds from then to its error.
+async fn dying(fabric: Fabric, wait: Wait) -> ProgramResult<String> {
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(16).await?;
+    let (me, last) = (fabric.rank(), Rank::new(fabric.ranks() as u32 - 1));
+    let others = world.split((me != last).then_some(0), 0).await?;
+    world.barrier().await?;
+    if me == last {
+        // The others are parked by then.
+        fabric.sleep(Duration::from_millis(20)).await;
+        let told = (0..last.number()).map(|rank| fabric.remote_word::<u64>(region.at(Rank::new(rank), 0)));
+        let told = told.collect::<Result<Vec<_>, _>>()?;
         let now = fabric.now().as_picos();
-        if end != Err(FabricError::PeerLost { rank: last }) {
-            return Err(format!("{wait:?} ended with {end:?}").into());
+        for word in &told {
+            fabric.put_word(word, now).await?;
         }
-        // Nobody takes his memory along while others are still inside the barrier.
-        others.ok_or("the lost rank is here")?.barrier().await?;
-        let died = fabric.load(&region.word::<u64>(&fabric, 0)?)?;
-        Ok((now.saturating_sub(died) / 1000).to_string())
+        return crate::suite::provider::Loss::Kill.happen();
     }
+    let end = match wait {
+        Wait::Word => fabric.wait_until(&region.word::<u64>(&fabric, 8)?, Deps::All, |v| v == 1).await.map(drop),
+        Wait::Notice => fabric.next_notice(Deps::All).await.map(drop),
+        Wait::Barrier => world.barrier().await,
+    };
+    let now = fabric.now().as_picos();
+    if end != Err(FabricError::PeerLost { rank: last }) {
+        return Err(format!("{wait:?} ended with {end:?}").into());
+    }
+    // Nobody takes his memory along while others are still inside the barrier.
+    others.ok_or("the lost rank is here")?.barrier().await?;
+    let died = fabric.load(&region.word::<u64>(&fabric, 0)?)?;
+    Ok((now.saturating_sub(died) / 1000).to_string())
 }
 
 /// One kind of wait among so many ranks.
@@ -93,7 +91,9 @@ fn measure(wait: Wait, ranks: usize, deaths: u64) -> Row {
     let mut times = Vec::new();
     for death in 0..deaths {
         // Another process's business: a rank passes its predecessors' deaths by.
-        let Some(report) = Processes::run(ranks, TEST, death, &dying { wait }) else { continue };
+        let Some(report) = Processes::run(ranks, TEST, death, &async move |fabric| dying(fabric, wait).await) else {
+            continue;
+        };
         for outcome in &report.outcomes[..ranks - 1] {
             let Outcome::Ended(nanos) = outcome else { panic!("{wait:?}, {ranks} ranks: {report:?}") };
             times.push(nanos.parse().unwrap_or_else(|_| panic!("{nanos} is no time")));

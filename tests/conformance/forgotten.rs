@@ -4,7 +4,7 @@ use crate::{
     providers::Jittered,
     suite::{provider::Provider, verdict::ensure_eq},
 };
-use rdma_fabric::{Deps, Fabric, Rank, Region, Result, program};
+use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Region, Result};
 use std::time::Duration;
 
 /// Seeds after which it counts as missed.
@@ -24,26 +24,28 @@ async fn barrier(fabric: &Fabric, region: &Region, epoch: u64, forgotten: u32) -
     Ok(())
 }
 
-program! {
-    /// Nobody is through before everybody has come.
-    async fn separated(fabric: Fabric, forgotten: u32) -> () {
-        let region = fabric.alloc_symmetric(8 * 8).await?;
-        let counter = fabric.remote_word::<u64>(region.at(Rank::new(0), 56))?;
-        let n = fabric.ranks() as u64;
-        for round in 1..=3 {
-            fabric.sleep(Duration::from_micros(u64::from(fabric.rank().number()))).await;
-            fabric.fetch_add(&counter, 1).await?;
-            barrier(&fabric, &region, 2 * round, forgotten).await?;
-            ensure_eq!(fabric.get_word(&counter).await?, n * round, "arrivals before round {round} was over");
-            barrier(&fabric, &region, 2 * round + 1, forgotten).await?;
-        }
-        Ok(())
+/// Nobody is through before everybody has come.
+async fn separated(fabric: Fabric, forgotten: u32) -> ProgramResult<()> {
+    let region = fabric.alloc_symmetric(8 * 8).await?;
+    let counter = fabric.remote_word::<u64>(region.at(Rank::new(0), 56))?;
+    let n = fabric.ranks() as u64;
+    for round in 1..=3 {
+        fabric.sleep(Duration::from_micros(u64::from(fabric.rank().number()))).await;
+        fabric.fetch_add(&counter, 1).await?;
+        barrier(&fabric, &region, 2 * round, forgotten).await?;
+        ensure_eq!(fabric.get_word(&counter).await?, n * round, "arrivals before round {round} was over");
+        barrier(&fabric, &region, 2 * round + 1, forgotten).await?;
     }
+    Ok(())
 }
 
 /// What the first seed says that fails; `None` if there is none among so many.
 fn first_failure(ranks: usize, most: u64, forgotten: u32) -> Option<String> {
-    let run = |seed| Jittered::run(ranks, "a barrier that forgets a round", seed, &separated { forgotten });
+    let run = |seed| {
+        Jittered::run(ranks, "a barrier that forgets a round", seed, &async move |fabric| {
+            separated(fabric, forgotten).await
+        })
+    };
     (0..most).filter_map(run).find_map(|report| report.verdict.err())
 }
 

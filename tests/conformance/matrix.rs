@@ -10,7 +10,6 @@ use rdma_fabric::{
     Amo, Existing, Fabric, FabricError, Group, LockedMemory, ProgramResult, PutOptions, PutOrder, Rank, Refused,
     Region,
     op::{Atomic, Nop, Put},
-    program,
 };
 use std::time::Duration;
 
@@ -49,7 +48,7 @@ const ROWS: [&str; 14] = [
 const MANY: u32 = 10_000;
 
 fn column<P: Provider>() -> Vec<String> {
-    let report = P::run(2, TEST, 0, &look {}).expect("processes come first, and go no further");
+    let report = P::run(2, TEST, 0, &look).expect("processes come first, and go no further");
     let Outcome::Ended(told) = &report.outcomes[0] else { panic!("{report:?}") };
     let mut cells: Vec<String> = told.lines().map(str::to_owned).collect();
     assert_eq!(cells.len(), ROWS.len(), "{told}");
@@ -66,71 +65,79 @@ fn at_most(found: u32) -> String {
     if found == MANY { format!("{MANY} and more") } else { found.to_string() }
 }
 
-program! {
-    /// Rank 0 tells a line for each row.
-    async fn look(fabric: Fabric) -> String {
-        let mut world = Group::world(&fabric).await?;
-        let region = fabric.alloc_symmetric(8).await?;
-        let caps = fabric.caps();
-        world.barrier().await?;
-        let mut rows = vec![
-            match caps.put_order {
-                PutOrder::None => "none",
-                PutOrder::SameTarget => "same target",
-                PutOrder::AllTargets => "all targets",
-            }.to_owned(),
-            yes(caps.coherent_atomics),
-            caps.notice_bits.to_string(),
-            yes(caps.strong_progress),
-        ];
-        if fabric.rank() == Rank::new(0) {
-            let peer = Rank::new(1);
-            let word = fabric.remote_word::<u64>(region.at(peer, 0))?;
-            let mut atomic = fabric.post(Atomic { word: &word, amo: Amo::Add(1) }).await?;
-            let at_once = atomic.test();
-            let blocks = match atomic.wait() {
-                Ok(_) => true,
-                Err(FabricError::Unsupported { .. }) => false,
-                Err(error) => return Err(error.into()),
-            };
-            if blocks != caps.blocking_wait {
-                return Err("caps().blocking_wait does not tell what wait() does".into());
-            }
-            rows.push(if blocks { "yes" } else { "no: `Unsupported`" }.to_owned());
-            rows.push(match caps.register_existing {
+/// Rank 0 tells a line for each row.
+async fn look(fabric: Fabric) -> ProgramResult<String> {
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(8).await?;
+    let caps = fabric.caps();
+    world.barrier().await?;
+    let mut rows = vec![
+        match caps.put_order {
+            PutOrder::None => "none",
+            PutOrder::SameTarget => "same target",
+            PutOrder::AllTargets => "all targets",
+        }
+        .to_owned(),
+        yes(caps.coherent_atomics),
+        caps.notice_bits.to_string(),
+        yes(caps.strong_progress),
+    ];
+    if fabric.rank() == Rank::new(0) {
+        let peer = Rank::new(1);
+        let word = fabric.remote_word::<u64>(region.at(peer, 0))?;
+        let mut atomic = fabric.post(Atomic { word: &word, amo: Amo::Add(1) }).await?;
+        let at_once = atomic.test();
+        let blocks = match atomic.wait() {
+            Ok(_) => true,
+            Err(FabricError::Unsupported { .. }) => false,
+            Err(error) => return Err(error.into()),
+        };
+        if blocks != caps.blocking_wait {
+            return Err("caps().blocking_wait does not tell what wait() does".into());
+        }
+        rows.push(if blocks { "yes" } else { "no: `Unsupported`" }.to_owned());
+        rows.push(
+            match caps.register_existing {
                 Existing::None => "no",
                 // Which of the two is the machine's choice.
                 Existing::CrossCopy | Existing::Staged => "cross copy or staged",
                 Existing::Direct => "direct",
-            }.to_owned());
-            rows.push(match caps.locked_memory {
+            }
+            .to_owned(),
+        );
+        rows.push(
+            match caps.locked_memory {
                 LockedMemory::None => "none",
                 LockedMemory::Copies => "by copies",
                 LockedMemory::Mapped => "by copies and references",
-            }.to_owned());
-            rows.push(match fabric.queue_limits().engines {
+            }
+            .to_owned(),
+        );
+        rows.push(
+            match fabric.queue_limits().engines {
                 0 => "none",
                 _ if caps.session_queues => "run by the (modelled) network interface",
                 _ => "run by the ranks' CPUs",
-            }.to_owned());
-            let gates = fabric.barrier_limits();
-            rows.push(match gates.start_gates {
-                0 => "none".to_owned(),
-                starts => format!("{starts} start/end, {} relay gates", gates.relay_gates),
-            });
-            rows.push(if caps.max_transfer == u64::MAX { "any".into() } else { caps.max_transfer.to_string() });
-            rows.push(yes(at_once));
-            let before = fabric.now();
-            fabric.compute(Duration::from_secs(60)).await;
-            let virtual_time = fabric.now() >= before + Duration::from_secs(60);
-            rows.push(if virtual_time { "virtual" } else { "wall clock" }.to_owned());
-            rows.push(at_most(own_room(&fabric)?));
-            fabric.sleep(Duration::from_millis(1)).await;
-            rows.push(at_most(notice_room(&fabric, peer, &region).await?));
-        }
-        world.barrier().await?;
-        Ok(rows.join("\n"))
+            }
+            .to_owned(),
+        );
+        let gates = fabric.barrier_limits();
+        rows.push(match gates.start_gates {
+            0 => "none".to_owned(),
+            starts => format!("{starts} start/end, {} relay gates", gates.relay_gates),
+        });
+        rows.push(if caps.max_transfer == u64::MAX { "any".into() } else { caps.max_transfer.to_string() });
+        rows.push(yes(at_once));
+        let before = fabric.now();
+        fabric.compute(Duration::from_secs(60)).await;
+        let virtual_time = fabric.now() >= before + Duration::from_secs(60);
+        rows.push(if virtual_time { "virtual" } else { "wall clock" }.to_owned());
+        rows.push(at_most(own_room(&fabric)?));
+        fabric.sleep(Duration::from_millis(1)).await;
+        rows.push(at_most(notice_room(&fabric, peer, &region).await?));
     }
+    world.barrier().await?;
+    Ok(rows.join("\n"))
 }
 
 /// Operations posted until there is no room.

@@ -123,9 +123,9 @@ impl Told for String {
 }
 
 /// A program that the suite can run anywhere.
-pub(crate) trait Case: Program<Out: Told> + Clone + fmt::Debug + Send + 'static {}
+pub(crate) trait Case: Program<Out: Told> + Clone + Send + 'static {}
 
-impl<P: Program<Out: Told> + Clone + fmt::Debug + Send + 'static> Case for P {}
+impl<P: Program<Out: Told> + Clone + Send + 'static> Case for P {}
 
 /// Runs cases over one fabric. Panics with what a case says if it fails.
 pub(crate) trait Provider {

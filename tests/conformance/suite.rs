@@ -218,7 +218,7 @@ macro_rules! conformance {
         every_case! { conformance! { tests $name, $provider, wraps } }
     };
     (tests $name:ident, $provider:ty, $which:ident;
-        plain { $($(#[wraps($why:ident)])? $room:ident::$case:ident($says:literal, $sizes:expr $(, $arg:ident: $value:expr)*);)* }
+        plain { $($(#[wraps($why:ident)])? $room:ident::$case:ident($says:literal, $sizes:expr);)* }
         losing { $($(#[wraps($reason:ident)])? $lost:ident::$losing:ident($covers:literal, $among:expr);)* }
     ) => {
         mod $name {
@@ -227,14 +227,14 @@ macro_rules! conformance {
             $(chosen! { $which $($why)?;
                 #[test]
                 fn $case() {
-                    let program = $crate::suite::$room::$case { $($arg: $value)* };
-                    <$provider>::check(&$sizes, concat!(stringify!($name), "::", stringify!($case)), &program);
+                    let test = concat!(stringify!($name), "::", stringify!($case));
+                    <$provider>::check(&$sizes, test, &$crate::suite::$room::$case);
                 }
             })*
             $(chosen! { $which $($reason)?;
                 #[test]
                 fn $losing() {
-                    let program = |loss| $crate::suite::$lost::$losing { loss };
+                    let program = |loss| async move |fabric| $crate::suite::$lost::$losing(fabric, loss).await;
                     <$provider>::check_losing(&$among, concat!(stringify!($name), "::", stringify!($losing)), program);
                 }
             })*

@@ -2,7 +2,7 @@
 
 use super::verdict::{ensure, ensure_eq};
 use rdma_fabric::{
-    Deps, Fabric, Group, LocalSpan, LocalWord, ProgramResult, Rank, Region, RemoteWord, Result, program,
+    Deps, Fabric, Group, LocalSpan, LocalWord, ProgramResult, Rank, Region, RemoteWord, Result,
     triggered::{Spans, Transfer, TriggeredPut, TriggeredPuts},
 };
 use std::{
@@ -89,91 +89,94 @@ fn polled<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-program! {
-    /// Two edges, armed and waited for in another order by each rank; a barrier, and a task that arms while another one waits, in between.
-    pub async fn puts_leave_in_whichever_wait(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let region = fabric.alloc_symmetric(2 * EDGE as usize).await?;
-        let (mut a, mut b) = (Edge::new(&fabric, &region, 0)?, Edge::new(&fabric, &region, 1)?);
-        let even = fabric.rank().index().is_multiple_of(2);
-        for k in 1..=12 {
-            match k % 4 {
-                0 => {
-                    // Who has not started keeps the one before from leaving the barrier's wait with nothing done.
-                    a.start(k).await?;
-                    b.start(k).await?;
-                    if even {
-                        world.barrier().await?;
-                    }
-                    a.come(k).await?;
-                    b.come(k).await?;
-                    if !even {
-                        world.barrier().await?;
-                    }
+/// Two edges, armed and waited for in another order by each rank; a barrier, and a task that arms while another one waits, in between.
+pub(crate) async fn puts_leave_in_whichever_wait(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(2 * EDGE as usize).await?;
+    let (mut a, mut b) = (Edge::new(&fabric, &region, 0)?, Edge::new(&fabric, &region, 1)?);
+    let even = fabric.rank().index().is_multiple_of(2);
+    for k in 1..=12 {
+        match k % 4 {
+            0 => {
+                // Who has not started keeps the one before from leaving the barrier's wait with nothing done.
+                a.start(k).await?;
+                b.start(k).await?;
+                if even {
+                    world.barrier().await?;
                 }
-                1 => {
-                    b.start(k).await?;
-                    let (first, then) = rdma_fabric::join::join(b.come(k), async {
-                        a.start(k).await?;
-                        a.come(k).await
-                    }).await;
-                    first.and(then)?;
-                }
-                _ if even == (k % 4 == 2) => {
-                    a.start(k).await?;
-                    b.start(k).await?;
-                    a.come(k).await?;
-                    b.come(k).await?;
-                }
-                _ => {
-                    b.start(k).await?;
-                    a.start(k).await?;
-                    b.come(k).await?;
-                    a.come(k).await?;
+                a.come(k).await?;
+                b.come(k).await?;
+                if !even {
+                    world.barrier().await?;
                 }
             }
-            a.puts.wait().await?;
-            ensure!(b.puts.test().await? || { b.puts.wait().await?; b.puts.test().await? }, "P1: {k} is done when waited for");
-            ensure!(fabric.triggers().test([&mut a.puts, &mut b.puts]).await?, "P1: {k} is done, looked at together");
+            1 => {
+                b.start(k).await?;
+                let (first, then) = rdma_fabric::join::join(b.come(k), async {
+                    a.start(k).await?;
+                    a.come(k).await
+                })
+                .await;
+                first.and(then)?;
+            }
+            _ if even == (k % 4 == 2) => {
+                a.start(k).await?;
+                b.start(k).await?;
+                a.come(k).await?;
+                b.come(k).await?;
+            }
+            _ => {
+                b.start(k).await?;
+                a.start(k).await?;
+                b.come(k).await?;
+                a.come(k).await?;
+            }
         }
-        world.barrier().await?;
-        ensure!(a.is_untouched()? && b.is_untouched()?, "P3: put again");
-        Ok(())
+        a.puts.wait().await?;
+        ensure!(
+            b.puts.test().await? || {
+                b.puts.wait().await?;
+                b.puts.test().await?
+            },
+            "P1: {k} is done when waited for"
+        );
+        ensure!(fabric.triggers().test([&mut a.puts, &mut b.puts]).await?, "P1: {k} is done, looked at together");
     }
+    world.barrier().await?;
+    ensure!(a.is_untouched()? && b.is_untouched()?, "P3: put again");
+    Ok(())
 }
 
-program! {
-    /// Calls that are dropped wherever they stop, and repeated.
-    pub async fn dropped_calls_put_nothing_twice(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let region = fabric.alloc_symmetric(EDGE as usize).await?;
-        let mut edge = Edge::new(&fabric, &region, 0)?;
-        for k in 1..=20 {
-            if (k + fabric.rank().index() as u64).is_multiple_of(3) {
-                fabric.compute(Duration::from_micros(20)).await;
-            }
-            edge.start(k).await?;
-            // What is dropped is done, or goes on in the next call.
-            for _ in 0..k % 5 {
-                if let Some(waited) = polled(edge.puts.wait()) {
-                    waited?;
-                }
-                if let Some(tested) = polled(edge.puts.test()) {
-                    tested?;
-                }
-                if let Some(tested) = polled(fabric.triggers().test([&mut edge.puts])) {
-                    tested?;
-                }
-                let _ = polled(fabric.triggers().advance());
-            }
-            edge.come(k).await?;
-            edge.puts.wait().await?;
-            ensure_eq!(edge.puts.test().await, Ok(true), "P1: {k} is done when waited for");
+/// Calls that are dropped wherever they stop, and repeated.
+pub(crate) async fn dropped_calls_put_nothing_twice(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(EDGE as usize).await?;
+    let mut edge = Edge::new(&fabric, &region, 0)?;
+    for k in 1..=20 {
+        if (k + fabric.rank().index() as u64).is_multiple_of(3) {
+            fabric.compute(Duration::from_micros(20)).await;
         }
-        world.barrier().await?;
-        ensure!(edge.is_untouched()?, "P3: put again");
-        Ok(())
+        edge.start(k).await?;
+        // What is dropped is done, or goes on in the next call.
+        for _ in 0..k % 5 {
+            if let Some(waited) = polled(edge.puts.wait()) {
+                waited?;
+            }
+            if let Some(tested) = polled(edge.puts.test()) {
+                tested?;
+            }
+            if let Some(tested) = polled(fabric.triggers().test([&mut edge.puts])) {
+                tested?;
+            }
+            let _ = polled(fabric.triggers().advance());
+        }
+        edge.come(k).await?;
+        edge.puts.wait().await?;
+        ensure_eq!(edge.puts.test().await, Ok(true), "P1: {k} is done when waited for");
     }
+    world.barrier().await?;
+    ensure!(edge.is_untouched()?, "P3: put again");
+    Ok(())
 }
 
 /// Counts how often it is woken.
@@ -186,53 +189,49 @@ impl Wake for Bell {
     }
 }
 
-program! {
-    /// A task that waits beside the rank's triggers hears of what another one arms.
-    pub async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let region = fabric.alloc_symmetric(EDGE as usize).await?;
-        let mut edge = Edge::new(&fabric, &region, 0)?;
-        let bell = Arc::new(Bell::default());
-        let waker = Waker::from(bell.clone());
-        let mut waiting = Box::pin(fabric.triggers().beside(pending::<()>()));
-        let mut poll = || waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
-        ensure!(poll(), "P1: nothing ends it");
-        let before = bell.0.load(Relaxed);
-        edge.puts.arm(1).await?;
-        ensure!(bell.0.load(Relaxed) > before, "P1: nobody was woken");
-        world.barrier().await?;
-        fabric.put_word(&edge.ready, 1).await?;
-        fabric.flush_all().await?;
-        world.barrier().await?;
-        ensure!(poll(), "P1: nothing ends it");
-        // Where the network takes time it has the put in hand.
-        drop(waiting);
-        edge.puts.wait().await?;
-        let end = fabric.wait_until(&edge.end, Deps::One(edge.ready.rank()), |end| end >= 1);
-        fabric.triggers().beside(end).await?;
-        world.barrier().await?;
-        Ok(())
-    }
+/// A task that waits beside the rank's triggers hears of what another one arms.
+pub(crate) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(EDGE as usize).await?;
+    let mut edge = Edge::new(&fabric, &region, 0)?;
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(bell.clone());
+    let mut waiting = Box::pin(fabric.triggers().beside(pending::<()>()));
+    let mut poll = || waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
+    ensure!(poll(), "P1: nothing ends it");
+    let before = bell.0.load(Relaxed);
+    edge.puts.arm(1).await?;
+    ensure!(bell.0.load(Relaxed) > before, "P1: nobody was woken");
+    world.barrier().await?;
+    fabric.put_word(&edge.ready, 1).await?;
+    fabric.flush_all().await?;
+    world.barrier().await?;
+    ensure!(poll(), "P1: nothing ends it");
+    // Where the network takes time it has the put in hand.
+    drop(waiting);
+    edge.puts.wait().await?;
+    let end = fabric.wait_until(&edge.end, Deps::One(edge.ready.rank()), |end| end >= 1);
+    fabric.triggers().beside(end).await?;
+    world.barrier().await?;
+    Ok(())
 }
 
-program! {
-    /// Armed, and given up before the receiver is ready.
-    pub async fn what_is_dropped_does_not_leave(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let region = fabric.alloc_symmetric(EDGE as usize).await?;
-        let Edge { mut puts, ready, end, .. } = Edge::new(&fabric, &region, 0)?;
-        ensure!(fabric.triggers().is_idle(), "P4: nothing is armed");
-        puts.arm(1).await?;
-        ensure!(!fabric.triggers().is_idle(), "P4: something is armed");
-        drop(puts);
-        ensure!(fabric.triggers().is_idle(), "P4: it was given up");
-        world.barrier().await?;
-        fabric.put_word(&ready, 1).await?;
-        fabric.flush_all().await?;
-        world.barrier().await?;
-        fabric.triggers().advance().await;
-        world.barrier().await?;
-        ensure_eq!(fabric.load(&end)?, 0, "P4: what was given up has left");
-        Ok(())
-    }
+/// Armed, and given up before the receiver is ready.
+pub(crate) async fn what_is_dropped_does_not_leave(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(EDGE as usize).await?;
+    let Edge { mut puts, ready, end, .. } = Edge::new(&fabric, &region, 0)?;
+    ensure!(fabric.triggers().is_idle(), "P4: nothing is armed");
+    puts.arm(1).await?;
+    ensure!(!fabric.triggers().is_idle(), "P4: something is armed");
+    drop(puts);
+    ensure!(fabric.triggers().is_idle(), "P4: it was given up");
+    world.barrier().await?;
+    fabric.put_word(&ready, 1).await?;
+    fabric.flush_all().await?;
+    world.barrier().await?;
+    fabric.triggers().advance().await;
+    world.barrier().await?;
+    ensure_eq!(fabric.load(&end)?, 0, "P4: what was given up has left");
+    Ok(())
 }

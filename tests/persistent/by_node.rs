@@ -67,13 +67,13 @@ macro_rules! over {
 
             $(#[test]
             fn $case() {
-                <$provider>::check(&$sizes, &name(stringify!($case)), &persistent { case: Case::ByNode($what) });
+                <$provider>::check(&$sizes, &name(stringify!($case)), &async |fabric| persistent(fabric, Case::ByNode($what)).await);
             })*
 
             #[test]
             fn $lost() {
                 for (form, moment) in [Form::Fast, Form::Mrc, Form::Cpu].iter().flat_map(|form| Moment::ALL.map(|at| (*form, at))) {
-                    let program = |loss| persistent { case: Case::ByNode(NodeCase::Lost(form, moment, loss)) };
+                    let program = |loss| async move |fabric| persistent(fabric, Case::ByNode(NodeCase::Lost(form, moment, loss))).await;
                     <$provider>::check_losing(&[6], &name(stringify!($lost)), program);
                 }
             }

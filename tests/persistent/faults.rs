@@ -6,9 +6,8 @@ use crate::{
     shapes::Shape,
 };
 use onesided::{
-    FabricError, Rank,
+    FabricError, Program, ProgramResult, Rank,
     prdma::{Aggregation, Form, Options, PrdmaError},
-    program,
 };
 use rdma_fabric::Fabric;
 use std::time::Duration;
@@ -18,30 +17,28 @@ const MEMBERS: usize = 5;
 const STEPS: u64 = 12;
 const FORMS: [Form; 4] = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu];
 
-program! {
-    /// Steps of an exchange, checked each. Yields when the first began and the last ended, in nanoseconds, and whether all steps were made; the
-    /// loss of the last member is an end, too.
-    async fn stepping(fabric: Fabric, spec: Spec) -> (u64, u64, bool) {
-        let (me, members) = place(&fabric);
-        let last = members - 1;
-        let mut hood = all(&fabric, &spec.shape).await?;
-        let mut stage = Stage::new(&mut hood, &spec).await?;
-        let survivors = hood.group_mut().split((me != last).then_some(0), me as u64).await?;
-        hood.group_mut().barrier().await?;
-        let begin = fabric.now().as_picos() / 1000 + 1;
-        let ended = stage.steps(STEPS).await;
-        if let Err(error) = &ended {
-            let lost = PrdmaError::Fabric(FabricError::PeerLost { rank: Rank::new(last as u32) });
-            if error.downcast_ref::<PrdmaError>() != Some(&lost) {
-                return Err(format!("{}, member {me}: {error}", stage.request.form()).into());
-            }
+/// Steps of an exchange, checked each. Yields when the first began and the last ended, in nanoseconds, and whether all steps were made; the
+/// loss of the last member is an end, too.
+async fn stepping(fabric: Fabric, spec: Spec) -> ProgramResult<(u64, u64, bool)> {
+    let (me, members) = place(&fabric);
+    let last = members - 1;
+    let mut hood = all(&fabric, &spec.shape).await?;
+    let mut stage = Stage::new(&mut hood, &spec).await?;
+    let survivors = hood.group_mut().split((me != last).then_some(0), me as u64).await?;
+    hood.group_mut().barrier().await?;
+    let begin = fabric.now().as_picos() / 1000 + 1;
+    let ended = stage.steps(STEPS).await;
+    if let Err(error) = &ended {
+        let lost = PrdmaError::Fabric(FabricError::PeerLost { rank: Rank::new(last as u32) });
+        if error.downcast_ref::<PrdmaError>() != Some(&lost) {
+            return Err(format!("{}, member {me}: {error}", stage.request.form()).into());
         }
-        let end = fabric.now().as_picos() / 1000;
-        if let Some(mut survivors) = survivors {
-            survivors.barrier().await?;
-        }
-        Ok((begin, end, ended.is_ok()))
     }
+    let end = fabric.now().as_picos() / 1000;
+    if let Some(mut survivors) = survivors {
+        survivors.barrier().await?;
+    }
+    Ok((begin, end, ended.is_ok()))
 }
 
 fn job(seed: u64) -> Job<'static> {
@@ -49,7 +46,7 @@ fn job(seed: u64) -> Job<'static> {
 }
 
 /// When the steps of a job without faults begin and end.
-fn span(job: &Job<'_>, program: &stepping) -> (u64, u64) {
+fn span(job: &Job<'_>, program: &impl Program<Out = (u64, u64, bool)>) -> (u64, u64) {
     let outs = job.run(program).expect("nothing goes wrong").outs;
     assert!(outs.iter().all(|(_, _, whole)| *whole), "{outs:?}");
     (outs.iter().map(|(begin, ..)| *begin).max().unwrap_or(0), outs.iter().map(|(_, end, _)| *end).min().unwrap_or(0))
@@ -61,7 +58,7 @@ fn a_node_stops_at_any_moment() {
     // 0 and 1 exchange with 4, 2 with 3.
     let shape = Shape::graph(&[vec![4], vec![4], vec![3], vec![2], vec![0, 1]]);
     for (form, seed) in FORMS.into_iter().flat_map(|form| [(form, 0), (form, 2)]) {
-        let program = stepping { spec: Spec::new(shape.clone(), form) };
+        let program = async |fabric| stepping(fabric, Spec::new(shape.clone(), form)).await;
         let (begin, end) = span(&job(seed), &program);
         let mut told = 0;
         for number in 0..60 {
@@ -85,7 +82,7 @@ fn a_node_stops_at_any_moment_of_an_exchange_by_node() {
     let shape = Shape::graph(&[vec![4, 2], vec![4], vec![4], vec![4], vec![0, 1, 2, 3]]);
     for (form, seed) in FORMS.into_iter().flat_map(|form| [(form, 0), (form, 2)]) {
         let options = Options { aggregation: Aggregation::by_node(), ..Options::form(form) };
-        let program = stepping { spec: Spec { options, ..Spec::new(shape.clone(), form) } };
+        let program = async |fabric| stepping(fabric, Spec { options, ..Spec::new(shape.clone(), form) }).await;
         let (begin, end) = span(&job(seed).ranks_per_node(2), &program);
         let mut told = 0;
         for number in 0..60 {
@@ -118,7 +115,9 @@ fn late_ones(aggregation: Aggregation) {
     let shape = Shape::graph(&[vec![1, 2, 1], vec![0, 0, 3], vec![2, 0, 4], vec![1, 4], vec![2, 3]]);
     for form in FORMS {
         let options = Options { aggregation, ..Options::form(form) };
-        let program = stepping { spec: Spec { receives: Cut::Column, options, ..Spec::new(shape.clone(), form) } };
+        let program = async |fabric| {
+            stepping(fabric, Spec { receives: Cut::Column, options, ..Spec::new(shape.clone(), form) }).await
+        };
         let job = |seed| match aggregation {
             Aggregation::None => job(seed),
             Aggregation::ByNode { .. } => job(seed).ranks_per_node(2),

@@ -103,13 +103,13 @@ macro_rules! over {
 
             $(#[test]
             fn $case() {
-                <$provider>::check(&$sizes, concat!(stringify!($name), "::", stringify!($case)), &persistent { case: $what });
+                <$provider>::check(&$sizes, concat!(stringify!($name), "::", stringify!($case)), &async |fabric| persistent(fabric, $what).await);
             })*
 
             $(#[test]
             fn $lost() {
                 for moment in cases::Moment::ALL {
-                    let program = |loss| persistent { case: $of($form, moment, loss) };
+                    let program = |loss| async move |fabric| persistent(fabric, $of($form, moment, loss)).await;
                     println!("{moment:?}");
                     <$provider>::check_losing(&$among, concat!(stringify!($name), "::", stringify!($lost)), program);
                 }

@@ -1,9 +1,8 @@
 //! Virtual time: when the data move.
 
 use onesided::{
-    Group, Rank,
+    Group, ProgramResult, Rank,
     prdma::{Buffer, Cartesian, Form, Neighbourhood, Options},
-    program,
 };
 use rdma_fabric::Fabric;
 use serde_json::Value;
@@ -15,26 +14,24 @@ const BYTES: usize = 4096;
 /// Twenty times what an exchange of so much takes.
 const T: Duration = Duration::from_micros(100);
 
-program! {
-    /// Two members; the second one starts 2 T later. Both compute until 4 T. Yields how long each waits then, in nanoseconds.
-    async fn overlapped(fabric: Fabric, form: Form) -> u64 {
-        let group = Group::world(&fabric).await?;
-        let (me, line) = (group.rank(group.me())?, Cartesian::new(&[2], &[false])?.topology(group.me()));
-        let mut hood = Neighbourhood::new(group, line).await?;
-        let (send, receive) = (Buffer::<u8>::new(&fabric, 2 * BYTES)?, Buffer::<u8>::new(&fabric, 2 * BYTES)?);
-        let mut request = hood.alltoall_init(&send, &receive, BYTES, &Options::form(form)).await?;
-        hood.group_mut().barrier().await?;
-        if me == Rank::new(1) {
-            fabric.compute(2 * T).await;
-        }
-        request.start().await?;
-        fabric.compute(if me == Rank::new(1) { 2 * T } else { 4 * T }).await;
-        let begin = fabric.now();
-        request.wait().await?;
-        let waited = fabric.now() - begin;
-        hood.group_mut().barrier().await?;
-        Ok(waited.as_nanos() as u64)
+/// Two members; the second one starts 2 T later. Both compute until 4 T. Yields how long each waits then, in nanoseconds.
+async fn overlapped(fabric: Fabric, form: Form) -> ProgramResult<u64> {
+    let group = Group::world(&fabric).await?;
+    let (me, line) = (group.rank(group.me())?, Cartesian::new(&[2], &[false])?.topology(group.me()));
+    let mut hood = Neighbourhood::new(group, line).await?;
+    let (send, receive) = (Buffer::<u8>::new(&fabric, 2 * BYTES)?, Buffer::<u8>::new(&fabric, 2 * BYTES)?);
+    let mut request = hood.alltoall_init(&send, &receive, BYTES, &Options::form(form)).await?;
+    hood.group_mut().barrier().await?;
+    if me == Rank::new(1) {
+        fabric.compute(2 * T).await;
     }
+    request.start().await?;
+    fabric.compute(if me == Rank::new(1) { 2 * T } else { 4 * T }).await;
+    let begin = fabric.now();
+    request.wait().await?;
+    let waited = fabric.now() - begin;
+    hood.group_mut().barrier().await?;
+    Ok(waited.as_nanos() as u64)
 }
 
 /// A slice of a timeline: its name, the node, when it begins and ends in microseconds.
@@ -62,7 +59,7 @@ fn slices(lines: &str) -> Vec<Slice> {
 /// How long both wait, and whether the data arrived while both computed.
 fn run(form: Form) -> (Vec<u64>, bool) {
     let job = Job::new(&Platform::fx100(), 2).timeline(100_000, onesided::Time::ZERO);
-    let run = job.run(&overlapped { form }).expect("virtual time");
+    let run = job.run(&async |fabric| overlapped(fabric, form).await).expect("virtual time");
     let mut lines = Vec::new();
     run.timeline.expect("it was asked for").write(&mut lines).expect("into memory");
     let slices = slices(std::str::from_utf8(&lines).expect("JSON"));

@@ -12,8 +12,8 @@ use crate::{
     shapes::Shape,
 };
 use onesided::{
+    ProgramResult,
     prdma::{Aggregation, Options},
-    program,
 };
 use proptest::{
     prelude::*,
@@ -61,21 +61,19 @@ impl Drawn {
     }
 }
 
-program! {
-    async fn random(fabric: Fabric, drawn: Drawn) -> () {
-        let (me, _) = place(&fabric);
-        let spec = drawn.spec();
-        let mut hood = all(&fabric, &spec.shape).await?;
-        let mut stage = Stage::new(&mut hood, &spec).await?;
-        for k in 0..drawn.iterations {
-            let dice = crate::areas::draw(drawn.seed, me, k as usize);
-            busy(&fabric, Duration::from_micros(dice % 4 * (dice >> 8) % 20)).await;
-            stage.start().await?;
-            busy(&fabric, Duration::from_micros((dice >> 16) % 4 * (dice >> 24) % 20)).await;
-            stage.wait().await?;
-        }
-        Ok(hood.group_mut().barrier().await?)
+async fn random(fabric: Fabric, drawn: Drawn) -> ProgramResult<()> {
+    let (me, _) = place(&fabric);
+    let spec = drawn.spec();
+    let mut hood = all(&fabric, &spec.shape).await?;
+    let mut stage = Stage::new(&mut hood, &spec).await?;
+    for k in 0..drawn.iterations {
+        let dice = crate::areas::draw(drawn.seed, me, k as usize);
+        busy(&fabric, Duration::from_micros(dice % 4 * (dice >> 8) % 20)).await;
+        stage.start().await?;
+        busy(&fabric, Duration::from_micros((dice >> 16) % 4 * (dice >> 24) % 20)).await;
+        stage.wait().await?;
     }
+    Ok(hood.group_mut().barrier().await?)
 }
 
 /// Half of them none; of the others some blocks go alone, and some gaps are not bridged.
@@ -131,7 +129,7 @@ fn in_virtual_time() {
     all_of(|drawn| {
         let job = Job::new(&Platform::fx100(), drawn.destinations.len()).seed(drawn.seed);
         let job = job.jitter(Duration::from_micros(3)).shuffle_ties(true).ranks_per_node(1 + (drawn.seed % 3) as u32);
-        ends(job.run(&random { drawn: drawn.clone() }))
+        ends(job.run(&async |fabric| random(fabric, drawn.clone()).await))
     });
 }
 
@@ -139,19 +137,17 @@ fn in_virtual_time() {
 fn on_threads() {
     all_of(|drawn| {
         let threads = shm::Threads::new(drawn.destinations.len()).ranks_per_node(1 + (drawn.seed % 3) as usize);
-        ends(threads.run(&random { drawn: drawn.clone() }))
+        ends(threads.run(&async |fabric| random(fabric, drawn.clone()).await))
     });
 }
 
-program! {
-    /// With an oracle that is wrong about one byte.
-    async fn mistaken(fabric: Fabric, drawn: Drawn) -> () {
-        let spec = drawn.spec();
-        let mut hood = all(&fabric, &spec.shape).await?;
-        let mut stage = Stage::new(&mut hood, &spec).await?;
-        stage.data.mistake();
-        stage.steps(drawn.iterations).await
-    }
+/// With an oracle that is wrong about one byte.
+async fn mistaken(fabric: Fabric, drawn: Drawn) -> ProgramResult<()> {
+    let spec = drawn.spec();
+    let mut hood = all(&fabric, &spec.shape).await?;
+    let mut stage = Stage::new(&mut hood, &spec).await?;
+    stage.data.mistake();
+    stage.steps(drawn.iterations).await
 }
 
 /// One byte that is not what it must be is noticed.
@@ -167,6 +163,7 @@ fn the_oracle_notices() {
         iterations: 2,
         seed: 4,
     };
-    let told = ends(Job::new(&Platform::fx100(), 2).run(&mistaken { drawn })).expect_err("the oracle is wrong");
+    let told = ends(Job::new(&Platform::fx100(), 2).run(&async |fabric| mistaken(fabric, drawn.clone()).await))
+        .expect_err("the oracle is wrong");
     assert!(told.contains("byte"), "{told}");
 }

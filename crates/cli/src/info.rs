@@ -1,17 +1,15 @@
 //! `onesided info`.
 
 use crate::{arguments::Info, placement};
-use rdma_fabric::{Caps, Existing, Fabric, PutOrder};
+use rdma_fabric::{Caps, Existing, Fabric, ProgramResult, PutOrder};
 use repro::platforms;
 use serde::Serialize;
 use std::{error::Error, fmt::Write as _, process::ExitCode};
 use tofu2_sim::shm::Threads;
 
-rdma_fabric::program! {
-    /// What the fabric says about itself.
-    async fn caps_of(fabric: Fabric) -> Caps {
-        Ok(fabric.caps())
-    }
+/// What the fabric says about itself.
+async fn caps_of(fabric: Fabric) -> ProgramResult<Caps> {
+    Ok(fabric.caps())
 }
 
 #[derive(Debug, Serialize)]
@@ -105,7 +103,7 @@ fn system() -> (Option<usize>, Option<String>) {
 }
 
 fn shared_memory() -> Result<SharedMemory, Box<dyn Error>> {
-    let caps = Threads::new(1).run(&caps_of {})?.pop().ok_or("the job of one rank had no result")?;
+    let caps = Threads::new(1).run(&caps_of)?.pop().ok_or("the job of one rank had no result")?;
     Ok(SharedMemory {
         put_ordered_before_atomics: match caps.put_order {
             PutOrder::None => "no",

@@ -9,7 +9,7 @@
 //! What CPUs copy takes no time there: `start` and `wait` of an exchange by node copy each block once more.
 
 use prdma_offload::{Aggregation, Buffer, Cartesian, Form, Neighbourhood, Options, Topology};
-use rdma_fabric::{Fabric, Group};
+use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, Platform, Torus};
 
@@ -95,29 +95,32 @@ impl Pattern {
     }
 }
 
-rdma_fabric::program! {
-    /// Picoseconds of an iteration, and what came out.
-    async fn exchange(fabric: Fabric, pattern: Pattern, bytes: usize, options: Options) -> (u64, Form, Aggregation) {
-        let group = Group::world(&fabric).await?;
-        let (sources, destinations) = pattern.edges(group.me());
-        let topology = Topology::graph(group.len(), group.me(), &sources, &destinations)?;
-        let mut hood = Neighbourhood::new(group, topology).await?;
-        let send = Buffer::<u8>::new(&fabric, destinations.len() * bytes)?;
-        let receive = Buffer::<u8>::new(&fabric, sources.len() * bytes)?;
-        let mut request = hood.alltoall_init(&send, &receive, bytes, &options).await?;
-        hood.group_mut().barrier().await?;
-        let mut begun = fabric.now();
-        for k in 0..WARM_UP + TIMES {
-            if k == WARM_UP {
-                begun = fabric.now();
-            }
-            request.start().await?;
-            request.wait().await?;
+/// Picoseconds of an iteration, and what came out.
+async fn exchange(
+    fabric: Fabric,
+    pattern: Pattern,
+    bytes: usize,
+    options: Options,
+) -> ProgramResult<(u64, Form, Aggregation)> {
+    let group = Group::world(&fabric).await?;
+    let (sources, destinations) = pattern.edges(group.me());
+    let topology = Topology::graph(group.len(), group.me(), &sources, &destinations)?;
+    let mut hood = Neighbourhood::new(group, topology).await?;
+    let send = Buffer::<u8>::new(&fabric, destinations.len() * bytes)?;
+    let receive = Buffer::<u8>::new(&fabric, sources.len() * bytes)?;
+    let mut request = hood.alltoall_init(&send, &receive, bytes, &options).await?;
+    hood.group_mut().barrier().await?;
+    let mut begun = fabric.now();
+    for k in 0..WARM_UP + TIMES {
+        if k == WARM_UP {
+            begun = fabric.now();
         }
-        let took = fabric.now().picos_since(begun) / TIMES;
-        hood.group_mut().barrier().await?;
-        Ok((took, request.form(), request.aggregation()))
+        request.start().await?;
+        request.wait().await?;
     }
+    let took = fabric.now().picos_since(begun) / TIMES;
+    hood.group_mut().barrier().await?;
+    Ok((took, request.form(), request.aggregation()))
 }
 
 /// Microseconds of an iteration, and the form.
@@ -125,7 +128,7 @@ fn measure(pattern: Pattern, bytes: usize, options: Options) -> Result<String, B
     let platform = Platform::fx100();
     let job = Job::new(&platform, pattern.ranks()).ranks_per_node(pattern.on_node() as u32);
     let job = job.torus(Torus::new(&pattern.nodes())?).network(NetworkModel::Router);
-    let outs = job.jitter(Duration::ZERO).run(&exchange { pattern, bytes, options })?.outs;
+    let outs = job.jitter(Duration::ZERO).run(&async |fabric| exchange(fabric, pattern, bytes, options).await)?.outs;
     let slowest = outs.iter().map(|(took, ..)| *took).max().unwrap_or(0);
     let (_, form, aggregation) = outs[0];
     let refused = options.aggregation != Aggregation::None && aggregation == Aggregation::None;

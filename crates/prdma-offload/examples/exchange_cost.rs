@@ -12,7 +12,7 @@ use core::sync::atomic::{
     Ordering::{Acquire, Release},
 };
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options};
-use rdma_fabric::{Fabric, Group};
+use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -23,28 +23,26 @@ const ROUNDS: u32 = 100;
 const BATCHES: usize = 1_000;
 const FORMS: [Form; 3] = [Form::Fast, Form::Mrc, Form::Cpu];
 
-rdma_fabric::program! {
-    /// Nanoseconds an exchange in the fastest batch.
-    async fn exchange(fabric: Fabric, form: Form, bytes: usize) -> f64 {
-        let group = Group::world(&fabric).await?;
-        let ring = Cartesian::new(&[group.len()], &[true])?;
-        let topology = ring.topology(group.me());
-        let mut hood = Neighbourhood::new(group, topology).await?;
-        let send = Buffer::<u8>::new(&fabric, 2 * bytes)?;
-        let receive = Buffer::<u8>::new(&fabric, 2 * bytes)?;
-        let mut request = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
-        let mut best = f64::INFINITY;
-        for _ in 0..BATCHES {
-            let begun = Instant::now();
-            for _ in 0..ROUNDS {
-                request.start().await?;
-                request.wait().await?;
-            }
-            best = best.min(nanos(begun) / f64::from(ROUNDS));
+/// Nanoseconds an exchange in the fastest batch.
+async fn exchange(fabric: Fabric, form: Form, bytes: usize) -> ProgramResult<f64> {
+    let group = Group::world(&fabric).await?;
+    let ring = Cartesian::new(&[group.len()], &[true])?;
+    let topology = ring.topology(group.me());
+    let mut hood = Neighbourhood::new(group, topology).await?;
+    let send = Buffer::<u8>::new(&fabric, 2 * bytes)?;
+    let receive = Buffer::<u8>::new(&fabric, 2 * bytes)?;
+    let mut request = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
+    let mut best = f64::INFINITY;
+    for _ in 0..BATCHES {
+        let begun = Instant::now();
+        for _ in 0..ROUNDS {
+            request.start().await?;
+            request.wait().await?;
         }
-        hood.group_mut().barrier().await?;
-        Ok(best)
+        best = best.min(nanos(begun) / f64::from(ROUNDS));
     }
+    hood.group_mut().barrier().await?;
+    Ok(best)
 }
 
 /// What an exchange with computing in it took at best, in nanoseconds.
@@ -58,58 +56,60 @@ struct Overlapped {
     step: f64,
 }
 
-rdma_fabric::program! {
-    /// Both compute for `compute`; rank 1 is late by `late`.
-    async fn overlapped(fabric: Fabric, form: Form, bytes: usize, compute: Duration, late: Duration) -> Overlapped {
-        let group = Group::world(&fabric).await?;
-        let ring = Cartesian::new(&[group.len()], &[true])?;
-        let me = group.me();
-        let mut hood = Neighbourhood::new(group, ring.topology(me)).await?;
-        let send = Buffer::<u8>::new(&fabric, 2 * bytes)?;
-        let receive = Buffer::<u8>::new(&fabric, 2 * bytes)?;
-        let mut request = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
-        let mut best = Overlapped { start: f64::INFINITY, wait: f64::INFINITY, step: f64::INFINITY };
-        for _ in 0..300 {
-            hood.group_mut().barrier().await?;
-            if me == 1 {
-                spin(late);
-            }
-            let begun = Instant::now();
-            request.start().await?;
-            let started = nanos(begun);
-            let computed = spin(compute);
-            let waiting = Instant::now();
-            request.wait().await?;
-            let (waited, all) = (nanos(waiting), nanos(begun));
-            best.start = best.start.min(started);
-            best.wait = best.wait.min(waited);
-            best.step = best.step.min(all - computed);
-        }
+/// Both compute for `compute`; rank 1 is late by `late`.
+async fn overlapped(
+    fabric: Fabric,
+    form: Form,
+    bytes: usize,
+    compute: Duration,
+    late: Duration,
+) -> ProgramResult<Overlapped> {
+    let group = Group::world(&fabric).await?;
+    let ring = Cartesian::new(&[group.len()], &[true])?;
+    let me = group.me();
+    let mut hood = Neighbourhood::new(group, ring.topology(me)).await?;
+    let send = Buffer::<u8>::new(&fabric, 2 * bytes)?;
+    let receive = Buffer::<u8>::new(&fabric, 2 * bytes)?;
+    let mut request = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
+    let mut best = Overlapped { start: f64::INFINITY, wait: f64::INFINITY, step: f64::INFINITY };
+    for _ in 0..300 {
         hood.group_mut().barrier().await?;
-        Ok(best)
+        if me == 1 {
+            spin(late);
+        }
+        let begun = Instant::now();
+        request.start().await?;
+        let started = nanos(begun);
+        let computed = spin(compute);
+        let waiting = Instant::now();
+        request.wait().await?;
+        let (waited, all) = (nanos(waiting), nanos(begun));
+        best.start = best.start.min(started);
+        best.wait = best.wait.min(waited);
+        best.step = best.step.min(all - computed);
     }
+    hood.group_mut().barrier().await?;
+    Ok(best)
 }
 
-rdma_fabric::program! {
-    /// Microseconds to make an exchange with 26 neighbours, of 1 KiB each.
-    async fn making(fabric: Fabric, form: Form) -> f64 {
-        let group = Group::world(&fabric).await?;
-        let grid = Cartesian::new(&[2, 2, 1], &[true, true, true])?;
-        let topology = grid.moore(group.me());
-        let mut hood = Neighbourhood::new(group, topology).await?;
-        let send = Buffer::<u8>::new(&fabric, 26 << 10)?;
-        let receive = Buffer::<u8>::new(&fabric, 26 << 10)?;
-        let mut best = f64::INFINITY;
-        for _ in 0..20 {
-            hood.group_mut().barrier().await?;
-            let begun = Instant::now();
-            let request = hood.alltoall_init(&send, &receive, 1 << 10, &Options::form(form)).await?;
-            best = best.min(nanos(begun) * 1e-3);
-            hood.group_mut().barrier().await?;
-            drop(request);
-        }
-        Ok(best)
+/// Microseconds to make an exchange with 26 neighbours, of 1 KiB each.
+async fn making(fabric: Fabric, form: Form) -> ProgramResult<f64> {
+    let group = Group::world(&fabric).await?;
+    let grid = Cartesian::new(&[2, 2, 1], &[true, true, true])?;
+    let topology = grid.moore(group.me());
+    let mut hood = Neighbourhood::new(group, topology).await?;
+    let send = Buffer::<u8>::new(&fabric, 26 << 10)?;
+    let receive = Buffer::<u8>::new(&fabric, 26 << 10)?;
+    let mut best = f64::INFINITY;
+    for _ in 0..20 {
+        hood.group_mut().barrier().await?;
+        let begun = Instant::now();
+        let request = hood.alltoall_init(&send, &receive, 1 << 10, &Options::form(form)).await?;
+        best = best.min(nanos(begun) * 1e-3);
+        hood.group_mut().barrier().await?;
+        drop(request);
     }
+    Ok(best)
 }
 
 fn nanos(since: Instant) -> f64 {
@@ -168,7 +168,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for bytes in [0, 8, 1024, 8192, 65536] {
             let mut row = format!("{bytes:8}");
             for form in FORMS {
-                let ran = Threads::new(*ranks).run(&exchange { form, bytes })?;
+                let ran = Threads::new(*ranks).run(&async |fabric| exchange(fabric, form, bytes).await)?;
                 row += &format!(" {:10.0}", ran.into_iter().fold(0.0, f64::max));
             }
             println!("{row}");
@@ -181,14 +181,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for late in [Duration::ZERO, 2 * compute] {
         println!("64 KiB, computing {compute:?}, rank 1 late by {late:?}; ns at rank 0 and rank 1");
         for form in FORMS {
-            let ran = Threads::new(2).run(&overlapped { form, bytes: 65536, compute, late })?;
+            let ran = Threads::new(2).run(&async |fabric| overlapped(fabric, form, 65536, compute, late).await)?;
             let both = |part: fn(&Overlapped) -> f64| format!("{:8.0} {:8.0}", part(&ran[0]), part(&ran[1]));
             let (start, wait, step) = (both(|at| at.start), both(|at| at.wait), both(|at| at.step));
             println!("{form:>8}  start {start}   wait {wait}   all but the computing {step}");
         }
     }
     for form in FORMS {
-        let ran = Threads::new(4).run(&making { form })?;
+        let ran = Threads::new(4).run(&async |fabric| making(fabric, form).await)?;
         println!(
             "making an exchange with 26 neighbours on 4 ranks, {form}: {:.0} µs",
             ran.into_iter().fold(0.0, f64::max)

@@ -103,7 +103,7 @@ async fn table<T: Pod + Unpin>(fabric: &Fabric, headers: &GroupMemory, rank: Ran
 #[cfg(test)]
 mod tests {
     use super::{Published, publish};
-    use rdma_fabric::{Fabric, FabricError, Group, Rank};
+    use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
     use tofu2_sim::{
         shm::Threads,
         virt::{Job, Platform},
@@ -114,57 +114,53 @@ mod tests {
         (0..member * 5).map(|at| [member as u32, at as u32, round as u32]).collect()
     }
 
-    rdma_fabric::program! {
-        /// Everybody reads the two after it, and itself; three times with the same headers.
-        async fn neighbours(fabric: Fabric) -> () {
-            let mut group = Group::world(&fabric).await?;
-            let headers = group.memory(Published::BYTES).await?;
-            let (n, me) = (group.len(), group.me());
-            let asked = [(me + 2) % n, me, (me + 1) % n, (me + 2) % n];
-            for round in 0..3 {
-                let tables = publish(&mut group, &headers, &table(me, round), &asked).await?;
-                assert_eq!(tables, asked.map(|member| table(member, round)), "round {round}");
-                // Nobody else is needed to read nobody.
-                assert!(publish::<u64>(&mut group, &headers, &[], &[]).await?.is_empty());
-            }
-            Ok(())
+    /// Everybody reads the two after it, and itself; three times with the same headers.
+    async fn neighbours(fabric: Fabric) -> ProgramResult<()> {
+        let mut group = Group::world(&fabric).await?;
+        let headers = group.memory(Published::BYTES).await?;
+        let (n, me) = (group.len(), group.me());
+        let asked = [(me + 2) % n, me, (me + 1) % n, (me + 2) % n];
+        for round in 0..3 {
+            let tables = publish(&mut group, &headers, &table(me, round), &asked).await?;
+            assert_eq!(tables, asked.map(|member| table(member, round)), "round {round}");
+            // Nobody else is needed to read nobody.
+            assert!(publish::<u64>(&mut group, &headers, &[], &[]).await?.is_empty());
         }
+        Ok(())
     }
 
-    rdma_fabric::program! {
-        /// Member 1 has more to tell than it can register, and asks for a member that is none.
-        async fn failing(fabric: Fabric) -> String {
-            let mut group = Group::world(&fabric).await?;
-            let headers = group.memory(Published::BYTES).await?;
-            let me = group.me();
-            let told = match me {
-                1 => publish(&mut group, &headers, &vec![1u64; 1 << 16], &[0]).await.expect_err("too much"),
-                _ => publish(&mut group, &headers, &[7u64], &[0, 1]).await.expect_err("member 1 has none"),
-            };
-            if me == 1 {
-                assert!(matches!(told, FabricError::OutOfMemory(_)), "{told}");
-            } else {
-                assert!(matches!(told, FabricError::NoSuchRegion { rank, .. } if rank == Rank::new(1)), "{told}");
-            }
-            let outside = publish::<u64>(&mut group, &headers, &[], if me == 1 { &[9] } else { &[1] }).await;
-            assert_eq!(outside.err(), (me == 1).then(|| FabricError::NoSuchRank { rank: Rank::new(9), ranks: 3 }));
-            // The group and the headers go on.
-            let tables = publish(&mut group, &headers, &[me as u64], &[0, 1, 2]).await?;
-            assert_eq!(tables, [[0], [1], [2]]);
-            Ok(told.to_string())
+    /// Member 1 has more to tell than it can register, and asks for a member that is none.
+    async fn failing(fabric: Fabric) -> ProgramResult<String> {
+        let mut group = Group::world(&fabric).await?;
+        let headers = group.memory(Published::BYTES).await?;
+        let me = group.me();
+        let told = match me {
+            1 => publish(&mut group, &headers, &vec![1u64; 1 << 16], &[0]).await.expect_err("too much"),
+            _ => publish(&mut group, &headers, &[7u64], &[0, 1]).await.expect_err("member 1 has none"),
+        };
+        if me == 1 {
+            assert!(matches!(told, FabricError::OutOfMemory(_)), "{told}");
+        } else {
+            assert!(matches!(told, FabricError::NoSuchRegion { rank, .. } if rank == Rank::new(1)), "{told}");
         }
+        let outside = publish::<u64>(&mut group, &headers, &[], if me == 1 { &[9] } else { &[1] }).await;
+        assert_eq!(outside.err(), (me == 1).then(|| FabricError::NoSuchRank { rank: Rank::new(9), ranks: 3 }));
+        // The group and the headers go on.
+        let tables = publish(&mut group, &headers, &[me as u64], &[0, 1, 2]).await?;
+        assert_eq!(tables, [[0], [1], [2]]);
+        Ok(told.to_string())
     }
 
     #[test]
     fn members_read_the_tables_they_ask_for() {
         for ranks in [1, 2, 3, 5] {
-            Threads::new(ranks).run(&neighbours {}).unwrap();
-            Job::new(&Platform::fx100(), ranks).shuffle_ties(true).run(&neighbours {}).unwrap();
+            Threads::new(ranks).run(&neighbours).unwrap();
+            Job::new(&Platform::fx100(), ranks).shuffle_ties(true).run(&neighbours).unwrap();
         }
     }
 
     #[test]
     fn who_cannot_publish_stops_nobody() {
-        Threads::new(3).segment_bytes(1 << 18).run(&failing {}).unwrap();
+        Threads::new(3).segment_bytes(1 << 18).run(&failing).unwrap();
     }
 }

@@ -4,7 +4,7 @@
 //! back both senders' queues, so that they meet again in the next iteration.
 
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options};
-use rdma_fabric::{Fabric, Group, Time, program};
+use rdma_fabric::{Fabric, Group, ProgramResult, Time};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, Platform, Torus};
 
@@ -13,37 +13,35 @@ const ITERATIONS: u64 = 40;
 /// Set-up is certainly over.
 const BEGIN: Time = Time::from_picos(1_000_000_000_000);
 
-program! {
-    /// Ranks begin within `spread`. Picoseconds of the later half of the iterations.
-    async fn exchange(fabric: Fabric, form: Form, spread: Duration) -> u64 {
-        let group = Group::world(&fabric).await?;
-        let topology = Cartesian::new(&[6, 6], &[true, true])?.topology(group.me());
-        let (send, receive) = (Buffer::<u8>::new(&fabric, 4 * BYTES)?, Buffer::<u8>::new(&fabric, 4 * BYTES)?);
-        let mut hood = Neighbourhood::new(group, topology).await?;
-        let mut request = hood.alltoall_init(&send, &receive, BYTES, &Options::form(form)).await?;
-        hood.group_mut().barrier().await?;
-        // A permutation of the ranks, far from that of their places.
-        let late = spread * (fabric.rank().number() * 23 % 36) / 36;
-        fabric.sleep_until(BEGIN + late).await;
-        let mut begun = fabric.now();
-        for iteration in 0..ITERATIONS {
-            if iteration == ITERATIONS / 2 {
-                begun = fabric.now();
-            }
-            request.start().await?;
-            request.wait().await?;
+/// Ranks begin within `spread`. Picoseconds of the later half of the iterations.
+async fn exchange(fabric: Fabric, form: Form, spread: Duration) -> ProgramResult<u64> {
+    let group = Group::world(&fabric).await?;
+    let topology = Cartesian::new(&[6, 6], &[true, true])?.topology(group.me());
+    let (send, receive) = (Buffer::<u8>::new(&fabric, 4 * BYTES)?, Buffer::<u8>::new(&fabric, 4 * BYTES)?);
+    let mut hood = Neighbourhood::new(group, topology).await?;
+    let mut request = hood.alltoall_init(&send, &receive, BYTES, &Options::form(form)).await?;
+    hood.group_mut().barrier().await?;
+    // A permutation of the ranks, far from that of their places.
+    let late = spread * (fabric.rank().number() * 23 % 36) / 36;
+    fabric.sleep_until(BEGIN + late).await;
+    let mut begun = fabric.now();
+    for iteration in 0..ITERATIONS {
+        if iteration == ITERATIONS / 2 {
+            begun = fabric.now();
         }
-        let took = fabric.now().picos_since(begun);
-        hood.group_mut().barrier().await?;
-        Ok(took)
+        request.start().await?;
+        request.wait().await?;
     }
+    let took = fabric.now().picos_since(begun);
+    hood.group_mut().barrier().await?;
+    Ok(took)
 }
 
 /// Microseconds of an iteration at the slowest rank.
 fn iteration(form: Form, network: NetworkModel, spread: Duration) -> f64 {
     let torus = Torus::new(&[6, 6]).expect("a torus");
     let job = Job::new(&Platform::fx100(), 36).ranks_per_node(1).torus(torus).network(network);
-    let outs = job.run(&exchange { form, spread }).expect("it runs").outs;
+    let outs = job.run(&async |fabric| exchange(fabric, form, spread).await).expect("it runs").outs;
     outs.into_iter().max().expect("36 ranks") as f64 * 1e-6 / (ITERATIONS / 2) as f64
 }
 

@@ -96,7 +96,6 @@ fn what_is_no_program_is_told_so() {
     for items in [
         "async fn count(fabric: Fabric) -> ProgramResult<usize> { Ok(fabric.ranks()) } fn f() { launch(count) }",
         "fn f() { let by = 3; launch(async |fabric: Fabric| Ok(fabric.ranks() * by)) }",
-        "program! { async fn count(fabric: Fabric) -> () { Ok(()) } } fn f() { launch(count {}) }",
     ] {
         let (compiles, text) = said(&format!("{LAUNCH} {items}"));
         assert!(compiles, "{items}: {text}");

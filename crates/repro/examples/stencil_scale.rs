@@ -31,8 +31,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("   ranks form                      step, µs     lock, µs       events   B/rank        s");
     for ranks in sizes {
         let stencil = Stencil::of_ranks(ranks, 2, STEPS);
-        run("fence, put, fence", ranks, &stencil_fence { stencil })?;
-        run("lock_all, get, flush_all", ranks, &stencil_lock_all { stencil })?;
+        run("fence, put, fence", ranks, &async |fabric| stencil_fence(fabric, stencil).await)?;
+        run("lock_all, get, flush_all", ranks, &async |fabric| stencil_lock_all(fabric, stencil).await)?;
     }
     Ok(())
 }

@@ -58,17 +58,15 @@ const ALL: [Which; 5] = [Which::Flat, Which::Packed, Which::WritersFirst, Which:
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-rdma_fabric::program! {
-    /// Rank 0 repeats; nanoseconds per pair in the fastest batch, which other work
-    /// of the machine is least likely to have disturbed.
-    async fn alone(fabric: Fabric, which: Which, pair: Pair, asleep: Arc<Barrier>) -> f64 {
-        match which {
-            Which::Flat => repeat::<RpLock>(fabric, pair, asleep).await,
-            Which::Packed => repeat::<PackedLock>(fabric, pair, asleep).await,
-            Which::WritersFirst => repeat::<WritersFirstLock>(fabric, pair, asleep).await,
-            Which::Fair => repeat::<FairLock>(fabric, pair, asleep).await,
-            Which::BackOff => repeat::<BackOffLock>(fabric, pair, asleep).await,
-        }
+/// Rank 0 repeats; nanoseconds per pair in the fastest batch, which other work
+/// of the machine is least likely to have disturbed.
+async fn alone(fabric: Fabric, which: Which, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
+    match which {
+        Which::Flat => repeat::<RpLock>(fabric, pair, asleep).await,
+        Which::Packed => repeat::<PackedLock>(fabric, pair, asleep).await,
+        Which::WritersFirst => repeat::<WritersFirstLock>(fabric, pair, asleep).await,
+        Which::Fair => repeat::<FairLock>(fabric, pair, asleep).await,
+        Which::BackOff => repeat::<BackOffLock>(fabric, pair, asleep).await,
     }
 }
 
@@ -147,16 +145,14 @@ async fn repeat<L: Excludes>(fabric: Fabric, pair: Pair, asleep: Arc<Barrier>) -
     Ok(least)
 }
 
-rdma_fabric::program! {
-    /// All ranks lock exclusively; the time from the barrier before to the barrier after.
-    async fn crowd(fabric: Fabric, which: Which) -> Duration {
-        match which {
-            Which::Flat => contend::<RpLock>(fabric).await,
-            Which::Packed => contend::<PackedLock>(fabric).await,
-            Which::WritersFirst => contend::<WritersFirstLock>(fabric).await,
-            Which::Fair => contend::<FairLock>(fabric).await,
-            Which::BackOff => contend::<BackOffLock>(fabric).await,
-        }
+/// All ranks lock exclusively; the time from the barrier before to the barrier after.
+async fn crowd(fabric: Fabric, which: Which) -> ProgramResult<Duration> {
+    match which {
+        Which::Flat => contend::<RpLock>(fabric).await,
+        Which::Packed => contend::<PackedLock>(fabric).await,
+        Which::WritersFirst => contend::<WritersFirstLock>(fabric).await,
+        Which::Fair => contend::<FairLock>(fabric).await,
+        Which::BackOff => contend::<BackOffLock>(fabric).await,
     }
 }
 
@@ -195,7 +191,7 @@ fn mutex_crowd() -> Duration {
 fn main() -> Result<(), tofu2_sim::JobError> {
     let alone = |which, pair| -> Result<f64, tofu2_sim::JobError> {
         let asleep = Arc::new(Barrier::new(2));
-        Ok(Threads::new(2).run(&alone { which, pair, asleep })?[0])
+        Ok(Threads::new(2).run(&async |fabric| alone(fabric, which, pair, asleep.clone()).await)?[0])
     };
     let of = format!("ns, fastest of {BATCHES} batches of {PAIRS}");
     for pair in [Pair::Limit, Pair::LimitPublished] {
@@ -209,7 +205,11 @@ fn main() -> Result<(), tofu2_sim::JobError> {
     let each = |time: Duration| time.as_nanos() as f64 / (CROWD as f64 * f64::from(CROWD_PAIRS));
     for _ in 0..3 {
         for which in ALL {
-            let lock = Threads::new(CROWD).run(&crowd { which })?.into_iter().max().unwrap_or_default();
+            let lock = Threads::new(CROWD)
+                .run(&async |fabric| crowd(fabric, which).await)?
+                .into_iter()
+                .max()
+                .unwrap_or_default();
             println!("{}, {CROWD} ranks, exclusive: {:.0} ns a pair", name(which), each(lock));
         }
         println!("mutex, {CROWD} threads: {:.0} ns", each(mutex_crowd()));

@@ -22,13 +22,11 @@ async fn wave<L: RmaLock>(fabric: Fabric, options: L::Options) -> ProgramResult<
     Ok(took)
 }
 
-rdma_fabric::program! {
-    /// With no levels, the flat lock.
-    async fn once(fabric: Fabric, levels: Option<Levels>) -> u64 {
-        match levels {
-            None => wave::<RpLock>(fabric, ()).await,
-            Some(levels) => wave::<Aggregated<RpLock>>(fabric, AggregatedOptions { levels, lock: () }).await,
-        }
+/// With no levels, the flat lock.
+async fn once(fabric: Fabric, levels: Option<Levels>) -> ProgramResult<u64> {
+    match levels {
+        None => wave::<RpLock>(fabric, ()).await,
+        Some(levels) => wave::<Aggregated<RpLock>>(fabric, AggregatedOptions { levels, lock: () }).await,
     }
 }
 
@@ -47,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for levels in wanted {
         let start = Instant::now();
         let job = Job::new(&Platform::fx100(), (nodes * ranks_per_node) as usize).ranks_per_node(ranks_per_node);
-        let run = job.run(&once { levels })?;
+        let run = job.run(&async |fabric| once(fabric, levels).await)?;
         let slowest = run.outs.iter().max().copied().unwrap_or(0);
         println!(
             "{nodes} x {ranks_per_node}, {levels:?}: slowest rank {:.3} ms ({:.1} s to simulate)",

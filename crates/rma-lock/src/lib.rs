@@ -18,17 +18,15 @@
 //!
 //! ```
 //! use rma_lock::RpLock;
-//! use rdma_fabric::{Fabric, Rank};
+//! use rdma_fabric::{Fabric, ProgramResult, Rank};
 //!
-//! rdma_fabric::program! {
-//!     /// Every rank enters once.
-//!     async fn enter(fabric: Fabric) -> () {
-//!         let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
-//!         let guard = lock.write().await?;
-//!         // ... remote gets and puts that nobody disturbs ...
-//!         guard.release().await?; // flushes first
-//!         Ok(())
-//!     }
+//! /// Every rank enters once.
+//! async fn enter(fabric: Fabric) -> ProgramResult<()> {
+//!     let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
+//!     let guard = lock.write().await?;
+//!     // ... remote gets and puts that nobody disturbs ...
+//!     guard.release().await?; // flushes first
+//!     Ok(())
 //! }
 //! ```
 //!

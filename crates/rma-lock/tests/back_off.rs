@@ -52,16 +52,14 @@ async fn pairs(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     Ok(took)
 }
 
-rdma_fabric::program! {
-    async fn alone(fabric: Fabric) -> Vec<u64> {
-        pairs(fabric).await
-    }
+async fn alone(fabric: Fabric) -> ProgramResult<Vec<u64>> {
+    pairs(fabric).await
 }
 
 /// Beside atomics only the (empty) flush of a release may take time.
 #[test]
 fn a_free_lock_costs_its_atomics() {
-    let outs = fx100(2).run(&alone {}).unwrap().outs;
+    let outs = fx100(2).run(&alone).unwrap().outs;
     let [atomic, ref accesses @ ..] = outs[1][..] else { panic!("{outs:?}") };
     let atomics = accesses.iter().map(|took| (*took as f64 / atomic as f64).round() as u64).collect::<Vec<_>>();
     assert_eq!(atomics, [1, 1, 1, 1, 1, 1, 2, 2], "in atomics of {atomic} ps: {accesses:?}");
@@ -98,19 +96,17 @@ async fn besiege<L: RmaLock<Options = BackOff>>(fabric: Fabric, attempts: u32) -
     Ok(seen)
 }
 
-rdma_fabric::program! {
-    async fn siege(fabric: Fabric, two_levels: bool, attempts: u32) -> Vec<u64> {
-        match two_levels {
-            false => besiege::<BackOffLock>(fabric, attempts).await,
-            true => besiege::<WindowLock>(fabric, attempts).await,
-        }
+async fn siege(fabric: Fabric, two_levels: bool, attempts: u32) -> ProgramResult<Vec<u64>> {
+    match two_levels {
+        false => besiege::<BackOffLock>(fabric, attempts).await,
+        true => besiege::<WindowLock>(fabric, attempts).await,
     }
 }
 
 #[test]
 fn deadlines_end_acquisitions() {
     for two_levels in [false, true] {
-        let program = siege { two_levels, attempts: u32::MAX };
+        let program = async move |fabric| siege(fabric, two_levels, u32::MAX).await;
         let run = || fx100(6).run(&program).unwrap().outs;
         let outs = run();
         assert_eq!(outs, run(), "the same job, another run");
@@ -129,52 +125,50 @@ fn deadlines_end_acquisitions() {
 #[test]
 fn attempts_end_acquisitions() {
     for two_levels in [false, true] {
-        fx100(4).run(&siege { two_levels, attempts: 3 }).unwrap();
+        fx100(4).run(&async |fabric| siege(fabric, two_levels, 3).await).unwrap();
     }
 }
 
 /// What a call answered, for each rank that survived.
 type Answers = Arc<Mutex<Vec<Option<LockError>>>>;
 
-rdma_fabric::program! {
-    /// The last rank is lost, holding the lock if `holder`, and being its home if not.
-    async fn bereft(fabric: Fabric, holder: bool, answers: Answers) -> () {
-        let last = Rank::new(fabric.ranks() as u32 - 1);
-        let lock = BackOffLock::symmetric(&fabric, if holder { HOME } else { last }).await?;
-        let window = WindowLock::symmetric(&fabric, HOME).await?;
-        let mut world = Group::world(&fabric).await?;
-        let guard = if holder && fabric.rank() == last { Some(lock.write().await?) } else { None };
-        world.barrier().await?;
-        if fabric.rank() == last {
-            // What it did in the barrier arrives before.
-            fabric.sleep(Duration::from_micros(100)).await;
-            std::mem::forget(guard);
-            return Err("lost".into());
-        }
-        fabric.sleep(Duration::from_millis(1)).await;
-        let outcome = lock.write_before(fabric.now() + Duration::from_micros(300)).await.map(drop);
-        let mut answered = vec![outcome.err()];
-        if !holder {
-            // The second time as well: nothing was left half-way.
-            for _ in 0..2 {
-                answered.push(window.try_lock(Access::Exclusive(last)).await.err());
-            }
-            // Nothing of that is left at the home.
-            answered.push(match window.lock_before(Access::All, fabric.now() + Duration::from_millis(1)).await {
-                Ok(guard) => guard.release().await.err(),
-                Err(error) => Some(error),
-            });
-        }
-        answers.lock().unwrap().extend(answered);
-        // Home's memory stays until everybody is done with it.
-        fabric.sleep(Duration::from_millis(5)).await;
-        Ok(())
+/// The last rank is lost, holding the lock if `holder`, and being its home if not.
+async fn bereft(fabric: Fabric, holder: bool, answers: Answers) -> ProgramResult<()> {
+    let last = Rank::new(fabric.ranks() as u32 - 1);
+    let lock = BackOffLock::symmetric(&fabric, if holder { HOME } else { last }).await?;
+    let window = WindowLock::symmetric(&fabric, HOME).await?;
+    let mut world = Group::world(&fabric).await?;
+    let guard = if holder && fabric.rank() == last { Some(lock.write().await?) } else { None };
+    world.barrier().await?;
+    if fabric.rank() == last {
+        // What it did in the barrier arrives before.
+        fabric.sleep(Duration::from_micros(100)).await;
+        std::mem::forget(guard);
+        return Err("lost".into());
     }
+    fabric.sleep(Duration::from_millis(1)).await;
+    let outcome = lock.write_before(fabric.now() + Duration::from_micros(300)).await.map(drop);
+    let mut answered = vec![outcome.err()];
+    if !holder {
+        // The second time as well: nothing was left half-way.
+        for _ in 0..2 {
+            answered.push(window.try_lock(Access::Exclusive(last)).await.err());
+        }
+        // Nothing of that is left at the home.
+        answered.push(match window.lock_before(Access::All, fabric.now() + Duration::from_millis(1)).await {
+            Ok(guard) => guard.release().await.err(),
+            Err(error) => Some(error),
+        });
+    }
+    answers.lock().unwrap().extend(answered);
+    // Home's memory stays until everybody is done with it.
+    fabric.sleep(Duration::from_millis(5)).await;
+    Ok(())
 }
 
 fn answers_of_survivors(holder: bool) -> Vec<Option<LockError>> {
     let answers = Answers::default();
-    fx100(2).run(&bereft { holder, answers: answers.clone() }).expect_err("a rank is lost");
+    fx100(2).run(&async |fabric| bereft(fabric, holder, answers.clone()).await).expect_err("a rank is lost");
     std::mem::take(&mut *answers.lock().unwrap())
 }
 

@@ -59,18 +59,16 @@ enum Which {
 }
 use Which::*;
 
-rdma_fabric::program! {
-    async fn crowd(fabric: Fabric, which: Which) -> () {
-        match which {
-            ReaderPreference => fill::<RpLock>(fabric, count(0, 4)).await,
-            Packed => fill::<PackedLock>(fabric, count(0, 4)).await,
-            WritersFirst => fill::<WritersFirstLock>(fabric, count(0, 4)).await,
-            BackOff => fill::<BackOffLock>(fabric, count(0, 2)).await,
-            TwoLevels => fill::<WindowLock>(fabric, count(64, 1 << 32)).await,
-            Nodes => fill::<Aggregated<RpLock>>(fabric, count(128, 4)).await,
-            Indicator => fill::<IndicatorLock<RpLock>>(fabric, GATE).await,
-            Recoverable => fill::<RecoverableLock>(fabric, RECOVERABLE).await,
-        }
+async fn crowd(fabric: Fabric, which: Which) -> ProgramResult<()> {
+    match which {
+        ReaderPreference => fill::<RpLock>(fabric, count(0, 4)).await,
+        Packed => fill::<PackedLock>(fabric, count(0, 4)).await,
+        WritersFirst => fill::<WritersFirstLock>(fabric, count(0, 4)).await,
+        BackOff => fill::<BackOffLock>(fabric, count(0, 2)).await,
+        TwoLevels => fill::<WindowLock>(fabric, count(64, 1 << 32)).await,
+        Nodes => fill::<Aggregated<RpLock>>(fabric, count(128, 4)).await,
+        Indicator => fill::<IndicatorLock<RpLock>>(fabric, GATE).await,
+        Recoverable => fill::<RecoverableLock>(fabric, RECOVERABLE).await,
     }
 }
 
@@ -167,29 +165,27 @@ fn in_virtual_time<P: Program>(program: &P) {
 fn one_too_many_is_refused_and_takes_itself_back() {
     for which in [ReaderPreference, Packed, WritersFirst, BackOff, TwoLevels, Nodes, Indicator, Recoverable] {
         println!("{which:?}");
-        on_threads(&crowd { which });
+        on_threads(&async |fabric| crowd(fabric, which).await);
         // There each rank has a node to itself, and counts there.
         if !matches!(which, Nodes | Indicator) {
-            in_virtual_time(&crowd { which });
+            in_virtual_time(&async |fabric| crowd(fabric, which).await);
         }
     }
 }
 
-rdma_fabric::program! {
-    /// Locks of windows: which access counts where.
-    async fn windows(fabric: Fabric, which: u8) -> () {
-        let home = Access::Shared(HOME);
-        match which {
-            0 => access::<OneLock<PackedLock>>(fabric, Access::All, count(0, 4)).await,
-            1 => access::<WindowLock>(fabric, Access::All, count(64, 1 << 32)).await,
-            2 => access::<WindowLock>(fabric, home, count(0, 2)).await,
-            3 => access::<WindowLock>(fabric, Access::Exclusive(HOME), count(64, 1)).await,
-            4 => access::<EachLock<PackedLock>>(fabric, home, count(0, 4)).await,
-            5 => access::<EachLock<PackedLock>>(fabric, Access::All, count(0, 4)).await,
-            6 => access::<PerRankLock<PackedLock>>(fabric, Access::All, count(0, 1)).await,
-            7 => access::<PerRankLock<PackedLock>>(fabric, Access::Exclusive(HOME), count(0, 1 << 30)).await,
-            _ => turns(fabric).await,
-        }
+/// Locks of windows: which access counts where.
+async fn windows(fabric: Fabric, which: u8) -> ProgramResult<()> {
+    let home = Access::Shared(HOME);
+    match which {
+        0 => access::<OneLock<PackedLock>>(fabric, Access::All, count(0, 4)).await,
+        1 => access::<WindowLock>(fabric, Access::All, count(64, 1 << 32)).await,
+        2 => access::<WindowLock>(fabric, home, count(0, 2)).await,
+        3 => access::<WindowLock>(fabric, Access::Exclusive(HOME), count(64, 1)).await,
+        4 => access::<EachLock<PackedLock>>(fabric, home, count(0, 4)).await,
+        5 => access::<EachLock<PackedLock>>(fabric, Access::All, count(0, 4)).await,
+        6 => access::<PerRankLock<PackedLock>>(fabric, Access::All, count(0, 1)).await,
+        7 => access::<PerRankLock<PackedLock>>(fabric, Access::Exclusive(HOME), count(0, 1 << 30)).await,
+        _ => turns(fabric).await,
     }
 }
 
@@ -257,6 +253,6 @@ async fn turns(fabric: Fabric) -> ProgramResult<()> {
 fn accesses_to_windows_are_refused_where_they_are_counted() {
     for which in 0..9 {
         println!("{which}");
-        in_virtual_time(&windows { which });
+        in_virtual_time(&async |fabric| windows(fabric, which).await);
     }
 }

@@ -26,13 +26,11 @@ async fn wait_for_a_node(fabric: &Fabric, error: LockError) -> Result<(), LockEr
     Ok(())
 }
 
-rdma_fabric::program! {
-    /// Every rank tries again and again, as reader or writer, with so little patience that many acquisitions are dropped while they
-    /// wait; whoever gets in counts itself in a word that only the lock protects. Yields how often this rank wrote and how often it
-    /// lost the race.
-    async fn impatient(fabric: Fabric, which: Which, patience: Duration, stay: Duration) -> (u64, u64) {
-        with_lock!(which, wait_impatiently(fabric, patience, stay))
-    }
+/// Every rank tries again and again, as reader or writer, with so little patience that many acquisitions are dropped while they
+/// wait; whoever gets in counts itself in a word that only the lock protects. Yields how often this rank wrote and how often it
+/// lost the race.
+async fn impatient(fabric: Fabric, which: Which, patience: Duration, stay: Duration) -> ProgramResult<(u64, u64)> {
+    with_lock!(which, wait_impatiently(fabric, patience, stay))
 }
 
 async fn wait_impatiently<L: RmaLock>(fabric: Fabric, patience: Duration, stay: Duration) -> ProgramResult<(u64, u64)> {
@@ -95,7 +93,8 @@ fn some_of_each(outs: &[(u64, u64)]) {
 #[test]
 fn in_virtual_time() {
     for which in ALL {
-        let program = impatient { which, patience: Duration::from_micros(60), stay: Duration::from_micros(1) };
+        let program =
+            async move |fabric| impatient(fabric, which, Duration::from_micros(60), Duration::from_micros(1)).await;
         for seed in 0..20 {
             let job = Job::new(&Platform::fx100(), 6).ranks_per_node(2).seed(seed).jitter(Duration::from_micros(1));
             let run = job.shuffle_ties(true).run(&program);
@@ -107,7 +106,8 @@ fn in_virtual_time() {
 #[test]
 fn between_threads() {
     for which in ALL {
-        let program = impatient { which, patience: Duration::from_micros(40), stay: Duration::from_micros(50) };
+        let program =
+            async move |fabric| impatient(fabric, which, Duration::from_micros(40), Duration::from_micros(50)).await;
         some_of_each(
             &Threads::new(6).ranks_per_node(3).run(&program).unwrap_or_else(|error| panic!("{which:?}: {error}")),
         );
@@ -143,11 +143,9 @@ fn futures_over_shared_memory_are_send(lock: RpLock) {
     });
 }
 
-rdma_fabric::program! {
-    /// Acquisitions that are dropped before they have posted anything, because the rank's queue has no room, leave everything as it was.
-    async fn without_room(fabric: Fabric, which: Which) -> () {
-        with_lock!(which, drop_without_room(fabric))
-    }
+/// Acquisitions that are dropped before they have posted anything, because the rank's queue has no room, leave everything as it was.
+async fn without_room(fabric: Fabric, which: Which) -> ProgramResult<()> {
+    with_lock!(which, drop_without_room(fabric))
 }
 
 async fn drop_without_room<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
@@ -181,6 +179,6 @@ async fn drop_without_room<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
 fn what_was_not_posted_costs_nothing() {
     for which in ALL {
         let job = Job::new(&Platform::fx100(), 2).ranks_per_node(1);
-        job.run(&without_room { which }).unwrap_or_else(|error| panic!("{which:?}: {error}"));
+        job.run(&async |fabric| without_room(fabric, which).await).unwrap_or_else(|error| panic!("{which:?}: {error}"));
     }
 }

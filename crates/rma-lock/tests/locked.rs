@@ -68,14 +68,12 @@ async fn write<L: Excludes>(guard: &mut LockedWriteGuard<'_, u64, L>, round: u64
     Ok(())
 }
 
-rdma_fabric::program! {
-    /// Versions that must never be seen torn; the last one.
-    async fn versions(fabric: Fabric, which: u8, rounds: u64) -> u64 {
-        match which {
-            0 => turns::<RpLock>(fabric, rounds).await,
-            1 => turns::<BackOffLock>(fabric, rounds).await,
-            _ => turns::<WindowLock>(fabric, rounds).await,
-        }
+/// Versions that must never be seen torn; the last one.
+async fn versions(fabric: Fabric, which: u8, rounds: u64) -> ProgramResult<u64> {
+    match which {
+        0 => turns::<RpLock>(fabric, rounds).await,
+        1 => turns::<BackOffLock>(fabric, rounds).await,
+        _ => turns::<WindowLock>(fabric, rounds).await,
     }
 }
 
@@ -110,7 +108,7 @@ fn writers_exclude_readers_and_each_other() {
     let writes = |rank: u64| (0..rounds).filter(|round| (round + rank).is_multiple_of(2)).count() as u64;
     let writes: u64 = (0..RANKS as u64).map(writes).sum();
     for which in 0..if cfg!(miri) { 2 } else { 3 } {
-        for outs in everywhere(&versions { which, rounds }) {
+        for outs in everywhere(&async |fabric| versions(fabric, which, rounds).await) {
             assert_eq!(outs, vec![writes; RANKS], "lock {which}");
         }
     }
@@ -132,94 +130,90 @@ fn is_shut(fabric: &Fabric, addr: RemoteAddr) -> bool {
         && (!own || locked_out(fabric.local_word::<u64>(addr)) && locked_out(fabric.local_span::<u64>(addr, 1)))
 }
 
-rdma_fabric::program! {
-    /// Guess all keys; how many are of locked regions.
-    async fn guess(fabric: Fabric) -> usize {
-        let mut world = Group::world(&fabric).await?;
-        let locked = Locked::<u64>::symmetric(&fabric, HOME, 8).await?;
-        let mut guard = locked.write().await?;
-        if fabric.rank() == HOME {
-            for rank in 0..fabric.ranks() as u32 {
-                guard.put(Rank::new(rank), 0, vec![7; 8]).await?;
-            }
+/// Guess all keys; how many are of locked regions.
+async fn guess(fabric: Fabric) -> ProgramResult<usize> {
+    let mut world = Group::world(&fabric).await?;
+    let locked = Locked::<u64>::symmetric(&fabric, HOME, 8).await?;
+    let mut guard = locked.write().await?;
+    if fabric.rank() == HOME {
+        for rank in 0..fabric.ranks() as u32 {
+            guard.put(Rank::new(rank), 0, vec![7; 8]).await?;
         }
-        guard.release().await?;
-        world.barrier().await?;
-        let mut shut = 0;
-        let indices = (0..if cfg!(miri) { 8 } else { 4200 }).flat_map(|index| [index, index | 1 << 31]);
-        for (index, generation) in indices.flat_map(|index| (0..6).map(move |generation| (index, generation))) {
-            for rank in 0..fabric.ranks() as u32 {
-                let at = |offset| RemoteAddr { rank: Rank::new(rank), region: RegionKey { index, generation }, offset };
-                if locked_out(fabric.remote_word::<u64>(at(0))) {
-                    shut += 1;
-                    for offset in [0, 64, 72, 120, 1 << 20, u64::MAX] {
-                        assert!(is_shut(&fabric, at(offset)), "{:?}", at(offset));
-                    }
+    }
+    guard.release().await?;
+    world.barrier().await?;
+    let mut shut = 0;
+    let indices = (0..if cfg!(miri) { 8 } else { 4200 }).flat_map(|index| [index, index | 1 << 31]);
+    for (index, generation) in indices.flat_map(|index| (0..6).map(move |generation| (index, generation))) {
+        for rank in 0..fabric.ranks() as u32 {
+            let at = |offset| RemoteAddr { rank: Rank::new(rank), region: RegionKey { index, generation }, offset };
+            if locked_out(fabric.remote_word::<u64>(at(0))) {
+                shut += 1;
+                for offset in [0, 64, 72, 120, 1 << 20, u64::MAX] {
+                    assert!(is_shut(&fabric, at(offset)), "{:?}", at(offset));
                 }
             }
         }
-        let guard = locked.read().await?;
-        for rank in 0..fabric.ranks() as u32 {
-            assert_eq!(guard.get(Rank::new(rank), 0..8).await?, [7; 8]);
-        }
-        guard.release().await?;
-        world.barrier().await?;
-        // The wait of an own word, too, needs the word first: there is no other way in.
-        let word = fabric.alloc(8)?;
-        let word = word.word::<u64>(&fabric, 0)?;
-        fabric.wait_until(&word, Deps::All, |value| value == u64::from_bits(0)).await?;
-        Ok(shut)
     }
+    let guard = locked.read().await?;
+    for rank in 0..fabric.ranks() as u32 {
+        assert_eq!(guard.get(Rank::new(rank), 0..8).await?, [7; 8]);
+    }
+    guard.release().await?;
+    world.barrier().await?;
+    // The wait of an own word, too, needs the word first: there is no other way in.
+    let word = fabric.alloc(8)?;
+    let word = word.word::<u64>(&fabric, 0)?;
+    fabric.wait_until(&word, Deps::All, |value| value == u64::from_bits(0)).await?;
+    Ok(shut)
 }
 
 #[test]
 fn keys_that_are_guessed_lead_nowhere() {
-    for outs in everywhere(&guess {}) {
+    for outs in everywhere(&guess) {
         // Memory and lock words of each rank.
         assert_eq!(outs, [2 * RANKS; RANKS]);
     }
 }
 
-rdma_fabric::program! {
-    /// Ranks that disagree: on the home, the length, the element, the kind of lock.
-    async fn disagree(fabric: Fabric) -> () {
-        let me = fabric.rank();
-        let odd = me == Rank::new(1);
-        let home = Locked::<u64>::symmetric(&fabric, if odd { me } else { HOME }, 4).await.map(drop);
-        let len = Locked::<u64>::symmetric(&fabric, HOME, if odd { 5 } else { 4 }).await.map(drop);
-        let element = if odd {
-            Locked::<u32>::symmetric(&fabric, HOME, 8).await.map(drop)
-        } else {
-            Locked::<u64>::symmetric(&fabric, HOME, 4).await.map(drop)
-        };
-        let kind = if odd {
-            Locked::<u64, BackOffLock>::symmetric(&fabric, HOME, 4).await.map(drop)
-        } else {
-            Locked::<u64>::symmetric(&fabric, HOME, 4).await.map(drop)
-        };
-        let open = if odd {
-            fabric.alloc_symmetric(64 + 32).await.map(drop).map_err(LockError::from)
-        } else {
-            Locked::<u64>::symmetric(&fabric, HOME, 4).await.map(drop)
-        };
-        for (what, outcome) in [("home", home), ("len", len), ("element", element), ("kind", kind), ("open", open)] {
-            match outcome {
-                Err(LockError::Fabric(FabricError::Mismatch(_))) => {}
-                other => return Err(format!("{what}: {other:?}").into()),
-            }
+/// Ranks that disagree: on the home, the length, the element, the kind of lock.
+async fn disagree(fabric: Fabric) -> ProgramResult<()> {
+    let me = fabric.rank();
+    let odd = me == Rank::new(1);
+    let home = Locked::<u64>::symmetric(&fabric, if odd { me } else { HOME }, 4).await.map(drop);
+    let len = Locked::<u64>::symmetric(&fabric, HOME, if odd { 5 } else { 4 }).await.map(drop);
+    let element = if odd {
+        Locked::<u32>::symmetric(&fabric, HOME, 8).await.map(drop)
+    } else {
+        Locked::<u64>::symmetric(&fabric, HOME, 4).await.map(drop)
+    };
+    let kind = if odd {
+        Locked::<u64, BackOffLock>::symmetric(&fabric, HOME, 4).await.map(drop)
+    } else {
+        Locked::<u64>::symmetric(&fabric, HOME, 4).await.map(drop)
+    };
+    let open = if odd {
+        fabric.alloc_symmetric(64 + 32).await.map(drop).map_err(LockError::from)
+    } else {
+        Locked::<u64>::symmetric(&fabric, HOME, 4).await.map(drop)
+    };
+    for (what, outcome) in [("home", home), ("len", len), ("element", element), ("kind", kind), ("open", open)] {
+        match outcome {
+            Err(LockError::Fabric(FabricError::Mismatch(_))) => {}
+            other => return Err(format!("{what}: {other:?}").into()),
         }
-        let nowhere = Locked::<u64>::symmetric(&fabric, Rank::new(99), 4).await.map(drop);
-        assert!(matches!(nowhere, Err(LockError::Fabric(FabricError::NoSuchRank { .. }))));
-        // Nothing is left behind that would keep them from agreeing.
-        let locked = Locked::<u64>::symmetric(&fabric, HOME, 4).await?;
-        locked.write().await?.release().await?;
-        Ok(Group::world(&fabric).await?.barrier().await?)
     }
+    let nowhere = Locked::<u64>::symmetric(&fabric, Rank::new(99), 4).await.map(drop);
+    assert!(matches!(nowhere, Err(LockError::Fabric(FabricError::NoSuchRank { .. }))));
+    // Nothing is left behind that would keep them from agreeing.
+    let locked = Locked::<u64>::symmetric(&fabric, HOME, 4).await?;
+    locked.write().await?.release().await?;
+    Ok(Group::world(&fabric).await?.barrier().await?)
 }
 
 #[test]
 fn ranks_that_disagree_are_told() {
-    threads().run(&disagree {}).unwrap();
+    threads().run(&disagree).unwrap();
 }
 
 /// Panic under `guard`, after half of a change.
@@ -244,141 +238,135 @@ fn poisoned_by<G>(entered: Entered<G>) -> ProgramResult<(G, Rank)> {
     }
 }
 
-rdma_fabric::program! {
-    async fn poison(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let locked = Locked::<u64>::symmetric(&fabric, HOME, 4).await?;
-        let culprit = Rank::new(1);
-        if fabric.rank() == culprit {
-            panic_inside(locked.write().await?);
-        }
-        world.barrier().await?;
-        // Everybody is told, again and again, and by which way it enters.
-        for _ in 0..2 {
-            let (guard, by) = poisoned_by(locked.read().await)?;
-            assert_eq!(by, culprit);
-            guard.release().await?;
-            assert_eq!(LockError::from(locked.write().await.unwrap_err()), LockError::Poisoned { by });
-            let far = fabric.now() + std::time::Duration::from_secs(60);
-            let (guard, _) = poisoned_by(locked.read_before(far).await)?;
-            guard.release().await?;
-            let (guard, _) = poisoned_by(locked.write_before(far).await)?;
-            guard.release().await?;
-        }
-        world.barrier().await?;
-        if fabric.rank() == Rank::new(2) {
-            let (mut guard, _) = poisoned_by(locked.write().await)?;
-            guard.put(Rank::new(2), 0, [0]).await?;
-            guard.clear_poison().await?;
-            guard.release().await?;
-        }
-        world.barrier().await?;
-        locked.read().await?.release().await?;
-        // Shared access, and the dropping of a guard, poison nothing.
-        let shared = locked.read().await?;
-        let panicked = catch_unwind(AssertUnwindSafe(move || {
-            let _shared = shared;
-            resume_unwind(Box::new("on purpose"));
-        }));
-        assert!(panicked.is_err());
-        drop(locked.write().await?);
-        world.barrier().await?;
-        locked.write().await?.release().await?;
-        Ok(world.barrier().await?)
+async fn poison(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let locked = Locked::<u64>::symmetric(&fabric, HOME, 4).await?;
+    let culprit = Rank::new(1);
+    if fabric.rank() == culprit {
+        panic_inside(locked.write().await?);
     }
+    world.barrier().await?;
+    // Everybody is told, again and again, and by which way it enters.
+    for _ in 0..2 {
+        let (guard, by) = poisoned_by(locked.read().await)?;
+        assert_eq!(by, culprit);
+        guard.release().await?;
+        assert_eq!(LockError::from(locked.write().await.unwrap_err()), LockError::Poisoned { by });
+        let far = fabric.now() + std::time::Duration::from_secs(60);
+        let (guard, _) = poisoned_by(locked.read_before(far).await)?;
+        guard.release().await?;
+        let (guard, _) = poisoned_by(locked.write_before(far).await)?;
+        guard.release().await?;
+    }
+    world.barrier().await?;
+    if fabric.rank() == Rank::new(2) {
+        let (mut guard, _) = poisoned_by(locked.write().await)?;
+        guard.put(Rank::new(2), 0, [0]).await?;
+        guard.clear_poison().await?;
+        guard.release().await?;
+    }
+    world.barrier().await?;
+    locked.read().await?.release().await?;
+    // Shared access, and the dropping of a guard, poison nothing.
+    let shared = locked.read().await?;
+    let panicked = catch_unwind(AssertUnwindSafe(move || {
+        let _shared = shared;
+        resume_unwind(Box::new("on purpose"));
+    }));
+    assert!(panicked.is_err());
+    drop(locked.write().await?);
+    world.barrier().await?;
+    locked.write().await?.release().await?;
+    Ok(world.barrier().await?)
 }
 
 #[test]
 fn a_panic_inside_poisons_for_all() {
-    everywhere(&poison {});
+    everywhere(&poison);
 }
 
-rdma_fabric::program! {
-    /// Rank 0 drops its memory while rank 1 writes it by reference, and all allocate more.
-    async fn drop_under_a_guard(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let home = Rank::new(1);
-        let locked = Locked::<u64>::symmetric(&fabric, home, LEN).await?;
-        let holder = fabric.rank() == home;
-        if holder {
-            let mut guard = locked.write().await?;
-            let part = guard.part_mut(HOME)?;
-            part.fill(5);
-            world.barrier().await?;
-            // The others drop theirs between.
-            world.barrier().await?;
-            fabric.sleep(std::time::Duration::from_millis(if cfg!(miri) { 1 } else { 50 })).await;
-            let more = fabric.alloc_symmetric(8 * LEN).await?;
-            let there = fabric.remote_span::<u64>(more.at(HOME, 0), LEN)?;
-            fabric.put(&there, vec![9; LEN]).await?;
-            assert!(part.iter().all(|element| *element == 5), "the place was used again");
-            part.fill(6);
-            assert_eq!(fabric.get(&there, vec![0; LEN]).await?, [9; LEN]);
-            world.barrier().await?;
-            guard.release().await?;
-        } else {
-            world.barrier().await?;
-            drop(locked);
-            world.barrier().await?;
-            let more = fabric.alloc_symmetric(8 * LEN).await?;
-            world.barrier().await?;
-            drop(more);
-        }
+/// Rank 0 drops its memory while rank 1 writes it by reference, and all allocate more.
+async fn drop_under_a_guard(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let home = Rank::new(1);
+    let locked = Locked::<u64>::symmetric(&fabric, home, LEN).await?;
+    let holder = fabric.rank() == home;
+    if holder {
+        let mut guard = locked.write().await?;
+        let part = guard.part_mut(HOME)?;
+        part.fill(5);
         world.barrier().await?;
-        Ok(())
+        // The others drop theirs between.
+        world.barrier().await?;
+        fabric.sleep(std::time::Duration::from_millis(if cfg!(miri) { 1 } else { 50 })).await;
+        let more = fabric.alloc_symmetric(8 * LEN).await?;
+        let there = fabric.remote_span::<u64>(more.at(HOME, 0), LEN)?;
+        fabric.put(&there, vec![9; LEN]).await?;
+        assert!(part.iter().all(|element| *element == 5), "the place was used again");
+        part.fill(6);
+        assert_eq!(fabric.get(&there, vec![0; LEN]).await?, [9; LEN]);
+        world.barrier().await?;
+        guard.release().await?;
+    } else {
+        world.barrier().await?;
+        drop(locked);
+        world.barrier().await?;
+        let more = fabric.alloc_symmetric(8 * LEN).await?;
+        world.barrier().await?;
+        drop(more);
     }
+    world.barrier().await?;
+    Ok(())
 }
 
 #[test]
 fn memory_outlives_its_owner_while_a_peer_may_refer_to_it() {
-    threads().run(&drop_under_a_guard {}).unwrap();
+    threads().run(&drop_under_a_guard).unwrap();
 }
 
-rdma_fabric::program! {
-    async fn odd_ends(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let locked = Locked::<[u8; 3]>::symmetric(&fabric, HOME, 5).await?;
-        let nobody = Locked::<u64>::symmetric(&fabric, HOME, 0).await?;
-        world.barrier().await?;
-        if fabric.rank() == HOME {
-            let held = locked.try_write().await?.ok_or("it is free")?;
-            assert!(locked.try_read().await?.is_none() && locked.try_write().await?.is_none());
-            let soon = fabric.now() + std::time::Duration::from_millis(1);
-            assert_eq!(LockError::from(locked.read_before(soon).await.unwrap_err()), LockError::TimedOut);
-            held.release().await?;
-            let mut held = locked.write().await?;
-            for (start, end) in [(0, 6), (6, 6), (3, 2), (usize::MAX, usize::MAX), (0, usize::MAX)] {
-                let outside = held.get(HOME, start..end).await;
-                assert!(matches!(outside, Err(LockError::Fabric(FabricError::OutOfBounds(_)))));
-            }
-            assert!(held.put(HOME, 4, [[1; 3], [2; 3]]).await.is_err());
-            held.put(HOME, 4, [[1; 3]]).await?;
-            assert_eq!(held.get(HOME, 3..5).await?, [[0; 3], [1; 3]]);
-            assert_eq!(held.get_into(HOME, 4, [[9; 3]]).await?, [[1; 3]]);
-            assert!(held.get(HOME, 5..5).await?.is_empty());
-            let nowhere = held.part(Rank::new(77)).map(<[_]>::len);
-            assert!(matches!(nowhere, Err(LockError::Fabric(FabricError::NoSuchRank { .. }))));
-            let here = held.part(HOME).map(|part| part[4]);
-            match here {
-                Ok(last) => assert_eq!(last, [1; 3]),
-                Err(LockError::Fabric(error)) => {
-                    assert!(matches!(error, FabricError::NotMapped { .. }) && !locked.maps(), "{error}");
-                    assert!(held.part_mut(HOME).is_err() && held.parts_mut().is_err());
-                }
-                Err(error) => return Err(error.into()),
-            }
-            held.release().await?;
-            let none = nobody.read().await?;
-            assert!(none.get(HOME, 0..0).await?.is_empty());
-            assert!(!nobody.maps() || none.part(HOME)?.is_empty());
+async fn odd_ends(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let locked = Locked::<[u8; 3]>::symmetric(&fabric, HOME, 5).await?;
+    let nobody = Locked::<u64>::symmetric(&fabric, HOME, 0).await?;
+    world.barrier().await?;
+    if fabric.rank() == HOME {
+        let held = locked.try_write().await?.ok_or("it is free")?;
+        assert!(locked.try_read().await?.is_none() && locked.try_write().await?.is_none());
+        let soon = fabric.now() + std::time::Duration::from_millis(1);
+        assert_eq!(LockError::from(locked.read_before(soon).await.unwrap_err()), LockError::TimedOut);
+        held.release().await?;
+        let mut held = locked.write().await?;
+        for (start, end) in [(0, 6), (6, 6), (3, 2), (usize::MAX, usize::MAX), (0, usize::MAX)] {
+            let outside = held.get(HOME, start..end).await;
+            assert!(matches!(outside, Err(LockError::Fabric(FabricError::OutOfBounds(_)))));
         }
-        Ok(world.barrier().await?)
+        assert!(held.put(HOME, 4, [[1; 3], [2; 3]]).await.is_err());
+        held.put(HOME, 4, [[1; 3]]).await?;
+        assert_eq!(held.get(HOME, 3..5).await?, [[0; 3], [1; 3]]);
+        assert_eq!(held.get_into(HOME, 4, [[9; 3]]).await?, [[1; 3]]);
+        assert!(held.get(HOME, 5..5).await?.is_empty());
+        let nowhere = held.part(Rank::new(77)).map(<[_]>::len);
+        assert!(matches!(nowhere, Err(LockError::Fabric(FabricError::NoSuchRank { .. }))));
+        let here = held.part(HOME).map(|part| part[4]);
+        match here {
+            Ok(last) => assert_eq!(last, [1; 3]),
+            Err(LockError::Fabric(error)) => {
+                assert!(matches!(error, FabricError::NotMapped { .. }) && !locked.maps(), "{error}");
+                assert!(held.part_mut(HOME).is_err() && held.parts_mut().is_err());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        held.release().await?;
+        let none = nobody.read().await?;
+        assert!(none.get(HOME, 0..0).await?.is_empty());
+        assert!(!nobody.maps() || none.part(HOME)?.is_empty());
     }
+    Ok(world.barrier().await?)
 }
 
 #[test]
 fn bounds_tries_and_deadlines() {
-    everywhere(&odd_ends {});
+    everywhere(&odd_ends);
 }
 
 /// Whether what is sent across threads may be.

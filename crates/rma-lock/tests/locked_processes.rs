@@ -92,150 +92,142 @@ fn is_of_the_loss(error: &LockError) -> bool {
     }
 }
 
-rdma_fabric::program! {
-    /// By reference and by copies in turn.
-    async fn counts(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let locked = Locked::<u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
-        assert!(locked.maps());
-        for round in 0..300 {
-            let mut guard = locked.write().await?;
-            if round % 2 == 0 {
-                guard.parts_mut()?.for_each(|part| part.iter_mut().for_each(|element| *element += 1));
-            } else {
-                for rank in (0..RANKS as u32).map(Rank::new) {
-                    let part = guard.get(rank, 0..LEN).await?;
-                    guard.put(rank, 0, part.iter().map(|element| element + 1).collect::<Vec<_>>()).await?;
-                }
-            }
-            guard.release().await?;
-            let guard = locked.read().await?;
-            let first = guard.part(Rank::new(0))?[0];
+/// By reference and by copies in turn.
+async fn counts(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let locked = Locked::<u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
+    assert!(locked.maps());
+    for round in 0..300 {
+        let mut guard = locked.write().await?;
+        if round % 2 == 0 {
+            guard.parts_mut()?.for_each(|part| part.iter_mut().for_each(|element| *element += 1));
+        } else {
             for rank in (0..RANKS as u32).map(Rank::new) {
-                assert!(guard.part(rank)?.iter().all(|element| *element == first), "torn");
+                let part = guard.get(rank, 0..LEN).await?;
+                guard.put(rank, 0, part.iter().map(|element| element + 1).collect::<Vec<_>>()).await?;
             }
-            guard.release().await?;
         }
-        world.barrier().await?;
-        assert_eq!(locked.read().await?.part(VICTIM)?[LEN - 1], 300 * RANKS as u64);
-        Ok(world.barrier().await?)
+        guard.release().await?;
+        let guard = locked.read().await?;
+        let first = guard.part(Rank::new(0))?[0];
+        for rank in (0..RANKS as u32).map(Rank::new) {
+            assert!(guard.part(rank)?.iter().all(|element| *element == first), "torn");
+        }
+        guard.release().await?;
     }
+    world.barrier().await?;
+    assert_eq!(locked.read().await?.part(VICTIM)?[LEN - 1], 300 * RANKS as u64);
+    Ok(world.barrier().await?)
 }
 
 #[test]
 fn processes_share_by_reference() {
-    assert_eq!(ended_well("processes_share_by_reference", &counts {}), [true; RANKS]);
+    assert_eq!(ended_well("processes_share_by_reference", &counts), [true; RANKS]);
 }
 
-rdma_fabric::program! {
-    /// The victim dies in the middle of writing.
-    async fn a_writer_dies(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let others = others(&mut world).await?;
-        let locked = Locked::<u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
-        let flags = fabric.alloc_symmetric(8).await?;
-        part(&fabric, &mut world, &flags).await?;
-        if fabric.rank() == VICTIM {
-            let mut guard = locked.write().await?;
-            for part in guard.parts_mut()? {
-                part[..LEN / 2].fill(u64::MAX);
-            }
-            for rank in [Rank::new(0), Rank::new(1)] {
-                fabric.put_word(&fabric.remote_word(flags.at(rank, 0))?, 1u64).await?;
-            }
-            fabric.flush_all().await?;
-            // Somebody waits already, somebody comes later.
-            std::thread::sleep(Duration::from_millis(100));
-            die();
+/// The victim dies in the middle of writing.
+async fn a_writer_dies(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let others = others(&mut world).await?;
+    let locked = Locked::<u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
+    let flags = fabric.alloc_symmetric(8).await?;
+    part(&fabric, &mut world, &flags).await?;
+    if fabric.rank() == VICTIM {
+        let mut guard = locked.write().await?;
+        for part in guard.parts_mut()? {
+            part[..LEN / 2].fill(u64::MAX);
         }
-        let inside = flags.word::<u64>(&fabric, 0)?;
-        fabric.wait_until(&inside, Deps::All, |inside| inside == 1).await?;
-        if fabric.rank() == Rank::new(1) {
-            notice_the_loss(&fabric).await?;
+        for rank in [Rank::new(0), Rank::new(1)] {
+            fabric.put_word(&fabric.remote_word(flags.at(rank, 0))?, 1u64).await?;
         }
-        for attempt in 0..3 {
-            let refused = match attempt {
-                1 => in_time(&fabric, locked.read()).await?.map(drop).map_err(LockError::from),
-                _ => in_time(&fabric, locked.write()).await?.map(drop).map_err(LockError::from),
-            };
-            let error = refused.expect_err("the lock was passed on from a holder that may live");
-            assert!(is_of_the_loss(&error), "{error:?}");
-        }
-        meet(others).await
+        fabric.flush_all().await?;
+        // Somebody waits already, somebody comes later.
+        std::thread::sleep(Duration::from_millis(100));
+        die();
     }
+    let inside = flags.word::<u64>(&fabric, 0)?;
+    fabric.wait_until(&inside, Deps::All, |inside| inside == 1).await?;
+    if fabric.rank() == Rank::new(1) {
+        notice_the_loss(&fabric).await?;
+    }
+    for attempt in 0..3 {
+        let refused = match attempt {
+            1 => in_time(&fabric, locked.read()).await?.map(drop).map_err(LockError::from),
+            _ => in_time(&fabric, locked.write()).await?.map(drop).map_err(LockError::from),
+        };
+        let error = refused.expect_err("the lock was passed on from a holder that may live");
+        assert!(is_of_the_loss(&error), "{error:?}");
+    }
+    meet(others).await
 }
 
 #[test]
 fn the_lock_of_a_writer_that_was_killed_is_not_passed_on() {
-    let told = ended_well("the_lock_of_a_writer_that_was_killed_is_not_passed_on", &a_writer_dies {});
+    let told = ended_well("the_lock_of_a_writer_that_was_killed_is_not_passed_on", &a_writer_dies);
     assert_eq!(told, [true, true, false]);
 }
 
-rdma_fabric::program! {
-    /// The same of a lock that can't tell: others give up.
-    async fn a_writer_dies_unnoticed(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let others = others(&mut world).await?;
-        let options = BackOff { attempts: 5, ..BackOff::default() };
-        let home = Rank::new(0);
-        let locked = Locked::<u64, BackOffLock>::symmetric_with(&fabric, home, LEN, options).await?;
-        let out = fabric.alloc_symmetric(8).await?;
-        world.barrier().await?;
-        let guard = if fabric.rank() == VICTIM { Some(locked.write().await?) } else { None };
-        part(&fabric, &mut world, &out).await?;
-        if guard.is_some() {
-            die();
-        }
-        notice_the_loss(&fabric).await?;
-        let refused = in_time(&fabric, locked.write()).await?.map(drop).map_err(LockError::from);
-        assert_eq!(refused, Err(LockError::Contended { attempts: 5 }));
-        meet(others).await
+/// The same of a lock that can't tell: others give up.
+async fn a_writer_dies_unnoticed(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let others = others(&mut world).await?;
+    let options = BackOff { attempts: 5, ..BackOff::default() };
+    let home = Rank::new(0);
+    let locked = Locked::<u64, BackOffLock>::symmetric_with(&fabric, home, LEN, options).await?;
+    let out = fabric.alloc_symmetric(8).await?;
+    world.barrier().await?;
+    let guard = if fabric.rank() == VICTIM { Some(locked.write().await?) } else { None };
+    part(&fabric, &mut world, &out).await?;
+    if guard.is_some() {
+        die();
     }
+    notice_the_loss(&fabric).await?;
+    let refused = in_time(&fabric, locked.write()).await?.map(drop).map_err(LockError::from);
+    assert_eq!(refused, Err(LockError::Contended { attempts: 5 }));
+    meet(others).await
 }
 
 #[test]
 fn nor_is_that_of_a_lock_that_backs_off() {
-    let told = ended_well("nor_is_that_of_a_lock_that_backs_off", &a_writer_dies_unnoticed {});
+    let told = ended_well("nor_is_that_of_a_lock_that_backs_off", &a_writer_dies_unnoticed);
     assert_eq!(told, [true, true, false]);
 }
 
-rdma_fabric::program! {
-    /// A reference into the memory of a rank that dies.
-    async fn a_bystander_dies(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let others = others(&mut world).await?;
-        let locked = Locked::<u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
-        let out = fabric.alloc_symmetric(8).await?;
-        world.barrier().await?;
-        if fabric.rank() == VICTIM {
-            let mut guard = locked.write().await?;
-            guard.part_mut(VICTIM)?.fill(3);
-            guard.release().await?;
-            world.barrier().await?;
-            part(&fabric, &mut world, &out).await?;
-            die();
-        }
-        world.barrier().await?;
-        let guard = locked.read().await?;
-        let theirs = guard.part(VICTIM)?;
-        part(&fabric, &mut world, &out).await?;
-        notice_the_loss(&fabric).await?;
-        // Its process is gone; its pages are not.
-        assert!(theirs.iter().all(|element| *element == 3));
-        let refused = guard.get(VICTIM, 0..1).await.expect_err("a copy from a lost rank");
-        assert!(is_of_the_loss(&refused), "{refused:?}");
-        // Now the loss is known here, and no new references are made.
-        let refused = guard.part(Rank::new(0)).expect_err("a reference after a known loss");
-        assert!(is_of_the_loss(&refused), "{refused:?}");
-        assert_eq!(guard.get(Rank::new(0), 0..1).await?, [0]);
-        assert!(theirs.iter().all(|element| *element == 3));
+/// A reference into the memory of a rank that dies.
+async fn a_bystander_dies(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let others = others(&mut world).await?;
+    let locked = Locked::<u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
+    let out = fabric.alloc_symmetric(8).await?;
+    world.barrier().await?;
+    if fabric.rank() == VICTIM {
+        let mut guard = locked.write().await?;
+        guard.part_mut(VICTIM)?.fill(3);
         guard.release().await?;
-        meet(others).await
+        world.barrier().await?;
+        part(&fabric, &mut world, &out).await?;
+        die();
     }
+    world.barrier().await?;
+    let guard = locked.read().await?;
+    let theirs = guard.part(VICTIM)?;
+    part(&fabric, &mut world, &out).await?;
+    notice_the_loss(&fabric).await?;
+    // Its process is gone; its pages are not.
+    assert!(theirs.iter().all(|element| *element == 3));
+    let refused = guard.get(VICTIM, 0..1).await.expect_err("a copy from a lost rank");
+    assert!(is_of_the_loss(&refused), "{refused:?}");
+    // Now the loss is known here, and no new references are made.
+    let refused = guard.part(Rank::new(0)).expect_err("a reference after a known loss");
+    assert!(is_of_the_loss(&refused), "{refused:?}");
+    assert_eq!(guard.get(Rank::new(0), 0..1).await?, [0]);
+    assert!(theirs.iter().all(|element| *element == 3));
+    guard.release().await?;
+    meet(others).await
 }
 
 #[test]
 fn references_into_a_dead_rank_stay_valid() {
-    let told = ended_well("references_into_a_dead_rank_stay_valid", &a_bystander_dies {});
+    let told = ended_well("references_into_a_dead_rank_stay_valid", &a_bystander_dies);
     assert_eq!(told, [true, true, false]);
 }

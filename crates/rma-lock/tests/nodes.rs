@@ -50,19 +50,17 @@ async fn waves<L: RmaLock>(fabric: Fabric, options: L::Options, waves: u32, apar
     Ok(counted)
 }
 
-rdma_fabric::program! {
-    async fn counted(fabric: Fabric, which: Which, waves_of: u32, apart: bool) -> u64 {
-        let nodes = AggregatedOptions::default();
-        match which {
-            Which::Flat => waves::<RpLock>(fabric, (), waves_of, apart).await,
-            Which::Nodes => waves::<Aggregated<RpLock>>(fabric, nodes, waves_of, apart).await,
-            Which::NodesBackOff => {
-                waves::<Aggregated<BackOffLock>>(fabric, AggregatedOptions::default(), waves_of, apart).await
-            }
-            Which::Tree(radix) => {
-                let tree = AggregatedOptions { levels: Levels::Tree { radix }, lock: () };
-                waves::<Aggregated<RpLock>>(fabric, tree, waves_of, apart).await
-            }
+async fn counted(fabric: Fabric, which: Which, waves_of: u32, apart: bool) -> ProgramResult<u64> {
+    let nodes = AggregatedOptions::default();
+    match which {
+        Which::Flat => waves::<RpLock>(fabric, (), waves_of, apart).await,
+        Which::Nodes => waves::<Aggregated<RpLock>>(fabric, nodes, waves_of, apart).await,
+        Which::NodesBackOff => {
+            waves::<Aggregated<BackOffLock>>(fabric, AggregatedOptions::default(), waves_of, apart).await
+        }
+        Which::Tree(radix) => {
+            let tree = AggregatedOptions { levels: Levels::Tree { radix }, lock: () };
+            waves::<Aggregated<RpLock>>(fabric, tree, waves_of, apart).await
         }
     }
 }
@@ -70,7 +68,7 @@ rdma_fabric::program! {
 /// What the home meets in `waves` waves of `nodes` x `ranks_per_node` ranks.
 fn at_home(which: Which, nodes: usize, ranks_per_node: u32, waves_of: u32, apart: bool) -> u64 {
     let job = Job::new(&Platform::fx100(), nodes * ranks_per_node as usize).ranks_per_node(ranks_per_node);
-    job.run(&counted { which, waves_of, apart }).unwrap().outs.iter().sum()
+    job.run(&async |fabric| counted(fabric, which, waves_of, apart).await).unwrap().outs.iter().sum()
 }
 
 #[test]
@@ -104,41 +102,39 @@ fn without_barriers_it_costs_no_more_than_a_flat_lock() {
     }
 }
 
-rdma_fabric::program! {
-    /// A node of readers, a writer on another node that leaves only after a while. Yields when this rank was inside, in picoseconds since the
-    /// writer let go; rank 0 of the readers has no patience.
-    async fn a_leader_that_gives_up(fabric: Fabric) -> Option<i64> {
-        let lock = Aggregated::<RpLock>::symmetric(&fabric, HOME).await?;
-        let mut world = Group::world(&fabric).await?;
-        let last = Rank::new(fabric.ranks() as u32 - 1);
-        let held = if fabric.rank() == last { Some(lock.write().await?) } else { None };
-        world.barrier().await?;
-        let end = fabric.now() + Duration::from_micros(200);
-        if let Some(guard) = held {
-            fabric.sleep_until(end).await;
-            guard.release().await?;
-            world.barrier().await?;
-            return Ok(None);
-        }
-        fabric.sleep(Duration::from_micros(u64::from(fabric.rank().number()) * 10)).await;
-        if fabric.rank() == Rank::new(0) {
-            let deadline = fabric.now() + Duration::from_micros(100);
-            assert_eq!(lock.read_before(deadline).await.err(), Some(rma_lock::LockError::TimedOut));
-            world.barrier().await?;
-            return Ok(None);
-        }
-        assert!(lock.try_read().await?.is_none());
-        let guard = lock.read().await?;
-        let late = fabric.now().as_picos() as i64 - end.as_picos() as i64;
+/// A node of readers, a writer on another node that leaves only after a while. Yields when this rank was inside, in picoseconds since the
+/// writer let go; rank 0 of the readers has no patience.
+async fn a_leader_that_gives_up(fabric: Fabric) -> ProgramResult<Option<i64>> {
+    let lock = Aggregated::<RpLock>::symmetric(&fabric, HOME).await?;
+    let mut world = Group::world(&fabric).await?;
+    let last = Rank::new(fabric.ranks() as u32 - 1);
+    let held = if fabric.rank() == last { Some(lock.write().await?) } else { None };
+    world.barrier().await?;
+    let end = fabric.now() + Duration::from_micros(200);
+    if let Some(guard) = held {
+        fabric.sleep_until(end).await;
         guard.release().await?;
         world.barrier().await?;
-        Ok(Some(late))
+        return Ok(None);
     }
+    fabric.sleep(Duration::from_micros(u64::from(fabric.rank().number()) * 10)).await;
+    if fabric.rank() == Rank::new(0) {
+        let deadline = fabric.now() + Duration::from_micros(100);
+        assert_eq!(lock.read_before(deadline).await.err(), Some(rma_lock::LockError::TimedOut));
+        world.barrier().await?;
+        return Ok(None);
+    }
+    assert!(lock.try_read().await?.is_none());
+    let guard = lock.read().await?;
+    let late = fabric.now().as_picos() as i64 - end.as_picos() as i64;
+    guard.release().await?;
+    world.barrier().await?;
+    Ok(Some(late))
 }
 
 #[test]
 fn another_rank_leads_when_the_first_gives_up() {
-    let outs = Job::new(&Platform::fx100(), 9).ranks_per_node(8).run(&a_leader_that_gives_up {}).unwrap().outs;
+    let outs = Job::new(&Platform::fx100(), 9).ranks_per_node(8).run(&a_leader_that_gives_up).unwrap().outs;
     let late: Vec<_> = outs.iter().flatten().collect();
     assert_eq!(late.len(), 7, "{outs:?}");
     assert!(late.iter().all(|late| (0..100_000_000).contains(*late)), "{late:?}");
@@ -153,48 +149,46 @@ fn abroad(fabric: &Fabric, recorder: &Recorder) -> u64 {
     peers.map(|(_, counts)| counts.puts + counts.gets + counts.atomics.sum()).sum()
 }
 
-rdma_fabric::program! {
-    /// Readers of an indicator: what they do at other nodes, without a writer; then a writer, and how often it was seen.
-    async fn indicated(fabric: Fabric) -> (u64, u64) {
-        let recorder = Recorder::new(fabric.rank(), None);
-        let observed = observe::observed(&fabric, recorder.clone());
-        let lock = IndicatorLock::<RpLock>::symmetric(&observed, HOME).await?;
-        let data = fabric.alloc_symmetric(8).await?;
-        let word = fabric.remote_word::<u64>(data.at(HOME, 0))?;
-        let mut world = Group::world(&fabric).await?;
-        world.barrier().await?;
-        for _ in 0..10 {
+/// Readers of an indicator: what they do at other nodes, without a writer; then a writer, and how often it was seen.
+async fn indicated(fabric: Fabric) -> ProgramResult<(u64, u64)> {
+    let recorder = Recorder::new(fabric.rank(), None);
+    let observed = observe::observed(&fabric, recorder.clone());
+    let lock = IndicatorLock::<RpLock>::symmetric(&observed, HOME).await?;
+    let data = fabric.alloc_symmetric(8).await?;
+    let word = fabric.remote_word::<u64>(data.at(HOME, 0))?;
+    let mut world = Group::world(&fabric).await?;
+    world.barrier().await?;
+    for _ in 0..10 {
+        let guard = lock.read().await?;
+        guard.release().await?;
+    }
+    let before = abroad(&fabric, &recorder);
+    world.barrier().await?;
+    let mut seen = 0;
+    for round in 0..10u32 {
+        if fabric.rank().number() % 64 == 3 && round % 5 == 4 {
+            let guard = lock.write().await?;
+            let old = fabric.get_word(&word).await?;
+            fabric.put_word(&word, old + 1).await?;
+            fabric.flush_all().await?;
+            guard.release().await?;
+        } else {
             let guard = lock.read().await?;
+            let now = fabric.get_word(&word).await?;
+            assert!(now >= seen, "a write was lost");
+            seen = now;
             guard.release().await?;
         }
-        let before = abroad(&fabric, &recorder);
-        world.barrier().await?;
-        let mut seen = 0;
-        for round in 0..10u32 {
-            if fabric.rank().number() % 64 == 3 && round % 5 == 4 {
-                let guard = lock.write().await?;
-                let old = fabric.get_word(&word).await?;
-                fabric.put_word(&word, old + 1).await?;
-                fabric.flush_all().await?;
-                guard.release().await?;
-            } else {
-                let guard = lock.read().await?;
-                let now = fabric.get_word(&word).await?;
-                assert!(now >= seen, "a write was lost");
-                seen = now;
-                guard.release().await?;
-            }
-        }
-        world.barrier().await?;
-        let seen = fabric.get_word(&word).await?;
-        world.barrier().await?;
-        Ok((before, seen))
     }
+    world.barrier().await?;
+    let seen = fabric.get_word(&word).await?;
+    world.barrier().await?;
+    Ok((before, seen))
 }
 
 #[test]
 fn readers_of_an_indicator_stay_at_their_node() {
-    let outs = Job::new(&Platform::fx100(), 256).ranks_per_node(8).run(&indicated {}).unwrap().outs;
+    let outs = Job::new(&Platform::fx100(), 256).ranks_per_node(8).run(&indicated).unwrap().outs;
     assert!(outs.iter().all(|out| *out == (0, 8)), "{:?}", &outs[..8]);
 }
 
@@ -221,14 +215,12 @@ async fn everywhere<L: AccessLock>(fabric: Fabric, options: L::Options, waves: u
     Ok((additions(&recorder), recorder.record().counts.total().atomics.add))
 }
 
-rdma_fabric::program! {
-    async fn accesses(fabric: Fabric, each: Option<bool>, waves_of: u32) -> (u64, u64) {
-        match each {
-            None => everywhere::<PerRankLock<RpLock>>(fabric, (), waves_of).await,
-            Some(at_once) => {
-                let options = EachOptions { at_once, lock: () };
-                everywhere::<EachLock<RpLock>>(fabric, options, waves_of).await
-            }
+async fn accesses(fabric: Fabric, each: Option<bool>, waves_of: u32) -> ProgramResult<(u64, u64)> {
+    match each {
+        None => everywhere::<PerRankLock<RpLock>>(fabric, (), waves_of).await,
+        Some(at_once) => {
+            let options = EachOptions { at_once, lock: () };
+            everywhere::<EachLock<RpLock>>(fabric, options, waves_of).await
         }
     }
 }
@@ -237,7 +229,7 @@ rdma_fabric::program! {
 fn cost_of_waves(each: Option<bool>, nodes: usize, ranks_per_node: u32, waves_of: u32) -> (u64, u64) {
     let cost = |waves_of| {
         let job = Job::new(&Platform::fx100(), nodes * ranks_per_node as usize).ranks_per_node(ranks_per_node);
-        let outs = job.run(&accesses { each, waves_of }).unwrap().outs;
+        let outs = job.run(&async |fabric| accesses(fabric, each, waves_of).await).unwrap().outs;
         outs.iter().fold((0, 0), |sum, out| (sum.0 + out.0, sum.1 + out.1))
     };
     let (with, without) = (cost(waves_of + 1), cost(1));
@@ -255,26 +247,24 @@ fn access_to_all_costs_two_operations_for_each_node_instead_of_two_for_each_pair
     assert_eq!(cost_of_waves(None, 32, 8, WAVES as u32).0, WAVES * 2 * 32, "256 ranks");
 }
 
-rdma_fabric::program! {
-    /// Every rank writes once and reads around it, with a lock chosen at run time.
-    async fn with_any(fabric: Fabric, choice: Choice) -> u64 {
-        let lock = AnyLock::symmetric_with(&fabric, HOME, choice).await?;
-        let data = fabric.alloc_symmetric(8).await?;
-        let word = fabric.remote_word::<u64>(data.at(HOME, 0))?;
-        let mut world = Group::world(&fabric).await?;
-        for _ in 0..3 {
-            let guard = lock.read().await?;
-            guard.release().await?;
-            let guard = lock.write().await?;
-            let old = fabric.get_word(&word).await?;
-            fabric.put_word(&word, old + 1).await?;
-            guard.release().await?;
-        }
-        world.barrier().await?;
-        let sum = fabric.get_word(&word).await?;
-        world.barrier().await?;
-        Ok(sum)
+/// Every rank writes once and reads around it, with a lock chosen at run time.
+async fn with_any(fabric: Fabric, choice: Choice) -> ProgramResult<u64> {
+    let lock = AnyLock::symmetric_with(&fabric, HOME, choice).await?;
+    let data = fabric.alloc_symmetric(8).await?;
+    let word = fabric.remote_word::<u64>(data.at(HOME, 0))?;
+    let mut world = Group::world(&fabric).await?;
+    for _ in 0..3 {
+        let guard = lock.read().await?;
+        guard.release().await?;
+        let guard = lock.write().await?;
+        let old = fabric.get_word(&word).await?;
+        fabric.put_word(&word, old + 1).await?;
+        guard.release().await?;
     }
+    world.barrier().await?;
+    let sum = fabric.get_word(&word).await?;
+    world.barrier().await?;
+    Ok(sum)
 }
 
 #[test]
@@ -287,7 +277,11 @@ fn a_lock_may_be_chosen_at_run_time() {
         LockKind::Indicator,
     ];
     for choice in kinds.map(Choice::from).into_iter().chain([LockKind::auto(64, 16, Hint::MostlyShared)]) {
-        let outs = Job::new(&Platform::fx100(), 64).ranks_per_node(4).run(&with_any { choice }).unwrap().outs;
+        let outs = Job::new(&Platform::fx100(), 64)
+            .ranks_per_node(4)
+            .run(&async |fabric| with_any(fabric, choice).await)
+            .unwrap()
+            .outs;
         assert!(outs.iter().all(|out| *out == 3 * 64), "{choice}: {outs:?}");
     }
 }

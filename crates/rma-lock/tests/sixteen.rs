@@ -9,7 +9,7 @@ use explore::{
     Explorer, Sample,
     mutant::{Mutation, mutant},
 };
-use rdma_fabric::{Deps, Fabric, Group, Program, ProgramResult, Rank, program};
+use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank};
 use rma_lock::{Guard, LockError, RmaLock};
 use std::{
     env,
@@ -22,11 +22,9 @@ const ROUNDS: u64 = 6;
 /// Runs of each lock: with 4 ranks and with 16.
 const RUNS: [(usize, u64); 2] = [(4, 100), (16, 10)];
 
-program! {
-    /// Two words that writers change together, and readers must find equal; a third counts who is inside.
-    async fn pairs(fabric: Fabric, which: Which) -> () {
-        with_lock!(which, change(fabric))
-    }
+/// Two words that writers change together, and readers must find equal; a third counts who is inside.
+async fn pairs(fabric: Fabric, which: Which) -> ProgramResult<()> {
+    with_lock!(which, change(fabric))
 }
 
 async fn change<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
@@ -116,7 +114,7 @@ where
 fn in_random_delivery_orders() {
     let seed = first_seed();
     for (which, (ranks, runs)) in ALL.into_iter().flat_map(|which| RUNS.map(|runs| (which, runs))) {
-        let sample = sample(ranks, seed, runs, move |fabric| async move { pairs { which }.run(fabric).await });
+        let sample = sample(ranks, seed, runs, move |fabric| pairs(fabric, which));
         assert!(sample.failure.is_none(), "{which:?}, {ranks} ranks: {sample}");
         println!("{which:?}, {ranks} ranks: {sample}");
     }
@@ -128,7 +126,7 @@ fn in_virtual_time() {
     for (which, (ranks, runs)) in ALL.into_iter().flat_map(|which| RUNS.map(|runs| (which, runs))) {
         for seed in (0..runs).map(|run| first.wrapping_add(run)) {
             let job = Job::new(&Platform::fx100(), ranks).ranks_per_node(2).seed(seed).jitter(Duration::from_micros(3));
-            let ended = job.shuffle_ties(true).run(&pairs { which });
+            let ended = job.shuffle_ties(true).run(&async |fabric| pairs(fabric, which).await);
             ended.unwrap_or_else(|error| panic!("{which:?}, {ranks} ranks, seed {seed}: {error}"));
         }
     }
@@ -138,7 +136,7 @@ fn in_virtual_time() {
 fn data_that_is_not_flushed_is_found() {
     let seed = first_seed();
     for (which, ranks) in ALL.into_iter().flat_map(|which| [4, 16].map(|ranks| (which, ranks))) {
-        let program = move |fabric| async move { pairs { which }.run(mutant(fabric, NotFlushed)).await };
+        let program = move |fabric| pairs(mutant(fabric, NotFlushed), which);
         let sample = sample(ranks, seed, 400, program);
         let found = sample.failure.unwrap_or_else(|| panic!("{which:?}, {ranks} ranks: nothing in {}", sample.runs));
         println!("{which:?}, {ranks} ranks: after {} runs {}", found.seed.wrapping_sub(seed), found.what);

@@ -12,11 +12,9 @@ const RANKS: usize = 4;
 /// As if there were more than one node.
 const RANKS_PER_NODE: usize = 2;
 
-rdma_fabric::program! {
-    /// Writers move two words at a time; readers must never see them apart.
-    async fn two_words(fabric: Fabric, which: Which, rounds: u64) -> u64 {
-        with_lock!(which, move_words(fabric, rounds))
-    }
+/// Writers move two words at a time; readers must never see them apart.
+async fn two_words(fabric: Fabric, which: Which, rounds: u64) -> ProgramResult<u64> {
+    with_lock!(which, move_words(fabric, rounds))
 }
 
 async fn move_words<L: RmaLock>(fabric: Fabric, rounds: u64) -> ProgramResult<u64> {
@@ -54,7 +52,7 @@ fn readers_and_writers_exclude_each_other() {
         let sums = Threads::new(RANKS)
             .ranks_per_node(RANKS_PER_NODE)
             .segment_bytes(1 << 16)
-            .run(&two_words { which, rounds: ROUNDS })
+            .run(&async |fabric| two_words(fabric, which, ROUNDS).await)
             .unwrap();
         assert_eq!(sums, vec![writes; RANKS], "{which:?}");
     }

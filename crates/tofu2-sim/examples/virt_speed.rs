@@ -10,76 +10,74 @@
 //!   notices. 20,000 commands per rank, latency-only network and routers. And what an open queue costs in memory.
 
 use rdma_fabric::{
-    Deps, Fabric, Rank, RemoteAddr,
+    Deps, Fabric, ProgramResult, Rank, RemoteAddr,
     control_queue::{Command, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use std::error::Error;
 use tofu2_sim::virt::{Folding, Job, NetworkModel, Platform, Run, System, Torus};
 
-rdma_fabric::program! {
-    /// So many pairs of fetch-adds on a word of rank 0.
-    async fn pairs(fabric: Fabric, pairs: u32) -> () {
-        let home = fabric.alloc_symmetric(64).await?;
-        let addr = RemoteAddr { rank: Rank::new(0), region: home.key(), offset: 0 };
-        let word = fabric.remote_word::<u64>(addr)?;
-        for _ in 0..pairs {
-            fabric.fetch_add(&word, 1).await?;
-            fabric.fetch_add(&word, u64::MAX).await?;
-        }
-        // Ranks may not take away the home's memory under the others.
-        if fabric.rank().number() == 0 {
-            let own = fabric.local_word::<u64>(addr)?;
-            let mut left = fabric.ranks() as u64 - 1;
-            while left > 0 {
-                fabric.sleep(std::time::Duration::from_millis(1)).await;
-                left = fabric.ranks() as u64 - 1 - (fabric.load(&own)? >> 32);
-            }
-        } else {
-            drop(fabric.post(rdma_fabric::op::Atomic { word: &word, amo: rdma_fabric::Amo::Add(1 << 32) }).await?);
-        }
-        Ok(())
+/// So many pairs of fetch-adds on a word of rank 0.
+async fn pairs(fabric: Fabric, pairs: u32) -> ProgramResult<()> {
+    let home = fabric.alloc_symmetric(64).await?;
+    let addr = RemoteAddr { rank: Rank::new(0), region: home.key(), offset: 0 };
+    let word = fabric.remote_word::<u64>(addr)?;
+    for _ in 0..pairs {
+        fabric.fetch_add(&word, 1).await?;
+        fabric.fetch_add(&word, u64::MAX).await?;
     }
+    // Ranks may not take away the home's memory under the others.
+    if fabric.rank().number() == 0 {
+        let own = fabric.local_word::<u64>(addr)?;
+        let mut left = fabric.ranks() as u64 - 1;
+        while left > 0 {
+            fabric.sleep(std::time::Duration::from_millis(1)).await;
+            left = fabric.ranks() as u64 - 1 - (fabric.load(&own)? >> 32);
+        }
+    } else {
+        drop(fabric.post(rdma_fabric::op::Atomic { word: &word, amo: rdma_fabric::Amo::Add(1 << 32) }).await?);
+    }
+    Ok(())
 }
 
-rdma_fabric::program! {
-    /// Posts `commands` puts of 8 bytes on a full session queue. Each leaves a notice several hops away and releases one there;
-    /// 8 of each rank are under way at any time.
-    async fn full_queues(fabric: Fabric, commands: u32) -> () {
-        let home = fabric.alloc_symmetric(64).await?;
-        let spec = QueueSpec { mrq_depth: 1 << 14, ..QueueSpec::new(QueueMode::Session) };
-        let queue = fabric.open_queue(spec.on(0).ahead(8).checked(false))?;
-        queue.register_fixed(&home, 0)?;
-        let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
-        fabric.sleep(std::time::Duration::from_micros(1)).await;
-        let to = QueueId::new(Rank::new((me + ranks / 2 - 27) % ranks), 0, 0, 0);
-        let put = Posting::new(Command::put(to, Stadd::fixed(0), Stadd::fixed(0), 8)).sps(1).remote(1);
-        let (mut posted, mut told) = (0, 0);
-        while told < commands {
-            while posted < commands && queue.try_post(put).is_ok() {
-                posted += 1;
-            }
-            queue.next_notice(Deps::All).await?;
-            told += 1;
+/// Posts `commands` puts of 8 bytes on a full session queue. Each leaves a notice several hops away and releases one there;
+/// 8 of each rank are under way at any time.
+async fn full_queues(fabric: Fabric, commands: u32) -> ProgramResult<()> {
+    let home = fabric.alloc_symmetric(64).await?;
+    let spec = QueueSpec { mrq_depth: 1 << 14, ..QueueSpec::new(QueueMode::Session) };
+    let queue = fabric.open_queue(spec.on(0).ahead(8).checked(false))?;
+    queue.register_fixed(&home, 0)?;
+    let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
+    fabric.sleep(std::time::Duration::from_micros(1)).await;
+    let to = QueueId::new(Rank::new((me + ranks / 2 - 27) % ranks), 0, 0, 0);
+    let put = Posting::new(Command::put(to, Stadd::fixed(0), Stadd::fixed(0), 8)).sps(1).remote(1);
+    let (mut posted, mut told) = (0, 0);
+    while told < commands {
+        while posted < commands && queue.try_post(put).is_ok() {
+            posted += 1;
         }
-        fabric.sleep(std::time::Duration::from_millis(100)).await;
-        Ok(())
+        queue.next_notice(Deps::All).await?;
+        told += 1;
     }
+    fabric.sleep(std::time::Duration::from_millis(100)).await;
+    Ok(())
 }
 
-rdma_fabric::program! {
-    /// Opens so many queues.
-    async fn idle_queues(fabric: Fabric, queues: usize) -> () {
-        let open = (0..queues).map(|_| fabric.open_queue(QueueSpec::new(QueueMode::Session)));
-        let queues = open.collect::<Result<Vec<_>, _>>()?;
-        fabric.sleep(std::time::Duration::from_micros(1)).await;
-        drop(queues);
-        Ok(())
-    }
+/// Opens so many queues.
+async fn idle_queues(fabric: Fabric, queues: usize) -> ProgramResult<()> {
+    let open = (0..queues).map(|_| fabric.open_queue(QueueSpec::new(QueueMode::Session)));
+    let queues = open.collect::<Result<Vec<_>, _>>()?;
+    fabric.sleep(std::time::Duration::from_micros(1)).await;
+    drop(queues);
+    Ok(())
 }
 
 fn queues(platform: &Platform, commands: u32) -> Result<(), Box<dyn Error>> {
     let ranks = 20_000;
-    let idle = |queues| Job::new(platform, ranks).run(&idle_queues { queues }).map(|run| run.stats.bytes_per_rank);
+    let idle = |queues| {
+        Job::new(platform, ranks)
+            .run(&async |fabric| idle_queues(fabric, queues).await)
+            .map(|run| run.stats.bytes_per_rank)
+    };
     let (none, resident) = (idle(0)?, peak_kib());
     let some = idle(32)?;
     let per_queue = |bytes: f64| bytes / (32 * ranks) as f64;
@@ -92,7 +90,7 @@ fn queues(platform: &Platform, commands: u32) -> Result<(), Box<dyn Error>> {
     for (name, network) in [("latency", NetworkModel::Latency), ("routers", NetworkModel::Router)] {
         let job = Job::new(platform, 512).torus(Torus::new(&[8, 8, 8])?).network(network);
         let before = cpu_seconds();
-        let stats = job.run(&full_queues { commands })?.stats;
+        let stats = job.run(&async |fabric| full_queues(fabric, commands).await)?.stats;
         let cpu = cpu_seconds() - before;
         println!(
             "queues over {name}: {} events, {} commands, {} polls in {cpu:.2} CPU s: {:.2} M events/s, {:.0} ns per command; hash {:016x}",
@@ -120,7 +118,7 @@ fn peak_kib() -> f64 {
 
 fn report(name: &str, ranks: usize, job: &Job<'_>, pairs_each: u32) -> Result<Run<()>, Box<dyn Error>> {
     let before = cpu_seconds();
-    let run = job.run(&pairs { pairs: pairs_each })?;
+    let run = job.run(&async |fabric| pairs(fabric, pairs_each).await)?;
     let cpu = cpu_seconds() - before;
     let stats = &run.stats;
     println!(

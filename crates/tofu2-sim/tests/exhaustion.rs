@@ -16,7 +16,7 @@ fn main() -> std::process::ExitCode {
 
 #[cfg(target_os = "linux")]
 mod children {
-    use rdma_fabric::{Fabric, FabricError};
+    use rdma_fabric::{Fabric, FabricError, ProgramResult};
     use rustix::{
         io::Errno,
         process::{Resource, Rlimit, WaitOptions, getrlimit, setrlimit, wait},
@@ -28,10 +28,8 @@ mod children {
         virt::{Job, Platform},
     };
 
-    rdma_fabric::program! {
-        async fn nothing(fabric: Fabric) -> usize {
-            Ok(fabric.ranks())
-        }
+    async fn nothing(fabric: Fabric) -> ProgramResult<usize> {
+        Ok(fabric.ranks())
     }
 
     pub(super) fn main(scenario: &str) -> ExitCode {
@@ -119,27 +117,25 @@ mod children {
         );
         assert_eq!(open_files(), before);
         no_children();
-        assert_eq!(refused(Threads::new(2).segment_bytes(1 << 30).run(&nothing {})), ("alloc", Errno::NOMEM));
+        assert_eq!(refused(Threads::new(2).segment_bytes(1 << 30).run(&nothing)), ("alloc", Errno::NOMEM));
         // Segments fit, stacks don't.
         let ranks = 400;
-        assert_eq!(refused(Threads::new(ranks).segment_bytes(4096).run(&nothing {})), ("pthread_create", Errno::AGAIN));
-        assert_eq!(Threads::new(2).segment_bytes(4096).run(&nothing {}).expect("enough again"), [2, 2]);
+        assert_eq!(refused(Threads::new(ranks).segment_bytes(4096).run(&nothing)), ("pthread_create", Errno::AGAIN));
+        assert_eq!(Threads::new(2).segment_bytes(4096).run(&nothing).expect("enough again"), [2, 2]);
     }
 
-    rdma_fabric::program! {
-        /// Write the last byte of as much as a node has.
-        async fn fill(fabric: Fabric, bytes: usize) -> () {
-            let region = fabric.alloc_symmetric(bytes).await?;
-            fabric.store(&region.word::<u64>(&fabric, bytes - 8)?, 1)?;
-            Ok(())
-        }
+    /// Write the last byte of as much as a node has.
+    async fn fill(fabric: Fabric, bytes: usize) -> ProgramResult<()> {
+        let region = fabric.alloc_symmetric(bytes).await?;
+        fabric.store(&region.word::<u64>(&fabric, bytes - 8)?, 1)?;
+        Ok(())
     }
 
     /// Simulated ranks, and simulated memory, that this process has no room for.
     fn simulation() {
         lower(Resource::As, address_space_used() + (512 << 20));
         let job = |ranks| Job::new(&Platform::fx100(), ranks);
-        match job((1 << 24) - 1).run(&nothing {}).map(|run| run.outs.len()) {
+        match job((1 << 24) - 1).run(&nothing).map(|run| run.outs.len()) {
             Err(JobError::TooLittleMemory { what, needed, available }) => {
                 println!("{what}: {needed} of {available}");
                 assert!(what.starts_with("16777215 simulated ranks of ") && needed > available, "{what}");
@@ -148,13 +144,13 @@ mod children {
             }
             other => panic!("{other:?}"),
         }
-        match job(2).run(&fill { bytes: 4 << 30 }).map(|run| run.outs.len()) {
+        match job(2).run(&async |fabric| fill(fabric, 4 << 30).await).map(|run| run.outs.len()) {
             Err(JobError::TooLittleMemory { needed, available, .. }) => {
                 assert!(needed == 4 << 30 && available <= 512 << 20, "{available}");
             }
             other => panic!("{other:?}"),
         }
-        assert_eq!(job(1000).run(&nothing {}).expect("enough again").outs, [1000; 1000]);
+        assert_eq!(job(1000).run(&nothing).expect("enough again").outs, [1000; 1000]);
     }
 
     /// More than any machine has, in segments that are large enough for it.
@@ -166,10 +162,10 @@ mod children {
             Err(error @ JobError::Fabric(FabricError::System { call: &"alloc", .. })) => error.to_string(),
             other => panic!("{other:?}"),
         };
-        println!("{}", refused(Threads::new(2).segment_bytes(2 << 40).run(&fill { bytes: asked })));
-        let told = refused(Threads::new(2).run(&fill { bytes: asked }));
+        println!("{}", refused(Threads::new(2).segment_bytes(2 << 40).run(&async |fabric| fill(fabric, asked).await)));
+        let told = refused(Threads::new(2).run(&async |fabric| fill(fabric, asked).await));
         assert!(told.contains("cannot register 1099511627776 bytes"), "{told}");
-        let told = Job::new(&Platform::fx100(), 2).run(&fill { bytes: asked }).map(|run| run.outs);
+        let told = Job::new(&Platform::fx100(), 2).run(&async |fabric| fill(fabric, asked).await).map(|run| run.outs);
         let told = refused(told);
         assert!(told.contains("cannot register 1099511627776 bytes: 34359738368 of"), "{told}");
     }
@@ -177,7 +173,7 @@ mod children {
     /// A rank of the process case below.
     pub(super) fn large_rank() -> ExitCode {
         let endpoint = tofu2_sim::shm::from_env().expect("a rank").expect("a rank");
-        match tofu2_sim::shm::run_rank(endpoint, &fill { bytes: 1 << 40 }) {
+        match tofu2_sim::shm::run_rank(endpoint, &async |fabric| fill(fabric, 1 << 40).await) {
             Err(JobError::RankFailed { error, .. }) => {
                 println!("{error}");
                 ExitCode::from(if error.to_string().contains("2 ranks of this machine ask for that") { 17 } else { 1 })
@@ -198,7 +194,7 @@ mod children {
 
 #[cfg(target_os = "linux")]
 mod cases {
-    use rdma_fabric::{FabricError, Group};
+    use rdma_fabric::{FabricError, Group, ProgramResult};
     use std::process::{Command, ExitCode};
     use tofu2_sim::shm::Threads;
 
@@ -215,41 +211,39 @@ mod cases {
         assert!(output.status.success(), "{}\n{err}", output.status);
     }
 
-    rdma_fabric::program! {
-        /// Symmetric regions until there are no entries left, then until there is no memory left; what was dropped
-        /// everywhere can be had again at once.
-        async fn symmetric(fabric: rdma_fabric::Fabric) -> () {
-            let mut world = Group::world(&fabric).await?;
-            let mut regions = Vec::new();
-            let error = loop {
-                match fabric.alloc_symmetric(8).await {
-                    Ok(region) => regions.push(region),
-                    Err(error) => break error,
-                }
-            };
-            assert_eq!(error, FabricError::TooManyRegions { rank: fabric.rank(), limit: 1024 });
-            assert!(regions.len() >= 1000, "{}", regions.len());
-            regions.truncate(1);
-            regions.push(fabric.alloc_symmetric(8).await?);
-            drop(regions);
-            world.barrier().await?;
-            let error = fabric.alloc_symmetric(2 << 20).await.map(drop).unwrap_err();
-            assert!(matches!(error, FabricError::OutOfMemory(none)
-                if (none.requested, none.segment) == (2 << 20, 1 << 20)));
-            let one = fabric.alloc_symmetric(1 << 19).await?;
-            let error = fabric.alloc_symmetric(1 << 19).await.map(drop).unwrap_err();
-            assert!(matches!(error, FabricError::OutOfMemory(_)), "{error}");
-            world.barrier().await?;
-            drop(one);
-            world.barrier().await?;
-            drop(fabric.alloc_symmetric(1 << 19).await?);
-            world.barrier().await?;
-            Ok(())
-        }
+    /// Symmetric regions until there are no entries left, then until there is no memory left; what was dropped
+    /// everywhere can be had again at once.
+    async fn symmetric(fabric: rdma_fabric::Fabric) -> ProgramResult<()> {
+        let mut world = Group::world(&fabric).await?;
+        let mut regions = Vec::new();
+        let error = loop {
+            match fabric.alloc_symmetric(8).await {
+                Ok(region) => regions.push(region),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error, FabricError::TooManyRegions { rank: fabric.rank(), limit: 1024 });
+        assert!(regions.len() >= 1000, "{}", regions.len());
+        regions.truncate(1);
+        regions.push(fabric.alloc_symmetric(8).await?);
+        drop(regions);
+        world.barrier().await?;
+        let error = fabric.alloc_symmetric(2 << 20).await.map(drop).unwrap_err();
+        assert!(matches!(error, FabricError::OutOfMemory(none)
+            if (none.requested, none.segment) == (2 << 20, 1 << 20)));
+        let one = fabric.alloc_symmetric(1 << 19).await?;
+        let error = fabric.alloc_symmetric(1 << 19).await.map(drop).unwrap_err();
+        assert!(matches!(error, FabricError::OutOfMemory(_)), "{error}");
+        world.barrier().await?;
+        drop(one);
+        world.barrier().await?;
+        drop(fabric.alloc_symmetric(1 << 19).await?);
+        world.barrier().await?;
+        Ok(())
     }
 
     fn symmetric_entries_and_memory() {
-        Threads::new(2).segment_bytes(1 << 20).run(&symmetric {}).unwrap();
+        Threads::new(2).segment_bytes(1 << 20).run(&symmetric).unwrap();
     }
 
     /// Ranks that are processes, and would take all that the machine has before anybody refuses.

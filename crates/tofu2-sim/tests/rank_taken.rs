@@ -62,7 +62,7 @@ mod ranks {
             let error = Command::new(std::env::current_exe().expect("own path")).args(["rank", "hold"]).exec();
             panic!("not executed: {error}");
         }
-        let code = run_rank(endpoint, &scenes { scenario: scenario.to_owned() }).expect("a good end");
+        let code = run_rank(endpoint, &async |fabric| scenes(fabric, scenario.to_owned()).await).expect("a good end");
         // The file that the process inherited is not the library's to close.
         assert_eq!(open_files(), files, "opened or closed");
         ExitCode::from(code)
@@ -88,27 +88,25 @@ mod ranks {
         (file, inode)
     }
 
-    rdma_fabric::program! {
-        async fn scenes(fabric: Fabric, scenario: String) -> u8 {
-            match scenario.as_str() {
-                "hold" => hold(&fabric)?,
-                "meet" => {
-                    let mut world = Group::world(&fabric).await?;
-                    let region = fabric.alloc_symmetric(8).await?;
-                    let next = Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32);
-                    let word = fabric.remote_word::<u64>(RemoteAddr { rank: next, region: region.key(), offset: 0 })?;
-                    fabric.fetch_add(&word, 1).await?;
-                    world.barrier().await?;
-                    assert_eq!(fabric.load(&region.word::<u64>(&fabric, 0)?)?, 1);
-                    let variable = std::env::var(JOB_VARIABLE)?;
-                    println!("{} files, {} bytes", open_files(), variable.len() / 32);
-                    world.barrier().await?;
-                }
-                "orphan" => orphan(&fabric).await?,
-                _ => return Err(format!("no scenario {scenario}").into()),
+    async fn scenes(fabric: Fabric, scenario: String) -> ProgramResult<u8> {
+        match scenario.as_str() {
+            "hold" => hold(&fabric)?,
+            "meet" => {
+                let mut world = Group::world(&fabric).await?;
+                let region = fabric.alloc_symmetric(8).await?;
+                let next = Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32);
+                let word = fabric.remote_word::<u64>(RemoteAddr { rank: next, region: region.key(), offset: 0 })?;
+                fabric.fetch_add(&word, 1).await?;
+                world.barrier().await?;
+                assert_eq!(fabric.load(&region.word::<u64>(&fabric, 0)?)?, 1);
+                let variable = std::env::var(JOB_VARIABLE)?;
+                println!("{} files, {} bytes", open_files(), variable.len() / 32);
+                world.barrier().await?;
             }
-            Ok(0)
+            "orphan" => orphan(&fabric).await?,
+            _ => return Err(format!("no scenario {scenario}").into()),
         }
+        Ok(0)
     }
 
     /// Memory is zero at first, and nobody else writes it.

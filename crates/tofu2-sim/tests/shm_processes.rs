@@ -108,7 +108,7 @@ mod ranks {
             });
             return ended.map_or(ExitCode::from(1), |()| ExitCode::SUCCESS);
         }
-        match run_rank(endpoint, &scenes { scenario: scenario.to_owned() }) {
+        match run_rank(endpoint, &async |fabric| scenes(fabric, scenario.to_owned()).await) {
             Ok(code) => ExitCode::from(code),
             Err(error) => {
                 eprintln!("{error}");
@@ -117,43 +117,41 @@ mod ranks {
         }
     }
 
-    rdma_fabric::program! {
-        async fn scenes(fabric: Fabric, scenario: String) -> u8 {
-            let me = fabric.rank().number();
-            match scenario.as_str() {
-                "work" => work(&fabric).await?,
-                "stderr" => eprint!("first of {me}\nsecond\n\nlast, without an end"),
-                "code" => return Ok(if me == 1 { 7 } else { 0 }),
-                "kill" if me == 2 => {
-                    std::thread::sleep(Duration::from_millis(50));
-                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)?;
-                }
-                "panic" if me == 0 => panic!("on purpose"),
-                "fail" if me == 1 => return Err("on purpose".into()),
-                "kill" | "panic" | "fail" | "leave" | "absent" => return outlive(&fabric, &scenario).await,
-                "midway" if me == 0 => std::process::exit(0),
-                "midway" => std::thread::sleep(Duration::from_secs(60)),
-                "flood" if me == 1 => {
-                    std::thread::sleep(Duration::from_millis(200));
-                    return Ok(7);
-                }
-                "flood" | "flood-on" => loop {
-                    eprintln!("{:1000}", "nobody reads this");
-                },
-                "stubborn" if me == 0 => return Ok(3),
-                "stubborn" => std::thread::sleep(Duration::from_secs(60)),
-                "sleep" => fabric.sleep(Duration::from_secs(60)).await,
-                "deaf" => loop {
-                    std::thread::sleep(Duration::from_secs(60));
-                },
-                "memory" => memory(&fabric).await?,
-                "inside" => return existing::killed_inside(&fabric).await,
-                "dead-owner" => return existing::dead_owner(&fabric).await,
-                "stopped" => existing::stopped_inside(&fabric).await?,
-                _ => return Err(format!("no scenario {scenario}").into()),
+    async fn scenes(fabric: Fabric, scenario: String) -> ProgramResult<u8> {
+        let me = fabric.rank().number();
+        match scenario.as_str() {
+            "work" => work(&fabric).await?,
+            "stderr" => eprint!("first of {me}\nsecond\n\nlast, without an end"),
+            "code" => return Ok(if me == 1 { 7 } else { 0 }),
+            "kill" if me == 2 => {
+                std::thread::sleep(Duration::from_millis(50));
+                rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)?;
             }
-            Ok(0)
+            "panic" if me == 0 => panic!("on purpose"),
+            "fail" if me == 1 => return Err("on purpose".into()),
+            "kill" | "panic" | "fail" | "leave" | "absent" => return outlive(&fabric, &scenario).await,
+            "midway" if me == 0 => std::process::exit(0),
+            "midway" => std::thread::sleep(Duration::from_secs(60)),
+            "flood" if me == 1 => {
+                std::thread::sleep(Duration::from_millis(200));
+                return Ok(7);
+            }
+            "flood" | "flood-on" => loop {
+                eprintln!("{:1000}", "nobody reads this");
+            },
+            "stubborn" if me == 0 => return Ok(3),
+            "stubborn" => std::thread::sleep(Duration::from_secs(60)),
+            "sleep" => fabric.sleep(Duration::from_secs(60)).await,
+            "deaf" => loop {
+                std::thread::sleep(Duration::from_secs(60));
+            },
+            "memory" => memory(&fabric).await?,
+            "inside" => return existing::killed_inside(&fabric).await,
+            "dead-owner" => return existing::dead_owner(&fabric).await,
+            "stopped" => existing::stopped_inside(&fabric).await?,
+            _ => return Err(format!("no scenario {scenario}").into()),
         }
+        Ok(0)
     }
 
     /// Wait for the rank that goes wrong: its loss is told soon.

@@ -35,51 +35,48 @@ fn told(stuck: &[Stuck]) -> Vec<String> {
     stuck.iter().map(ToString::to_string).collect()
 }
 
-rdma_fabric::program! {
-    /// Each waits for what the other was to write and does not: a wake-up that is lost.
-    async fn embrace(fabric: Fabric) -> () {
-        let flags = fabric.alloc_symmetric(64).await?;
-        let other = Rank::new(1 - fabric.rank().number());
-        let at = 8 * (2 + fabric.rank().index());
-        fabric.wait_until(&flags.word::<u64>(&fabric, at)?, Deps::One(other), |flag| flag == 1).await?;
-        Ok(())
-    }
+/// Each waits for what the other was to write and does not: a wake-up that is lost.
+async fn embrace(fabric: Fabric) -> ProgramResult<()> {
+    let flags = fabric.alloc_symmetric(64).await?;
+    let other = Rank::new(1 - fabric.rank().number());
+    let at = 8 * (2 + fabric.rank().index());
+    fabric.wait_until(&flags.word::<u64>(&fabric, at)?, Deps::One(other), |flag| flag == 1).await?;
+    Ok(())
 }
 
-rdma_fabric::program! {
-    /// Every kind of wait.
-    async fn all_kinds(fabric: Fabric) -> () {
-        let words = fabric.alloc_symmetric(64).await?;
-        let word = |at| words.word::<u64>(&fabric, at);
-        match fabric.rank().number() {
-            0 => drop(fabric.next_notice(Deps::All).await?),
-            1 => drop(fabric.alloc_symmetric(8).await?),
-            2 => {
-                let some = [Rank::new(0), Rank::new(1)];
-                let (a, b) = (word(8)?, word(40)?);
-                let (first, second) = join(
-                    fabric.wait_until(&a, Deps::Ranks(&some), |v| v == 1),
-                    fabric.wait_until(&b, Deps::All, |v| v == 1),
-                ).await;
-                first.and(second)?;
-            }
-            _ => {
-                // Nobody takes them.
-                let to = fabric.remote_span::<u8>(words.at(Rank::new(2), 0), 0)?;
-                loop {
-                    let put = Put { to: &to, from: Vec::new(), options: PutOptions { notice: Some(1) } };
-                    drop(fabric.post(put).await?);
-                }
+/// Every kind of wait.
+async fn all_kinds(fabric: Fabric) -> ProgramResult<()> {
+    let words = fabric.alloc_symmetric(64).await?;
+    let word = |at| words.word::<u64>(&fabric, at);
+    match fabric.rank().number() {
+        0 => drop(fabric.next_notice(Deps::All).await?),
+        1 => drop(fabric.alloc_symmetric(8).await?),
+        2 => {
+            let some = [Rank::new(0), Rank::new(1)];
+            let (a, b) = (word(8)?, word(40)?);
+            let (first, second) = join(
+                fabric.wait_until(&a, Deps::Ranks(&some), |v| v == 1),
+                fabric.wait_until(&b, Deps::All, |v| v == 1),
+            )
+            .await;
+            first.and(second)?;
+        }
+        _ => {
+            // Nobody takes them.
+            let to = fabric.remote_span::<u8>(words.at(Rank::new(2), 0), 0)?;
+            loop {
+                let put = Put { to: &to, from: Vec::new(), options: PutOptions { notice: Some(1) } };
+                drop(fabric.post(put).await?);
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 #[test]
 fn threads_that_wait_for_each_other_are_told() {
     let begun = Instant::now();
-    let error = threads(2).run(&embrace {}).map(drop);
+    let error = threads(2).run(&embrace).map(drop);
     assert!(begun.elapsed() < Duration::from_secs(8), "told too late: {:?}", begun.elapsed());
     let text = error.as_ref().expect_err("a deadlock").to_string();
     assert!(text.contains("rank 1 waits for the word at byte 24 of its region 0.1, which rank 0 may end"), "{text}");
@@ -92,7 +89,7 @@ fn threads_that_wait_for_each_other_are_told() {
 
 #[test]
 fn each_kind_of_wait_is_named() {
-    let stuck = stuck(threads(4).run(&all_kinds {}).map(drop));
+    let stuck = stuck(threads(4).run(&all_kinds).map(drop));
     let want = [
         "rank 0 waits for a notice, which any rank may end",
         "rank 1 waits for the others to allocate symmetric memory, which any rank may end",
@@ -102,41 +99,37 @@ fn each_kind_of_wait_is_named() {
     assert_eq!(told(&stuck), want);
 }
 
-rdma_fabric::program! {
-    /// Ranks learn of it as of other errors, and may end well.
-    async fn lives_with_it(fabric: Fabric) -> bool {
-        let memory = fabric.alloc(8)?;
-        let word = memory.word::<u64>(&fabric, 0)?;
-        let first = fabric.wait_until(&word, Deps::All, |v| v == 1).await;
-        let again = fabric.next_notice(Deps::All).await.map(drop);
-        assert_eq!(first.map(drop), Err(FabricError::Deadlock { waiting: 3 }));
-        assert_eq!(again, Err(FabricError::Deadlock { waiting: 3 }));
-        Ok(true)
-    }
+/// Ranks learn of it as of other errors, and may end well.
+async fn lives_with_it(fabric: Fabric) -> ProgramResult<bool> {
+    let memory = fabric.alloc(8)?;
+    let word = memory.word::<u64>(&fabric, 0)?;
+    let first = fabric.wait_until(&word, Deps::All, |v| v == 1).await;
+    let again = fabric.next_notice(Deps::All).await.map(drop);
+    assert_eq!(first.map(drop), Err(FabricError::Deadlock { waiting: 3 }));
+    assert_eq!(again, Err(FabricError::Deadlock { waiting: 3 }));
+    Ok(true)
 }
 
 #[test]
 fn a_rank_may_go_on_and_the_job_is_stuck_all_the_same() {
-    assert_eq!(stuck(threads(3).run(&lives_with_it {}).map(drop)).len(), 3);
+    assert_eq!(stuck(threads(3).run(&lives_with_it).map(drop)).len(), 3);
 }
 
-rdma_fabric::program! {
-    /// What a rank failed with before is the job's error.
-    async fn fails_beside(fabric: Fabric) -> () {
-        let memory = fabric.alloc(8)?;
-        let word = memory.word::<u64>(&fabric, 0)?;
-        if fabric.rank().number() == 2 {
-            return Err("a reason of its own".into());
-        }
-        let other = Rank::new(1 - fabric.rank().number());
-        fabric.wait_until(&word, Deps::One(other), |v| v == 1).await?;
-        Ok(())
+/// What a rank failed with before is the job's error.
+async fn fails_beside(fabric: Fabric) -> ProgramResult<()> {
+    let memory = fabric.alloc(8)?;
+    let word = memory.word::<u64>(&fabric, 0)?;
+    if fabric.rank().number() == 2 {
+        return Err("a reason of its own".into());
     }
+    let other = Rank::new(1 - fabric.rank().number());
+    fabric.wait_until(&word, Deps::One(other), |v| v == 1).await?;
+    Ok(())
 }
 
 #[test]
 fn a_failure_before_is_the_jobs_error() {
-    let error = threads(3).run(&fails_beside {}).unwrap_err();
+    let error = threads(3).run(&fails_beside).unwrap_err();
     assert!(error.to_string().contains("a reason of its own"), "{error}");
 }
 
@@ -305,7 +298,7 @@ mod processes {
     #[test]
     fn that_wait_for_each_other_are_told() {
         let begun = Instant::now();
-        let ended = launch("processes::that_wait_for_each_other_are_told", |endpoint| run_rank(endpoint, &embrace {}));
+        let ended = launch("processes::that_wait_for_each_other_are_told", |endpoint| run_rank(endpoint, &embrace));
         assert!(begun.elapsed() < Duration::from_secs(8), "told too late: {:?}", begun.elapsed());
         let want = [0, 1].map(|rank| {
             let (at, other) = (16 + 8 * rank, 1 - rank);
@@ -320,32 +313,30 @@ mod processes {
         assert_eq!(launch("processes::that_are_kept_waiting_are_not", run).expect("no deadlock"), 0);
     }
 
-    rdma_fabric::program! {
-        /// Rank 1 waits; while it is stopped it is written what it waits for, and rank 0 waits for its answer.
-        async fn stopped_while_it_waits(fabric: Fabric) -> () {
-            let words = fabric.alloc_symmetric(8).await?;
-            let mine = words.word::<u64>(&fabric, 0)?;
-            let other = Rank::new(1 - fabric.rank().number());
-            let theirs = fabric.remote_word::<u64>(words.at(other, 0))?;
-            if fabric.rank().number() == 1 {
-                let me = std::process::id();
-                let script = format!("sleep 0.2; kill -STOP {me}; sleep 1; kill -CONT {me}");
-                let mut stops = std::process::Command::new("sh").args(["-c", &script]).spawn()?;
-                fabric.wait_until(&mine, Deps::One(other), |v| v == 1).await?;
-                fabric.put_word(&theirs, 1).await?;
-                stops.wait()?;
-            } else {
-                fabric.sleep(Duration::from_millis(500)).await;
-                fabric.put_word(&theirs, 1).await?;
-                fabric.wait_until(&mine, Deps::One(other), |v| v == 1).await?;
-            }
-            Ok(())
+    /// Rank 1 waits; while it is stopped it is written what it waits for, and rank 0 waits for its answer.
+    async fn stopped_while_it_waits(fabric: Fabric) -> ProgramResult<()> {
+        let words = fabric.alloc_symmetric(8).await?;
+        let mine = words.word::<u64>(&fabric, 0)?;
+        let other = Rank::new(1 - fabric.rank().number());
+        let theirs = fabric.remote_word::<u64>(words.at(other, 0))?;
+        if fabric.rank().number() == 1 {
+            let me = std::process::id();
+            let script = format!("sleep 0.2; kill -STOP {me}; sleep 1; kill -CONT {me}");
+            let mut stops = std::process::Command::new("sh").args(["-c", &script]).spawn()?;
+            fabric.wait_until(&mine, Deps::One(other), |v| v == 1).await?;
+            fabric.put_word(&theirs, 1).await?;
+            stops.wait()?;
+        } else {
+            fabric.sleep(Duration::from_millis(500)).await;
+            fabric.put_word(&theirs, 1).await?;
+            fabric.wait_until(&mine, Deps::One(other), |v| v == 1).await?;
         }
+        Ok(())
     }
 
     #[test]
     fn one_of_which_is_stopped_are_not() {
-        let run = |endpoint| run_rank(endpoint, &stopped_while_it_waits {});
+        let run = |endpoint| run_rank(endpoint, &stopped_while_it_waits);
         assert_eq!(launch("processes::one_of_which_is_stopped_are_not", run).expect("no deadlock"), 0);
     }
 }

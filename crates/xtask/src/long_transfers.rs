@@ -26,7 +26,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     if let (Some(len), Some(endpoint)) = (options.length, tofu2_sim::shm::from_env()?) {
-        run_rank(endpoint, &long { len, existing: options.existing })?;
+        run_rank(endpoint, &async |fabric| long(fabric, len, options.existing).await)?;
         return Ok(ExitCode::SUCCESS);
     }
     let chosen = options.length.map_or_else(|| LENGTHS.to_vec(), |len| vec![len]);
@@ -69,7 +69,7 @@ fn segment(len: usize) -> usize {
 }
 
 fn threads(len: usize, existing: bool) -> Result<(), Box<dyn Error>> {
-    Threads::new(2).segment_bytes(segment(len)).run(&long { len, existing })?;
+    Threads::new(2).segment_bytes(segment(len)).run(&async |fabric| long(fabric, len, existing).await)?;
     Ok(())
 }
 
@@ -84,7 +84,7 @@ fn processes(len: usize, existing: bool) -> Result<(), Box<dyn Error>> {
 }
 
 fn virt(len: usize, existing: bool) -> Result<(), Box<dyn Error>> {
-    Job::new(&Platform::fx100(), 2).run(&long { len, existing })?;
+    Job::new(&Platform::fx100(), 2).run(&async |fabric| long(fabric, len, existing).await)?;
     Ok(())
 }
 
@@ -105,36 +105,34 @@ fn marks(len: usize) -> Vec<usize> {
     marks
 }
 
-rdma_fabric::program! {
-    /// Rank 0 puts `len` bytes into rank 1's memory and gets them back.
-    async fn long(fabric: Fabric, len: usize, existing: bool) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let owner = Rank::new(1);
-        let mine = fabric.rank() == owner;
-        if existing {
-            let memory = mine.then(|| fabric.register(vec![0u8; len])).transpose()?;
-            let key = memory.as_ref().map_or(rdma_fabric::RegionKey { index: 0, generation: 0 }, |memory| memory.key());
-            let key = world.broadcast(1, key).await?;
-            there_and_back(&fabric, &mut world, RemoteAddr { rank: owner, region: key, offset: 0 }, len).await?;
-            if let Some(memory) = memory {
-                let memory = memory.take().await?;
-                check(len, |mark| Ok(memory[mark]))?;
-            }
-        } else {
-            let region = fabric.alloc(if mine { len } else { 64 })?;
-            let key = world.broadcast(1, region.key()).await?;
-            let whole = RemoteAddr { rank: owner, region: key, offset: 0 };
-            there_and_back(&fabric, &mut world, whole, len).await?;
-            if mine {
-                check(len, |mark| {
-                    let mut byte = [0u8];
-                    fabric.read(&fabric.local_span(RemoteAddr { offset: mark as u64, ..whole }, 1)?, &mut byte)?;
-                    Ok(byte[0])
-                })?;
-            }
+/// Rank 0 puts `len` bytes into rank 1's memory and gets them back.
+async fn long(fabric: Fabric, len: usize, existing: bool) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let owner = Rank::new(1);
+    let mine = fabric.rank() == owner;
+    if existing {
+        let memory = mine.then(|| fabric.register(vec![0u8; len])).transpose()?;
+        let key = memory.as_ref().map_or(rdma_fabric::RegionKey { index: 0, generation: 0 }, |memory| memory.key());
+        let key = world.broadcast(1, key).await?;
+        there_and_back(&fabric, &mut world, RemoteAddr { rank: owner, region: key, offset: 0 }, len).await?;
+        if let Some(memory) = memory {
+            let memory = memory.take().await?;
+            check(len, |mark| Ok(memory[mark]))?;
         }
-        Ok(world.barrier().await?)
+    } else {
+        let region = fabric.alloc(if mine { len } else { 64 })?;
+        let key = world.broadcast(1, region.key()).await?;
+        let whole = RemoteAddr { rank: owner, region: key, offset: 0 };
+        there_and_back(&fabric, &mut world, whole, len).await?;
+        if mine {
+            check(len, |mark| {
+                let mut byte = [0u8];
+                fabric.read(&fabric.local_span(RemoteAddr { offset: mark as u64, ..whole }, 1)?, &mut byte)?;
+                Ok(byte[0])
+            })?;
+        }
     }
+    Ok(world.barrier().await?)
 }
 
 async fn there_and_back(fabric: &Fabric, world: &mut Group, whole: RemoteAddr, len: usize) -> ProgramResult<()> {

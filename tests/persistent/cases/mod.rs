@@ -13,7 +13,7 @@ mod topologies;
 mod wrong;
 
 use crate::suite::provider::Loss;
-use onesided::{ProgramResult, prdma::Form, program};
+use onesided::{ProgramResult, prdma::Form};
 use std::pin::Pin;
 
 pub(crate) use by_node::NodeCase;
@@ -68,10 +68,8 @@ pub(crate) enum Case {
 /// All forms, with as many queues between as make a difference.
 pub(crate) const FORMS: [Form; 5] = [Form::Fast, Form::Queues(3), Form::Queues(2), Form::Mrc, Form::Cpu];
 
-program! {
-    pub(crate) async fn persistent(fabric: Fabric, case: Case) -> () {
-        run(&fabric, case).await
-    }
+pub(crate) async fn persistent(fabric: Fabric, case: Case) -> ProgramResult<()> {
+    run(&fabric, case).await
 }
 
 /// What a case ends with. In a box, for the sum of all cases' futures is no future that a thread's stack should have.

@@ -54,12 +54,10 @@ async fn play(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-rdma_fabric::program! {
-    async fn noted(fabric: Fabric) -> Recorder {
-        let recorder = Recorder::new(fabric.rank(), Some(10_000));
-        play(&observed(&fabric, recorder.clone())).await?;
-        Ok(recorder)
-    }
+async fn noted(fabric: Fabric) -> ProgramResult<Recorder> {
+    let recorder = Recorder::new(fabric.rank(), Some(10_000));
+    play(&observed(&fabric, recorder.clone())).await?;
+    Ok(recorder)
 }
 
 /// Whether it had to wait is as it happened. A command that is posted at once does not wait for room.
@@ -71,7 +69,7 @@ fn kinds(recorder: &Recorder) -> Vec<Kind> {
 
 #[test]
 fn some_of_everything_is_noted() {
-    for recorder in tofu2_sim::shm::Threads::new(2).segment_bytes(1 << 20).run(&noted {}).unwrap() {
+    for recorder in tofu2_sim::shm::Threads::new(2).segment_bytes(1 << 20).run(&noted).unwrap() {
         let kinds = kinds(&recorder);
         for kind in [Kind::Put, Kind::PutNotify, Kind::Get, Kind::CompareSwap, Kind::Notice, Kind::Nop] {
             assert!(kinds.contains(&kind), "{kind:?} is missing among {kinds:?}");

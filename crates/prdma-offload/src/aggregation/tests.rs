@@ -3,7 +3,7 @@
 
 use crate::{Aggregation, Buffer, Form, Neighbourhood, Options, Request, Topology};
 use core::time::Duration;
-use rdma_fabric::{Fabric, Group, Rank, Time, control_queue::Command};
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Time, control_queue::Command};
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
@@ -81,21 +81,25 @@ fn by_node(form: Form) -> Options {
     Options { aggregation: Aggregation::by_node(), ..Options::form(form) }
 }
 
-rdma_fabric::program! {
-    /// Some members dawdle, others each time.
-    async fn exchanges(fabric: Fabric, graph: Graph, len: usize, options: Options, times: u64) -> (Form, Aggregation) {
-        let (mut stage, mut hood) = Stage::new(&fabric, &graph, len, &options).await?;
-        for k in 0..times {
-            for place in 0..2 {
-                if (k * 7 + place * 3) % 5 == stage.me as u64 % 5 {
-                    fabric.compute(Duration::from_micros(30)).await;
-                }
-                if place == 0 { stage.start().await? } else { stage.wait().await? }
+/// Some members dawdle, others each time.
+async fn exchanges(
+    fabric: Fabric,
+    graph: Graph,
+    len: usize,
+    options: Options,
+    times: u64,
+) -> ProgramResult<(Form, Aggregation)> {
+    let (mut stage, mut hood) = Stage::new(&fabric, &graph, len, &options).await?;
+    for k in 0..times {
+        for place in 0..2 {
+            if (k * 7 + place * 3) % 5 == stage.me as u64 % 5 {
+                fabric.compute(Duration::from_micros(30)).await;
             }
+            if place == 0 { stage.start().await? } else { stage.wait().await? }
         }
-        hood.group_mut().barrier().await?;
-        Ok((stage.request.form(), stage.request.aggregation()))
     }
+    hood.group_mut().barrier().await?;
+    Ok((stage.request.form(), stage.request.aggregation()))
 }
 
 #[test]
@@ -104,7 +108,9 @@ fn blocks_arrive_by_node_as_they_do_by_themselves() {
     for (graph, on_node) in [(everybody(4), 2), (everybody(6), 3), (everybody(7), 3), (lopsided, 2)] {
         for form in FORMS {
             for len in [1, 5] {
-                let program = |times| exchanges { graph: graph.clone(), len, options: by_node(form), times };
+                let graph = &graph;
+                let program =
+                    |times| async move |fabric| exchanges(fabric, graph.clone(), len, by_node(form), times).await;
                 let members = graph.len();
                 let job = Job::new(&Platform::fx100(), members).ranks_per_node(on_node);
                 for (_, aggregation) in job.run(&program(30)).unwrap().outs {
@@ -122,7 +128,7 @@ fn blocks_arrive_by_node_as_they_do_by_themselves() {
 fn crossings(platform: &Platform, aggregation: Aggregation) -> u64 {
     let (members, on_node, times) = (8, 4, 3);
     let options = Options { aggregation, ..Options::form(Form::Mrc) };
-    let program = exchanges { graph: everybody(members), len: 5, options, times };
+    let program = async move |fabric| exchanges(fabric, everybody(members), 5, options, times).await;
     let job = Job::new(platform, members).ranks_per_node(on_node).timeline(100_000, Time::from_picos(0));
     let timeline = job.run(&program).unwrap().timeline.expect("one was asked for");
     let crosses = |from: Rank, to: Rank| from.number() / on_node != to.number() / on_node;

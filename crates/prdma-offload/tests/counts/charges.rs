@@ -1,7 +1,7 @@
 //! Who is charged for SELFs: `software.prdma.chain` once for each queue that has some, whichever own queue they release.
 
 use prdma_offload::{Buffer, Cartesian, Collectives, Form, Neighbourhood, Options, Pipeline};
-use rdma_fabric::{Group, program};
+use rdma_fabric::{Group, ProgramResult};
 use tofu2_sim::virt::{Job, Platform};
 
 /// What is started.
@@ -17,35 +17,33 @@ enum What {
 use What::*;
 use rdma_fabric::Fabric;
 
-program! {
-    /// Picoseconds of one start.
-    async fn started(fabric: Fabric, what: What, form: Form) -> u64 {
-        let group = Group::world(&fabric).await?;
-        let options = Options::form(form);
-        let buffer = |len| Buffer::<u64>::new(&fabric, len);
-        let (send, receive) = (buffer(4)?, buffer(4)?);
-        let (mut collectives, mut hood);
-        let mut request = if let Exchange(dims) = what {
-            let topology = Cartesian::new(dims, &vec![true; dims.len()])?.topology(group.me());
-            hood = Neighbourhood::new(group, topology).await?;
-            hood.alltoall_init(&send, &receive, 1, &options).await?
-        } else {
-            collectives = Collectives::new(group).await?;
-            match what {
-                Broadcast => collectives.broadcast_init(0, &send, 0, 4, Pipeline::default(), &options).await?,
-                Allreduce => collectives.allreduce_init(&send, &receive, 1, u64::wrapping_add, &options).await?,
-                _ => collectives.barrier_init(&options).await?,
-            }
-        };
-        assert_eq!(request.form(), form);
-        let begun = fabric.now();
-        request.start().await?;
-        let took = fabric.now().picos_since(begun);
-        request.wait().await?;
-        let mut world = Group::world(&fabric).await?;
-        world.barrier().await?;
-        Ok(took)
-    }
+/// Picoseconds of one start.
+async fn started(fabric: Fabric, what: What, form: Form) -> ProgramResult<u64> {
+    let group = Group::world(&fabric).await?;
+    let options = Options::form(form);
+    let buffer = |len| Buffer::<u64>::new(&fabric, len);
+    let (send, receive) = (buffer(4)?, buffer(4)?);
+    let (mut collectives, mut hood);
+    let mut request = if let Exchange(dims) = what {
+        let topology = Cartesian::new(dims, &vec![true; dims.len()])?.topology(group.me());
+        hood = Neighbourhood::new(group, topology).await?;
+        hood.alltoall_init(&send, &receive, 1, &options).await?
+    } else {
+        collectives = Collectives::new(group).await?;
+        match what {
+            Broadcast => collectives.broadcast_init(0, &send, 0, 4, Pipeline::default(), &options).await?,
+            Allreduce => collectives.allreduce_init(&send, &receive, 1, u64::wrapping_add, &options).await?,
+            _ => collectives.barrier_init(&options).await?,
+        }
+    };
+    assert_eq!(request.form(), form);
+    let begun = fabric.now();
+    request.start().await?;
+    let took = fabric.now().picos_since(begun);
+    request.wait().await?;
+    let mut world = Group::world(&fabric).await?;
+    world.barrier().await?;
+    Ok(took)
 }
 
 /// Of each member, how often a start is charged.
@@ -53,7 +51,10 @@ fn charges(members: usize, what: What, form: Form) -> Vec<u64> {
     const ONE: u64 = 1_000_000_000;
     let starts = |chain| {
         let platform = Platform::fx100().with("software.prdma.chain", chain).expect("it has that constant");
-        Job::new(&platform, members).run(&started { what, form }).expect("nothing goes wrong").outs
+        Job::new(&platform, members)
+            .run(&async |fabric| started(fabric, what, form).await)
+            .expect("nothing goes wrong")
+            .outs
     };
     let charged = starts(ONE).into_iter().zip(starts(0)).map(|(with, without)| with - without);
     charged.inspect(|more| assert_eq!(more % ONE, 0, "{what:?}, {form}")).map(|more| more / ONE).collect()

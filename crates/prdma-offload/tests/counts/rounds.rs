@@ -7,7 +7,7 @@
 //! * a table of addresses (two barriers), and an agreement that all have found theirs.
 
 use prdma_offload::{Aggregation, Buffer, Form, Neighbourhood, Options, PrdmaError, Side, Topology};
-use rdma_fabric::{Fabric, Group, program};
+use rdma_fabric::{Fabric, Group, ProgramResult};
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
@@ -43,25 +43,23 @@ impl Stage {
     }
 }
 
-program! {
-    /// Make a request so often; nanoseconds of it.
-    async fn making(fabric: Fabric, options: Options, times: u64) -> u64 {
-        let ring = |me| vec![(me + MEMBERS - 1) % MEMBERS, (me + 1) % MEMBERS];
-        let mut stage = Stage::new(&fabric, ring).await?;
-        stage.hood.group_mut().barrier().await?;
-        let begun = fabric.now();
-        for _ in 0..times {
-            stage.make(0, &options).await?;
-        }
-        Ok(fabric.now().picos_since(begun) / 1000)
+/// Make a request so often; nanoseconds of it.
+async fn making(fabric: Fabric, options: Options, times: u64) -> ProgramResult<u64> {
+    let ring = |me| vec![(me + MEMBERS - 1) % MEMBERS, (me + 1) % MEMBERS];
+    let mut stage = Stage::new(&fabric, ring).await?;
+    stage.hood.group_mut().barrier().await?;
+    let begun = fabric.now();
+    for _ in 0..times {
+        stage.make(0, &options).await?;
     }
+    Ok(fabric.now().picos_since(begun) / 1000)
 }
 
 /// Puts of each member for each request it makes, and nanoseconds at the slowest.
 fn cost(options: Options, on_node: u32) -> (u64, u64) {
     let run = |times| {
         let job = Job::new(&Platform::fx100(), MEMBERS).ranks_per_node(on_node).count_ops(true);
-        let run = job.run(&making { options, times }).expect("nothing goes wrong");
+        let run = job.run(&async |fabric| making(fabric, options, times).await).expect("nothing goes wrong");
         let puts: Vec<u64> = run.ops_by_rank.expect("they are counted").iter().map(|ops| ops.puts).collect();
         assert!(puts.iter().all(|other| *other == puts[0]), "{puts:?}");
         (puts[0], run.outs.into_iter().max().expect("there are members"))
@@ -79,18 +77,16 @@ fn who_wishes_no_aggregation_pays_no_round_for_it() {
     }
 }
 
-program! {
-    /// Members wish different things, and member 1 sends what leaves its buffer; then nothing is wrong. What comes out.
-    async fn disagreeing(fabric: Fabric, wishes: [Aggregation; 4]) -> Aggregation {
-        let others = |me| (0..4).filter(|other| *other != me).collect();
-        let mut stage = Stage::new(&fabric, others).await?;
-        let me = stage.hood.group().me();
-        let options = Options { aggregation: wishes[me], ..Options::default() };
-        let told = stage.make(usize::from(me == 1), &options).await;
-        let outside = PrdmaError::OutOfBounds { side: Side::Destination, slot: 2, end: 32, len: 24 };
-        assert_eq!(told, Err(if me == 1 { outside } else { PrdmaError::ElsewhereFailed }), "member {me}");
-        Ok(stage.make(0, &options).await?)
-    }
+/// Members wish different things, and member 1 sends what leaves its buffer; then nothing is wrong. What comes out.
+async fn disagreeing(fabric: Fabric, wishes: [Aggregation; 4]) -> ProgramResult<Aggregation> {
+    let others = |me| (0..4).filter(|other| *other != me).collect();
+    let mut stage = Stage::new(&fabric, others).await?;
+    let me = stage.hood.group().me();
+    let options = Options { aggregation: wishes[me], ..Options::default() };
+    let told = stage.make(usize::from(me == 1), &options).await;
+    let outside = PrdmaError::OutOfBounds { side: Side::Destination, slot: 2, end: 32, len: 24 };
+    assert_eq!(told, Err(if me == 1 { outside } else { PrdmaError::ElsewhereFailed }), "member {me}");
+    Ok(stage.make(0, &options).await?)
 }
 
 /// By node only if all wish it, with the least of all numbers; an error of one member is told at all, whatever they wish.
@@ -107,7 +103,7 @@ fn wishes_and_errors_are_agreed_on_in_one_round() {
         ([most, most, by(0, 0), most], Aggregation::None),
         ([Aggregation::None; 4], Aggregation::None),
     ] {
-        let program = disagreeing { wishes };
+        let program = async move |fabric| disagreeing(fabric, wishes).await;
         let outs = Job::new(&Platform::fx100(), 4).ranks_per_node(2).run(&program).expect("nothing goes wrong").outs;
         assert_eq!(outs, [want; 4], "{wishes:?}");
         assert_eq!(Threads::new(4).ranks_per_node(2).run(&program).expect("nothing goes wrong"), outs, "{wishes:?}");

@@ -6,7 +6,7 @@ use explore::{
     mutant::{Mutation, mutant},
 };
 use prdma_offload::{Buffer, Collectives, Form, Layout, Neighbourhood, Options, Topology};
-use rdma_fabric::{Fabric, Group, Program, ProgramResult, Rank, join, program};
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank, join};
 use std::{cell::Cell, rc::Rc};
 
 /// Orders in which nothing may be wrong, and after which a mutation counts as missed.
@@ -36,14 +36,12 @@ impl Mutation for NotFlushed {
     }
 }
 
-program! {
-    async fn exchanges(fabric: Fabric, what: What, flushes: bool) -> () {
-        let stepping = Rc::new(Cell::new(false));
-        if flushes {
-            return run(&fabric, what, &stepping).await;
-        }
-        run(&mutant(fabric, NotFlushed(stepping.clone())), what, &stepping).await
+async fn exchanges(fabric: Fabric, what: What, flushes: bool) -> ProgramResult<()> {
+    let stepping = Rc::new(Cell::new(false));
+    if flushes {
+        return run(&fabric, what, &stepping).await;
     }
+    run(&mutant(fabric, NotFlushed(stepping.clone())), what, &stepping).await
 }
 
 async fn run(fabric: &Fabric, what: What, stepping: &Cell<bool>) -> ProgramResult<()> {
@@ -114,7 +112,7 @@ async fn sum(fabric: &Fabric, stepping: &Cell<bool>) -> ProgramResult<()> {
 }
 
 fn sample(ranks: usize, runs: u64, what: What, flushes: bool) -> Sample {
-    let run = move |fabric| async move { exchanges { what, flushes }.run(fabric).await };
+    let run = move |fabric| exchanges(fabric, what, flushes);
     Explorer::new(ranks).leave_together().sample(first_seed(), runs, run)
 }
 

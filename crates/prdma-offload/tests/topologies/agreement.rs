@@ -3,38 +3,34 @@
 use crate::{Lists, both, consistent, graph, simulated};
 use prdma_offload::topology::{Cartesian, Side, Topology, TopologyError};
 use proptest::prelude::*;
-use rdma_fabric::{Fabric, FabricError, Group, Rank};
+use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
 };
 
-rdma_fabric::program! {
-    /// Twice, as the first answer must leave the group as it was; then in groups that are numbered the other way round.
-    async fn checks(fabric: Fabric, lists: Arc<Lists>) -> Result<(), TopologyError> {
-        let mut world = Group::world(&fabric).await?;
-        let me = world.me();
-        let verdict = graph(&lists, me)?.check(&mut world).await;
-        assert_eq!(graph(&lists, me)?.check(&mut world).await, verdict);
-        let last = world.len() - 1 - me;
-        let mut back = world.split(Some(0), last as u64).await?.ok_or("in the group")?;
-        assert_eq!(graph(&lists, last)?.check(&mut back).await, verdict);
-        Ok(verdict)
-    }
+/// Twice, as the first answer must leave the group as it was; then in groups that are numbered the other way round.
+async fn checks(fabric: Fabric, lists: Arc<Lists>) -> ProgramResult<Result<(), TopologyError>> {
+    let mut world = Group::world(&fabric).await?;
+    let me = world.me();
+    let verdict = graph(&lists, me)?.check(&mut world).await;
+    assert_eq!(graph(&lists, me)?.check(&mut world).await, verdict);
+    let last = world.len() - 1 - me;
+    let mut back = world.split(Some(0), last as u64).await?.ok_or("in the group")?;
+    assert_eq!(graph(&lists, last)?.check(&mut back).await, verdict);
+    Ok(verdict)
 }
 
-rdma_fabric::program! {
-    async fn grid_checks(fabric: Fabric, grid: Cartesian) -> () {
-        let mut world = Group::world(&fabric).await?;
-        grid.topology(world.me()).check(&mut world).await?;
-        grid.moore(world.me()).check(&mut world).await?;
-        Ok(())
-    }
+async fn grid_checks(fabric: Fabric, grid: Cartesian) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    grid.topology(world.me()).check(&mut world).await?;
+    grid.moore(world.me()).check(&mut world).await?;
+    Ok(())
 }
 
 fn told(lists: &Lists) -> Result<(), TopologyError> {
-    let verdicts = both(lists.len(), &checks { lists: Arc::new(lists.clone()) });
+    let verdicts = both(lists.len(), &async |fabric| checks(fabric, Arc::new(lists.clone())).await);
     assert!(verdicts.iter().all(|verdict| *verdict == verdicts[0]), "{lists:?}: {verdicts:?}");
     verdicts[0].clone()
 }
@@ -67,7 +63,7 @@ fn grids_pass() {
     for dims in [&[1][..], &[2], &[3], &[5], &[1, 1], &[2, 1], &[2, 2], &[3, 3], &[1, 4]] {
         for periodic in [true, false] {
             let grid = Cartesian::new(dims, &vec![periodic; dims.len()]).expect("a grid");
-            both(grid.members(), &grid_checks { grid });
+            both(grid.members(), &async |fabric| grid_checks(fabric, grid.clone()).await);
         }
     }
 }
@@ -152,56 +148,52 @@ proptest! {
     #[test]
     fn it_is_what_a_sequential_check_finds(lists in almost_consistent()) {
         let verdict = oracle(&lists);
-        let told = simulated(lists.len(), &checks { lists: Arc::new(lists.clone()) });
+        let told = simulated(lists.len(), &async |fabric| checks(fabric, Arc::new(lists.clone())).await);
         prop_assert!(told.iter().all(|told| *told == verdict), "{:?}: {:?} and {:?}", lists, told, verdict);
     }
 }
 
-rdma_fabric::program! {
-    /// Member 1 has a topology of another group, then one that is too long to be told.
-    async fn failing(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let me = world.me();
-        let topology = Topology::graph(9, me, &[], if me == 1 { &[0, 8] } else { &[] })?;
-        let verdict = topology.check(&mut world).await.expect_err("there is no member 8");
-        let outside = TopologyError::NoSuchMember { side: Side::Destination, slot: 1, member: 8, members: 3 };
-        assert_eq!(verdict, if me == 1 { outside } else { TopologyError::Failed { member: 1 } });
-        let loops = vec![me; if me == 1 { 1 << 14 } else { 1 }];
-        let long = Topology::graph(3, me, &loops, &loops)?;
-        let verdict = long.check(&mut world).await.expect_err("member 1 has no room");
-        match verdict {
-            TopologyError::Fabric(error) if me == 1 => {
-                assert!(matches!(error, FabricError::OutOfMemory(_)), "{error}");
-            }
-            other => assert_eq!(other, TopologyError::Failed { member: 1 }),
+/// Member 1 has a topology of another group, then one that is too long to be told.
+async fn failing(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let me = world.me();
+    let topology = Topology::graph(9, me, &[], if me == 1 { &[0, 8] } else { &[] })?;
+    let verdict = topology.check(&mut world).await.expect_err("there is no member 8");
+    let outside = TopologyError::NoSuchMember { side: Side::Destination, slot: 1, member: 8, members: 3 };
+    assert_eq!(verdict, if me == 1 { outside } else { TopologyError::Failed { member: 1 } });
+    let loops = vec![me; if me == 1 { 1 << 14 } else { 1 }];
+    let long = Topology::graph(3, me, &loops, &loops)?;
+    let verdict = long.check(&mut world).await.expect_err("member 1 has no room");
+    match verdict {
+        TopologyError::Fabric(error) if me == 1 => {
+            assert!(matches!(error, FabricError::OutOfMemory(_)), "{error}");
         }
-        Topology::graph(3, me, &[me], &[me])?.check(&mut world).await?;
-        Ok(())
+        other => assert_eq!(other, TopologyError::Failed { member: 1 }),
     }
+    Topology::graph(3, me, &[me], &[me])?.check(&mut world).await?;
+    Ok(())
 }
 
 #[test]
 fn one_who_fails_leaves_nobody_waiting() {
-    Threads::new(3).segment_bytes(1 << 18).run(&failing {}).expect("nobody waits");
+    Threads::new(3).segment_bytes(1 << 18).run(&failing).expect("nobody waits");
 }
 
-rdma_fabric::program! {
-    /// Member 2 never comes.
-    async fn deserted(fabric: Fabric) -> TopologyError {
-        let mut world = Group::world(&fabric).await?;
-        if fabric.rank() == Rank::new(2) {
-            return Err("gone".into());
-        }
-        let error = Topology::graph(3, world.me(), &[], &[])?.check(&mut world).await.expect_err("one is missing");
-        // Who ends takes its part of the group away.
-        fabric.sleep(Duration::from_millis(1)).await;
-        Ok(error)
+/// Member 2 never comes.
+async fn deserted(fabric: Fabric) -> ProgramResult<TopologyError> {
+    let mut world = Group::world(&fabric).await?;
+    if fabric.rank() == Rank::new(2) {
+        return Err("gone".into());
     }
+    let error = Topology::graph(3, world.me(), &[], &[])?.check(&mut world).await.expect_err("one is missing");
+    // Who ends takes its part of the group away.
+    fabric.sleep(Duration::from_millis(1)).await;
+    Ok(error)
 }
 
 #[test]
 fn the_loss_of_a_member_ends_it() {
-    let (run, failure) = Job::new(&Platform::fx100(), 3).run_through(&deserted {}).expect("a run");
+    let (run, failure) = Job::new(&Platform::fx100(), 3).run_through(&deserted).expect("a run");
     assert!(failure.is_some());
     let lost = TopologyError::from(FabricError::PeerLost { rank: Rank::new(2) });
     assert_eq!(run.outs, [Some(lost.clone()), Some(lost), None]);

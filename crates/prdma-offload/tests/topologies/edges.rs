@@ -3,27 +3,25 @@
 use crate::{both, simulated};
 use prdma_offload::topology::{Topology, TopologyError};
 use proptest::prelude::*;
-use rdma_fabric::{Fabric, Group};
+use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::sync::Arc;
 
 /// What each member gives.
 type Given = Vec<Vec<(usize, Vec<usize>)>>;
 
-rdma_fabric::program! {
-    /// In the world, and in a group that is numbered the other way round; checked.
-    async fn gathers(fabric: Fabric, given: Arc<Given>) -> Topology {
-        let mut world = Group::world(&fabric).await?;
-        let me = world.me();
-        let topology = Topology::from_edges(&mut world, &given[me]).await?;
-        topology.check(&mut world).await?;
-        let last = world.len() - 1 - me;
-        let mut back = world.split(Some(0), last as u64).await?.ok_or("in the group")?;
-        let other = Topology::from_edges(&mut back, &given[last]).await?;
-        // The numbers and who gives what are the same there, so this member has what its counterpart has here.
-        let sizes = world.allgather([topology.sources().len() as u64, topology.destinations().len() as u64]).await?;
-        assert_eq!(sizes[last], [other.sources().len() as u64, other.destinations().len() as u64]);
-        Ok(topology)
-    }
+/// In the world, and in a group that is numbered the other way round; checked.
+async fn gathers(fabric: Fabric, given: Arc<Given>) -> ProgramResult<Topology> {
+    let mut world = Group::world(&fabric).await?;
+    let me = world.me();
+    let topology = Topology::from_edges(&mut world, &given[me]).await?;
+    topology.check(&mut world).await?;
+    let last = world.len() - 1 - me;
+    let mut back = world.split(Some(0), last as u64).await?.ok_or("in the group")?;
+    let other = Topology::from_edges(&mut back, &given[last]).await?;
+    // The numbers and who gives what are the same there, so this member has what its counterpart has here.
+    let sizes = world.allgather([topology.sources().len() as u64, topology.destinations().len() as u64]).await?;
+    assert_eq!(sizes[last], [other.sources().len() as u64, other.destinations().len() as u64]);
+    Ok(topology)
 }
 
 /// All edges in the order of who gives them.
@@ -46,7 +44,11 @@ fn one_gives_all_or_each_its_own() {
     let again =
         vec![vec![(1, vec![1, 1]), (1, vec![])], vec![(1, vec![1, 0])], vec![(1, vec![0]), (3, vec![3])], vec![]];
     for given in [ring, star, again, vec![vec![]], vec![vec![], vec![]]] {
-        assert_eq!(both(given.len(), &gathers { given: Arc::new(given.clone()) }), oracle(&given), "{given:?}");
+        assert_eq!(
+            both(given.len(), &async |fabric| gathers(fabric, Arc::new(given.clone())).await),
+            oracle(&given),
+            "{given:?}"
+        );
     }
 }
 
@@ -59,28 +61,26 @@ proptest! {
             prop::collection::vec(prop::collection::vec(edges, 0..4), n)
         })
     ) {
-        let made = simulated(given.len(), &gathers { given: Arc::new(given.clone()) });
+        let made = simulated(given.len(), &async |fabric| gathers(fabric, Arc::new(given.clone())).await);
         prop_assert_eq!(made, oracle(&given));
     }
 }
 
-rdma_fabric::program! {
-    async fn outside(fabric: Fabric) -> TopologyError {
-        let mut world = Group::world(&fabric).await?;
-        let mine = match world.me() {
-            1 => vec![(0, vec![1, 7])],
-            2 => vec![(9, vec![])],
-            _ => vec![(0, vec![1])],
-        };
-        let error = Topology::from_edges(&mut world, &mine).await.expect_err("7 is no member");
-        let topology = Topology::from_edges(&mut world, &[(0, vec![1])]).await?;
-        assert_eq!(topology.destinations().len(), if fabric.rank().index() == 0 { 4 } else { 0 });
-        Ok(error)
-    }
+async fn outside(fabric: Fabric) -> ProgramResult<TopologyError> {
+    let mut world = Group::world(&fabric).await?;
+    let mine = match world.me() {
+        1 => vec![(0, vec![1, 7])],
+        2 => vec![(9, vec![])],
+        _ => vec![(0, vec![1])],
+    };
+    let error = Topology::from_edges(&mut world, &mine).await.expect_err("7 is no member");
+    let topology = Topology::from_edges(&mut world, &[(0, vec![1])]).await?;
+    assert_eq!(topology.destinations().len(), if fabric.rank().index() == 0 { 4 } else { 0 });
+    Ok(error)
 }
 
 #[test]
 fn all_are_told_of_an_end_that_is_no_member() {
-    let told = both(4, &outside {});
+    let told = both(4, &outside);
     assert_eq!(told, vec![TopologyError::NoSuchEnd { contributor: 1, named: 7, members: 4 }; 4]);
 }

@@ -78,7 +78,7 @@ pub fn run(plan: &SimulatedPlan, progress: &mut Progress) -> Result<Vec<Row>, Re
         let run = Run { workload, writers, amount, timed: true, keys: KEYS, seed: plan.seed };
         let setting = Setting::torus(Platform::fx100(), ranks, PER_NODE, Shape::OF_128_NODES[0], plan.seed);
         let label = format!("{workload}, {ranks} ranks, {writers} writers, {lock}");
-        let done = simulate(label, &setting, &contention { lock, run }, progress)?;
+        let done = simulate(label, &setting, &async |fabric| contention(fabric, lock, run).await, progress)?;
         let completed: u64 = done.outs.iter().map(|record| record.all()).sum();
         let case = Case { workload, writers, ranks: ranks as usize, lock: lock.name().to_owned() };
         let repetitions = [done.outs];

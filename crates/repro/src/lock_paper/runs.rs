@@ -162,7 +162,7 @@ const TNIS: [u32; 2] = [1, 4];
 /// A job of pairs.
 fn pairs(runner: &mut Runner<'_>, label: String, setting: Setting, pairs: u32) -> Result<PairRun, ReproError> {
     let (ranks, ranks_per_node, shape) = (setting.ranks, setting.ranks_per_node, setting.shape);
-    let simulated = runner.run(label, setting, &reader_pairs { pairs, together: TOGETHER })?;
+    let simulated = runner.run(label, setting, &async |fabric| reader_pairs(fabric, pairs, TOGETHER).await)?;
     Ok(PairRun {
         ranks,
         ranks_per_node,
@@ -198,7 +198,7 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
         let label = format!("Figs. 11, 12: single fetch-adds, receiving TNIs: {receiving}");
         let mut setting = Setting::latency(fx100_platform.clone(), PACKED, PACKED, plan.seed);
         setting.receive_tnis = Some(receiving);
-        let simulated = runner.run(label, setting, &single_fetch_adds { together: TOGETHER })?;
+        let simulated = runner.run(label, setting, &async |fabric| single_fetch_adds(fabric, TOGETHER).await)?;
         tnis.push(TniRun { tnis: receiving, ranks: simulated.outs, job: simulated.job });
     }
 

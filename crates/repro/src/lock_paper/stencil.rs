@@ -70,8 +70,12 @@ pub(super) fn run(plan: &LockPlan, runner: &mut Runner<'_>) -> Result<Vec<Stenci
         let stencil = Stencil::of_ranks(ranks, SIDE, STEPS);
         for form in StencilForm::ALL {
             done.push(match form {
-                StencilForm::Fence => one(plan, runner, ranks, form, &stencil_fence { stencil })?,
-                StencilForm::LockAll => one(plan, runner, ranks, form, &stencil_lock_all { stencil })?,
+                StencilForm::Fence => {
+                    one(plan, runner, ranks, form, &async |fabric| stencil_fence(fabric, stencil).await)?
+                }
+                StencilForm::LockAll => {
+                    one(plan, runner, ranks, form, &async |fabric| stencil_lock_all(fabric, stencil).await)?
+                }
             });
         }
     }

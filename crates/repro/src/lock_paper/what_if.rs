@@ -56,7 +56,8 @@ pub(super) fn run(plan: &LockPlan, runner: &mut Runner<'_>) -> Result<Vec<WhatIf
                 let label = format!("What if: {ranks} ranks, {form}, receiving TNIs: {tnis}");
                 let mut setting = Setting::latency(Platform::fx100(), ranks, RANKS_PER_NODE.min(ranks), plan.seed);
                 setting.receive_tnis = Some(tnis);
-                let simulated = runner.run(label, setting, &wave { form, together: TOGETHER, unlock: UNLOCK })?;
+                let simulated =
+                    runner.run(label, setting, &async |fabric| wave(fabric, form, TOGETHER, UNLOCK).await)?;
                 let slowest = |part: fn(&Wave) -> u64| {
                     simulated.outs.iter().map(part).max().map_or(f64::NAN, |picos| picos as f64 * 1e-12)
                 };

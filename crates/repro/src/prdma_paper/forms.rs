@@ -6,7 +6,7 @@ use crate::{
     workloads::{Exchange, Kept, Together, exchanges},
 };
 use prdma_offload::{Buffer, Form, Layout, Options, Point, points_init};
-use rdma_fabric::{Fabric, Group, Program, Time, control_queue::Command};
+use rdma_fabric::{Fabric, Group, Program, ProgramResult, Time, control_queue::Command};
 use std::fmt::Write;
 use tofu2_sim::virt::{Job, NetworkModel, Platform, Released, SeenCommand, Timeline, Torus};
 
@@ -34,24 +34,22 @@ pub fn label(command: &SeenCommand) -> Option<String> {
     Some(name.to_owned())
 }
 
-rdma_fabric::program! {
-    /// Rank 0 sends to rank 1, once; each starts so many picoseconds after the beginning.
-    async fn one_way(fabric: Fabric, starts: [u64; 2]) -> () {
-        let mut group = Group::world(&fabric).await?;
-        let me = group.me();
-        let buffer = Buffer::<u8>::new(&fabric, SIZE)?;
-        let point = vec![Point::new(1 - me, 0, &buffer, Layout::contiguous::<u8>(0, SIZE)?)];
-        let (sends, receives) = if me == 0 { (point, Vec::new()) } else { (Vec::new(), point) };
-        let (sends, receives) = points_init(&mut group, sends, receives, &Options::default()).await?;
-        fabric.sleep_until(Time::from_picos(BEGIN.as_picos() + starts[me])).await;
-        for mut request in sends.into_iter().chain(receives) {
-            request.start().await?;
-            request.wait().await?;
-            // Neither goes before both have waited.
-            group.barrier().await?;
-        }
-        Ok(())
+/// Rank 0 sends to rank 1, once; each starts so many picoseconds after the beginning.
+async fn one_way(fabric: Fabric, starts: [u64; 2]) -> ProgramResult<()> {
+    let mut group = Group::world(&fabric).await?;
+    let me = group.me();
+    let buffer = Buffer::<u8>::new(&fabric, SIZE)?;
+    let point = vec![Point::new(1 - me, 0, &buffer, Layout::contiguous::<u8>(0, SIZE)?)];
+    let (sends, receives) = if me == 0 { (point, Vec::new()) } else { (Vec::new(), point) };
+    let (sends, receives) = points_init(&mut group, sends, receives, &Options::default()).await?;
+    fabric.sleep_until(Time::from_picos(BEGIN.as_picos() + starts[me])).await;
+    for mut request in sends.into_iter().chain(receives) {
+        request.start().await?;
+        request.wait().await?;
+        // Neither goes before both have waited.
+        group.barrier().await?;
     }
+    Ok(())
 }
 
 /// A form's iteration as the machine carried it out.
@@ -77,10 +75,19 @@ pub fn forms() -> Result<Vec<FormTrace>, ReproError> {
         let exchange = Exchange { grid, periodic, corners, form, kept, sizes, warm_up: 0, iterations: 1 };
         let sides: Vec<u32> = exchange.grid.iter().map(|&side| side as u32).collect();
         let together = Together::Clock { start: BEGIN, end: Time::from_picos(2 * BEGIN.as_picos()) };
-        Ok(FormTrace { title, timeline: traced(title, &sides, &exchanges { exchange, together })?, alike: true })
+        Ok(FormTrace {
+            title,
+            timeline: traced(title, &sides, &async |fabric| exchanges(fabric, exchange.clone(), together).await)?,
+            alike: true,
+        })
     };
-    let one_way =
-        |title, starts| Ok(FormTrace { title, timeline: traced(title, &[2], &one_way { starts })?, alike: false });
+    let one_way = |title, starts| {
+        Ok(FormTrace {
+            title,
+            timeline: traced(title, &[2], &async |fabric| one_way(fabric, starts).await)?,
+            alike: false,
+        })
+    };
     Ok(vec![
         one_way("Fig. 5: one way, READY before the sender starts", [LATE, 0])?,
         one_way("Fig. 6: one way, READY after the sender has started", [0, LATE])?,

@@ -78,7 +78,8 @@ pub fn run(plan: &PrdmaPlan, progress: &mut Progress) -> Result<PrdmaRuns, Repro
         };
         let shape = pattern.shape();
         let setting = Setting::torus(plan.platform.clone(), shape.nodes(), 1, shape, plan.seed);
-        let simulated = runner.run(label, setting, &exchanges { exchange: plan.exchange(job), together: TOGETHER })?;
+        let simulated =
+            runner.run(label, setting, &async |fabric| exchanges(fabric, plan.exchange(job), TOGETHER).await)?;
         let slowest = |at: usize| simulated.outs.iter().map(|rank| rank[at]).max().unwrap_or(0);
         let seconds = |at| slowest(at) as f64 * 1e-12 / f64::from(plan.iterations);
         let points = sizes.iter().enumerate().map(|(at, &size)| (size, seconds(at))).collect();

@@ -34,14 +34,12 @@ pub struct Exchange {
     pub iterations: u32,
 }
 
-rdma_fabric::program! {
-    /// Every rank exchanges with its neighbours, for each size in turn. A rank's result is its elapsed time for all iterations of each size, in picoseconds.
-    ///
-    /// # Panics
-    /// If the grid is none of all ranks.
-    pub async fn exchanges(fabric: Fabric, exchange: Exchange, together: Together) -> Vec<u64> {
-        Box::pin(measured(fabric, exchange, together)).await
-    }
+/// Every rank exchanges with its neighbours, for each size in turn. A rank's result is its elapsed time for all iterations of each size, in picoseconds.
+///
+/// # Panics
+/// If the grid is none of all ranks.
+pub async fn exchanges(fabric: Fabric, exchange: Exchange, together: Together) -> ProgramResult<Vec<u64>> {
+    Box::pin(measured(fabric, exchange, together)).await
 }
 
 async fn measured(fabric: Fabric, exchange: Exchange, together: Together) -> ProgramResult<Vec<u64>> {

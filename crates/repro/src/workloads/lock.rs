@@ -1,7 +1,7 @@
 //! Workloads of the lock paper (section 5.2).
 
 use super::Together;
-use rdma_fabric::{Amo, Fabric, Rank, op};
+use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, op};
 use rma_lock::RpLock;
 
 /// Where the lock lives in every workload of the paper.
@@ -23,36 +23,32 @@ impl FetchAdd {
     }
 }
 
-rdma_fabric::program! {
-    /// Every rank locks and unlocks as a reader, `pairs` times, as fast as it can (Figs. 8 and 10).
-    ///
-    /// A rank's result is its elapsed time for all pairs, in picoseconds.
-    pub async fn reader_pairs(fabric: Fabric, pairs: u32, together: Together) -> u64 {
-        let lock = RpLock::symmetric(&fabric, HOME).await?;
-        let inside = together.enter(&fabric).await?;
-        let begun = fabric.now();
-        for _ in 0..pairs {
-            let guard = lock.read().await?;
-            guard.release().await?;
-        }
-        let elapsed = fabric.now().picos_since(begun);
-        inside.leave(HOME).await?;
-        Ok(elapsed)
+/// Every rank locks and unlocks as a reader, `pairs` times, as fast as it can (Figs. 8 and 10).
+///
+/// A rank's result is its elapsed time for all pairs, in picoseconds.
+pub async fn reader_pairs(fabric: Fabric, pairs: u32, together: Together) -> ProgramResult<u64> {
+    let lock = RpLock::symmetric(&fabric, HOME).await?;
+    let inside = together.enter(&fabric).await?;
+    let begun = fabric.now();
+    for _ in 0..pairs {
+        let guard = lock.read().await?;
+        guard.release().await?;
     }
+    let elapsed = fabric.now().picos_since(begun);
+    inside.leave(HOME).await?;
+    Ok(elapsed)
 }
 
-rdma_fabric::program! {
-    /// Every rank posts one fetch-add on a word of rank 0 and waits for it (Figs. 11 and 12).
-    pub async fn single_fetch_adds(fabric: Fabric, together: Together) -> FetchAdd {
-        let region = fabric.alloc_symmetric(8).await?;
-        let word = fabric.remote_word::<u64>(region.at(HOME, 0))?;
-        let inside = together.enter(&fabric).await?;
-        let begun = fabric.now();
-        let handle = fabric.post(op::Atomic { word: &word, amo: Amo::Add(1) }).await?;
-        let posted = fabric.now();
-        handle.await?;
-        let done = fabric.now();
-        inside.leave(HOME).await?;
-        Ok(FetchAdd { issue: posted.picos_since(begun), wait: done.picos_since(posted) })
-    }
+/// Every rank posts one fetch-add on a word of rank 0 and waits for it (Figs. 11 and 12).
+pub async fn single_fetch_adds(fabric: Fabric, together: Together) -> ProgramResult<FetchAdd> {
+    let region = fabric.alloc_symmetric(8).await?;
+    let word = fabric.remote_word::<u64>(region.at(HOME, 0))?;
+    let inside = together.enter(&fabric).await?;
+    let begun = fabric.now();
+    let handle = fabric.post(op::Atomic { word: &word, amo: Amo::Add(1) }).await?;
+    let posted = fabric.now();
+    handle.await?;
+    let done = fabric.now();
+    inside.leave(HOME).await?;
+    Ok(FetchAdd { issue: posted.picos_since(begun), wait: done.picos_since(posted) })
 }

@@ -211,16 +211,12 @@ pub async fn with_lock_all<L: AccessLock>(fabric: &Fabric, stencil: Stencil) -> 
     Ok(Tile { steps: ended.picos_since(begun), lock, hash: cells.hash() })
 }
 
-rdma_fabric::program! {
-    /// The stencil with fences and puts (Fig. 4).
-    pub async fn stencil_fence(fabric: Fabric, stencil: Stencil) -> Tile {
-        with_fences::<OneLock<RpLock>>(&fabric, stencil).await
-    }
+/// The stencil with fences and puts (Fig. 4).
+pub async fn stencil_fence(fabric: Fabric, stencil: Stencil) -> ProgramResult<Tile> {
+    with_fences::<OneLock<RpLock>>(&fabric, stencil).await
 }
 
-rdma_fabric::program! {
-    /// The stencil with one epoch of all ranks, and gets (Fig. 5), under the paper's lock.
-    pub async fn stencil_lock_all(fabric: Fabric, stencil: Stencil) -> Tile {
-        with_lock_all::<OneLock<RpLock>>(&fabric, stencil).await
-    }
+/// The stencil with one epoch of all ranks, and gets (Fig. 5), under the paper's lock.
+pub async fn stencil_lock_all(fabric: Fabric, stencil: Stencil) -> ProgramResult<Tile> {
+    with_lock_all::<OneLock<RpLock>>(&fabric, stencil).await
 }

@@ -54,20 +54,16 @@ pub struct Wave {
     pub unlock: u64,
 }
 
-rdma_fabric::program! {
-    /// All ranks lock at once, hold the lock until `unlock` has come, and unlock at once.
-    pub async fn wave(fabric: Fabric, form: Form, together: Together, unlock: Time) -> Wave {
-        let levels = |levels| AggregatedOptions { levels, lock: () };
-        match form {
-            Form::Flat => Box::pin(pass::<RpLock>(fabric, (), together, unlock)).await,
-            Form::Packed => Box::pin(pass::<PackedLock>(fabric, (), together, unlock)).await,
-            Form::Nodes => {
-                Box::pin(pass::<Aggregated<RpLock>>(fabric, levels(Levels::Nodes), together, unlock)).await
-            }
-            Form::Tree => {
-                let levels = levels(Levels::Tree { radix: RADIX });
-                Box::pin(pass::<Aggregated<RpLock>>(fabric, levels, together, unlock)).await
-            }
+/// All ranks lock at once, hold the lock until `unlock` has come, and unlock at once.
+pub async fn wave(fabric: Fabric, form: Form, together: Together, unlock: Time) -> ProgramResult<Wave> {
+    let levels = |levels| AggregatedOptions { levels, lock: () };
+    match form {
+        Form::Flat => Box::pin(pass::<RpLock>(fabric, (), together, unlock)).await,
+        Form::Packed => Box::pin(pass::<PackedLock>(fabric, (), together, unlock)).await,
+        Form::Nodes => Box::pin(pass::<Aggregated<RpLock>>(fabric, levels(Levels::Nodes), together, unlock)).await,
+        Form::Tree => {
+            let levels = levels(Levels::Tree { radix: RADIX });
+            Box::pin(pass::<Aggregated<RpLock>>(fabric, levels, together, unlock)).await
         }
     }
 }

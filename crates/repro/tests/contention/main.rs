@@ -37,11 +37,9 @@ fn run(workload: Workload, writers: u32) -> Run {
 /// Shares that differ: some writers, half of them, nobody else.
 const SHARES: [u32; 3] = [20, 500, 1000];
 
-rdma_fabric::program! {
-    /// Contend for a lock that is watched, and broken if so.
-    async fn watched(fabric: Fabric, lock: LockKind, broken: bool, run: Run, watch: Watch) -> RankRecord {
-        lock.over(Look { fabric: &fabric, broken, run, watch }).await
-    }
+/// Contend for a lock that is watched, and broken if so.
+async fn watched(fabric: Fabric, lock: LockKind, broken: bool, run: Run, watch: Watch) -> ProgramResult<RankRecord> {
+    lock.over(Look { fabric: &fabric, broken, run, watch }).await
 }
 
 struct Look<'a> {
@@ -62,11 +60,9 @@ impl OverLock for Look<'_> {
     }
 }
 
-rdma_fabric::program! {
-    /// Contend for a broken lock that nobody watches.
-    async fn unwatched(fabric: Fabric, lock: LockKind, run: Run) -> RankRecord {
-        lock.over(Unwatched { fabric: &fabric, run }).await
-    }
+/// Contend for a broken lock that nobody watches.
+async fn unwatched(fabric: Fabric, lock: LockKind, run: Run) -> ProgramResult<RankRecord> {
+    lock.over(Unwatched { fabric: &fabric, run }).await
 }
 
 struct Unwatched<'a> {
@@ -89,7 +85,7 @@ fn every_lock_excludes_in_every_workload() {
             for share in SHARES {
                 let case = format!("{lock}, {workload}, {share} of 1000");
                 let (run, watch) = (run(workload, share), Watch::default());
-                let program = watched { lock, broken: false, run, watch: watch.clone() };
+                let program = async |fabric| watched(fabric, lock, false, run, watch.clone()).await;
                 let records = job().run(&program).unwrap_or_else(|error| panic!("{case}: {error}")).outs;
                 let seen = watch.seen();
                 assert!(!seen.broken, "{case}");
@@ -110,7 +106,7 @@ fn equal_runs_have_equal_traces_and_seeds_tell_them_apart() {
         for workload in Workload::ALL {
             let once = |seed| {
                 let run = Run { seed, ..run(workload, 250) };
-                let done = job().run(&contention { lock, run }).expect("it runs");
+                let done = job().run(&async |fabric| contention(fabric, lock, run).await).expect("it runs");
                 (done.stats.trace_hash, done.outs)
             };
             assert_eq!(once(1), once(1), "{lock}, {workload}");
@@ -125,7 +121,7 @@ fn a_watched_lock_that_lets_two_writers_in_is_found() {
     for lock in LockKind::ALL {
         for workload in Workload::ALL {
             let watch = Watch::default();
-            let program = watched { lock, broken: true, run: run(workload, 500), watch: watch.clone() };
+            let program = async |fabric| watched(fabric, lock, true, run(workload, 500), watch.clone()).await;
             let broken = match job().run(&program) {
                 Ok(_) => watch.seen().broken,
                 Err(error) => {
@@ -152,7 +148,8 @@ fn lost_increments_and_inserts_are_found() {
     for lock in LockKind::ALL {
         for workload in [Workload::Wcsb, Workload::Dht] {
             let run = run(workload, 1000);
-            let error = job().run(&unwatched { lock, run }).expect_err("two writers at a time");
+            let error =
+                job().run(&async |fabric| unwatched(fabric, lock, run).await).expect_err("two writers at a time");
             assert!(is_unsound(&error), "{lock}, {workload}: {error}");
         }
     }
@@ -163,7 +160,8 @@ fn who_is_not_done_in_time_gives_up() {
     for lock in LockKind::ALL {
         let amount = Amount::Operations { each: 1_000_000, within: Duration::from_micros(300) };
         let run = Run { amount, ..run(Workload::Wcsb, 1000) };
-        let virt::Run { outs, stats, .. } = job().run(&contention { lock, run }).expect("it ends");
+        let virt::Run { outs, stats, .. } =
+            job().run(&async |fabric| contention(fabric, lock, run).await).expect("it ends");
         assert!(outs.iter().all(|record| record.gave_up && record.completed[SHARED] == 0), "{lock}");
         assert!(outs.iter().any(|record| record.completed[EXCLUSIVE] > 0), "{lock}");
         assert!(stats.end.as_secs_f64() < 5e-3, "{lock}: {}", stats.end);
@@ -174,7 +172,7 @@ fn who_is_not_done_in_time_gives_up() {
 fn waits_are_kept_and_counted() {
     // Alone, WARB takes 1 to 4 µs an acquisition beyond the lock, and WCSB that long inside; latencies contain neither.
     let alone = |workload| {
-        let program = contention { lock: LockKind::BackOff, run: run(workload, 1000) };
+        let program = async move |fabric| contention(fabric, LockKind::BackOff, run(workload, 1000)).await;
         let run = Job::new(&Platform::fx100(), 1).run(&program).expect("it runs");
         let record = &run.outs[0];
         (record.elapsed as f64 / f64::from(EACH) * 1e-6, record.pair[EXCLUSIVE].mean_ns().unwrap_or(0.0) * 1e-3)
@@ -196,7 +194,10 @@ fn threads_contend_for_a_length_of_time() {
         for workload in Workload::ALL {
             let amount = Amount::Lasting { warm_up: Duration::from_millis(1), length: Duration::from_millis(8) };
             let run = Run { amount, timed: workload.is_about_latency(), ..run(workload, 250) };
-            let records = Threads::new(3).segment_bytes(1 << 20).run(&contention { lock, run }).expect("it runs");
+            let records = Threads::new(3)
+                .segment_bytes(1 << 20)
+                .run(&async |fabric| contention(fabric, lock, run).await)
+                .expect("it runs");
             assert!(records.iter().map(RankRecord::all).sum::<u64>() > 0, "{lock}, {workload}");
             let timed = records.iter().any(|record| !record.pair[SHARED].is_empty());
             assert_eq!(timed, workload.is_about_latency(), "{lock}, {workload}");

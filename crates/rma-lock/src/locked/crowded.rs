@@ -14,16 +14,14 @@ const FORGOTTEN: u64 = 3;
 /// Where a lock counts its readers, and how much each adds; `None` if nodes bound them.
 type Count = Option<(u64, u64)>;
 
-rdma_fabric::program! {
-    async fn crowd(fabric: Fabric, which: u8) -> () {
-        match which {
-            0 => forget::<RpLock>(fabric, Some((0, 4))).await,
-            1 => forget::<PackedLock>(fabric, Some((0, 4))).await,
-            2 => forget::<WritersFirstLock>(fabric, Some((0, 4))).await,
-            3 => forget::<BackOffLock>(fabric, Some((0, 2))).await,
-            4 => forget::<WindowLock>(fabric, Some((64, 1 << 32))).await,
-            _ => forget::<FairLock>(fabric, None).await,
-        }
+async fn crowd(fabric: Fabric, which: u8) -> ProgramResult<()> {
+    match which {
+        0 => forget::<RpLock>(fabric, Some((0, 4))).await,
+        1 => forget::<PackedLock>(fabric, Some((0, 4))).await,
+        2 => forget::<WritersFirstLock>(fabric, Some((0, 4))).await,
+        3 => forget::<BackOffLock>(fabric, Some((0, 2))).await,
+        4 => forget::<WindowLock>(fabric, Some((64, 1 << 32))).await,
+        _ => forget::<FairLock>(fabric, None).await,
     }
 }
 
@@ -72,6 +70,6 @@ async fn forget<L: Excludes>(fabric: Fabric, count: Count) -> ProgramResult<()> 
 #[test]
 fn forgotten_guards_let_no_writer_in() {
     for which in 0..6 {
-        Threads::new(2).segment_bytes(1 << 16).run(&crowd { which }).unwrap();
+        Threads::new(2).segment_bytes(1 << 16).run(&async |fabric| crowd(fabric, which).await).unwrap();
     }
 }

@@ -31,30 +31,28 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 ///
 /// ```
 /// use rma_lock::Locked;
-/// use rdma_fabric::{Fabric, Group, Rank};
+/// use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 ///
-/// rdma_fabric::program! {
-///     /// Every rank counts once, in the last one's memory.
-///     async fn count(fabric: Fabric) -> u64 {
-///         let mut world = Group::world(&fabric).await?;
-///         let there = Rank::new(fabric.ranks() as u32 - 1);
-///         let counters = Locked::<u64>::symmetric(&fabric, Rank::new(0), 8).await?;
-///         let mut guard = counters.write().await?;
-///         if counters.maps() {
-///             guard.part_mut(there)?[3] += 1;
-///         } else {
-///             let count = guard.get(there, 3..4).await?;
-///             guard.put(there, 3, [count[0] + 1]).await?;
-///         }
-///         guard.release().await?;
-///         let guard = counters.read().await?;
-///         let count = guard.get(there, 3..4).await?[0];
-///         guard.release().await?;
-///         world.barrier().await?; // who ends first takes its memory along
-///         Ok(count)
+/// /// Every rank counts once, in the last one's memory.
+/// async fn count(fabric: Fabric) -> ProgramResult<u64> {
+///     let mut world = Group::world(&fabric).await?;
+///     let there = Rank::new(fabric.ranks() as u32 - 1);
+///     let counters = Locked::<u64>::symmetric(&fabric, Rank::new(0), 8).await?;
+///     let mut guard = counters.write().await?;
+///     if counters.maps() {
+///         guard.part_mut(there)?[3] += 1;
+///     } else {
+///         let count = guard.get(there, 3..4).await?;
+///         guard.put(there, 3, [count[0] + 1]).await?;
 ///     }
+///     guard.release().await?;
+///     let guard = counters.read().await?;
+///     let count = guard.get(there, 3..4).await?[0];
+///     guard.release().await?;
+///     world.barrier().await?; // who ends first takes its memory along
+///     Ok(count)
 /// }
-/// let counts = tofu2_sim::shm::Threads::new(3).run(&count {}).unwrap();
+/// let counts = tofu2_sim::shm::Threads::new(3).run(&count).unwrap();
 /// assert_eq!(counts.into_iter().max(), Some(3));
 /// ```
 ///

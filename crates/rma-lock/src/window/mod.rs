@@ -1,19 +1,17 @@
 //! MPI-3 windows in Rust's terms: memory of many ranks, and the epochs in which it may be reached.
 //!
 //! ```
-//! use rdma_fabric::{Fabric, Rank};
+//! use rdma_fabric::{Fabric, ProgramResult, Rank};
 //! use rma_lock::{LockMode, Op, Window};
 //!
-//! rdma_fabric::program! {
-//!     /// Every rank adds its number to an element of rank 0.
-//!     async fn sum(fabric: Fabric) -> () {
-//!         let window = Window::<f64>::allocate(&fabric, 1).await?;
-//!         let epoch = window.lock(LockMode::Shared, Rank::new(0)).await?;
-//!         epoch.accumulate(0, Op::Sum, &[fabric.rank().number().into()]).await?;
-//!         epoch.unlock().await?;
-//!         window.free().await?;
-//!         Ok(())
-//!     }
+//! /// Every rank adds its number to an element of rank 0.
+//! async fn sum(fabric: Fabric) -> ProgramResult<()> {
+//!     let window = Window::<f64>::allocate(&fabric, 1).await?;
+//!     let epoch = window.lock(LockMode::Shared, Rank::new(0)).await?;
+//!     epoch.accumulate(0, Op::Sum, &[fabric.rank().number().into()]).await?;
+//!     epoch.unlock().await?;
+//!     window.free().await?;
+//!     Ok(())
 //! }
 //! ```
 //!

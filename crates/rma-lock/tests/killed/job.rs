@@ -69,10 +69,8 @@ pub(crate) fn launch_on(ranks: usize, per_node: usize, asked: &str) -> Report {
     Report { outcomes, labels }
 }
 
-rdma_fabric::program! {
-    async fn part(fabric: Fabric, words: Vec<String>, points: Arc<Points>) -> String {
-        play(fabric, &words, points).await
-    }
+async fn part(fabric: Fabric, words: Vec<String>, points: Arc<Points>) -> ProgramResult<String> {
+    play(fabric, &words, points).await
 }
 
 async fn play(fabric: Fabric, words: &[String], points: Arc<Points>) -> ProgramResult<String> {
@@ -106,7 +104,7 @@ fn is_a_rank() {
         let (half, whole) = (directory.join(format!("half-{name}")), directory.join(name));
         fs::write(&half, text).and_then(|()| fs::rename(&half, &whole)).expect("to write what became of a rank");
     };
-    let ended = shm::run_rank(endpoint, &part { words, points: points.clone() });
+    let ended = shm::run_rank(endpoint, &async |fabric| part(fabric, words.clone(), points.clone()).await);
     if mine {
         write("points".to_owned(), points.labels().join("\n"));
     }

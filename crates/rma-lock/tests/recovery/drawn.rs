@@ -1,7 +1,7 @@
 //! Nodes of several ranks that stop at drawn moments, links that are slow or down meanwhile. A failure is replayed from its seed, or from the list it prints.
 
 use super::program::{Tally, rounds};
-use rdma_fabric::{Fabric, Time};
+use rdma_fabric::{Fabric, ProgramResult, Time};
 use std::time::Duration;
 use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Odds, Platform};
 
@@ -10,11 +10,9 @@ const PER_NODE: u32 = 4;
 /// All but those of the home's node.
 const MORTAL: usize = 12;
 
-rdma_fabric::program! {
-    async fn hammers(fabric: Fabric) -> Result<Tally, String> {
-        let ended = rounds(fabric, MORTAL, 4, Duration::from_nanos(300), Duration::from_millis(20)).await;
-        Ok(ended.map_err(|error| error.to_string()))
-    }
+async fn hammers(fabric: Fabric) -> ProgramResult<Result<Tally, String>> {
+    let ended = rounds(fabric, MORTAL, 4, Duration::from_nanos(300), Duration::from_millis(20)).await;
+    Ok(ended.map_err(|error| error.to_string()))
 }
 
 /// Run the job with these faults: how many ranks stopped, how often others found torn data, and when the last of them ended. The home's node lives.
@@ -24,7 +22,7 @@ fn run(what: &str, faults: &Faults) -> (usize, u64, Time) {
         faults.as_slice().iter().any(|fault| fault.kind == FaultKind::NodeStop { node })
     };
     let job = Job::new(&Platform::fx100(), RANKS).ranks_per_node(PER_NODE).faults(faults.clone());
-    let (run, _) = job.run_through(&hammers {}).unwrap_or_else(|error| panic!("{what}: {error}\n{faults}"));
+    let (run, _) = job.run_through(&hammers).unwrap_or_else(|error| panic!("{what}: {error}\n{faults}"));
     let mut all = Tally::default();
     for (rank, out) in run.outs.into_iter().enumerate() {
         match out {

@@ -16,7 +16,7 @@ fn at(micros: u64) -> Time {
 fn run(ranks: usize, scene: Scene, stops: &[(u32, u64)]) -> Vec<Option<String>> {
     let stop = |(node, micros): &(u32, u64)| Fault { at: at(*micros), kind: FaultKind::NodeStop { node: *node } };
     let job = Job::new(&Platform::fx100(), ranks).faults(Faults::new(stops.iter().map(stop).collect()));
-    let (run, failure) = job.run_through(&scenes { scene }).expect("a run");
+    let (run, failure) = job.run_through(&async |fabric| scenes(fabric, scene).await).expect("a run");
     let failed = run.outs.iter().filter(|out| out.is_none()).count();
     assert_eq!(failed, stops.len(), "{scene:?}: {failure:?}");
     run.outs
@@ -33,24 +33,22 @@ enum Scene {
     Made(Recovery),
 }
 
-rdma_fabric::program! {
-    async fn scenes(fabric: Fabric, scene: Scene) -> String {
-        match scene {
-            Scene::Writes(recovery) => {
-                let lock = RecoverableLock::symmetric_with(&fabric, HOME, recovery).await?;
-                writes(&fabric, &lock).await
-            }
-            Scene::InGroup => in_group(&fabric).await,
-            Scene::Suspicion => suspicion(&fabric).await,
-            Scene::Made(recovery) => match RecoverableLock::symmetric_with(&fabric, HOME, recovery).await {
-                Ok(lock) => {
-                    lock.write().await?.release().await?;
-                    fabric.sleep_until(at(1000)).await;
-                    Ok("made".into())
-                }
-                Err(error) => Ok(format!("{error:?}")),
-            },
+async fn scenes(fabric: Fabric, scene: Scene) -> ProgramResult<String> {
+    match scene {
+        Scene::Writes(recovery) => {
+            let lock = RecoverableLock::symmetric_with(&fabric, HOME, recovery).await?;
+            writes(&fabric, &lock).await
         }
+        Scene::InGroup => in_group(&fabric).await,
+        Scene::Suspicion => suspicion(&fabric).await,
+        Scene::Made(recovery) => match RecoverableLock::symmetric_with(&fabric, HOME, recovery).await {
+            Ok(lock) => {
+                lock.write().await?.release().await?;
+                fabric.sleep_until(at(1000)).await;
+                Ok("made".into())
+            }
+            Err(error) => Ok(format!("{error:?}")),
+        },
     }
 }
 

@@ -15,13 +15,11 @@ const HOME: Rank = Rank::new(0);
 const PANICS: Rank = Rank::new(1);
 const RANKS: usize = 3;
 
-rdma_fabric::program! {
-    /// One rank panics while it writes, and dies of it or not; each tells how often it found that out.
-    async fn panicking(fabric: Fabric, dies: bool) -> u64 {
-        let (torn, whole) = panics(&fabric, dies).await?;
-        assert!(whole >= 1, "{} ends with a whole record", fabric.rank());
-        Ok(torn)
-    }
+/// One rank panics while it writes, and dies of it or not; each tells how often it found that out.
+async fn panicking(fabric: Fabric, dies: bool) -> ProgramResult<u64> {
+    let (torn, whole) = panics(&fabric, dies).await?;
+    assert!(whole >= 1, "{} ends with a whole record", fabric.rank());
+    Ok(torn)
 }
 
 async fn panics(fabric: &Fabric, dies: bool) -> ProgramResult<(u64, u64)> {
@@ -86,15 +84,17 @@ async fn panics(fabric: &Fabric, dies: bool) -> ProgramResult<(u64, u64)> {
 
 #[test]
 fn a_rank_that_catches_it_goes_on() {
-    let torn = Job::new(&Platform::fx100(), RANKS).run(&panicking { dies: false }).expect("a run").outs;
+    let torn =
+        Job::new(&Platform::fx100(), RANKS).run(&async |fabric| panicking(fabric, false).await).expect("a run").outs;
     assert_eq!(torn.iter().sum::<u64>(), 1, "mended once: {torn:?}");
-    let torn = Threads::new(RANKS).run(&panicking { dies: false }).expect("a run");
+    let torn = Threads::new(RANKS).run(&async |fabric| panicking(fabric, false).await).expect("a run");
     assert_eq!(torn.iter().sum::<u64>(), 1, "mended once: {torn:?}");
 }
 
 #[test]
 fn a_rank_that_dies_of_it_leaves_torn_data() {
-    let (run, failure) = Job::new(&Platform::fx100(), RANKS).run_through(&panicking { dies: true }).expect("a run");
+    let (run, failure) =
+        Job::new(&Platform::fx100(), RANKS).run_through(&async |fabric| panicking(fabric, true).await).expect("a run");
     assert!(failure.is_some() && run.outs[PANICS.index()].is_none());
     let survivors = [run.outs[0], run.outs[2]].map(|torn| torn.expect("a survivor ends well"));
     assert_eq!(survivors.iter().sum::<u64>(), 1, "mended once: {survivors:?}");
@@ -104,11 +104,9 @@ const MENDS: Rank = Rank::new(1);
 const WAITS: Rank = Rank::new(2);
 const DIES: u32 = 3;
 
-rdma_fabric::program! {
-    /// A rank mends while another dies; how often anybody found torn data after that.
-    async fn mending(fabric: Fabric) -> u64 {
-        mends(&fabric).await
-    }
+/// A rank mends while another dies; how often anybody found torn data after that.
+async fn mending(fabric: Fabric) -> ProgramResult<u64> {
+    mends(&fabric).await
 }
 
 async fn mends(fabric: &Fabric) -> ProgramResult<u64> {
@@ -144,6 +142,6 @@ async fn mends(fabric: &Fabric) -> ProgramResult<u64> {
 fn a_death_while_somebody_mends_tears_nothing() {
     let stop = Fault { at: Time::from_picos(300_000_000), kind: FaultKind::NodeStop { node: DIES } };
     let job = Job::new(&Platform::fx100(), 4).faults(Faults::new(vec![stop]));
-    let (run, _) = job.run_through(&mending {}).expect("a run");
+    let (run, _) = job.run_through(&mending).expect("a run");
     assert_eq!(run.outs, [Some(0), Some(0), Some(0), None]);
 }

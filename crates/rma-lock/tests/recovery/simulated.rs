@@ -1,15 +1,13 @@
 //! In virtual time every moment of a run can be the last of a rank.
 
 use super::program::{Tally, rounds};
-use rdma_fabric::{Fabric, Time};
+use rdma_fabric::{Fabric, ProgramResult, Time};
 use std::time::Duration;
 use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Platform};
 
-rdma_fabric::program! {
-    async fn recovers(fabric: Fabric, n: u64) -> Result<Tally, String> {
-        let ended = rounds(fabric, 3, n, Duration::from_nanos(300), Duration::from_millis(1)).await;
-        Ok(ended.map_err(|error| error.to_string()))
-    }
+async fn recovers(fabric: Fabric, n: u64) -> ProgramResult<Result<Tally, String>> {
+    let ended = rounds(fabric, 3, n, Duration::from_nanos(300), Duration::from_millis(1)).await;
+    Ok(ended.map_err(|error| error.to_string()))
 }
 
 fn job(ranks: usize) -> Job<'static> {
@@ -26,8 +24,10 @@ struct End {
 fn run(ranks: usize, n: u64, victims: &[(u32, u64)]) -> End {
     let stop = |(node, at): &(u32, u64)| Fault { at: Time::from_picos(*at), kind: FaultKind::NodeStop { node: *node } };
     let faults = Faults::new(victims.iter().map(stop).collect());
-    let (run, _) =
-        job(ranks).faults(faults).run_through(&recovers { n }).unwrap_or_else(|error| panic!("{victims:?}: {error}"));
+    let (run, _) = job(ranks)
+        .faults(faults)
+        .run_through(&async |fabric| recovers(fabric, n).await)
+        .unwrap_or_else(|error| panic!("{victims:?}: {error}"));
     let (mut wrote, mut version, mut torn) = (0, 0, 0);
     for (rank, out) in run.outs.into_iter().enumerate() {
         let dies = victims.iter().any(|(victim, _)| *victim as usize == rank);
@@ -50,7 +50,7 @@ fn run(ranks: usize, n: u64, victims: &[(u32, u64)]) -> End {
 #[test]
 fn nobody_dies() {
     for ranks in [1, 2, 4] {
-        let tallies = job(ranks).run(&recovers { n: 6 }).expect("a run").outs;
+        let tallies = job(ranks).run(&async |fabric| recovers(fabric, 6).await).expect("a run").outs;
         let tallies: Vec<_> = tallies.into_iter().map(|tally| tally.expect("no error")).collect();
         assert_eq!(tallies[0].version, tallies.iter().map(|tally| tally.wrote).sum::<u64>(), "{ranks} ranks");
         assert!(tallies.iter().all(|tally| tally.torn == 0), "{ranks} ranks");

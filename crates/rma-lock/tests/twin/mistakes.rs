@@ -5,7 +5,6 @@ use crate::{
     cases::mutations,
     code::Same,
     mutant::{Step, Subject},
-    program,
     traces::follow,
 };
 use twin::{Job, Lock, Mistake, Mistake::*, Role, Role::*, Search, Verdict};
@@ -136,8 +135,8 @@ fn wrong_code_does_not_fit_the_model() {
     let (mut count, mut fit) = (0, Vec::new());
     for mutation in mutations() {
         let plain = mutation.roles.iter().map(|role| match role {
-            program::Role::Read => Some(Read),
-            program::Role::Write => Some(Write),
+            crate::program::Role::Read => Some(Read),
+            crate::program::Role::Write => Some(Write),
             _ => None,
         });
         let Some(roles) = plain.collect::<Option<Vec<Role>>>() else { continue };

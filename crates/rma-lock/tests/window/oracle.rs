@@ -132,42 +132,37 @@ async fn make<T: Sample>(fabric: Fabric, calls: &[Call]) -> ProgramResult<()> {
     Ok(window.free().await?)
 }
 
-rdma_fabric::program! {
-    async fn random_calls(fabric: Fabric, calls: Vec<Call>, element: usize) -> () {
-        match element {
-            0 => make::<u32>(fabric, &calls).await,
-            1 => make::<i32>(fabric, &calls).await,
-            2 => make::<u64>(fabric, &calls).await,
-            3 => make::<i64>(fabric, &calls).await,
-            4 => make::<f32>(fabric, &calls).await,
-            _ => make::<f64>(fabric, &calls).await,
-        }
+async fn random_calls(fabric: Fabric, calls: Vec<Call>, element: usize) -> ProgramResult<()> {
+    match element {
+        0 => make::<u32>(fabric, &calls).await,
+        1 => make::<i32>(fabric, &calls).await,
+        2 => make::<u64>(fabric, &calls).await,
+        3 => make::<i64>(fabric, &calls).await,
+        4 => make::<f32>(fabric, &calls).await,
+        _ => make::<f64>(fabric, &calls).await,
     }
 }
 
-rdma_fabric::program! {
-    /// Everybody accumulates at rank 0 what commutes, one element type and operation each.
-    async fn commuting(fabric: Fabric, values: Vec<i32>) -> (Vec<f64>, Vec<i64>) {
-        let (sums, products) =
-            (Window::<f64>::allocate(&fabric, 40).await?, Window::<i64>::allocate(&fabric, 40).await?);
-        let (mut a, mut b) = (sums.fence().await?, products.fence().await?);
-        let home = Rank::new(0);
-        let mine = |value: i32| value * (fabric.rank().number() as i32 + 1);
-        for chunk in values.chunks(40) {
-            let floats: Vec<_> = chunk.iter().map(|value| mine(*value).into()).collect();
-            a.at(home)?.accumulate(0, Op::Sum, &floats).await?;
-            let integers: Vec<_> = chunk.iter().map(|value| mine(*value).into()).collect();
-            b.at(home)?.accumulate(0, Op::Min, &integers).await?;
-        }
-        a.fence().await?;
-        b.fence().await?;
-        let mut out = (vec![0.0; 40], vec![0; 40]);
-        sums.read(0, &mut out.0)?;
-        products.read(0, &mut out.1)?;
-        a.end().await?;
-        b.end().await?;
-        Ok(out)
+/// Everybody accumulates at rank 0 what commutes, one element type and operation each.
+async fn commuting(fabric: Fabric, values: Vec<i32>) -> ProgramResult<(Vec<f64>, Vec<i64>)> {
+    let (sums, products) = (Window::<f64>::allocate(&fabric, 40).await?, Window::<i64>::allocate(&fabric, 40).await?);
+    let (mut a, mut b) = (sums.fence().await?, products.fence().await?);
+    let home = Rank::new(0);
+    let mine = |value: i32| value * (fabric.rank().number() as i32 + 1);
+    for chunk in values.chunks(40) {
+        let floats: Vec<_> = chunk.iter().map(|value| mine(*value).into()).collect();
+        a.at(home)?.accumulate(0, Op::Sum, &floats).await?;
+        let integers: Vec<_> = chunk.iter().map(|value| mine(*value).into()).collect();
+        b.at(home)?.accumulate(0, Op::Min, &integers).await?;
     }
+    a.fence().await?;
+    b.fence().await?;
+    let mut out = (vec![0.0; 40], vec![0; 40]);
+    sums.read(0, &mut out.0)?;
+    products.read(0, &mut out.1)?;
+    a.end().await?;
+    b.end().await?;
+    Ok(out)
 }
 
 proptest! {
@@ -181,7 +176,7 @@ proptest! {
     ) {
         let platform = Platform::fx100();
         let job = Job::new(&platform, 2).ranks_per_node(1).seed(seed).jitter(Duration::from_micros(3)).shuffle_ties(true);
-        if let Err(error) = job.run(&random_calls { calls, element }) {
+        if let Err(error) = job.run(&async |fabric| random_calls(fabric, calls.clone(), element).await) {
             return Err(TestCaseError::fail(error.to_string()));
         }
     }
@@ -191,7 +186,7 @@ proptest! {
         const RANKS: i32 = 4;
         let platform = Platform::fx100();
         let job = Job::new(&platform, RANKS as usize).ranks_per_node(2).seed(seed).jitter(Duration::from_micros(3));
-        let ended = job.run(&commuting { values: values.clone() }).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let ended = job.run(&async |fabric| commuting(fabric, values.clone()).await).map_err(|error| TestCaseError::fail(error.to_string()))?;
         let (mut sums, mut least) = ([0.0; 40], [0i64; 40]);
         for (place, value) in values.iter().enumerate() {
             for rank in 1..=RANKS {

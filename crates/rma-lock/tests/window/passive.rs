@@ -10,10 +10,8 @@ use tofu2_sim::shm::Threads;
 
 const ROUNDS: i64 = if cfg!(miri) { 2 } else { 20 };
 
-rdma_fabric::program! {
-    async fn count(fabric: Fabric, which: Which) -> Vec<i64> {
-        with_access_lock!(which, count_with(fabric))
-    }
+async fn count(fabric: Fabric, which: Which) -> ProgramResult<Vec<i64>> {
+    with_access_lock!(which, count_with(fabric))
 }
 
 /// Elements: counted exclusively; accumulated shared; accumulated by all; a greatest; tickets.
@@ -61,7 +59,7 @@ async fn count_with<L: AccessLock>(fabric: Fabric) -> ProgramResult<Vec<i64>> {
 fn every_lock_keeps_counts() {
     const RANKS: i64 = 4;
     for which in ALL {
-        let all = everywhere(RANKS as usize, &count { which });
+        let all = everywhere(RANKS as usize, &async |fabric| count(fabric, which).await);
         for (rank, mine) in all.iter().enumerate() {
             let at_home = if rank == 0 { ROUNDS * RANKS } else { 0 };
             // Each rank's rounds go round the ranks.
@@ -73,61 +71,57 @@ fn every_lock_keeps_counts() {
     }
 }
 
-rdma_fabric::program! {
-    /// Halos by gets into the window itself, without a lock.
-    async fn halos(fabric: Fabric, no_check: bool) -> Vec<f64> {
-        let window = Window::<f64>::allocate(&fabric, 3).await?;
-        let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
-        let (left, right) = (Rank::new((me + ranks - 1) % ranks), Rank::new((me + 1) % ranks));
-        let epoch = if no_check { window.lock_all_no_check()? } else { window.lock_all().await? };
-        for round in 0..5 {
-            window.write(1, &[f64::from(me) + f64::from(round) * 0.5])?;
-            window.sync();
-            window.barrier().await?;
-            epoch.at(left)?.get_into(1, window.own(0..1)?).await?;
-            let neighbour = epoch.at(right)?;
-            let mut request = neighbour.rget(1, vec![0.0]).await?;
-            epoch.flush_local_all().await?;
-            let _ = request.test();
-            window.write(2, &request.await?)?;
-            window.barrier().await?;
-        }
-        epoch.unlock().await?;
-        let mut all = vec![0.0; 3];
-        window.read(0, &mut all)?;
-        window.free().await?;
-        Ok(all)
+/// Halos by gets into the window itself, without a lock.
+async fn halos(fabric: Fabric, no_check: bool) -> ProgramResult<Vec<f64>> {
+    let window = Window::<f64>::allocate(&fabric, 3).await?;
+    let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
+    let (left, right) = (Rank::new((me + ranks - 1) % ranks), Rank::new((me + 1) % ranks));
+    let epoch = if no_check { window.lock_all_no_check()? } else { window.lock_all().await? };
+    for round in 0..5 {
+        window.write(1, &[f64::from(me) + f64::from(round) * 0.5])?;
+        window.sync();
+        window.barrier().await?;
+        epoch.at(left)?.get_into(1, window.own(0..1)?).await?;
+        let neighbour = epoch.at(right)?;
+        let mut request = neighbour.rget(1, vec![0.0]).await?;
+        epoch.flush_local_all().await?;
+        let _ = request.test();
+        window.write(2, &request.await?)?;
+        window.barrier().await?;
     }
+    epoch.unlock().await?;
+    let mut all = vec![0.0; 3];
+    window.read(0, &mut all)?;
+    window.free().await?;
+    Ok(all)
 }
 
 #[test]
 fn gets_into_the_window_are_there_after_a_flush() {
     for no_check in [false, true] {
-        let all = everywhere(3, &halos { no_check });
+        let all = everywhere(3, &async |fabric| halos(fabric, no_check).await);
         assert_eq!(all, [[4.0, 2.0, 3.0], [2.0, 3.0, 4.0], [3.0, 4.0, 2.0]], "{no_check}");
     }
 }
 
-rdma_fabric::program! {
-    /// Registered memory as source: it may be written again after a local flush.
-    async fn own_memory_as_source(fabric: Fabric) -> Vec<u32> {
-        let window = Window::<u32>::allocate(&fabric, 4).await?;
-        let next = Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32);
-        let epoch = window.lock_no_check(next)?;
-        window.write(0, &[7, 8])?;
-        epoch.put(2, window.own(0..2)?).await?;
-        epoch.flush_local().await?;
-        window.write(0, &[1, 1])?;
-        let source = epoch.rput(2, vec![9]).await?.await?;
-        assert_eq!(source, [9]);
-        epoch.flush().await?;
-        epoch.unlock().await?;
-        window.barrier().await?;
-        let mut all = vec![0; 4];
-        window.read(0, &mut all)?;
-        window.free().await?;
-        Ok(all)
-    }
+/// Registered memory as source: it may be written again after a local flush.
+async fn own_memory_as_source(fabric: Fabric) -> ProgramResult<Vec<u32>> {
+    let window = Window::<u32>::allocate(&fabric, 4).await?;
+    let next = Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32);
+    let epoch = window.lock_no_check(next)?;
+    window.write(0, &[7, 8])?;
+    epoch.put(2, window.own(0..2)?).await?;
+    epoch.flush_local().await?;
+    window.write(0, &[1, 1])?;
+    let source = epoch.rput(2, vec![9]).await?.await?;
+    assert_eq!(source, [9]);
+    epoch.flush().await?;
+    epoch.unlock().await?;
+    window.barrier().await?;
+    let mut all = vec![0; 4];
+    window.read(0, &mut all)?;
+    window.free().await?;
+    Ok(all)
 }
 
 #[test]
@@ -138,35 +132,33 @@ fn sources_may_be_reused_after_a_local_flush() {
 }
 
 fn everywhere_or_unordered() -> Vec<Vec<u32>> {
-    Threads::new(3).segment_bytes(1 << 17).run(&own_memory_as_source {}).expect("all ranks end well")
+    Threads::new(3).segment_bytes(1 << 17).run(&own_memory_as_source).expect("all ranks end well")
 }
 
-rdma_fabric::program! {
-    /// Two disjoint groups have windows of their own at the same time; the lock is at a member that is not the first.
-    async fn in_groups(fabric: Fabric) -> u64 {
-        let mut world = Group::world(&fabric).await?;
-        let odd = u64::from(fabric.rank().number() % 2);
-        let mut group = world.split(Some(odd), 0).await?.ok_or("nobody stays out")?;
-        let last = group.rank(group.len() - 1)?;
-        let options = rma_lock::WindowOptions { home: Some(last), ..Default::default() };
-        let window = Window::<u64, WindowLock>::in_group_with(&mut group, 1, options).await?;
-        let epoch = window.lock(LockMode::Exclusive, last).await?;
-        let old = epoch.get_one(0).await?;
-        epoch.put(0, [old + 1 + odd]).await?;
-        epoch.unlock().await?;
-        let stranger = Rank::new(fabric.rank().number() ^ 1);
-        let refused = window.lock(LockMode::Shared, stranger).await.map(drop);
-        assert!(refused.is_err_and(|error| error.to_string().contains("none of the group's")));
-        window.barrier().await?;
-        let sum = window.load(0)?;
-        window.free().await?;
-        Ok(sum)
-    }
+/// Two disjoint groups have windows of their own at the same time; the lock is at a member that is not the first.
+async fn in_groups(fabric: Fabric) -> ProgramResult<u64> {
+    let mut world = Group::world(&fabric).await?;
+    let odd = u64::from(fabric.rank().number() % 2);
+    let mut group = world.split(Some(odd), 0).await?.ok_or("nobody stays out")?;
+    let last = group.rank(group.len() - 1)?;
+    let options = rma_lock::WindowOptions { home: Some(last), ..Default::default() };
+    let window = Window::<u64, WindowLock>::in_group_with(&mut group, 1, options).await?;
+    let epoch = window.lock(LockMode::Exclusive, last).await?;
+    let old = epoch.get_one(0).await?;
+    epoch.put(0, [old + 1 + odd]).await?;
+    epoch.unlock().await?;
+    let stranger = Rank::new(fabric.rank().number() ^ 1);
+    let refused = window.lock(LockMode::Shared, stranger).await.map(drop);
+    assert!(refused.is_err_and(|error| error.to_string().contains("none of the group's")));
+    window.barrier().await?;
+    let sum = window.load(0)?;
+    window.free().await?;
+    Ok(sum)
 }
 
 #[test]
 fn groups_have_windows_of_their_own() {
-    assert_eq!(everywhere(5, &in_groups {}), [0, 0, 0, 4, 3]);
+    assert_eq!(everywhere(5, &in_groups), [0, 0, 0, 4, 3]);
 }
 
 /// Over shared memory all futures of a window may move between threads.
@@ -188,24 +180,22 @@ fn futures_can_be_sent() {
         Ok(window.free().await?)
     }
     let check = |fabric: Fabric| is_send(all(fabric));
-    Threads::new(1).segment_bytes(1 << 16).run(&of_one {}).unwrap();
+    Threads::new(1).segment_bytes(1 << 16).run(&of_one).unwrap();
     let _ = check;
 }
 
-rdma_fabric::program! {
-    /// A rank may be origin and target of itself.
-    async fn of_one(fabric: Fabric) -> () {
-        let window = Window::<f32>::allocate(&fabric, 1).await?;
-        let me = fabric.rank();
-        let exposure = window.post(&[me]).await?;
-        let epoch = window.start(&[me]).await?;
-        epoch.at(me)?.put(0, [2.5]).await?;
-        epoch.complete().await?;
-        exposure.wait().await?;
-        let epoch = window.lock_all().await?;
-        assert_eq!(epoch.at(me)?.get_accumulate(0, Op::Prod, &[2.0]).await?, [2.5]);
-        assert_eq!(epoch.at(me)?.get_one(0).await?, 5.0);
-        epoch.unlock().await?;
-        Ok(window.free().await?)
-    }
+/// A rank may be origin and target of itself.
+async fn of_one(fabric: Fabric) -> ProgramResult<()> {
+    let window = Window::<f32>::allocate(&fabric, 1).await?;
+    let me = fabric.rank();
+    let exposure = window.post(&[me]).await?;
+    let epoch = window.start(&[me]).await?;
+    epoch.at(me)?.put(0, [2.5]).await?;
+    epoch.complete().await?;
+    exposure.wait().await?;
+    let epoch = window.lock_all().await?;
+    assert_eq!(epoch.at(me)?.get_accumulate(0, Op::Prod, &[2.0]).await?, [2.5]);
+    assert_eq!(epoch.at(me)?.get_one(0).await?, 5.0);
+    epoch.unlock().await?;
+    Ok(window.free().await?)
 }

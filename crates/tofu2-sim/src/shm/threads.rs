@@ -31,14 +31,12 @@ pub type EachRank<T> = (Vec<Result<T, JobError>>, Option<usize>);
 /// Ranks as threads: for tests, for measurements, and wherever processes are not wanted.
 ///
 /// ```
-/// use rdma_fabric::{Fabric, Group};
-/// rdma_fabric::program! {
-///     async fn hello(fabric: Fabric) -> usize {
-///         let mut world = Group::world(&fabric).await?;
-///         Ok(world.allgather(fabric.rank().number()).await?.len())
-///     }
+/// use rdma_fabric::{Fabric, Group, ProgramResult};
+/// async fn hello(fabric: Fabric) -> ProgramResult<usize> {
+///     let mut world = Group::world(&fabric).await?;
+///     Ok(world.allgather(fabric.rank().number()).await?.len())
 /// }
-/// let out = tofu2_sim::shm::Threads::new(3).segment_bytes(1 << 20).run(&hello {})?;
+/// let out = tofu2_sim::shm::Threads::new(3).segment_bytes(1 << 20).run(&hello)?;
 /// assert_eq!(out, [3, 3, 3]);
 /// # Ok::<(), tofu2_sim::JobError>(())
 /// ```

@@ -2,32 +2,30 @@
 
 use crate::start::fx100;
 use rdma_fabric::{
-    Fabric, Group,
+    Fabric, Group, ProgramResult,
     barrier::{Barrier, Shape},
 };
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 
-rdma_fabric::program! {
-    /// Picoseconds that the last of some barriers took this rank, all having come at once.
-    async fn one_barrier(fabric: Fabric, shape: Shape) -> u64 {
-        let mut world = Group::world(&fabric).await?;
-        let mut barrier = Barrier::with_shape(&mut world, shape).await?;
-        let mut took = 0;
-        for turn in 1..=3u64 {
-            // All begin at the same moment.
-            fabric.sleep_until(rdma_fabric::Time::from_picos(turn * 10_000_000_000)).await;
-            let begun = fabric.now();
-            barrier.start()?;
-            barrier.wait().await?;
-            took = fabric.now().picos_since(begun);
-        }
-        Ok(took)
+/// Picoseconds that the last of some barriers took this rank, all having come at once.
+async fn one_barrier(fabric: Fabric, shape: Shape) -> ProgramResult<u64> {
+    let mut world = Group::world(&fabric).await?;
+    let mut barrier = Barrier::with_shape(&mut world, shape).await?;
+    let mut took = 0;
+    for turn in 1..=3u64 {
+        // All begin at the same moment.
+        fabric.sleep_until(rdma_fabric::Time::from_picos(turn * 10_000_000_000)).await;
+        let begun = fabric.now();
+        barrier.start()?;
+        barrier.wait().await?;
+        took = fabric.now().picos_since(begun);
     }
+    Ok(took)
 }
 
 fn slowest(job: &Job<'_>, shape: Shape) -> u64 {
-    let run = job.run(&one_barrier { shape }).unwrap();
+    let run = job.run(&async |fabric| one_barrier(fabric, shape).await).unwrap();
     run.outs.into_iter().max().unwrap()
 }
 
@@ -58,48 +56,44 @@ fn barriers_grow_with_the_logarithm() {
     }
 }
 
-rdma_fabric::program! {
-    /// When this rank was back from computing, and from waiting after it.
-    async fn meanwhile(fabric: Fabric, busy: Duration) -> (u64, u64) {
-        let mut world = Group::world(&fabric).await?;
-        let mut barrier = Barrier::new(&mut world).await?;
-        fabric.sleep_until(rdma_fabric::Time::from_picos(10_000_000_000)).await;
-        barrier.start()?;
-        fabric.compute(busy).await;
-        let computed = fabric.now();
-        barrier.wait().await?;
-        Ok((computed.as_picos(), fabric.now().as_picos()))
-    }
+/// When this rank was back from computing, and from waiting after it.
+async fn meanwhile(fabric: Fabric, busy: Duration) -> ProgramResult<(u64, u64)> {
+    let mut world = Group::world(&fabric).await?;
+    let mut barrier = Barrier::new(&mut world).await?;
+    fabric.sleep_until(rdma_fabric::Time::from_picos(10_000_000_000)).await;
+    barrier.start()?;
+    fabric.compute(busy).await;
+    let computed = fabric.now();
+    barrier.wait().await?;
+    Ok((computed.as_picos(), fabric.now().as_picos()))
 }
 
 #[test]
 fn ranks_compute_while_the_unit_works() {
     for ranks in [2, 8, 13, 64] {
-        let run = fx100(ranks).run(&meanwhile { busy: Duration::from_micros(100) }).unwrap();
+        let run = fx100(ranks).run(&async |fabric| meanwhile(fabric, Duration::from_micros(100)).await).unwrap();
         for (computed, waited) in run.outs {
             // 100 us after the 150 ns of starting, and not a picosecond of waiting.
             assert_eq!((computed, waited), (10_100_150_000, 10_100_150_000), "{ranks} ranks");
         }
-        let run = fx100(ranks).run(&meanwhile { busy: Duration::ZERO }).unwrap();
+        let run = fx100(ranks).run(&async |fabric| meanwhile(fabric, Duration::ZERO).await).unwrap();
         assert!(run.outs.iter().all(|(computed, waited)| waited > computed), "{ranks} ranks: it takes time");
     }
 }
 
 #[test]
 fn ranks_of_a_node_share_its_unit() {
-    rdma_fabric::program! {
-        async fn limits(fabric: Fabric) -> (usize, usize, usize, usize) {
-            let limits = fabric.barrier_limits();
-            let mut world = Group::world(&fabric).await?;
-            let mut taken = Vec::new();
-            while let Ok(gates) = fabric.alloc_gates(2) {
-                taken.push(gates);
-            }
-            world.barrier().await?;
-            Ok((limits.start_gates, limits.relay_gates, limits.ranks_per_unit, taken.len()))
+    async fn limits(fabric: Fabric) -> ProgramResult<(usize, usize, usize, usize)> {
+        let limits = fabric.barrier_limits();
+        let mut world = Group::world(&fabric).await?;
+        let mut taken = Vec::new();
+        while let Ok(gates) = fabric.alloc_gates(2) {
+            taken.push(gates);
         }
+        world.barrier().await?;
+        Ok((limits.start_gates, limits.relay_gates, limits.ranks_per_unit, taken.len()))
     }
-    let outs = |per_node| fx100(4).ranks_per_node(per_node).run(&limits {}).unwrap().outs;
+    let outs = |per_node| fx100(4).ranks_per_node(per_node).run(&limits).unwrap().outs;
     assert_eq!(outs(1), [(8, 56, 1, 8); 4]);
     let shared = outs(4);
     assert!(shared.iter().all(|out| (out.0, out.1, out.2) == (8, 56, 4)));

@@ -1,40 +1,38 @@
 //! Flows that share a link, and those that don't.
 
 use crate::start::{at, fx100, meet};
-use rdma_fabric::{Fabric, Rank};
+use rdma_fabric::{Fabric, ProgramResult, Rank};
 use std::collections::BTreeSet;
 use tofu2_sim::virt::{Arbiter, Job, Link, NetworkModel, Paths, Platform, TofuShape};
 
 const PACKET: usize = 1_920;
 
-rdma_fabric::program! {
-    /// Each rank that begins a flow (from, to) sends so many full packets, each a put of its own, and tells when all had arrived.
-    async fn flows(fabric: Fabric, flows: Vec<(usize, usize)>, packets: usize) -> u64 {
-        let home = fabric.alloc_symmetric(64 + PACKET).await?;
-        let me = fabric.rank().index();
-        let mut end = 0;
-        if let Some(&(_, to)) = flows.iter().find(|(from, _)| *from == me) {
-            let span = fabric.remote_span::<u8>(at(to, home.key(), 64), PACKET)?;
-            let mut puts = vec![];
-            for _ in 0..packets {
-                let put = rdma_fabric::op::Put { to: &span, from: vec![me as u8; PACKET], options: Default::default() };
-                puts.push(fabric.post(put).await?);
-            }
-            for put in puts {
-                put.await?;
-            }
-            fabric.flush_all().await?;
-            end = fabric.now().as_picos();
+/// Each rank that begins a flow (from, to) sends so many full packets, each a put of its own, and tells when all had arrived.
+async fn flows(fabric: Fabric, flows: Vec<(usize, usize)>, packets: usize) -> ProgramResult<u64> {
+    let home = fabric.alloc_symmetric(64 + PACKET).await?;
+    let me = fabric.rank().index();
+    let mut end = 0;
+    if let Some(&(_, to)) = flows.iter().find(|(from, _)| *from == me) {
+        let span = fabric.remote_span::<u8>(at(to, home.key(), 64), PACKET)?;
+        let mut puts = vec![];
+        for _ in 0..packets {
+            let put = rdma_fabric::op::Put { to: &span, from: vec![me as u8; PACKET], options: Default::default() };
+            puts.push(fabric.post(put).await?);
         }
-        meet(&fabric, &home, 16).await?;
-        Ok(end)
+        for put in puts {
+            put.await?;
+        }
+        fabric.flush_all().await?;
+        end = fabric.now().as_picos();
     }
+    meet(&fabric, &home, 16).await?;
+    Ok(end)
 }
 
 const PACKETS: usize = 1_000;
 
 fn ends(job: &Job<'_>, pairs: &[(usize, usize)]) -> Vec<u64> {
-    let run = job.run(&flows { flows: pairs.to_vec(), packets: PACKETS }).unwrap();
+    let run = job.run(&async |fabric| flows(fabric, pairs.to_vec(), PACKETS).await).unwrap();
     pairs.iter().map(|&(from, _)| run.outs[from]).collect()
 }
 

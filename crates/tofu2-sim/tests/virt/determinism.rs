@@ -5,7 +5,7 @@ use std::time::Duration;
 use tofu2_sim::virt::{Arbiter, Job, NetworkModel, QueueKind, Stats};
 
 fn run(job: Job<'_>) -> Stats {
-    job.run(&pairs { pairs: 5 }).unwrap().stats
+    job.run(&async |fabric| pairs(fabric, 5).await).unwrap().stats
 }
 
 fn base<'a>(network: NetworkModel) -> Job<'a> {
@@ -62,7 +62,10 @@ const RECORDED: [u64; 2] = [2_882_854_382_656_610_196, 17_671_174_970_720_358_62
 #[test]
 fn progress_is_reported() {
     let mut reports = vec![];
-    fx100(8).progress(10, |events, time| reports.push((events, time))).run(&pairs { pairs: 5 }).unwrap();
+    fx100(8)
+        .progress(10, |events, time| reports.push((events, time)))
+        .run(&async |fabric| pairs(fabric, 5).await)
+        .unwrap();
     assert!(reports.len() > 10);
     assert!(reports.windows(2).all(|w| w[0].0 < w[1].0 && w[0].1 <= w[1].1));
 }

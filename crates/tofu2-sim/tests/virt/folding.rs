@@ -5,7 +5,7 @@ use crate::{
     topology::shapes,
 };
 use proptest::prelude::*;
-use rdma_fabric::{Deps, Fabric, FabricError, Rank};
+use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank};
 use std::collections::BTreeSet;
 use tofu2_sim::virt::{Axis, Coordinates, Fold, Folding, NetworkModel, Paths, System, TofuShape, Torus};
 
@@ -121,29 +121,26 @@ fn y_goes_out_through_two_columns_of_b_and_back_through_the_third() {
     assert_eq!(Fold::new(mesh, Folding::Snake).seams(), [0, 0, 4]);
 }
 
-rdma_fabric::program! {
-    /// How long a put to the next rank takes to arrive, in picoseconds; the last rank's goes to the first.
-    async fn to_the_next(fabric: Fabric) -> u64 {
-        let home = fabric.alloc_symmetric(64).await?;
-        let (me, ranks) = (fabric.rank().index(), fabric.ranks());
-        let flag = fabric.remote_word::<u64>(at((me + 1) % ranks, home.key(), 0))?;
-        let posted = fabric.now().as_picos();
-        fabric.put_word(&flag, posted + 1).await?;
-        let own = home.word::<u64>(&fabric, 0)?;
-        let before = Rank::new(((me + ranks - 1) % ranks) as u32);
-        let sent = fabric.wait_until(&own, Deps::One(before), |flag| flag != 0).await?;
-        let took = fabric.now().as_picos() + 1 - sent;
-        meet(&fabric, &home, 16).await?;
-        Ok(took)
-    }
+/// How long a put to the next rank takes to arrive, in picoseconds; the last rank's goes to the first.
+async fn to_the_next(fabric: Fabric) -> ProgramResult<u64> {
+    let home = fabric.alloc_symmetric(64).await?;
+    let (me, ranks) = (fabric.rank().index(), fabric.ranks());
+    let flag = fabric.remote_word::<u64>(at((me + 1) % ranks, home.key(), 0))?;
+    let posted = fabric.now().as_picos();
+    fabric.put_word(&flag, posted + 1).await?;
+    let own = home.word::<u64>(&fabric, 0)?;
+    let before = Rank::new(((me + ranks - 1) % ranks) as u32);
+    let sent = fabric.wait_until(&own, Deps::One(before), |flag| flag != 0).await?;
+    let took = fabric.now().as_picos() + 1 - sent;
+    meet(&fabric, &home, 16).await?;
+    Ok(took)
 }
 
 #[test]
 fn a_folded_job_reaches_its_neighbours_in_one_hop() {
     for network in [NetworkModel::Latency, NetworkModel::Router] {
         let shape = System::FX100_36.shape();
-        let took =
-            |folding| fx100(36).shape(shape).folding(folding).network(network).run(&to_the_next {}).unwrap().outs;
+        let took = |folding| fx100(36).shape(shape).folding(folding).network(network).run(&to_the_next).unwrap().outs;
         assert!(took(Folding::Snake).iter().all(|&took| took == 710_000), "{network:?}");
         assert!(took(Folding::RowMajor).iter().any(|&took| took > 710_000), "{network:?}");
     }

@@ -52,8 +52,14 @@ fn stats(ranks: usize, program: &impl Program) -> Stats {
 
 #[test]
 fn a_run_under_layers_that_change_nothing_is_the_same_event_by_event() {
-    assert_eq!(stats(12, &Under(pairs { pairs: 5 })), stats(12, &pairs { pairs: 5 }));
-    assert_eq!(stats(24, &Under(mixture { laps: 6 })), stats(24, &mixture { laps: 6 }));
+    assert_eq!(
+        stats(12, &Under(async move |fabric| pairs(fabric, 5).await)),
+        stats(12, &async |fabric| pairs(fabric, 5).await)
+    );
+    assert_eq!(
+        stats(24, &Under(async move |fabric| mixture(fabric, 6).await)),
+        stats(24, &async |fabric| mixture(fabric, 6).await)
+    );
 }
 
 /// Notes what passes.
@@ -128,40 +134,38 @@ impl Provider for Noting {
     }
 }
 
-rdma_fabric::program! {
-    /// Some of everything, by one rank with itself, and what was noted of it.
-    async fn noted(fabric: Fabric) -> Vec<(&'static str, usize)> {
-        let below = fabric;
-        let noted = Arc::<Noted>::default();
-        let fabric = below.under(Noting { below: below.clone(), noted: noted.clone() });
-        let home = fabric.alloc_symmetric(4096).await?;
-        let me = fabric.rank();
-        let word = home.word::<u64>(&fabric, 0)?;
-        fabric.store(&word, 1)?;
-        fabric.store_unwaited(&word, 2)?;
-        let there = fabric.remote_span::<u64>(home.at(me, 8), 2)?;
-        let back = fabric.put(&there, vec![3, 4]).await?;
-        let back = fabric.put_notify(&there, back, 9).await?;
-        fabric.flush(me).await?;
-        let got = fabric.get(&there, [0; 2]).await?;
-        let before = fabric.fetch_add(&fabric.remote_word::<u64>(home.at(me, 0))?, 5).await?;
-        let mut nop = fabric.try_nop().map_err(|refused| format!("{refused:?}"))?;
-        while !nop.test() {
-            fabric.compute(std::time::Duration::from_nanos(100)).await;
-        }
-        nop.wait()?;
-        let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
-        queue.post_all(&[Posting::new(Command::Nop); 3], Deps::All).await?;
-        assert_eq!((back, got, before, fabric.load(&word)?), (vec![3, 4], [3, 4], 2, 7));
-        assert_eq!(fabric.next_notice(Deps::All).await?.data, 9);
-        let noted = noted.lock().expect("nobody panics").iter().map(|(what, times)| (*what, *times)).collect();
-        Ok(noted)
+/// Some of everything, by one rank with itself, and what was noted of it.
+async fn noted(fabric: Fabric) -> ProgramResult<Vec<(&'static str, usize)>> {
+    let below = fabric;
+    let noted = Arc::<Noted>::default();
+    let fabric = below.under(Noting { below: below.clone(), noted: noted.clone() });
+    let home = fabric.alloc_symmetric(4096).await?;
+    let me = fabric.rank();
+    let word = home.word::<u64>(&fabric, 0)?;
+    fabric.store(&word, 1)?;
+    fabric.store_unwaited(&word, 2)?;
+    let there = fabric.remote_span::<u64>(home.at(me, 8), 2)?;
+    let back = fabric.put(&there, vec![3, 4]).await?;
+    let back = fabric.put_notify(&there, back, 9).await?;
+    fabric.flush(me).await?;
+    let got = fabric.get(&there, [0; 2]).await?;
+    let before = fabric.fetch_add(&fabric.remote_word::<u64>(home.at(me, 0))?, 5).await?;
+    let mut nop = fabric.try_nop().map_err(|refused| format!("{refused:?}"))?;
+    while !nop.test() {
+        fabric.compute(std::time::Duration::from_nanos(100)).await;
     }
+    nop.wait()?;
+    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+    queue.post_all(&[Posting::new(Command::Nop); 3], Deps::All).await?;
+    assert_eq!((back, got, before, fabric.load(&word)?), (vec![3, 4], [3, 4], 2, 7));
+    assert_eq!(fabric.next_notice(Deps::All).await?.data, 9);
+    let noted = noted.lock().expect("nobody panics").iter().map(|(what, times)| (*what, *times)).collect();
+    Ok(noted)
 }
 
 #[test]
 fn what_stands_in_between_sees_what_calls_are_made_of() {
-    let seen = &Threads::new(1).segment_bytes(1 << 20).run(&noted {}).unwrap()[0];
+    let seen = &Threads::new(1).segment_bytes(1 << 20).run(&noted).unwrap()[0];
     let expected = [
         ("atomic", 1),
         ("control queues", 1),

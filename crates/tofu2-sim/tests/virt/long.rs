@@ -1,27 +1,25 @@
 //! Transfers longer than every limit that a machine or system has. Zeros cost time, not memory.
 
-use rdma_fabric::{Fabric, Group, Rank};
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use tofu2_sim::virt::{Job, Platform};
 
 /// The machine's longest transfer, and more than 31 bits can count, in bytes. `cargo xtask long-transfers` tries more.
 const LENGTHS: [usize; 4] = [(1 << 24) - 1, 1 << 24, (1 << 24) + 1, (1 << 31) + 1];
 
-rdma_fabric::program! {
-    /// How long a put of so many zeros takes, and what is there afterwards.
-    async fn zeros(fabric: Fabric, len: usize) -> u64 {
-        let mut world = Group::world(&fabric).await?;
-        let region = fabric.alloc_symmetric(len).await?;
-        let mut took = 0;
-        if fabric.rank() == Rank::new(0) {
-            let whole = fabric.remote_span::<u8>(region.at(Rank::new(1), 0), len)?;
-            let start = fabric.now();
-            fabric.put(&whole, vec![0u8; len]).await?;
-            fabric.flush_all().await?;
-            took = fabric.now().picos_since(start);
-        }
-        world.barrier().await?;
-        Ok(took)
+/// How long a put of so many zeros takes, and what is there afterwards.
+async fn zeros(fabric: Fabric, len: usize) -> ProgramResult<u64> {
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(len).await?;
+    let mut took = 0;
+    if fabric.rank() == Rank::new(0) {
+        let whole = fabric.remote_span::<u8>(region.at(Rank::new(1), 0), len)?;
+        let start = fabric.now();
+        fabric.put(&whole, vec![0u8; len]).await?;
+        fabric.flush_all().await?;
+        took = fabric.now().picos_since(start);
     }
+    world.barrier().await?;
+    Ok(took)
 }
 
 #[test]
@@ -29,7 +27,7 @@ fn time_grows_with_the_length() {
     let platform = Platform::fx100();
     let mut last = 0;
     for len in LENGTHS {
-        let run = Job::new(&platform, 2).run(&zeros { len }).unwrap();
+        let run = Job::new(&platform, 2).run(&async |fabric| zeros(fabric, len).await).unwrap();
         let took = run.outs[0];
         assert!(took > last, "{len} bytes take {took} ps, and fewer {last}");
         assert!(run.stats.bytes_per_rank < 1 << 24, "{len} zeros take {} bytes", run.stats.bytes_per_rank);
@@ -39,27 +37,25 @@ fn time_grows_with_the_length() {
     assert!(last > (LENGTHS[3] as u64) * 80 / 2, "{last}");
 }
 
-rdma_fabric::program! {
-    /// The last byte of a long region, put alone and got with the rest before it.
-    async fn ends(fabric: Fabric, len: usize) -> u8 {
-        let mut world = Group::world(&fabric).await?;
-        let region = fabric.alloc_symmetric(len).await?;
-        let mut last = 0;
-        if fabric.rank() == Rank::new(0) {
-            let whole = fabric.remote_span::<u8>(region.at(Rank::new(1), 0), len)?;
-            fabric.put(&whole.slice(len - 1..len)?, [9u8]).await?;
-            fabric.flush_all().await?;
-            let got = fabric.get(&whole, vec![1u8; len]).await?;
-            assert!(got[..len - 1].iter().all(|byte| *byte == 0));
-            last = got[len - 1];
-        }
-        world.barrier().await?;
-        Ok(last)
+/// The last byte of a long region, put alone and got with the rest before it.
+async fn ends(fabric: Fabric, len: usize) -> ProgramResult<u8> {
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(len).await?;
+    let mut last = 0;
+    if fabric.rank() == Rank::new(0) {
+        let whole = fabric.remote_span::<u8>(region.at(Rank::new(1), 0), len)?;
+        fabric.put(&whole.slice(len - 1..len)?, [9u8]).await?;
+        fabric.flush_all().await?;
+        let got = fabric.get(&whole, vec![1u8; len]).await?;
+        assert!(got[..len - 1].iter().all(|byte| *byte == 0));
+        last = got[len - 1];
     }
+    world.barrier().await?;
+    Ok(last)
 }
 
 #[test]
 fn a_get_across_the_limit_is_whole() {
-    let out = Job::new(&Platform::fx100(), 2).run(&ends { len: (1 << 24) + 1 }).unwrap().outs;
+    let out = Job::new(&Platform::fx100(), 2).run(&async |fabric| ends(fabric, (1 << 24) + 1).await).unwrap().outs;
     assert_eq!(out, [9, 0]);
 }

@@ -2,7 +2,7 @@
 
 use crate::start::{at, fx100, meet};
 use proptest::prelude::*;
-use rdma_fabric::{Amo, Fabric};
+use rdma_fabric::{Amo, Fabric, ProgramResult};
 use tofu2_sim::virt::NetworkModel;
 
 const BYTES: usize = 256;
@@ -47,59 +47,57 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-rdma_fabric::program! {
-    /// Rank 1 does the steps on rank 0's memory, one after the other.
-    async fn replay(fabric: Fabric, steps: Vec<Step>) -> () {
-        let home = fabric.alloc_symmetric(BYTES + 64).await?;
-        let me = fabric.rank().index();
-        if me == 1 {
-            let mut model = vec![0u8; BYTES];
-            let mut mine = vec![0u8; BYTES];
-            for step in steps {
-                match step {
-                    Step::Put(from, data) => {
-                        let span = fabric.remote_span::<u8>(at(0, home.key(), from), data.len())?;
-                        model[from..from + data.len()].copy_from_slice(&data);
-                        assert_eq!(fabric.put(&span, data.clone()).await?, data);
-                        fabric.flush(span.rank()).await?;
-                    }
-                    Step::Get(from, len) => {
-                        let span = fabric.remote_span::<u8>(at(0, home.key(), from), len)?;
-                        assert_eq!(fabric.get(&span, vec![0; len]).await?, model[from..from + len]);
-                    }
-                    Step::Amo64(from, amo) => {
-                        let bytes = &mut model[from..from + 8];
-                        let old = u64::from_ne_bytes((&*bytes).try_into()?);
-                        bytes.copy_from_slice(&amo.apply(old).to_ne_bytes());
-                        assert_eq!(fabric.atomic(&fabric.remote_word(at(0, home.key(), from))?, amo).await?, old);
-                    }
-                    Step::Amo32(from, amo) => {
-                        let bytes = &mut model[from..from + 4];
-                        let old = u32::from_ne_bytes((&*bytes).try_into()?);
-                        bytes.copy_from_slice(&amo.apply(old).to_ne_bytes());
-                        assert_eq!(fabric.atomic(&fabric.remote_word(at(0, home.key(), from))?, amo).await?, old);
-                    }
-                    Step::PutFrom(from, len) => {
-                        let own = fabric.local_span::<u8>(at(1, home.key(), from), len)?;
-                        fabric.put(&fabric.remote_span(at(0, home.key(), from), len)?, own).await?;
-                        fabric.flush_all().await?;
-                        model[from..from + len].copy_from_slice(&mine[from..from + len]);
-                    }
-                    Step::GetInto(from, len) => {
-                        let own = fabric.local_span::<u8>(at(1, home.key(), from), len)?;
-                        fabric.get(&fabric.remote_span(at(0, home.key(), from), len)?, own).await?;
-                        mine[from..from + len].copy_from_slice(&model[from..from + len]);
-                    }
+/// Rank 1 does the steps on rank 0's memory, one after the other.
+async fn replay(fabric: Fabric, steps: Vec<Step>) -> ProgramResult<()> {
+    let home = fabric.alloc_symmetric(BYTES + 64).await?;
+    let me = fabric.rank().index();
+    if me == 1 {
+        let mut model = vec![0u8; BYTES];
+        let mut mine = vec![0u8; BYTES];
+        for step in steps {
+            match step {
+                Step::Put(from, data) => {
+                    let span = fabric.remote_span::<u8>(at(0, home.key(), from), data.len())?;
+                    model[from..from + data.len()].copy_from_slice(&data);
+                    assert_eq!(fabric.put(&span, data.clone()).await?, data);
+                    fabric.flush(span.rank()).await?;
+                }
+                Step::Get(from, len) => {
+                    let span = fabric.remote_span::<u8>(at(0, home.key(), from), len)?;
+                    assert_eq!(fabric.get(&span, vec![0; len]).await?, model[from..from + len]);
+                }
+                Step::Amo64(from, amo) => {
+                    let bytes = &mut model[from..from + 8];
+                    let old = u64::from_ne_bytes((&*bytes).try_into()?);
+                    bytes.copy_from_slice(&amo.apply(old).to_ne_bytes());
+                    assert_eq!(fabric.atomic(&fabric.remote_word(at(0, home.key(), from))?, amo).await?, old);
+                }
+                Step::Amo32(from, amo) => {
+                    let bytes = &mut model[from..from + 4];
+                    let old = u32::from_ne_bytes((&*bytes).try_into()?);
+                    bytes.copy_from_slice(&amo.apply(old).to_ne_bytes());
+                    assert_eq!(fabric.atomic(&fabric.remote_word(at(0, home.key(), from))?, amo).await?, old);
+                }
+                Step::PutFrom(from, len) => {
+                    let own = fabric.local_span::<u8>(at(1, home.key(), from), len)?;
+                    fabric.put(&fabric.remote_span(at(0, home.key(), from), len)?, own).await?;
+                    fabric.flush_all().await?;
+                    model[from..from + len].copy_from_slice(&mine[from..from + len]);
+                }
+                Step::GetInto(from, len) => {
+                    let own = fabric.local_span::<u8>(at(1, home.key(), from), len)?;
+                    fabric.get(&fabric.remote_span(at(0, home.key(), from), len)?, own).await?;
+                    mine[from..from + len].copy_from_slice(&model[from..from + len]);
                 }
             }
-            let mut own = vec![0u8; BYTES];
-            fabric.read(&fabric.local_span(at(1, home.key(), 0), BYTES)?, &mut own)?;
-            assert_eq!(own, mine);
-            assert_eq!(fabric.get(&fabric.remote_span(at(0, home.key(), 0), BYTES)?, vec![0; BYTES]).await?, model);
         }
-        meet(&fabric, &home, BYTES + 16).await?;
-        Ok(())
+        let mut own = vec![0u8; BYTES];
+        fabric.read(&fabric.local_span(at(1, home.key(), 0), BYTES)?, &mut own)?;
+        assert_eq!(own, mine);
+        assert_eq!(fabric.get(&fabric.remote_span(at(0, home.key(), 0), BYTES)?, vec![0; BYTES]).await?, model);
     }
+    meet(&fabric, &home, BYTES + 16).await?;
+    Ok(())
 }
 
 proptest! {
@@ -108,31 +106,29 @@ proptest! {
     #[test]
     fn operations_agree_with_a_sequential_model(steps in prop::collection::vec(step(), 0..60), ppn in 1u32..3, routed: bool) {
         let network = if routed { NetworkModel::Router } else { NetworkModel::Latency };
-        let run = fx100(2).ranks_per_node(ppn).network(network).run(&replay { steps });
+        let run = fx100(2).ranks_per_node(ppn).network(network).run(&async |fabric| replay(fabric, steps.clone()).await);
         prop_assert!(run.is_ok(), "{}", run.unwrap_err());
     }
 }
 
-rdma_fabric::program! {
-    /// Transfers above the machine's limit arrive whole.
-    async fn oversized(fabric: Fabric) -> u64 {
-        let len = 3000;
-        let home = fabric.alloc_symmetric(64 + len).await?;
-        if fabric.rank().number() == 1 {
-            let span = fabric.remote_span::<u8>(at(0, home.key(), 64), len)?;
-            let data: Vec<u8> = (0..len).map(|i| i as u8).collect();
-            fabric.put(&span, data.clone()).await?;
-            fabric.flush_all().await?;
-            assert_eq!(fabric.get(&span, vec![0; len]).await?, data);
-        }
-        meet(&fabric, &home, 16).await?;
-        Ok(fabric.caps().max_transfer)
+/// Transfers above the machine's limit arrive whole.
+async fn oversized(fabric: Fabric) -> ProgramResult<u64> {
+    let len = 3000;
+    let home = fabric.alloc_symmetric(64 + len).await?;
+    if fabric.rank().number() == 1 {
+        let span = fabric.remote_span::<u8>(at(0, home.key(), 64), len)?;
+        let data: Vec<u8> = (0..len).map(|i| i as u8).collect();
+        fabric.put(&span, data.clone()).await?;
+        fabric.flush_all().await?;
+        assert_eq!(fabric.get(&span, vec![0; len]).await?, data);
     }
+    meet(&fabric, &home, 16).await?;
+    Ok(fabric.caps().max_transfer)
 }
 
 #[test]
 fn long_transfers_are_split() {
     let platform = tofu2_sim::virt::Platform::fx100().with("max_transfer", 1000).unwrap();
-    let run = tofu2_sim::virt::Job::new(&platform, 2).run(&oversized {}).unwrap();
+    let run = tofu2_sim::virt::Job::new(&platform, 2).run(&oversized).unwrap();
     assert_eq!(run.outs, [1000, 1000]);
 }

@@ -1,25 +1,23 @@
 //! Many clients of one word: the atomic unit is the bottleneck.
 
 use crate::start::{at, fx100, meet};
-use rdma_fabric::Fabric;
+use rdma_fabric::{Fabric, ProgramResult};
 use tofu2_sim::virt::{Job, NetworkModel, OpCounts};
 
-rdma_fabric::program! {
-    pub(crate) async fn pairs(fabric: Fabric, pairs: u32) -> u64 {
-        let home = fabric.alloc_symmetric(64).await?;
-        let word = fabric.remote_word::<u64>(at(0, home.key(), 0))?;
-        for _ in 0..pairs {
-            fabric.fetch_add(&word, 1).await?;
-            fabric.fetch_add(&word, u64::MAX).await?;
-        }
-        let end = fabric.now().as_picos();
-        meet(&fabric, &home, 16).await?;
-        Ok(end)
+pub(crate) async fn pairs(fabric: Fabric, pairs: u32) -> ProgramResult<u64> {
+    let home = fabric.alloc_symmetric(64).await?;
+    let word = fabric.remote_word::<u64>(at(0, home.key(), 0))?;
+    for _ in 0..pairs {
+        fabric.fetch_add(&word, 1).await?;
+        fabric.fetch_add(&word, u64::MAX).await?;
     }
+    let end = fabric.now().as_picos();
+    meet(&fabric, &home, 16).await?;
+    Ok(end)
 }
 
 fn slowest(job: &Job<'_>, pairs_each: u32) -> u64 {
-    job.run(&pairs { pairs: pairs_each }).unwrap().outs.into_iter().max().unwrap()
+    job.run(&async |fabric| pairs(fabric, pairs_each).await).unwrap().outs.into_iter().max().unwrap()
 }
 
 fn near(value: u64, expected: u64, percent: u64) {
@@ -53,7 +51,7 @@ fn four_engines_save_40_percent_over_loopback() {
 
 #[test]
 fn operations_are_counted_per_rank() {
-    let run = fx100(4).ranks_per_node(2).count_ops(true).run(&pairs { pairs: 3 }).unwrap();
+    let run = fx100(4).ranks_per_node(2).count_ops(true).run(&async |fabric| pairs(fabric, 3).await).unwrap();
     let by_rank: Vec<OpCounts> = run.ops_by_rank.unwrap();
     assert!(by_rank.iter().all(|ops| ops.atomics == 7));
     assert_eq!((by_rank[1].off_node, by_rank[2].off_node), (by_rank[1].puts.min(2), 7 + by_rank[2].puts.min(2)));
@@ -61,25 +59,23 @@ fn operations_are_counted_per_rank() {
     assert_eq!(run.stats.ops.puts, 3);
 }
 
-rdma_fabric::program! {
-    /// One pair, and no meeting at the end: rank 0 stays until the last has been served.
-    async fn one_pair(fabric: Fabric) -> () {
-        let home = fabric.alloc_symmetric(64).await?;
-        let word = fabric.remote_word::<u64>(at(0, home.key(), 0))?;
-        fabric.fetch_add(&word, 1).await?;
-        fabric.fetch_add(&word, 1).await?;
-        if fabric.rank().number() == 0 {
-            let own = fabric.local_word::<u64>(at(0, home.key(), 0))?;
-            let all = 2 * fabric.ranks() as u64;
-            fabric.wait_until(&own, Default::default(), |count| count == all).await?;
-        }
-        Ok(())
+/// One pair, and no meeting at the end: rank 0 stays until the last has been served.
+async fn one_pair(fabric: Fabric) -> ProgramResult<()> {
+    let home = fabric.alloc_symmetric(64).await?;
+    let word = fabric.remote_word::<u64>(at(0, home.key(), 0))?;
+    fabric.fetch_add(&word, 1).await?;
+    fabric.fetch_add(&word, 1).await?;
+    if fabric.rank().number() == 0 {
+        let own = fabric.local_word::<u64>(at(0, home.key(), 0))?;
+        let all = 2 * fabric.ranks() as u64;
+        fabric.wait_until(&own, Default::default(), |count| count == all).await?;
     }
+    Ok(())
 }
 
 #[test]
 fn a_rank_costs_less_than_a_kibibyte_and_an_atomic_three_events() {
-    let run = fx100(20_000).ranks_per_node(8).run(&one_pair {}).unwrap();
+    let run = fx100(20_000).ranks_per_node(8).run(&one_pair).unwrap();
     assert!(run.stats.bytes_per_rank <= 1024, "{}", run.stats.bytes_per_rank);
     assert_eq!(run.stats.events, 3 * 2 * 20_000);
 }

@@ -1,31 +1,29 @@
 //! Timelines.
 
-use rdma_fabric::{Deps, Fabric, Group, Rank, Time, program};
+use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank, Time};
 use serde_json::Value;
 use tofu2_sim::virt::{Job, Platform};
 
-program! {
-    async fn there_and_back(fabric: Fabric) -> () {
-        let mut world = Group::world(&fabric).await?;
-        let region = fabric.alloc_symmetric(64).await?;
-        let peer = Rank::new(1 - fabric.rank().number());
-        let to = fabric.remote_span::<u64>(region.at(peer, 0), 1)?;
-        if fabric.rank() == Rank::new(0) {
-            fabric.put_notify(&to, [1], 7).await?;
-            fabric.next_notice(Deps::All).await?;
-            fabric.fetch_add(&fabric.remote_word::<u64>(region.at(peer, 8))?, 1).await?;
-        } else {
-            fabric.next_notice(Deps::All).await?;
-            fabric.compute(std::time::Duration::from_micros(2)).await;
-            fabric.put_notify(&to, [fabric.load(&region.word::<u64>(&fabric, 0)?)?], 7).await?;
-        }
-        Ok(world.barrier().await?)
+async fn there_and_back(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(64).await?;
+    let peer = Rank::new(1 - fabric.rank().number());
+    let to = fabric.remote_span::<u64>(region.at(peer, 0), 1)?;
+    if fabric.rank() == Rank::new(0) {
+        fabric.put_notify(&to, [1], 7).await?;
+        fabric.next_notice(Deps::All).await?;
+        fabric.fetch_add(&fabric.remote_word::<u64>(region.at(peer, 8))?, 1).await?;
+    } else {
+        fabric.next_notice(Deps::All).await?;
+        fabric.compute(std::time::Duration::from_micros(2)).await;
+        fabric.put_notify(&to, [fabric.load(&region.word::<u64>(&fabric, 0)?)?], 7).await?;
     }
+    Ok(world.barrier().await?)
 }
 
 fn events(limit: usize, from: Time) -> (Vec<Value>, Value, u64) {
     let job = Job::new(&Platform::fx100(), 2).timeline(limit, from);
-    let run = job.run(&there_and_back {}).expect("a run");
+    let run = job.run(&there_and_back).expect("a run");
     let mut text = Vec::new();
     run.timeline.expect("a timeline").write(&mut text).expect("written");
     let document: Value = serde_json::from_slice(&text).expect("JSON");
@@ -50,7 +48,7 @@ fn a_put_is_seen_at_every_station() {
 
 #[test]
 fn recording_changes_nothing() {
-    let plain = Job::new(&Platform::fx100(), 2).run(&there_and_back {}).expect("a run");
+    let plain = Job::new(&Platform::fx100(), 2).run(&there_and_back).expect("a run");
     assert!(plain.timeline.is_none());
     let (_, about, hash) = events(10_000, Time::ZERO);
     assert_eq!((hash, about["dropped"].as_u64()), (plain.stats.trace_hash, Some(0)));

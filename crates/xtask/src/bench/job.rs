@@ -103,8 +103,8 @@ pub(super) fn run(job: &Job, progress: &Progress) -> Result<Vec<Measured>, Box<d
             Provider::Threads => {
                 let threads = Threads::new(job.ranks.number());
                 let measured = match job.ranks {
-                    Ranks::Pair => threads.run(&cases::measure_pair { plan: plan.clone() })?,
-                    Ranks::Crowd => threads.run(&cases::measure_crowd { plan: plan.clone() })?,
+                    Ranks::Pair => threads.run(&async |fabric| cases::measure_pair(fabric, plan.clone()).await)?,
+                    Ranks::Crowd => threads.run(&async |fabric| cases::measure_crowd(fabric, plan.clone()).await)?,
                 };
                 Ok(fs::write(&plan.results, serde_json::to_vec(&measured[0])?)?)
             }
@@ -118,8 +118,8 @@ pub(super) fn be_rank(ranks: Ranks, plan: &str) -> Result<ExitCode, Box<dyn Erro
     let plan: Plan = serde_json::from_str(plan)?;
     let endpoint = tofu2_sim::shm::from_env()?.ok_or("only `bench` starts its ranks")?;
     match ranks {
-        Ranks::Pair => measure(endpoint, &cases::measure_pair { plan: plan.clone() }, &plan),
-        Ranks::Crowd => measure(endpoint, &cases::measure_crowd { plan: plan.clone() }, &plan),
+        Ranks::Pair => measure(endpoint, &async |fabric| cases::measure_pair(fabric, plan.clone()).await, &plan),
+        Ranks::Crowd => measure(endpoint, &async |fabric| cases::measure_crowd(fabric, plan.clone()).await, &plan),
     }
 }
 

@@ -8,7 +8,7 @@ use core::{
     task::Poll,
     time::Duration,
 };
-use rdma_fabric::Fabric;
+use rdma_fabric::{Fabric, ProgramResult};
 use tofu2_sim::virt::{Job, Platform};
 
 /// More polls than any of these futures needs to get somewhere.
@@ -31,33 +31,34 @@ async fn polled<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-rdma_fabric::program! {
-    /// A start that was polled and dropped breaks the request; one that was not is as if it had not been. Yields whether it was dropped half-way.
-    async fn starts(fabric: Fabric, form: Form, polls: usize) -> bool {
-        let mut hood = neighbours(&fabric).await?;
-        let (send, receive, mut parts) = threes(&mut hood, form).await?;
-        let started = polled(polls, parts.start()).await;
-        let half = started.is_none() && polls > 0;
-        if half {
-            let broken: Result<()> = Err(PrdmaError::Broken(Box::new(PrdmaError::HalfStarted { iteration: 1 })));
-            assert_eq!([parts.start().await, parts.ready(0, 0).await, parts.wait().await], [(); 3].map(|()| broken.clone()));
-            assert_eq!(parts.arrived(0, 0).await.map(drop), broken);
+/// A start that was polled and dropped breaks the request; one that was not is as if it had not been. Yields whether it was dropped half-way.
+async fn starts(fabric: Fabric, form: Form, polls: usize) -> ProgramResult<bool> {
+    let mut hood = neighbours(&fabric).await?;
+    let (send, receive, mut parts) = threes(&mut hood, form).await?;
+    let started = polled(polls, parts.start()).await;
+    let half = started.is_none() && polls > 0;
+    if half {
+        let broken: Result<()> = Err(PrdmaError::Broken(Box::new(PrdmaError::HalfStarted { iteration: 1 })));
+        assert_eq!(
+            [parts.start().await, parts.ready(0, 0).await, parts.wait().await],
+            [(); 3].map(|()| broken.clone())
+        );
+        assert_eq!(parts.arrived(0, 0).await.map(drop), broken);
+    } else {
+        if let Some(started) = started {
+            started?;
         } else {
-            if let Some(started) = started {
-                started?;
-            } else {
-                parts.start().await?;
-            }
-            send.write(0, &[7; 9])?;
-            for slot in [0, 2] {
-                parts.ready_range(slot, 0..3).await?;
-            }
-            parts.wait().await?;
-            assert_eq!(receive.to_vec()?, [7, 7, 7, 0, 0, 0, 7, 7, 7]);
+            parts.start().await?;
         }
-        hood.group_mut().barrier().await?;
-        Ok(half)
+        send.write(0, &[7; 9])?;
+        for slot in [0, 2] {
+            parts.ready_range(slot, 0..3).await?;
+        }
+        parts.wait().await?;
+        assert_eq!(receive.to_vec()?, [7, 7, 7, 0, 0, 0, 7, 7, 7]);
     }
+    hood.group_mut().barrier().await?;
+    Ok(half)
 }
 
 /// All members alike: who breaks a request has left its neighbours alone in it.
@@ -66,78 +67,77 @@ fn a_start_that_is_dropped_half_way_breaks_the_request() {
     for form in FORMS {
         let mut half = 0;
         for polls in 0..MOST {
-            let outs = Job::new(&Platform::fx100(), 3).run(&starts { form, polls }).unwrap().outs;
+            let outs =
+                Job::new(&Platform::fx100(), 3).run(&async |fabric| starts(fabric, form, polls).await).unwrap().outs;
             half += outs.iter().filter(|half| **half).count();
         }
         assert!(half > 0, "{form}: a start was never dropped half-way");
     }
 }
 
-rdma_fabric::program! {
-    /// A loop each way; the first partition is marked by a call that is dropped. Yields whether it was dropped half-way.
-    async fn marks(fabric: Fabric, form: Form, polls: usize) -> bool {
-        let mut hood = neighbours(&fabric).await?;
-        let (send, receive, mut parts) = threes(&mut hood, form).await?;
-        let mut half = false;
-        for k in 1..=3 {
-            send.write(0, &[k; 9])?;
-            parts.start().await?;
-            // Its own READY comes: what is marked leaves at once.
-            fabric.compute(Duration::from_micros(20)).await;
-            match polled(polls, parts.ready(0, 0)).await {
-                Some(marked) => marked?,
-                None if polls == 0 => parts.ready(0, 0).await?,
-                None => half = true,
-            }
-            let twice = PrdmaError::ReadyTwice { slot: 0, partition: 0, iteration: k };
-            assert_eq!(parts.ready(0, 0).await, Err(twice));
-            parts.ready_range(0, 1..3).await?;
-            parts.ready_range(2, 0..3).await?;
-            parts.wait().await?;
-            assert_eq!(receive.to_vec()?, [k, k, k, 0, 0, 0, k, k, k], "{form}: {k}, dropped after {polls} polls");
+/// A loop each way; the first partition is marked by a call that is dropped. Yields whether it was dropped half-way.
+async fn marks(fabric: Fabric, form: Form, polls: usize) -> ProgramResult<bool> {
+    let mut hood = neighbours(&fabric).await?;
+    let (send, receive, mut parts) = threes(&mut hood, form).await?;
+    let mut half = false;
+    for k in 1..=3 {
+        send.write(0, &[k; 9])?;
+        parts.start().await?;
+        // Its own READY comes: what is marked leaves at once.
+        fabric.compute(Duration::from_micros(20)).await;
+        match polled(polls, parts.ready(0, 0)).await {
+            Some(marked) => marked?,
+            None if polls == 0 => parts.ready(0, 0).await?,
+            None => half = true,
         }
-        Ok(half)
+        let twice = PrdmaError::ReadyTwice { slot: 0, partition: 0, iteration: k };
+        assert_eq!(parts.ready(0, 0).await, Err(twice));
+        parts.ready_range(0, 1..3).await?;
+        parts.ready_range(2, 0..3).await?;
+        parts.wait().await?;
+        assert_eq!(receive.to_vec()?, [k, k, k, 0, 0, 0, k, k, k], "{form}: {k}, dropped after {polls} polls");
     }
+    Ok(half)
 }
 
 /// Queues have room, so there a call is over when it has been polled.
 #[test]
 fn a_mark_that_is_dropped_half_way_is_made() {
     for form in FORMS {
-        let run = |polls| Job::new(&Platform::fx100(), 1).run(&marks { form, polls }).unwrap().outs[0];
+        let run = |polls| {
+            Job::new(&Platform::fx100(), 1).run(&async |fabric| marks(fabric, form, polls).await).unwrap().outs[0]
+        };
         assert_eq!((0..MOST).any(run), form == Form::Cpu, "{form}: whether a call was dropped half-way");
     }
 }
 
-rdma_fabric::program! {
-    /// Each wait is begun, dropped, and begun again. Yields how often it was dropped half-way.
-    async fn waits(fabric: Fabric, form: Form, polls: usize) -> usize {
-        let mut hood = neighbours(&fabric).await?;
-        let (me, n) = (hood.group().me() as u64, hood.group().len() as u64);
-        let (send, receive, mut parts) = threes(&mut hood, form).await?;
-        let (left, right) = ((n + me - 1) % n, (me + 1) % n);
-        let mut half = 0;
-        for k in 1..=10 {
-            send.write(0, &[k << 8 | me; 9])?;
-            fabric.compute(Duration::from_micros((k * 7 + me * 5) % 11)).await;
-            parts.start().await?;
-            for slot in [2, 0] {
-                parts.ready_range(slot, 0..3).await?;
-            }
-            match polled(polls, parts.wait()).await {
-                Some(waited) => waited?,
-                None => {
-                    half += usize::from(polls > 0);
-                    assert!(parts.is_active());
-                    parts.wait().await?;
-                }
-            }
-            let want = [[k << 8 | left; 3], [0; 3], [k << 8 | right; 3]].concat();
-            assert_eq!(receive.to_vec()?, want, "{form}: member {me} in {k}, dropped after {polls} polls");
+/// Each wait is begun, dropped, and begun again. Yields how often it was dropped half-way.
+async fn waits(fabric: Fabric, form: Form, polls: usize) -> ProgramResult<usize> {
+    let mut hood = neighbours(&fabric).await?;
+    let (me, n) = (hood.group().me() as u64, hood.group().len() as u64);
+    let (send, receive, mut parts) = threes(&mut hood, form).await?;
+    let (left, right) = ((n + me - 1) % n, (me + 1) % n);
+    let mut half = 0;
+    for k in 1..=10 {
+        send.write(0, &[k << 8 | me; 9])?;
+        fabric.compute(Duration::from_micros((k * 7 + me * 5) % 11)).await;
+        parts.start().await?;
+        for slot in [2, 0] {
+            parts.ready_range(slot, 0..3).await?;
         }
-        hood.group_mut().barrier().await?;
-        Ok(half)
+        match polled(polls, parts.wait()).await {
+            Some(waited) => waited?,
+            None => {
+                half += usize::from(polls > 0);
+                assert!(parts.is_active());
+                parts.wait().await?;
+            }
+        }
+        let want = [[k << 8 | left; 3], [0; 3], [k << 8 | right; 3]].concat();
+        assert_eq!(receive.to_vec()?, want, "{form}: member {me} in {k}, dropped after {polls} polls");
     }
+    hood.group_mut().barrier().await?;
+    Ok(half)
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_wait_that_is_dropped_goes_on_later() {
             for seed in 0..4 {
                 let job =
                     Job::new(&Platform::fx100(), 3).seed(seed).jitter(Duration::from_micros(5)).shuffle_ties(true);
-                half += job.run(&waits { form, polls }).unwrap().outs.iter().sum::<usize>();
+                half += job.run(&async |fabric| waits(fabric, form, polls).await).unwrap().outs.iter().sum::<usize>();
             }
         }
         assert!(half > 50, "{form}: waits were dropped half-way {half} times");

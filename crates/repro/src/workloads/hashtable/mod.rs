@@ -7,24 +7,22 @@
 //! lock does: an insert holds it exclusively, a lookup shared.
 //!
 //! ```
-//! use rdma_fabric::Fabric;
+//! use rdma_fabric::{Fabric, ProgramResult};
 //! use repro::workloads::hashtable::{Hashtable, VolumeSize};
 //! use rma_lock::RpLock;
 //!
-//! rdma_fabric::program! {
-//!     /// Every rank inserts a key and finds it.
-//!     async fn insert_one(fabric: Fabric) -> () {
-//!         let mut world = rdma_fabric::Group::world(&fabric).await?;
-//!         let size = VolumeSize { buckets: 64, heap: 64 };
-//!         let table = Hashtable::<RpLock>::symmetric(&mut world, 2, size, ()).await?;
-//!         let key = u64::from(fabric.rank().number());
-//!         table.insert(key, key + 1).await?;
-//!         assert_eq!(table.get(key).await?, Some(key + 1));
-//!         world.barrier().await?; // memory of a volume lives as long as its rank's table
-//!         Ok(())
-//!     }
+//! /// Every rank inserts a key and finds it.
+//! async fn insert_one(fabric: Fabric) -> ProgramResult<()> {
+//!     let mut world = rdma_fabric::Group::world(&fabric).await?;
+//!     let size = VolumeSize { buckets: 64, heap: 64 };
+//!     let table = Hashtable::<RpLock>::symmetric(&mut world, 2, size, ()).await?;
+//!     let key = u64::from(fabric.rank().number());
+//!     table.insert(key, key + 1).await?;
+//!     assert_eq!(table.get(key).await?, Some(key + 1));
+//!     world.barrier().await?; // memory of a volume lives as long as its rank's table
+//!     Ok(())
 //! }
-//! tofu2_sim::virt::Job::new(&tofu2_sim::virt::Platform::fx100(), 4).run(&insert_one {}).unwrap();
+//! tofu2_sim::virt::Job::new(&tofu2_sim::virt::Platform::fx100(), 4).run(&insert_one).unwrap();
 //! ```
 
 mod cells;

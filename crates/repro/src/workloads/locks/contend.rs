@@ -85,11 +85,9 @@ pub async fn contend<L: RmaLock>(fabric: &Fabric, run: &Run, options: L::Options
     Ok(contender.record)
 }
 
-rdma_fabric::program! {
-    /// All ranks [`contend`] for a lock with its usual options.
-    pub async fn contention(fabric: Fabric, lock: LockKind, run: Run) -> RankRecord {
-        lock.over(Contention { fabric: &fabric, run: &run }).await
-    }
+/// All ranks [`contend`] for a lock with its usual options.
+pub async fn contention(fabric: Fabric, lock: LockKind, run: Run) -> ProgramResult<RankRecord> {
+    lock.over(Contention { fabric: &fabric, run: &run }).await
 }
 
 struct Contention<'a> {

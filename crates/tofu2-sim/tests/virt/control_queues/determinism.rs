@@ -3,50 +3,48 @@
 use super::script::AT;
 use crate::start::fx100;
 use rdma_fabric::{
-    Deps, Fabric, Rank,
+    Deps, Fabric, ProgramResult, Rank,
     control_queue::{Armw, Command, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, QueueKind, Stats};
 
-rdma_fabric::program! {
-    /// A ring of session queues goes round; besides, all add to a word of rank 0, put with notice and get, by queue and by fabric.
-    pub(crate) async fn mixture(fabric: Fabric, laps: u64) -> u64 {
-        let me = fabric.rank().number();
-        let ranks = fabric.ranks() as u32;
-        let home = fabric.alloc_symmetric(4096).await?;
-        let ring = fabric.open_queue(QueueSpec::new(QueueMode::Session).on(0))?;
-        let other = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(1))?;
-        ring.register_fixed(&home, 0)?;
-        other.register_fixed(&home, 0)?;
-        let per_node = fabric.queue_limits().free;
-        fabric.sleep(Duration::from_micros(1)).await;
-        // All ranks of a node open theirs in the order of their numbers.
-        let id = |rank: u32, engine: u8| QueueId::new(Rank::new(rank), engine, (rank % 2) as u8, 0);
-        assert!(per_node < 48 && ring.id() == id(me, 0) && other.id() == id(me, 1));
-        for lap in 0..laps {
-            let put = Posting::new(Command::put(id((me + 1) % ranks, 0), AT, AT + 64, 24 + 100 * (lap as u32 % 5))).sps(1);
-            ring.post(put.remote(lap as u8), Deps::All).await?;
-        }
-        fabric.sleep(Duration::from_micros(10)).await;
-        if me == 0 {
-            other.post(Posting::new(Command::put(id(0, 0), AT, AT, 0)).sps(1), Deps::All).await?;
-        }
-        let word = fabric.remote_word::<u64>(crate::start::at(0, home.key(), 8))?;
-        for _ in 0..laps {
-            let add = Command::Armw { to: id(0, 1), at: AT + 8, width: Width::Eight, op: Armw::Add(1) };
-            other.post(Posting::new(add).local(1), Deps::All).await?;
-            fabric.fetch_add(&word, 1).await?;
-            other.post(Posting::new(Command::get(id(me ^ 1, 1), AT + 64, AT + 1024, 200)).tcq(7), Deps::All).await?;
-            other.next_notice(Deps::All).await?;
-            other.next_completion(Deps::All).await?;
-        }
-        for _ in 0..laps {
-            ring.next_notice(Deps::All).await?;
-        }
-        fabric.sleep(Duration::from_millis(1)).await;
-        Ok(fabric.load(&home.word::<u64>(&fabric, 8)?)?)
+/// A ring of session queues goes round; besides, all add to a word of rank 0, put with notice and get, by queue and by fabric.
+pub(crate) async fn mixture(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
+    let me = fabric.rank().number();
+    let ranks = fabric.ranks() as u32;
+    let home = fabric.alloc_symmetric(4096).await?;
+    let ring = fabric.open_queue(QueueSpec::new(QueueMode::Session).on(0))?;
+    let other = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(1))?;
+    ring.register_fixed(&home, 0)?;
+    other.register_fixed(&home, 0)?;
+    let per_node = fabric.queue_limits().free;
+    fabric.sleep(Duration::from_micros(1)).await;
+    // All ranks of a node open theirs in the order of their numbers.
+    let id = |rank: u32, engine: u8| QueueId::new(Rank::new(rank), engine, (rank % 2) as u8, 0);
+    assert!(per_node < 48 && ring.id() == id(me, 0) && other.id() == id(me, 1));
+    for lap in 0..laps {
+        let put = Posting::new(Command::put(id((me + 1) % ranks, 0), AT, AT + 64, 24 + 100 * (lap as u32 % 5))).sps(1);
+        ring.post(put.remote(lap as u8), Deps::All).await?;
     }
+    fabric.sleep(Duration::from_micros(10)).await;
+    if me == 0 {
+        other.post(Posting::new(Command::put(id(0, 0), AT, AT, 0)).sps(1), Deps::All).await?;
+    }
+    let word = fabric.remote_word::<u64>(crate::start::at(0, home.key(), 8))?;
+    for _ in 0..laps {
+        let add = Command::Armw { to: id(0, 1), at: AT + 8, width: Width::Eight, op: Armw::Add(1) };
+        other.post(Posting::new(add).local(1), Deps::All).await?;
+        fabric.fetch_add(&word, 1).await?;
+        other.post(Posting::new(Command::get(id(me ^ 1, 1), AT + 64, AT + 1024, 200)).tcq(7), Deps::All).await?;
+        other.next_notice(Deps::All).await?;
+        other.next_completion(Deps::All).await?;
+    }
+    for _ in 0..laps {
+        ring.next_notice(Deps::All).await?;
+    }
+    fabric.sleep(Duration::from_millis(1)).await;
+    Ok(fabric.load(&home.word::<u64>(&fabric, 8)?)?)
 }
 
 fn base<'a>(network: NetworkModel) -> Job<'a> {
@@ -54,7 +52,7 @@ fn base<'a>(network: NetworkModel) -> Job<'a> {
 }
 
 fn run(job: Job<'_>) -> Stats {
-    let run = job.run(&mixture { laps: 6 }).unwrap();
+    let run = job.run(&async |fabric| mixture(fabric, 6).await).unwrap();
     assert_eq!(run.outs[0], 24 * 6 * 2);
     let commands = run.stats.commands;
     // Ring puts, adds, gets, and the first credit; all of them went all the way.

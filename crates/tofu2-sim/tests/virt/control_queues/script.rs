@@ -2,7 +2,7 @@
 
 use crate::start::at;
 use rdma_fabric::{
-    ControlQueue, Fabric, FabricError, Rank, Refused, Time,
+    ControlQueue, Fabric, FabricError, ProgramResult, Rank, Refused, Time,
     control_queue::{Command, Completion, Inline, MrqNotice, Pointers, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use tofu2_sim::virt::Job;
@@ -64,50 +64,53 @@ fn reports(queue: &ControlQueue) -> Reports {
     reports
 }
 
-rdma_fabric::program! {
-    /// Step k at k times 400 us; what it set off is over when the next one comes.
-    pub(super) async fn script(fabric: Fabric, own: QueueSpec, sender: QueueSpec, steps: Vec<Step>) -> Vec<Seen> {
-        let me = fabric.rank().index();
-        let last = fabric.ranks() - 1;
-        let region = fabric.alloc_symmetric(BYTES).await?;
-        let own = if me == 0 { Some(fabric.open_queue(QueueSpec { number: Some(0), ..own.on(0) })?) } else { None };
-        let sender =
-            if me == last { Some(fabric.open_queue(QueueSpec { number: Some(0), ..sender.on(1) })?) } else { None };
-        for queue in own.iter().chain(&sender) {
-            queue.register_fixed(&region, 0)?;
-        }
-        let mut seen = vec![];
-        for (number, step) in steps.into_iter().enumerate() {
-            fabric.sleep_until(Time::from_picos(400_000_000 * (number as u64 + 1))).await;
-            let posted = match (step, &own, &sender) {
-                (Step::Own(posting), Some(queue), _) => queue.try_post(posting),
-                (Step::Send(posting), _, Some(queue)) => queue.try_post(posting),
-                _ => Ok(()),
-            };
-            fabric.sleep_until(Time::from_picos(400_000_000 * (number as u64 + 1) + 399_000_000)).await;
-            let mut words = vec![0; 64];
-            fabric.read(&fabric.local_span::<u64>(at(me, region.key(), 0), 64)?, &mut words)?;
-            seen.push(Seen {
-                pointers: own.as_ref().map_or(Pointers { read: 0, write: 0, scheduled: 0 }, |queue| queue.pointers()),
-                own: own.as_ref().map(reports).unwrap_or_default(),
-                sent: sender.as_ref().map(reports).unwrap_or_default(),
-                refused: posted.err().map(|refused| match refused {
-                    Refused::Full(()) => None,
-                    Refused::Failed(error, ()) => Some(error),
-                }),
-                words,
-            });
-        }
-        let _ = region.word::<u64>(&fabric, 0)?;
-        fabric.sleep(std::time::Duration::from_millis(1)).await;
-        Ok(seen)
+/// Step k at k times 400 us; what it set off is over when the next one comes.
+pub(super) async fn script(
+    fabric: Fabric,
+    own: QueueSpec,
+    sender: QueueSpec,
+    steps: Vec<Step>,
+) -> ProgramResult<Vec<Seen>> {
+    let me = fabric.rank().index();
+    let last = fabric.ranks() - 1;
+    let region = fabric.alloc_symmetric(BYTES).await?;
+    let own = if me == 0 { Some(fabric.open_queue(QueueSpec { number: Some(0), ..own.on(0) })?) } else { None };
+    let sender =
+        if me == last { Some(fabric.open_queue(QueueSpec { number: Some(0), ..sender.on(1) })?) } else { None };
+    for queue in own.iter().chain(&sender) {
+        queue.register_fixed(&region, 0)?;
     }
+    let mut seen = vec![];
+    for (number, step) in steps.into_iter().enumerate() {
+        fabric.sleep_until(Time::from_picos(400_000_000 * (number as u64 + 1))).await;
+        let posted = match (step, &own, &sender) {
+            (Step::Own(posting), Some(queue), _) => queue.try_post(posting),
+            (Step::Send(posting), _, Some(queue)) => queue.try_post(posting),
+            _ => Ok(()),
+        };
+        fabric.sleep_until(Time::from_picos(400_000_000 * (number as u64 + 1) + 399_000_000)).await;
+        let mut words = vec![0; 64];
+        fabric.read(&fabric.local_span::<u64>(at(me, region.key(), 0), 64)?, &mut words)?;
+        seen.push(Seen {
+            pointers: own.as_ref().map_or(Pointers { read: 0, write: 0, scheduled: 0 }, |queue| queue.pointers()),
+            own: own.as_ref().map(reports).unwrap_or_default(),
+            sent: sender.as_ref().map(reports).unwrap_or_default(),
+            refused: posted.err().map(|refused| match refused {
+                Refused::Full(()) => None,
+                Refused::Failed(error, ()) => Some(error),
+            }),
+            words,
+        });
+    }
+    let _ = region.word::<u64>(&fabric, 0)?;
+    fabric.sleep(std::time::Duration::from_millis(1)).await;
+    Ok(seen)
 }
 
 /// Runs a script on `job`; what the rank of the queue under test sees after each step, with what the sender sees.
 pub(super) fn run(job: &Job<'_>, own: QueueSpec, steps: &[Step]) -> Vec<Seen> {
     let sender = QueueSpec::new(QueueMode::Normal).checked(own.checked);
-    let run = job.run(&script { own, sender, steps: steps.to_vec() }).unwrap();
+    let run = job.run(&async |fabric| script(fabric, own, sender, steps.to_vec()).await).unwrap();
     let mut outs = run.outs;
     let last = outs.pop().unwrap_or_default();
     match outs.into_iter().next() {

@@ -159,7 +159,9 @@ fn any_queue_may_send_credit() {
         let sender = QueueSpec::new(mode);
         let sender = if mode == QueueMode::Session { sender.ahead(1) } else { sender };
         for (_, job) in jobs() {
-            let run = job.run(&super::script::script { own: session(16), sender, steps: steps.to_vec() }).unwrap();
+            let run = job
+                .run(&async |fabric| super::script::script(fabric, session(16), sender, steps.to_vec()).await)
+                .unwrap();
             assert_eq!(run.outs[0][0].pointers.scheduled, 3, "{mode:?}");
         }
     }

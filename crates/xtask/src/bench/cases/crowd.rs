@@ -40,18 +40,16 @@ const QUEUE: Case = Case::new("machine-crowd-queue", "16 ranks on 2 cores, bare 
 
 pub(super) const CASES: &[Case] = &[EXCLUSIVE, BACK_OFF, SHARED, QUEUE];
 
-rdma_fabric::program! {
-    /// Measure all cases of many ranks; rank 0 has the results.
-    pub(in super::super) async fn measure_crowd(fabric: Fabric, plan: Plan) -> Vec<Measured> {
-        let bare = Bare::open(&plan.memory)?;
-        let outcome = measure(&fabric, &bare, &plan).await;
-        if outcome.is_err() {
-            // Release: whoever waits outside the fabric for this rank stops, and so does who enters again and again.
-            bare.word(lines::ABANDONED).store(1, Release);
-            bare.word(lines::STOP).store(1, Release);
-        }
-        outcome
+/// Measure all cases of many ranks; rank 0 has the results.
+pub(in super::super) async fn measure_crowd(fabric: Fabric, plan: Plan) -> ProgramResult<Vec<Measured>> {
+    let bare = Bare::open(&plan.memory)?;
+    let outcome = measure(&fabric, &bare, &plan).await;
+    if outcome.is_err() {
+        // Release: whoever waits outside the fabric for this rank stops, and so does who enters again and again.
+        bare.word(lines::ABANDONED).store(1, Release);
+        bare.word(lines::STOP).store(1, Release);
     }
+    outcome
 }
 
 async fn measure(fabric: &Fabric, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {

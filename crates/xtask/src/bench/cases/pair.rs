@@ -53,17 +53,15 @@ impl Pair<'_> {
     }
 }
 
-rdma_fabric::program! {
-    /// Measure all cases of two ranks; rank 0 has the results.
-    pub(in super::super) async fn measure_pair(fabric: Fabric, plan: Plan) -> Vec<Measured> {
-        let bare = Bare::open(&plan.memory)?;
-        let outcome = measure(&fabric, &bare, &plan).await;
-        if outcome.is_err() {
-            // Release: whoever waits outside the fabric for this rank stops.
-            bare.word(super::super::lines::ABANDONED).store(1, Release);
-        }
-        outcome
+/// Measure all cases of two ranks; rank 0 has the results.
+pub(in super::super) async fn measure_pair(fabric: Fabric, plan: Plan) -> ProgramResult<Vec<Measured>> {
+    let bare = Bare::open(&plan.memory)?;
+    let outcome = measure(&fabric, &bare, &plan).await;
+    if outcome.is_err() {
+        // Release: whoever waits outside the fabric for this rank stops.
+        bare.word(super::super::lines::ABANDONED).store(1, Release);
     }
+    outcome
 }
 
 async fn measure(fabric: &Fabric, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {

@@ -17,7 +17,7 @@ use super::{
     telling::Telling,
 };
 use core::{fmt, str::FromStr, sync::atomic::Ordering::Release};
-use rdma_fabric::{Fabric, Program, ProgramResult};
+use rdma_fabric::{Fabric, ProgramResult};
 use repro::{
     lock_bench::{Case, Row, Spread},
     workloads::locks::{
@@ -152,7 +152,9 @@ impl Part {
                 let read = |path| Ok(serde_json::from_slice(&fs::read(path)?)?);
                 self.records.iter().map(read).collect()
             }
-            Provider::Threads => Ok(Threads::new(ranks).run(&measure_contention { part: self.clone() })?),
+            Provider::Threads => {
+                Ok(Threads::new(ranks).run(&async |fabric| measure_contention(fabric, self.clone()).await)?)
+            }
         }
     }
 
@@ -180,22 +182,20 @@ pub(crate) fn be_rank(options: &RankOptions) -> Result<ExitCode, Box<dyn Error>>
     let endpoint = tofu2_sim::shm::from_env()?.ok_or("only `bench-locks` starts its ranks")?;
     let me = endpoint.rank().index();
     let place = part.records.get(me).ok_or("there are more ranks than places for their records")?.clone();
-    let recorded = shm::run_rank(endpoint, &measure_contention { part })?;
+    let recorded = shm::run_rank(endpoint, &async |fabric| measure_contention(fabric, part.clone()).await)?;
     fs::write(place, serde_json::to_vec(&recorded)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-rdma_fabric::program! {
-    /// Measure all cases of a part.
-    async fn measure_contention(fabric: Fabric, part: Part) -> Vec<Recorded> {
-        let bare = Arc::new(Bare::open(&part.memory)?);
-        let outcome = measure(&fabric, &bare, &part).await;
-        if outcome.is_err() {
-            // Release: whoever waits outside the fabric for this rank stops.
-            bare.word(lines::ABANDONED).store(1, Release);
-        }
-        outcome
+/// Measure all cases of a part.
+async fn measure_contention(fabric: Fabric, part: Part) -> ProgramResult<Vec<Recorded>> {
+    let bare = Arc::new(Bare::open(&part.memory)?);
+    let outcome = measure(&fabric, &bare, &part).await;
+    if outcome.is_err() {
+        // Release: whoever waits outside the fabric for this rank stops.
+        bare.word(lines::ABANDONED).store(1, Release);
     }
+    outcome
 }
 
 async fn measure(fabric: &Fabric, bare: &Arc<Bare>, part: &Part) -> ProgramResult<Vec<Recorded>> {
@@ -238,7 +238,7 @@ async fn measure(fabric: &Fabric, bare: &Arc<Bare>, part: &Part) -> ProgramResul
 
 async fn one(fabric: &Fabric, bare: &Arc<Bare>, lock: Contestant, run: &Run) -> ProgramResult<RankRecord> {
     match lock {
-        Contestant::Lock(lock) => contention { lock, run: *run }.run(fabric.clone()).await,
+        Contestant::Lock(lock) => contention(fabric.clone(), lock, *run).await,
         Contestant::Mutex => contend::<MutexLock>(fabric, run, Memory(Some(bare.clone()))).await,
     }
 }
