@@ -5,11 +5,12 @@ use crate::{
     ended, faults_file,
     launch_error::LaunchError,
     observing::{self, Drawing},
+    provider::Provider,
     settings::{option, setting},
     tell::{print, say},
 };
 use rdma_fabric::{Fabric, FabricError, Program, ProgramResult};
-use std::{ffi::OsString, fmt::Display, path::PathBuf, process::ExitCode, str::FromStr, time::Duration};
+use std::{ffi::OsString, fmt::Display, path::PathBuf, process::ExitCode, time::Duration};
 use tofu2_sim::{
     shm::{self, Bind, DEFAULT_STUCK_AFTER, Launcher, StuckAfter, Threads, run_rank_with},
     virt::{Faults, Job, Platform},
@@ -31,18 +32,17 @@ pub fn launch<P: Program>(program: P) -> ExitCode {
 /// `--help` prints `usage`, then [`Launch::HELP`].
 ///
 /// ```no_run
-/// use onesided::Fabric;
+/// use onesided::{Fabric, ProgramResult};
 ///
-/// onesided::program! {
-///     async fn count(fabric: Fabric, to: u64) -> u64 {
-///         Ok(to + u64::from(fabric.rank().number()))
-///     }
+/// async fn count(fabric: Fabric, to: u64) -> ProgramResult<u64> {
+///     Ok(to + u64::from(fabric.rank().number()))
 /// }
 ///
 /// fn main() -> std::process::ExitCode {
-///     onesided::launch_with("Counts.\n\n  N   how far\n", |rest| match &rest[..] {
-///         [to] => to.to_string_lossy().parse().map(|to| count { to }).map_err(|error| format!("N: {error}")),
-///         more => Err(format!("one number, not {more:?}")),
+///     onesided::launch_with("Counts.\n\n  N   how far\n", |rest| {
+///         let [to] = &rest[..] else { return Err(format!("one number, not {rest:?}")) };
+///         let to = to.to_string_lossy().parse().map_err(|error| format!("N: {error}"))?;
+///         Ok(async move |fabric| count(fabric, to).await)
 ///     })
 /// }
 /// ```
@@ -96,36 +96,6 @@ fn nothing_more(rest: Vec<OsString>) -> Result<(), FabricError> {
     match rest.first() {
         None => Ok(()),
         Some(word) => Err(setting("arguments", format!("there is no `{}`; --help says what there is", word.display()))),
-    }
-}
-
-/// What the ranks of a program run on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Provider {
-    /// Processes of this machine over shared memory, on wall clock.
-    #[default]
-    Shm,
-    /// Threads of this process, on wall clock.
-    Threads,
-    /// Tasks of one simulator, in virtual time.
-    Virt,
-}
-
-/// The name of no provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is none of shm, threads, virt")]
-pub struct UnknownProvider;
-
-impl FromStr for Provider {
-    type Err = UnknownProvider;
-
-    fn from_str(name: &str) -> Result<Self, UnknownProvider> {
-        match name {
-            "shm" => Ok(Provider::Shm),
-            "threads" => Ok(Provider::Threads),
-            "virt" => Ok(Provider::Virt),
-            _ => Err(UnknownProvider),
-        }
     }
 }
 

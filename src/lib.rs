@@ -57,6 +57,7 @@ mod launch;
 mod launch_error;
 #[cfg_attr(not(feature = "observe"), path = "unobserved.rs")]
 mod observing;
+mod provider;
 #[cfg(any(test, not(feature = "observe")))]
 mod refusal;
 mod settings;
@@ -71,13 +72,14 @@ pub mod prelude {
 #[cfg(feature = "explore")]
 #[doc(inline)]
 pub use explore;
-pub use launch::{Launch, Provider, UnknownProvider, launch, launch_shared, launch_with};
+pub use launch::{Launch, launch, launch_shared, launch_with};
 /// Counters and traces of operations and waits, with the feature `observe`.
 #[cfg(feature = "observe")]
 #[doc(inline)]
 pub use observe;
 #[doc(inline)]
 pub use prdma_offload as prdma;
+pub use provider::{Provider, UnknownProvider};
 pub use rdma_fabric::{
     self as fabric, Amo, AtomicWord, Caps, ControlQueue, Deps, Existing, Fabric, FabricError, GetSink, Group,
     GroupMemory, Handle, Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, Node, Notice, Operation, OwnedMemory,
@@ -92,3 +94,4 @@ pub use rdma_fabric::bytemuck;
 pub use rma_lock as lock;
 #[doc(inline)]
 pub use tofu2_sim as sim;
+pub use tofu2_sim::shm::block_on;

@@ -74,6 +74,7 @@ macro_rules! every_case {
                 transfers::every_length_comes_round("O5 O8 O11 V2", [1, 2]);
                 #[wraps(operations)]
                 transfers::every_source_and_sink("O3 V4", [2]);
+                transfers::slices_are_lent("O3 O4 O10", [2]);
                 transfers::long_transfers_are_split("O14", [2]);
                 transfers::flushed_puts_precede_the_flag("O5 O8", [3]);
                 transfers::ordered_puts_precede_atomics("I3 O7", [3]);

@@ -1,6 +1,9 @@
 //! Puts and gets.
 
-use super::verdict::{ensure, ensure_eq};
+use super::{
+    triggered::polled,
+    verdict::{ensure, ensure_eq},
+};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, PutOrder, Rank, RemoteAddr};
 use std::time::Duration;
 
@@ -77,6 +80,37 @@ pub(crate) async fn every_source_and_sink(fabric: Fabric) -> ProgramResult<()> {
     ensure_eq!(fabric.get_word(&word).await?, 1, "a word of a span");
     world.barrier().await?;
     Ok(())
+}
+
+pub(crate) async fn slices_are_lent(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(70_000).await?;
+    let peer = Rank::new(fabric.rank().number() ^ 1);
+    for len in [0, 1, 8, 61, 65, 5_000, 65_536] {
+        let far = fabric.remote_span::<u8>(region.at(peer, 3), len)?;
+        let sent = pattern(len, 7);
+        let (mut lent, mut got) = (sent.clone(), vec![0; len]);
+        fabric.put_slice(&far, &lent).await?;
+        lent.fill(0);
+        fabric.flush(peer).await?;
+        fabric.get_slice(&far, &mut got).await?;
+        ensure!(got == sent, "O3: {len} bytes of a slice do not come back");
+        // One that is posted and dropped: it goes on, and what was lent is the lender's again.
+        lent.copy_from_slice(&pattern(len, 8));
+        let _posted = polled(fabric.put_slice(&far, &lent));
+        lent.fill(0);
+        fabric.flush(peer).await?;
+        let _posted = polled(fabric.get_slice(&far, &mut lent));
+        fabric.get_slice(&far, &mut got).await?;
+        ensure!(got == pattern(len, 8), "O4: {len} bytes of a slice that was given back are lost");
+    }
+    let far = fabric.remote_span::<u16>(region.at(peer, 64), 4)?;
+    let mut got = [5; 3];
+    let wrong = FabricError::length_mismatch(3, 4);
+    ensure_eq!(fabric.put_slice(&far, &[1; 3]).await, Err(wrong.clone()), "O10: a slice too short to put");
+    ensure_eq!(fabric.get_slice(&far, &mut got).await, Err(wrong), "O10: a slice too short to get");
+    ensure_eq!(got, [5; 3], "O10: nothing is transferred");
+    Ok(world.barrier().await?)
 }
 
 pub(crate) async fn long_transfers_are_split(fabric: Fabric) -> ProgramResult<()> {

@@ -82,7 +82,7 @@ impl Edge {
     }
 }
 
-fn polled<T>(future: impl Future<Output = T>) -> Option<T> {
+pub(crate) fn polled<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(out) => Some(out),
         Poll::Pending => None,

@@ -11,14 +11,13 @@ use crate::{
 use rdma_fabric::{
     Amo, Caps, Fabric, FabricError, Keyring, LockedMemory, Notice, Pact, Rank, Region, RemoteAddr, Result, Time,
     provider::{
-        Boxed, Ended, Goal, JobFacts, Keyless, Nodes, OneThread, Place, Posted, Provider, Sink, Slot, Source, Token,
+        Boxed, Ended, Goal, JobFacts, Keyless, Leftover, Nodes, OneThread, Place, Posted, Provider, Sink, Slot, Source,
+        Token,
     },
 };
 use std::{
     fmt,
-    future::Future,
     ops::Deref,
-    pin::Pin,
     rc::Rc,
     sync::Arc,
     task::{Context, Poll},
@@ -211,8 +210,8 @@ impl Provider for Explored {
         Time::from_picos(now)
     }
 
-    fn detach(&self, rest: Pin<Box<dyn Future<Output = ()>>>) {
-        self.session.detach(rest);
+    fn detach(&self, rest: Leftover<'_>) {
+        self.session.detach(rest.boxed());
     }
 
     fn keyless(&self) -> Option<&dyn Keyless> {

@@ -4,13 +4,13 @@ use crate::{Access, Job, memory::CELL, seat::Seat};
 use loom::sync::atomic::Ordering::Acquire;
 use rdma_fabric::{
     Amo, Fabric, FabricError, Notice, Rank, Region, RemoteAddr, Result, Time, bytemuck,
-    provider::{Boxed, Ended, Goal, JobFacts, Nodes, OneThread, Place, Posted, Provider, Sink, Slot, Source, Token},
+    provider::{
+        Boxed, Ended, Goal, JobFacts, Leftover, Nodes, OneThread, Place, Posted, Provider, Sink, Slot, Source, Token,
+    },
 };
 use std::{
     fmt,
-    future::Future,
     ops::Deref,
-    pin::Pin,
     rc::Rc,
     sync::Arc,
     task::{Context, Poll},
@@ -147,7 +147,7 @@ impl Provider for Modelled {
         Time::from_picos(self.job().clock(self.me()))
     }
 
-    fn detach(&self, rest: Pin<Box<dyn Future<Output = ()>>>) {
-        self.job().detached.add(self.me(), rest);
+    fn detach(&self, rest: Leftover<'_>) {
+        self.job().detached.add(self.me(), rest.boxed());
     }
 }

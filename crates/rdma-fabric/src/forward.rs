@@ -59,7 +59,7 @@ macro_rules! forward {
     (@ poll_wait) => { fn poll_wait(&self, slot: &mut $crate::provider::Slot, goal: $crate::provider::Goal<'_>, cx: &mut core::task::Context<'_>) -> core::task::Poll<$crate::Result<()>> { self.below.provider().poll_wait(slot, goal, cx) } };
     (@ end_wait) => { fn end_wait(&self, slot: &mut $crate::provider::Slot, goal: $crate::provider::Goal<'_>, ended: $crate::provider::Ended) { self.below.provider().end_wait(slot, goal, ended) } };
     (@ now) => { fn now(&self) -> $crate::Time { self.below.provider().now() } };
-    (@ detach) => { fn detach(&self, rest: core::pin::Pin<Box<dyn core::future::Future<Output = ()>>>) { self.below.provider().detach(rest) } };
+    (@ detach) => { fn detach(&self, rest: $crate::provider::Leftover<'_>) { self.below.provider().detach(rest) } };
     (@ optional) => {
         fn queues(&self) -> Option<&dyn $crate::provider::Queues> { self.below.provider().queues() }
         fn gates(&self) -> Option<&dyn $crate::provider::Gates> { self.below.provider().gates() }

@@ -14,6 +14,7 @@ use bytemuck::Pod;
 /// put is complete.
 ///
 /// No slice is one: a put may still read its source when the future that posted it has been dropped.
+/// [`Fabric::put_slice`] takes one, and may copy it.
 ///
 /// ```compile_fail,E0277
 /// # use rdma_fabric::{Fabric, RemoteSpan, Result};
@@ -33,7 +34,7 @@ use bytemuck::Pod;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be the source of a put of `{T}`",
     label = "not owned, or not made of `{T}`",
-    note = "a put owns its source until it is complete, and gives it back: pass an array, a `Vec<{T}>` (`slice.to_vec()`), a `Box<[{T}]>`, or a `LocalSpan` of own registered memory"
+    note = "a put owns its source until it is complete, and gives it back: pass an array, a `Vec<{T}>` (`slice.to_vec()`), a `Box<[{T}]>`, or a `LocalSpan` of own registered memory; `put_slice` takes a slice"
 )]
 pub trait PutSource<T: Pod>: Unpin + 'static {
     /// Number of elements.
@@ -47,7 +48,7 @@ pub trait PutSource<T: Pod>: Unpin + 'static {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be where a get of `{T}` arrives",
     label = "not owned, or not made of `{T}`",
-    note = "a get owns its buffer until it is complete, and gives it back filled: pass an array, a `Vec<{T}>` (`vec![…; n]`), a `Box<[{T}]>`, or a `LocalSpan` of own registered memory"
+    note = "a get owns its buffer until it is complete, and gives it back filled: pass an array, a `Vec<{T}>` (`vec![…; n]`), a `Box<[{T}]>`, or a `LocalSpan` of own registered memory; `get_slice` takes a slice"
 )]
 pub trait GetSink<T: Pod>: Unpin + 'static {
     /// Number of elements.

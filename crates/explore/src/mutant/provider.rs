@@ -6,12 +6,11 @@ use super::{
 };
 use rdma_fabric::{
     Amo, Fabric, Pact, Refused, Result, forward,
-    provider::{Gates, Goal, Keyless, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
+    provider::{Gates, Goal, Keyless, Leftover, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
 };
 use std::{
-    future::{Future, poll_fn},
+    future::poll_fn,
     mem::replace,
-    pin::Pin,
     task::{Context, Poll},
 };
 
@@ -114,7 +113,7 @@ impl Provider for Spoiled {
         }
     }
 
-    fn detach(&self, rest: Pin<Box<dyn Future<Output = ()>>>) {
+    fn detach(&self, rest: Leftover<'_>) {
         if self.mutation.detaches() {
             self.provider().detach(rest);
         }

@@ -5,7 +5,8 @@
 
 use super::{
     Fabric,
-    acting::{Add, And, Any, CompareSwap, Get, GetWord, Or, Put, PutWord, Running, Swap},
+    acting::Running,
+    acts::{Add, And, Any, CompareSwap, Get, GetSlice, GetWord, Or, Put, PutSlice, PutWord, Swap},
 };
 use crate::{Amo, AtomicWord, GetSink, Pod, PutSource, RemoteSpan, RemoteWord, Result};
 use core::{future::Future, marker::PhantomData};
@@ -18,6 +19,20 @@ impl Fabric {
     #[inline(always)]
     pub fn put<T: Pod, S: PutSource<T>>(&self, to: &RemoteSpan<T>, from: S) -> impl Future<Output = Result<S>> {
         Running::new(self, Put { to: to.place(), from, notice: None, of: PhantomData::<fn() -> T> })
+    }
+
+    /// Put from a slice and wait until it is reusable. A provider that is not done with it at once copies it: where
+    /// transfers are long and not made by this CPU, [`Fabric::put`] of a `Vec` or of registered memory spares that.
+    ///
+    /// # Errors
+    /// As [`Fabric::put`].
+    #[inline(always)]
+    pub fn put_slice<'a, T: Pod>(
+        &'a self,
+        to: &'a RemoteSpan<T>,
+        from: &'a [T],
+    ) -> impl Future<Output = Result<()>> + 'a {
+        Running::new(self, PutSlice { to: to.place(), from })
     }
 
     /// Put with a notice at the target, and wait until the source is reusable.
@@ -50,6 +65,19 @@ impl Fabric {
     #[inline(always)]
     pub fn get<T: Pod, D: GetSink<T>>(&self, from: &RemoteSpan<T>, to: D) -> impl Future<Output = Result<D>> {
         Running::new(self, Get { from: from.place(), to, of: PhantomData::<fn() -> T> })
+    }
+
+    /// Get into a slice. If the future is dropped, or fails, what is in it is not said.
+    ///
+    /// # Errors
+    /// As [`Fabric::get`].
+    #[inline(always)]
+    pub fn get_slice<'a, T: Pod>(
+        &'a self,
+        from: &'a RemoteSpan<T>,
+        to: &'a mut [T],
+    ) -> impl Future<Output = Result<()>> + 'a {
+        Running::new(self, GetSlice { from: from.place(), to })
     }
 
     /// Get one word. Read whole, never torn.

@@ -4,6 +4,7 @@
 //! it.
 
 mod acting;
+mod acts;
 mod awaited;
 mod making;
 mod memory;

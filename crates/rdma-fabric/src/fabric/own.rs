@@ -2,7 +2,7 @@
 
 use super::{
     Fabric,
-    acting::{get_now, put_now, same_length},
+    acts::{get_now, put_now, same_length},
     waiting::read_word,
 };
 use crate::{

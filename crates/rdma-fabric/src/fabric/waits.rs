@@ -7,7 +7,7 @@ use super::{
 use crate::{
     AtomicWord, Deps, LocalWord, Notice, Rank, Result, Time,
     join::{Either, race},
-    provider::Goal,
+    provider::{Goal, Leftover},
 };
 use core::{future::Future, marker::PhantomData, time::Duration};
 
@@ -121,6 +121,6 @@ impl Fabric {
     /// fails a debug assertion). Called for a rank that has ended already, it drops `rest`.
     #[inline]
     pub fn detach(&self, rest: impl Future<Output = ()> + 'static) {
-        self.provider().detach(Box::pin(rest));
+        self.provider().detach(Leftover::new(&mut Some(rest)));
     }
 }

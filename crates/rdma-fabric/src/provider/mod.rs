@@ -34,8 +34,10 @@ use core::{
 };
 use std::sync::Arc;
 
+mod leftover;
 mod tokens;
 
+pub use leftover::Leftover;
 pub use tokens::Tokens;
 
 pub use crate::{
@@ -283,7 +285,7 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     /// The time now.
     fn now(&self) -> Time;
     /// Run what a dropped future still owes.
-    fn detach(&self, rest: Pin<Box<dyn Future<Output = ()>>>);
+    fn detach(&self, rest: Leftover<'_>);
 
     // ----- what not every network has --------------------------------------------------------
 

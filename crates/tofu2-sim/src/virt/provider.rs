@@ -7,14 +7,13 @@ use rdma_fabric::{
     Amo, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Notice, OwnedMemory, Pact, PutOrder, Rank, Region,
     RegionKey, RemoteAddr, Result, Time, Uses,
     provider::{
-        Boxed, Ended, Gates, Goal, JobFacts, Keyless, Nodes, OneThread, Place, Posted, Provider, Queues, Sink, Slot,
-        Source, Token,
+        Boxed, Ended, Gates, Goal, JobFacts, Keyless, Leftover, Nodes, OneThread, Place, Posted, Provider, Queues,
+        Sink, Slot, Source, Token,
     },
 };
 use std::{
     fmt,
-    future::{Future, ready},
-    pin::Pin,
+    future::ready,
     rc::Rc,
     sync::Arc,
     task::{Context, Poll},
@@ -181,9 +180,9 @@ impl<K: Keys> Provider for VirtRank<K> {
         Time::from_picos(me.world.core().now_of(me.rank))
     }
 
-    fn detach(&self, rest: Pin<Box<dyn Future<Output = ()>>>) {
+    fn detach(&self, rest: Leftover<'_>) {
         let me = &*self.me;
-        me.world.detach(me.rank, rest);
+        me.world.detach(me.rank, rest.boxed());
     }
 
     fn queues(&self) -> Option<&dyn Queues> {

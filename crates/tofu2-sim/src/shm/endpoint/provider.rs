@@ -10,14 +10,14 @@ use crate::shm::{
     waiting::{self, Wait},
 };
 use core::{
-    future::Future,
-    pin::Pin,
     sync::atomic::{Ordering::SeqCst, fence},
     task::{Context, Poll},
 };
 use rdma_fabric::{
     Amo, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RemoteAddr, Result, Time, Uses,
-    provider::{Boxed, Ended, Gates, Goal, Keyless, Place, Posted, Provider, Queues, SHORT, Sink, Slot, Source, Token},
+    provider::{
+        Boxed, Ended, Gates, Goal, Keyless, Leftover, Place, Posted, Provider, Queues, SHORT, Sink, Slot, Source, Token,
+    },
 };
 use std::sync::Arc;
 
@@ -181,7 +181,7 @@ impl Provider for Endpoint {
         Time::ZERO + self.job().start().elapsed()
     }
 
-    fn detach(&self, rest: Pin<Box<dyn Future<Output = ()>>>) {
+    fn detach(&self, rest: Leftover<'_>) {
         detached::run(self.me(), rest);
     }
 
