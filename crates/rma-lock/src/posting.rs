@@ -37,7 +37,7 @@ fn not_over(posting: Posting) -> NotOver {
 pub(crate) fn atomic_now(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
     match fabric.atomic_now(word, amo) {
         Some(old) => Ok(old),
-        None => test_atomic(fabric, word, amo),
+        None => test_atomic(fabric, word, amo.to_bits()),
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn poll_atomic(
 ) -> Result<u64, NotOver> {
     match fabric.atomic_now(word, amo) {
         Some(old) => Ok(old),
-        None => await_atomic(fabric, word, amo, cx),
+        None => await_atomic(fabric, word, amo.to_bits(), cx),
     }
 }
 

@@ -236,7 +236,10 @@ impl<S: Scheme> Core<S> {
         }
         let begun = match self.fabric.atomic_now(word, amo) {
             Some(old) => Begun::Over(old),
-            None => self.begin_slowly(lane, step, word, amo),
+            None => match self.begin_slowly(lane, step, word, amo.to_bits()) {
+                Some(posted) => Begun::Posted(posted),
+                None => Begun::Refused,
+            },
         };
         self.went_on();
         begun
@@ -244,12 +247,12 @@ impl<S: Scheme> Core<S> {
 
     /// The atomic of a step that was announced; if it can't be posted that is taken back.
     #[inline(never)]
-    fn begin_slowly(&self, lane: Lane, step: Step, word: &RemoteWord<u64>, amo: Amo<u64>) -> Begun {
-        if let Ok(handle) = self.fabric.try_atomic(word, amo) {
-            return Begun::Posted(handle);
+    fn begin_slowly(&self, lane: Lane, step: Step, word: &RemoteWord<u64>, amo: Amo<u64>) -> Option<Handle<u64>> {
+        let posted = self.fabric.try_atomic(word, amo);
+        if posted.is_err() {
+            let _ = self.queue.publish_in(lane, step.undone());
         }
-        let _ = self.queue.publish_in(lane, step.undone());
-        Begun::Refused
+        posted.ok()
     }
 
     /// Whether `error` is the loss of a member that this lock survives.

@@ -80,6 +80,13 @@ enum Entry {
     Counted(u64),
 }
 
+/// A call, so that the word need not be kept in memory where nobody is in the way.
+#[cold]
+#[inline(never)]
+fn counted(old: u64) -> Entry {
+    Entry::Counted(old)
+}
+
 /// U1.
 pub(crate) struct Leave<'a, S: Scheme>(pub(crate) ReadGuard<'a, S>);
 
@@ -104,19 +111,20 @@ impl<'a, S: Scheme> Try for Leave<'a, S> {
             }
         }
         let lane = core.published.lane();
-        let begun = core.begin(lane, Step::READER_LEAVES, &core.count, UNCOUNT_ME);
-        if matches!(begun, Begun::Refused) {
-            return Now::Stuck(Exit::Inside(guard, Some(Ok(()))));
-        }
-        mem::forget(guard);
-        let old = match begun {
-            Begun::Over(old) => old,
-            Begun::Posted(mut posted) => match Pin::new(&mut posted).poll(cx) {
-                Poll::Pending => return Now::Posted(Leaving(InFlight::new(lock, posted))),
-                Poll::Ready(Ok(old)) => old,
-                Poll::Ready(Err(error)) => return Now::Over(Err(core.broke_by(error))),
-            },
-            Begun::Refused => unreachable!("looked at"),
+        let old = match core.begin(lane, Step::READER_LEAVES, &core.count, UNCOUNT_ME) {
+            Begun::Over(old) => {
+                mem::forget(guard);
+                old
+            }
+            Begun::Refused => return Now::Stuck(Exit::Inside(guard, Some(Ok(())))),
+            Begun::Posted(mut posted) => {
+                mem::forget(guard);
+                match Pin::new(&mut posted).poll(cx) {
+                    Poll::Pending => return Now::Posted(Leaving(InFlight::new(lock, posted))),
+                    Poll::Ready(Ok(old)) => old,
+                    Poll::Ready(Err(error)) => return Now::Over(Err(core.broke_by(error))),
+                }
+            }
         };
         match lock.leave(lane, old) {
             Ok(left) => Now::Over(left),
@@ -199,7 +207,7 @@ impl<S: Scheme> CountedLock<S> {
     #[inline(always)]
     fn enter<'a, Held: From<ReadGuard<'a, S>>>(&'a self, lane: Lane, old: u64) -> Result<Result<Held>, Entry> {
         if old & (S::KEEPS_OUT | S::TOO_MANY) != 0 {
-            return Err(Entry::Counted(old));
+            return Err(counted(old));
         }
         Ok(match self.core.publish_in(lane, Step::READER_ENTERS) {
             Ok(()) => Ok(ReadGuard::new(self).into()),
@@ -264,6 +272,20 @@ impl<S: Scheme> CountedLock<S> {
 
     /// Release a shared hold that nobody will.
     pub(crate) fn release_read_unawaited(&self) {
+        if self.core.ordered_everywhere {
+            let lane = self.core.published.lane();
+            match self.core.begin(lane, Step::READER_LEAVES, &self.core.count, UNCOUNT_ME) {
+                Begun::Over(old) => {
+                    if let Err(Exit::Last(..)) = self.leave(lane, old) {
+                        let core = self.core.clone();
+                        self.core.fabric.detach(async move { drop(core.answer(core.after_uncounting(old).await)) });
+                    }
+                    return;
+                }
+                Begun::Posted(posted) => return Departure::dropped(&self.core, posted),
+                Begun::Refused => {}
+            }
+        }
         let core = self.core.clone();
         self.core.fabric.detach(async move {
             let _ = core.flush_data().await;

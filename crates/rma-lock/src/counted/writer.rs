@@ -206,10 +206,17 @@ impl<S: Scheme> CountedLock<S> {
 
     /// Release an exclusive hold that nobody will.
     pub(crate) fn release_write_unawaited(&self, held: Writing) {
+        let Err(exit) = self.core.leave(held) else { return };
         let core = self.core.clone();
         self.core.fabric.detach(async move {
-            let _ = core.flush_data().await;
-            let _ = core.answer(core.release_writer(held).await);
+            let released = match exit {
+                Some(exit) => core.leave_from(held, *exit).await,
+                None => {
+                    let _ = core.flush_data().await;
+                    core.release_writer(held).await
+                }
+            };
+            let _ = core.answer(released);
         });
     }
 }

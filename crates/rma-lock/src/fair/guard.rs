@@ -78,10 +78,13 @@ impl<'a, M: Mode> FairGuard<'a, M> {
 
 impl<M: Mode> Drop for FairGuard<'_, M> {
     fn drop(&mut self) {
+        let Err(exit) = self.lock.core.leave(self.held) else { return };
         let (core, held) = (self.lock.core.clone(), self.held);
         self.lock.core.fabric.detach(async move {
-            let _ = core.flush_data().await;
-            let _ = core.answer(core.release(held, None).await);
+            if exit.is_none() {
+                let _ = core.flush_data().await;
+            }
+            let _ = core.answer(core.release(held, exit).await);
         });
     }
 }

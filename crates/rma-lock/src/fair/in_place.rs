@@ -204,7 +204,7 @@ impl Core {
 
     /// G1 as the queue's last, G3 with nobody to be woken.
     #[inline(always)]
-    fn leave(&self, held: Held) -> Result<(), NotOut> {
+    pub(super) fn leave(&self, held: Held) -> Result<(), NotOut> {
         let Held { node, class, woken } = held;
         let said = class.said();
         // Who was woken begins another turn of its node.

@@ -30,6 +30,14 @@ pub(super) fn outside_of(target: &Arc<Mapping>, addr: RemoteAddr, outside: Outsi
     Place::remote(addr, len, Some(Anchor::new(apart)))
 }
 
+/// Wake the owner of a place if it is parked and waits for what was written there.
+pub(super) fn ring(place: &Place) {
+    // Places that are written without this provider are in segments.
+    if let Some(segment) = place.anchor().and_then(Anchor::get::<Arc<Mapping>>) {
+        segment.ring_for(place.start(), place.len());
+    }
+}
+
 /// A place, found again.
 pub(super) struct Found<'a> {
     pub(super) addr: RemoteAddr,

@@ -18,6 +18,9 @@ use std::time::Instant;
 /// The longest time between two looks at what nobody rings a bell for.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
+/// Looks in one poll of a wait for a word or a notice.
+const LOOKS: u64 = 4;
+
 /// Fruitless polls under a foreign executor before a waker is left: a peer that answers at once is faster than a park.
 const FOREIGN_SPINS: u32 = 64;
 
@@ -204,6 +207,14 @@ impl<'a> Wait<'a> {
             seen: (bits & SEEN != 0).then_some(seen),
             fruitless: u32::from((bits >> FRUITLESS) as u8),
         }
+    }
+
+    /// Whether the caller is to look again before the wait in `slot` is arranged: what comes within nanoseconds is found sooner so.
+    #[inline]
+    pub(super) fn looks_once_more(slot: &mut Slot) -> bool {
+        slot.0[0] |= BEGUN;
+        slot.0[3] = (slot.0[3] + 1) % LOOKS;
+        slot.0[3] != 0
     }
 
     /// Go on with the wait in `slot`, or begin one.

@@ -10,6 +10,7 @@ use crate::shm::{
     waiting::{self, Wait},
 };
 use core::{
+    hint::spin_loop,
     sync::atomic::{Ordering::SeqCst, fence},
     task::{Context, Poll},
 };
@@ -87,9 +88,7 @@ impl Provider for Endpoint {
     }
 
     fn ring(&self, place: &Place) {
-        if let Ok(found) = Found::of(place) {
-            found.ring();
-        }
+        place::ring(place);
     }
 
     #[inline]
@@ -149,6 +148,10 @@ impl Provider for Endpoint {
     /// are visible. Work takes the time it takes.
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         match goal {
+            Goal::Word(..) | Goal::Notice(_) if Wait::looks_once_more(slot) => {
+                spin_loop();
+                Poll::Ready(Ok(()))
+            }
             Goal::Word(word, deps) => {
                 let what = For::Word(Found::of(word)?.watched_at());
                 Wait::in_slot(self, slot, |wait| wait.until_looked(cx, what, &deps))

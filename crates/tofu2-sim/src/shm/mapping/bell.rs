@@ -55,6 +55,12 @@ impl Mapping {
         doorbell::ring(&self.bell(), |_| true);
     }
 
+    /// Wake the segment's rank if it is parked and waits for one of the `len` bytes from `start` on.
+    pub(in super::super) fn ring_for(&self, start: NonNull<u8>, len: usize) {
+        let start = start.addr().get().wrapping_sub(self.base.addr().get()) as u64;
+        doorbell::ring(&self.bell(), |bits| Watch::covers(bits, start, start.saturating_add(len as u64)));
+    }
+
     /// Wake the segment's rank if it is parked and waits for notices, or for one of the `len` bytes from `start` on.
     #[inline(always)]
     pub(in super::super) fn ring_with_notice(&self, start: NonNull<u8>, len: usize) {
