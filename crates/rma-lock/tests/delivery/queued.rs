@@ -167,7 +167,7 @@ fn compare_with_the_unreduced(subject: Subject) {
 
 /// More ranks and rounds than can be exhausted. Repeat a failure by its seed.
 fn sample(subject: Subject) {
-    const RUNS: u64 = 5_000;
+    const RUNS: u64 = 2_000;
     let cases: [(&[Role], usize); 10] = [
         (&[Read, Read, Write, Write], 2),
         (&[Read, Write, Write, Write], 2),

@@ -213,8 +213,11 @@ mod model {
         loom_finds_the_owners_early_look: OwnerLooksFirst;
     }
 
+    /// At most three preemptions: without a bound this takes more than ten seconds.
     fn check_gate(mutation: Mutation) {
-        loom::model(move || {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
             let gate = Gate::over(Announcement { word: AtomicU64::new(0), mutation });
             let shared = Arc::new((gate, UnsafeCell::new(0u64)));
             let operations: Vec<_> = [1u64, 2]
