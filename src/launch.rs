@@ -2,6 +2,7 @@
 
 use crate::{
     amount::Amount,
+    any_program::AnyProgram,
     ended, faults_file,
     launch_error::LaunchError,
     observing::{self, Drawing},
@@ -268,6 +269,10 @@ impl Launch {
     /// Run `program` and be its exit code: 0 if all ranks ended well, otherwise that of the rank that failed
     /// first, 1 if it has none of its own.
     pub fn run<P: Program>(&self, program: &P) -> ExitCode {
+        self.run_any(&AnyProgram(&|fabric| Box::pin(async move { program.run(fabric).await.map(drop) })))
+    }
+
+    fn run_any(&self, program: &AnyProgram<'_>) -> ExitCode {
         match self.try_run(program) {
             Ok(code) => code,
             Err(error) => report(&error),
@@ -280,16 +285,13 @@ impl Launch {
     ///
     /// Ranks in virtual time are refused with [`FabricError::Unsupported`]: there is no runtime there but the simulator.
     pub fn run_shared<T: Send>(&self, rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) -> ExitCode {
-        match self.try_run_shared(rank) {
+        match self.try_run_shared(&|fabric| rank(fabric).map(drop)) {
             Ok(code) => code,
             Err(error) => report(&error),
         }
     }
 
-    fn try_run_shared<T: Send>(
-        &self,
-        rank: impl Fn(Fabric) -> ProgramResult<T> + Sync,
-    ) -> Result<ExitCode, LaunchError> {
+    fn try_run_shared(&self, rank: &(dyn Fn(Fabric) -> ProgramResult<()> + Sync)) -> Result<ExitCode, LaunchError> {
         if let Some(endpoint) = shm::from_env()? {
             observing::leave_out(&endpoint);
             run_rank_with(endpoint, rank)?;
@@ -320,7 +322,7 @@ impl Launch {
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
     }
 
-    fn try_run<P: Program>(&self, program: &P) -> Result<ExitCode, LaunchError> {
+    fn try_run(&self, program: &AnyProgram<'_>) -> Result<ExitCode, LaunchError> {
         if let Some(endpoint) = tofu2_sim::shm::from_env()? {
             return observing::run_rank(endpoint, program).map(|()| ExitCode::SUCCESS);
         }

@@ -51,6 +51,7 @@
 #![forbid(unsafe_code)]
 
 mod amount;
+mod any_program;
 mod ended;
 mod faults_file;
 mod launch;

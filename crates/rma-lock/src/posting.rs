@@ -33,6 +33,8 @@ fn not_over(posting: Posting) -> NotOver {
 }
 
 /// An atomic that is over at once.
+///
+/// The call out of line is given a copy of `amo`: the one whose address is passed would be kept in memory on the short path too.
 #[inline(always)]
 pub(crate) fn atomic_now(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
     match fabric.atomic_now(word, amo) {

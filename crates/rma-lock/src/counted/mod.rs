@@ -228,7 +228,7 @@ impl<S: Scheme> Core<S> {
         posted
     }
 
-    /// Announce a step, and do its atomic or post it.
+    /// Announce a step, and do its atomic or post it; a copy of `amo` is posted, as in [`crate::posting::atomic_now`].
     #[inline(always)]
     fn begin(&self, lane: Lane, step: Step, word: &RemoteWord<u64>, amo: Amo<u64>) -> Begun {
         if self.queue.publish_in(lane, step).is_err() {
