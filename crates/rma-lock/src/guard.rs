@@ -46,7 +46,7 @@ impl<'a, S: Scheme> ReadGuard<'a, S> {
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         // Dropped unpolled, the future drops the guard.
-        shortcut(reader::Leave(self), CountedLock::uncount_me_later)
+        shortcut(reader::Leave(self), S::release_read_later)
     }
 }
 
@@ -73,7 +73,7 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
     /// As [`ReadGuard::release`].
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
-        shortcut(writer::Leave(self), |(guard, exit)| CountedLock::leave_later(guard, exit))
+        shortcut(writer::Leave(self), |(guard, exit)| S::release_write_later(guard, exit))
     }
 
     pub(crate) fn held(&self) -> Writing {

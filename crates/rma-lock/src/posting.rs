@@ -8,7 +8,8 @@ use core::{
 use rdma_fabric::{Amo, Fabric, FabricError, Handle, RemoteWord};
 
 /// An atomic that was posted.
-pub(crate) enum Posting {
+#[derive(Debug)]
+pub enum Posting {
     InFlight(Handle<u64>),
     Over(Result<u64, FabricError>),
 }

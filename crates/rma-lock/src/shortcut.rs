@@ -47,19 +47,19 @@ enum Then<Fast: Try, Rest> {
     /// Before the first poll, and when it is over.
     Nothing,
     Posted(Fast::Posted),
-    Rest(Pin<Box<Rest>>),
+    Rest(Rest),
 }
 
-// Nothing but the box's content is ever pinned.
+// Nothing is ever pinned.
 impl<Fast: Try, Slow, Rest> Unpin for Shortcut<Fast, Slow, Rest> {}
 
-/// Try `fast`; if it hands something on, await `slow` of that.
+/// Try `fast`; if it hands something on, await what `slow` makes of that: a box.
 #[inline(always)]
 pub(crate) fn shortcut<Fast, Slow, Rest>(fast: Fast, slow: Slow) -> Shortcut<Fast, Slow, Rest>
 where
     Fast: Try,
     Slow: FnOnce(Fast::Stage) -> Rest,
-    Rest: Future<Output = Fast::Out>,
+    Rest: Future<Output = Fast::Out> + Unpin,
 {
     Shortcut { fast: Some(fast), slow: Some(slow), then: ManuallyDrop::new(Then::Nothing) }
 }
@@ -86,7 +86,7 @@ impl<Fast, Slow, Rest> Future for Shortcut<Fast, Slow, Rest>
 where
     Fast: Try,
     Slow: FnOnce(Fast::Stage) -> Rest,
-    Rest: Future<Output = Fast::Out>,
+    Rest: Future<Output = Fast::Out> + Unpin,
 {
     type Output = Fast::Out;
 
@@ -113,13 +113,13 @@ impl<Fast, Slow, Rest> Shortcut<Fast, Slow, Rest>
 where
     Fast: Try,
     Slow: FnOnce(Fast::Stage) -> Rest,
-    Rest: Future<Output = Fast::Out>,
+    Rest: Future<Output = Fast::Out> + Unpin,
 {
     #[cold]
     #[inline(never)]
     fn begin(&mut self, stage: Fast::Stage) {
         let slow = self.slow.take().expect("only one rest");
-        *self.then = Then::Rest(Box::pin(slow(stage)));
+        *self.then = Then::Rest(slow(stage));
     }
 
     /// The result is boxed, so that only this path has it in memory.
@@ -135,7 +135,7 @@ where
             }
         }
         let Then::Rest(rest) = &mut *self.then else { panic!("polled after the end") };
-        let Poll::Ready(out) = rest.as_mut().poll(cx) else { return None };
+        let Poll::Ready(out) = Pin::new(rest).poll(cx) else { return None };
         drop(self.take());
         Some(Box::new(out))
     }

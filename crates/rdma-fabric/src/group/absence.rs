@@ -9,7 +9,7 @@
 //! A mark says from which number on the member that wrote it takes no part: who is behind still finds what was written for it. A group
 //! that misses a member completes nothing more, and its member writes no other number after a mark.
 
-use super::{Group, control::Field, control::theirs};
+use super::{Group, compiled_here, control::Field, control::theirs};
 use crate::{Deps, FabricError, LocalWord, Rank, Result};
 
 /// Set in a mark, and in no number of a collective.
@@ -95,8 +95,7 @@ impl Group {
             && let Some(missing) = self.missing_by(error)
         {
             self.missing = Some(missing);
-            // Rare, and large.
-            Box::pin(self.tell(phase, missing)).await;
+            self.tell(phase, missing).await;
         }
         outcome
     }
@@ -122,7 +121,11 @@ impl Group {
     }
 
     /// Mark each word that this member writes. Who is gone needs none.
-    async fn tell(&self, phase: Phase, missing: Missing) {
+    fn tell(&self, phase: Phase, missing: Missing) -> impl Future<Output = ()> {
+        compiled_here(self.mark(phase, missing))
+    }
+
+    async fn mark(&self, phase: Phase, missing: Missing) {
         let numbered = self.epoch + u64::from(phase == Phase::Agreeing);
         let agreed = self.agreements + u64::from(phase == Phase::Numbered);
         // The number of a collective, still on its way, must not land on top of the mark.

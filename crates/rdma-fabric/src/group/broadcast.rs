@@ -1,6 +1,6 @@
 //! Binomial-tree broadcast and the offer that carries its data.
 
-use super::{Group, absence::Phase, control::Way, control::theirs};
+use super::{Group, absence::Phase, compiled_here, control::Way, control::theirs};
 use crate::{Pod, RegionKey, RemoteAddr, Result};
 
 impl Group {
@@ -43,13 +43,31 @@ impl Group {
     }
 
     /// Tell `member` where to put the data of this round.
-    pub(super) async fn offer(&self, way: Way, member: usize, round: u32, buffer: RegionKey) -> Result<()> {
-        let (rank, key) = (self.rank(member)?, self.key(member));
-        let place = theirs(&self.fabric, rank, key, round, way.key)?;
-        self.fabric.put_word(&place, buffer.to_bits()).await?;
-        self.fabric.flush(rank).await?;
-        let number = theirs(&self.fabric, rank, key, round, way.offer)?;
-        self.fabric.put_word(&number, self.epoch).await
+    pub(super) fn offer(
+        &self,
+        way: Way,
+        member: usize,
+        round: u32,
+        buffer: RegionKey,
+    ) -> impl Future<Output = Result<()>> {
+        compiled_here(async move {
+            let (rank, key) = (self.rank(member)?, self.key(member));
+            let place = theirs(&self.fabric, rank, key, round, way.key)?;
+            self.fabric.put_word(&place, buffer.to_bits()).await?;
+            self.fabric.flush(rank).await?;
+            let number = theirs(&self.fabric, rank, key, round, way.offer)?;
+            self.fabric.put_word(&number, self.epoch).await
+        })
+    }
+
+    /// What `member` offered for this round.
+    fn offered(&self, way: Way, member: usize, round: u32) -> impl Future<Output = Result<RegionKey>> {
+        compiled_here(async move {
+            let offered = self.control.own(&self.fabric, round, way.offer)?;
+            self.wait_for(&offered, member, self.epoch).await?;
+            let key = self.fabric.load(&self.control.own(&self.fabric, round, way.key)?)?;
+            Ok(RegionKey::from_bits(key))
+        })
     }
 
     /// Put `data` at `offset` elements of what `member` offered for this round.
@@ -61,11 +79,9 @@ impl Group {
         offset: usize,
         data: S,
     ) -> Result<()> {
-        let offered = self.control.own(&self.fabric, round, way.offer)?;
-        self.wait_for(&offered, member, self.epoch).await?;
-        let key = self.fabric.load(&self.control.own(&self.fabric, round, way.key)?)?;
+        let region = self.offered(way, member, round).await?;
         let rank = self.rank(member)?;
-        let addr = RemoteAddr { rank, region: RegionKey::from_bits(key), offset: (offset * size_of::<T>()) as u64 };
+        let addr = RemoteAddr { rank, region, offset: (offset * size_of::<T>()) as u64 };
         let to = self.fabric.remote_span(addr, data.elements())?;
         self.fabric.put(&to, data).await?;
         self.fabric.flush(rank).await?;
@@ -74,8 +90,10 @@ impl Group {
     }
 
     /// Wait until this round's data, of `member`, is here.
-    pub(super) async fn receive(&self, way: Way, member: usize, round: u32) -> Result<()> {
-        let delivered = self.control.own(&self.fabric, round, way.delivered)?;
-        self.wait_for(&delivered, member, self.epoch).await.map(drop)
+    pub(super) fn receive(&self, way: Way, member: usize, round: u32) -> impl Future<Output = Result<()>> {
+        compiled_here(async move {
+            let delivered = self.control.own(&self.fabric, round, way.delivered)?;
+            self.wait_for(&delivered, member, self.epoch).await.map(drop)
+        })
     }
 }

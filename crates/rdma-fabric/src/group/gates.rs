@@ -1,7 +1,7 @@
 //! What setting up barrier gates needs of a group: agreeing on a number, and telling partners gates, in O(log n) steps
 //! and no table of members.
 
-use super::{Group, absence::Phase, control::Field, control::theirs};
+use super::{Group, absence::Phase, compiled_here, control::Field, control::theirs};
 use crate::Result;
 
 impl Group {
@@ -10,15 +10,17 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::broadcast`].
-    pub async fn greatest(&mut self, value: u64) -> Result<u64> {
-        self.is_whole()?;
-        // Who is ahead of this member by a collective writes the other of two places; by two nobody is.
-        self.agreements += 1;
-        let odd = self.agreements % 2 == 1;
-        let (place, reached) =
-            if odd { (Field::GreatestOdd, Field::AgreedOdd) } else { (Field::GreatestEven, Field::AgreedEven) };
-        let found = self.agree(value, place, reached).await;
-        self.told(Phase::Agreeing, found).await
+    pub fn greatest(&mut self, value: u64) -> impl Future<Output = Result<u64>> {
+        compiled_here(async move {
+            self.is_whole()?;
+            // Who is ahead of this member by a collective writes the other of two places; by two nobody is.
+            self.agreements += 1;
+            let odd = self.agreements % 2 == 1;
+            let (place, reached) =
+                if odd { (Field::GreatestOdd, Field::AgreedOdd) } else { (Field::GreatestEven, Field::AgreedEven) };
+            let found = self.agree(value, place, reached).await;
+            self.told(Phase::Agreeing, found).await
+        })
     }
 
     async fn agree(&self, value: u64, place: Field, reached: Field) -> Result<u64> {

@@ -1,6 +1,6 @@
 //! Memory of one layout at every member of a group.
 
-use super::{Group, Members};
+use super::{Group, Members, compiled_here};
 use crate::{Deps, Fabric, FabricError, Rank, Region, RegionKey, RemoteAddr, Result};
 use core::fmt;
 use std::sync::Arc;
@@ -163,7 +163,11 @@ impl Group {
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`] and [`Group::broadcast`]. [`FabricError::Mismatch`] when sizes differ is told for the world group only.
-    pub async fn memory(&mut self, bytes: usize) -> Result<GroupMemory> {
+    pub fn memory(&mut self, bytes: usize) -> impl Future<Output = Result<GroupMemory>> {
+        compiled_here(self.make_memory(bytes))
+    }
+
+    async fn make_memory(&mut self, bytes: usize) -> Result<GroupMemory> {
         let Members::Listed { ranks, .. } = &self.members else {
             return GroupMemory::symmetric(&self.fabric, bytes).await;
         };

@@ -18,7 +18,7 @@ mod split;
 
 pub use memory::GroupMemory;
 
-use crate::{Deps, Fabric, FabricError, Rank, RegionKey, Result};
+use crate::{Deps, Fabric, FabricError, Rank, RegionKey, Result, provider::Boxed};
 use absence::Missing;
 use control::{CONTROL_BYTES, Control};
 use core::fmt;
@@ -73,6 +73,12 @@ impl fmt::Debug for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Group(member {} of {}, collective {})", self.me, self.len(), self.epoch)
     }
+}
+
+/// `future` behind a pointer. The body of an `async` block is compiled again in each crate that polls it; behind this one, called by a function that is not
+/// generic, only here.
+fn compiled_here<'a, T>(future: impl Future<Output = T> + Send + 'a) -> Boxed<'a, T> {
+    Box::pin(future)
 }
 
 impl Group {

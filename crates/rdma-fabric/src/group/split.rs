@@ -1,6 +1,6 @@
 //! Making smaller groups.
 
-use super::{Group, Members, control::CONTROL_BYTES, control::Control};
+use super::{Group, Members, compiled_here, control::CONTROL_BYTES, control::Control};
 use crate::{Pod, Rank, RegionKey, Result, Zeroable};
 
 /// What each member contributes to a split.
@@ -20,7 +20,11 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::broadcast`].
-    pub async fn split(&mut self, color: Option<u64>, order: u64) -> Result<Option<Group>> {
+    pub fn split(&mut self, color: Option<u64>, order: u64) -> impl Future<Output = Result<Option<Group>>> {
+        compiled_here(self.make_split(color, order))
+    }
+
+    async fn make_split(&mut self, color: Option<u64>, order: u64) -> Result<Option<Group>> {
         let region = self.fabric.alloc(CONTROL_BYTES)?;
         let card = Card {
             color: color.unwrap_or(0),

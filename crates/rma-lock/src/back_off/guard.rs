@@ -51,7 +51,7 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
     /// met, after which further calls on this lock answer [`crate::LockError::Broken`] unless the home is lost.
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
-        shortcut(Leave(self), |(guard, posted)| guard.release_from(posted))
+        shortcut(Leave(self), |(guard, posted)| Box::pin(guard.release_from(posted)))
     }
 
     /// Where an atomic is over when it is posted. Otherwise it may have been posted.

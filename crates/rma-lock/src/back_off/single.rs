@@ -216,17 +216,21 @@ impl BackOffLock {
     #[inline(always)]
     fn enter_before<M: Mode>(&self, deadline: Time) -> impl Future<Output = Result<BackOffGuard<'_, M>>> {
         let fast = Enter::<(M, BackOffGuard<'_, M>)>(self, M::CLAIM, PhantomData);
-        shortcut(fast, move |first| async move {
-            acquire(&self.base, self.ways::<M>(), first, deadline).await?;
-            Ok(BackOffGuard::new(self))
+        shortcut(fast, move |first| {
+            Box::pin(async move {
+                acquire(&self.base, self.ways::<M>(), first, deadline).await?;
+                Ok(BackOffGuard::new(self))
+            })
         })
     }
 
     #[inline(always)]
     fn try_enter<M: Mode>(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, M>>>> {
         let fast = Enter::<(M, Option<BackOffGuard<'_, M>>)>(self, M::CLAIM, PhantomData);
-        shortcut(fast, move |first| async move {
-            Ok(try_acquire(&self.base, self.ways::<M>(), first).await?.then(|| BackOffGuard::new(self)))
+        shortcut(fast, move |first| {
+            Box::pin(async move {
+                Ok(try_acquire(&self.base, self.ways::<M>(), first).await?.then(|| BackOffGuard::new(self)))
+            })
         })
     }
 

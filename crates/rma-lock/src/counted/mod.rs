@@ -37,6 +37,7 @@
 //! so that dropping it can leave it to the fabric ([`crate::owed`]).
 
 mod in_flight;
+mod later;
 mod layout;
 pub(crate) mod reader;
 mod scheme;

@@ -73,7 +73,8 @@ impl<'a, S: Scheme, Held: From<ReadGuard<'a, S>>> Future for Entering<'a, S, Hel
 }
 
 /// Where an acquisition stands that is not over yet.
-enum Entry {
+#[derive(Debug)]
+pub enum Entry {
     /// R1 was not posted.
     Outside,
     /// R1 met a writer, or too many readers, in this word.
@@ -146,7 +147,8 @@ impl<'a, S: Scheme> Future for Leaving<'a, S> {
 }
 
 /// Where a release stands that is not over yet.
-pub(crate) enum Exit<'a, S: Scheme> {
+#[derive(Debug)]
+pub enum Exit<'a, S: Scheme> {
     /// U1 was not posted, the guard is armed. What the flush met, if that is over.
     Inside(ReadGuard<'a, S>, Option<Result<()>>),
     /// Uncounted, the last reader before a writer; what U1 found.
@@ -178,12 +180,7 @@ impl<S: Scheme> CountedLock<S> {
     /// As [`CountedLock::read`], and [`LockError::TimedOut`].
     #[inline]
     pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, S>>> {
-        shortcut(Enter(self, PhantomData), move |entry| async move {
-            if !self.count_me_later(entry).await? {
-                Owed::new(&self.core, |core, quit| wait_as_reader(core, deadline, quit)).await?;
-            }
-            Ok(ReadGuard::new(self))
-        })
+        shortcut(Enter(self, PhantomData), move |entry| S::read_later(self, entry, deadline))
     }
 
     /// Take the lock shared if no writer is in the way. 1 remote atomic if so, 2 or more if not. Dropping the future takes back what it
@@ -193,14 +190,24 @@ impl<S: Scheme> CountedLock<S> {
     /// As [`CountedLock::read`].
     #[inline]
     pub fn try_read(&self) -> impl Future<Output = Result<Option<ReadGuard<'_, S>>>> {
-        shortcut(Enter(self, PhantomData), move |entry| async move {
-            if !self.count_me_later(entry).await? {
-                let withdrawn =
-                    Owed::new(&self.core, |core, _| async move { core.answer(core.withdraw_reader().await) });
-                return withdrawn.await.map(|()| None);
-            }
-            Ok(Some(ReadGuard::new(self)))
-        })
+        shortcut(Enter(self, PhantomData), move |entry| S::try_read_later(self, entry))
+    }
+
+    /// [`CountedLock::read_before`] from `entry` on.
+    pub(super) async fn wait_to_read(&self, entry: Entry, deadline: Time) -> Result<ReadGuard<'_, S>> {
+        if !self.count_me_later(entry).await? {
+            Owed::new(&self.core, |core, quit| wait_as_reader(core, deadline, quit)).await?;
+        }
+        Ok(ReadGuard::new(self))
+    }
+
+    /// [`CountedLock::try_read`] from `entry` on.
+    pub(super) async fn read_or_withdraw(&self, entry: Entry) -> Result<Option<ReadGuard<'_, S>>> {
+        if !self.count_me_later(entry).await? {
+            let withdrawn = Owed::new(&self.core, |core, _| async move { core.answer(core.withdraw_reader().await) });
+            return withdrawn.await.map(|()| None);
+        }
+        Ok(Some(ReadGuard::new(self)))
     }
 
     /// The result of R1 is here.
@@ -277,8 +284,7 @@ impl<S: Scheme> CountedLock<S> {
             match self.core.begin(lane, Step::READER_LEAVES, &self.core.count, UNCOUNT_ME) {
                 Begun::Over(old) => {
                     if let Err(Exit::Last(..)) = self.leave(lane, old) {
-                        let core = self.core.clone();
-                        self.core.fabric.detach(async move { drop(core.answer(core.after_uncounting(old).await)) });
+                        S::wake_unawaited(&self.core, old);
                     }
                     return;
                 }
@@ -286,8 +292,14 @@ impl<S: Scheme> CountedLock<S> {
                 Begun::Refused => {}
             }
         }
-        let core = self.core.clone();
-        self.core.fabric.detach(async move {
+        S::release_read_unawaited(&self.core);
+    }
+}
+
+impl<S: Scheme> Core<S> {
+    pub(super) fn detach_release(self: &Arc<Self>) {
+        let core = self.clone();
+        self.fabric.detach(async move {
             let _ = core.flush_data().await;
             let posted = match core.post(Step::READER_LEAVES, &core.count, UNCOUNT_ME).await {
                 Ok(posted) => posted,
@@ -295,6 +307,27 @@ impl<S: Scheme> CountedLock<S> {
             };
             let _ = core.answer(core.uncounted(posted).await);
         });
+    }
+
+    pub(super) fn detach_wake(self: &Arc<Self>, old: u64) {
+        let core = self.clone();
+        self.fabric.detach(async move { drop(core.answer(core.after_uncounting(old).await)) });
+    }
+
+    pub(super) fn detach_withdrawal(self: &Arc<Self>, posted: Handle<u64>) {
+        let core = self.clone();
+        self.fabric.detach(async move {
+            let counted = async {
+                posted.await?;
+                core.withdraw_reader().await
+            };
+            let _ = core.answer(counted.await);
+        });
+    }
+
+    pub(super) fn detach_departure(self: &Arc<Self>, posted: Handle<u64>) {
+        let core = self.clone();
+        self.fabric.detach(async move { drop(core.answer(core.uncounted(posted).await)) });
     }
 }
 
@@ -304,14 +337,7 @@ struct Arrival;
 impl Dropped for Arrival {
     #[cold]
     fn dropped<S: Scheme>(core: &Arc<Core<S>>, posted: Handle<u64>) {
-        let owner = core.clone();
-        core.fabric.detach(async move {
-            let counted = async {
-                posted.await?;
-                owner.withdraw_reader().await
-            };
-            let _ = owner.answer(counted.await);
-        });
+        S::withdraw_unawaited(core, posted);
     }
 }
 
@@ -321,8 +347,7 @@ struct Departure;
 impl Dropped for Departure {
     #[cold]
     fn dropped<S: Scheme>(core: &Arc<Core<S>>, posted: Handle<u64>) {
-        let owner = core.clone();
-        core.fabric.detach(async move { drop(owner.answer(owner.uncounted(posted).await)) });
+        S::leave_unawaited(core, posted);
     }
 }
 

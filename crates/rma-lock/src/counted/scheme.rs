@@ -1,5 +1,6 @@
 //! What the home words of a lock mean, and what follows from that.
 
+use super::later::Later;
 use crate::{Fairness, crowd::too_many};
 use core::fmt;
 use rdma_fabric::Fabric;
@@ -30,9 +31,9 @@ pub enum HandOver {
 }
 
 /// How a [`crate::CountedLock`] registers its writers, and whom it prefers: [`Flat`], [`Packed`] or [`WritersFirst`].
-pub trait Scheme: Rules {}
+pub trait Scheme: Later {}
 
-impl<R: Rules> Scheme for R {}
+impl<R: Later> Scheme for R {}
 
 /// The scheme's own part. Nodes are [`crate::queue::NodeId::bits`], words are values of the count word. What is provided here keeps the queue's first
 /// in the count word.

@@ -48,7 +48,8 @@ impl fmt::Debug for Writing {
 }
 
 /// Where an acquisition stands that is not over yet.
-enum Entry {
+#[derive(Debug)]
+pub enum Entry {
     /// W2, or the comparison of a try in its place, was posted.
     Tail(Posting),
     /// The queue was empty.
@@ -62,7 +63,7 @@ enum Entry {
 }
 
 /// An acquisition whose node is taken and whose W2 was posted; `None` if nothing has happened yet.
-type NotInside = Option<Box<(NodeId, Entry)>>;
+pub(super) type NotInside = Option<Box<(NodeId, Entry)>>;
 
 #[cold]
 #[inline(never)]
@@ -71,7 +72,8 @@ fn not_inside(node: NodeId, entry: Entry) -> NotInside {
 }
 
 /// Where a release stands that is not over yet.
-pub(crate) enum Exit {
+#[derive(Debug)]
+pub enum Exit {
     /// The successor is known. The comparison that hands over to it was posted, if one is needed.
     HandOver(Option<Posting>, u64),
     /// X2 was posted.
@@ -166,12 +168,7 @@ impl<S: Scheme> CountedLock<S> {
     /// As [`CountedLock::write`], and [`crate::LockError::TimedOut`].
     #[inline]
     pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WriteGuard<'_, S>>> {
-        shortcut(Enter(self), move |entry| async move {
-            let core = &self.core;
-            let (node, entry) = core.started(entry, deadline, queue_up).await?;
-            let held = Owed::new(core, |core, quit| acquire(core, node, entry, deadline, quit)).await?;
-            Ok(WriteGuard::new(self, held))
-        })
+        shortcut(Enter(self), move |entry| S::write_later(self, entry, deadline))
     }
 
     /// Take the lock exclusively if nobody is inside or waits to write. Dropping the future takes back what it has done.
@@ -180,12 +177,23 @@ impl<S: Scheme> CountedLock<S> {
     /// As [`CountedLock::write`].
     #[inline]
     pub fn try_write(&self) -> impl Future<Output = Result<Option<WriteGuard<'_, S>>>> {
-        shortcut(TryEnter(self), move |entry| async move {
-            let core = &self.core;
-            let (node, entry) = core.started(entry, Time::MAX, only_first).await?;
-            let held = Owed::new(core, |core, quit| try_acquire(core, node, entry, quit)).await?;
-            Ok(held.map(|held| WriteGuard::new(self, held)))
-        })
+        shortcut(TryEnter(self), move |entry| S::try_write_later(self, entry))
+    }
+
+    /// [`CountedLock::write_before`] from `entry` on.
+    pub(super) async fn wait_to_write(&self, entry: NotInside, deadline: Time) -> Result<WriteGuard<'_, S>> {
+        let core = &self.core;
+        let (node, entry) = core.started(entry, deadline, queue_up).await?;
+        let held = Owed::new(core, |core, quit| acquire(core, node, entry, deadline, quit)).await?;
+        Ok(WriteGuard::new(self, held))
+    }
+
+    /// [`CountedLock::try_write`] from `entry` on.
+    pub(super) async fn write_or_withdraw(&self, entry: NotInside) -> Result<Option<WriteGuard<'_, S>>> {
+        let core = &self.core;
+        let (node, entry) = core.started(entry, Time::MAX, only_first).await?;
+        let held = Owed::new(core, |core, quit| try_acquire(core, node, entry, quit)).await?;
+        Ok(held.map(|held| WriteGuard::new(self, held)))
     }
 
     /// X2–X7 from `exit` on. Dropped before X2 is posted, the guard does it all in the background.
@@ -206,9 +214,16 @@ impl<S: Scheme> CountedLock<S> {
 
     /// Release an exclusive hold that nobody will.
     pub(crate) fn release_write_unawaited(&self, held: Writing) {
-        let Err(exit) = self.core.leave(held) else { return };
-        let core = self.core.clone();
-        self.core.fabric.detach(async move {
+        if let Err(exit) = self.core.leave(held) {
+            S::release_write_unawaited(&self.core, held, exit);
+        }
+    }
+}
+
+impl<S: Scheme> Core<S> {
+    pub(super) fn detach_write_release(self: &Arc<Self>, held: Writing, exit: NotOut) {
+        let core = self.clone();
+        self.fabric.detach(async move {
             let released = match exit {
                 Some(exit) => core.leave_from(held, *exit).await,
                 None => {

@@ -52,7 +52,7 @@ impl<'a, M: Mode> FairGuard<'a, M> {
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         // Dropped unpolled, the future drops the guard.
-        shortcut(Leave(self), |(guard, exit)| guard.leave_later(exit))
+        shortcut(Leave(self), |(guard, exit)| Box::pin(guard.leave_later(exit)))
     }
 
     /// From `exit` on. Dropped before G1 is posted, the guard does it all in the background.

@@ -175,27 +175,29 @@ impl Side for Core {
 impl FairLock {
     #[inline]
     fn enter_before<M: Mode>(&self, deadline: Time) -> impl Future<Output = Result<FairGuard<'_, M>>> {
-        shortcut(Enter(self, PhantomData), move |entry| async move {
-            let (core, class) = (&self.core, Class::of::<M>());
-            let (node, entry) = core.started(entry, class, deadline, queue_up).await?;
-            let held = Owed::new(core, |core, quit| async move {
-                core.answer(core.acquire(node, class, entry, deadline, &quit).await)
-            });
-            Ok(FairGuard::new(self, held.await?, PhantomData))
+        shortcut(Enter(self, PhantomData), move |entry| {
+            Box::pin(async move {
+                let (core, class) = (&self.core, Class::of::<M>());
+                let (node, entry) = core.started(entry, class, deadline, queue_up).await?;
+                let held = Owed::new(core, |core, quit| async move {
+                    core.answer(core.acquire(node, class, entry, deadline, &quit).await)
+                });
+                Ok(FairGuard::new(self, held.await?, PhantomData))
+            })
         })
     }
 
     #[inline]
     fn try_enter<M: Mode>(&self) -> impl Future<Output = Result<Option<FairGuard<'_, M>>>> {
-        shortcut(TryEnter(self, PhantomData), move |entry| async move {
-            let (core, class) = (&self.core, Class::of::<M>());
-            let (node, entry) = core.started(entry, class, Time::MAX, if_empty).await?;
-            let held =
-                Owed::new(
-                    core,
-                    |core, quit| async move { core.answer(core.try_acquire(node, class, entry, &quit).await) },
-                );
-            Ok(held.await?.map(|held| FairGuard::new(self, held, PhantomData)))
+        shortcut(TryEnter(self, PhantomData), move |entry| {
+            Box::pin(async move {
+                let (core, class) = (&self.core, Class::of::<M>());
+                let (node, entry) = core.started(entry, class, Time::MAX, if_empty).await?;
+                let held = Owed::new(core, |core, quit| async move {
+                    core.answer(core.try_acquire(node, class, entry, &quit).await)
+                });
+                Ok(held.await?.map(|held| FairGuard::new(self, held, PhantomData)))
+            })
         })
     }
 }

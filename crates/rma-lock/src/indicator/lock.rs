@@ -212,7 +212,7 @@ impl<'a, L: KeptExclusive> IndicatorGuard<'a, L> {
     /// met.
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
-        shortcut(Leave(self), |(guard, posted)| guard.release_from(posted))
+        shortcut(Leave(self), |(guard, posted)| Box::pin(guard.release_from(posted)))
     }
 
     /// Dropped before the flush is over, the guard does it all in the background.
@@ -332,16 +332,18 @@ impl<L: KeptExclusive> RmaLock for IndicatorLock<L> {
 
     #[inline]
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
-        shortcut(Enter(self, PhantomData), move |first| async move {
-            self.arrive(first, Some(deadline)).await?;
-            Ok(IndicatorGuard::shared(self))
+        shortcut(Enter(self, PhantomData), move |first| {
+            Box::pin(async move {
+                self.arrive(first, Some(deadline)).await?;
+                Ok(IndicatorGuard::shared(self))
+            })
         })
     }
 
     #[inline]
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
-        shortcut(Enter(self, PhantomData), move |first| async move {
-            Ok(self.arrive(first, None).await?.then(|| IndicatorGuard::shared(self)))
+        shortcut(Enter(self, PhantomData), move |first| {
+            Box::pin(async move { Ok(self.arrive(first, None).await?.then(|| IndicatorGuard::shared(self))) })
         })
     }
 

@@ -46,17 +46,19 @@ impl<A: Above> Stair<A> {
     /// Get inside, or give up at `deadline`. Dropping the future takes back what it has done.
     #[inline(always)]
     pub(crate) fn enter_before(self: &Arc<Self>, deadline: Time) -> impl Future<Output = Result<Inside<'_, A>>> {
-        shortcut(Enter(self, PhantomData), move |first| async move {
-            self.acquire(first, Patience::Before(deadline)).await?;
-            Ok(Inside::new(self))
+        shortcut(Enter(self, PhantomData), move |first| {
+            Box::pin(async move {
+                self.acquire(first, Patience::Before(deadline)).await?;
+                Ok(Inside::new(self))
+            })
         })
     }
 
     /// Get inside if that needs no wait.
     #[inline(always)]
     pub(crate) fn try_enter(self: &Arc<Self>) -> impl Future<Output = Result<Option<Inside<'_, A>>>> {
-        shortcut(Enter(self, PhantomData), move |first| async move {
-            Ok(self.acquire(first, Patience::None).await?.then(|| Inside::new(self)))
+        shortcut(Enter(self, PhantomData), move |first| {
+            Box::pin(async move { Ok(self.acquire(first, Patience::None).await?.then(|| Inside::new(self))) })
         })
     }
 }

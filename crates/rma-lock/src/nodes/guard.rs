@@ -31,7 +31,7 @@ impl<'a, A: Above> Inside<'a, A> {
     /// Make every put of this rank visible, then leave.
     #[inline(always)]
     pub(crate) fn release(self) -> impl Future<Output = Result<()>> {
-        shortcut(Leave(self), |(inside, posted)| inside.release_from(posted))
+        shortcut(Leave(self), |(inside, posted)| Box::pin(inside.release_from(posted)))
     }
 
     /// Where an atomic is over when it is posted. Otherwise it may have been posted.

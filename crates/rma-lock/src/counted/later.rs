@@ -1,0 +1,74 @@
+//! What is not over at once, compiled once for each scheme.
+//!
+//! The body of an `async fn`, as that of a closure, is compiled again in each crate that polls it, and so is whatever is generic. Behind a function of a
+//! trait's implementation for one type it is compiled here: so a program that locks does not compile the locks.
+
+#![allow(private_interfaces, reason = "nobody outside this crate can name the trait")]
+
+use super::{
+    Core, CountedLock, Flat, Packed, Scheme, Surviving, WritersFirst, Writing,
+    reader::{Entry, Exit},
+    scheme::Rules,
+    writer::{NotInside, NotOut},
+};
+use crate::{ReadGuard, Result, WriteGuard};
+use rdma_fabric::{Handle, Time, provider::Boxed};
+use std::sync::Arc;
+
+macro_rules! later {
+    ($($(#[$doc:meta])* fn $name:ident$(<$life:lifetime>)?($($arg:ident: $of:ty),*) $(-> $out:ty)? $body:block)*) => {
+        /// The part of a scheme that is the same for all, for each by itself.
+        pub trait Later: Rules {
+            $($(#[$doc])* fn $name$(<$life>)?($($arg: $of),*) $(-> $out)? where Self: Scheme;)*
+        }
+
+        macro_rules! compiled {
+            ($scheme:ty) => {
+                impl Later for $scheme {
+                    $(fn $name$(<$life>)?($($arg: $of),*) $(-> $out)? $body)*
+                }
+            };
+        }
+    };
+}
+
+later! {
+    fn read_later<'a>(lock: &'a CountedLock<Self>, entry: Entry, deadline: Time) -> Boxed<'a, Result<ReadGuard<'a, Self>>> {
+        Box::pin(lock.wait_to_read(entry, deadline))
+    }
+    fn try_read_later<'a>(lock: &'a CountedLock<Self>, entry: Entry) -> Boxed<'a, Result<Option<ReadGuard<'a, Self>>>> {
+        Box::pin(lock.read_or_withdraw(entry))
+    }
+    fn release_read_later<'a>(exit: Exit<'a, Self>) -> Boxed<'a, Result<()>> {
+        Box::pin(CountedLock::uncount_me_later(exit))
+    }
+    fn write_later<'a>(lock: &'a CountedLock<Self>, entry: NotInside, deadline: Time) -> Boxed<'a, Result<WriteGuard<'a, Self>>> {
+        Box::pin(lock.wait_to_write(entry, deadline))
+    }
+    fn try_write_later<'a>(lock: &'a CountedLock<Self>, entry: NotInside) -> Boxed<'a, Result<Option<WriteGuard<'a, Self>>>> {
+        Box::pin(lock.write_or_withdraw(entry))
+    }
+    fn release_write_later<'a>(guard: WriteGuard<'a, Self>, exit: NotOut) -> Boxed<'a, Result<()>> {
+        Box::pin(CountedLock::leave_later(guard, exit))
+    }
+    fn release_read_unawaited(core: &Arc<Core<Self>>) {
+        core.detach_release();
+    }
+    fn release_write_unawaited(core: &Arc<Core<Self>>, held: Writing, exit: NotOut) {
+        core.detach_write_release(held, exit);
+    }
+    fn wake_unawaited(core: &Arc<Core<Self>>, old: u64) {
+        core.detach_wake(old);
+    }
+    fn withdraw_unawaited(core: &Arc<Core<Self>>, posted: Handle<u64>) {
+        core.detach_withdrawal(posted);
+    }
+    fn leave_unawaited(core: &Arc<Core<Self>>, posted: Handle<u64>) {
+        core.detach_departure(posted);
+    }
+}
+
+compiled!(Flat);
+compiled!(Packed);
+compiled!(WritersFirst);
+compiled!(Surviving);
