@@ -10,7 +10,7 @@
 //! that misses a member completes nothing more, and its member writes no other number after a mark.
 
 use super::{Group, compiled_here, control::Field, control::theirs};
-use crate::{Deps, FabricError, LocalWord, Rank, Result};
+use crate::{Deps, FabricError, LocalWord, Rank, Result, provider::Boxed};
 
 /// Set in a mark, and in no number of a collective.
 const MARK: u64 = 1 << 63;
@@ -68,19 +68,23 @@ impl Group {
     pub(super) async fn wait_for(&self, word: &LocalWord<u64>, writer: usize, number: u64) -> Result<()> {
         let writer = self.rank(writer)?;
         let deps = Deps::Step { writer, group: self.listed() };
-        let wait = self.fabric.wait_until(word, deps, |value| Missing::look(value, number).is_some());
-        let waited = if self.fabric.triggers().is_idle() {
-            wait.await
-        } else {
-            // Rare, and large.
-            Box::pin(self.fabric.triggers().beside(wait)).await
-        };
+        let wait = self.fabric.wait_until(word, deps, move |value| Missing::look(value, number).is_some());
+        let waited = if self.fabric.triggers().is_idle() { wait.await } else { self.beside(wait).await };
         match waited.map(|value| Missing::look(value, number)) {
             Ok(Some(Err(missing))) => Err(self.error(missing)),
             Ok(_) => Ok(()),
             Err(FabricError::PeersLeft) => Err(FabricError::MemberLeft { rank: writer }),
             Err(error) => Err(error),
         }
+    }
+
+    /// A wait while something is armed: rare, and large.
+    fn beside<'a>(&'a self, wait: impl Future<Output = Result<u64>> + Send + 'a) -> impl Future<Output = Result<u64>> {
+        self.go_on_during(compiled_here(wait))
+    }
+
+    fn go_on_during<'a>(&'a self, wait: Boxed<'a, Result<u64>>) -> impl Future<Output = Result<u64>> {
+        compiled_here(self.fabric.triggers().beside(wait))
     }
 
     /// # Errors

@@ -1,6 +1,6 @@
 //! Dissemination barrier: in round k every member tells the one 2^k further on.
 
-use super::{Group, absence::Phase, compiled_here, control::Field, control::theirs};
+use super::{Group, absence::Phase, control::Field, control::theirs};
 use crate::Result;
 
 impl Group {
@@ -10,13 +10,11 @@ impl Group {
     /// # Errors
     /// [`crate::FabricError::PeerLost`] if a member died; [`crate::FabricError::MemberLeft`] if one finished without having come, and
     /// [`crate::FabricError::StaleRegion`] if it has dropped its part of the group. Every member that comes is told.
-    pub fn barrier(&mut self) -> impl Future<Output = Result<()>> {
-        compiled_here(async {
-            self.is_whole()?;
-            self.epoch += 1;
-            let met = self.meet().await;
-            self.told(Phase::Numbered, met).await
-        })
+    pub async fn barrier(&mut self) -> Result<()> {
+        self.is_whole()?;
+        self.epoch += 1;
+        let met = self.meet().await;
+        self.told(Phase::Numbered, met).await
     }
 
     async fn meet(&self) -> Result<()> {
