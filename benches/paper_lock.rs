@@ -15,7 +15,7 @@ const JITTER: Duration = Duration::from_nanos(10);
 /// One pair of the slowest rank, in nanoseconds of virtual time.
 fn slowest_pair(platform: &Platform, ranks: usize, ranks_per_node: u32, seed: u64) -> f64 {
     let job = Job::new(platform, ranks).ranks_per_node(ranks_per_node).seed(seed).jitter(JITTER);
-    match job.run(&async |fabric| reader_pairs(fabric, PAIRS, Together::Barrier).await) {
+    match job.run(&reader_pairs(PAIRS, Together::Barrier)) {
         Ok(run) => run.outs.into_iter().max().unwrap_or(0) as f64 / f64::from(PAIRS) / 1000.0,
         Err(error) => panic!("{ranks} ranks: {error}"),
     }

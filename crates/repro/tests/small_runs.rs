@@ -77,9 +77,7 @@ fn four_engines_save_some_of_the_time() {
 #[test]
 fn a_barrier_start_agrees_with_the_clock() {
     let slowest = |together| {
-        let run = Job::new(&Platform::fx100(), 16)
-            .ranks_per_node(16)
-            .run(&async |fabric| reader_pairs(fabric, 200, together).await);
+        let run = Job::new(&Platform::fx100(), 16).ranks_per_node(16).run(&reader_pairs(200, together));
         run.expect("it runs").outs.into_iter().max().unwrap_or(0) as f64
     };
     let ratio = slowest(Together::Barrier) / slowest(CLOCK);
@@ -100,7 +98,7 @@ fn a_workload_that_comes_late_says_so() {
 fn spread(arrange: impl FnOnce(Job<'static>) -> Job<'static>) -> f64 {
     let job = Job::new(&Platform::fx100(), 256).ranks_per_node(4);
     let torus = Torus::new(&[4, 16]).expect("a torus");
-    let run = arrange(job.torus(torus)).run(&async |fabric| reader_pairs(fabric, 100, CLOCK).await).expect("it runs");
+    let run = arrange(job.torus(torus)).run(&reader_pairs(100, CLOCK)).expect("it runs");
     let (first, last) = (run.outs.iter().min().copied(), run.outs.iter().max().copied());
     first.unwrap_or(0) as f64 / last.unwrap_or(1) as f64
 }

@@ -162,7 +162,7 @@ const TNIS: [u32; 2] = [1, 4];
 /// A job of pairs.
 fn pairs(runner: &mut Runner<'_>, label: String, setting: Setting, pairs: u32) -> Result<PairRun, ReproError> {
     let (ranks, ranks_per_node, shape) = (setting.ranks, setting.ranks_per_node, setting.shape);
-    let simulated = runner.run(label, setting, &async |fabric| reader_pairs(fabric, pairs, TOGETHER).await)?;
+    let simulated = runner.run(label, setting, &reader_pairs(pairs, TOGETHER))?;
     Ok(PairRun {
         ranks,
         ranks_per_node,

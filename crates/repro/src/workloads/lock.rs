@@ -1,7 +1,7 @@
 //! Workloads of the lock paper (section 5.2).
 
 use super::Together;
-use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, op};
+use rdma_fabric::{Amo, Fabric, Program, ProgramResult, Rank, op};
 use rma_lock::RpLock;
 
 /// Where the lock lives in every workload of the paper.
@@ -26,17 +26,21 @@ impl FetchAdd {
 /// Every rank locks and unlocks as a reader, `pairs` times, as fast as it can (Figs. 8 and 10).
 ///
 /// A rank's result is its elapsed time for all pairs, in picoseconds.
-pub async fn reader_pairs(fabric: Fabric, pairs: u32, together: Together) -> ProgramResult<u64> {
-    let lock = RpLock::symmetric(&fabric, HOME).await?;
-    let inside = together.enter(&fabric).await?;
-    let begun = fabric.now();
-    for _ in 0..pairs {
-        let guard = lock.read().await?;
-        guard.release().await?;
+///
+/// One future a rank, not one around another: the largest job is bound by memory.
+pub fn reader_pairs(pairs: u32, together: Together) -> impl Program<Out = u64> {
+    async move |fabric: Fabric| -> ProgramResult<u64> {
+        let lock = RpLock::symmetric(&fabric, HOME).await?;
+        let inside = together.enter(&fabric).await?;
+        let begun = fabric.now();
+        for _ in 0..pairs {
+            let guard = lock.read().await?;
+            guard.release().await?;
+        }
+        let elapsed = fabric.now().picos_since(begun);
+        inside.leave(HOME).await?;
+        Ok(elapsed)
     }
-    let elapsed = fabric.now().picos_since(begun);
-    inside.leave(HOME).await?;
-    Ok(elapsed)
 }
 
 /// Every rank posts one fetch-add on a word of rank 0 and waits for it (Figs. 11 and 12).
