@@ -67,13 +67,15 @@ macro_rules! over {
 
             $(#[test]
             fn $case() {
-                <$provider>::check(&$sizes, &name(stringify!($case)), &async |fabric| persistent(fabric, Case::ByNode($what)).await);
+                let program = async |fabric| persistent(fabric, Case::ByNode($what)).await;
+                <$provider>::check(&$sizes, &name(stringify!($case)), &program);
             })*
 
             #[test]
             fn $lost() {
                 for (form, moment) in [Form::Fast, Form::Mrc, Form::Cpu].iter().flat_map(|form| Moment::ALL.map(|at| (*form, at))) {
-                    let program = |loss| async move |fabric| persistent(fabric, Case::ByNode(NodeCase::Lost(form, moment, loss))).await;
+                    let case = move |loss| Case::ByNode(NodeCase::Lost(form, moment, loss));
+                    let program = |loss| async move |fabric| persistent(fabric, case(loss)).await;
                     <$provider>::check_losing(&[6], &name(stringify!($lost)), program);
                 }
             }

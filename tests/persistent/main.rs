@@ -103,7 +103,8 @@ macro_rules! over {
 
             $(#[test]
             fn $case() {
-                <$provider>::check(&$sizes, concat!(stringify!($name), "::", stringify!($case)), &async |fabric| persistent(fabric, $what).await);
+                let test = concat!(stringify!($name), "::", stringify!($case));
+                <$provider>::check(&$sizes, test, &async |fabric| persistent(fabric, $what).await);
             })*
 
             $(#[test]

@@ -69,7 +69,7 @@ impl Group {
         let writer = self.rank(writer)?;
         let deps = Deps::Step { writer, group: self.listed() };
         let wait = self.fabric.wait_until(word, deps, move |value| Missing::look(value, number).is_some());
-        let waited = if self.fabric.triggers().is_idle() { wait.await } else { self.beside(wait).await };
+        let waited = if self.fabric.triggers().is_idle() { wait.await } else { self.beside(compiled_here(wait)).await };
         match waited.map(|value| Missing::look(value, number)) {
             Ok(Some(Err(missing))) => Err(self.error(missing)),
             Ok(_) => Ok(()),
@@ -79,11 +79,7 @@ impl Group {
     }
 
     /// A wait while something is armed: rare, and large.
-    fn beside<'a>(&'a self, wait: impl Future<Output = Result<u64>> + Send + 'a) -> impl Future<Output = Result<u64>> {
-        self.go_on_during(compiled_here(wait))
-    }
-
-    fn go_on_during<'a>(&'a self, wait: Boxed<'a, Result<u64>>) -> impl Future<Output = Result<u64>> {
+    fn beside<'a>(&'a self, wait: Boxed<'a, Result<u64>>) -> impl Future<Output = Result<u64>> {
         compiled_here(self.fabric.triggers().beside(wait))
     }
 

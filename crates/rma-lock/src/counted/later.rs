@@ -33,36 +33,47 @@ macro_rules! later {
 }
 
 later! {
+    /// The rest of [`CountedLock::read_before`].
     fn read_later<'a>(lock: &'a CountedLock<Self>, entry: Entry, deadline: Time) -> Boxed<'a, Result<ReadGuard<'a, Self>>> {
         Box::pin(lock.wait_to_read(entry, deadline))
     }
+    /// The rest of [`CountedLock::try_read`].
     fn try_read_later<'a>(lock: &'a CountedLock<Self>, entry: Entry) -> Boxed<'a, Result<Option<ReadGuard<'a, Self>>>> {
         Box::pin(lock.read_or_withdraw(entry))
     }
+    /// The rest of [`ReadGuard::release`].
     fn release_read_later<'a>(exit: Exit<'a, Self>) -> Boxed<'a, Result<()>> {
         Box::pin(CountedLock::uncount_me_later(exit))
     }
+    /// The rest of [`CountedLock::write_before`].
     fn write_later<'a>(lock: &'a CountedLock<Self>, entry: NotInside, deadline: Time) -> Boxed<'a, Result<WriteGuard<'a, Self>>> {
         Box::pin(lock.wait_to_write(entry, deadline))
     }
+    /// The rest of [`CountedLock::try_write`].
     fn try_write_later<'a>(lock: &'a CountedLock<Self>, entry: NotInside) -> Boxed<'a, Result<Option<WriteGuard<'a, Self>>>> {
         Box::pin(lock.write_or_withdraw(entry))
     }
+    /// The rest of [`WriteGuard::release`].
     fn release_write_later<'a>(guard: WriteGuard<'a, Self>, exit: NotOut) -> Boxed<'a, Result<()>> {
         Box::pin(CountedLock::leave_later(guard, exit))
     }
+    /// Detaches the release of a [`ReadGuard`] that was dropped.
     fn release_read_unawaited(core: &Arc<Core<Self>>) {
         core.detach_release();
     }
+    /// Detaches the rest of the release of a [`WriteGuard`] that was dropped.
     fn release_write_unawaited(core: &Arc<Core<Self>>, held: Writing, exit: NotOut) {
         core.detach_write_release(held, exit);
     }
+    /// Detaches what follows for the last reader, which found `old` when it left.
     fn wake_unawaited(core: &Arc<Core<Self>>, old: u64) {
         core.detach_wake(old);
     }
+    /// Detaches the withdrawal of a reader whose arrival was posted.
     fn withdraw_unawaited(core: &Arc<Core<Self>>, posted: Handle<u64>) {
         core.detach_withdrawal(posted);
     }
+    /// Detaches what follows a departure that was posted.
     fn leave_unawaited(core: &Arc<Core<Self>>, posted: Handle<u64>) {
         core.detach_departure(posted);
     }

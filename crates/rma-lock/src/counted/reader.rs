@@ -277,7 +277,7 @@ impl<S: Scheme> CountedLock<S> {
         flushed
     }
 
-    /// Release a shared hold that nobody will.
+    /// Release a shared hold that nobody will: at once as far as that is possible, the rest in the background.
     pub(crate) fn release_read_unawaited(&self) {
         if self.core.ordered_everywhere {
             let lane = self.core.published.lane();

@@ -212,7 +212,7 @@ impl<S: Scheme> CountedLock<S> {
         flushed
     }
 
-    /// Release an exclusive hold that nobody will.
+    /// Release an exclusive hold that nobody will, in the same way.
     pub(crate) fn release_write_unawaited(&self, held: Writing) {
         if let Err(exit) = self.core.leave(held) {
             S::release_write_unawaited(&self.core, held, exit);
