@@ -1,0 +1,1 @@
+//! Persistent exchanges: their programs, cases and mistakes.

@@ -1,0 +1,1 @@
+//! Locks: their programs, cases and mistakes.
