@@ -1,6 +1,6 @@
 //! Counters of one rank, and their sums.
 
-use crate::event::Kind;
+use crate::event::EventKind;
 use rdma_fabric::Amo;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, ops::AddAssign};
@@ -36,14 +36,14 @@ impl Atomics {
     }
 
     /// The counter of operations of this kind; `None` if they are no atomics.
-    pub(crate) fn of_kind(&mut self, kind: Kind) -> Option<&mut u64> {
+    pub(crate) fn of_kind(&mut self, kind: EventKind) -> Option<&mut u64> {
         Some(match kind {
-            Kind::Add => &mut self.add,
-            Kind::Swap => &mut self.swap,
-            Kind::CompareSwap => &mut self.compare_swap,
-            Kind::Or => &mut self.or,
-            Kind::And => &mut self.and,
-            Kind::Xor => &mut self.xor,
+            EventKind::Add => &mut self.add,
+            EventKind::Swap => &mut self.swap,
+            EventKind::CompareSwap => &mut self.compare_swap,
+            EventKind::Or => &mut self.or,
+            EventKind::And => &mut self.and,
+            EventKind::Xor => &mut self.xor,
             _ => return None,
         })
     }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// What an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum EventKind {
     /// A put.
     Put,
     /// A put with a notice.
@@ -49,68 +49,68 @@ pub enum Kind {
     Compute,
 }
 
-impl Kind {
+impl EventKind {
     /// Its name in a viewer.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Put => "put",
-            Kind::PutNotify => "put with notice",
-            Kind::Get => "get",
-            Kind::Add => "fetch-add",
-            Kind::Swap => "swap",
-            Kind::CompareSwap => "compare-swap",
-            Kind::Or => "fetch-or",
-            Kind::And => "fetch-and",
-            Kind::Xor => "fetch-xor",
-            Kind::Nop => "nop",
-            Kind::Notice => "notice",
-            Kind::Flush => "flush",
-            Kind::WaitWord => "wait for word",
-            Kind::WaitNotice => "wait for notice",
-            Kind::WaitRoom => "wait for room",
-            Kind::WaitGate => "wait for gates",
-            Kind::Registration => "registration",
-            Kind::Sleep => "sleep",
-            Kind::Compute => "compute",
+            EventKind::Put => "put",
+            EventKind::PutNotify => "put with notice",
+            EventKind::Get => "get",
+            EventKind::Add => "fetch-add",
+            EventKind::Swap => "swap",
+            EventKind::CompareSwap => "compare-swap",
+            EventKind::Or => "fetch-or",
+            EventKind::And => "fetch-and",
+            EventKind::Xor => "fetch-xor",
+            EventKind::Nop => "nop",
+            EventKind::Notice => "notice",
+            EventKind::Flush => "flush",
+            EventKind::WaitWord => "wait for word",
+            EventKind::WaitNotice => "wait for notice",
+            EventKind::WaitRoom => "wait for room",
+            EventKind::WaitGate => "wait for gates",
+            EventKind::Registration => "registration",
+            EventKind::Sleep => "sleep",
+            EventKind::Compute => "compute",
         }
     }
 
     /// Its category in a viewer: `operation`, `wait` or `program`.
     pub fn category(self) -> &'static str {
         match self {
-            Kind::Notice
-            | Kind::Flush
-            | Kind::WaitWord
-            | Kind::WaitNotice
-            | Kind::WaitRoom
-            | Kind::WaitGate
-            | Kind::Registration => "wait",
-            Kind::Sleep | Kind::Compute => "program",
+            EventKind::Notice
+            | EventKind::Flush
+            | EventKind::WaitWord
+            | EventKind::WaitNotice
+            | EventKind::WaitRoom
+            | EventKind::WaitGate
+            | EventKind::Registration => "wait",
+            EventKind::Sleep | EventKind::Compute => "program",
             _ => "operation",
         }
     }
 
     /// What an atomic is.
-    pub(crate) fn of_atomic<W>(amo: &Amo<W>) -> Kind {
+    pub(crate) fn of_atomic<W>(amo: &Amo<W>) -> EventKind {
         match amo {
-            Amo::Add(_) => Kind::Add,
-            Amo::Swap(_) => Kind::Swap,
-            Amo::CompareSwap { .. } => Kind::CompareSwap,
-            Amo::Or(_) => Kind::Or,
-            Amo::And(_) => Kind::And,
-            Amo::Xor(_) => Kind::Xor,
+            Amo::Add(_) => EventKind::Add,
+            Amo::Swap(_) => EventKind::Swap,
+            Amo::CompareSwap { .. } => EventKind::CompareSwap,
+            Amo::Or(_) => EventKind::Or,
+            Amo::And(_) => EventKind::And,
+            Amo::Xor(_) => EventKind::Xor,
         }
     }
 
     /// What a wait of this kind looks like.
-    pub(crate) fn of_wait(kind: WaitKind) -> Option<Kind> {
+    pub(crate) fn of_wait(kind: WaitKind) -> Option<EventKind> {
         Some(match kind {
-            WaitKind::Word => Kind::WaitWord,
-            WaitKind::Notice => Kind::WaitNotice,
-            WaitKind::Room => Kind::WaitRoom,
-            WaitKind::Flush => Kind::Flush,
-            WaitKind::Registration => Kind::Registration,
-            WaitKind::Gate => Kind::WaitGate,
+            WaitKind::Word => EventKind::WaitWord,
+            WaitKind::Notice => EventKind::WaitNotice,
+            WaitKind::Room => EventKind::WaitRoom,
+            WaitKind::Flush => EventKind::Flush,
+            WaitKind::Registration => EventKind::Registration,
+            WaitKind::Gate => EventKind::WaitGate,
             // The operation is an event itself.
             WaitKind::Operation => return None,
         })
@@ -121,7 +121,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// What it was.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// The other rank, if there was one.
     pub peer: Option<u32>,
     /// When it was posted or began, in picoseconds of the job's time.
@@ -140,7 +140,7 @@ pub struct Event {
 
 impl Event {
     /// An event without details.
-    pub(crate) fn new(kind: Kind, peer: Option<u32>, begin_ps: u64) -> Self {
+    pub(crate) fn new(kind: EventKind, peer: Option<u32>, begin_ps: u64) -> Self {
         Event { kind, peer, begin_ps, end_ps: begin_ps, bytes: 0, region: None, offset: None, notice: None }
     }
 
@@ -152,7 +152,7 @@ impl Event {
     /// The same as the `number`th notice of its poster.
     pub(crate) fn arrived(self, notice: &Notice, number: u64) -> Self {
         let region = Some(notice.region.to_bits());
-        Event { kind: Kind::Notice, region, offset: Some(notice.end), notice: Some(number), ..self }
+        Event { kind: EventKind::Notice, region, offset: Some(notice.end), notice: Some(number), ..self }
     }
 }
 
@@ -215,7 +215,7 @@ mod tests {
     fn the_latest_are_kept_and_the_rest_is_counted() {
         for (limit, kept) in [(0, vec![]), (1, vec![9]), (4, vec![6, 7, 8, 9]), (20, (0..10).collect())] {
             let mut events = Events::new(limit);
-            (0..10).for_each(|at| events.push(Event::new(Kind::Put, None, at)));
+            (0..10).for_each(|at| events.push(Event::new(EventKind::Put, None, at)));
             assert_eq!(events.iter().map(|event| event.begin_ps).collect::<Vec<_>>(), kept);
             assert_eq!(events.dropped(), 10 - kept.len() as u64);
         }

@@ -10,7 +10,7 @@
 //! # Parts
 //! * [`Gathering`] wraps the programs of the ranks of this process and keeps their [`RankRecord`]s. Memory is bounded:
 //!   counters grow with the peers a rank has spoken to, and of its [events](Event) only the latest are kept.
-//! * [`Parts`] is how records of ranks that are processes reach their launcher: files in a directory that is
+//! * [`RecordDirectory`] is how records of ranks that are processes reach their launcher: files in a directory that is
 //!   removed at the job's end. A rank that was killed leaves none, and everything below says so.
 //! * [`Observation`] is the whole: a table, JSON, or a trace that Perfetto and Chrome's viewer read.
 //!
@@ -30,8 +30,8 @@ mod gathering;
 mod observation;
 mod observer;
 mod output;
-mod parts;
 mod queue;
+mod record_files;
 mod recorder;
 mod table;
 mod trace;
@@ -40,11 +40,11 @@ mod wanted;
 
 pub use counts::{Atomics, Counts, PeerCounts, RankCounts, WaitKind, Waits};
 pub use error::ObserveError;
-pub use event::{Event, Events, Kind};
+pub use event::{Event, EventKind, Events};
 pub use gathering::{Detail, Gathering, Watched};
 pub use observation::Observation;
 pub use observer::observed;
 pub use output::{Output, print, say};
-pub use parts::{PARTS_VARIABLE, Part, Parts};
+pub use record_files::{RECORDS_VARIABLE, RecordDirectory, RecordWriter};
 pub use recorder::{RankRecord, Recorder};
-pub use wanted::{Prepared, Wanted};
+pub use wanted::{PreparedReport, WantedReport};

@@ -3,7 +3,7 @@
 //! When a command of a queue is *executed* only the provider knows: in a trace it stands where it was posted.
 
 use crate::{
-    event::{Event, Kind},
+    event::{Event, EventKind},
     recorder::Recorder,
 };
 use rdma_fabric::{
@@ -17,15 +17,14 @@ pub(crate) fn target_of(posting: &Posting) -> Option<Rank> {
 }
 
 /// What a command is called in counters and traces, and how many bytes it moves.
-fn described(posting: &Posting) -> (Kind, u64) {
-    let put = if posting.remote_notice { Kind::PutNotify } else { Kind::Put };
+fn described(posting: &Posting) -> (EventKind, u64) {
+    let put = if posting.remote_notice { EventKind::PutNotify } else { EventKind::Put };
     match &posting.command {
         Command::Put { len, blocks, .. } => (put, u64::from(*len) * u64::from(blocks.count)),
         Command::PutInline { bytes, .. } => (put, bytes.as_bytes().len() as u64),
-        Command::Get { len, blocks, .. } => (Kind::Get, u64::from(*len) * u64::from(blocks.count)),
-        Command::CompareSwap { width, .. } => (Kind::CompareSwap, *width as u64),
-        Command::Nop => (Kind::Nop, 0),
-        Command::Armw { op, width, .. } => (Kind::of_atomic(&op.amo()), *width as u64),
+        Command::Get { len, blocks, .. } => (EventKind::Get, u64::from(*len) * u64::from(blocks.count)),
+        Command::Nop => (EventKind::Nop, 0),
+        Command::Atomic { amo, width, .. } => (EventKind::of_atomic(amo), *width as u64),
     }
 }
 
@@ -37,12 +36,12 @@ impl Recorder {
         let peer = target_of(posting).map(Rank::number);
         let mut record = self.lock();
         match kind {
-            Kind::Nop => record.counts.nops += commands,
-            Kind::Get => {
+            EventKind::Nop => record.counts.nops += commands,
+            EventKind::Get => {
                 let counts = record.counts.with(peer);
                 (counts.gets, counts.get_bytes) = (counts.gets + commands, counts.get_bytes + bytes);
             }
-            Kind::Put | Kind::PutNotify => {
+            EventKind::Put | EventKind::PutNotify => {
                 let counts = record.counts.with(peer);
                 (counts.puts, counts.put_bytes) = (counts.puts + commands, counts.put_bytes + bytes);
             }

@@ -49,7 +49,7 @@ fn micros(ps: u64) -> f64 {
 /// Which notice an event is an end of.
 fn notice_of(rank: u32, event: &Event) -> Option<(NoticeId, bool)> {
     let (number, peer) = (event.notice?, event.peer?);
-    let sent = event.kind == crate::event::Kind::PutNotify;
+    let sent = event.kind == crate::event::EventKind::PutNotify;
     Some((if sent { (rank, peer, number) } else { (peer, rank, number) }, sent))
 }
 
@@ -138,10 +138,10 @@ fn arrow(pid: u32, tid: usize, event: &Event, (from, to, number): NoticeId, sent
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{event::Kind, recorder::Recorder};
+    use crate::{event::EventKind, recorder::Recorder};
     use rdma_fabric::Rank;
 
-    fn event(kind: Kind, peer: u32, from: u64, to: u64, notice: Option<u64>) -> Event {
+    fn event(kind: EventKind, peer: u32, from: u64, to: u64, notice: Option<u64>) -> Event {
         Event { end_ps: to, notice, ..Event::new(kind, Some(peer), from) }
     }
 
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn slices_of_one_track_never_overlap() {
-        let at = |from, to| event(Kind::Get, 1, from, to, None);
+        let at = |from, to| event(EventKind::Get, 1, from, to, None);
         let (events, _) =
             parsed(&Observation::new(1, vec![recorded(0, 9, &[at(5, 9), at(0, 10), at(10, 12), at(9, 11)])]));
         let mut slices: Vec<_> = (events.iter().filter(|event| event["ph"] == "X"))
@@ -176,8 +176,8 @@ mod tests {
 
     #[test]
     fn arrows_have_two_ends_or_none() {
-        let puts = [event(Kind::PutNotify, 1, 0, 10, Some(0)), event(Kind::PutNotify, 1, 20, 30, Some(1))];
-        let taken = [event(Kind::Notice, 0, 0, 4_000_000, Some(0))];
+        let puts = [event(EventKind::PutNotify, 1, 0, 10, Some(0)), event(EventKind::PutNotify, 1, 20, 30, Some(1))];
+        let taken = [event(EventKind::Notice, 0, 0, 4_000_000, Some(0))];
         let (events, about) = parsed(&Observation::new(3, vec![recorded(0, 9, &puts), recorded(1, 9, &taken)]));
         let ends: Vec<_> = events.iter().filter(|event| event["cat"] == "notice").collect();
         assert_eq!(ends.len(), 2, "{ends:?}");
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_was_dropped_is_told() {
-        let events: Vec<_> = (0..5).map(|at| event(Kind::Put, 1, at, at, None)).collect();
+        let events: Vec<_> = (0..5).map(|at| event(EventKind::Put, 1, at, at, None)).collect();
         let (events, about) = parsed(&Observation::new(2, vec![recorded(0, 2, &events)]));
         assert_eq!(about["dropped"], 3);
         assert!(events.iter().any(|event| event["name"] == "dropped 3 events before this"));

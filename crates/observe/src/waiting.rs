@@ -2,7 +2,7 @@
 
 use crate::{
     counts::WaitKind,
-    event::{Event, Kind},
+    event::{Event, EventKind},
     recorder::Recorder,
 };
 use rdma_fabric::Fabric;
@@ -29,7 +29,7 @@ pub(crate) struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     pub(crate) fn begin(recorder: &'a Recorder, below: &'a Fabric, kind: WaitKind, peer: Option<u32>) -> Self {
         let begin_ps = below.now().as_picos();
-        let event = Kind::of_wait(kind).map(|kind| Event::new(kind, peer, begin_ps));
+        let event = EventKind::of_wait(kind).map(|kind| Event::new(kind, peer, begin_ps));
         Waiting { recorder, below, kind, event, peer, begin_ps, blocked: false }
     }
 

@@ -5,7 +5,7 @@ use crate::{
     gathering::Detail,
     observation::Observation,
     output::{Output, print, say},
-    parts::{PARTS_VARIABLE, Parts},
+    record_files::{RECORDS_VARIABLE, RecordDirectory},
 };
 use std::{
     ffi::OsString,
@@ -14,7 +14,7 @@ use std::{
 
 /// What somebody wants to see of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedReport {
     /// A table on standard error.
     pub stats: bool,
     /// Counters as JSON in this file; `-` is standard output.
@@ -23,12 +23,12 @@ pub struct Wanted {
     pub trace: Option<PathBuf>,
 }
 
-impl Wanted {
+impl WantedReport {
     /// What has to be written down for it; `None` if nothing is wanted.
     pub fn detail(&self) -> Option<Detail> {
         match self {
-            Wanted { trace: Some(_), .. } => Some(Detail::Trace),
-            Wanted { stats: false, json: None, .. } => None,
+            WantedReport { trace: Some(_), .. } => Some(Detail::Trace),
+            WantedReport { stats: false, json: None, .. } => None,
             _ => Some(Detail::Stats),
         }
     }
@@ -44,8 +44,8 @@ impl Wanted {
         run: impl FnOnce(Option<(&'static str, OsString)>) -> T,
     ) -> Result<(T, Result<(), ObserveError>), ObserveError> {
         let Some(detail) = self.detail() else { return Ok((run(None), Ok(()))) };
-        let (prepared, parts) = (self.prepare()?, Parts::create(detail)?);
-        let ended = run(Some((PARTS_VARIABLE, parts.variable())));
+        let (prepared, parts) = (self.prepare()?, RecordDirectory::create(detail)?);
+        let ended = run(Some((RECORDS_VARIABLE, parts.variable())));
         Ok((ended, parts.collect(ranks).and_then(|observation| prepared.report(&observation))))
     }
 
@@ -53,13 +53,13 @@ impl Wanted {
     ///
     /// # Errors
     /// [`ObserveError::File`].
-    pub fn prepare(&self) -> Result<Prepared, ObserveError> {
+    pub fn prepare(&self) -> Result<PreparedReport, ObserveError> {
         let json = match self.json.as_deref() {
             None => None,
             Some(path) if path == Path::new("-") => Some(Json::StandardOutput),
             Some(path) => Some(Json::File(Output::open(path)?)),
         };
-        Ok(Prepared { stats: self.stats, json, trace: self.trace.as_deref().map(Output::open).transpose()? })
+        Ok(PreparedReport { stats: self.stats, json, trace: self.trace.as_deref().map(Output::open).transpose()? })
     }
 }
 
@@ -69,15 +69,15 @@ enum Json {
     File(Output),
 }
 
-/// [`Wanted`], with its files open.
+/// [`WantedReport`], with its files open.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedReport {
     stats: bool,
     json: Option<Json>,
     trace: Option<Output>,
 }
 
-impl Prepared {
+impl PreparedReport {
     /// Write everything that is wanted.
     ///
     /// # Errors

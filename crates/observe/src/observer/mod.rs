@@ -9,14 +9,14 @@ mod waits;
 
 use crate::{
     counts::WaitKind,
-    event::{Event, Kind},
+    event::{Event, EventKind},
     recorder::Recorder,
     waiting::Waiting,
 };
 use operations::Operation;
 use rdma_fabric::{
     Amo, Fabric, Notice, OwnedMemory, Region, Result, forward,
-    provider::{Boxed, Ended, Gates, Goal, Keyless, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
+    provider::{BarrierUnit, Boxed, Ended, Goal, Keyless, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
 };
 use slab::{Latest, Slab};
 use std::task::{Context, Poll};
@@ -53,7 +53,7 @@ impl Observer {
     }
 
     /// An operation on `place` that is posted now.
-    fn event(&self, kind: Kind, place: &Place) -> Event {
+    fn event(&self, kind: EventKind, place: &Place) -> Event {
         Event::new(kind, Some(place.rank().number()), self.now_ps()).at(place.addr(), place.len())
     }
 
@@ -78,20 +78,20 @@ impl Provider for Observer {
     }
 
     fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
-        let event = self.event(Kind::Put, to);
+        let event = self.event(EventKind::Put, to);
         self.posted(self.below.provider().put(to, from, notice), event, |counts, event| {
             let counts = counts.with(event.peer);
             counts.puts += 1;
             counts.put_bytes += event.bytes;
             if notice.is_some() {
-                (event.kind, event.notice) = (Kind::PutNotify, Some(counts.notices_sent));
+                (event.kind, event.notice) = (EventKind::PutNotify, Some(counts.notices_sent));
                 counts.notices_sent += 1;
             }
         })
     }
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
-        let event = self.event(Kind::Get, from);
+        let event = self.event(EventKind::Get, from);
         self.posted(self.below.provider().get(from, to), event, |counts, event| {
             let counts = counts.with(event.peer);
             counts.gets += 1;
@@ -100,14 +100,14 @@ impl Provider for Observer {
     }
 
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
-        let event = self.event(Kind::of_atomic(&amo), word);
+        let event = self.event(EventKind::of_atomic(&amo), word);
         self.posted(self.below.provider().atomic(word, amo), event, |counts, event| {
             *counts.with(event.peer).atomics.of(&amo) += 1;
         })
     }
 
     fn nop(&self) -> Posted {
-        let event = Event::new(Kind::Nop, None, self.now_ps());
+        let event = Event::new(EventKind::Nop, None, self.now_ps());
         self.posted(self.below.provider().nop(), event, |counts, _| counts.nops += 1)
     }
 
@@ -131,7 +131,7 @@ impl Provider for Observer {
             if waiting {
                 self.taken.set((peer, number));
             }
-            let event = Event::new(Kind::Notice, Some(peer), begin_ps).arrived(notice, number);
+            let event = Event::new(EventKind::Notice, Some(peer), begin_ps).arrived(notice, number);
             let end_ps = self.now_ps();
             self.recorder.lock().happened(Event { end_ps, ..event });
         }
@@ -164,7 +164,7 @@ impl Provider for Observer {
         self.below.provider().queues().map(|_| self as _)
     }
 
-    fn gates(&self) -> Option<&dyn Gates> {
+    fn gates(&self) -> Option<&dyn BarrierUnit> {
         self.below.provider().gates().map(|_| self as _)
     }
 

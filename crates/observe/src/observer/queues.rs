@@ -7,14 +7,14 @@ use super::{
 };
 use crate::{
     counts::WaitKind,
-    event::{Event, Kind},
+    event::{Event, EventKind},
     queue::target_of,
     recorder::{Recorder, only},
 };
 use rdma_fabric::{
     Deps, Fabric, FabricError, Rank, Refused, Region, Result,
     control_queue::{Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
-    provider::{Ended, Queue, Queues, Side, Slot},
+    provider::{Ended, Queue, QueueSide, Queues, Slot},
 };
 use std::task::{Context, Poll};
 
@@ -48,7 +48,7 @@ impl ObservedQueue {
     }
 
     /// End the wait of a slot, and of the one below.
-    fn ended(&self, slot: &mut Slot, side: Option<Side>, ended: Ended) -> Option<Wait> {
+    fn ended(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended) -> Option<Wait> {
         let mut wait = self.waits.end(slot)?;
         if !wait.below.is_empty() {
             self.below.end_wait(&mut wait.below, side, ended);
@@ -56,10 +56,10 @@ impl ObservedQueue {
         Some(wait)
     }
 
-    fn note(&self, wait: &Wait, side: Option<Side>) {
+    fn note(&self, wait: &Wait, side: Option<QueueSide>) {
         let kind = match side {
-            Some(Side::Completion) => WaitKind::Operation,
-            Some(Side::Notice) => WaitKind::Notice,
+            Some(QueueSide::Completion) => WaitKind::Operation,
+            Some(QueueSide::Notice) => WaitKind::Notice,
             None => WaitKind::Room,
         };
         self.recorder.ended(wait, kind, self.now_ps());
@@ -110,7 +110,7 @@ impl Queue for ObservedQueue {
             // It found no room just now, but does not come back: it waits.
             self.full(posting, |full| *full = full.saturating_sub(1));
             let target = target_of(posting).map(Rank::number);
-            self.waits.begin(slot, Event::new(Kind::WaitRoom, target, self.now_ps()));
+            self.waits.begin(slot, Event::new(EventKind::WaitRoom, target, self.now_ps()));
         }
         let stands = self.waits.poll(slot, |below| self.below.poll_post(below, posting, deps, cx));
         if let Poll::Ready(posted) = &stands {
@@ -135,16 +135,16 @@ impl Queue for ObservedQueue {
         Ok(notice)
     }
 
-    fn poll_wait(&self, slot: &mut Slot, side: Side, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         if slot.is_empty() {
-            self.waits.begin(slot, Event::new(Kind::WaitNotice, only(&deps), self.now_ps()));
+            self.waits.begin(slot, Event::new(EventKind::WaitNotice, only(&deps), self.now_ps()));
         }
         self.waits.poll(slot, |below| self.below.poll_wait(below, side, deps, cx))
     }
 
-    fn end_wait(&self, slot: &mut Slot, side: Option<Side>, ended: Ended) {
+    fn end_wait(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended) {
         if let Some(mut wait) = self.ended(slot, side, ended) {
-            if side == Some(Side::Notice) && ended == Ended::Reached {
+            if side == Some(QueueSide::Notice) && ended == Ended::Reached {
                 wait.event.peer = self.noticed.take().or(wait.event.peer);
             }
             self.note(&wait, side);

@@ -3,7 +3,7 @@
 use super::{Observer, slab::Slab};
 use crate::{
     counts::WaitKind,
-    event::{Event, Kind},
+    event::{Event, EventKind},
     recorder::{Recorder, only},
 };
 use rdma_fabric::{
@@ -67,7 +67,7 @@ impl Recorder {
         if wait.blocked {
             record.waited(kind, event.peer, event.begin_ps, end_ps);
         }
-        if Kind::of_wait(kind).is_some() {
+        if EventKind::of_wait(kind).is_some() {
             record.happened(event);
         }
     }
@@ -81,17 +81,17 @@ impl Observer {
         match goal {
             Goal::Word(word, deps) => {
                 counts.word_waits += 1;
-                Event::new(Kind::WaitWord, only(deps), now_ps).at(word.addr(), word.len())
+                Event::new(EventKind::WaitWord, only(deps), now_ps).at(word.addr(), word.len())
             }
-            Goal::Notice(deps) => Event::new(Kind::WaitNotice, only(deps), now_ps),
-            Goal::Room(target) => Event::new(Kind::WaitRoom, target.map(Rank::number), now_ps),
+            Goal::Notice(deps) => Event::new(EventKind::WaitNotice, only(deps), now_ps),
+            Goal::Room(target) => Event::new(EventKind::WaitRoom, target.map(Rank::number), now_ps),
             Goal::Flush(target) => {
                 let target = target.map(Rank::number);
                 counts.with(target).flushes += 1;
-                Event::new(Kind::Flush, target, now_ps)
+                Event::new(EventKind::Flush, target, now_ps)
             }
-            Goal::Until(_) => Event::new(Kind::Sleep, None, now_ps),
-            Goal::Busy(_) | Goal::Charge(_) => Event::new(Kind::Compute, None, now_ps),
+            Goal::Until(_) => Event::new(EventKind::Sleep, None, now_ps),
+            Goal::Busy(_) | Goal::Charge(_) => Event::new(EventKind::Compute, None, now_ps),
         }
     }
 
@@ -119,7 +119,7 @@ impl Observer {
         if wait.blocked {
             record.waited(WaitKind::Notice, peer, begin_ps, end_ps);
         }
-        let is_it = |event: &Event| (event.kind, event.peer, event.notice) == (Kind::Notice, peer, Some(number));
+        let is_it = |event: &Event| (event.kind, event.peer, event.notice) == (EventKind::Notice, peer, Some(number));
         if let Some(arrived) = record.events.as_mut().and_then(|events| events.newest(is_it)) {
             (arrived.begin_ps, arrived.end_ps) = (begin_ps, end_ps);
         }
@@ -127,7 +127,7 @@ impl Observer {
 
     /// The program spent time by itself. On wall clock, computing takes its time elsewhere.
     fn spent(&self, wait: &Wait, end_ps: u64) {
-        if wait.event.kind == Kind::Sleep || end_ps.saturating_sub(wait.event.begin_ps) > 1_000_000 {
+        if wait.event.kind == EventKind::Sleep || end_ps.saturating_sub(wait.event.begin_ps) > 1_000_000 {
             self.recorder.lock().happened(Event { end_ps, ..wait.event });
         }
     }

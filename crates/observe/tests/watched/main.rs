@@ -6,7 +6,7 @@ mod mixture;
 mod queues;
 
 use late::Late;
-use observe::{Event, Kind, RankRecord, Recorder, WaitKind, observed};
+use observe::{Event, EventKind, RankRecord, Recorder, WaitKind, observed};
 use rdma_fabric::{
     Amo, Deps, Fabric, Program, ProgramResult,
     join::{Either, join, race},
@@ -32,7 +32,7 @@ fn recorded(over: fn(&Fabric) -> Fabric, part: impl AsyncFn(Fabric) -> ProgramRe
 }
 
 /// What passed, and what did until then.
-fn parts(record: &RankRecord) -> Vec<(Kind, u64, u64)> {
+fn parts(record: &RankRecord) -> Vec<(EventKind, u64, u64)> {
     let events = record.events.as_ref().expect("a trace is wanted").iter();
     events.map(|event| (event.kind, event.begin_ps / 1_000_000, event.end_ps / 1_000_000)).collect()
 }
@@ -56,13 +56,13 @@ fn operations_last_until_their_end_is_known() {
         Ok(())
     });
     let expected = [
-        (Kind::Put, 0, 2),
-        (Kind::Add, 2, 4),
-        (Kind::Get, 4, 6),
-        (Kind::WaitRoom, 6, 7),
-        (Kind::PutNotify, 7, 9),
-        (Kind::Swap, 9, 9),
-        (Kind::Nop, 9, 9),
+        (EventKind::Put, 0, 2),
+        (EventKind::Add, 2, 4),
+        (EventKind::Get, 4, 6),
+        (EventKind::WaitRoom, 6, 7),
+        (EventKind::PutNotify, 7, 9),
+        (EventKind::Swap, 9, 9),
+        (EventKind::Nop, 9, 9),
     ];
     assert_eq!(parts(&record), expected);
     let total = record.counts.total();
@@ -100,27 +100,27 @@ fn waits_last_until_they_are_over_or_given_up() {
         fabric.sleep_until(fabric.now()).await;
         Ok(())
     });
-    let kinds: Vec<Kind> = parts(&record).into_iter().map(|(kind, ..)| kind).collect();
+    let kinds: Vec<EventKind> = parts(&record).into_iter().map(|(kind, ..)| kind).collect();
     let expected = [
-        Kind::WaitWord,
-        Kind::WaitWord,
-        Kind::Put,
-        Kind::Flush,
-        Kind::Flush,
-        Kind::WaitWord,
-        Kind::Notice,
-        Kind::PutNotify,
-        Kind::PutNotify,
-        Kind::WaitRoom,
-        Kind::PutNotify,
-        Kind::Notice,
-        Kind::Notice,
-        Kind::Registration,
-        Kind::Sleep,
+        EventKind::WaitWord,
+        EventKind::WaitWord,
+        EventKind::Put,
+        EventKind::Flush,
+        EventKind::Flush,
+        EventKind::WaitWord,
+        EventKind::Notice,
+        EventKind::PutNotify,
+        EventKind::PutNotify,
+        EventKind::WaitRoom,
+        EventKind::PutNotify,
+        EventKind::Notice,
+        EventKind::Notice,
+        EventKind::Registration,
+        EventKind::Sleep,
     ];
     assert_eq!(kinds, expected);
     let events: Vec<Event> = record.events.as_ref().unwrap().iter().copied().collect();
-    let notices: Vec<_> = events.iter().filter(|event| event.kind == Kind::Notice).collect();
+    let notices: Vec<_> = events.iter().filter(|event| event.kind == EventKind::Notice).collect();
     assert_eq!(notices.iter().map(|event| event.notice).collect::<Vec<_>>(), [Some(0), Some(1), Some(2)]);
     assert_eq!((notices[0].peer, notices[0].offset, notices[0].region.is_some()), (Some(0), Some(16), true));
     let total = record.counts.total();

@@ -1,7 +1,7 @@
 //! Control queues: room that is waited for, notices, and completions.
 
 use crate::{parts, recorded};
-use observe::{Kind, WaitKind};
+use observe::{EventKind, WaitKind};
 use rdma_fabric::{
     Deps, Refused,
     control_queue::{Command, Posting, QueueMode, QueueSpec},
@@ -41,7 +41,7 @@ fn commands_wait_for_room_and_their_end() {
     let waits = |kind| record.counts.waits.get(&kind).map_or(0, |waits| waits.count);
     assert_eq!((waits(WaitKind::Room), waits(WaitKind::Notice)), (1, 1));
     assert_eq!(peer.waits.count, 1, "for its notice");
-    let kinds: Vec<Kind> = parts(&record).into_iter().map(|(kind, ..)| kind).collect();
-    let waited = |kind: &&Kind| matches!(kind, Kind::WaitRoom | Kind::WaitNotice);
+    let kinds: Vec<EventKind> = parts(&record).into_iter().map(|(kind, ..)| kind).collect();
+    let waited = |kind: &&EventKind| matches!(kind, EventKind::WaitRoom | EventKind::WaitNotice);
     assert_eq!(kinds.iter().filter(waited).count(), 2, "{kinds:?}");
 }
