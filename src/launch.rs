@@ -148,7 +148,7 @@ pub struct Launch {
     pub bind: Bind,
     /// Counters and traces, with the feature `observe`.
     #[cfg(feature = "observe")]
-    pub observe: observe::Wanted,
+    pub observe: observe::WantedReport,
     /// Where to write the timeline of a simulated run, with the feature `observe`.
     #[cfg(feature = "observe")]
     pub timeline: Option<PathBuf>,
@@ -168,7 +168,7 @@ impl Default for Launch {
             stuck_after: Some(DEFAULT_STUCK_AFTER),
             bind: Bind::None,
             #[cfg(feature = "observe")]
-            observe: observe::Wanted::default(),
+            observe: observe::WantedReport::default(),
             #[cfg(feature = "observe")]
             timeline: None,
             faults: None,

@@ -7,7 +7,7 @@ use crate::{
     settings::{EMPTY, option, setting},
     tell::say,
 };
-use observe::{Gathering, Observation, ObserveError, Output, Part};
+use observe::{Gathering, Observation, ObserveError, Output, RecordWriter};
 use rdma_fabric::{Fabric, FabricError, Program, Rank, Time};
 use std::path::PathBuf;
 use tofu2_sim::{
@@ -36,7 +36,7 @@ fn flag_variable(name: &'static str) -> Result<bool, FabricError> {
 
 /// Of ranks that have the bare fabric: say so once a job, if somebody wants to observe it.
 pub(crate) fn leave_out(endpoint: &Fabric) {
-    if endpoint.rank() == Rank::new(0) && Part::from_env().is_ok_and(|part| part.is_some()) {
+    if endpoint.rank() == Rank::new(0) && RecordWriter::from_env().is_ok_and(|part| part.is_some()) {
         say(UNOBSERVED);
     }
 }
@@ -50,7 +50,7 @@ pub(crate) fn leave_out_threads(launch: &Launch) {
 
 /// Be a rank of a job of processes, observed if its launcher asks for it.
 pub(crate) fn run_rank<P: Program>(endpoint: Fabric, program: &P) -> Result<(), LaunchError> {
-    let Some(part) = Part::from_env()? else { return Ok(shm::run_rank(endpoint, program).map(drop)?) };
+    let Some(part) = RecordWriter::from_env()? else { return Ok(shm::run_rank(endpoint, program).map(drop)?) };
     let gathering = Gathering::new(part.detail, 1);
     let ended = shm::run_rank(endpoint, &gathering.watch(program)).map(drop);
     // A rank that failed tells what it did until then, too.

@@ -32,7 +32,7 @@ pub(crate) fn refuse_options(
 
 /// Whether the launcher of this process asks for that.
 pub(crate) fn refuse_launcher(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), FabricError> {
-    // `observe::PARTS_VARIABLE`.
+    // `observe::RECORDS_VARIABLE`.
     if variable("ONESIDED_OBSERVE").is_some() { Err(unable("ONESIDED_OBSERVE")) } else { Ok(()) }
 }
 
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn the_launchers_variable_is_the_one_that_is_looked_at() {
         assert_eq!(
-            told(&[], &[(observe::PARTS_VARIABLE, "stats:/tmp")]).split(':').next(),
+            told(&[], &[(observe::RECORDS_VARIABLE, "stats:/tmp")]).split(':').next(),
             Some("setting ONESIDED_OBSERVE")
         );
     }

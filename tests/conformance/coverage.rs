@@ -31,7 +31,7 @@ every_case! { list! {} }
 
 /// Sentences that no program can show, and what does: a test and its file.
 const ELSEWHERE: &[(&str, &str, &str)] =
-    &[("V1", "another_thread_neither_uses_nor_drops_it", "crates/rdma-fabric/src/one_thread.rs")];
+    &[("V1", "another_thread_neither_uses_nor_drops_it", "crates/rdma-fabric/src/provider/one_thread.rs")];
 
 /// The numbers of the page's sentences, in its order: `* **M3** …`.
 fn sentences(page: &str) -> Vec<&str> {

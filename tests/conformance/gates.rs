@@ -6,11 +6,11 @@ use super::{
 };
 use rdma_fabric::{
     Deps, Fabric, FabricError, Group, ProgramResult, Rank,
-    barrier::{Barrier, GateError, GateId, Progress, ReduceOp, Reduction, ReductionTo, Shape, Values, Wiring},
+    barrier::{Barrier, GateError, GateId, GraphShape, Progress, ReduceOp, Reduction, ReductionTo, Values, Wiring},
 };
 use std::time::Duration;
 
-const SHAPES: [Shape; 2] = [Shape::RecursiveDoubling, Shape::Ring];
+const SHAPES: [GraphShape; 2] = [GraphShape::RecursiveDoubling, GraphShape::Ring];
 
 /// How two values become one.
 type Fold = fn(u64, u64) -> u64;
@@ -447,7 +447,7 @@ pub(crate) async fn gates_end_with_a_loss(fabric: Fabric, loss: Loss) -> Program
     let region = fabric.alloc_symmetric(16).await?;
     let word = region.word::<u64>(&fabric, 0)?;
     let mut barrier = Barrier::new(&mut world).await?;
-    let mut sum = Reduction::<u64>::with_shape(&mut world, Shape::Ring).await?;
+    let mut sum = Reduction::<u64>::with_shape(&mut world, GraphShape::Ring).await?;
     barrier.start()?;
     barrier.wait().await?;
     sum.start(ReduceOp::Sum, &[1])?;

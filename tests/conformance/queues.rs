@@ -5,10 +5,9 @@ use super::{
     verdict::{ensure, ensure_eq},
 };
 use rdma_fabric::{
-    Deps, Fabric, FabricError, ProgramResult, Refused,
+    Amo, Deps, Fabric, FabricError, ProgramResult, Refused,
     control_queue::{
-        Armw, Blocks, Command, Inline, MrqKind, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd,
-        Width,
+        Blocks, Command, Inline, MrqKind, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width,
     },
 };
 
@@ -101,7 +100,7 @@ pub(crate) async fn every_command_and_its_notices(fabric: Fabric) -> ProgramResu
     }
     desk.world.barrier().await?;
     let blocks = Blocks { count: 3, stride: 64 };
-    let armw = |op| Command::Armw { to, at: at + 1024, width: Width::Eight, op };
+    let armw = |op| Command::Atomic { to, at: at + 1024, width: Width::Eight, amo: op };
     let commands: [(Command, MrqKind, u64); 12] = [
         (Command::put(to, at, at, 96), MrqKind::LocalPut, 96),
         (
@@ -117,14 +116,19 @@ pub(crate) async fn every_command_and_its_notices(fabric: Fabric) -> ProgramResu
         (Command::put(to, at, at + 200, 0), MrqKind::LocalPut, 200),
         (Command::Put { to, from: at + 512, at: at + 512, len: 8, blocks }, MrqKind::LocalPut, 520),
         (Command::get(to, at + 2048, at + 2048, 100), MrqKind::LocalGet, 2148),
-        (armw(Armw::Add(5)), MrqKind::LocalArmw, 1128),
-        (armw(Armw::Swap(0xff00)), MrqKind::LocalArmw, 1133),
-        (armw(Armw::Or(0xf)), MrqKind::LocalArmw, 0xff00),
-        (armw(Armw::And(0xf0f)), MrqKind::LocalArmw, 0xff0f),
-        (armw(Armw::Xor(0xf)), MrqKind::LocalArmw, 0xf0f),
+        (armw(Amo::Add(5)), MrqKind::LocalAtomic, 1128),
+        (armw(Amo::Swap(0xff00)), MrqKind::LocalAtomic, 1133),
+        (armw(Amo::Or(0xf)), MrqKind::LocalAtomic, 0xff00),
+        (armw(Amo::And(0xf0f)), MrqKind::LocalAtomic, 0xff0f),
+        (armw(Amo::Xor(0xf)), MrqKind::LocalAtomic, 0xf0f),
         (
-            Command::CompareSwap { to, at: at + 1024, width: Width::Eight, expected: 0xf00, new: 1 << 40 },
-            MrqKind::LocalArmw,
+            Command::Atomic {
+                to,
+                at: at + 1024,
+                width: Width::Eight,
+                amo: Amo::CompareSwap { expected: 0xf00, new: 1 << 40 },
+            },
+            MrqKind::LocalAtomic,
             0xf00,
         ),
     ];
@@ -147,7 +151,8 @@ pub(crate) async fn every_command_and_its_notices(fabric: Fabric) -> ProgramResu
                 ensure_eq!(desk.queue.next_completion(Deps::All).await?.tag, number as u64, "Q2: {about}");
             }
         }
-        let narrow = Command::CompareSwap { to, at: at + 1036, width: Width::Four, expected: 0, new: 7 };
+        let narrow =
+            Command::Atomic { to, at: at + 1036, width: Width::Four, amo: Amo::CompareSwap { expected: 0, new: 7 } };
         let notice = desk.acknowledged(&desk.queue, narrow.into()).await?;
         ensure_eq!((notice.value, notice.remote), (0, at + 1036), "Q3: four bytes");
         // Notices of a nop: in the TCQ only.
@@ -171,7 +176,7 @@ pub(crate) async fn every_command_and_its_notices(fabric: Fabric) -> ProgramResu
                     (MrqKind::LocalPut, Command::PutInline { at, bytes, .. }) => {
                         (MrqKind::RemotePut, at + bytes.as_bytes().len() as u64)
                     }
-                    _ => (MrqKind::RemoteArmw, at + 1024),
+                    _ => (MrqKind::RemoteAtomic, at + 1024),
                 };
                 ensure_eq!((notice.kind, notice.remote), (want, end), "{about}");
             }
@@ -247,7 +252,7 @@ pub(crate) async fn steering_tags(fabric: Fabric) -> ProgramResult<()> {
     queue.next_completion(Deps::All).await?;
     queue.post(put(auto + 121, desk.at, 8), Deps::All).await?;
     ensure_eq!(queue.next_completion(Deps::All).await?.status, Err(outside), "Q5: from one byte further");
-    let odd = Command::Armw { to, at: auto + 4, width: Width::Eight, op: Armw::Add(1) };
+    let odd = Command::Atomic { to, at: auto + 4, width: Width::Eight, amo: Amo::Add(1) };
     let end = desk.acknowledged(queue, odd.into()).await?.status;
     ensure_eq!(end, Err(QueueError::Misaligned { queue: to, stadd: auto + 4, width: 8 }), "Q5: alignment");
     // Read-only.

@@ -5,8 +5,8 @@ use super::{
     verdict::{ensure, ensure_eq},
 };
 use rdma_fabric::{
-    Deps, Fabric, FabricError, ProgramResult, Refused,
-    control_queue::{Armw, Blocks, Command, Inline, Posting, QueueError, QueueMode, QueueSpec, Width},
+    Amo, Deps, Fabric, FabricError, ProgramResult, Refused,
+    control_queue::{Blocks, Command, Inline, Posting, QueueError, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;
 
@@ -19,7 +19,12 @@ pub(crate) async fn the_unit_is_the_slot(fabric: Fabric) -> ProgramResult<()> {
     ensure_eq!(desk.completed().await?, 0, "S1: at first nothing runs");
     let two = [
         Command::PutInline { to: own, bytes: Inline::new(&[1; 9]).ok_or("9 bytes")?, at: desk.at + 64 },
-        Command::CompareSwap { to: own, at: desk.at + 128, width: Width::Eight, expected: 0, new: 1 },
+        Command::Atomic {
+            to: own,
+            at: desk.at + 128,
+            width: Width::Eight,
+            amo: Amo::CompareSwap { expected: 0, new: 1 },
+        },
     ];
     for command in two {
         desk.queue.post(Posting::new(command).tcq(0), Deps::All).await?;
@@ -47,8 +52,12 @@ pub(crate) async fn which_commands_advance(fabric: Fabric) -> ProgramResult<()> 
         ("a long inline put", Command::PutInline { to: own, bytes: Inline::new(&[1; 32]).ok_or("32")?, at }, 1),
         ("a put of blocks", Command::Put { to: own, from, at, len: 8, blocks }, 5),
         ("a get", Command::get(own, at, from, 64), 0),
-        ("an atomic", Command::Armw { to: own, at, width: Width::Eight, op: Armw::Add(1) }, 0),
-        ("a compare-and-swap", Command::CompareSwap { to: own, at, width: Width::Four, expected: 1, new: 2 }, 0),
+        ("an atomic", Command::Atomic { to: own, at, width: Width::Eight, amo: Amo::Add(1) }, 0),
+        (
+            "a compare-and-swap",
+            Command::Atomic { to: own, at, width: Width::Four, amo: Amo::CompareSwap { expected: 1, new: 2 } },
+            0,
+        ),
         ("a nop", Command::Nop, 0),
     ];
     desk.nops(300).await?;

@@ -4,7 +4,7 @@ use crate::{Access, Job, fabric::Modelled, operation::Operation};
 use loom::sync::atomic::Ordering::{self, Relaxed};
 use rdma_fabric::{
     Fabric, FabricError, Rank, Region, RegionKey, Result,
-    provider::{OneThread, Place, Slot, Tokens},
+    provider::{InFlightTable, OneThread, Place, Slot},
 };
 use std::{any::Any, rc::Rc, task::Poll};
 
@@ -13,7 +13,7 @@ use std::{any::Any, rc::Rc, task::Poll};
 pub struct Seat {
     job: Rc<Job>,
     me: Rank,
-    pub(crate) under_way: Tokens<Operation>,
+    pub(crate) under_way: InFlightTable<Operation>,
 }
 
 /// Own cells, given back on drop.
@@ -32,7 +32,7 @@ impl Drop for Registered {
 
 impl Seat {
     pub(crate) fn new(job: Rc<Job>, me: Rank) -> Self {
-        Seat { job, me, under_way: Tokens::default() }
+        Seat { job, me, under_way: InFlightTable::default() }
     }
 
     /// That of the rank whose fabric this is.

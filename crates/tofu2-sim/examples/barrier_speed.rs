@@ -5,7 +5,7 @@
 
 use rdma_fabric::{
     Fabric, Group, ProgramResult, Time,
-    barrier::{Barrier, Shape},
+    barrier::{Barrier, GraphShape},
 };
 use tofu2_sim::{
     shm::Threads,
@@ -38,7 +38,7 @@ async fn on_wall_clock(fabric: Fabric, unit: bool) -> ProgramResult<u64> {
 }
 
 /// Picoseconds that a barrier took of which all ranks have come at once: the unit's, and the group's.
-async fn in_virtual_time(fabric: Fabric, shape: Shape) -> ProgramResult<(u64, u64)> {
+async fn in_virtual_time(fabric: Fabric, shape: GraphShape) -> ProgramResult<(u64, u64)> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = Barrier::with_shape(&mut world, shape).await?;
     fabric.sleep_until(Time::from_picos(10_000_000_000)).await;
@@ -71,8 +71,8 @@ fn main() -> Result<(), tofu2_sim::JobError> {
             let most = |of: fn(&(u64, u64)) -> u64| outs.iter().map(of).max().unwrap_or(0);
             Ok((most(|out| out.0), most(|out| out.1)))
         };
-        let (unit, group) = slowest(Shape::RecursiveDoubling)?;
-        let ring = if ranks <= 256 { micros(slowest(Shape::Ring)?.0) } else { "–".to_owned() };
+        let (unit, group) = slowest(GraphShape::RecursiveDoubling)?;
+        let ring = if ranks <= 256 { micros(slowest(GraphShape::Ring)?.0) } else { "–".to_owned() };
         println!("| {ranks} | {} | {ring} | {} |", micros(unit), micros(group));
         ranks *= 2;
     }

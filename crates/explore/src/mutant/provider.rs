@@ -6,7 +6,7 @@ use super::{
 };
 use rdma_fabric::{
     Amo, Fabric, Pact, Refused, Result, forward,
-    provider::{Gates, Goal, Keyless, Leftover, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
+    provider::{BarrierUnit, Goal, Keyless, Leftover, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
 };
 use std::{
     future::poll_fn,
@@ -124,7 +124,7 @@ impl Provider for Spoiled {
         None
     }
 
-    fn gates(&self) -> Option<&dyn Gates> {
+    fn gates(&self) -> Option<&dyn BarrierUnit> {
         self.provider().gates()
     }
 

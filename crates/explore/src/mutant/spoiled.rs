@@ -6,7 +6,7 @@ use super::{
 };
 use rdma_fabric::{
     Fabric, Rank, RemoteAddr, Result,
-    provider::{Ended, Goal, OneThread, Place, Posted, Provider, Sink, Slot, Source, Tokens},
+    provider::{Ended, Goal, InFlightTable, OneThread, Place, Posted, Provider, Sink, Slot, Source},
 };
 use std::{
     cell::RefCell,
@@ -30,7 +30,7 @@ pub(super) struct State {
     /// Puts that wait for a word to let them go.
     later: RefCell<Vec<Later>>,
     /// By tokens, none of which is one of below.
-    pub(super) under_way: Tokens<Operation>,
+    pub(super) under_way: InFlightTable<Operation>,
 }
 
 type Later = Box<dyn FnOnce(&Spoiled)>;
@@ -59,7 +59,7 @@ impl Spoiled {
             mutation: Box::new(mutation),
             held: RefCell::default(),
             later: RefCell::default(),
-            under_way: Tokens::default(),
+            under_way: InFlightTable::default(),
         };
         Spoiled { below, state: OneThread::new(Rc::new(state)) }
     }

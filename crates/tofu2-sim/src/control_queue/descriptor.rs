@@ -13,7 +13,10 @@
 //!
 //! [`Posting::tag`] is not in it: as on the hardware, the poster keeps it.
 
-use rdma_fabric::control_queue::{Armw, Blocks, Command, Inline, Posting, QueueId, Stadd, Width};
+use rdma_fabric::{
+    Amo,
+    control_queue::{Blocks, Command, Inline, Posting, QueueId, Stadd, Width},
+};
 
 /// Words of a slot.
 pub(crate) const SLOT: usize = 4;
@@ -70,22 +73,22 @@ pub(crate) fn encode(posting: &Posting) -> Descriptor {
                 _ => (kind::INLINE_LONG, 0, len, 0, at, Some(carried)),
             }
         }
-        Command::Armw { at, width, op, .. } => {
-            let (number, operand) = match op {
-                Armw::Swap(value) => (1, value),
-                Armw::Add(value) => (2, value),
-                Armw::Xor(value) => (3, value),
-                Armw::And(value) => (4, value),
-                Armw::Or(value) => (5, value),
+        Command::Atomic { at, width, amo, .. } => {
+            let armw = |number: u64, operand| {
+                let wide = if width == Width::Eight { WIDE } else { 0 };
+                (kind::ARMW, wide | number << OP, 0, operand, at, None)
             };
-            let wide = if width == Width::Eight { WIDE } else { 0 };
-            (kind::ARMW, wide | number << OP, 0, operand, at, None)
-        }
-        Command::CompareSwap { at, width: Width::Four, expected, new, .. } => {
-            (kind::CSWAP4, 0, 0, u64::from(expected as u32) | new << 32, at, None)
-        }
-        Command::CompareSwap { at, width: Width::Eight, expected, new, .. } => {
-            (kind::CSWAP8, 0, 0, expected, at, Some([new, 0, 0, 0]))
+            match amo {
+                Amo::Swap(value) => armw(1, value),
+                Amo::Add(value) => armw(2, value),
+                Amo::Xor(value) => armw(3, value),
+                Amo::And(value) => armw(4, value),
+                Amo::Or(value) => armw(5, value),
+                Amo::CompareSwap { expected, new } => match width {
+                    Width::Four => (kind::CSWAP4, 0, 0, u64::from(expected as u32) | new << 32, at, None),
+                    Width::Eight => (kind::CSWAP8, 0, 0, expected, at, Some([new, 0, 0, 0])),
+                },
+            }
         }
         Command::Nop => (kind::NOP, 0, 0, 0, Stadd::from_bits(0), None),
     };
@@ -127,20 +130,25 @@ pub(crate) fn decode(descriptor: &Descriptor) -> Option<Posting> {
         kind::INLINE => Command::PutInline { to, bytes: inline(&[one, 0, 0, 0], len)?, at },
         kind::INLINE_LONG => Command::PutInline { to, bytes: inline(&second?, len)?, at },
         kind::ARMW => {
-            let op = match three >> OP & 7 {
-                1 => Armw::Swap(one),
-                2 => Armw::Add(one),
-                3 => Armw::Xor(one),
-                4 => Armw::And(one),
-                5 => Armw::Or(one),
+            let amo = match three >> OP & 7 {
+                1 => Amo::Swap(one),
+                2 => Amo::Add(one),
+                3 => Amo::Xor(one),
+                4 => Amo::And(one),
+                5 => Amo::Or(one),
                 _ => return None,
             };
-            Command::Armw { to, at, width, op }
+            Command::Atomic { to, at, width, amo }
         }
-        kind::CSWAP4 => {
-            Command::CompareSwap { to, at, width: Width::Four, expected: one & 0xffff_ffff, new: one >> 32 }
+        kind::CSWAP4 => Command::Atomic {
+            to,
+            at,
+            width: Width::Four,
+            amo: Amo::CompareSwap { expected: one & 0xffff_ffff, new: one >> 32 },
+        },
+        kind::CSWAP8 => {
+            Command::Atomic { to, at, width: Width::Eight, amo: Amo::CompareSwap { expected: one, new: second?[0] } }
         }
-        kind::CSWAP8 => Command::CompareSwap { to, at, width: Width::Eight, expected: one, new: second?[0] },
         kind::NOP => Command::Nop,
         _ => return None,
     };
@@ -289,13 +297,13 @@ mod tests {
             (queue(), stadd(), prop::collection::vec(any::<u8>(), 0..=32))
                 .prop_map(|(to, at, bytes)| Command::PutInline { to, bytes: Inline::new(&bytes).unwrap(), at }),
             (queue(), stadd(), width(), 0..5u8, any::<u64>()).prop_map(|(to, at, width, kind, operand)| {
-                let op = [Armw::Swap, Armw::Add, Armw::Xor, Armw::And, Armw::Or][usize::from(kind)](operand);
-                Command::Armw { to, at, width, op }
+                let op = [Amo::Swap, Amo::Add, Amo::Xor, Amo::And, Amo::Or][usize::from(kind)](operand);
+                Command::Atomic { to, at, width, amo: op }
             }),
             (queue(), stadd(), width(), any::<u64>(), any::<u64>()).prop_map(|(to, at, width, expected, new)| {
                 // Of 4-byte words the low half counts, and only that is carried.
                 let mask = if width == Width::Four { 0xffff_ffff } else { u64::MAX };
-                Command::CompareSwap { to, at, width, expected: expected & mask, new: new & mask }
+                Command::Atomic { to, at, width, amo: Amo::CompareSwap { expected: expected & mask, new: new & mask } }
             }),
             Just(Command::Nop),
         ]

@@ -7,8 +7,8 @@ use rdma_fabric::{
     Amo, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Notice, OwnedMemory, Pact, PutOrder, Rank, Region,
     RegionKey, RemoteAddr, Result, Time, Uses,
     provider::{
-        Boxed, Ended, Gates, Goal, JobFacts, Keyless, Leftover, Nodes, OneThread, Place, Posted, Provider, Queues,
-        Sink, Slot, Source, Token,
+        BarrierUnit, Boxed, Ended, Goal, JobFacts, Keyless, Leftover, Nodes, OneThread, Place, Posted, Provider,
+        Queues, Sink, Slot, Source, Token,
     },
 };
 use std::{
@@ -189,7 +189,7 @@ impl<K: Keys> Provider for VirtRank<K> {
         Some(self)
     }
 
-    fn gates(&self) -> Option<&dyn Gates> {
+    fn gates(&self) -> Option<&dyn BarrierUnit> {
         Some(self)
     }
 

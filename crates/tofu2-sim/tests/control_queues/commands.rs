@@ -2,10 +2,9 @@
 
 use crate::stage::{Stage, alone, session_of};
 use rdma_fabric::{
-    FabricError, Rank, Refused,
+    Amo, FabricError, Rank, Refused,
     control_queue::{
-        Armw, Blocks, Command, Inline, MrqKind, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd,
-        Width,
+        Blocks, Command, Inline, MrqKind, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width,
     },
 };
 
@@ -42,10 +41,10 @@ fn notices_tell_what_their_kind_says() {
         };
         let me = poster.id();
         stage.set(8, 5);
-        let add = Command::Armw { to, at, width: Width::Eight, op: Armw::Add(2) };
+        let add = Command::Atomic { to, at, width: Width::Eight, amo: Amo::Add(2) };
         poster.try_post(both(add)).unwrap();
-        assert_eq!(notices(poster), [ok(MrqKind::LocalArmw, to, 5, NONE, at)]);
-        assert_eq!(notices(&stage.session), [ok(MrqKind::RemoteArmw, me, 0, NONE, at)]);
+        assert_eq!(notices(poster), [ok(MrqKind::LocalAtomic, to, 5, NONE, at)]);
+        assert_eq!(notices(&stage.session), [ok(MrqKind::RemoteAtomic, me, 0, NONE, at)]);
         poster.try_post(both(Command::get(to, at, own, 24))).unwrap();
         assert_eq!(notices(poster), [ok(MrqKind::LocalGet, to, 0, own + 24, NONE)]);
         assert_eq!(notices(&stage.session), [ok(MrqKind::RemoteGet, me, 0, NONE, at + 24)]);
@@ -67,28 +66,25 @@ fn notices_tell_what_their_kind_says() {
 fn atomics_do_what_they_say() {
     both(|stage, poster, _| {
         let (to, at) = (stage.session.id(), stage.there);
-        let armw = |width, op| Command::Armw { to, at, width, op };
-        let swap = |width, expected, new| Command::CompareSwap { to, at, width, expected, new };
+        let armw = |width, op| Command::Atomic { to, at, width, amo: op };
+        let swap = |width, expected, new| Command::Atomic { to, at, width, amo: Amo::CompareSwap { expected, new } };
         let cases = [
-            (armw(Width::Eight, Armw::Swap(0xff)), 0xff),
-            (armw(Width::Eight, Armw::Add(u64::MAX)), 0xfe),
-            (armw(Width::Eight, Armw::Xor(0xf)), 0xf1),
-            (armw(Width::Eight, Armw::And(0x30)), 0x30),
-            (armw(Width::Eight, Armw::Or(1 << 40)), 1 << 40 | 0x30),
+            (armw(Width::Eight, Amo::Swap(0xff)), 0xff),
+            (armw(Width::Eight, Amo::Add(u64::MAX)), 0xfe),
+            (armw(Width::Eight, Amo::Xor(0xf)), 0xf1),
+            (armw(Width::Eight, Amo::And(0x30)), 0x30),
+            (armw(Width::Eight, Amo::Or(1 << 40)), 1 << 40 | 0x30),
             (swap(Width::Eight, 0x30, 7), 1 << 40 | 0x30),
             (swap(Width::Eight, 1 << 40 | 0x30, 7 << 40), 7 << 40),
             // The low half only, which is the first on this machine if it is little-endian.
-            (armw(Width::Four, Armw::Add(3 << 32 | 9)), 7 << 40 | 9),
+            (armw(Width::Four, Amo::Add(3 << 32 | 9)), 7 << 40 | 9),
             (swap(Width::Four, 5 << 32 | 9, 8 << 32 | 4), 7 << 40 | 4),
         ];
         let mut before = 0;
         for (command, after) in cases {
             poster.try_post(Posting::new(command).local(0)).unwrap();
             let notice = poster.poll_mrq().unwrap().unwrap();
-            let wide = matches!(
-                command,
-                Command::Armw { width: Width::Eight, .. } | Command::CompareSwap { width: Width::Eight, .. }
-            );
+            let wide = matches!(command, Command::Atomic { width: Width::Eight, .. });
             assert_eq!(notice.value, if wide { before } else { before & 0xffff_ffff }, "{command:?}");
             if cfg!(target_endian = "little") {
                 assert_eq!(stage.word(0), after, "{command:?}");
@@ -129,7 +125,7 @@ fn errors_show_where_they_belong() {
         let other = QueueId::new(Rank::new(0), 3, 11, 0);
         let nobody = QueueId::new(Rank::new(99), 0, 0, 0);
         let word = |to, at| Command::PutInline { to, bytes: Inline::word(1), at };
-        let add = |at, width| Command::Armw { to, at, width, op: Armw::Add(1) };
+        let add = |at, width| Command::Atomic { to, at, width, amo: Amo::Add(1) };
         let cases = [
             (word(other, at), QueueError::NotOpen { queue: other }),
             (word(nobody, at), QueueError::NotOpen { queue: nobody }),
@@ -169,7 +165,7 @@ fn read_only_memory_refuses_writes_of_others_and_atomics() {
         let (to, at) = (stage.session.id(), stage.there);
         let read_only = QueueError::ReadOnly { queue: to, stadd: at };
         let word = Command::PutInline { to, bytes: Inline::word(6), at };
-        let add = Command::Armw { to, at, width: Width::Eight, op: Armw::Add(1) };
+        let add = Command::Atomic { to, at, width: Width::Eight, amo: Amo::Add(1) };
         stage.session.set_read_only(at, true).unwrap();
         for command in [word, add] {
             poster.try_post(Posting::new(command).local(0)).unwrap();

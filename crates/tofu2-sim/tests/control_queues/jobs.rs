@@ -3,8 +3,8 @@
 use crate::stage::session_of;
 use core::time::Duration;
 use rdma_fabric::{
-    Deps, Fabric, FabricError, Group, ProgramResult, Rank,
-    control_queue::{Armw, Blocks, Command, Inline, MrqKind, Posting, QueueId, QueueMode, QueueSpec, Stadd, Width},
+    Amo, Deps, Fabric, FabricError, Group, ProgramResult, Rank,
+    control_queue::{Blocks, Command, Inline, MrqKind, Posting, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
 use tofu2_sim::{
     JobError,
@@ -91,7 +91,7 @@ fn releases_from_everywhere_are_executed_once() {
             session.register_fixed(&region, 1)?;
             // Every command adds one at the next rank and is reported here.
             let to = name((me + 1) % RANKS, 0);
-            let add = Command::Armw { to, at: MEMORY, width: Width::Eight, op: Armw::Add(1) };
+            let add = Command::Atomic { to, at: MEMORY, width: Width::Eight, amo: Amo::Add(1) };
             let wanted = EACH * u64::from(RANKS);
             (0..wanted).for_each(|tag| session.try_post(Posting::new(add).tcq(tag)).expect("room"));
             world.barrier().await?;

@@ -2,8 +2,8 @@
 
 use crate::stage::{Stage, alone, alone_with, session_of};
 use rdma_fabric::{
-    FabricError, Refused,
-    control_queue::{Armw, Blocks, Command, MrqKind, Posting, QueueError, QueueMode, QueueSpec, Width},
+    Amo, FabricError, Refused,
+    control_queue::{Blocks, Command, MrqKind, Posting, QueueError, QueueMode, QueueSpec, Width},
 };
 
 fn is_full(posted: Result<(), Refused<()>>) -> bool {
@@ -27,12 +27,12 @@ fn the_unit_is_the_slot() {
     alone(|stage| {
         let to = stage.session.id();
         let (one, two) = (stage.there, stage.there + 512);
-        let swap = |width| Command::CompareSwap { to, at: one, width, expected: 0, new: 0 };
+        let swap = |width| Command::Atomic { to, at: one, width, amo: Amo::CompareSwap { expected: 0, new: 0 } };
         let commands = [
             (Command::put(to, one, two, 64), 1),
             (Command::get(to, one, two, 64), 1),
-            (Command::Armw { to, at: one, width: Width::Four, op: Armw::Add(0) }, 1),
-            (Command::Armw { to, at: one, width: Width::Eight, op: Armw::Or(0) }, 1),
+            (Command::Atomic { to, at: one, width: Width::Four, amo: Amo::Add(0) }, 1),
+            (Command::Atomic { to, at: one, width: Width::Eight, amo: Amo::Or(0) }, 1),
             (swap(Width::Four), 1),
             (swap(Width::Eight), 2),
             (Command::Nop, 1),
@@ -85,8 +85,8 @@ fn puts_advance_and_gets_atomics_and_nops_do_not() {
         let (to, at) = (stage.session.id(), stage.there);
         let others = [
             Command::get(to, at, stage.at, 8),
-            Command::Armw { to, at, width: Width::Eight, op: Armw::Add(1) },
-            Command::CompareSwap { to, at, width: Width::Eight, expected: 0, new: 1 },
+            Command::Atomic { to, at, width: Width::Eight, amo: Amo::Add(1) },
+            Command::Atomic { to, at, width: Width::Eight, amo: Amo::CompareSwap { expected: 0, new: 1 } },
             Command::Nop,
         ];
         for command in others {

@@ -3,13 +3,13 @@
 use crate::start::fx100;
 use rdma_fabric::{
     Fabric, Group, ProgramResult,
-    barrier::{Barrier, Shape},
+    barrier::{Barrier, GraphShape},
 };
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 
 /// Picoseconds that the last of some barriers took this rank, all having come at once.
-async fn one_barrier(fabric: Fabric, shape: Shape) -> ProgramResult<u64> {
+async fn one_barrier(fabric: Fabric, shape: GraphShape) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = Barrier::with_shape(&mut world, shape).await?;
     let mut took = 0;
@@ -24,7 +24,7 @@ async fn one_barrier(fabric: Fabric, shape: Shape) -> ProgramResult<u64> {
     Ok(took)
 }
 
-fn slowest(job: &Job<'_>, shape: Shape) -> u64 {
+fn slowest(job: &Job<'_>, shape: GraphShape) -> u64 {
     let run = job.run(&async |fabric| one_barrier(fabric, shape).await).unwrap();
     run.outs.into_iter().max().unwrap()
 }
@@ -33,11 +33,11 @@ fn slowest(job: &Job<'_>, shape: Shape) -> u64 {
 fn a_barrier_of_two_is_the_sum_of_its_parts() {
     // Posting, start half, wire, relay gate, end half, polling; by whichever shape.
     let (post, gate, wire) = (150_000, 150_000, 260_000);
-    assert_eq!(slowest(&fx100(2), Shape::RecursiveDoubling), post + gate + wire + gate + gate + post);
+    assert_eq!(slowest(&fx100(2), GraphShape::RecursiveDoubling), post + gate + wire + gate + gate + post);
     // The ring goes there and back, through the owner's relay gate.
-    assert_eq!(slowest(&fx100(2), Shape::Ring), post + gate + wire + gate + wire + gate + post);
+    assert_eq!(slowest(&fx100(2), GraphShape::Ring), post + gate + wire + gate + wire + gate + post);
     let slow = Platform::fx100().with("barrier_gate", 200_000).unwrap();
-    assert_eq!(slowest(&Job::new(&slow, 2), Shape::RecursiveDoubling), post + wire + 3 * 200_000 + post);
+    assert_eq!(slowest(&Job::new(&slow, 2), GraphShape::RecursiveDoubling), post + wire + 3 * 200_000 + post);
 }
 
 #[test]
@@ -45,9 +45,12 @@ fn barriers_grow_with_the_logarithm() {
     println!("| ranks | recursive doubling, us | ring, us |\n|---|---|---|");
     let mut last = 0;
     for ranks in [2, 3, 4, 8, 16, 64, 256, 1024] {
-        let time = slowest(&fx100(ranks), Shape::RecursiveDoubling);
-        let ring =
-            if ranks <= 64 { format!("{:.2}", slowest(&fx100(ranks), Shape::Ring) as f64 / 1e6) } else { "–".into() };
+        let time = slowest(&fx100(ranks), GraphShape::RecursiveDoubling);
+        let ring = if ranks <= 64 {
+            format!("{:.2}", slowest(&fx100(ranks), GraphShape::Ring) as f64 / 1e6)
+        } else {
+            "–".into()
+        };
         println!("| {ranks} | {:.2} | {ring} |", time as f64 / 1e6);
         assert!(time >= last || !ranks.is_power_of_two(), "{ranks} ranks");
         // Each step costs a gate and a wire: a line of neighbours would be hundreds of steps.

@@ -1,8 +1,8 @@
 //! Faults: each kind does what it says, a record replays, and protocols live through what they must.
 
 use rdma_fabric::{
-    Deps, Fabric, FabricError, Group, ProgramResult, Rank, Time,
-    control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
+    Amo, Deps, Fabric, FabricError, Group, ProgramResult, Rank, Time,
+    control_queue::{Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
 use std::time::Duration;
 use tofu2_sim::{
@@ -97,7 +97,7 @@ async fn ordered(fabric: Fabric, atomics: u64) -> ProgramResult<u64> {
     fabric.sleep_until(SOON + Duration::from_micros(5)).await;
     if fabric.rank() == Rank::new(0) {
         fabric.store(&first, 7)?;
-        let add = Command::Armw { to, at: at + BYTES as u64, width: Width::Eight, op: Armw::Add(1) };
+        let add = Command::Atomic { to, at: at + BYTES as u64, width: Width::Eight, amo: Amo::Add(1) };
         for _ in 0..atomics {
             queue.post(add.into(), Deps::All).await?;
         }

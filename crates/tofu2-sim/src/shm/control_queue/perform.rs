@@ -15,10 +15,7 @@ use super::{
     words::View,
 };
 use put::Source;
-use rdma_fabric::{
-    Amo,
-    control_queue::{Command, Posting, QueueError},
-};
+use rdma_fabric::control_queue::{Command, Posting, QueueError};
 
 /// Bytes of a put or get that are copied last.
 const LAST: usize = 8;
@@ -98,13 +95,9 @@ impl<'a> Executor<'a> {
                 work.spend(len.into());
                 self.get(&stage, posting, to, from, at, len.into())
             }
-            Command::Armw { to, at, width, op } => {
+            Command::Atomic { to, at, width, amo } => {
                 work.spend(0);
-                self.atomic(&stage, posting, to, at, width, op.amo())
-            }
-            Command::CompareSwap { to, at, width, expected, new } => {
-                work.spend(0);
-                self.atomic(&stage, posting, to, at, width, Amo::CompareSwap { expected, new })
+                self.atomic(&stage, posting, to, at, width, amo)
             }
             Command::Nop => {
                 work.spend(0);

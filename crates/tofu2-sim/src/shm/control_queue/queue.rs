@@ -19,7 +19,7 @@ use core::{
 use rdma_fabric::{
     Deps, Refused, Region, Result,
     control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueSpec, Stadd},
-    provider::{self, Ended, Side, Slot},
+    provider::{self, Ended, QueueSide, Slot},
 };
 use std::sync::Arc;
 
@@ -213,11 +213,11 @@ impl provider::Queue for Queue {
         self.take_notice()
     }
 
-    fn poll_wait(&self, slot: &mut Slot, _: Side, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll_wait(&self, slot: &mut Slot, _: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         Wait::in_slot(&self.endpoint, slot, |wait| wait.until_looked(cx, For::Queue, &deps))
     }
 
-    fn end_wait(&self, slot: &mut Slot, _: Option<Side>, _: Ended) {
+    fn end_wait(&self, slot: &mut Slot, _: Option<QueueSide>, _: Ended) {
         if slot.0[PLACE] != 0 && self.poster().leave_line(slot.0[PLACE] - 1) {
             // The next one may be asleep.
             self.endpoint.segment().ring_for_notice();

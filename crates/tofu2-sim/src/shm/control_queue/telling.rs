@@ -86,7 +86,7 @@ pub(super) fn failed(command: &Command) -> Told {
         Command::PutInline { at, bytes, .. } => {
             (MrqKind::LocalPut, MrqKind::RemotePut, at + bytes.as_bytes().len() as u64)
         }
-        Command::Armw { at, .. } | Command::CompareSwap { at, .. } => (MrqKind::LocalArmw, MrqKind::RemoteArmw, at),
+        Command::Atomic { at, .. } => (MrqKind::LocalAtomic, MrqKind::RemoteAtomic, at),
         Command::Nop => (MrqKind::LocalPut, MrqKind::RemotePut, none),
     };
     Told { local, remote, own: none, at, value: 0 }

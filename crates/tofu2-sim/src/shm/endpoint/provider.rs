@@ -17,7 +17,8 @@ use core::{
 use rdma_fabric::{
     Amo, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RemoteAddr, Result, Time, Uses,
     provider::{
-        Boxed, Ended, Gates, Goal, Keyless, Leftover, Place, Posted, Provider, Queues, SHORT, Sink, Slot, Source, Token,
+        BarrierUnit, Boxed, Ended, Goal, Keyless, Leftover, Place, Posted, Provider, Queues, SHORT, Sink, Slot, Source,
+        Token,
     },
 };
 use std::sync::Arc;
@@ -192,7 +193,7 @@ impl Provider for Endpoint {
         Some(self)
     }
 
-    fn gates(&self) -> Option<&dyn Gates> {
+    fn gates(&self) -> Option<&dyn BarrierUnit> {
         Some(self)
     }
 

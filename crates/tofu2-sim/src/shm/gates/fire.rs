@@ -31,7 +31,7 @@ use super::record::{At, Field, Half, Units, ahead, next, pack, slot, unpack};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::{
     Rank,
-    barrier::{Fault, GateId, Values, Wave},
+    barrier::{GateId, RoundFault, Values, Wave},
 };
 
 /// What the packet of an end half without sources starts with.
@@ -69,7 +69,7 @@ enum Input {
     /// The packet there; of this gate, if it can be freed meanwhile.
     Packet { at: At, slot: usize, of: GateId },
     /// Nothing will come.
-    Fault(Fault),
+    Fault(RoundFault),
 }
 
 /// What F1 found.
@@ -77,7 +77,7 @@ struct Ready {
     inputs: [Option<Input>; 2],
     /// Of a start/end gate's end half: what its start half has sent.
     sent: Option<At>,
-    fault: Option<Fault>,
+    fault: Option<RoundFault>,
 }
 
 /// Execute the next round of a gate if it can fire. Whether it did.
@@ -191,39 +191,45 @@ fn age<U: Units>(units: &U, at: At, gate: GateId) -> Option<u64> {
 /// What `source` has for `gate` in `round`; `None` if it may still come.
 fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, round: u64) -> Option<Input> {
     let Some(from) = At::outputs(units, source) else {
-        return Some(Input::Fault(Fault::Corrupt { rank: gate.rank() }));
+        return Some(Input::Fault(RoundFault::Corrupt { rank: gate.rank() }));
     };
-    let Some(age) = age(units, from, source) else { return Some(Input::Fault(Fault::Freed { gate: source })) };
+    let Some(age) = age(units, from, source) else { return Some(Input::Fault(RoundFault::Freed { gate: source })) };
     if units.word(from, field.opposite()).load(Relaxed) != gate.to_bits() {
-        return Some(Input::Fault(Fault::PointsElsewhere { gate: source, by: gate }));
+        return Some(Input::Fault(RoundFault::PointsElsewhere { gate: source, by: gate }));
     }
     // Acquire: pairs with F4, for the packet.
     let (fired, _) = unpack(units.word(from, Field::State).load(Acquire));
     match ahead(fired, round) {
         Some(0 | 1) => Some(Input::Packet { at: from, slot: slot(round), of: source }),
         Some(-1) if age == 0 => None,
-        Some(-1) => Some(Input::Fault(Fault::Freed { gate: source })),
-        _ => Some(Input::Fault(Fault::Corrupt { rank: source.rank() })),
+        Some(-1) => Some(Input::Fault(RoundFault::Freed { gate: source })),
+        _ => Some(Input::Fault(RoundFault::Corrupt { rank: source.rank() })),
     }
 }
 
 /// What is wrong with `destination`, if something is; `None` if it has still to read the packet of two rounds ago.
-fn room<U: Units>(units: &U, gate: GateId, destination: GateId, field: Field, round: u64) -> Option<Option<Fault>> {
+fn room<U: Units>(
+    units: &U,
+    gate: GateId,
+    destination: GateId,
+    field: Field,
+    round: u64,
+) -> Option<Option<RoundFault>> {
     let Some(to) = At::inputs(units, destination) else {
-        return Some(Some(Fault::Corrupt { rank: gate.rank() }));
+        return Some(Some(RoundFault::Corrupt { rank: gate.rank() }));
     };
     if age(units, to, destination) != Some(0) {
-        return Some(Some(Fault::Freed { gate: destination }));
+        return Some(Some(RoundFault::Freed { gate: destination }));
     }
     if units.word(to, field.opposite()).load(Relaxed) != gate.to_bits() {
-        return Some(Some(Fault::PointsElsewhere { gate: destination, by: gate }));
+        return Some(Some(RoundFault::PointsElsewhere { gate: destination, by: gate }));
     }
     // Acquire: pairs with F4: what it read may be overwritten.
     let (fired, _) = unpack(units.word(to, Field::State).load(Acquire));
     match ahead(round, fired) {
         Some(1 | 2) => Some(None),
         Some(3) => None,
-        _ => Some(Some(Fault::Corrupt { rank: destination.rank() })),
+        _ => Some(Some(RoundFault::Corrupt { rank: destination.rank() })),
     }
 }
 
@@ -235,8 +241,8 @@ fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
             let wave = Wave::decode(|index| units.packet(at, slot, index).load(Relaxed));
             // A name's gate whose place is used again may have other packets by now.
             match age(units, at, of) {
-                Some(_) => wave.unwrap_or(Wave::Fault(Fault::Corrupt { rank: at.rank() })),
-                None => Wave::Fault(Fault::Freed { gate: of }),
+                Some(_) => wave.unwrap_or(Wave::Fault(RoundFault::Corrupt { rank: at.rank() })),
+                None => Wave::Fault(RoundFault::Freed { gate: of }),
             }
         }
     };
@@ -259,7 +265,7 @@ pub(super) fn is_over<U: Units>(units: &U, end: At, round: u64) -> bool {
 }
 
 /// What came out of the end half in `round`, once it is over.
-pub(super) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result<Option<Values>, Fault>> {
+pub(super) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result<Option<Values>, RoundFault>> {
     if !is_over(units, end, round) {
         return None;
     }
@@ -267,6 +273,6 @@ pub(super) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result
     if word(0) == NOTHING {
         return Some(Ok(None));
     }
-    let corrupt = Fault::Corrupt { rank: end.rank() };
+    let corrupt = RoundFault::Corrupt { rank: end.rank() };
     Some(Wave::decode(word).ok_or(corrupt).and_then(|wave| wave.leave()).map(Some))
 }

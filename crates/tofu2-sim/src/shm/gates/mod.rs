@@ -25,7 +25,7 @@ use core::{
 use rdma_fabric::{
     Deps, FabricError, Rank, Result,
     barrier::{BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
-    provider::{Gates, Slot},
+    provider::{BarrierUnit, Slot},
 };
 use record::{At, Field, Half, Units};
 
@@ -115,7 +115,7 @@ impl Endpoint {
     }
 }
 
-impl Gates for Endpoint {
+impl BarrierUnit for Endpoint {
     fn limits(&self) -> BarrierLimits {
         BarrierLimits::own(layout::START_GATES, layout::GATES - layout::START_GATES)
     }

@@ -2,7 +2,7 @@
 
 use rdma_fabric::{
     Result,
-    barrier::{Fault, Values, Wave, Wiring},
+    barrier::{RoundFault, Values, Wave, Wiring},
 };
 use std::collections::VecDeque;
 
@@ -47,7 +47,7 @@ pub(super) struct Gate {
     /// Whether the host has not learnt how that ended.
     pub(super) under_way: bool,
     /// How it ended, and when the host sees that.
-    pub(super) result: Option<(u64, Result<Option<Values>, Fault>)>,
+    pub(super) result: Option<(u64, Result<Option<Values>, RoundFault>)>,
     /// Start half or relay gate.
     pub(super) main: Half,
     pub(super) end: Half,

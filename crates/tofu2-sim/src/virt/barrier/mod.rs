@@ -22,7 +22,7 @@ use super::{
 use rdma_fabric::{
     Deps, FabricError, Rank, Result,
     barrier::{BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
-    provider::{Gates, Slot},
+    provider::{BarrierUnit, Slot},
 };
 use std::task::{Context, Poll};
 
@@ -69,7 +69,7 @@ impl Me {
     }
 }
 
-impl<K: Keys> Gates for VirtRank<K> {
+impl<K: Keys> BarrierUnit for VirtRank<K> {
     fn limits(&self) -> BarrierLimits {
         let core = self.me.world.core();
         let (starts, all) = (core.timing.barrier_channels, core.timing.barrier_gates);

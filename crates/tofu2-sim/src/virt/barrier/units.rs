@@ -9,7 +9,7 @@ use super::{
 };
 use rdma_fabric::{
     Rank, Result,
-    barrier::{Fault, GateError, GateId, Values, Wave, Wiring},
+    barrier::{GateError, GateId, RoundFault, Values, Wave, Wiring},
 };
 use std::{collections::HashMap, mem};
 
@@ -34,7 +34,7 @@ type End = fn(&Wiring) -> Option<GateId>;
 /// What a name of a gate leads to.
 enum Named {
     Gate(u32),
-    Wrong(Fault),
+    Wrong(RoundFault),
 }
 
 impl BarrierUnits {
@@ -124,14 +124,14 @@ impl Core {
 
     /// The gate that `by` is wired to, if it lives and points back by the wire that `back` reads.
     fn named(&self, gate: GateId, by: GateId, back: impl Fn(&Wiring) -> Option<GateId>) -> Named {
-        let Some(number) = self.gate_number(gate) else { return Named::Wrong(Fault::Corrupt { rank: by.rank() }) };
+        let Some(number) = self.gate_number(gate) else { return Named::Wrong(RoundFault::Corrupt { rank: by.rank() }) };
         let state = self.barrier.gate(number);
         if state.life != gate.generation() {
-            return Named::Wrong(Fault::Freed { gate });
+            return Named::Wrong(RoundFault::Freed { gate });
         }
         match state.wiring.as_ref().and_then(back) {
             Some(other) if other == by => Named::Gate(number),
-            _ => Named::Wrong(Fault::PointsElsewhere { gate, by }),
+            _ => Named::Wrong(RoundFault::PointsElsewhere { gate, by }),
         }
     }
 
@@ -227,7 +227,7 @@ impl Core {
         let come = |input: &Input| match input.front() {
             Some(signal) if signal.at > now => None,
             Some(signal) if signal.round != round => {
-                Some(Some(Wave::Fault(Fault::Corrupt { rank: Rank::new(state.owner) })))
+                Some(Some(Wave::Fault(RoundFault::Corrupt { rank: Rank::new(state.owner) })))
             }
             Some(signal) => Some(Some(signal.wave.clone())),
             None => Some(None),

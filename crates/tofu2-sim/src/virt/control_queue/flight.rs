@@ -94,7 +94,7 @@ impl Flight {
         match self.verb {
             Verb::Put => MrqKind::LocalPut,
             Verb::Get => MrqKind::LocalGet,
-            _ => MrqKind::LocalArmw,
+            _ => MrqKind::LocalAtomic,
         }
     }
 
@@ -103,7 +103,7 @@ impl Flight {
         match self.verb {
             Verb::Put => MrqKind::RemotePut,
             Verb::Get => MrqKind::RemoteGet,
-            _ => MrqKind::RemoteArmw,
+            _ => MrqKind::RemoteAtomic,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::super::provider::{Keys, Me, VirtRank};
 use rdma_fabric::{
     Deps, FabricError, Rank, Refused, Region, Result,
     control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueLimits, QueueSpec, Stadd},
-    provider::{Ended, OneThread, Queue, Queues, Side, Slot},
+    provider::{Ended, OneThread, Queue, QueueSide, Queues, Slot},
 };
 use std::{
     cell::RefMut,
@@ -158,11 +158,11 @@ impl Queue for VirtQueue {
         Ok(open.core()?.poll_mrq(open.slot)?)
     }
 
-    fn poll_wait(&self, slot: &mut Slot, side: Side, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         self.0.poll_wait(slot, side, deps, cx)
     }
 
-    fn end_wait(&self, slot: &mut Slot, _: Option<Side>, _: Ended) {
+    fn end_wait(&self, slot: &mut Slot, _: Option<QueueSide>, _: Ended) {
         self.0.end_wait(slot);
     }
 

@@ -173,15 +173,10 @@ impl Core {
                 (flight.own, flight.len) = (at + offset, len);
                 flight
             }
-            Command::Armw { to, at, width, op } => {
-                let (verb, operand, _) = Verb::of(op.amo());
+            Command::Atomic { to, at, width, amo } => {
+                let (verb, a, b) = Verb::of(amo);
                 let mut flight = new(to, verb, at);
-                (flight.len, flight.a, flight.b) = (width as u32, low(width, operand), 0);
-                flight
-            }
-            Command::CompareSwap { to, at, width, expected, new: value } => {
-                let mut flight = new(to, Verb::CompareSwap, at);
-                (flight.len, flight.a, flight.b) = (width as u32, low(width, expected), low(width, value));
+                (flight.len, flight.a, flight.b) = (width as u32, low(width, a), low(width, b));
                 flight
             }
             Command::Nop => new(from, Verb::Nop, Stadd::fixed(0)),

@@ -8,7 +8,7 @@ use super::{
 use rdma_fabric::{
     Deps, FabricError, Refused, Result,
     control_queue::Posting,
-    provider::{Side, Slot},
+    provider::{QueueSide, Slot},
 };
 use std::{
     mem,
@@ -85,17 +85,17 @@ impl Open {
     pub(super) fn poll_wait(
         &self,
         slot: &mut Slot,
-        side: Side,
+        side: QueueSide,
         deps: Deps<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<()>> {
         let mut memory = Memory::of(slot);
         let mut core = self.core()?;
         let want = match side {
-            Side::Completion => Want::Completion,
-            Side::Notice => Want::Notice,
+            QueueSide::Completion => Want::Completion,
+            QueueSide::Notice => Want::Notice,
         };
-        match core.completion_at(self.slot).filter(|_| side == Side::Completion) {
+        match core.completion_at(self.slot).filter(|_| side == QueueSide::Completion) {
             // It will come whatever happens to the peers.
             Some(at) => {
                 let until = at.saturating_add(1);

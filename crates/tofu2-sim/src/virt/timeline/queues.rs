@@ -10,9 +10,8 @@ fn what(command: &Command, from: QueueId) -> What {
         Command::Put { len, .. } => (Verb::Put, u64::from(*len)),
         Command::PutInline { bytes, .. } => (Verb::Put, bytes.as_bytes().len() as u64),
         Command::Get { len, .. } => (Verb::Get, u64::from(*len)),
-        Command::CompareSwap { width, .. } => (Verb::CompareSwap, *width as u64),
         Command::Nop => (Verb::Nop, 0),
-        Command::Armw { width, op, .. } => (Verb::of(op.amo()).0, *width as u64),
+        Command::Atomic { width, amo, .. } => (Verb::of(*amo).0, *width as u64),
     };
     let target = command.target().unwrap_or(from).rank().number();
     What::Command { verb, bytes, poster: from.rank().number(), target }

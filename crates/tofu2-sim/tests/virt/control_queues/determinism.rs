@@ -3,8 +3,8 @@
 use super::script::AT;
 use crate::start::fx100;
 use rdma_fabric::{
-    Deps, Fabric, ProgramResult, Rank,
-    control_queue::{Armw, Command, Posting, QueueId, QueueMode, QueueSpec, Width},
+    Amo, Deps, Fabric, ProgramResult, Rank,
+    control_queue::{Command, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, QueueKind, Stats};
@@ -33,7 +33,7 @@ pub(crate) async fn mixture(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     }
     let word = fabric.remote_word::<u64>(crate::start::at(0, home.key(), 8))?;
     for _ in 0..laps {
-        let add = Command::Armw { to: id(0, 1), at: AT + 8, width: Width::Eight, op: Armw::Add(1) };
+        let add = Command::Atomic { to: id(0, 1), at: AT + 8, width: Width::Eight, amo: Amo::Add(1) };
         other.post(Posting::new(add).local(1), Deps::All).await?;
         fabric.fetch_add(&word, 1).await?;
         other.post(Posting::new(Command::get(id(me ^ 1, 1), AT + 64, AT + 1024, 200)).tcq(7), Deps::All).await?;

@@ -3,8 +3,8 @@
 use super::script::AT;
 use crate::start::fx100;
 use rdma_fabric::{
-    Deps, Fabric, FabricError, ProgramResult, Rank,
-    control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Width},
+    Amo, Deps, Fabric, FabricError, ProgramResult, Rank,
+    control_queue::{Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;
 use tofu2_sim::JobError;
@@ -99,7 +99,7 @@ async fn to_nobody(fabric: Fabric) -> ProgramResult<()> {
         let commands = [
             Command::PutInline { to, bytes: Inline::word(1), at: AT },
             Command::get(to, AT, AT, 64),
-            Command::Armw { to, at: AT, width: Width::Four, op: Armw::Or(1) },
+            Command::Atomic { to, at: AT, width: Width::Four, amo: Amo::Or(1) },
         ];
         for command in commands {
             queue.post(Posting::new(command).local(0), Deps::Ranks(&[])).await?;

@@ -6,7 +6,10 @@ use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},
 };
-use rdma_fabric::control_queue::{Armw, Blocks, Command, Inline, Pointers, Posting, Width};
+use rdma_fabric::{
+    Amo,
+    control_queue::{Blocks, Command, Inline, Pointers, Posting, Width},
+};
 use std::{collections::VecDeque, time::Duration};
 use tofu2_sim::virt::{Job, NetworkModel};
 
@@ -155,13 +158,14 @@ fn step(act: Act) -> Step {
         Act::Nop => nop(0),
         Act::Forward { to, own } => Posting::new(Command::put(OWN, AT, at(to), 8)).sps(own),
         Act::Long { to } => Command::PutInline { to: OWN, bytes: Inline::new(&[3; 16]).unwrap(), at: at(to) }.into(),
-        Act::Add { to } => Command::Armw { to: OWN, at: at(to), width: Width::Eight, op: Armw::Add(1) }.into(),
+        Act::Add { to } => Command::Atomic { to: OWN, at: at(to), width: Width::Eight, amo: Amo::Add(1) }.into(),
         Act::Blocks { to, count } => {
             let blocks = Blocks { count: count.into(), stride: 8 };
             Command::Put { to: OWN, from: AT + (1 << 19), at: at(to), len: 8, blocks }.into()
         }
         Act::Swap { to } => {
-            Command::CompareSwap { to: OWN, at: at(to), width: Width::Eight, expected: 0, new: 1 }.into()
+            Command::Atomic { to: OWN, at: at(to), width: Width::Eight, amo: Amo::CompareSwap { expected: 0, new: 1 } }
+                .into()
         }
         Act::Get { to } => Command::get(OWN, AT, at(to), 8).into(),
         Act::Feed { value, sps } => return Step::Send(Posting::new(word(OWN, value, AT)).sps(sps)),

@@ -3,8 +3,8 @@
 use super::script::AT;
 use crate::start::fx100;
 use rdma_fabric::{
-    Deps, Fabric, ProgramResult, Rank,
-    control_queue::{Armw, Command, Inline, MrqKind, Posting, QueueId, QueueMode, QueueSpec, Width},
+    Amo, Deps, Fabric, ProgramResult, Rank,
+    control_queue::{Command, Inline, MrqKind, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;
 use tofu2_sim::virt::NetworkModel;
@@ -18,7 +18,8 @@ async fn behind_atomics(fabric: Fabric, strong: bool) -> ProgramResult<(u64, Vec
     queue.register_fixed(&home, 0)?;
     fabric.sleep(Duration::from_micros(1)).await;
     let to = QueueId::new(Rank::new(0), 0, 0, 0);
-    let add = |word: u64, operand| Command::Armw { to, at: AT + 8 * word, width: Width::Eight, op: Armw::Add(operand) };
+    let add =
+        |word: u64, operand| Command::Atomic { to, at: AT + 8 * word, width: Width::Eight, amo: Amo::Add(operand) };
     let mut found = 0;
     let mut kinds = vec![];
     match me {
@@ -60,7 +61,7 @@ fn strong_order_waits_for_atomics_in_service() {
                 let (found, kinds) =
                     job().run(&async |fabric| behind_atomics(fabric, true).await).unwrap().outs[0].clone();
                 assert_eq!(found, 5 + 1000, "{network:?}, jitter {jitter} ns, seed {seed}");
-                assert_eq!(kinds, [[MrqKind::RemoteArmw; 4].as_slice(), &[MrqKind::RemotePut]].concat());
+                assert_eq!(kinds, [[MrqKind::RemoteAtomic; 4].as_slice(), &[MrqKind::RemotePut]].concat());
                 // Without it the flag overtakes: the test can fail. (Routers let little pass: atomics wait in front of it.)
                 if jitter == 0 && network == NetworkModel::Latency {
                     let (found, _) =

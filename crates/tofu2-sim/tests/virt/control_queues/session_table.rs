@@ -3,9 +3,9 @@
 use super::script::{AT, OWN, Reports, Seen, Step, credit, nop, run, sender, session, word};
 use crate::start::fx100;
 use rdma_fabric::{
-    FabricError,
+    Amo, FabricError,
     control_queue::{
-        Armw, Blocks, Command, Inline, MrqKind, Pointers, Posting, QueueError, QueueId, QueueMode, QueueSpec, Width,
+        Blocks, Command, Inline, MrqKind, Pointers, Posting, QueueError, QueueId, QueueMode, QueueSpec, Width,
     },
 };
 use tofu2_sim::virt::{Job, NetworkModel};
@@ -39,8 +39,8 @@ fn initial_state_nothing_runs_even_if_posted() {
 fn unit_of_sps_is_slots() {
     let (at, eight, four) = (AT + 512, Width::Eight, Width::Four);
     let inline = |len: usize| Command::PutInline { to: OWN, bytes: Inline::new(&vec![1; len]).unwrap(), at };
-    let swap = |width| Command::CompareSwap { to: OWN, at, width, expected: 0, new: 1 };
-    let armw = |width| Command::Armw { to: OWN, at, width, op: Armw::Add(1) };
+    let swap = |width| Command::Atomic { to: OWN, at, width, amo: Amo::CompareSwap { expected: 0, new: 1 } };
+    let armw = |width| Command::Atomic { to: OWN, at, width, amo: Amo::Add(1) };
     let one = [Command::put(OWN, AT, at, 64), Command::get(OWN, AT, at, 64), armw(four), armw(eight), swap(four)];
     let one = one.into_iter().chain([Command::Nop, inline(8)]).map(|command| (command, 1));
     for (command, slots) in one.chain([(inline(9), 2), (inline(32), 2), (swap(eight), 2)]) {
@@ -79,8 +79,8 @@ fn only_puts_advance() {
         (word(OWN, 5, at), 3),
         (Command::PutInline { to: OWN, bytes: long, at }, 3),
         (Command::get(OWN, AT, at, 8), 0),
-        (Command::Armw { to: OWN, at, width: Width::Eight, op: Armw::Add(1) }, 0),
-        (Command::CompareSwap { to: OWN, at, width: Width::Four, expected: 0, new: 1 }, 0),
+        (Command::Atomic { to: OWN, at, width: Width::Eight, amo: Amo::Add(1) }, 0),
+        (Command::Atomic { to: OWN, at, width: Width::Four, amo: Amo::CompareSwap { expected: 0, new: 1 } }, 0),
         (Command::Nop, 0),
     ];
     for (command, slots) in commands {

@@ -3,8 +3,8 @@
 use super::script::AT;
 use crate::start::fx100;
 use rdma_fabric::{
-    Deps, Fabric, ProgramResult, Rank,
-    control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
+    Amo, Deps, Fabric, ProgramResult, Rank,
+    control_queue::{Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, Platform};
@@ -49,7 +49,7 @@ async fn under_traffic(fabric: Fabric, gone: Gone) -> ProgramResult<[usize; 2]> 
     for round in 1..=ROUNDS {
         let command = match round % 4 {
             0 => Command::get(to, AT, AT + 8, 4000),
-            1 => Command::Armw { to, at: AT + 16, width: Width::Eight, op: Armw::Add(1) },
+            1 => Command::Atomic { to, at: AT + 16, width: Width::Eight, amo: Amo::Add(1) },
             2 => Command::put(to, AT, AT + 4096, 4000),
             _ => Command::PutInline { to, bytes: Inline::word(round.into()), at: AT },
         };

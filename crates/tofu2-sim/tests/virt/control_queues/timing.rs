@@ -3,8 +3,8 @@
 use super::script::{AT, BYTES};
 use crate::start::{at, fx100};
 use rdma_fabric::{
-    Deps, Fabric, ProgramResult, Rank,
-    control_queue::{Armw, Blocks, Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Width},
+    Amo, Deps, Fabric, ProgramResult, Rank,
+    control_queue::{Blocks, Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;
 use tofu2_sim::virt::{NetworkModel, Platform, Torus};
@@ -55,7 +55,7 @@ fn all(command: Command) -> Posting {
 #[test]
 fn latencies_are_those_of_fabric_operations() {
     let put = |nodes| all(Command::PutInline { to: to(nodes), bytes: Inline::word(1), at: AT });
-    let add = |nodes| all(Command::Armw { to: to(nodes), at: AT, width: Width::Eight, op: Armw::Add(1) });
+    let add = |nodes| all(Command::Atomic { to: to(nodes), at: AT, width: Width::Eight, amo: Amo::Add(1) });
     for network in [NetworkModel::Latency, NetworkModel::Router] {
         assert_eq!(times(network, 1, put(1)), [300_000, 900_000, 450_000], "{network:?}");
         assert_eq!(times(network, 2, put(2)), [300_000, 1_420_000, 710_000], "{network:?}");

@@ -19,8 +19,8 @@ pub(super) fn encode(notice: &MrqNotice) -> [u64; RECORD - 1] {
 
 #[inline]
 pub(super) fn decode([first, peer, value, local, remote, head, zero]: [u64; RECORD - 1]) -> Option<MrqNotice> {
-    use MrqKind::{LocalArmw, LocalGet, LocalPut, RemoteArmw, RemoteGet, RemotePut};
-    let kinds = [LocalPut, RemotePut, LocalGet, RemoteGet, LocalArmw, RemoteArmw];
+    use MrqKind::{LocalAtomic, LocalGet, LocalPut, RemoteAtomic, RemoteGet, RemotePut};
+    let kinds = [LocalPut, RemotePut, LocalGet, RemoteGet, LocalAtomic, RemoteAtomic];
     let kind = *kinds.get((first & 0xff) as usize)?;
     let (peer, edata) = (QueueId::from_bits(peer)?, (first >> 8) as u8);
     if first >> 16 != 0 || zero != 0 {

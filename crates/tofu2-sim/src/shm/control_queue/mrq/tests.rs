@@ -95,8 +95,8 @@ fn a_record_carries_every_field() {
         MrqKind::RemotePut,
         MrqKind::LocalGet,
         MrqKind::RemoteGet,
-        MrqKind::LocalArmw,
-        MrqKind::RemoteArmw,
+        MrqKind::LocalAtomic,
+        MrqKind::RemoteAtomic,
     ];
     for kind in kinds {
         let good = MrqNotice { kind, ..notice(255) };

@@ -38,7 +38,8 @@ impl<'a> Executor<'a> {
             self.withdraw_notice(&target, claim);
             return Err(gone(to, at, &piece).into());
         };
-        let told = Told { local: MrqKind::LocalArmw, remote: MrqKind::RemoteArmw, own: Stadd::from_bits(0), at, value };
+        let told =
+            Told { local: MrqKind::LocalAtomic, remote: MrqKind::RemoteAtomic, own: Stadd::from_bits(0), at, value };
         self.tell_target(&target, claim, stage.queue.id, posting, told);
         death::reach(Label::Noticed);
         Ok((told, Ok(())))

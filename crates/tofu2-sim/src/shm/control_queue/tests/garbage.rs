@@ -4,10 +4,7 @@ use super::*;
 use crate::shm::control_queue::words::{self, View, directory_at};
 use core::{sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::Fabric;
-use rdma_fabric::{
-    Refused,
-    control_queue::{Armw, Width},
-};
+use rdma_fabric::{Amo, Refused, control_queue::Width};
 use std::sync::mpsc;
 
 /// Marsaglia's xorshift: what it draws depends on the seed only.
@@ -121,9 +118,9 @@ impl Worker {
                 let command = match kind {
                     2..=4 => Command::put(to, from, at, len),
                     5 => Command::get(to, from, at, len),
-                    6 => Command::Armw { to, at, width: Width::Eight, op: Armw::Add(1) },
+                    6 => Command::Atomic { to, at, width: Width::Eight, amo: Amo::Add(1) },
                     7 => Command::PutInline { to, bytes: Inline::new(&[7; 20]).unwrap(), at },
-                    8 => Command::CompareSwap { to, at, width: Width::Four, expected: 0, new: 1 },
+                    8 => Command::Atomic { to, at, width: Width::Four, amo: Amo::CompareSwap { expected: 0, new: 1 } },
                     9 => return queue.poll_tcq().map(drop),
                     10 => return queue.poll_mrq().map(drop),
                     _ => {
