@@ -23,7 +23,7 @@ pub struct Atomics {
 }
 
 impl Atomics {
-    /// The counter of operations like `amo`.
+    /// Returns the counter of operations like `amo`.
     pub(crate) fn of<W>(&mut self, amo: &Amo<W>) -> &mut u64 {
         match amo {
             Amo::Add(_) => &mut self.add,
@@ -35,7 +35,7 @@ impl Atomics {
         }
     }
 
-    /// The counter of operations of this kind; `None` if they are no atomics.
+    /// Returns the counter of operations of this kind; `None` if they are no atomics.
     pub(crate) fn of_kind(&mut self, kind: EventKind) -> Option<&mut u64> {
         Some(match kind {
             EventKind::Add => &mut self.add,
@@ -48,13 +48,13 @@ impl Atomics {
         })
     }
 
-    /// Names and counts.
+    /// Returns names and counts.
     pub fn by_kind(&self) -> [(&'static str, u64); 6] {
         let Atomics { add, swap, compare_swap, or, and, xor } = *self;
         [("add", add), ("swap", swap), ("cas", compare_swap), ("or", or), ("and", and), ("xor", xor)]
     }
 
-    /// All of them.
+    /// Returns all of them.
     pub fn sum(&self) -> u64 {
         self.by_kind().iter().map(|(_, count)| count).sum()
     }
@@ -197,7 +197,7 @@ pub struct RankCounts {
 }
 
 impl RankCounts {
-    /// The counters with `peer`.
+    /// Returns the counters with `peer`.
     pub(crate) fn with(&mut self, peer: Option<u32>) -> &mut Counts {
         match peer {
             Some(peer) => self.peers.entry(peer).or_default(),
@@ -205,7 +205,7 @@ impl RankCounts {
         }
     }
 
-    /// All peers together.
+    /// Returns all peers together.
     pub fn total(&self) -> Counts {
         let mut total = self.nobody;
         self.peers.values().for_each(|&counts| total += counts);

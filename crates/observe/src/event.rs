@@ -50,7 +50,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Its name in a viewer.
+    /// Returns its name in a viewer.
     pub fn name(self) -> &'static str {
         match self {
             EventKind::Put => "put",
@@ -75,7 +75,7 @@ impl EventKind {
         }
     }
 
-    /// Its category in a viewer: `operation`, `wait` or `program`.
+    /// Returns its category in a viewer: `operation`, `wait` or `program`.
     pub fn category(self) -> &'static str {
         match self {
             EventKind::Notice
@@ -90,7 +90,7 @@ impl EventKind {
         }
     }
 
-    /// What an atomic is.
+    /// Returns what an atomic is.
     pub(crate) fn of_atomic<W>(amo: &Amo<W>) -> EventKind {
         match amo {
             Amo::Add(_) => EventKind::Add,
@@ -102,7 +102,7 @@ impl EventKind {
         }
     }
 
-    /// What a wait of this kind looks like.
+    /// Returns what a wait of this kind looks like.
     pub(crate) fn of_wait(kind: WaitKind) -> Option<EventKind> {
         Some(match kind {
             WaitKind::Word => EventKind::WaitWord,
@@ -144,12 +144,12 @@ impl Event {
         Event { kind, peer, begin_ps, end_ps: begin_ps, bytes: 0, region: None, offset: None, notice: None }
     }
 
-    /// The same, about `bytes` bytes at `addr`.
+    /// Returns the same, about `bytes` bytes at `addr`.
     pub(crate) fn at(self, addr: RemoteAddr, bytes: usize) -> Self {
         Event { bytes: bytes as u64, region: Some(addr.region.to_bits()), offset: Some(addr.offset), ..self }
     }
 
-    /// The same as the `number`th notice of its poster.
+    /// Returns the same as the `number`th notice of its poster.
     pub(crate) fn arrived(self, notice: &Notice, number: u64) -> Self {
         let region = Some(notice.region.to_bits());
         Event { kind: EventKind::Notice, region, offset: Some(notice.end), notice: Some(number), ..self }
@@ -181,27 +181,27 @@ impl Events {
         self.latest.push_back(event);
     }
 
-    /// The newest that `is_it`, as long as it is among the very latest.
+    /// Returns the newest that `is_it`, as long as it is among the very latest.
     pub(crate) fn newest(&mut self, is_it: impl Fn(&Event) -> bool) -> Option<&mut Event> {
         self.latest.iter_mut().rev().take(64).find(|event| is_it(event))
     }
 
-    /// In the order they ended.
+    /// Returns in the order they ended.
     pub fn iter(&self) -> impl Iterator<Item = &Event> {
         self.latest.iter()
     }
 
-    /// How many are kept.
+    /// Returns how many are kept.
     pub fn len(&self) -> usize {
         self.latest.len()
     }
 
-    /// Whether none is kept.
+    /// Returns whether none is kept.
     pub fn is_empty(&self) -> bool {
         self.latest.is_empty()
     }
 
-    /// How many earlier ones were forgotten.
+    /// Returns how many earlier ones were forgotten.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }

@@ -43,14 +43,14 @@ impl Gathering {
         Watched { program, gathering: self }
     }
 
-    /// Begin the record of `rank`.
+    /// Begins the record of `rank`.
     pub fn begin(&self, rank: Rank) -> Recorder {
         let recorder = Recorder::new(rank, self.events);
         self.lock().push(recorder.clone());
         recorder
     }
 
-    /// What all ranks that began did until now, in rank order; whether they ended well doesn't matter.
+    /// Returns what all ranks that began did until now, in rank order; whether they ended well doesn't matter.
     pub fn records(&self) -> Vec<RankRecord> {
         let mut records: Vec<_> = self.lock().iter().map(Recorder::record).collect();
         records.sort_by_key(|record| record.rank);

@@ -45,12 +45,12 @@ impl Observation {
         Observation { ranks, records }
     }
 
-    /// Number of ranks, with or without a record.
+    /// Returns number of ranks, with or without a record.
     pub fn ranks(&self) -> usize {
         self.ranks
     }
 
-    /// What there is, in rank order.
+    /// Returns what there is, in rank order.
     pub fn records(&self) -> &[RankRecord] {
         &self.records
     }
@@ -61,7 +61,7 @@ impl Observation {
         (0..self.ranks as u32).filter(move |rank| !told(rank))
     }
 
-    /// All ranks together.
+    /// Returns all ranks together.
     pub fn total(&self) -> Counts {
         let mut total = Counts::default();
         self.records.iter().for_each(|record| total += record.counts.total());

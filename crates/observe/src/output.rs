@@ -21,7 +21,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Open the file at `path`, or make it.
+    /// Opens the file at `path`, or make it.
     ///
     /// # Errors
     /// [`ObserveError::File`].
@@ -36,7 +36,7 @@ impl Output {
         Ok(Output { path: path.to_owned(), file, empty })
     }
 
-    /// Replace what the file holds by what `content` writes, which flushes its buffers itself.
+    /// Replaces what the file holds by what `content` writes, which flushes its buffers itself.
     ///
     /// # Errors
     /// [`ObserveError::File`].
@@ -49,7 +49,7 @@ impl Output {
         Ok(())
     }
 
-    /// Where it is.
+    /// Returns where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -64,7 +64,7 @@ impl Drop for Output {
     }
 }
 
-/// Write to standard output. A reader that has seen enough is no error.
+/// Writes to standard output. A reader that has seen enough is no error.
 ///
 /// # Errors
 /// [`ObserveError::File`].
@@ -76,7 +76,7 @@ pub fn print(text: &str) -> Result<(), ObserveError> {
     }
 }
 
-/// Write to standard error, and a line's end. Nobody can be told if that fails, and nothing else depends on it.
+/// Writes to standard error, and a line's end. Nobody can be told if that fails, and nothing else depends on it.
 pub fn say(text: impl std::fmt::Display) {
     // At once, so that lines of several processes stay whole. `eprintln!` would panic.
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());

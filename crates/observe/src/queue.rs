@@ -16,7 +16,7 @@ pub(crate) fn target_of(posting: &Posting) -> Option<Rank> {
     posting.command.target().map(QueueId::rank)
 }
 
-/// What a command is called in counters and traces, and how many bytes it moves.
+/// Returns what a command is called in counters and traces, and how many bytes it moves.
 fn described(posting: &Posting) -> (EventKind, u64) {
     let put = if posting.remote_notice { EventKind::PutNotify } else { EventKind::Put };
     match &posting.command {

@@ -39,7 +39,7 @@ impl RecordDirectory {
         Ok(RecordDirectory { directory: made.map_err(file(&std::env::temp_dir(), "used for records"))?, detail })
     }
 
-    /// The value of [`RECORDS_VARIABLE`] for the ranks.
+    /// Returns the value of [`RECORDS_VARIABLE`] for the ranks.
     pub fn variable(&self) -> OsString {
         let mut value = OsString::from(match self.detail {
             Detail::Stats => "stats:",
@@ -49,7 +49,7 @@ impl RecordDirectory {
         value
     }
 
-    /// What the ranks of a job of `ranks` left, and which of them left nothing. Removes the directory.
+    /// Returns what the ranks of a job of `ranks` left, and which of them left nothing. Removes the directory.
     ///
     /// # Errors
     /// [`ObserveError::File`], [`ObserveError::Record`].
@@ -77,7 +77,7 @@ pub struct RecordWriter {
 }
 
 impl RecordWriter {
-    /// What the launcher of this process asks for, if it asks for anything.
+    /// Returns what the launcher of this process asks for, if it asks for anything.
     ///
     /// # Errors
     /// [`ObserveError::Variable`].
@@ -99,7 +99,7 @@ impl RecordWriter {
         Ok(RecordWriter { detail, directory: directory.into() })
     }
 
-    /// Leave records for the launcher.
+    /// Leaves records for the launcher.
     ///
     /// # Errors
     /// [`ObserveError::File`].

@@ -45,7 +45,7 @@ impl Recorder {
         Recorder(Arc::new(Mutex::new(record)))
     }
 
-    /// The record as it is now.
+    /// Returns the record as it is now.
     pub fn record(&self) -> RankRecord {
         self.lock().clone()
     }
@@ -64,7 +64,7 @@ impl Recorder {
     }
 }
 
-/// The one rank a wait depends on, if it is one.
+/// Returns the one rank a wait depends on, if it is one.
 pub(crate) fn only(deps: &Deps<'_>) -> Option<u32> {
     match *deps {
         Deps::One(rank) | Deps::Ranks(&[rank]) | Deps::Step { writer: rank, .. } => Some(rank.number()),

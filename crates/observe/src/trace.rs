@@ -46,7 +46,7 @@ fn micros(ps: u64) -> f64 {
     ps as f64 / 1e6
 }
 
-/// Which notice an event is an end of.
+/// Returns which notice an event is an end of.
 fn notice_of(rank: u32, event: &Event) -> Option<(NoticeId, bool)> {
     let (number, peer) = (event.notice?, event.peer?);
     let sent = event.kind == crate::event::EventKind::PutNotify;

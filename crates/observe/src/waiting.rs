@@ -33,7 +33,7 @@ impl<'a> Waiting<'a> {
         Waiting { recorder, below, kind, event, peer, begin_ps, blocked: false }
     }
 
-    /// Run `future`, and see whether it has to wait.
+    /// Runs `future`, and see whether it has to wait.
     pub(crate) async fn until<T>(&mut self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         poll_fn(|cx| {

@@ -24,7 +24,7 @@ pub struct WantedReport {
 }
 
 impl WantedReport {
-    /// What has to be written down for it; `None` if nothing is wanted.
+    /// Returns what has to be written down for it; `None` if nothing is wanted.
     pub fn detail(&self) -> Option<Detail> {
         match self {
             WantedReport { trace: Some(_), .. } => Some(Detail::Trace),
@@ -33,7 +33,7 @@ impl WantedReport {
         }
     }
 
-    /// Run a job whose ranks are processes, and report. `run` gets the variable to start them with, if there is one.
+    /// Runs a job whose ranks are processes, and report. `run` gets the variable to start them with, if there is one.
     /// Yields what `run` did, and whether the report was possible.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl WantedReport {
         Ok((ended, parts.collect(ranks).and_then(|observation| prepared.report(&observation))))
     }
 
-    /// Open the files, so that what can't be written is known before the job runs.
+    /// Opens the files, so that what can't be written is known before the job runs.
     ///
     /// # Errors
     /// [`ObserveError::File`].
@@ -78,7 +78,7 @@ pub struct PreparedReport {
 }
 
 impl PreparedReport {
-    /// Write everything that is wanted.
+    /// Writes everything that is wanted.
     ///
     /// # Errors
     /// [`ObserveError::File`].
@@ -104,7 +104,7 @@ impl PreparedReport {
     }
 }
 
-/// Write the trace, and say what there is in it.
+/// Writes the trace, and say what there is in it.
 fn write_trace(out: Output, observation: &Observation) -> Result<(), ObserveError> {
     let path = out.path().to_owned();
     out.write(|file| observation.trace(file))?;

@@ -151,14 +151,7 @@ pub struct Put<'a, T: Pod, S> {
     pub to: &'a RemoteSpan<T>,
     /// Source.
     pub from: S,
-    /// Effects at the target besides the bytes.
-    pub options: PutOptions,
-}
-
-/// What a put does at its target besides moving bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PutOptions {
-    /// Leave a [`Notice`] with this data.
+    /// Data of a [`Notice`] to leave at the target.
     pub notice: Option<u64>,
 }
 

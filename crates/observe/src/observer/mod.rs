@@ -57,7 +57,7 @@ impl Observer {
         Event::new(kind, Some(place.rank().number()), self.now_ps()).at(place.addr(), place.len())
     }
 
-    /// Wait for `future`, which ends with a registration or the end of one.
+    /// Waits for `future`, which ends with a registration or the end of one.
     fn registering<'a, T: 'a>(&'a self, future: Boxed<'a, T>) -> Boxed<'a, T> {
         Box::pin(async move {
             let mut waiting = Waiting::begin(&self.recorder, &self.below, WaitKind::Registration, None);

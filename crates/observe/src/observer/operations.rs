@@ -23,7 +23,7 @@ pub(super) struct Operation {
 }
 
 impl Observer {
-    /// Count what was posted, or that there was no room for it; note its end, or give it a name.
+    /// Counts what was posted, or that there was no room for it; note its end, or give it a name.
     pub(super) fn posted(
         &self,
         posted: Posted,

@@ -47,7 +47,7 @@ impl ObservedQueue {
         self.fabric.provider().now().as_picos()
     }
 
-    /// End the wait of a slot, and of the one below.
+    /// Ends the wait of a slot, and of the one below.
     fn ended(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended) -> Option<Wait> {
         let mut wait = self.waits.end(slot)?;
         if !wait.below.is_empty() {

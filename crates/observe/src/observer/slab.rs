@@ -32,7 +32,7 @@ fn index(number: u64) -> Option<usize> {
 }
 
 impl<T> Slab<T> {
-    /// Keep a value; its number.
+    /// Keeps a value; its number.
     pub(super) fn put(&self, value: T) -> NonZeroU64 {
         let mut places = lock(&self.0);
         let index = places.free.pop().unwrap_or(places.values.len());
@@ -43,12 +43,12 @@ impl<T> Slab<T> {
         NonZeroU64::MIN.saturating_add(index as u64)
     }
 
-    /// Use the value, if there is one under this number.
+    /// Uses the value, if there is one under this number.
     pub(super) fn with<R>(&self, number: u64, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         lock(&self.0).values.get_mut(index(number)?)?.as_mut().map(f)
     }
 
-    /// The value, which is not kept any more.
+    /// Returns the value, which is not kept any more.
     pub(super) fn take(&self, number: u64) -> Option<T> {
         let mut places = lock(&self.0);
         let index = index(number)?;

@@ -35,12 +35,12 @@ impl Wait {
 pub(super) struct Waits(Slab<Wait>);
 
 impl Waits {
-    /// Keep the wait that this slot is for from now on.
+    /// Keeps the wait that this slot is for from now on.
     pub(super) fn begin(&self, slot: &mut Slot, event: Event) {
         slot.0[0] = self.0.put(Wait::new(event)).get();
     }
 
-    /// Poll a wait that has begun.
+    /// Polls a wait that has begun.
     pub(super) fn poll<T>(&self, slot: &Slot, poll: impl FnOnce(&mut Slot) -> Poll<T>) -> Poll<T> {
         let number = slot.0[0];
         // Not while the lock is held.
@@ -53,7 +53,7 @@ impl Waits {
         stands
     }
 
-    /// The wait of a slot, which is emptied; `None` if it never began.
+    /// Returns the wait of a slot, which is emptied; `None` if it never began.
     pub(super) fn end(&self, slot: &mut Slot) -> Option<Wait> {
         self.0.take(mem::take(slot).0[0])
     }
@@ -74,7 +74,7 @@ impl Recorder {
 }
 
 impl Observer {
-    /// The wait for a goal as it begins now; it counts if all of its kind do.
+    /// Returns the wait for a goal as it begins now; it counts if all of its kind do.
     pub(super) fn beginning(&self, goal: &Goal<'_>) -> Event {
         let now_ps = self.now_ps();
         let counts = &mut self.recorder.lock().counts;
@@ -95,7 +95,7 @@ impl Observer {
         }
     }
 
-    /// Note a wait that is over.
+    /// Notes a wait that is over.
     pub(super) fn wait_ends(&self, wait: &Wait, goal: &Goal<'_>, ended: Ended) {
         let end_ps = self.now_ps();
         let kind = match goal {

@@ -168,21 +168,21 @@ impl<T: Pod, S: PutSource<T>> DirectOp for Put<'_, T, S> {
     type Out = S;
     #[inline(always)]
     fn now(self, fabric: &Fabric) -> Result<S, Self> {
-        let direct = self.options.notice.is_none() && put_now(fabric, self.to.place(), self.from.view());
+        let direct = self.notice.is_none() && put_now(fabric, self.to.place(), self.from.view());
         if direct { Ok(self.from) } else { Err(self) }
     }
     fn post(&mut self, fabric: &Fabric) -> Posted {
         if let Err(error) = same_length::<T>(self.from.elements(), self.to.place()) {
             return Posted::failed(error);
         }
-        fabric.provider().put(self.to.place(), self.from.view(), self.options.notice)
+        fabric.provider().put(self.to.place(), self.from.view(), self.notice)
     }
     fn finish(self, _: u64) -> S {
         self.from
     }
     #[inline]
     fn notifies(&self) -> Option<Rank> {
-        self.options.notice.map(|_| self.to.rank())
+        self.notice.map(|_| self.to.rank())
     }
 }
 

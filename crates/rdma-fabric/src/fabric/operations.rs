@@ -6,7 +6,7 @@ use super::{
     operation_future::OperationFuture,
 };
 use crate::{
-    Amo, AtomicWord, GetSink, Handle, Operation, Pod, PutOptions, PutSource, Refused, RemoteSpan, RemoteWord, Result,
+    Amo, AtomicWord, GetSink, Handle, Operation, Pod, PutSource, Refused, RemoteSpan, RemoteWord, Result,
     op::{Atomic, Get, Nop, Put},
     provider::Posted,
 };
@@ -48,7 +48,7 @@ impl Fabric {
         }
     }
 
-    /// Posts a put. The lengths are compared before anything is copied.
+    /// Posts a put, with a notice if there is data for one. The lengths are compared before anything is copied.
     ///
     /// # Errors
     /// [`Refused`], with the source.
@@ -57,9 +57,9 @@ impl Fabric {
         &self,
         to: &RemoteSpan<T>,
         from: S,
-        options: PutOptions,
+        notice: Option<u64>,
     ) -> Result<Handle<S>, Refused<S>> {
-        self.begin(Put { to, from, options }).map_err(|refused| refused.map(|put| put.from))
+        self.begin(Put { to, from, notice }).map_err(|refused| refused.map(|put| put.from))
     }
 
     /// Posts a get. The lengths are compared before anything is copied.
@@ -117,7 +117,7 @@ impl Fabric {
     /// As [`Fabric::post`], [`crate::FabricError::LengthMismatch`].
     #[inline(always)]
     pub fn put<T: Pod, S: PutSource<T>>(&self, to: &RemoteSpan<T>, from: S) -> impl Future<Output = Result<S>> {
-        OperationFuture::new(self, Put { to, from, options: PutOptions { notice: None } })
+        OperationFuture::new(self, Put { to, from, notice: None })
     }
 
     /// Puts from a slice and waits until it is reusable. A provider that is not done with it at once copies it: where transfers are long
@@ -145,7 +145,7 @@ impl Fabric {
         from: S,
         data: u64,
     ) -> impl Future<Output = Result<S>> {
-        OperationFuture::new(self, Put { to, from, options: PutOptions { notice: Some(data) } })
+        OperationFuture::new(self, Put { to, from, notice: Some(data) })
     }
 
     /// Puts one word and waits until it has left. Written whole, never torn.

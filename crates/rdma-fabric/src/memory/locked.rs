@@ -1,18 +1,18 @@
 //! Locked regions: memory of the fabric that has no public key.
 //!
-//! The problem: a reference into memory that peers can write is undefined behaviour as soon as one does. Everything that has
-//! a key can be written by whoever guesses the key. So memory into which references shall exist must have none: the only way in
-//! is a *capability*, and whoever holds that gives access only to who has a lock.
+//! The problem: a reference into memory that peers can write is undefined behaviour as soon as one does. Everything that has a key can be
+//! written by whoever guesses the key. So memory into which references shall exist must have none: the only way in is a *capability*, and
+//! its holder gives access only to holders of a lock.
 //!
-//! The capability is a handle of the fabric, made by [`Fabric::keyless`]: symmetric regions that are allocated through it are
-//! resolved by it and its clones, and refused by every other handle with [`FabricError::Locked`](crate::FabricError::Locked), whatever the
-//! operation. Its region's key still names the region, in errors and notices.
+//! The capability is a handle of the fabric, made by [`Fabric::keyless`]: symmetric regions that are allocated through it are resolved by it
+//! and its clones, and refused by every other handle with [`FabricError::Locked`](crate::FabricError::Locked), whatever the operation. The
+//! region's key still names it, in errors and notices.
 //!
-//! Ranks that allocate together must mean the same by it, because each gets a capability to all parts. They say what they mean in
-//! a [`Pact`], which is compared as the length is. A pact that allows references can only be made by `unsafe` code, and never
-//! meets one that doesn't; and only a fabric whose provider is [vouched](Fabric::vouched) for takes one, so that who stands in between (and may do with
-//! operations what it likes) can't pass it on. Where a provider has mapped the memory of all ranks, [`Fabric::mapped`] tells where, under such
-//! a pact only.
+//! Ranks that allocate together must mean the same by it, because each gets a capability to all parts. They say what they mean in a
+//! [`Pact`], which is compared as the length is. A pact that allows references can only be made by `unsafe` code, and never meets one that
+//! doesn't; and only a fabric whose provider is [vouched](Fabric::vouched) for takes one, so that a wrapper (which may do what it likes with
+//! operations) can't pass it on. Where a provider has mapped the memory of all ranks, [`Fabric::mapped`] tells where, under such a pact
+//! only.
 
 #![allow(unsafe_code)]
 
@@ -34,55 +34,54 @@ pub enum LockedMemory {
     None,
     /// Whoever has the capability puts, gets and uses atomics.
     Copies,
-    /// And all ranks' parts are mapped here, so that references are possible.
+    /// Whoever has the capability puts, gets and uses atomics; all ranks' parts are mapped here, so that references are possible.
     Mapped,
 }
 
-/// What ranks that allocate memory without a key mean by it.
-///
-/// A name of two words, which all must give alike, and whether references may exist.
+/// The meaning that ranks give to memory without a key that they allocate together: a name of two words, in which all must agree, and whether
+/// references may exist.
 pub struct Pact {
     name: [u64; 2],
     references: bool,
 }
 
 impl Pact {
-    /// A pact under which nobody makes references: [`crate::Fabric::mapped`] answers no address.
+    /// Creates a pact under which nobody makes references: [`crate::Fabric::mapped`] gives no address.
     pub const fn copies(name: [u64; 2]) -> Self {
         Pact { name, references: false }
     }
 
-    /// A pact under which references to the memory may be made.
+    /// Creates a pact under which references to the memory may be made.
     ///
     /// # Safety
-    /// Whoever, on any rank, makes a pact of this name that allows references keeps to one discipline: the memory is read, by reference or
-    /// by operation, only by holders of a lock, and written only by its exclusive holder; the lock is the same for all; and no
-    /// handle made with the pact, region allocated through it, or place resolved by it gets to code that doesn't keep to it.
+    /// All code, on any rank, that makes a pact of this name that allows references keeps to one discipline: the memory is read, by reference
+    /// or by operation, only by holders of a lock, and written only by its exclusive holder; the lock is the same for all; and no handle made
+    /// with the pact, region allocated through it, or place resolved by it gets to code that doesn't keep to it.
     pub const unsafe fn references(name: [u64; 2]) -> Self {
         Pact { name, references: true }
     }
 
-    /// What it is called.
+    /// Returns its name.
     pub const fn name(&self) -> [u64; 2] {
         self.name
     }
 
-    /// Whether references may be made.
+    /// Returns whether references may be made.
     pub const fn allows_references(&self) -> bool {
         self.references
     }
 
-    /// The same without references: for what a fabric under something in between hands down.
+    /// Returns a pact of the same name without references: for what a wrapper hands down.
     pub const fn without_references(&self) -> Pact {
         Pact::copies(self.name)
     }
 
-    /// Whether the allocation that ranks compared `terms` for was under a pact that allows references.
+    /// Returns whether the allocation that ranks compared `terms` for was under a pact that allows references.
     pub const fn terms_allow_references(terms: [u64; 3]) -> bool {
         terms[0] >> 1 & 1 == 1
     }
 
-    /// What ranks compare at the `nth` allocation of a handle: never all 0.
+    /// Returns what ranks compare at the `nth` allocation of a handle: never all 0.
     pub const fn terms(&self, nth: u32) -> [u64; 3] {
         [1 | (self.references as u64) << 1 | (nth as u64) << 32, self.name[0], self.name[1]]
     }
@@ -95,7 +94,7 @@ impl fmt::Debug for Pact {
     }
 }
 
-/// What a handle made by [`crate::Fabric::keyless`] holds, for providers: the pact, and which regions the handle opens.
+/// The content of a handle made by [`crate::Fabric::keyless`], for providers: the pact, and the regions that the handle opens.
 #[derive(Debug)]
 pub struct Keyring {
     pact: Pact,
@@ -104,32 +103,27 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// One that opens nothing yet.
+    /// Creates one that opens nothing yet.
     pub const fn new(pact: Pact) -> Self {
         Keyring { pact, made: AtomicU32::new(0), opens: Mutex::new(Vec::new()) }
     }
 
-    /// Whether the allocation that ranks compared `terms` for was under a pact that allows references.
-    pub const fn terms_allow_references(terms: [u64; 3]) -> bool {
-        terms[0] >> 1 & 1 == 1
-    }
-
-    /// What ranks compare at the next allocation.
+    /// Returns what ranks compare at the next allocation.
     pub fn next_terms(&self) -> [u64; 3] {
         self.pact.terms(self.made.fetch_add(1, Relaxed))
     }
 
-    /// Open `key` from now on.
+    /// Opens `key` from now on.
     pub fn add(&self, key: RegionKey) {
         self.opens.lock().unwrap_or_else(PoisonError::into_inner).push(key);
     }
 
-    /// Whether `key` is of a region allocated through the handle.
+    /// Returns whether `key` is of a region allocated through the handle.
     pub fn opens(&self, key: RegionKey) -> bool {
         self.opens.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
     }
 
-    /// Whether references may be made to those.
+    /// Returns whether references may be made to the regions.
     pub const fn allows_references(&self) -> bool {
         self.pact.references
     }
@@ -137,7 +131,7 @@ impl Keyring {
 
 /// Where a rank's part of a locked region is mapped in this process.
 ///
-/// The fabric that made it vouches for it: locks over that exclude, and nothing but handles of the same [`Pact`] reaches the bytes.
+/// The fabric that made it vouches for it: locks over that fabric exclude, and only handles of the same [`Pact`] reach the bytes.
 pub struct Mapped {
     /// `len` bytes, mapped as long as `keep` lives.
     start: NonNull<u8>,
@@ -151,37 +145,37 @@ unsafe impl Send for Mapped {}
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
-    /// For providers.
+    /// Creates it, for providers.
     ///
     /// # Safety
     /// * The `len` bytes at `start` are one allocation, readable and writable as long as `keep` lives, whatever other ranks do, die
     ///   or free.
-    /// * They are accessed only through places that handles resolved which were made with a pact that allows references, by operations that
-    ///   are over when they are posted, and through values of this type; and before the region was allocated everywhere, and after
-    ///   it was dropped everywhere. No operation that was posted for memory without such a pact ever reaches them, however late.
+    /// * They are accessed only through places that were resolved by handles made with a pact that allows references, by operations that are
+    ///   over when they are posted, and through values of this type; and before the region was allocated everywhere, and after it was dropped
+    ///   everywhere. No operation that was posted for memory without such a pact ever reaches them, however late.
     /// * The provider keeps the contract: atomics are atomic, and what they order is ordered for plain accesses to these bytes too.
     pub unsafe fn new(start: NonNull<u8>, len: usize, keep: Arc<dyn Any + Send + Sync>) -> Self {
         Mapped { start, len, keep }
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no bytes at all.
+    /// Returns whether there are no bytes at all.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The `len` elements that start `offset` bytes on; `None` if they are not inside or not aligned.
+    /// Returns where the `len` elements start that are `offset` bytes on; `None` if they are not inside or not aligned.
     fn at<T: Pod>(&self, offset: usize, len: usize) -> Option<NonNull<T>> {
         let end = len.checked_mul(size_of::<T>())?.checked_add(offset)?;
         let start = (end <= self.len).then(|| self.start.as_ptr().wrapping_add(offset).cast::<T>())?;
         NonNull::new(start).filter(|start| start.is_aligned())
     }
 
-    /// The `len` elements that start `offset` bytes on; `None` if they are not inside or not aligned.
+    /// Returns the `len` elements that start `offset` bytes on; `None` if they are not inside or not aligned.
     ///
     /// # Safety
     /// Nobody, on any rank, writes them as long as the reference lives.
@@ -192,7 +186,7 @@ impl Mapped {
         self.at(offset, len).map(|start| unsafe { slice::from_raw_parts(start.as_ptr(), len) })
     }
 
-    /// [`Mapped::slice`] to write.
+    /// Returns the `len` elements that start `offset` bytes on, to write; `None` if they are not inside or not aligned.
     ///
     /// # Safety
     /// Nobody else, on any rank, reads or writes them as long as the reference lives.

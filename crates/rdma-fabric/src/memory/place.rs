@@ -1,10 +1,10 @@
-//! A resolved place: what everything that moves bytes is given.
+//! A resolved place: the argument of everything that moves bytes.
 //!
 //! # One comparison
-//! A place of mapped memory knows where the generation of its region stands in the owner's table. As long as it is the one that
-//! the place was resolved with, the region is registered, its rank lives, and the bytes may be accessed *directly*, whoever the provider is.
-//! Where memory is not mapped, or somebody in between wants to see every access, the word looked at is one that never holds a
-//! generation. So the comparison that finds a stale region out finds the rest out as well, and who passes it does not ask the provider.
+//! A place of mapped memory knows where the generation of its region stands in the owner's table. As long as it is the one that the place
+//! was resolved with, the region is registered, its rank lives, and the bytes may be accessed *directly*, whoever the provider is. Where
+//! memory is not mapped, or a wrapper wants to see every access, the word looked at is one that never holds a generation. So the comparison
+//! that detects a stale region detects these cases as well, and an access that passes it does not ask the provider.
 //!
 //! # Safety
 //! [`Place::mapped`] is the only way to a place whose comparison can succeed; its caller vouches for the memory as long as it does.
@@ -25,27 +25,27 @@ use core::{
 };
 use std::sync::Arc;
 
-/// What stands for the generation where accesses are not direct: no place expects it.
+/// Stands for the generation where accesses are not direct: no place expects it.
 static NEVER: AtomicU64 = AtomicU64::new(u64::MAX);
-/// In what a place expects: it is no aligned word of 8 bytes.
+/// Bit of a place's expected generation: the place is no aligned word of 8 bytes.
 const NO_WORD: u64 = 1 << 63;
 /// The bell of nobody.
 static SILENT: AtomicU32 = AtomicU32::new(0);
 
-/// The longest copy that is made directly, in bytes: those take few instructions, and are not announced to the owner.
+/// The longest copy that is made directly, in bytes: such copies take few instructions, and are not announced to the owner.
 pub const SHORT: usize = 64;
 
-/// What a provider keeps for places: a mapping, a registration with the network. Dropped with the last place.
+/// Something a provider keeps for places: a mapping, a registration with the network. Dropped with the last place.
 #[derive(Clone)]
 pub struct Anchor(Arc<Box<dyn Any + Send + Sync>>);
 
 impl Anchor {
-    /// Of this. Places that share it cost a count each.
+    /// Keeps this. Places that share it cost a count each.
     pub fn new(kept: impl Any + Send + Sync) -> Self {
         Anchor(Arc::new(Box::new(kept)))
     }
 
-    /// What it was made of.
+    /// Returns what it was made of.
     #[inline]
     pub fn get<T: Any>(&self) -> Option<&T> {
         (**self.0).downcast_ref()
@@ -95,7 +95,7 @@ impl fmt::Debug for Place {
 }
 
 impl Place {
-    /// A place that only its provider can use.
+    /// Creates a place that only its provider can use.
     pub fn remote(addr: RemoteAddr, len: usize, anchor: Option<Anchor>) -> Self {
         let (live, bell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
         Place::of(live, NonNull::dangling(), bell, anchor, (addr, len))
@@ -114,8 +114,8 @@ impl Place {
         Place { live, start, bell, anchor, len: len as u64, offset, rank, index: region.index, expected }
     }
 
-    /// A place in memory of this process: the `len` bytes at `start`, which can be used as long as `live` holds the
-    /// generation of `addr`'s region. Bit 0 of `bell` says that somebody is to be [rung](crate::provider::Provider::ring) for after a write.
+    /// Creates a place in memory of this process: the `len` bytes at `start`, which can be used as long as `live` holds the generation of
+    /// `addr`'s region. Bit 0 of `bell` says that the owner is to be [rung](crate::provider::Provider::ring) after a write.
     ///
     /// # Safety
     /// As long as `anchor` is kept, `live` and `bell` are valid, and whenever `live` holds the generation, so are the bytes, which
@@ -132,32 +132,32 @@ impl Place {
         Place::of(live, start, bell, Some(anchor), (addr, len))
     }
 
-    /// The same place, all accesses to which go through the provider: for who stands in between and wants to see them.
+    /// Returns the same place with all accesses going through the provider: for wrappers that want to see them.
     #[must_use]
     pub fn hidden(mut self) -> Self {
         (self.live, self.bell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
         self
     }
 
-    /// The first byte, where it is mapped; without meaning elsewhere. For the provider.
+    /// Returns the first byte, where it is mapped; without meaning elsewhere. For the provider.
     #[inline]
     pub fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// What the provider keeps.
+    /// Returns what the provider keeps.
     #[inline]
     pub fn anchor(&self) -> Option<&Anchor> {
         self.anchor.as_ref()
     }
 
-    /// Whether it starts at a multiple of `align` bytes in this process, or isn't mapped.
+    /// Returns whether it starts at a multiple of `align` bytes in this process, or isn't mapped.
     #[inline]
     pub fn is_aligned(&self, align: usize) -> bool {
         self.anchor.is_none() || self.start.addr().get().is_multiple_of(align)
     }
 
-    /// 0 if `len` bytes may be accessed directly.
+    /// Returns 0 if `len` bytes may be accessed directly.
     #[inline(always)]
     fn objection(&self, len: usize) -> u64 {
         // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the release with which the region was registered.
@@ -165,7 +165,7 @@ impl Place {
         moved | (self.len ^ len as u64)
     }
 
-    /// 0 if a word of `width` bytes, 4 or 8, may be accessed directly.
+    /// Returns 0 if a word of `width` bytes, 4 or 8, may be accessed directly.
     #[inline(always)]
     fn word_objection(&self, width: usize) -> u64 {
         if width == 8 {
@@ -176,13 +176,13 @@ impl Place {
         }
     }
 
-    /// Whether [`Place::copy_in`] of `len` bytes is possible now.
+    /// Returns whether [`Place::copy_in`] of `len` bytes is possible now.
     #[inline(always)]
     pub fn admits(&self, len: usize) -> bool {
         self.objection(len) == 0
     }
 
-    /// The word's bits (acquire), zero-extended; `width` is 4 or 8.
+    /// Loads a word's bits (acquire), zero-extended; `width` is 4 or 8. `None` where it can't be accessed directly.
     #[inline(always)]
     pub(crate) fn load(&self, width: usize) -> Option<u64> {
         if self.word_objection(width) != 0 {
@@ -192,7 +192,7 @@ impl Place {
         Some(unsafe { access::load(self.start.as_ptr(), width) })
     }
 
-    /// Store a word's low bits (release), without ringing.
+    /// Stores a word's low bits (release), without ringing. `None` where it can't be accessed directly.
     #[inline(always)]
     pub(crate) fn store(&self, width: usize, bits: u64) -> Option<()> {
         if self.word_objection(width) != 0 {
@@ -203,7 +203,7 @@ impl Place {
         Some(())
     }
 
-    /// Read-modify-write of a word (acquire and release), without ringing; the bits before.
+    /// Changes a word (acquire and release), without ringing; returns the bits before. `None` where it can't be accessed directly.
     #[inline(always)]
     pub(crate) fn modify(&self, width: usize, amo: Amo<u64>) -> Option<u64> {
         if self.word_objection(width) != 0 {
@@ -213,7 +213,7 @@ impl Place {
         Some(unsafe { access::rmw(self.start.as_ptr(), width, amo) })
     }
 
-    /// Fill the place from `bytes`, which must be as long and at most [`SHORT`], without ringing.
+    /// Fills the place from `bytes`, which must be as long and at most [`SHORT`], without ringing.
     #[inline(always)]
     pub fn copy_in(&self, bytes: &[u8]) -> Option<()> {
         if bytes.len() > SHORT || self.objection(bytes.len()) != 0 {
@@ -224,7 +224,7 @@ impl Place {
         Some(())
     }
 
-    /// Fill `bytes`, which must be as long and at most [`SHORT`], from the place.
+    /// Fills `bytes`, which must be as long and at most [`SHORT`], from the place.
     #[inline(always)]
     pub(crate) fn copy_out(&self, bytes: &mut [u8]) -> Option<()> {
         if bytes.len() > SHORT || self.objection(bytes.len()) != 0 {
@@ -235,7 +235,7 @@ impl Place {
         Some(())
     }
 
-    /// Fill the place from another one, which must be as long and at most [`SHORT`], without ringing.
+    /// Fills the place from another one, which must be as long and at most [`SHORT`], without ringing.
     #[inline(always)]
     pub(crate) fn copy_from(&self, from: &Place) -> Option<()> {
         let len = from.len as usize;
@@ -247,8 +247,8 @@ impl Place {
         Some(())
     }
 
-    /// Whether its owner may be parked, and is to be rung for, after a direct write. No write before it is moved behind the look by the
-    /// compiler; the processor may, and the owner's wait knows.
+    /// Returns whether its owner may be parked, and is to be rung, after a direct write. The compiler moves no earlier write behind this look;
+    /// the processor may, and the owner's wait allows for that.
     #[inline(always)]
     pub(crate) fn may_be_parked_at(&self) -> bool {
         compiler_fence(SeqCst);
@@ -257,7 +257,7 @@ impl Place {
     }
 }
 
-/// What the word of a place must hold that starts here, for accesses to 8 bytes.
+/// Returns what the word of a place that starts here must hold, for accesses to 8 bytes.
 #[inline]
 fn expected(generation: u32, start: NonNull<u8>, len: usize) -> u64 {
     let is_word = len == 8 && start.addr().get().is_multiple_of(8);
@@ -265,13 +265,13 @@ fn expected(generation: u32, start: NonNull<u8>, len: usize) -> u64 {
 }
 
 impl Place {
-    /// Whose memory it is.
+    /// Returns the rank whose memory it is.
     #[inline]
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     #[inline]
     pub fn addr(&self) -> RemoteAddr {
         let region = RegionKey { index: self.index, generation: self.expected as u32 };
@@ -284,13 +284,13 @@ impl Place {
         self.len as usize
     }
 
-    /// Whether it covers no byte.
+    /// Returns whether it covers no byte.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The `len` bytes from `offset` on; `None` if they are not inside.
+    /// Returns the `len` bytes from `offset` on; `None` if they are not inside.
     pub fn part(&self, offset: usize, len: usize) -> Option<Self> {
         offset.checked_add(len).filter(|&end| end as u64 <= self.len)?;
         let mut part = self.clone();

@@ -1,7 +1,7 @@
-//! Resolved places in registered memory.
+//! Typed pointers to resolved places in registered memory.
 //!
-//! Key, bounds and alignment are checked once, when a pointer is resolved; an operation through it then
-//! checks only that the region is still registered.
+//! Key, bounds and alignment are checked once, when a pointer is resolved; an operation through it then checks only that the region is
+//! still registered.
 
 use crate::{AtomicWord, FabricError, Rank, RemoteAddr, Result, provider::Place};
 use bytemuck::Pod;
@@ -31,19 +31,19 @@ macro_rules! pointer {
         }
 
         impl<$elem: $bound> $name<$elem> {
-            /// The place, for providers.
+            /// Returns the place, for providers.
             #[inline(always)]
             pub fn place(&self) -> &Place {
                 &self.place
             }
 
-            /// Whose memory it is.
+            /// Returns the rank whose memory it is.
             #[inline]
             pub fn rank(&self) -> Rank {
                 self.place.rank()
             }
 
-            /// The address it was resolved from.
+            /// Returns the address it was resolved from.
             #[inline]
             pub fn addr(&self) -> RemoteAddr {
                 self.place.addr()
@@ -74,7 +74,7 @@ impl<W: AtomicWord> RemoteWord<W> {
         RemoteWord { place, element: PhantomData }
     }
 
-    /// The word as a span of one element, for [`crate::Fabric::get`] and [`crate::Fabric::put`].
+    /// Returns the word as a span of one element, for [`crate::Fabric::get`] and [`crate::Fabric::put`].
     #[inline]
     pub fn as_span(&self) -> RemoteSpan<W> {
         RemoteSpan { place: self.place.clone(), elements: 1, element: PhantomData }
@@ -86,7 +86,7 @@ impl<W: AtomicWord> LocalWord<W> {
         LocalWord { place, element: PhantomData }
     }
 
-    /// The same word as others see it, for atomics by this rank itself.
+    /// Returns the same word as others see it, for atomics by this rank itself.
     #[inline]
     pub fn as_remote(&self) -> RemoteWord<W> {
         RemoteWord::new(self.place.clone())
@@ -100,14 +100,14 @@ macro_rules! span {
                 $name { place, elements, element: PhantomData }
             }
 
-            /// Number of elements.
+            /// Returns the number of elements.
             #[inline]
             #[allow(clippy::len_without_is_empty)]
             pub fn len(&self) -> usize {
                 self.elements
             }
 
-            /// The elements `range` of this span.
+            /// Returns the elements `range` of this span.
             ///
             /// # Errors
             /// [`FabricError::OutOfBounds`] if `range` is not inside.
@@ -131,7 +131,7 @@ span!(RemoteSpan);
 span!(LocalSpan);
 
 impl<T: Pod> LocalSpan<T> {
-    /// The same elements as others see them.
+    /// Returns the same elements as others see them.
     #[inline]
     pub fn as_remote(&self) -> RemoteSpan<T> {
         RemoteSpan::new(self.place.clone(), self.elements)

@@ -1,9 +1,8 @@
 //! Registered memory and its addresses.
 //!
-//! A *region* is memory that a rank registered with the fabric, so that peers may reach it. Its
-//! *key* is a plain value that can be sent anywhere; with a rank and an offset it makes a
-//! [`RemoteAddr`]. A region of a *symmetric* allocation has the same key on every rank, so that no
-//! table of keys is needed.
+//! A *region* is memory that a rank registered with the fabric, so that peers may reach it. Its *key* is a plain value that can be sent
+//! anywhere; with a rank and an offset it makes a [`RemoteAddr`]. A region of a *symmetric* allocation has the same key on every rank, so
+//! that no table of keys is needed.
 
 use crate::{
     AtomicWord, Existing, Fabric, FabricError, LocalSpan, LocalWord, Rank, RemoteSpan, RemoteWord, Result,
@@ -14,25 +13,25 @@ use core::{any::Any, fmt};
 
 /// Names a region of some rank. Plain data: exchange it like any other value.
 ///
-/// The generation moves when a region is deregistered, so that a key that outlived its region is
-/// an error ([`crate::FabricError::StaleRegion`]) and never an access to somebody else's memory.
+/// The generation moves when a region is deregistered, so that a key that outlived its region is an error ([`FabricError::StaleRegion`]) and
+/// never an access to somebody else's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(C)]
 pub struct RegionKey {
-    /// Place in the owner's region table; providers give it meaning.
+    /// Index in the owner's region table; providers give it meaning.
     pub index: u32,
-    /// How often this place had been reused when the region was registered.
+    /// How often this entry had been reused when the region was registered.
     pub generation: u32,
 }
 
 impl RegionKey {
-    /// The key in one word, for exchange through a remote word.
+    /// Returns the key in one word, for exchange through a remote word.
     #[inline]
     pub const fn to_bits(self) -> u64 {
         (self.generation as u64) << 32 | self.index as u64
     }
 
-    /// The inverse of [`RegionKey::to_bits`].
+    /// Inverts [`RegionKey::to_bits`].
     #[inline]
     pub const fn from_bits(bits: u64) -> Self {
         RegionKey { index: bits as u32, generation: (bits >> 32) as u32 }
@@ -57,7 +56,7 @@ pub struct RemoteAddr {
 }
 
 impl RemoteAddr {
-    /// Whether `len` bytes that start here are inside a region of `region_len` bytes, and start at a multiple of `align`. For providers.
+    /// Checks that `len` bytes that start here are inside a region of `region_len` bytes, and start at a multiple of `align`. For providers.
     ///
     /// # Errors
     /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].
@@ -73,11 +72,11 @@ impl RemoteAddr {
     }
 }
 
-/// Memory that this rank registered. Dropping it deregisters it: later operations on it fail with
-/// [`FabricError::StaleRegion`] at whoever posts them.
+/// Memory that this rank registered. Dropping it deregisters it: later operations on it fail with [`FabricError::StaleRegion`] for whoever
+/// posts them.
 ///
-/// A region is zeroed when it is allocated and aligned to at least 64 bytes. [Registered](crate::Fabric::register) memory is
-/// as it was, and where it was.
+/// A region is zeroed when it is allocated and aligned to at least 64 bytes. [Registered](Fabric::register) memory is as it was, and where it
+/// was.
 #[derive(Debug)]
 pub struct Region {
     key: RegionKey,
@@ -88,18 +87,18 @@ pub struct Region {
 }
 
 impl Region {
-    /// For providers. `existing` is how peers reach it if it is memory that existed before.
+    /// Creates a region, for providers. `existing` is how peers reach it if it is memory that existed before.
     pub fn new(key: RegionKey, len: usize, existing: Option<Existing>, kept: impl Kept) -> Self {
         Region { key, len, existing, kept: Box::new(kept) }
     }
 
-    /// What the provider keeps, if it is such.
+    /// Returns what the provider keeps, if it is a `T`.
     pub fn kept<T: Any>(&self) -> Option<&T> {
         let kept: &dyn Any = &*self.kept;
         kept.downcast_ref()
     }
 
-    /// What the provider kept, if it is such; otherwise the region.
+    /// Returns what the provider kept, if it is a `T`; otherwise the region.
     ///
     /// # Errors
     /// The region, unchanged.
@@ -111,35 +110,34 @@ impl Region {
         Ok(*kept.downcast().expect("the types were compared"))
     }
 
-    /// The key peers use.
+    /// Returns the key peers use.
     #[inline]
     pub fn key(&self) -> RegionKey {
         self.key
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the region has no bytes at all.
+    /// Returns whether the region has no bytes at all.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How peers reach it if it is memory that [existed before](Fabric::register); `None` if it was allocated.
+    /// Returns how peers reach it if it is memory that [existed before](Fabric::register); `None` if it was allocated.
     pub fn existing(&self) -> Option<Existing> {
         self.existing
     }
 
-    /// The address `offset` bytes into `rank`'s part. Meaningful for the own rank, and for every rank if the
-    /// allocation was symmetric.
+    /// Returns the address `offset` bytes into `rank`'s part. Meaningful for the own rank, and for every rank if the allocation was symmetric.
     pub fn at(&self, rank: Rank, offset: u64) -> RemoteAddr {
         RemoteAddr { rank, region: self.key, offset }
     }
 
-    /// The word `offset` bytes into `rank`'s part of a symmetric allocation.
+    /// Resolves the word `offset` bytes into `rank`'s part of a symmetric allocation.
     ///
     /// # Errors
     /// As [`Fabric::remote_word`].
@@ -147,7 +145,7 @@ impl Region {
         fabric.remote_word(self.at(rank, offset as u64))
     }
 
-    /// `len` elements from `offset` bytes on in `rank`'s part of a symmetric allocation.
+    /// Resolves `len` elements from `offset` bytes on in `rank`'s part of a symmetric allocation.
     ///
     /// # Errors
     /// As [`Fabric::remote_span`].
@@ -155,21 +153,20 @@ impl Region {
         fabric.remote_span(self.at(rank, offset as u64), len)
     }
 
-    /// The own word at `offset` bytes.
+    /// Resolves the own word at `offset` bytes.
     ///
     /// # Errors
-    /// [`crate::FabricError::OutOfBounds`], [`crate::FabricError::Misaligned`].
+    /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].
     pub fn word<W: AtomicWord>(&self, fabric: &Fabric, offset: usize) -> Result<LocalWord<W>> {
         fabric.local_word(self.at(fabric.rank(), offset as u64))
     }
 
-    /// `len` own elements from `offset` bytes on.
+    /// Resolves `len` own elements from `offset` bytes on.
     ///
-    /// Own memory that others may write is never handed out as a slice: it is read and written by
-    /// copying, through the fabric.
+    /// Own memory that others may write is never handed out as a slice: it is read and written by copying, through the fabric.
     ///
     /// # Errors
-    /// [`crate::FabricError::OutOfBounds`], [`crate::FabricError::Misaligned`].
+    /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].
     pub fn span<T: Pod>(&self, fabric: &Fabric, offset: usize, len: usize) -> Result<LocalSpan<T>> {
         fabric.local_span(self.at(fabric.rank(), offset as u64), len)
     }

@@ -1,8 +1,8 @@
 //! Registering memory that the program already has.
 //!
-//! The owner hands a buffer over and peers reach it by key as they reach any region; until it is
-//! [taken](Registered::take) back, the owner itself reads and writes it by copying, too. So no reference to bytes that
-//! others write ever exists, and the buffer comes back only when no operation is inside.
+//! The owner hands a buffer over and peers reach it by key as they reach any region; until it is [taken](Registered::take) back, the owner
+//! itself reads and writes it by copying, too. So no reference to bytes that others write ever exists, and the buffer comes back only when
+//! no operation is inside.
 
 use crate::{Existing, Fabric, FabricError, LocalSpan, LocalWord, Region, Result};
 use bytemuck::Pod;
@@ -34,32 +34,32 @@ impl<T: Pod + Send + Sync> Buffer for Vec<T> {
 }
 
 impl OwnedMemory {
-    /// The buffer of a vector; its spare capacity stays unused.
+    /// Takes the buffer of a vector; its spare capacity stays unused.
     pub fn new<T: Pod + Send + Sync>(memory: Vec<T>) -> Self {
         OwnedMemory(Box::new(memory))
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.bytes().len()
     }
 
-    /// Whether there are no bytes at all.
+    /// Returns whether there are no bytes at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         self.0.bytes()
     }
 
-    /// The bytes. A provider that derives a pointer from them calls neither method again before it has done with it.
+    /// Returns the bytes to write. A provider that derives a pointer from them calls neither method again before it is done with it.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.0.bytes_mut()
     }
 
-    /// The vector it was made from, or itself if that was of another type.
+    /// Returns the vector it was made from, or itself if that was of another type.
     ///
     /// # Errors
     /// The buffer, unchanged.
@@ -81,7 +81,7 @@ impl fmt::Debug for OwnedMemory {
     }
 }
 
-/// What peers will do with memory that is being registered.
+/// The operations that peers will do on memory that is being registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Uses {
     /// Puts and gets. Atomics may be [refused](FabricError::NoAtomics).
@@ -93,9 +93,9 @@ pub enum Uses {
 
 /// A registration that did not happen. The memory comes back.
 pub struct RegisterError<T> {
-    /// Why.
+    /// The reason.
     pub error: FabricError,
-    /// What was to be registered.
+    /// The memory that was to be registered.
     pub memory: Vec<T>,
 }
 
@@ -126,8 +126,7 @@ impl<T> From<RegisterError<T>> for FabricError {
 
 /// Memory of the program that is registered; see [`Fabric::register`].
 ///
-/// It derefs to the provider's region, for key and addresses. Dropping it deregisters; the memory is
-/// freed as soon as no operation is inside.
+/// It derefs to the provider's region, for key and addresses. Dropping it deregisters; the memory is freed as soon as no operation is inside.
 pub struct Registered<T: Pod> {
     fabric: Fabric,
     region: Region,
@@ -146,16 +145,16 @@ impl<T: Pod + Send + Sync> Registered<T> {
         }
     }
 
-    /// Deregister and get the buffer back, with what peers left in it.
+    /// Deregisters and gives the buffer back, with what peers left in it.
     ///
-    /// Waits until no operation is inside. Every peer's operation has then either taken effect or fails with
-    /// [`FabricError::StaleRegion`], and none touches the buffer any more. Ranks that died inside are not waited for.
+    /// Waits until no operation is inside. Every peer's operation has then either taken effect or fails with [`FabricError::StaleRegion`], and
+    /// none touches the buffer any more. It does not wait for ranks that died inside.
     ///
     /// Dropping the future drops the registration.
     ///
     /// # Errors
-    /// [`FabricError::Unsupported`], [`FabricError::System`]: the provider can't tell that nothing is inside. It keeps
-    /// the memory then, for ever if need be.
+    /// [`FabricError::Unsupported`], [`FabricError::System`]: the provider can't tell that nothing is inside. It keeps the memory then, for ever
+    /// if need be.
     pub async fn take(self) -> Result<Vec<T>> {
         let Registered { fabric, region, .. } = self;
         let memory = fabric.release(region).await?;
@@ -164,12 +163,12 @@ impl<T: Pod + Send + Sync> Registered<T> {
 }
 
 impl<T: Pod> Registered<T> {
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn elements(&self) -> usize {
         self.elements
     }
 
-    /// All elements, for [`Fabric::read`], [`Fabric::write`] and as source or sink of operations.
+    /// Resolves all elements, for [`Fabric::read`], [`Fabric::write`] and as source or sink of operations.
     ///
     /// # Errors
     /// As [`Fabric::local_span`].
@@ -177,16 +176,15 @@ impl<T: Pod> Registered<T> {
         self.region.span(&self.fabric, 0, self.elements)
     }
 
-    /// The word at `offset` bytes, for [`Fabric::load`], [`Fabric::store`] and [`Fabric::wait_until`].
+    /// Resolves the word at `offset` bytes, for [`Fabric::load`], [`Fabric::store`] and [`Fabric::wait_until`].
     ///
     /// # Errors
-    /// As [`Fabric::local_word`]. Memory that existed is aligned as it was: a word in a buffer of bytes may be
-    /// [`FabricError::Misaligned`].
+    /// As [`Fabric::local_word`]. Memory that existed is aligned as it was: a word in a buffer of bytes may be [`FabricError::Misaligned`].
     pub fn word<W: crate::AtomicWord>(&self, offset: usize) -> Result<LocalWord<W>> {
         self.region.word(&self.fabric, offset)
     }
 
-    /// How peers reach it.
+    /// Returns how peers reach it.
     pub fn way(&self) -> Existing {
         self.region.existing().unwrap_or(Existing::None)
     }

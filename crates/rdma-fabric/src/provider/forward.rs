@@ -1,9 +1,9 @@
-//! What stands between a fabric and its provider: a provider that hands on what it does not do differently.
+//! Help for wrappers: providers that forward what they do not do differently.
 
-/// Methods of a [`Provider`](crate::provider::Provider) that hand the call to the [`Fabric`](crate::Fabric) in the field `below`, by name.
+/// Writes methods of a [`Provider`](crate::provider::Provider), by name, that forward the call to the [`Fabric`](crate::Fabric) in the field
+/// `below`.
 ///
-/// What a wrapper does differently it writes itself; [`Fabric::under`](crate::Fabric::under) makes
-/// a fabric of it:
+/// A wrapper writes the other methods itself; [`Fabric::under`](crate::Fabric::under) makes a fabric of it:
 ///
 /// ```
 /// use rdma_fabric::{
@@ -34,8 +34,8 @@
 /// }
 /// ```
 ///
-/// Who wants to see accesses writes `resolve_hidden` instead of `resolve`: otherwise mapped places are accessed without asking anybody.
-/// `optional` is `queues`, `gates` and `keyless`: they are those of `below`, and what is done with them passes by.
+/// A wrapper that wants to see accesses names `resolve_hidden` instead of `resolve`: otherwise mapped places are accessed without asking any
+/// provider. `optional` is `queues`, `gates` and `keyless`: they are those of `below`, and the wrapper does not see their use.
 #[macro_export]
 macro_rules! forward {
     ($($name:ident),* $(,)?) => {$($crate::forward!(@ $name);)*};

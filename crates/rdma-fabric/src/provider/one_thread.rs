@@ -24,7 +24,7 @@ unsafe impl<T> Send for OneThread<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for OneThread<T> {}
 
-/// A number for the calling thread that no other thread ever has.
+/// Returns a number for the calling thread that no other thread ever has.
 #[inline(always)]
 fn here() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -38,7 +38,7 @@ fn here() -> u64 {
 }
 
 impl<T> OneThread<T> {
-    /// For the calling thread.
+    /// Binds `value` to the calling thread.
     pub fn new(value: T) -> Self {
         OneThread { thread: here(), value: ManuallyDrop::new(value) }
     }

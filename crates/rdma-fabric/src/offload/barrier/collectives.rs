@@ -7,15 +7,15 @@ use super::{
 use crate::{Group, Result};
 use core::{fmt, marker::PhantomData, ops::Deref};
 
-/// For a few members as for many the steps decide: recursive doubling, and the ring only where a unit has not enough gates
-/// for log₂ n steps.
+/// The number of steps decides, for few members as for many: recursive doubling, and the ring only where a unit has too few gates for log₂ n
+/// steps.
 const BY_SIZE: [Form; 2] = [Form::All(GraphShape::RecursiveDoubling), Form::All(GraphShape::Ring)];
 
 /// A barrier in the barrier units of a group's members.
 ///
-/// Persistent: build it once, then [`start`](Barrier::start) and [`wait`](Barrier::wait) as often as wanted. Between the
-/// two the rank may compute: its CPU is not needed. Dropping it frees its gates; members that are still in a barrier with
-/// it then get [`super::GateError::Freed`].
+/// Persistent: build it once, then [`start`](Barrier::start) and [`wait`](Barrier::wait) as often as wanted. Between the two the rank may
+/// compute: its CPU is not needed. Dropping it frees its gates; members that are still in a barrier with it then get
+/// [`super::GateError::Freed`].
 ///
 /// It does not make puts visible: flush them before [`start`](Barrier::start).
 ///
@@ -35,7 +35,7 @@ const BY_SIZE: [Form; 2] = [Form::All(GraphShape::RecursiveDoubling), Form::All(
 pub struct Barrier(Channel);
 
 impl Barrier {
-    /// Allocate and wire the gates, in the shape that suits the group's size. Collective.
+    /// Allocates and wires the gates, in the shape that suits the group's size. Collective.
     ///
     /// # Errors
     /// [`super::GateError::NoGates`] at all members if one has too few gates, and as [`Group::barrier`].
@@ -43,7 +43,7 @@ impl Barrier {
         Channel::build(group, &BY_SIZE).await.map(Barrier)
     }
 
-    /// The same in a given shape.
+    /// Allocates and wires the gates in a given shape. Collective.
     ///
     /// # Errors
     /// As [`Barrier::new`]; [`super::GateError::Disagreement`] if members differ.
@@ -51,7 +51,7 @@ impl Barrier {
         Channel::build(group, &[Form::All(shape)]).await.map(Barrier)
     }
 
-    /// Tell that this member has come. Never blocks.
+    /// Enters the barrier. Never blocks.
     ///
     /// # Errors
     /// [`super::GateError::Outstanding`] if the last one isn't over.
@@ -59,7 +59,7 @@ impl Barrier {
         self.0.start(Values::BARRIER)
     }
 
-    /// Whether everybody has come; then the next may be started. Never blocks.
+    /// Returns whether every member has entered; then the next may be started. Never blocks.
     ///
     /// # Errors
     /// As [`Barrier::wait`].
@@ -67,7 +67,7 @@ impl Barrier {
         Ok(self.0.test()? != Progress::NotCompleted)
     }
 
-    /// Wait until everybody has come.
+    /// Waits until every member has entered.
     ///
     /// # Errors
     /// [`super::GateError::Idle`] if it was not started, [`crate::FabricError::PeerLost`] if a member died, otherwise as
@@ -77,10 +77,10 @@ impl Barrier {
     }
 }
 
-/// Values that came out of a reduction.
+/// The values that a reduction yields.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Reduced<T> {
-    /// Those behind the last are zero.
+    /// Values after `len` are zero.
     values: [T; <u64 as GateValue>::MOST],
     len: usize,
 }
@@ -106,18 +106,18 @@ impl<T: fmt::Debug> fmt::Debug for Reduced<T> {
     }
 }
 
-/// A reduction of a group's values by its members' barrier units; every member gets the result.
+/// A reduction of a group's values by its members' barrier units. Every member gets the result.
 ///
 /// `T` is `u64`, at most 6 values, or `f64`, at most 3. Persistent, like [`Barrier`].
 pub struct Reduction<T> {
     channel: Channel,
-    /// What a group of one has started.
+    /// The own values, in a group of one.
     own: Option<Values>,
     of: PhantomData<fn() -> T>,
 }
 
 impl<T: GateValue> Reduction<T> {
-    /// As [`Barrier::new`].
+    /// Allocates and wires the gates, in the shape that suits the group's size. Collective.
     ///
     /// # Errors
     /// As [`Barrier::new`].
@@ -126,7 +126,7 @@ impl<T: GateValue> Reduction<T> {
         Ok(Reduction { channel, own: None, of: PhantomData })
     }
 
-    /// As [`Barrier::with_shape`].
+    /// Allocates and wires the gates in a given shape. Collective.
     ///
     /// # Errors
     /// As [`Barrier::with_shape`].
@@ -135,7 +135,7 @@ impl<T: GateValue> Reduction<T> {
         Ok(Reduction { channel, own: None, of: PhantomData })
     }
 
-    /// Give this member's values. All members give as many, for the same operation. Never blocks.
+    /// Gives this member's values. All members give as many, for the same operation. Never blocks.
     ///
     /// # Errors
     /// As [`Values::new`]; [`super::GateError::Outstanding`] if the last reduction isn't over.
@@ -146,7 +146,7 @@ impl<T: GateValue> Reduction<T> {
         Ok(())
     }
 
-    /// The result, if it is here; then the next reduction may be started. Never blocks.
+    /// Returns the result, if it is here; then the next reduction may be started. Never blocks.
     ///
     /// # Errors
     /// As [`Reduction::wait`].
@@ -157,7 +157,7 @@ impl<T: GateValue> Reduction<T> {
         }
     }
 
-    /// Wait for the result.
+    /// Waits for the result.
     ///
     /// # Errors
     /// [`super::GateError::Idle`] if nothing was started, [`super::GateError::Mismatch`] if members gave different
@@ -180,7 +180,7 @@ impl<T: GateValue> Reduction<T> {
 
 /// A reduction along a ring whose result only its owner gets.
 ///
-/// The others are done as soon as their values have left, at most two rounds ahead of who takes them. Otherwise as
+/// The other members are done as soon as their values have left, at most two rounds ahead of the member that takes them. Otherwise as
 /// [`Reduction`].
 pub struct ReductionTo<T> {
     inner: Reduction<T>,
@@ -188,7 +188,7 @@ pub struct ReductionTo<T> {
 }
 
 impl<T: GateValue> ReductionTo<T> {
-    /// Allocate and wire the gates; member `owner` gets the results. Collective.
+    /// Allocates and wires the gates; member `owner` gets the results. Collective.
     ///
     /// # Errors
     /// [`crate::FabricError::NoSuchRank`] if `owner` is no member, otherwise as [`Barrier::with_shape`].
@@ -198,7 +198,7 @@ impl<T: GateValue> ReductionTo<T> {
         Ok(ReductionTo { inner: Reduction { channel, own: None, of: PhantomData }, owns: group.me() == owner })
     }
 
-    /// As [`Reduction::start`].
+    /// Gives this member's values. All members give as many, for the same operation. Never blocks.
     ///
     /// # Errors
     /// As [`Reduction::start`].
@@ -206,7 +206,7 @@ impl<T: GateValue> ReductionTo<T> {
         self.inner.start(op, values)
     }
 
-    /// Whether the operation is over, and the owner's result. Never blocks.
+    /// Returns whether the operation is over: then `Some`, with the result if this member is the owner. Never blocks.
     ///
     /// # Errors
     /// As [`Reduction::wait`].
@@ -215,7 +215,7 @@ impl<T: GateValue> ReductionTo<T> {
         Ok(over.map(|reduced| self.owns.then_some(reduced)))
     }
 
-    /// Wait until the values have left; the owner, for the result.
+    /// Waits until the values have left; the owner waits for the result.
     ///
     /// # Errors
     /// As [`Reduction::wait`].

@@ -1,4 +1,4 @@
-//! What can be wrong with gates.
+//! Errors of gates.
 
 use super::{GateId, ReduceOp};
 use crate::Rank;
@@ -7,7 +7,7 @@ use crate::Rank;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GateError {
-    /// The unit has not so many gates left.
+    /// The unit has fewer gates left than were asked for.
     #[error(
         "{rank} cannot have {wanted} gates, one of them a start/end gate: its unit has {starts} start/end and {relays} relay gates left"
     )]
@@ -26,7 +26,7 @@ pub enum GateError {
     NotOwn {
         /// The gate.
         gate: GateId,
-        /// Who used it.
+        /// The rank that used it.
         rank: Rank,
     },
     /// There was never such a gate.

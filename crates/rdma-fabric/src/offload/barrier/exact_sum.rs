@@ -1,12 +1,12 @@
 //! Sums of `f64` that do not depend on the order: a wide integer with one exponent for all.
 //!
-//! Tofu's BFPSUM converts to a block floating format and adds integers; here the integer is so wide that nothing is ever
-//! lost (Kulisch's accumulator). Its unit is the smallest subnormal, 2⁻¹⁰⁷⁴; the largest finite `f64` is below 2²⁰⁹⁸ units. With
-//! a sign that leaves 77 bits for carries in the 2176 bits of 34 words: more addends than a job can have ranks.
+//! Tofu's BFPSUM converts to a block floating format and adds integers; here the integer is so wide that nothing is ever lost (Kulisch's
+//! accumulator). Its unit is the smallest subnormal, 2⁻¹⁰⁷⁴; the largest finite `f64` is below 2²⁰⁹⁸ units. With a sign that leaves 77 bits
+//! for carries in the 2176 bits of 34 words: more addends than a job can have ranks.
 //!
 //! * Adding is exact, so any order and any tree give the same bits.
-//! * Rounding is done once, at the end, to nearest, ties to even. A sum beyond the largest `f64` is then infinite, as IEEE 754
-//!   rounds it; on the way nothing can overflow.
+//! * Rounding is done once, at the end, to nearest, ties to even. A sum beyond the largest `f64` is then infinite, as IEEE 754 rounds it; on
+//!   the way nothing can overflow.
 //! * Any NaN, or infinities of both signs, make the sum the NaN `0x7ff8_0000_0000_0000`; infinities of one sign make it that infinity.
 //! * A sum of negative zeros only is −0; every other sum that is zero is +0.
 
@@ -31,7 +31,7 @@ impl ExactSum {
     /// Words of [`ExactSum::words`].
     pub const WORDS: usize = LIMBS + 1;
 
-    /// The sum of one addend.
+    /// Creates the sum of one addend.
     pub fn new(addend: f64) -> Self {
         let bits = addend.to_bits();
         let (negative, exponent, fraction) = (bits >> 63 == 1, bits >> 52 & 0x7ff, bits & ((1 << 52) - 1));
@@ -55,7 +55,7 @@ impl ExactSum {
         sum
     }
 
-    /// Add what another has summed.
+    /// Adds another sum.
     pub fn add(&mut self, other: &ExactSum) {
         let mut carry = false;
         for (limb, more) in self.limbs.iter_mut().zip(&other.limbs) {
@@ -73,7 +73,7 @@ impl ExactSum {
         }
     }
 
-    /// The sum, rounded to nearest, ties to even.
+    /// Returns the sum, rounded to nearest, ties to even.
     pub fn round(&self) -> f64 {
         match self.flags & (NAN | PLUS_INFINITY | MINUS_INFINITY) {
             0 => {}
@@ -107,7 +107,7 @@ impl ExactSum {
         f64::from_bits(bits | u64::from(negative) << 63)
     }
 
-    /// The sum as plain words.
+    /// Returns the sum as plain words.
     pub fn words(&self) -> [u64; Self::WORDS] {
         let mut words = [0; Self::WORDS];
         words[..LIMBS].copy_from_slice(&self.limbs);
@@ -115,7 +115,7 @@ impl ExactSum {
         words
     }
 
-    /// The inverse of [`ExactSum::words`]; `None` for words that no sum has.
+    /// Inverts [`ExactSum::words`]; `None` for words that no sum has.
     pub fn from_words(words: &[u64; Self::WORDS]) -> Option<Self> {
         let (limbs, flags) = (words[..LIMBS].try_into().ok()?, words[LIMBS]);
         (flags < 16).then_some(ExactSum { limbs, flags })
@@ -152,7 +152,7 @@ mod tests {
         if x.is_sign_negative() { -magnitude } else { magnitude }
     }
 
-    /// The nearest `f64`, by search: no arithmetic in common with what is tested.
+    /// Returns the nearest `f64`, by search: no arithmetic in common with what is tested.
     fn nearest(sum: &BigInt) -> f64 {
         let negative = sum.sign() == Sign::Minus;
         let magnitude = if negative { -sum.clone() } else { sum.clone() };
@@ -169,7 +169,7 @@ mod tests {
         f64::from_bits(if up { high } else { low } | u64::from(negative) << 63)
     }
 
-    /// Sum by a tree that `shape` draws: take two sums away, put their sum back.
+    /// Sums by a tree that `shape` draws: take two sums away, put their sum back.
     fn by_tree(addends: &[f64], shape: &[u32]) -> ExactSum {
         let mut sums: Vec<ExactSum> = addends.iter().map(|x| ExactSum::new(*x)).collect();
         let mut draw = shape.iter().cycle();

@@ -7,8 +7,7 @@ use core::fmt;
 
 /// Names a gate of some rank. Plain 64-bit data: send it like any other value.
 ///
-/// The generation moves when a gate is freed, so that a name that outlived its gate is an error
-/// ([`GateError::Freed`]) and never somebody else's gate.
+/// The generation moves when a gate is freed, so that a name that outlived its gate is an error ([`GateError::Freed`]) and never another gate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct GateId(u64);
@@ -21,10 +20,10 @@ impl GateId {
     pub const NULL: GateId = GateId(u64::MAX);
     /// Generations are below this.
     pub const GENERATIONS: u32 = 1 << (u64::BITS - RANK_BITS - INDEX_BITS);
-    /// Places in a rank's or node's table are below this.
+    /// Indices in a rank's or node's table are below this.
     pub const INDICES: u32 = 1 << INDEX_BITS;
 
-    /// The gate at a place of `rank`'s table; providers give places meaning.
+    /// Creates the name of a gate in `rank`'s table; providers give indices meaning.
     ///
     /// # Panics
     /// If `index` or `generation` is out of range.
@@ -34,37 +33,37 @@ impl GateId {
         GateId(high << RANK_BITS | u64::from(rank.number()))
     }
 
-    /// The number as it travels.
+    /// Returns the number as it travels.
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// The inverse of [`GateId::to_bits`]. Any number is accepted; use tells whether it names a gate.
+    /// Inverts [`GateId::to_bits`]. Any number is accepted; use tells whether it names a gate.
     pub const fn from_bits(bits: u64) -> Self {
         GateId(bits)
     }
 
-    /// Whether this is [`GateId::NULL`].
+    /// Returns whether this is [`GateId::NULL`].
     pub const fn is_null(self) -> bool {
         self.0 == u64::MAX
     }
 
-    /// The gate, unless it is none.
+    /// Returns the gate, unless this is [`GateId::NULL`].
     pub fn gate(self) -> Option<GateId> {
         (!self.is_null()).then_some(self)
     }
 
-    /// Whose gate it is.
+    /// Returns the rank whose gate it is.
     pub const fn rank(self) -> Rank {
         Rank::new(self.0 as u32)
     }
 
-    /// Its place.
+    /// Returns its index in the table.
     pub const fn index(self) -> u32 {
         (self.0 >> RANK_BITS) as u32 % Self::INDICES
     }
 
-    /// How often the place had been used or freed when the gate was allocated.
+    /// Returns how often the entry had been used or freed when the gate was allocated.
     pub const fn generation(self) -> u32 {
         (self.0 >> (RANK_BITS + INDEX_BITS)) as u32
     }
@@ -85,7 +84,7 @@ impl fmt::Display for GateId {
     }
 }
 
-/// Where a gate's inputs come from and its outputs go to.
+/// The wires of a gate: where its inputs come from and its outputs go to.
 ///
 /// Of a start/end gate the destinations belong to its start half, the sources to its end half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,14 +102,14 @@ pub struct Wiring {
 }
 
 impl Wiring {
-    /// A gate with no wires.
+    /// Creates the wiring of a gate with no wires.
     pub const fn none(gate: GateId) -> Self {
         Wiring { gate, source_local: None, source_remote: None, destination_local: None, destination_remote: None }
     }
 }
 
-/// What every provider checks before it sets gates of `me`: `alive` tells what an own gate is wired to now, and whether it
-/// is a start/end gate, or why it can't be used.
+/// Checks what every provider checks before it sets gates of `me`: `alive` tells what an own gate is wired to now, and whether it is a
+/// start/end gate, or why it can't be used.
 ///
 /// # Errors
 /// [`GateError::NotOwn`], [`GateError::NotLocal`], [`GateError::PointsElsewhere`], [`GateError::Dangling`], what `alive`

@@ -1,12 +1,12 @@
 //! Which gate of which member is wired to which: the usual graphs, for any number of members.
 //!
-//! * *Recursive doubling*: in step *k* members whose numbers differ in bit *k* exchange what they have. With *n* = 2^k + *r*
-//!   members, each of the first *r* takes in one of the last *r* before and hands the result out to it afterwards: its last gate has
-//!   no other use for its remote destination.
-//! * *Ring to an owner*: values go from member to member and end with the owner. Who isn't the owner learns nothing.
-//! * *Ring*: the same, and the result goes round once more.
+//! * *Recursive doubling*: in step *k* members whose numbers differ in bit *k* exchange what they have. With *n* = 2^k + *r* members, each of
+//!   the first *r* first takes in the values of one of the last *r* and sends it the result afterwards: its last gate has no other use for
+//!   its remote destination.
+//! * *Ring to an owner*: values go from member to member and end with the owner. The other members learn nothing.
+//! * *Ring*: a ring to an owner, from which the result goes round once more.
 
-/// The form of a reduction's graph.
+/// The shape of the graph of a barrier or reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GraphShape {
     /// ⌈log₂ n⌉ steps, one more relay gate than steps at most.
@@ -15,7 +15,7 @@ pub enum GraphShape {
     Ring,
 }
 
-/// A gate of a member: 0 is its start/end gate, others are its relay gates.
+/// The index of a member's gate: 0 is its start/end gate, others are its relay gates.
 pub(super) type GateIndex = usize;
 
 /// The wires of one of the own gates.
@@ -30,7 +30,7 @@ pub(super) struct Wires {
 /// One member's part: the wires of its gates, by slot.
 pub(super) type Plan = Vec<Wires>;
 
-/// The most gates of a member.
+/// The most gates that a member has.
 pub(super) const MOST_GATES: usize = 32;
 
 fn link(plan: &mut Plan, from: GateIndex, to: GateIndex) {
@@ -38,7 +38,7 @@ fn link(plan: &mut Plan, from: GateIndex, to: GateIndex) {
     plan[to].source_local = Some(from);
 }
 
-/// Everybody gets the result.
+/// Returns a member's gates in a graph that gives every member the result.
 pub(super) fn all(shape: GraphShape, n: usize, me: usize) -> Plan {
     match shape {
         _ if n <= 1 => vec![Wires::default()],
@@ -54,7 +54,7 @@ fn doubling(n: usize, me: usize) -> Plan {
     // Whether a member has a gate that takes another in, before its first step.
     let folds = |member: usize| usize::from(member < taken_in);
     if me >= core {
-        // Its host's last gate sends it the result.
+        // The last gate of its host sends it the result.
         let host = me - core;
         let end = steps + 1;
         return vec![Wires {
@@ -95,13 +95,13 @@ impl Ring {
     fn member(&self, place: usize) -> usize {
         (place + self.owner + 1) % self.n
     }
-    /// The gate at `place` that sends the sum of all up to there.
+    /// Returns the gate at `place` that sends the sum of all up to there.
     fn sender(&self, place: usize) -> (usize, GateIndex) {
         (self.member(place), usize::from(place > 0))
     }
 }
 
-/// The owner alone gets the result.
+/// Returns a member's gates in a graph that gives only the owner the result.
 pub(super) fn to_owner(n: usize, owner: usize, me: usize) -> Plan {
     if n <= 1 {
         return vec![Wires::default()];
@@ -126,7 +126,7 @@ fn ring(n: usize, me: usize) -> Plan {
     let mut plan = to_owner(n, n - 1, me);
     let ring = Ring { n, owner: n - 1 };
     let place = ring.place(me);
-    // The result goes round from the owner: places 0 to n - 3 pass it on by a gate, n - 2 takes it.
+    // The result goes round from the owner: places 0 to n - 3 pass it on by a gate, place n - 2 takes it.
     let back_slot = |place: usize| if place + 2 < n { 1 + usize::from(place > 0) } else { 0 };
     if place + 1 == n {
         plan[1].destination_remote = Some((ring.member(0), back_slot(0)));
@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// What the end half of a member's start/end gate gets, each member giving a list of its number.
+    /// Returns what the end half of a member's start/end gate gets, each member giving a list of its number.
     fn result(plans: &[Plan], me: usize) -> Option<Vec<usize>> {
         fn sent(plans: &[Plan], member: usize, slot: GateIndex) -> Vec<usize> {
             if slot == 0 { vec![member] } else { taken(plans, member, slot) }

@@ -38,7 +38,7 @@ impl BarrierLimits {
     }
 }
 
-/// How an operation of a start/end gate stands.
+/// The state of an operation of a start/end gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Not over yet. Tofu's `UTOFU_ERR_NOT_COMPLETED`.

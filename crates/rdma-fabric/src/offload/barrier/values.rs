@@ -1,13 +1,13 @@
-//! What members give and get.
+//! The values that members give and get.
 
 use super::GateError;
 use core::fmt;
 
-/// What gates do with the values of their inputs. The numbers are those of Tofu's interface.
+/// The operation that gates apply to the values of their inputs. The numbers are those of Tofu's interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ReduceOp {
-    /// No values: everybody has come.
+    /// No values: every member has started.
     Barrier = 1,
     /// Bitwise and; `u64`.
     BitAnd = 2,
@@ -76,7 +76,7 @@ impl GateValue for f64 {
     }
 }
 
-/// An operation and its values: what a member gives, or the result.
+/// An operation and its values, as a member gives them or as the result has them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Values {
     pub(super) op: ReduceOp,
@@ -87,10 +87,10 @@ pub struct Values {
 }
 
 impl Values {
-    /// Those of a barrier: none.
+    /// The values of a barrier: none.
     pub const BARRIER: Values = Values { op: ReduceOp::Barrier, float: false, count: 0, words: [0; u64::MOST] };
 
-    /// Values of type `T` for `op`.
+    /// Creates values of type `T` for `op`.
     ///
     /// # Errors
     /// [`GateError::NoSuchReduction`], [`GateError::TooManyValues`], [`GateError::NoPairs`].
@@ -120,32 +120,32 @@ impl Values {
         Ok(Values { op, float: T::FLOAT, count: given as u8, words })
     }
 
-    /// The operation.
+    /// Returns the operation.
     pub fn op(&self) -> ReduceOp {
         self.op
     }
 
-    /// How many values there are.
+    /// Returns how many values there are.
     pub fn len(&self) -> usize {
         self.count.into()
     }
 
-    /// Whether there is no value, as in a barrier.
+    /// Returns whether there is no value, as in a barrier.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Value `index`; `None` if it isn't there or is of another type.
+    /// Returns value `index`; `None` if it isn't there or is of another type.
     pub fn get<T: GateValue>(&self, index: usize) -> Option<T> {
         (self.float == T::FLOAT && index < self.len()).then(|| T::of_bits(self.words[index]))
     }
 
-    /// What must agree among members: operation, type, number.
+    /// Returns what must agree among members: operation, type, number.
     pub(super) fn form(&self) -> (ReduceOp, bool, u8) {
         (self.op, self.float, self.count)
     }
 
-    /// Combine, of the same form; not for sums of `f64`.
+    /// Combines values of the same form; not for sums of `f64`.
     pub(super) fn merge(&mut self, other: &Values) {
         use ReduceOp::*;
         let float = self.float;
@@ -171,7 +171,7 @@ impl Values {
         }
     }
 
-    /// Values as results have them: one NaN for all.
+    /// Converts values to those that results have: one NaN for all.
     pub(super) fn canonical(mut self) -> Self {
         if self.float {
             self.words.iter_mut().filter(|word| f64::from_bits(**word).is_nan()).for_each(|word| *word = 0x7ff8 << 48);
@@ -180,7 +180,7 @@ impl Values {
     }
 }
 
-/// Where a value stands in its type's order: of `f64`, IEEE 754's total order of numbers, every NaN above them all alike.
+/// Returns a value's rank in its type's order. For `f64` that is IEEE 754's total order of numbers, with every NaN alike above them.
 fn rank(bits: u64, float: bool) -> u64 {
     match float {
         false => bits,

@@ -1,10 +1,10 @@
-//! What travels from gate to gate: values on their way to a result, or what went wrong.
+//! The signals that travel from gate to gate: values on their way to a result, or what went wrong.
 
 use super::{ExactSum, GateError, GateId, ReduceOp, Values, values::GateValue};
 use crate::{FabricError, Rank};
 
-/// A round that went wrong, as it travels. Of two that meet the lesser goes on, so that all learn the same from the
-/// same faults.
+/// What went wrong in a round, as it travels from gate to gate. Of two that meet the lesser goes on, so that all members learn the same from
+/// the same faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoundFault {
     /// Signals that differ met here.
@@ -26,7 +26,7 @@ pub enum RoundFault {
     },
     /// A gate's record holds what no well-behaved rank writes.
     Corrupt {
-        /// Whose gate.
+        /// The owner of the gate.
         rank: Rank,
     },
 }
@@ -42,10 +42,10 @@ impl From<RoundFault> for FabricError {
     }
 }
 
-/// A signal: what a gate's output holds for a round.
+/// A signal, as a gate's output holds it for a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wave {
-    /// Values; all but sums of `f64`.
+    /// Values, except sums of `f64`.
     Values(Values),
     /// Exact sums, not yet rounded.
     Sums(Vec<ExactSum>),
@@ -58,10 +58,10 @@ const SUMS: u8 = 2;
 const FAULT: u8 = 3;
 
 impl Wave {
-    /// Words that [`Wave::encode`] writes at most.
+    /// The most words that [`Wave::encode`] writes.
     pub const WORDS: usize = 1 + <f64 as GateValue>::MOST * ExactSum::WORDS;
 
-    /// What a member's values become when they enter.
+    /// Converts a member's values when they enter.
     pub fn enter(values: &Values) -> Self {
         if values.op == ReduceOp::BfpSum {
             let bits = &values.words[..values.len()];
@@ -71,7 +71,7 @@ impl Wave {
         }
     }
 
-    /// What comes out at the end.
+    /// Converts it to the values of the result.
     ///
     /// # Errors
     /// The fault, if it is one.
@@ -87,7 +87,7 @@ impl Wave {
         }
     }
 
-    /// What `gate` makes of two inputs. The order doesn't matter.
+    /// Combines two inputs of `gate`. The order doesn't matter.
     #[must_use]
     pub fn merge(self, other: Wave, gate: GateId) -> Wave {
         match (self, other) {
@@ -105,7 +105,7 @@ impl Wave {
         }
     }
 
-    /// Write it as words: `put` is called with 0, 1, … and the word.
+    /// Writes it as words: `put` is called with 0, 1, … and the word.
     pub fn encode(&self, mut put: impl FnMut(usize, u64)) {
         let head = |form: u8, code: u8, float: bool, count: u8| {
             u64::from_le_bytes([form, code, u8::from(float), count, 0, 0, 0, 0])
@@ -133,8 +133,7 @@ impl Wave {
         }
     }
 
-    /// The inverse of [`Wave::encode`]; `None` for words that it never writes. Asks for words below
-    /// [`Wave::WORDS`] only.
+    /// Inverts [`Wave::encode`]; `None` for words that it never writes. Asks only for words below [`Wave::WORDS`].
     pub fn decode(get: impl Fn(usize) -> u64) -> Option<Wave> {
         let [form, code, float, count, 0, 0, 0, 0] = get(0).to_le_bytes() else { return None };
         match (form, float) {

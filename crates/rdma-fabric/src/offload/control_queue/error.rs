@@ -1,4 +1,4 @@
-//! What goes wrong with control queues.
+//! Errors of control queues.
 
 use super::{QueueId, Stadd};
 
@@ -18,7 +18,7 @@ pub enum QueueError {
         /// The queue asked for.
         queue: QueueId,
     },
-    /// All CQs that could be meant are in use.
+    /// All CQs that this one could be are in use.
     #[error("all {limit} control queues of the node that this one could be are in use; close one first")]
     NoneFree {
         /// How many there are.
@@ -29,9 +29,9 @@ pub enum QueueError {
     Limit {
         /// The queue.
         queue: QueueId,
-        /// Which number.
+        /// The number that is above its limit.
         what: &'static str,
-        /// What it is.
+        /// Its value.
         value: u64,
         /// The most it may be.
         limit: u64,
@@ -98,8 +98,7 @@ pub enum QueueError {
         /// The address.
         stadd: Stadd,
     },
-    /// Checking mode: the session offset got a whole ring ahead of the read pointer, where hardware loses a ring's worth of
-    /// credit.
+    /// Checking mode: the session offset got a whole ring ahead of the read pointer, where hardware loses a ring's worth of credit.
     #[error(
         "the session offset of {queue} got to {scheduled}, a whole ring of {depth} slots ahead of the read pointer at {read}"
     )]
@@ -113,8 +112,8 @@ pub enum QueueError {
         /// The ring's slots.
         depth: u32,
     },
-    /// Checking mode of the poster: an advance that moves nothing, because of the command's kind or because the target's
-    /// queue has no session offset. At posting nothing was done; at the target everything else was.
+    /// Checking mode of the poster: an advance that moves nothing, because of the command's kind or because the target's queue has no session
+    /// offset. Found at posting, nothing was done; found at the target, everything else was.
     #[error("{queue} asked for an advance by {sps} slots that moves no session offset")]
     CreditIgnored {
         /// The queue that posted it.
@@ -132,7 +131,7 @@ pub enum QueueError {
         /// Its entries.
         depth: u32,
     },
-    /// Whoever executed a command of the queue died while doing so; the command was done in part at most once.
+    /// The rank that executed a command of the queue died while doing so; the command was done in part, at most once.
     #[error("the command at slot {slot} of {queue} was interrupted by the death of who executed it")]
     Interrupted {
         /// The queue.
@@ -151,7 +150,7 @@ pub enum QueueError {
     Corrupt {
         /// The queue.
         queue: QueueId,
-        /// Which part.
+        /// The damaged part.
         what: &'static str,
     },
     /// The queue was stopped by an error reported before.

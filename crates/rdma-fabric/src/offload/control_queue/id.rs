@@ -5,8 +5,8 @@ use core::{fmt, ops::Add};
 
 /// Names a control queue of the job (uTofu's VCQ id). Plain data: exchange it like any other value.
 ///
-/// Rank, engine (TNI), number of the CQ on that engine, and the context that tells apart the virtual queues which share
-/// a CQ that was opened in normal mode.
+/// Rank, engine (TNI), number of the CQ on that engine, and the context that tells apart virtual queues that share a CQ opened in normal
+/// mode.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct QueueId(u64);
@@ -15,7 +15,7 @@ impl QueueId {
     /// Bits that are used, from the lowest on: CQ 8, engine 4, context 4, rank 24.
     pub const BITS: u32 = 40;
 
-    /// Queue `number` of engine `engine`, `context` of those that share it.
+    /// Creates the name of queue `number` of engine `engine`, `context` among those that share it.
     ///
     /// # Panics
     /// If `rank` needs more than 24 bits, `engine` or `context` more than 4.
@@ -24,32 +24,32 @@ impl QueueId {
         QueueId((rank.number() as u64) << 16 | (context as u64) << 12 | (engine as u64) << 8 | number as u64)
     }
 
-    /// The rank it belongs to.
+    /// Returns the rank it belongs to.
     pub const fn rank(self) -> Rank {
         Rank::new((self.0 >> 16) as u32 & 0xff_ffff)
     }
 
-    /// The RDMA engine (TNI) it is on.
+    /// Returns the RDMA engine (TNI) it is on.
     pub const fn engine(self) -> u8 {
         (self.0 >> 8) as u8 & 0xf
     }
 
-    /// Its number among the CQs of the engine.
+    /// Returns its number among the CQs of the engine.
     pub const fn number(self) -> u8 {
         self.0 as u8
     }
 
-    /// Its number among the virtual queues that share the CQ; 0 unless the mode is [`super::QueueMode::Normal`].
+    /// Returns its number among the virtual queues that share the CQ; 0 unless the mode is [`super::QueueMode::Normal`].
     pub const fn context(self) -> u8 {
         (self.0 >> 12) as u8 & 0xf
     }
 
-    /// The id in one word.
+    /// Returns the id in one word.
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// The inverse of [`QueueId::to_bits`]; `None` if bits are set that no id has.
+    /// Inverts [`QueueId::to_bits`]; `None` if bits are set that no id has.
     pub const fn from_bits(bits: u64) -> Option<Self> {
         if bits >> Self::BITS == 0 { Some(QueueId(bits)) } else { None }
     }
@@ -71,8 +71,7 @@ impl fmt::Display for QueueId {
     }
 }
 
-/// A steering address: memory as one control queue addresses it. A steering tag (STag) in bits 40 and up, an offset in
-/// bytes below.
+/// A steering address: memory as one control queue addresses it. A steering tag (STag) in bits 40 and up, an offset in bytes below.
 ///
 /// `stadd + n` addresses the byte n further. A STADD means something only on the queue on which its memory was
 /// [registered](super::ControlQueue::register).
@@ -86,7 +85,7 @@ impl Stadd {
     /// Tags below this are fixed ones, chosen by the program; the others are given automatically.
     pub const FIRST_AUTOMATIC: u32 = 0x1000;
 
-    /// Byte `offset` of what is registered under `tag`.
+    /// Creates the address of byte `offset` of what is registered under `tag`.
     ///
     /// # Panics
     /// If `tag` needs more than 24 bits or `offset` more than 40.
@@ -95,28 +94,28 @@ impl Stadd {
         Stadd((tag as u64) << Self::OFFSET_BITS | offset)
     }
 
-    /// The first byte of what some queue has registered, or will, under the fixed tag `tag` (uTofu: `query_stadd`). No
+    /// Creates the address of the first byte of what some queue has registered, or will, under the fixed tag `tag` (uTofu: `query_stadd`). No
     /// communication: whether it exists shows when it is used.
     pub const fn fixed(tag: u8) -> Self {
         Stadd::new(tag as u32, 0)
     }
 
-    /// The tag.
+    /// Returns the tag.
     pub const fn tag(self) -> u32 {
         (self.0 >> Self::OFFSET_BITS) as u32
     }
 
-    /// The offset, in bytes.
+    /// Returns the offset, in bytes.
     pub const fn offset(self) -> u64 {
         self.0 & ((1 << Self::OFFSET_BITS) - 1)
     }
 
-    /// The address in one word.
+    /// Returns the address in one word.
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// The inverse of [`Stadd::to_bits`]: every word is some address, if perhaps nobody's.
+    /// Inverts [`Stadd::to_bits`]: every word is some address, if perhaps of no memory.
     pub const fn from_bits(bits: u64) -> Self {
         Stadd(bits)
     }
@@ -125,7 +124,7 @@ impl Stadd {
 impl Add<u64> for Stadd {
     type Output = Stadd;
 
-    /// The byte `bytes` further. An offset that leaves its 40 bits ends at the highest one, which no memory has.
+    /// Returns the byte `bytes` further. An offset that leaves its 40 bits ends at the highest one, which no memory has.
     fn add(self, bytes: u64) -> Stadd {
         let most = (1 << Self::OFFSET_BITS) - 1;
         Stadd::new(self.tag(), self.offset().saturating_add(bytes).min(most))

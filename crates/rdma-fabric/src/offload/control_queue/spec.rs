@@ -1,11 +1,11 @@
 //! How queues are opened, how many there can be, and where they stand.
 
-/// What a control queue is opened as.
+/// The mode that a control queue is opened in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QueueMode {
     /// Commands run in order as they are posted. Several such queues may share one CQ of the hardware.
     Normal,
-    /// The same, alone on its CQ.
+    /// Commands run in order as they are posted. Alone on its CQ.
     Exclusive,
     /// Commands wait until the session offset (*scheduling pointer*) has passed their slots. Alone on its CQ.
     Session,
@@ -14,11 +14,11 @@ pub enum QueueMode {
 /// How a queue is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueSpec {
-    /// What it is.
+    /// Its mode.
     pub mode: QueueMode,
-    /// On which RDMA engine (TNI); `None`: where fewest are open.
+    /// Its RDMA engine (TNI); `None`: the one where fewest are open.
     pub engine: Option<u8>,
-    /// Which CQ of that engine; `None`: any that is free. Only together with `engine`.
+    /// Its CQ of that engine; `None`: any that is free. Only together with `engine`.
     pub number: Option<u8>,
     /// Slots of the transmit order queue, a power of two. One of them always stays free.
     pub depth: u32,
@@ -27,13 +27,13 @@ pub struct QueueSpec {
     /// Slots by which the session offset stands ahead at first.
     pub initial_offset: u32,
     /// Whether what hardware loses silently is an error: a session offset that gets a whole ring ahead
-    /// ([`super::QueueError::CreditOverrun`]), an advance that this queue posts with a command which gives none, or for a queue
-    /// that has no session offset ([`super::QueueError::CreditIgnored`]). By default it is in builds with debug assertions.
+    /// ([`super::QueueError::CreditOverrun`]), an advance that this queue posts with a command which gives none, or for a queue that has no
+    /// session offset ([`super::QueueError::CreditIgnored`]). The default is true in builds with debug assertions.
     pub checked: bool,
 }
 
 impl QueueSpec {
-    /// `mode` on any engine, 2048 slots and notices.
+    /// Opens in `mode` on any engine, with 2048 slots and notices.
     pub const fn new(mode: QueueMode) -> Self {
         QueueSpec {
             mode,
@@ -46,32 +46,32 @@ impl QueueSpec {
         }
     }
 
-    /// On this engine.
+    /// Opens on this engine.
     pub const fn on(mut self, engine: u8) -> Self {
         self.engine = Some(engine);
         self
     }
 
-    /// With so many slots.
+    /// Opens with this many slots.
     pub const fn depth(mut self, slots: u32) -> Self {
         self.depth = slots;
         self
     }
 
-    /// With the session offset so many slots ahead.
+    /// Opens with the session offset this many slots ahead.
     pub const fn ahead(mut self, slots: u32) -> Self {
         self.initial_offset = slots;
         self
     }
 
-    /// With the checking mode on or off.
+    /// Opens with the checking mode on or off.
     pub const fn checked(mut self, checked: bool) -> Self {
         self.checked = checked;
         self
     }
 }
 
-/// What the provider's queues can do.
+/// The limits of a provider's queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueLimits {
@@ -89,17 +89,16 @@ pub struct QueueLimits {
     pub longest: u32,
     /// Fixed steering tags: 0 to this, excluded.
     pub fixed_tags: u32,
-    /// Whether a STADD of one queue means the same on the rank's other queues. Tofu2 hasn't that; the ACP paper wishes
-    /// for it.
+    /// Whether a STADD of one queue means the same on the rank's other queues. Tofu2 doesn't have that; the ACP paper wishes for it.
     pub shared_address_space: bool,
 }
 
 impl QueueLimits {
-    /// Of a provider without control queues.
+    /// The limits of a provider without control queues.
     pub const NONE: QueueLimits =
         QueueLimits { contexts: 0, most_depth: 0, longest: 0, fixed_tags: 0, ..QueueLimits::new(0, 0) };
 
-    /// A provider's: so many engines with so many queues each.
+    /// Creates the limits of a provider with this many engines and queues on each.
     #[must_use]
     pub const fn new(engines: u8, queues_per_engine: u8) -> Self {
         QueueLimits {
@@ -115,8 +114,8 @@ impl QueueLimits {
     }
 }
 
-/// Where a transmit order queue stands: positions count slots from the queue's opening and never wrap; the ring index is
-/// the position modulo the depth.
+/// The state of a transmit order queue: positions count slots from the queue's opening and never wrap; the ring index is the position modulo
+/// the depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointers {
     /// The next slot that will be executed.

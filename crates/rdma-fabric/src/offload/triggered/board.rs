@@ -1,4 +1,4 @@
-//! What a rank has armed and left to whoever waits.
+//! The board of a rank: sets of puts that it has armed and left to whichever call waits.
 
 use super::set::Set;
 use crate::join;
@@ -9,14 +9,14 @@ use core::{
 };
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Sets that their owners have lent, and who is to be woken.
+/// Sets that their owners have lent, and the tasks to wake.
 ///
 /// No lock is held while anything is posted or waited for.
 pub(super) struct Board {
     lent: Mutex<Lent>,
-    /// Sets that have something left to do, and nobody's hands: read without the lock.
+    /// Number of lent sets that have something left to do: read without the lock.
     left: AtomicU64,
-    /// Grows with every loan, and whenever those who watch are woken.
+    /// Grows with every loan, and whenever watching tasks are woken.
     turns: AtomicU64,
 }
 
@@ -24,15 +24,15 @@ struct Lent {
     sets: Vec<Loan>,
     /// The number of the next loan or watch.
     next: u64,
-    /// Those who wait beside the board, and owners who want their sets back.
+    /// Tasks that wait beside the board, and owners that want their sets back.
     watches: Vec<(u64, Waker)>,
-    /// Whether an owner waits for a set that is in other hands.
+    /// Whether an owner waits for a set that is being carried out.
     missed: bool,
 }
 
 struct Loan {
     number: u64,
-    /// `None` while somebody carries it out.
+    /// `None` while it is being carried out.
     set: Option<Box<Set>>,
     /// Whether something is left to do; counted in [`Board::left`].
     left: bool,
@@ -49,26 +49,26 @@ impl Board {
         self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nothing is left to do, but what somebody has in hand.
+    /// Returns whether nothing is left to do.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0
     }
 
-    /// Changes when something was lent, and when whoever watches should look again.
+    /// Returns a number that changes when something was lent, and when watching tasks should look again.
     #[inline]
     pub(super) fn turns(&self) -> u64 {
-        // Whoever sees a turn sees what is left, too.
+        // Acquire: a task that sees a turn sees what is left, too.
         self.turns.load(Ordering::Acquire)
     }
 
-    /// Those who are to look again.
+    /// Takes the tasks that are to look again.
     fn turn(&self, lent: &mut Lent) -> Vec<(u64, Waker)> {
         self.turns.fetch_add(1, Ordering::Release);
         core::mem::take(&mut lent.watches)
     }
 
-    /// Leave a set to whoever waits.
+    /// Leaves a set to whichever call waits.
     pub(super) fn lend(&self, set: Box<Set>) -> u64 {
         let left = set.is_left();
         let mut lent = self.lock();
@@ -83,7 +83,7 @@ impl Board {
         number
     }
 
-    /// Get a set back, as soon as nobody has it in hand.
+    /// Gets a set back, as soon as it is not being carried out.
     pub(super) async fn reclaim(&self, loan: u64) -> Box<Set> {
         poll_fn(|cx| {
             let mut lent = self.lock();
@@ -109,7 +109,7 @@ impl Board {
         Some(set)
     }
 
-    /// Its owner is gone.
+    /// Removes a set whose owner is gone.
     pub(super) fn withdraw(&self, loan: u64) {
         let mut lent = self.lock();
         let gone = lent.sets.iter().position(|known| known.number == loan).map(|place| lent.sets.swap_remove(place));
@@ -120,7 +120,7 @@ impl Board {
         drop(gone);
     }
 
-    /// Have `cx` woken when something is lent; once for a watch.
+    /// Has `cx` woken when something is lent; a watch is entered once.
     pub(super) fn watch(&self, cx: &Context<'_>, watch: &mut Watch<'_>) {
         let is_current = |waker: &Waker| waker.will_wake(cx.waker()) && watch.turn == self.turns();
         if watch.waker.as_ref().is_some_and(is_current) {
@@ -135,13 +135,13 @@ impl Board {
         watch.waker = Some(cx.waker().clone());
     }
 
-    /// Carry out what is lent and in nobody's hands, once.
+    /// Carries out the lent sets that nobody has in hand, once.
     pub(super) async fn advance(&self) {
         let mut taken = self.take();
         taken.advance().await;
     }
 
-    /// Carry out what is lent and in nobody's hands, again and again, until nothing is left of it.
+    /// Carries out the lent sets that nobody has in hand, again and again, until nothing is left of them.
     pub(super) async fn drive(&self) {
         loop {
             let mut taken = self.take();
@@ -164,7 +164,7 @@ impl Board {
         }
     }
 
-    /// Its owner will hear of it.
+    /// Keeps the error for the owner.
     fn fail(&self, loan: u64, error: crate::FabricError) {
         let mut lent = self.lock();
         if let Some(known) = lent.sets.iter_mut().find(|known| known.number == loan)
@@ -177,7 +177,7 @@ impl Board {
         }
     }
 
-    /// What others have in hand they drive.
+    /// Takes the sets that have something left and that nobody has in hand: those, other calls drive.
     fn take(&self) -> Taken<'_> {
         let mut lent = self.lock();
         let left = lent.sets.iter_mut().filter(|loan| loan.left);
@@ -199,7 +199,7 @@ struct Taken<'a> {
 }
 
 impl Taken<'_> {
-    /// What a set meets it keeps for its owner.
+    /// Advances each set once; a set keeps its error for its owner.
     async fn advance(&mut self) {
         match &mut self.sets[..] {
             [] => {}
@@ -240,12 +240,12 @@ fn wake(watches: Vec<(u64, Waker)>) {
     watches.into_iter().for_each(|(_, waker)| waker.wake());
 }
 
-/// Whom to wake when something is lent.
+/// A task to wake when something is lent.
 pub(super) struct Watch<'a> {
     board: &'a Board,
     number: Option<u64>,
     waker: Option<Waker>,
-    /// What the board showed when it was entered: a turn since has taken it out.
+    /// The board's turn when it was entered: a later turn has taken it out.
     turn: u64,
 }
 
@@ -260,7 +260,7 @@ impl Drop for Watch<'_> {
         let Some(number) = self.number else { return };
         let mut lent = self.board.lock();
         lent.watches.retain(|(known, _)| *known != number);
-        // Who watches still has to do what this one did.
+        // The tasks that still watch have to do what this one did.
         let others = !lent.watches.is_empty() && !self.board.is_idle();
         let woken = if others { self.board.turn(&mut lent) } else { Vec::new() };
         drop(lent);

@@ -1,13 +1,12 @@
 //! One put that waits for words: what is transferred, and the word behind it.
 
 use crate::{
-    Amo, Fabric, Handle, LocalSpan, LocalWord, Pod, PutOptions, PutOrder, Rank, Refused, RemoteSpan, RemoteWord,
-    Result, join,
+    Amo, Fabric, Handle, LocalSpan, LocalWord, Pod, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result, join,
     op::{Atomic, Put},
 };
 use core::fmt;
 
-/// What goes to another rank when own words have come to a number, and the word there that is told so.
+/// A put that goes to another rank when own words have come to a number, and the word there that then gets the number.
 pub struct TriggeredPut {
     /// Each is to have come to the number.
     needs: Vec<LocalWord<u64>>,
@@ -16,20 +15,20 @@ pub struct TriggeredPut {
     /// The word gets the number, to be seen after what is transferred. Both are the same place.
     word: RemoteWord<u64>,
     span: RemoteSpan<u64>,
-    /// Whether there is nothing that the word must not overtake.
+    /// Whether there is nothing that the word could overtake.
     alone: bool,
     /// The last number for which the word was written.
     done: u64,
 }
 
 impl TriggeredPut {
-    /// When all of `needs` have come to the number: `transfer`, and behind it the number into `word` of the same rank.
+    /// Puts `transfer`, when all of `needs` have come to the number, and behind it the number into `word` of the same rank.
     pub fn new(needs: Vec<LocalWord<u64>>, transfer: Transfer, word: RemoteWord<u64>) -> Self {
         TriggeredPut { needs, transfer, to: word.rank(), span: word.as_span(), word, alone: false, done: 0 }
     }
 
-    /// Say that one of the needs comes from who has seen the word's last number: then numbers can't overtake each other, and where nothing is
-    /// transferred nothing is flushed.
+    /// Says that one of the needs comes from a rank that has seen the word's last number: then numbers can't overtake each other, and where
+    /// nothing is transferred nothing is flushed.
     #[must_use]
     pub fn answered(mut self) -> Self {
         self.alone = self.transfer.is_empty();
@@ -40,7 +39,7 @@ impl TriggeredPut {
         self.done >= number
     }
 
-    /// The first word that has not come to the number.
+    /// Returns the first word that has not come to the number.
     pub(super) fn late(&self, fabric: &Fabric, number: u64) -> Result<Option<&LocalWord<u64>>> {
         for need in &self.needs {
             if fabric.load(need)? < number {
@@ -50,13 +49,13 @@ impl TriggeredPut {
         Ok(None)
     }
 
-    /// Carry it out where that takes no waiting; whether it is done.
+    /// Carries it out where that takes no waiting; returns whether it is done.
     #[inline]
     pub(super) fn go_now(&mut self, fabric: &Fabric, number: u64) -> Result<bool> {
         if !self.alone && (!self.transfer.put_now(fabric)? || join::now(fabric.flush(self.to)).transpose()?.is_none()) {
             return Ok(false);
         }
-        match fabric.try_post(Put { to: &self.span, from: [number], options: PutOptions::default() }) {
+        match fabric.try_post(Put { to: &self.span, from: [number], notice: None }) {
             Ok(_) => {
                 self.done = number;
                 Ok(true)
@@ -66,7 +65,7 @@ impl TriggeredPut {
         }
     }
 
-    /// Carry it out. May be dropped and called again: what was posted isn't posted twice.
+    /// Carries it out. May be dropped and called again: what was posted isn't posted twice.
     pub(super) async fn go(&mut self, fabric: &Fabric, number: u64) -> Result<()> {
         let posted = if self.alone {
             PostedWord::Put(post_word(fabric, &self.span, number).await?)
@@ -74,7 +73,7 @@ impl TriggeredPut {
             self.transfer.put(fabric).await?;
             post_behind(fabric, &self.word, &self.span, number).await?
         };
-        // From here on the word is the network's: who drops this must not write it again, for the target may go on.
+        // From here on the word is the network's: if this future is dropped, the word must not be written again, for the target may go on.
         self.done = number;
         posted.complete().await
     }
@@ -102,10 +101,10 @@ impl PostedWord {
 }
 
 async fn post_word(fabric: &Fabric, span: &RemoteSpan<u64>, value: u64) -> Result<Handle<[u64; 1]>> {
-    fabric.post(Put { to: span, from: [value], options: PutOptions::default() }).await
+    fabric.post(Put { to: span, from: [value], notice: None }).await
 }
 
-/// Post `value` to a word, given in both ways, to be seen after what this rank put to the same target before.
+/// Posts `value` to a word, given as a word and as a span, to be seen after what this rank put to the same target before.
 async fn post_behind(
     fabric: &Fabric,
     word: &RemoteWord<u64>,
@@ -120,7 +119,7 @@ async fn post_behind(
     Ok(PostedWord::Put(post_word(fabric, span, value).await?))
 }
 
-/// Write `value` to a word, to be seen after what this rank put to the same target before.
+/// Writes `value` to a word, to be seen after what this rank put to the same target before.
 ///
 /// # Errors
 /// As [`Fabric::put`] and [`Fabric::flush`].
@@ -128,16 +127,16 @@ pub async fn put_behind(fabric: &Fabric, word: &RemoteWord<u64>, value: u64) -> 
     post_behind(fabric, word, &word.as_span(), value).await?.complete().await
 }
 
-/// From where to where, in cells of one width: where memory is accessed through atomics, all accesses to a region have the same.
+/// Spans to put, in cells of one width: where memory is accessed through atomics, all accesses to a region have the same width.
 #[derive(Debug)]
 pub enum Transfer {
     /// Bytes.
     One(Spans<u8>),
     /// Cells of two bytes.
     Two(Spans<u16>),
-    /// Of four.
+    /// Cells of four bytes.
     Four(Spans<u32>),
-    /// Of eight.
+    /// Cells of eight bytes.
     Eight(Spans<u64>),
 }
 
@@ -146,15 +145,15 @@ pub enum Transfer {
 /// What was posted stays known when a future is dropped: nothing is posted again.
 pub struct Spans<W: Pod> {
     pairs: Vec<Pair<W>>,
-    /// As many are posted.
+    /// Number of pairs that are posted.
     posted: usize,
-    /// Of those that are not complete.
+    /// Of posted pairs that are not complete.
     handles: Vec<Handle<LocalSpan<W>>>,
 }
 
 struct Pair<W: Pod> {
     from: LocalSpan<W>,
-    /// The same, for puts that give it back at once: to count one more owner for each would wait for the stores before.
+    /// A clone of `from` for puts that give it back at once: to count one more owner for each would wait for the stores before.
     spare: Option<LocalSpan<W>>,
     to: RemoteSpan<W>,
 }
@@ -166,18 +165,18 @@ impl<W: Pod> fmt::Debug for Spans<W> {
 }
 
 impl<W: Pod> Spans<W> {
-    /// Of these pairs.
+    /// Creates a transfer of these pairs.
     pub fn new(pairs: Vec<(LocalSpan<W>, RemoteSpan<W>)>) -> Self {
         let pairs = pairs.into_iter().map(|(from, to)| Pair { from, spare: None, to }).collect();
         Spans { pairs, posted: 0, handles: Vec::new() }
     }
 
-    /// Put without waiting; whether all are complete.
+    /// Puts without waiting; returns whether all are complete.
     #[inline]
     fn put_now(&mut self, fabric: &Fabric) -> Result<bool> {
         for Pair { from, spare, to } in &mut self.pairs[self.posted..] {
             let from = spare.take().unwrap_or_else(|| from.clone());
-            match fabric.try_post(Put { to, from, options: PutOptions::default() }) {
+            match fabric.try_post(Put { to, from, notice: None }) {
                 Ok(mut handle) => {
                     self.posted += 1;
                     match handle.test() {
@@ -201,7 +200,7 @@ impl<W: Pod> Spans<W> {
 
     async fn put(&mut self, fabric: &Fabric) -> Result<()> {
         while let Some(Pair { from, to, .. }) = self.pairs.get(self.posted) {
-            let handle = fabric.post(Put { to, from: from.clone(), options: PutOptions::default() }).await?;
+            let handle = fabric.post(Put { to, from: from.clone(), notice: None }).await?;
             self.posted += 1;
             self.handles.push(handle);
         }
@@ -227,17 +226,17 @@ macro_rules! each {
 }
 
 impl Transfer {
-    /// Nothing to put.
+    /// Creates a transfer with nothing to put.
     pub fn empty() -> Self {
         Transfer::Eight(Spans::new(Vec::new()))
     }
 
-    /// Whether there is nothing to put.
+    /// Returns whether there is nothing to put.
     pub fn is_empty(&self) -> bool {
         each!(self, spans => spans.pairs.is_empty())
     }
 
-    /// Put as far as that takes no waiting; whether all of it is complete. To be called again, or [`Transfer::put`], until it is.
+    /// Puts as far as that takes no waiting; returns whether all of it is complete. Call it, or [`Transfer::put`], again until it is.
     ///
     /// # Errors
     /// As [`Fabric::try_put`].
@@ -246,7 +245,7 @@ impl Transfer {
         each!(self, spans => spans.put_now(fabric))
     }
 
-    /// Put what is not put yet, and wait until all of it is complete. May be dropped and called again.
+    /// Puts what is not put yet, and waits until all of it is complete. May be dropped and called again.
     ///
     /// # Errors
     /// As [`Fabric::put`].

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 /// Puts that are armed together, again and again, each time with a greater number.
 ///
-/// What can't be carried out at once goes on in whatever call of this rank waits next: see the [module](super). Dropping it gives up what is not
-/// carried out; what was posted is still carried out by the network.
+/// What can't be carried out at once goes on in whatever call of this rank waits next ([`Triggers::beside`](super::Triggers::beside)). Dropping
+/// it gives up what is not carried out; what was posted is still carried out by the network.
 pub struct TriggeredPuts {
     fabric: Fabric,
     /// `None` while it is lent.
     here: Option<Box<Set>>,
-    /// Where it is on the rank's board; only while it is not here.
+    /// Its number on the rank's board; only while it is not here.
     loan: Option<u64>,
 }
 
@@ -27,15 +27,15 @@ impl fmt::Debug for TriggeredPuts {
 }
 
 impl TriggeredPuts {
-    /// Waits for their words depend on `ranks`, which include all that they go to.
+    /// Holds `puts` together. Waits for their words depend on `ranks`, which include all ranks that they go to.
     pub fn new(fabric: &Fabric, puts: Vec<TriggeredPut>, ranks: &[Rank]) -> Self {
         TriggeredPuts { fabric: fabric.clone(), here: Some(Box::new(Set::new(fabric, puts, ranks.into()))), loan: None }
     }
 
-    /// Arm all of them with `number`, and carry out those whose words have come to it. Waits for nobody but the network, and only where posting
+    /// Arms all of them with `number`, and carries out those whose words have come to it. Waits only for the network, and only where posting
     /// takes time.
     ///
-    /// Those that were armed before are to be [done](TriggeredPuts::wait). A call that is dropped has armed them.
+    /// Those that were armed before must be [done](TriggeredPuts::wait). A call that is dropped has armed them.
     ///
     /// # Errors
     /// As [`Fabric::put`] and [`Fabric::load`]: nothing is carried out any more.
@@ -45,17 +45,16 @@ impl TriggeredPuts {
         hand.advance().await.map(drop)
     }
 
-    /// Arm all of them with `number`, and leave them to [`Triggers::advance`](super::Triggers::advance) and whoever waits next. They are here, which
-    /// means that those that were armed before are [done](TriggeredPuts::wait).
+    /// Arms all of them with `number`, and leaves them to [`Triggers::advance`](super::Triggers::advance) and whichever call waits next.
     ///
     /// # Panics
-    /// If they are not.
+    /// If those that were armed before are not [done](TriggeredPuts::wait).
     pub fn leave(&mut self, number: u64) {
         assert!(self.loan.is_none(), "armed again before they were done");
         Hand(self).arm(number);
     }
 
-    /// Wait until all are carried out: what was put may be written again. May be dropped and called again.
+    /// Waits until all are carried out: their sources may be written again. May be dropped and called again.
     ///
     /// # Errors
     /// As [`TriggeredPuts::arm`]; as [`Fabric::wait_until`], if a rank is lost.
@@ -71,7 +70,7 @@ impl TriggeredPuts {
         Ok(())
     }
 
-    /// Whether all are carried out; carries out what can be.
+    /// Carries out what can be carried out, and returns whether all are.
     ///
     /// # Errors
     /// As [`TriggeredPuts::arm`].
@@ -121,21 +120,21 @@ impl Drop for Hand<'_> {
     }
 }
 
-/// The puts of one owner, with all that is needed to carry them out; it goes to whoever does so.
+/// The puts of one owner, with all that is needed to carry them out; it moves to whichever call does so.
 pub(super) struct Set {
     pub(super) fabric: Fabric,
     puts: Vec<TriggeredPut>,
     /// Whether the provider finishes operations while they are posted.
     immediate: bool,
-    /// What the puts are armed with.
+    /// The number that the puts are armed with.
     number: u64,
-    /// Whose loss ends the waits.
+    /// The ranks whose loss ends the waits.
     pub(super) ranks: Arc<[Rank]>,
-    /// What it failed with; nothing is done any more then.
+    /// What it failed with; then nothing is done any more.
     error: Option<FabricError>,
 }
 
-/// How far the puts of a set are.
+/// What is left to do of a set's puts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Left {
     /// Some take waiting for the network.
@@ -155,7 +154,7 @@ impl Set {
         self.number = number;
     }
 
-    /// Whether something is left to do.
+    /// Returns whether something is left to do.
     pub(super) fn is_left(&self) -> bool {
         self.error.is_none() && self.puts.iter().any(|put| !put.is_done(self.number))
     }
@@ -193,7 +192,7 @@ impl Set {
         }
     }
 
-    /// Carry out what waits for nobody; whether all is done. An error stays.
+    /// Carries out what need not wait for words; returns whether all is done. An error stays.
     pub(super) async fn advance(&mut self) -> Result<bool> {
         if let Some(error) = &self.error {
             return Err(error.clone());
@@ -205,13 +204,13 @@ impl Set {
         gone
     }
 
-    /// A wait that ends when one of the puts may go on.
+    /// Returns a wait that ends when one of the puts may go on.
     pub(super) fn parked(&self) -> Result<Parked> {
         let mut words = Vec::new();
         for put in self.puts.iter().filter(|put| !put.is_done(self.number)) {
             match put.late(&self.fabric, self.number)? {
                 Some(word) => words.push(word.clone()),
-                // Its words have come since it was looked at, and others may wait for this put.
+                // Its words have come since the last look, and peers may wait for this put.
                 None => {
                     words.clear();
                     break;
@@ -222,17 +221,17 @@ impl Set {
     }
 }
 
-/// What a set waits for, apart from it.
+/// The wait of a set, apart from it.
 pub(super) struct Parked {
     fabric: Fabric,
-    /// One of each put that is late; none if one of them isn't.
+    /// One word of each put that is late; none if a put is not late.
     words: Vec<LocalWord<u64>>,
     number: u64,
     ranks: Arc<[Rank]>,
 }
 
 impl Parked {
-    /// Until one of the words has come to the number.
+    /// Waits until one of the words has come to the number.
     pub(super) async fn wait(self) -> Result<()> {
         let one = |word| self.fabric.wait_until(word, Deps::Ranks(&self.ranks), |value: u64| value >= self.number);
         match &self.words[..] {
