@@ -84,9 +84,8 @@ pub use provider::{Provider, UnknownProvider};
 pub use rdma_fabric::{
     self as fabric, Amo, AtomicWord, Caps, ControlQueue, Deps, Existing, Fabric, FabricError, GetSink, Group,
     GroupMemory, Handle, Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, Node, Notice, Operation, OwnedMemory,
-    Pact, Pod, Program, ProgramResult, PutOptions, PutOrder, PutSource, Rank, Refused, Region, RegionKey,
-    RegisterError, Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses, Zeroable, barrier,
-    control_queue, join, op,
+    Pact, Pod, Program, ProgramResult, PutOrder, PutSource, Rank, Refused, Region, RegionKey, RegisterError,
+    Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses, Zeroable, barrier, control_queue, join, op,
 };
 // Alone, for an inlined page of it holds those of all of `core`.
 #[doc(no_inline)]

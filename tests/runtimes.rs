@@ -1,7 +1,7 @@
 //! Ranks under tokio: every kind of wait, on both of its runtimes, beside blocking calls.
 
 use onesided::{
-    Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank,
+    Deps, Fabric, FabricError, Group, ProgramResult, Rank,
     op::Put,
     prdma::{Buffer, Form, Layout, Options, Point, points_init},
     sim::shm::Threads,
@@ -172,7 +172,7 @@ fn blocking_calls_stand_beside_tasks() {
         let region = fabric.alloc_symmetric(64).await?;
         let span = fabric.remote_span::<u64>(region.at(peer(&fabric), 0), 1)?;
         let mut handle = fabric
-            .try_post(Put { to: &span, from: [7u64], options: PutOptions::default() })
+            .try_post(Put { to: &span, from: [7u64], notice: None })
             .map_err(|refused| format!("refused: {refused:?}"))?;
         assert!(handle.test(), "shared memory finishes what it posts");
         assert_eq!(handle.wait()?, [7]);

@@ -6,7 +6,7 @@ use super::{
     verdict::{ensure, ensure_eq},
 };
 use rdma_fabric::{
-    Amo, Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank, Refused, Region, Result,
+    Amo, Deps, Fabric, FabricError, Group, ProgramResult, Rank, Refused, Region, Result,
     control_queue::{Command, Inline, Posting, QueueError, QueueMode, QueueSpec},
     op::{Atomic, Put},
     triggered::{Transfer, TriggeredPut, TriggeredPuts},
@@ -295,7 +295,7 @@ pub(crate) async fn operations_fail(fabric: Fabric, loss: Loss) -> ProgramResult
         fabric.flush(last).await,
         ended(&fabric, "E2: room", fabric.room(Some(last))).await?,
     ];
-    match fabric.try_post(Put { to: &span, from: [5u32; 4], options: PutOptions::default() }) {
+    match fabric.try_post(Put { to: &span, from: [5u32; 4], notice: None }) {
         Ok(handle) => all.push(handle.await.map(drop)),
         Err(Refused::Failed(error, put)) => {
             ensure_eq!(put.from, [5; 4], "O1: the put comes back");

@@ -7,8 +7,7 @@ use crate::{
     suite::provider::{Outcome, Provider},
 };
 use rdma_fabric::{
-    Amo, Existing, Fabric, FabricError, Group, LockedMemory, ProgramResult, PutOptions, PutOrder, Rank, Refused,
-    Region,
+    Amo, Existing, Fabric, FabricError, Group, LockedMemory, ProgramResult, PutOrder, Rank, Refused, Region,
     op::{Atomic, Nop, Put},
 };
 use std::time::Duration;
@@ -156,7 +155,7 @@ fn own_room(fabric: &Fabric) -> ProgramResult<u32> {
 async fn notice_room(fabric: &Fabric, peer: Rank, region: &Region) -> ProgramResult<u32> {
     let to = fabric.remote_span::<u64>(region.at(peer, 0), 1)?;
     for i in 0..MANY {
-        match fabric.try_post(Put { to: &to, from: [0], options: PutOptions { notice: Some(1) } }) {
+        match fabric.try_post(Put { to: &to, from: [0], notice: Some(1) }) {
             Ok(handle) => drop(handle.await?),
             Err(Refused::Full(_)) => return Ok(i),
             Err(Refused::Failed(error, _)) => return Err(error.into()),

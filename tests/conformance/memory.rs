@@ -138,7 +138,7 @@ pub(crate) async fn a_dropped_region_is_stale(fabric: Fabric) -> ProgramResult<(
     ensure_eq!(fabric.remote_word::<u64>(addr).err(), Some(stale.clone()), "M3: resolving");
     ensure_eq!(fabric.get_word(&word).await.err(), Some(stale.clone()), "M3: a get");
     ensure_eq!(fabric.fetch_add(&word, 1).await.err(), Some(stale.clone()), "M3: an atomic");
-    match fabric.try_post(op::Put { to: &span, from: vec![1u8; 5], options: Default::default() }) {
+    match fabric.try_post(op::Put { to: &span, from: vec![1u8; 5], notice: None }) {
         // A put's error may also come with its handle, or with the next flush.
         Ok(handle) => {
             let outcome = match handle.await {

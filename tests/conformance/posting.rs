@@ -13,7 +13,7 @@ pub(crate) async fn a_refused_operation_comes_back(fabric: Fabric) -> ProgramRes
     let peer = Rank::new(fabric.rank().number() ^ 1);
     let span = fabric.remote_span::<u32>(region.at(peer, 0), 4)?;
     let mismatch = FabricError::length_mismatch(3, 4);
-    match fabric.try_post(Put { to: &span, from: vec![1u32, 2, 3], options: Default::default() }) {
+    match fabric.try_post(Put { to: &span, from: vec![1u32, 2, 3], notice: None }) {
         Err(Refused::Failed(error, put)) => {
             ensure_eq!((error, put.from), (mismatch.clone(), vec![1, 2, 3]), "O1, O10: a put");
         }
@@ -30,7 +30,7 @@ pub(crate) async fn a_refused_operation_comes_back(fabric: Fabric) -> ProgramRes
     let own = fabric.alloc(16)?;
     let source = own.span::<u32>(&fabric, 0, 4)?;
     drop(own);
-    let gone = match fabric.try_post(Put { to: &span, from: source, options: Default::default() }) {
+    let gone = match fabric.try_post(Put { to: &span, from: source, notice: None }) {
         Ok(handle) => handle.await.err(),
         Err(refused) => match refused {
             Refused::Failed(error, _) => Some(error),
@@ -51,7 +51,7 @@ pub(crate) async fn a_dropped_handle_does_not_cancel(fabric: Fabric) -> ProgramR
     let into = region.span::<u8>(&fabric, 8, 500)?;
     for _ in 0..10 {
         drop(fabric.post(Atomic { word: &word, amo: Amo::Add(1) }).await?);
-        drop(fabric.post(Put { to: &span, from: vec![4u8; 500], options: Default::default() }).await?);
+        drop(fabric.post(Put { to: &span, from: vec![4u8; 500], notice: None }).await?);
         drop(fabric.post(Get { from: &span, to: into.clone() }).await?);
         drop(fabric.post(Get { from: &span, to: vec![0u8; 500] }).await?);
     }
@@ -106,7 +106,7 @@ pub(crate) async fn memory_in_flight_stays_alive(fabric: Fabric) -> ProgramResul
         let part = own.span::<u64>(&fabric, 0, 64)?;
         fabric.write(&part, &[round; 64])?;
         // Complete before its memory goes; what it took is what was there.
-        fabric.post(Put { to: &far, from: part.clone(), options: Default::default() }).await?.await?;
+        fabric.post(Put { to: &far, from: part.clone(), notice: None }).await?.await?;
         fabric.flush(peer).await?;
         // Into memory that goes meanwhile: lost, or an error of the handle, and nothing else.
         let get = fabric.post(Get { from: &far, to: part }).await?;

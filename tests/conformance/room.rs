@@ -2,7 +2,7 @@
 
 use super::verdict::{ensure, ensure_eq};
 use rdma_fabric::{
-    Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank, Refused,
+    Deps, Fabric, FabricError, Group, ProgramResult, Rank, Refused,
     join::join_all,
     op::{Nop, Put},
 };
@@ -23,8 +23,8 @@ pub(crate) async fn nothing_is_lost_in_a_full_queue(fabric: Fabric) -> ProgramRe
         // Nobody takes any: at some time there is no room, and the put comes back.
         let mut full = false;
         while !full && posted < MANY {
-            let options = PutOptions { notice: Some(data(posted)) };
-            match fabric.try_post(Put { to: &to, from: [posted], options }) {
+            let notice = Some(data(posted));
+            match fabric.try_post(Put { to: &to, from: [posted], notice }) {
                 Ok(handle) => {
                     let _ = handle.await?;
                     posted += 1;
@@ -86,7 +86,7 @@ pub(crate) async fn own_queue_is_first_come_first_served(fabric: Fabric) -> Prog
         let (fabric, word, order) = (&fabric, &word, &order);
         async move {
             let posted = if i % 2 == 0 {
-                fabric.post(Put { to: word, from: [i as u64], options: PutOptions::default() }).await.map(drop)
+                fabric.post(Put { to: word, from: [i as u64], notice: None }).await.map(drop)
             } else {
                 fabric.post(Nop).await.map(drop)
             };

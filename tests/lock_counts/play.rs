@@ -7,7 +7,7 @@ use crate::{
     tally::Tally,
 };
 use onesided::{
-    Fabric, Group, Program, ProgramResult, PutOptions, Rank, RegionKey, RemoteAddr, RemoteSpan, Time,
+    Fabric, Group, Program, ProgramResult, Rank, RegionKey, RemoteAddr, RemoteSpan, Time,
     explore::mutant::mutant,
     lock::{FairLock, Guard, LockError, PackedLock, RmaLock, RpLock, WritersFirstLock},
     observe::{self, RankCounts, Recorder},
@@ -234,7 +234,7 @@ impl<L: RmaLock> Player<'_, L> {
                 match act {
                     Act::Release => held.release().await?,
                     Act::PutAndRelease => {
-                        let put = self.fabric.try_put(&self.data, [1], PutOptions::default());
+                        let put = self.fabric.try_put(&self.data, [1], None);
                         drop(put.map_err(|_| "the put was refused")?);
                         held.release().await?;
                     }

@@ -1,7 +1,7 @@
 //! What the contract promises, and what it does not: small programs whose outcomes are all known.
 
 use explore::{Explorer, Probe, Report, Stop, Verdict};
-use rdma_fabric::{Caps, Deps, Fabric, LocalSpan, ProgramResult, PutOptions, PutOrder, Rank, Region, Time, join, op};
+use rdma_fabric::{Caps, Deps, Fabric, LocalSpan, ProgramResult, PutOrder, Rank, Region, Time, join, op};
 use std::{cell::RefCell, collections::BTreeSet, future::Future, rc::Rc};
 
 const A: Rank = Rank::new(0);
@@ -157,9 +157,7 @@ fn registered_bytes_are_read_until_the_put_is_complete() {
             let source: LocalSpan<u64> = region.span(&fabric, 8, 1)?;
             fabric.write(&source, &[1])?;
             let to = fabric.remote_span::<u64>(region.at(B, 0), 1)?;
-            let handle = fabric
-                .try_post(op::Put { to: &to, from: source.clone(), options: PutOptions::default() })
-                .expect("room");
+            let handle = fabric.try_post(op::Put { to: &to, from: source.clone(), notice: None }).expect("room");
             if waits {
                 let back = handle.await?;
                 fabric.write(&back, &[2])?;

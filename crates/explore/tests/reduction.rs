@@ -2,8 +2,7 @@
 
 use explore::{Explorer, Probe, Report};
 use rdma_fabric::{
-    Amo, Caps, Deps, Fabric, FabricError, LocalSpan, ProgramResult, PutOptions, PutOrder, Rank, Refused, RemoteAddr,
-    Time, join, op,
+    Amo, Caps, Deps, Fabric, FabricError, LocalSpan, ProgramResult, PutOrder, Rank, Refused, RemoteAddr, Time, join, op,
 };
 use std::{
     cell::{Cell, RefCell},
@@ -106,7 +105,7 @@ async fn steps(fabric: &Fabric, lines: Vec<Line>, see: &mut impl FnMut(u64)) -> 
             PutFrom(word) => {
                 let source: LocalSpan<u64> = scratch.span(fabric, 0, 1)?;
                 fabric.write(&source, &[5])?;
-                let put = op::Put { to: &there(word)?.as_span(), from: source.clone(), options: PutOptions::default() };
+                let put = op::Put { to: &there(word)?.as_span(), from: source.clone(), notice: None };
                 let handle = fabric.try_post(put).map_err(refused)?;
                 fabric.write(&source, &[6])?;
                 handle.await?;

@@ -1,7 +1,7 @@
 //! What timelines and reports say, word for word.
 
 use explore::{Explorer, Probe, Report};
-use rdma_fabric::{Amo, Deps, Fabric, LocalSpan, ProgramResult, PutOptions, Rank, Region, Time, join, op};
+use rdma_fabric::{Amo, Deps, Fabric, LocalSpan, ProgramResult, Rank, Region, Time, join, op};
 use std::future::Future;
 
 const A: Rank = Rank::new(0);
@@ -114,13 +114,12 @@ fn whatever_is_on_its_way_is_named() {
         }
         let word = fabric.remote_word::<u64>(region.at(B, 0))?;
         let own: LocalSpan<u64> = region.span(&fabric, 8, 1)?;
-        let options = PutOptions { notice: Some(5) };
+        let notice = Some(5);
         let add = fabric.try_post(op::Atomic { word: &word, amo: Amo::Add(1) }).expect("room");
         let get = fabric.try_post(op::Get { from: &word.as_span(), to: [0] }).expect("room");
         let into = fabric.try_post(op::Get { from: &word.as_span(), to: own.clone() }).expect("room");
-        let put = fabric.try_post(op::Put { to: &word.as_span(), from: [9], options }).expect("room");
-        let from =
-            fabric.try_post(op::Put { to: &word.as_span(), from: own, options: PutOptions::default() }).expect("room");
+        let put = fabric.try_post(op::Put { to: &word.as_span(), from: [9], notice }).expect("room");
+        let from = fabric.try_post(op::Put { to: &word.as_span(), from: own, notice: None }).expect("room");
         assert_ne!(Probe::of(&fabric).get(0), 0, "nothing has arrived");
         drop((add, get, into, put, from));
         Ok(())

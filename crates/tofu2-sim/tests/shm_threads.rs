@@ -1,7 +1,7 @@
 //! Thread ranks over shared memory: collectives, waiting, and every way an operation or a rank can fail.
 
 use rdma_fabric::{
-    Amo, Deps, Fabric, FabricError, Group, LocalWord, ProgramResult, PutOptions, Rank, Refused, RegionKey, RemoteAddr,
+    Amo, Deps, Fabric, FabricError, Group, LocalWord, ProgramResult, Rank, Refused, RegionKey, RemoteAddr,
     error::OutOfMemory, join::join, op,
 };
 use std::time::{Duration, Instant};
@@ -245,7 +245,7 @@ async fn errors(fabric: Fabric) -> ProgramResult<()> {
     assert_eq!(fabric.get(&span, vec![0u32; 4]).await.unwrap_err(), stale);
     assert_eq!(fabric.read(&own, &mut [0; 4]).unwrap_err(), stale);
     assert_eq!(fabric.remote_word::<u64>(at(0)).unwrap_err(), stale);
-    match fabric.try_post(op::Put { to: &span, from: vec![5u32; 4], options: PutOptions::default() }) {
+    match fabric.try_post(op::Put { to: &span, from: vec![5u32; 4], notice: None }) {
         Err(Refused::Failed(error, op)) => assert_eq!((error, op.from), (stale, vec![5; 4])),
         _ => panic!("posted to a stale region"),
     }
@@ -294,8 +294,8 @@ async fn notices(fabric: Fabric, count: u64) -> ProgramResult<()> {
         let place = fabric.remote_span::<u64>(word(0, region.key(), 8 * u64::from(me)), 1)?;
         let mut refused = 0;
         for data in 0..count {
-            let options = PutOptions { notice: Some(data) };
-            match fabric.try_post(op::Put { to: &place, from: [data], options }) {
+            let notice = Some(data);
+            match fabric.try_post(op::Put { to: &place, from: [data], notice }) {
                 Ok(handle) => drop(handle.await?),
                 Err(Refused::Full(op)) => {
                     refused += 1;
@@ -325,11 +325,11 @@ async fn no_reader(fabric: Fabric) -> ProgramResult<()> {
         return Ok(());
     }
     let there = fabric.remote_word::<u64>(word(1, region.key(), 0))?;
-    let options = PutOptions { notice: Some(0) };
+    let notice = Some(0);
     let span = there.as_span();
-    while fabric.try_post(op::Put { to: &span, from: [0u64], options }).is_ok() {}
+    while fabric.try_post(op::Put { to: &span, from: [0u64], notice }).is_ok() {}
     // What no room could help is no want of room.
-    match fabric.try_post(op::Put { to: &span, from: vec![0u64; 2], options }) {
+    match fabric.try_post(op::Put { to: &span, from: vec![0u64; 2], notice }) {
         Err(Refused::Failed(error, _)) => assert_eq!(error, FabricError::length_mismatch(2, 1)),
         _ => panic!("two elements put to one"),
     }

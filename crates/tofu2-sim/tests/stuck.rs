@@ -1,6 +1,6 @@
 //! Jobs on shared memory in which nothing can happen any more say who waits for what; others are left alone.
 
-use rdma_fabric::{Deps, Fabric, FabricError, Program, ProgramResult, PutOptions, Rank, join::join, op::Put};
+use rdma_fabric::{Deps, Fabric, FabricError, Program, ProgramResult, Rank, join::join, op::Put};
 use std::{
     future::{Future, poll_fn},
     pin::pin,
@@ -65,7 +65,7 @@ async fn all_kinds(fabric: Fabric) -> ProgramResult<()> {
             // Nobody takes them.
             let to = fabric.remote_span::<u8>(words.at(Rank::new(2), 0), 0)?;
             loop {
-                let put = Put { to: &to, from: Vec::new(), options: PutOptions { notice: Some(1) } };
+                let put = Put { to: &to, from: Vec::new(), notice: Some(1) };
                 drop(fabric.post(put).await?);
             }
         }

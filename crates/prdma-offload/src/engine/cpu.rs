@@ -20,7 +20,7 @@ use crate::{
     init::{Agreed, Channel, Wires},
 };
 use rdma_fabric::{
-    Deps, Fabric, LocalWord, PutOptions, Rank, Refused, RemoteSpan,
+    Deps, Fabric, LocalWord, Rank, Refused, RemoteSpan,
     op::Put,
     triggered::{TriggeredPut, TriggeredPuts},
 };
@@ -90,7 +90,7 @@ impl CpuEngine {
 pub(super) async fn say(fabric: &Fabric, words: &[RemoteSpan<u64>], number: u64) -> Result<()> {
     for word in words {
         // The number is the operation's own: nobody needs to know when it has left.
-        match fabric.try_post(Put { to: word, from: [number], options: PutOptions::default() }) {
+        match fabric.try_post(Put { to: word, from: [number], notice: None }) {
             Ok(_) => {}
             Err(Refused::Full(_)) => drop(fabric.put(word, [number]).await?),
             Err(Refused::Failed(error, _)) => return Err(error.into()),

@@ -14,7 +14,7 @@ use crate::{
     shortcut::{Never, Now, Try, shortcut},
 };
 use core::{fmt, future::Future, mem, task::Context};
-use rdma_fabric::{Amo, FabricError, PutOptions, Time};
+use rdma_fabric::{Amo, FabricError, Time};
 use std::sync::Arc;
 
 /// What a writer inside must remember: its queue node, and whether somebody woke it. One word, to be cheap to move.
@@ -317,7 +317,7 @@ impl<S: Scheme> Core<S> {
     fn put_head_now(&self, writers: &Writers, node: NodeId) -> Option<()> {
         match self.fabric.put_word_now(&writers.head, node.bits()) {
             Some(()) => Some(()),
-            None => self.fabric.try_put(&writers.head.as_span(), [node.bits()], PutOptions::default()).ok().map(drop),
+            None => self.fabric.try_put(&writers.head.as_span(), [node.bits()], None).ok().map(drop),
         }
     }
 

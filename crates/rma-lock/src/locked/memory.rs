@@ -4,8 +4,8 @@ use super::Element;
 use crate::LockError;
 use core::{fmt, future::Future, marker::PhantomData, ops::Range};
 use rdma_fabric::{
-    Fabric, FabricError, GetSink, LockedMemory, Mapped, Pact, PutOptions, PutSource, Rank, Refused, Region, RemoteSpan,
-    RemoteWord, Result,
+    Fabric, FabricError, GetSink, LockedMemory, Mapped, Pact, PutSource, Rank, Refused, Region, RemoteSpan, RemoteWord,
+    Result,
 };
 
 /// Bytes before the elements, in each part. The home's first word is the mark: 0, or 1 + the rank that poisoned the memory.
@@ -91,7 +91,7 @@ impl<T: Element> Memory<T> {
     #[cold]
     pub(super) fn poison(&self) {
         let mark = [1 + u64::from(self.keyless.rank().number())];
-        match self.keyless.try_put(&self.mark.as_span(), mark, PutOptions::default()) {
+        match self.keyless.try_put(&self.mark.as_span(), mark, None) {
             Ok(_) | Err(Refused::Failed(..)) => {}
             Err(Refused::Full(_)) => {
                 let (fabric, word) = (self.keyless.clone(), self.mark.clone());

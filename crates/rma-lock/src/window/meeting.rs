@@ -4,7 +4,7 @@ use super::{
     locked,
     words::{Word, Words, rounds},
 };
-use rdma_fabric::{Fabric, PutOptions, Result, op::Put};
+use rdma_fabric::{Fabric, Result, op::Put};
 use std::sync::Mutex;
 
 /// How far this rank has come.
@@ -39,7 +39,7 @@ impl Meeting {
                 let word = words.theirs(fabric, next, Word::Reached(round))?.as_span();
                 // Puts are not ordered among themselves: that of the meeting before must not land on top of this one.
                 fabric.flush(next).await?;
-                drop(fabric.post(Put { to: &word, from: [at.number], options: PutOptions::default() }).await?);
+                drop(fabric.post(Put { to: &word, from: [at.number], notice: None }).await?);
                 locked(&self.0).told = true;
             }
             let mine = words.own(fabric, Word::Reached(round))?;

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::AccessLock;
 use core::{fmt, mem};
-use rdma_fabric::{Deps, FabricError, Pod, PutOptions, Rank, op::Put};
+use rdma_fabric::{Deps, FabricError, Pod, Rank, op::Put};
 use std::sync::Arc;
 
 /// Whether an epoch is awaited that its target has told of.
@@ -144,7 +144,7 @@ fn distinct<T: Pod>(core: &Core<T>, ranks: &[Rank]) -> WindowResult<Vec<Rank>> {
 impl<T: Pod> Core<T> {
     async fn set(&self, rank: Rank, word: Word) -> rdma_fabric::Result<()> {
         let word = self.words.theirs(&self.fabric, rank, word)?.as_span();
-        self.fabric.post(Put { to: &word, from: [1u64], options: PutOptions::default() }).await.map(drop)
+        self.fabric.post(Put { to: &word, from: [1u64], notice: None }).await.map(drop)
     }
 
     fn clear(&self, word: Word) -> rdma_fabric::Result<()> {

@@ -9,7 +9,7 @@ use super::{
 };
 use core::{fmt, future::Future, sync::atomic::Ordering::Relaxed};
 use rdma_fabric::{
-    FabricError, LocalSpan, Pod, PutOptions, PutSource, Rank, RemoteAddr, RemoteSpan, Result,
+    FabricError, LocalSpan, Pod, PutSource, Rank, RemoteAddr, RemoteSpan, Result,
     op::{Get, Put},
     provider::Source,
 };
@@ -82,7 +82,7 @@ impl<'e, T: Pod> Target<'e, T> {
         if matches!(from.view(), Source::Place(_)) {
             self.core.reads_registered.store(true, Relaxed);
         }
-        let put = Put { to: &to, from, options: PutOptions::default() };
+        let put = Put { to: &to, from, notice: None };
         self.core.fabric.post(put).await.map(Transfer::new)
     }
 

@@ -23,7 +23,7 @@ use core::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use rdma_fabric::{Deps, Fabric, FabricError, Group, PutOptions, Rank, RegionKey, RemoteAddr, RemoteSpan, Result, op};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, Rank, RegionKey, RemoteAddr, RemoteSpan, Result, op};
 use std::sync::{Arc, mpsc};
 
 const RANKS: u32 = 3;
@@ -188,10 +188,10 @@ impl Worker {
             _ if self.spans.is_empty() => {}
             kind => {
                 let span = &self.spans[chance.below(self.spans.len())];
-                let options = PutOptions { notice: (kind < 8).then(|| chance.next()) };
+                let notice = (kind < 8).then(|| chance.next());
                 let from = vec![chance.next(); span.len()];
                 match kind {
-                    5..=7 => drop(fabric.try_post(op::Put { to: span, from, options }).map_err(failure)?),
+                    5..=7 => drop(fabric.try_post(op::Put { to: span, from, notice }).map_err(failure)?),
                     8 => drop(fabric.try_post(op::Get { from: span, to: from }).map_err(failure)?),
                     _ => {
                         let word = fabric.remote_word::<u64>(span.addr())?;

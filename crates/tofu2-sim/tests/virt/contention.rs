@@ -16,7 +16,7 @@ async fn flows(fabric: Fabric, flows: Vec<(usize, usize)>, packets: usize) -> Pr
         let span = fabric.remote_span::<u8>(at(to, home.key(), 64), PACKET)?;
         let mut puts = vec![];
         for _ in 0..packets {
-            let put = rdma_fabric::op::Put { to: &span, from: vec![me as u8; PACKET], options: Default::default() };
+            let put = rdma_fabric::op::Put { to: &span, from: vec![me as u8; PACKET], notice: None };
             puts.push(fabric.post(put).await?);
         }
         for put in puts {

@@ -1,12 +1,12 @@
 //! Handles of puts, whose end is known when they are posted.
 
 use crate::start::fx100;
-use rdma_fabric::{Fabric, Handle, ProgramResult, PutOptions, Rank, Region, Time};
+use rdma_fabric::{Fabric, Handle, ProgramResult, Rank, Region, Time};
 use std::time::Duration;
 
 async fn put(fabric: &Fabric, home: &Region) -> Result<Handle<[u64; 1]>, String> {
     let there = fabric.remote_span::<u64>(home.at(Rank::new(1), 0), 1).map_err(|error| error.to_string())?;
-    fabric.try_put(&there, [7], PutOptions::default()).map_err(|refused| format!("{refused:?}"))
+    fabric.try_put(&there, [7], None).map_err(|refused| format!("{refused:?}"))
 }
 
 /// Posts until the CPU is ahead of the first put's end, and takes the result without a wait. Then awaits the same

@@ -1,7 +1,7 @@
 //! Notices: order, content, limits.
 
 use crate::start::{at, fx100, meet};
-use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, PutOptions, Rank, Refused, op};
+use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank, Refused, op};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, Platform};
 
@@ -66,7 +66,7 @@ async fn refused(fabric: Fabric) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
     if fabric.rank().number() == 1 {
         let to = fabric.remote_span::<u64>(at(0, home.key(), 0), 1)?;
-        let put = |data| op::Put { to: &to, from: [1u64], options: PutOptions { notice: Some(data) } };
+        let put = |data| op::Put { to: &to, from: [1u64], notice: Some(data) };
         match fabric.try_post(put(256)) {
             Err(Refused::Failed(FabricError::NoticeTooWide { data: 256, bits: 8 }, _)) => {}
             _ => panic!("not refused as too wide"),

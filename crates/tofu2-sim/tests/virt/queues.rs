@@ -24,7 +24,7 @@ async fn fill_up(fabric: Fabric) -> ProgramResult<usize> {
         posted += 1;
     }
     // Put, get and nop are refused as well, and come back.
-    let buffer = match fabric.try_post(op::Put { to: &word.as_span(), from: vec![5u64], options: Default::default() }) {
+    let buffer = match fabric.try_post(op::Put { to: &word.as_span(), from: vec![5u64], notice: None }) {
         Err(Refused::Full(op)) => op.from,
         _ => panic!("not refused as full"),
     };

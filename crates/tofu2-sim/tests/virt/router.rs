@@ -28,7 +28,7 @@ async fn storm(fabric: Fabric, seed: u64, each: usize) -> ProgramResult<u64> {
             2 => {
                 let len = random() as usize % 8192;
                 let span = fabric.remote_span::<u8>(at(to, home.key(), 64), len)?;
-                let put = rdma_fabric::op::Put { to: &span, from: vec![me as u8; len], options: Default::default() };
+                let put = rdma_fabric::op::Put { to: &span, from: vec![me as u8; len], notice: None };
                 puts.push(fabric.post(put).await?);
             }
             _ => {

@@ -11,7 +11,7 @@ use super::{
     pair::{ME, PEER, Pair},
 };
 use core::{hint::black_box, sync::atomic::Ordering::AcqRel, time::Duration};
-use rdma_fabric::{Deps, Fabric, ProgramResult, PutOptions, op};
+use rdma_fabric::{Deps, Fabric, ProgramResult, op};
 use std::time::Instant;
 use tofu2_sim::shm::block_on;
 
@@ -126,7 +126,7 @@ const DIRTY_AT: u64 = 32 * APART;
 /// The blocking form of the put.
 fn blocking(fabric: &Fabric, span: &rdma_fabric::RemoteSpan<u64>, times: u64) -> ProgramResult<()> {
     for i in 0..times {
-        let put = op::Put { to: span, from: [i], options: PutOptions::default() };
+        let put = op::Put { to: span, from: [i], notice: None };
         match fabric.try_post(put) {
             Ok(handle) => black_box(handle.wait()?),
             Err(rdma_fabric::Refused::Failed(error, _)) => return Err(error.into()),
