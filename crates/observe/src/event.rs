@@ -1,11 +1,11 @@
-//! What happened, in the order it ended.
+//! Events: what happened, in the order it ended.
 
 use crate::counts::WaitKind;
 use rdma_fabric::{Amo, Notice, RemoteAddr};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
@@ -15,7 +15,7 @@ pub enum EventKind {
     PutNotify,
     /// A get.
     Get,
-    /// Atomics.
+    /// Fetch-and-add.
     Add,
     /// Fetch-and-store.
     Swap,
@@ -90,7 +90,7 @@ impl EventKind {
         }
     }
 
-    /// Returns what an atomic is.
+    /// Returns the kind of an atomic.
     pub(crate) fn of_atomic<W>(amo: &Amo<W>) -> EventKind {
         match amo {
             Amo::Add(_) => EventKind::Add,
@@ -102,7 +102,7 @@ impl EventKind {
         }
     }
 
-    /// Returns what a wait of this kind looks like.
+    /// Returns the kind of event that a wait is, if it is one.
     pub(crate) fn of_wait(kind: WaitKind) -> Option<EventKind> {
         Some(match kind {
             WaitKind::Word => EventKind::WaitWord,
@@ -120,13 +120,13 @@ impl EventKind {
 /// One operation or wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// What it was.
+    /// Its kind.
     pub kind: EventKind,
     /// The other rank, if there was one.
     pub peer: Option<u32>,
     /// When it was posted or began, in picoseconds of the job's time.
     pub begin_ps: u64,
-    /// When the program learnt that it was over.
+    /// When the program learnt that it was over, in picoseconds of the job's time.
     pub end_ps: u64,
     /// Bytes moved.
     pub bytes: u64,
@@ -134,22 +134,22 @@ pub struct Event {
     pub region: Option<u64>,
     /// The first byte in it.
     pub offset: Option<u64>,
-    /// Of a notice, at both of its ends: which one it is between these two ranks, from 0.
+    /// The number of a notice between these two ranks, from 0; known at both of its ends.
     pub notice: Option<u64>,
 }
 
 impl Event {
-    /// An event without details.
+    /// Creates an event without details.
     pub(crate) fn new(kind: EventKind, peer: Option<u32>, begin_ps: u64) -> Self {
         Event { kind, peer, begin_ps, end_ps: begin_ps, bytes: 0, region: None, offset: None, notice: None }
     }
 
-    /// Returns the same, about `bytes` bytes at `addr`.
+    /// Adds that it was about `bytes` bytes at `addr`.
     pub(crate) fn at(self, addr: RemoteAddr, bytes: usize) -> Self {
         Event { bytes: bytes as u64, region: Some(addr.region.to_bits()), offset: Some(addr.offset), ..self }
     }
 
-    /// Returns the same as the `number`th notice of its poster.
+    /// Makes it the arrival of the `number`th notice of its poster.
     pub(crate) fn arrived(self, notice: &Notice, number: u64) -> Self {
         let region = Some(notice.region.to_bits());
         Event { kind: EventKind::Notice, region, offset: Some(notice.end), notice: Some(number), ..self }
@@ -162,7 +162,7 @@ pub struct Events {
     /// Never longer than `limit`.
     latest: VecDeque<Event>,
     limit: usize,
-    /// Earlier ones that were forgotten.
+    /// Number of earlier events that were forgotten.
     dropped: u64,
 }
 
@@ -181,12 +181,12 @@ impl Events {
         self.latest.push_back(event);
     }
 
-    /// Returns the newest that `is_it`, as long as it is among the very latest.
+    /// Returns the newest event that `is_it`, if it is among the latest 64.
     pub(crate) fn newest(&mut self, is_it: impl Fn(&Event) -> bool) -> Option<&mut Event> {
         self.latest.iter_mut().rev().take(64).find(|event| is_it(event))
     }
 
-    /// Returns in the order they ended.
+    /// Iterates over the events in the order they ended.
     pub fn iter(&self) -> impl Iterator<Item = &Event> {
         self.latest.iter()
     }
@@ -201,7 +201,7 @@ impl Events {
         self.latest.is_empty()
     }
 
-    /// Returns how many earlier ones were forgotten.
+    /// Returns how many earlier events were forgotten.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }

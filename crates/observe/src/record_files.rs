@@ -1,8 +1,7 @@
 //! How records of ranks that are processes reach their launcher.
 //!
-//! The launcher makes a directory that only its user can read and names it in [`RECORDS_VARIABLE`]; each rank writes its
-//! record there when its program has ended. A record appears under its name when it is whole, so a rank that was killed
-//! meanwhile has left none.
+//! The launcher makes a directory that only its user can read and names it in [`RECORDS_VARIABLE`]; each rank writes its record there when
+//! its program has ended. A record appears under its name when it is whole, so a rank that was killed meanwhile has left none.
 
 use crate::{
     error::{ObserveError, file},
@@ -18,11 +17,10 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// The environment variable that tells a rank's process what to write down, and where: `stats:DIRECTORY` or
-/// `trace:DIRECTORY`.
+/// The environment variable that tells a rank's process what to write down, and where: `stats:DIRECTORY` or `trace:DIRECTORY`.
 pub const RECORDS_VARIABLE: &str = "ONESIDED_OBSERVE";
 
-/// A launcher's side. Dropping it removes the directory.
+/// A launcher's directory for the records of its ranks. Dropping it removes the directory.
 #[derive(Debug)]
 pub struct RecordDirectory {
     directory: TempDir,
@@ -30,7 +28,7 @@ pub struct RecordDirectory {
 }
 
 impl RecordDirectory {
-    /// An empty directory among the system's temporary files.
+    /// Creates an empty directory among the system's temporary files.
     ///
     /// # Errors
     /// [`ObserveError::File`].
@@ -49,14 +47,14 @@ impl RecordDirectory {
         value
     }
 
-    /// Returns what the ranks of a job of `ranks` left, and which of them left nothing. Removes the directory.
+    /// Collects the records that the ranks of a job of `ranks` left. Removes the directory.
     ///
     /// # Errors
     /// [`ObserveError::File`], [`ObserveError::Record`].
     pub fn collect(self, ranks: usize) -> Result<Observation, ObserveError> {
         let mut records = Vec::new();
         for rank in 0..ranks {
-            let path = place(self.directory.path(), rank as u32);
+            let path = file_of(self.directory.path(), rank as u32);
             let record = match File::open(&path) {
                 Ok(file) => serde_json::from_reader::<_, RankRecord>(BufReader::new(file)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -68,10 +66,10 @@ impl RecordDirectory {
     }
 }
 
-/// A rank's side.
+/// What a rank's process is to write down, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordWriter {
-    /// What to write down.
+    /// How much to write down.
     pub detail: Detail,
     directory: PathBuf,
 }
@@ -99,13 +97,13 @@ impl RecordWriter {
         Ok(RecordWriter { detail, directory: directory.into() })
     }
 
-    /// Leaves records for the launcher.
+    /// Writes records for the launcher.
     ///
     /// # Errors
     /// [`ObserveError::File`].
     pub fn write(&self, records: &[RankRecord]) -> Result<(), ObserveError> {
         for record in records {
-            let path = place(&self.directory, record.rank);
+            let path = file_of(&self.directory, record.rank);
             let unfinished = path.with_extension("unfinished");
             let write = || {
                 let mut out = BufWriter::new(File::create(&unfinished)?);
@@ -119,7 +117,7 @@ impl RecordWriter {
     }
 }
 
-fn place(directory: &Path, rank: u32) -> PathBuf {
+fn file_of(directory: &Path, rank: u32) -> PathBuf {
     directory.join(format!("rank-{rank}.json"))
 }
 
@@ -134,33 +132,33 @@ mod tests {
 
     #[test]
     fn records_arrive_and_missing_ones_are_named() {
-        let parts = RecordDirectory::create(Detail::Trace).unwrap();
-        let directory = parts.directory.path().to_owned();
-        let part = RecordWriter::parse(&parts.variable()).unwrap();
-        assert_eq!(part.detail, Detail::Trace);
+        let records = RecordDirectory::create(Detail::Trace).unwrap();
+        let directory = records.directory.path().to_owned();
+        let writer = RecordWriter::parse(&records.variable()).unwrap();
+        assert_eq!(writer.detail, Detail::Trace);
         for rank in [0, 2] {
             let recorder = Recorder::new(Rank::new(rank), Some(4));
             recorder.lock().counts.with(Some(1)).puts = u64::from(rank) + 5;
             recorder.lock().waited(crate::WaitKind::Word, None, 1000, 5000);
             recorder.lock().happened(Event::new(EventKind::Get, Some(1), 7));
-            part.write(&[recorder.record()]).unwrap();
+            writer.write(&[recorder.record()]).unwrap();
         }
         // Killed while it wrote.
         fs::write(directory.join("rank-1.unfinished"), "{\"rank\":1,").unwrap();
-        let observation = parts.collect(4).unwrap();
+        let observation = records.collect(4).unwrap();
         assert_eq!(observation.missing().collect::<Vec<_>>(), [1, 3]);
-        let records = observation.records();
-        assert_eq!((records[0].counts.total().puts, records[1].counts.total().puts), (5, 7));
-        assert_eq!(records[1].counts.waits[&crate::WaitKind::Word].total_ns, 4);
-        assert_eq!(records[1].events.as_ref().unwrap().len(), 1);
+        let [zero, two] = observation.records() else { panic!("two records") };
+        assert_eq!((zero.counts.total().puts, two.counts.total().puts), (5, 7));
+        assert_eq!(two.counts.waits[&crate::WaitKind::Word].total_ns, 4);
+        assert_eq!(two.events.as_ref().unwrap().len(), 1);
         assert!(!directory.exists(), "the directory is removed");
     }
 
     #[test]
     fn damaged_records_and_variables_are_errors() {
-        let parts = RecordDirectory::create(Detail::Stats).unwrap();
-        fs::write(place(parts.directory.path(), 0), "{}").unwrap();
-        assert!(matches!(parts.collect(1), Err(ObserveError::Record { .. })));
+        let records = RecordDirectory::create(Detail::Stats).unwrap();
+        fs::write(file_of(records.directory.path(), 0), "{}").unwrap();
+        assert!(matches!(records.collect(1), Err(ObserveError::Record { .. })));
         for value in ["", "stats", "stats:", "graph:/tmp"] {
             assert!(matches!(RecordWriter::parse(value.as_ref()), Err(ObserveError::Variable { .. })), "{value:?}");
         }

@@ -1,9 +1,8 @@
 //! The trace-event format: `{"traceEvents": [...]}`, times in microseconds.
 //!
-//! Each rank is a process of the viewer. Its operations and waits are slices of one track; what overlaps with others
-//! (joined futures, several operations on their way) goes to further tracks, because slices of one track must not.
-//! A put with a notice and the taking of that notice are joined by an arrow: notices of one poster arrive in order,
-//! so the n-th sent is the n-th taken.
+//! Each rank is a process of the viewer. Its operations and waits are slices of one track; slices that overlap with others (joined futures,
+//! several operations on their way) go to further tracks, because slices of one track must not overlap. A put with a notice and the taking
+//! of that notice are joined by an arrow: notices of one poster arrive in order, so the n-th sent is the n-th taken.
 
 use crate::{event::Event, observation::Observation, recorder::RankRecord};
 use rdma_fabric::RegionKey;
@@ -13,7 +12,7 @@ use std::{
     io::{self, BufWriter, Write},
 };
 
-/// One notice: from, to, number.
+/// Names a notice: from, to, number.
 type NoticeId = (u32, u32, u64);
 
 pub(crate) fn write(observation: &Observation, out: impl Write) -> io::Result<()> {
@@ -41,19 +40,19 @@ impl<W: Write> List<W> {
     }
 }
 
-/// Microseconds.
+/// Converts to microseconds.
 fn micros(ps: u64) -> f64 {
     ps as f64 / 1e6
 }
 
-/// Returns which notice an event is an end of.
+/// Returns the notice that an event is an end of, and whether it is the sending end.
 fn notice_of(rank: u32, event: &Event) -> Option<(NoticeId, bool)> {
     let (number, peer) = (event.notice?, event.peer?);
     let sent = event.kind == crate::event::EventKind::PutNotify;
     Some((if sent { (rank, peer, number) } else { (peer, rank, number) }, sent))
 }
 
-/// Notices both of whose ends are in the trace: an arrow needs both.
+/// Returns the notices both of whose ends are in the trace: an arrow needs both.
 fn whole_notices(observation: &Observation) -> HashSet<NoticeId> {
     let ends = |sending: bool| -> HashSet<NoticeId> {
         let events = |record: &'_ RankRecord| -> Vec<NoticeId> {
@@ -123,7 +122,7 @@ fn slice(pid: u32, tid: usize, event: &Event) -> Value {
     })
 }
 
-/// One end of an arrow, which lies inside the slice it belongs to.
+/// Returns one end of an arrow, which lies inside the slice it belongs to.
 fn arrow(pid: u32, tid: usize, event: &Event, (from, to, number): NoticeId, sent: bool) -> Value {
     let id = format!("{from}>{to}:{number}");
     let duration = event.end_ps.saturating_sub(event.begin_ps);

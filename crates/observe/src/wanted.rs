@@ -1,4 +1,4 @@
-//! What is to be made of an observation, and making it.
+//! Reports: what is to be made of an observation, and making it.
 
 use crate::{
     error::ObserveError,
@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What somebody wants to see of a job.
+/// The reports that somebody wants of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WantedReport {
     /// A table on standard error.
@@ -24,7 +24,7 @@ pub struct WantedReport {
 }
 
 impl WantedReport {
-    /// Returns what has to be written down for it; `None` if nothing is wanted.
+    /// Returns how much has to be written down for it; `None` if nothing is wanted.
     pub fn detail(&self) -> Option<Detail> {
         match self {
             WantedReport { trace: Some(_), .. } => Some(Detail::Trace),
@@ -33,8 +33,8 @@ impl WantedReport {
         }
     }
 
-    /// Runs a job whose ranks are processes, and report. `run` gets the variable to start them with, if there is one.
-    /// Yields what `run` did, and whether the report was possible.
+    /// Runs a job whose ranks are processes, and reports. `run` gets the variable to start them with, if there is one. Returns the result of
+    /// `run`, and whether the report was possible.
     ///
     /// # Errors
     /// [`ObserveError`] if the job was not run, because its report won't be possible.
@@ -104,7 +104,7 @@ impl PreparedReport {
     }
 }
 
-/// Writes the trace, and say what there is in it.
+/// Writes the trace, and says on standard error how much is in it.
 fn write_trace(out: Output, observation: &Observation) -> Result<(), ObserveError> {
     let path = out.path().to_owned();
     out.write(|file| observation.trace(file))?;

@@ -1,4 +1,6 @@
-//! Control queues: commands are noted when they are posted, and waits.
+//! Control queues: commands and waits.
+//!
+//! Commands are noted when they are posted. When one is *executed* only the provider knows: in a trace it stands where it was posted.
 
 use super::{
     Observer,
@@ -8,15 +10,41 @@ use super::{
 use crate::{
     counts::WaitKind,
     event::{Event, EventKind},
-    queue::target_of,
     recorder::{Recorder, only},
 };
 use rdma_fabric::{
-    Deps, Fabric, FabricError, Rank, Refused, Region, Result,
-    control_queue::{Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
+    Deps, Fabric, FabricError, Refused, Region, Result,
+    control_queue::{Command, Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
     provider::{Ended, Queue, QueueSide, Queues, Slot},
 };
 use std::task::{Context, Poll};
+
+/// Returns the rank that a command is for, if any.
+fn target_of(posting: &Posting) -> Option<u32> {
+    posting.command.target().map(|queue| queue.rank().number())
+}
+
+/// Returns a command's kind in counters and traces, and how many bytes it moves.
+fn described(posting: &Posting) -> (EventKind, u64) {
+    let put = if posting.remote_notice { EventKind::PutNotify } else { EventKind::Put };
+    match &posting.command {
+        Command::Put { len, blocks, .. } => (put, u64::from(*len) * u64::from(blocks.count)),
+        Command::PutInline { bytes, .. } => (put, bytes.as_bytes().len() as u64),
+        Command::Get { len, blocks, .. } => (EventKind::Get, u64::from(*len) * u64::from(blocks.count)),
+        Command::Nop => (EventKind::Nop, 0),
+        Command::Atomic { amo, width, .. } => (EventKind::of_atomic(amo), *width as u64),
+    }
+}
+
+impl Recorder {
+    /// Notes a command that was posted just `now`.
+    fn commanded(&self, now_ps: u64, posting: &Posting) {
+        let ((kind, bytes), peer) = (described(posting), target_of(posting));
+        let mut record = self.lock();
+        record.counts.note(kind, peer, posting.command.commands().into(), bytes);
+        record.happened(Event { bytes, ..Event::new(kind, peer, now_ps) });
+    }
+}
 
 impl Queues for Observer {
     fn limits(&self) -> QueueLimits {
@@ -38,7 +66,7 @@ struct ObservedQueue {
     fabric: Fabric,
     recorder: Recorder,
     waits: Waits,
-    /// Whose notice a thread took last.
+    /// The rank whose notice a thread took last.
     noticed: Latest<u32>,
 }
 
@@ -66,7 +94,7 @@ impl ObservedQueue {
     }
 
     fn full(&self, posting: &Posting, change: impl FnOnce(&mut u64)) {
-        change(&mut self.recorder.lock().counts.with(target_of(posting).map(Rank::number)).full);
+        change(&mut self.recorder.lock().counts.with(target_of(posting)).full);
     }
 }
 
@@ -109,7 +137,7 @@ impl Queue for ObservedQueue {
         if slot.is_empty() {
             // It found no room just now, but does not come back: it waits.
             self.full(posting, |full| *full = full.saturating_sub(1));
-            let target = target_of(posting).map(Rank::number);
+            let target = target_of(posting);
             self.waits.begin(slot, Event::new(EventKind::WaitRoom, target, self.now_ps()));
         }
         let stands = self.waits.poll(slot, |below| self.below.poll_post(below, posting, deps, cx));

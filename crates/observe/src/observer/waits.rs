@@ -17,10 +17,10 @@ use std::{mem, task::Poll};
 pub(super) struct Wait {
     /// What the provider below remembers.
     pub(super) below: Slot,
-    /// What it is, but for its end.
+    /// The event, without its end.
     pub(super) event: Event,
     /// Whether a poll found it not done.
-    blocked: bool,
+    pub(super) blocked: bool,
 }
 
 impl Wait {
@@ -29,13 +29,12 @@ impl Wait {
     }
 }
 
-/// The waits that have begun. Outer slots hold their numbers: the provider below may need all of a
-/// slot for itself.
+/// The waits that have begun. Outer slots hold their numbers: the provider below may need all of a slot for itself.
 #[derive(Debug, Default)]
 pub(super) struct Waits(Slab<Wait>);
 
 impl Waits {
-    /// Keeps the wait that this slot is for from now on.
+    /// Keeps a wait that begins, and its number in `slot`.
     pub(super) fn begin(&self, slot: &mut Slot, event: Event) {
         slot.0[0] = self.0.put(Wait::new(event)).get();
     }
@@ -53,14 +52,14 @@ impl Waits {
         stands
     }
 
-    /// Returns the wait of a slot, which is emptied; `None` if it never began.
+    /// Takes the wait of a slot, which is emptied; `None` if it never began.
     pub(super) fn end(&self, slot: &mut Slot) -> Option<Wait> {
         self.0.take(mem::take(slot).0[0])
     }
 }
 
 impl Recorder {
-    /// A wait of this kind is over.
+    /// Notes a wait that is over.
     pub(super) fn ended(&self, wait: &Wait, kind: WaitKind, end_ps: u64) {
         let event = Event { end_ps, ..wait.event };
         let mut record = self.lock();
@@ -74,7 +73,7 @@ impl Recorder {
 }
 
 impl Observer {
-    /// Returns the wait for a goal as it begins now; it counts if all of its kind do.
+    /// Returns the event of a wait that begins now; counts it if all waits of its kind are counted.
     pub(super) fn beginning(&self, goal: &Goal<'_>) -> Event {
         let now_ps = self.now_ps();
         let counts = &mut self.recorder.lock().counts;
@@ -109,7 +108,7 @@ impl Observer {
         self.recorder.ended(wait, kind, end_ps);
     }
 
-    /// A wait ended with the notice that this thread took just now: that began when the wait did.
+    /// Notes a wait that ended with the notice that this thread took just now: the notice's event began when the wait did.
     fn notice_was_awaited(&self, wait: &Wait, end_ps: u64) {
         let Some((peer, number)) = self.taken.take() else {
             return self.recorder.ended(wait, WaitKind::Notice, end_ps);
@@ -125,7 +124,7 @@ impl Observer {
         }
     }
 
-    /// The program spent time by itself. On wall clock, computing takes its time elsewhere.
+    /// Notes time that the program spent by itself. On wall clock, computing takes its time elsewhere.
     fn spent(&self, wait: &Wait, end_ps: u64) {
         if wait.event.kind == EventKind::Sleep || end_ps.saturating_sub(wait.event.begin_ps) > 1_000_000 {
             self.recorder.lock().happened(Event { end_ps, ..wait.event });
