@@ -179,7 +179,7 @@ impl<T: Pod, S: PutSource<T>> Operation for Put<'_, T, S> {
             let error = FabricError::length_mismatch(self.from.elements(), self.to.len());
             return Err(Refused::Failed(error, self));
         }
-        fabric.begin(self)
+        fabric.begin(self, |op| op)
     }
 
     #[inline]
@@ -206,7 +206,7 @@ impl<T: Pod, D: GetSink<T>> Operation for Get<'_, T, D> {
             let error = FabricError::length_mismatch(self.to.elements(), self.from.len());
             return Err(Refused::Failed(error, self));
         }
-        fabric.begin(self)
+        fabric.begin(self, |op| op)
     }
 }
 
@@ -224,7 +224,7 @@ impl<W: AtomicWord> Operation for Atomic<'_, W> {
 
     #[inline(always)]
     fn start(self, fabric: &Fabric) -> Result<Handle<W>, Refused<Self>> {
-        fabric.begin(self)
+        fabric.begin(self, |op| op)
     }
 }
 
@@ -237,6 +237,6 @@ impl Operation for Nop {
 
     #[inline(always)]
     fn start(self, fabric: &Fabric) -> Result<Handle<()>, Refused<Self>> {
-        fabric.begin(self)
+        fabric.begin(self, |op| op)
     }
 }

@@ -59,7 +59,7 @@ impl Fabric {
         from: S,
         notice: Option<u64>,
     ) -> Result<Handle<S>, Refused<S>> {
-        self.begin(Put { to, from, notice }).map_err(|refused| refused.map(|put| put.from))
+        self.begin(Put { to, from, notice }, |put| put.from)
     }
 
     /// Posts a get. The lengths are compared before anything is copied.
@@ -68,7 +68,7 @@ impl Fabric {
     /// [`Refused`], with the sink.
     #[inline(always)]
     pub fn try_get<T: Pod, D: GetSink<T>>(&self, from: &RemoteSpan<T>, to: D) -> Result<Handle<D>, Refused<D>> {
-        self.begin(Get { from, to }).map_err(|refused| refused.map(|get| get.to))
+        self.begin(Get { from, to }, |get| get.to)
     }
 
     /// Posts an atomic. It is atomic against every other rank's atomics on the same word.
@@ -77,7 +77,7 @@ impl Fabric {
     /// [`Refused`].
     #[inline(always)]
     pub fn try_atomic<W: AtomicWord>(&self, word: &RemoteWord<W>, amo: Amo<W>) -> Result<Handle<W>, Refused<()>> {
-        self.begin(Atomic { word, amo }).map_err(|refused| refused.map(drop))
+        self.begin(Atomic { word, amo }, drop)
     }
 
     /// Posts an operation that does nothing, in order with the others.
@@ -85,26 +85,30 @@ impl Fabric {
     /// # Errors
     /// [`Refused`].
     pub fn try_nop(&self) -> Result<Handle<()>, Refused<()>> {
-        self.begin(Nop).map_err(|refused| refused.map(drop))
+        self.begin(Nop, drop)
     }
 
-    /// Does an operation directly, or posts it.
+    /// Does an operation directly, or posts it. One that is refused gives back what `back` makes of it.
     #[inline(always)]
-    pub(crate) fn begin<O: DirectOp>(&self, op: O) -> Result<Handle<O::Out>, Refused<O>> {
+    pub(crate) fn begin<O: DirectOp, B>(&self, op: O, back: impl FnOnce(O) -> B) -> Result<Handle<O::Out>, Refused<B>> {
         match op.now(self) {
             Ok(out) => Ok(Handle::over(out)),
-            Err(op) => self.begin_by_provider(op),
+            Err(op) => self.begin_by_provider(op, back),
         }
     }
 
     /// Off the short path, in a function of its own.
     #[inline(never)]
-    fn begin_by_provider<O: DirectOp>(&self, mut op: O) -> Result<Handle<O::Out>, Refused<O>> {
+    fn begin_by_provider<O: DirectOp, B>(
+        &self,
+        mut op: O,
+        back: impl FnOnce(O) -> B,
+    ) -> Result<Handle<O::Out>, Refused<B>> {
         match op.post(self) {
             Posted::Over(word) => Ok(Handle::over(op.finish(word))),
             Posted::Pending(token) => Ok(Handle::in_flight(self, token, op.finish(0), O::RETURNS)),
-            Posted::Full => Err(Refused::Full(op)),
-            Posted::Failed(error) => Err(Refused::Failed(error, op)),
+            Posted::Full => Err(Refused::Full(back(op))),
+            Posted::Failed(error) => Err(Refused::Failed(error, back(op))),
         }
     }
 }

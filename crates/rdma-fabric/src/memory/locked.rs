@@ -4,14 +4,14 @@
 //! written by whoever guesses the key. So memory into which references shall exist must have none: the only way in is a *capability*, and
 //! its holder gives access only to holders of a lock.
 //!
-//! The capability is a handle of the fabric, made by [`Fabric::keyless`]: symmetric regions that are allocated through it are resolved by it
+//! The capability is a handle of the fabric, made by [`Fabric::keyless`](crate::Fabric::keyless): symmetric regions that are allocated through it are resolved by it
 //! and its clones, and refused by every other handle with [`FabricError::Locked`](crate::FabricError::Locked), whatever the operation. The
 //! region's key still names it, in errors and notices.
 //!
 //! Ranks that allocate together must mean the same by it, because each gets a capability to all parts. They say what they mean in a
 //! [`Pact`], which is compared as the length is. A pact that allows references can only be made by `unsafe` code, and never meets one that
-//! doesn't; and only a fabric whose provider is [vouched](Fabric::vouched) for takes one, so that a wrapper (which may do what it likes with
-//! operations) can't pass it on. Where a provider has mapped the memory of all ranks, [`Fabric::mapped`] tells where, under such a pact
+//! doesn't; and only a fabric whose provider is [vouched](crate::Fabric::vouched) for takes one, so that a wrapper (which may do what it likes with
+//! operations) can't pass it on. Where a provider has mapped the memory of all ranks, [`Fabric::mapped`](crate::Fabric::mapped) tells where, under such a pact
 //! only.
 
 #![allow(unsafe_code)]

@@ -146,13 +146,7 @@ impl ControlQueue {
     /// # Errors
     /// As [`ControlQueue::poll_tcq`] and [`Fabric::wait_until`].
     pub fn next_completion(&self, deps: Deps<'_>) -> impl Future<Output = Result<Completion>> {
-        NextFuture {
-            queue: &*self.0,
-            look: |queue: &dyn Queue| queue.poll_tcq(),
-            side: QueueSide::Completion,
-            deps,
-            slot: Slot::default(),
-        }
+        self.next(QueueSide::Completion, deps, |queue| queue.poll_tcq())
     }
 
     /// Takes the next notice, if one is here. The caller then sees the effects that it is about (acquire).
@@ -168,13 +162,16 @@ impl ControlQueue {
     /// # Errors
     /// As [`ControlQueue::poll_mrq`] and [`Fabric::wait_until`].
     pub fn next_notice(&self, deps: Deps<'_>) -> impl Future<Output = Result<MrqNotice>> {
-        NextFuture {
-            queue: &*self.0,
-            look: |queue: &dyn Queue| queue.poll_mrq(),
-            side: QueueSide::Notice,
-            deps,
-            slot: Slot::default(),
-        }
+        self.next(QueueSide::Notice, deps, |queue| queue.poll_mrq())
+    }
+
+    fn next<'a, 'd, T, L: FnMut(&dyn Queue) -> Result<Option<T>>>(
+        &'a self,
+        side: QueueSide,
+        deps: Deps<'d>,
+        look: L,
+    ) -> NextFuture<'a, 'd, L> {
+        NextFuture { queue: &*self.0, look, side, deps, slot: Slot::default() }
     }
 
     /// Returns where it stands now.

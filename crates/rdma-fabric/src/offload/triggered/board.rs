@@ -103,19 +103,28 @@ impl Board {
     fn taken_back(&self, lent: &mut Lent, loan: u64) -> Option<Box<Set>> {
         let place = lent.sets.iter().position(|known| known.number == loan)?;
         let set = lent.sets[place].set.take()?;
-        if lent.sets.swap_remove(place).left {
+        self.remove(lent, place);
+        Some(set)
+    }
+
+    fn remove(&self, lent: &mut Lent, place: usize) -> Loan {
+        let mut loan = lent.sets.swap_remove(place);
+        self.note_left(&mut loan, false);
+        loan
+    }
+
+    /// Notes whether something is still left to do of a set.
+    fn note_left(&self, loan: &mut Loan, left: bool) {
+        if core::mem::replace(&mut loan.left, left) && !left {
             self.left.fetch_sub(1, Ordering::Relaxed);
         }
-        Some(set)
     }
 
     /// Removes a set whose owner is gone.
     pub(super) fn withdraw(&self, loan: u64) {
         let mut lent = self.lock();
-        let gone = lent.sets.iter().position(|known| known.number == loan).map(|place| lent.sets.swap_remove(place));
-        if gone.as_ref().is_some_and(|gone| gone.left) {
-            self.left.fetch_sub(1, Ordering::Relaxed);
-        }
+        let place = lent.sets.iter().position(|known| known.number == loan);
+        let gone = place.map(|place| self.remove(&mut lent, place));
         drop(lent);
         drop(gone);
     }
@@ -171,9 +180,7 @@ impl Board {
             && let Some(set) = &mut known.set
         {
             set.fail(error);
-            if core::mem::take(&mut known.left) {
-                self.left.fetch_sub(1, Ordering::Relaxed);
-            }
+            self.note_left(known, false);
         }
     }
 
@@ -222,10 +229,7 @@ impl Drop for Taken<'_> {
                     orphans.push(set);
                     continue;
                 };
-                let left = set.is_left();
-                if core::mem::replace(&mut loan.left, left) && !left {
-                    self.board.left.fetch_sub(1, Ordering::Relaxed);
-                }
+                self.board.note_left(loan, set.is_left());
                 loan.set = Some(set);
             }
             if core::mem::take(&mut lent.missed) {

@@ -89,8 +89,8 @@ impl Triggers {
         }
         let own = async {
             match &mut hands[..] {
-                [hand] => hand.advance().await,
-                hands => join::join_all(hands.iter_mut().map(|hand| hand.advance()))
+                [hand] => hand.set().advance().await,
+                hands => join::join_all(hands.iter_mut().map(|hand| hand.set().advance()))
                     .await
                     .into_iter()
                     .try_fold(true, |all, done| Ok(all & done?)),

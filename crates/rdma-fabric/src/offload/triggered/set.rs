@@ -2,10 +2,7 @@
 
 use super::TriggeredPut;
 use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result, join};
-use core::{
-    fmt,
-    ops::{Deref, DerefMut},
-};
+use core::fmt;
 use std::sync::Arc;
 
 /// Puts that are armed together, again and again, each time with a greater number.
@@ -41,8 +38,8 @@ impl TriggeredPuts {
     /// As [`Fabric::put`] and [`Fabric::load`]: nothing is carried out any more.
     pub async fn arm(&mut self, number: u64) -> Result<()> {
         let mut hand = self.hand().await;
-        hand.arm(number);
-        hand.advance().await.map(drop)
+        hand.set().number = number;
+        hand.set().advance().await.map(drop)
     }
 
     /// Arms all of them with `number`, and leaves them to [`Triggers::advance`](super::Triggers::advance) and whichever call waits next.
@@ -51,7 +48,7 @@ impl TriggeredPuts {
     /// If those that were armed before are not [done](TriggeredPuts::wait).
     pub fn leave(&mut self, number: u64) {
         assert!(self.loan.is_none(), "armed again before they were done");
-        Hand(self).arm(number);
+        Hand(self).set().number = number;
     }
 
     /// Waits until all are carried out: their sources may be written again. May be dropped and called again.
@@ -60,10 +57,10 @@ impl TriggeredPuts {
     /// As [`TriggeredPuts::arm`]; as [`Fabric::wait_until`], if a rank is lost.
     pub async fn wait(&mut self) -> Result<()> {
         let mut hand = self.hand().await;
-        while !hand.advance().await? {
-            let fabric = hand.fabric.clone();
-            if let Err(error) = fabric.triggers().beside(hand.parked()?.wait()).await {
-                hand.fail(error.clone());
+        while !hand.set().advance().await? {
+            let (fabric, parked) = (hand.set().fabric.clone(), hand.set().parked()?);
+            if let Err(error) = fabric.triggers().beside(parked.wait()).await {
+                hand.set().fail(error.clone());
                 return Err(error);
             }
         }
@@ -75,7 +72,7 @@ impl TriggeredPuts {
     /// # Errors
     /// As [`TriggeredPuts::arm`].
     pub async fn test(&mut self) -> Result<bool> {
-        self.hand().await.advance().await
+        self.hand().await.set().advance().await
     }
 
     pub(super) async fn hand(&mut self) -> Hand<'_> {
@@ -98,16 +95,8 @@ impl Drop for TriggeredPuts {
 /// The set in its owner's hand; if something is left to do when it is dropped, it is lent.
 pub(super) struct Hand<'a>(&'a mut TriggeredPuts);
 
-impl Deref for Hand<'_> {
-    type Target = Set;
-
-    fn deref(&self) -> &Set {
-        self.0.here.as_ref().expect("in hand")
-    }
-}
-
-impl DerefMut for Hand<'_> {
-    fn deref_mut(&mut self) -> &mut Set {
+impl Hand<'_> {
+    pub(super) fn set(&mut self) -> &mut Set {
         self.0.here.as_mut().expect("in hand")
     }
 }
@@ -148,10 +137,6 @@ impl Set {
     pub(super) fn new(fabric: &Fabric, puts: Vec<TriggeredPut>, ranks: Arc<[Rank]>) -> Self {
         let immediate = fabric.try_nop().is_ok_and(|mut nop| nop.test());
         Set { fabric: fabric.clone(), puts, immediate, number: 0, ranks, error: None }
-    }
-
-    pub(super) fn arm(&mut self, number: u64) {
-        self.number = number;
     }
 
     /// Returns whether something is left to do.
