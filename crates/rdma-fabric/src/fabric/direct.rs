@@ -2,14 +2,15 @@
 //!
 //! The kind of each atomic is known where it is compiled: kept in a future as an [`Amo`], it would have to be looked at again.
 
-use super::Fabric;
+use super::{Fabric, operation_future::OperationFuture};
 use crate::{
-    Amo, AtomicWord, FabricError, GetSink, PutSource, Rank, Result,
+    Amo, AtomicWord, FabricError, GetSink, PutSource, Rank, RemoteWord, Result,
     handle::ReturnedValue,
     op::{Atomic, Get, Nop, Put},
     provider::{Place, Posted, Sink, Source},
 };
 use bytemuck::Pod;
+use core::future::Future;
 
 /// An operation: how it is done directly, and how it is posted.
 pub(crate) trait DirectOp: Sized {
@@ -35,9 +36,10 @@ pub(crate) trait DirectOp: Sized {
 
 // ----- atomics -----------------------------------------------------------------------------------
 
+/// Defines each atomic whose kind is known where it is compiled: the operation, and the method that posts and awaits it.
 macro_rules! atomics {
-    ($($name:ident($($field:ident),*) = $amo:expr;)*) => {$(
-        pub(super) struct $name<'a, W> { pub(super) word: &'a Place, $(pub(super) $field: W),* }
+    ($($(#[$doc:meta])* $method:ident: $name:ident($($field:ident),*) = $amo:expr;)*) => {$(
+        struct $name<'a, W> { word: &'a Place, $($field: W),* }
 
         impl<W: AtomicWord> DirectOp for $name<'_, W> {
             type Out = W;
@@ -57,14 +59,30 @@ macro_rules! atomics {
                 W::from_bits(word)
             }
         }
+
+        impl Fabric {
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// As [`Fabric::post`].
+            #[inline(always)]
+            pub fn $method<W: AtomicWord>(&self, word: &RemoteWord<W>, $($field: W),*) -> impl Future<Output = Result<W>> {
+                OperationFuture::new(self, $name { word: word.place(), $($field),* })
+            }
+        }
     )*};
 }
 atomics! {
-    Add(add) = Amo::Add(add);
-    Swap(new) = Amo::Swap(new);
-    CompareSwap(expected, new) = Amo::CompareSwap { expected, new };
-    Or(bits) = Amo::Or(bits);
-    And(bits) = Amo::And(bits);
+    /// Adds, wrapping; returns the value before.
+    fetch_add: Add(add) = Amo::Add(add);
+    /// Stores; returns the value before (fetch-and-store).
+    swap: Swap(new) = Amo::Swap(new);
+    /// Stores `new` if the word equals `expected`; returns the value before.
+    compare_swap: CompareSwap(expected, new) = Amo::CompareSwap { expected, new };
+    /// Sets bits by a bitwise or; returns the value before.
+    fetch_or: Or(bits) = Amo::Or(bits);
+    /// Keeps bits by a bitwise and; returns the value before.
+    fetch_and: And(bits) = Amo::And(bits);
 }
 
 impl<W: AtomicWord> DirectOp for Atomic<'_, W> {

@@ -2,7 +2,7 @@
 
 use super::{
     DirectOp, Fabric,
-    direct::{Add, And, CompareSwap, GetSlice, GetWord, Or, PutSlice, PutWord, Swap},
+    direct::{GetSlice, GetWord, PutSlice, PutWord},
     operation_future::OperationFuture,
 };
 use crate::{
@@ -192,63 +192,14 @@ impl Fabric {
         OperationFuture::new(self, GetWord { from: from.place(), value: W::from_bits(0) })
     }
 
-    /// Does any atomic; returns the value before.
+    /// Does any atomic; returns the value before. [`Fabric::fetch_add`], [`Fabric::swap`], [`Fabric::compare_swap`], [`Fabric::fetch_or`] and
+    /// [`Fabric::fetch_and`] know its kind where they are compiled.
     ///
     /// # Errors
     /// As [`Fabric::post`].
     #[inline(always)]
     pub fn atomic<W: AtomicWord>(&self, word: &RemoteWord<W>, amo: Amo<W>) -> impl Future<Output = Result<W>> {
         OperationFuture::new(self, Atomic { word, amo })
-    }
-
-    /// Adds, wrapping; returns the value before.
-    ///
-    /// # Errors
-    /// As [`Fabric::post`].
-    #[inline(always)]
-    pub fn fetch_add<W: AtomicWord>(&self, word: &RemoteWord<W>, add: W) -> impl Future<Output = Result<W>> {
-        OperationFuture::new(self, Add { word: word.place(), add })
-    }
-
-    /// Stores; returns the value before (fetch-and-store).
-    ///
-    /// # Errors
-    /// As [`Fabric::post`].
-    #[inline(always)]
-    pub fn swap<W: AtomicWord>(&self, word: &RemoteWord<W>, new: W) -> impl Future<Output = Result<W>> {
-        OperationFuture::new(self, Swap { word: word.place(), new })
-    }
-
-    /// Stores `new` if the word equals `expected`; returns the value before.
-    ///
-    /// # Errors
-    /// As [`Fabric::post`].
-    #[inline(always)]
-    pub fn compare_swap<W: AtomicWord>(
-        &self,
-        word: &RemoteWord<W>,
-        expected: W,
-        new: W,
-    ) -> impl Future<Output = Result<W>> {
-        OperationFuture::new(self, CompareSwap { word: word.place(), expected, new })
-    }
-
-    /// Sets the bits by a bitwise or; returns the value before.
-    ///
-    /// # Errors
-    /// As [`Fabric::post`].
-    #[inline(always)]
-    pub fn fetch_or<W: AtomicWord>(&self, word: &RemoteWord<W>, bits: W) -> impl Future<Output = Result<W>> {
-        OperationFuture::new(self, Or { word: word.place(), bits })
-    }
-
-    /// Keeps only the bits by a bitwise and; returns the value before.
-    ///
-    /// # Errors
-    /// As [`Fabric::post`].
-    #[inline(always)]
-    pub fn fetch_and<W: AtomicWord>(&self, word: &RemoteWord<W>, bits: W) -> impl Future<Output = Result<W>> {
-        OperationFuture::new(self, And { word: word.place(), bits })
     }
 }
 
