@@ -10,6 +10,7 @@ mod wait_future;
 mod waits;
 
 pub(crate) use direct::DirectOp;
+pub(crate) use wait_future::SlotGuard;
 pub use waits::Deps;
 
 use crate::{

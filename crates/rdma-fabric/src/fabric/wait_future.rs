@@ -2,7 +2,7 @@
 
 use super::Fabric;
 use crate::{
-    AtomicWord, Notice, Rank, Result, Time,
+    AtomicWord, Notice, Result,
     provider::{Ended, Goal, Place, Slot},
 };
 use core::{
@@ -10,44 +10,43 @@ use core::{
     marker::PhantomData,
     pin::Pin,
     task::{Context, Poll},
-    time::Duration,
 };
 
-/// Makes a goal: kept in a future instead of the goal, because it takes less room.
-pub(super) trait MakesGoal: Copy {
-    fn goal(&self) -> Goal<'static>;
+/// What a provider remembers of a wait, ended when it is dropped.
+pub(crate) struct SlotGuard<F: FnMut(&mut Slot, Ended)> {
+    pub(crate) slot: Slot,
+    end: F,
 }
 
-macro_rules! goals {
-    ($($name:ident($of:ty);)*) => {$(
-        #[derive(Clone, Copy)]
-        pub(super) struct $name(pub(super) $of);
+impl<F: FnMut(&mut Slot, Ended)> SlotGuard<F> {
+    pub(crate) fn new(end: F) -> Self {
+        SlotGuard { slot: Slot::default(), end }
+    }
 
-        impl MakesGoal for $name {
-            #[inline(always)]
-            fn goal(&self) -> Goal<'static> {
-                Goal::$name(self.0)
-            }
+    pub(crate) fn end(&mut self, ended: Ended) {
+        if !self.slot.is_empty() {
+            (self.end)(&mut self.slot, ended);
+            self.slot = Slot::default();
         }
-    )*};
+    }
 }
-goals! {
-    Room(Option<Rank>);
-    Flush(Option<Rank>);
-    Until(Time);
-    Busy(Duration);
-    Charge(&'static str);
+
+impl<F: FnMut(&mut Slot, Ended)> Drop for SlotGuard<F> {
+    fn drop(&mut self) {
+        self.end(Ended::GivenUp);
+    }
 }
 
 /// Waits for a goal that the provider alone knows.
 #[must_use = "futures do nothing unless they are polled"]
-pub(super) struct GoalFuture<'a, G: MakesGoal> {
+pub(super) struct GoalFuture<'a, G: Fn() -> Goal<'static>> {
     fabric: &'a Fabric,
+    /// Makes the goal: takes less room than the goal itself.
     goal: G,
     slot: Slot,
 }
 
-impl<'a, G: MakesGoal> GoalFuture<'a, G> {
+impl<'a, G: Fn() -> Goal<'static>> GoalFuture<'a, G> {
     #[inline(always)]
     pub(super) fn new(fabric: &'a Fabric, goal: G) -> Self {
         GoalFuture { fabric, goal, slot: Slot::default() }
@@ -55,38 +54,38 @@ impl<'a, G: MakesGoal> GoalFuture<'a, G> {
 }
 
 // Nothing in the future is pinned.
-impl<G: MakesGoal> Unpin for GoalFuture<'_, G> {}
+impl<G: Fn() -> Goal<'static>> Unpin for GoalFuture<'_, G> {}
 
-impl<G: MakesGoal> Future for GoalFuture<'_, G> {
+impl<G: Fn() -> Goal<'static>> Future for GoalFuture<'_, G> {
     type Output = Result<()>;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let me = &mut *self;
-        let stands = me.fabric.provider().poll_wait(&mut me.slot, me.goal.goal(), cx);
+        let stands = me.fabric.provider().poll_wait(&mut me.slot, (me.goal)(), cx);
         if let Poll::Ready(Ok(())) = stands
             && !me.slot.is_empty()
         {
-            me.fabric.provider().end_wait(&mut me.slot, me.goal.goal(), Ended::Reached);
+            me.fabric.provider().end_wait(&mut me.slot, (me.goal)(), Ended::Reached);
             me.slot = Slot::default();
         }
         stands
     }
 }
 
-impl<G: MakesGoal> Drop for GoalFuture<'_, G> {
+impl<G: Fn() -> Goal<'static>> Drop for GoalFuture<'_, G> {
     #[inline]
     fn drop(&mut self) {
         if !self.slot.is_empty() {
-            self.fabric.provider().end_wait(&mut self.slot, self.goal.goal(), Ended::GivenUp);
+            self.fabric.provider().end_wait(&mut self.slot, (self.goal)(), Ended::GivenUp);
         }
     }
 }
 
 /// Lets time pass: ends when its goal is reached, or never.
-pub(super) struct TimeFuture<'a, G: MakesGoal>(pub(super) GoalFuture<'a, G>);
+pub(super) struct TimeFuture<'a, G: Fn() -> Goal<'static>>(pub(super) GoalFuture<'a, G>);
 
-impl<G: MakesGoal> Future for TimeFuture<'_, G> {
+impl<G: Fn() -> Goal<'static>> Future for TimeFuture<'_, G> {
     type Output = ();
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use super::{
     Fabric,
-    wait_future::{Busy, Charge, Flush, GoalFuture, LookFuture, NoticeLook, Room, TimeFuture, Until, WordLook},
+    wait_future::{GoalFuture, LookFuture, NoticeLook, TimeFuture, WordLook},
 };
 use crate::{
     AtomicWord, LocalWord, Notice, Rank, Result, Time,
@@ -54,7 +54,7 @@ impl Fabric {
     /// # Errors
     /// [`crate::FabricError::PeerLost`] of the target; [`crate::FabricError::PeersLeft`] if it has left and its notice queue is full.
     pub fn room(&self, target: Option<Rank>) -> impl Future<Output = Result<()>> {
-        GoalFuture::new(self, Room(target))
+        GoalFuture::new(self, move || Goal::Room(target))
     }
 
     /// Waits until every put posted to `target` before is visible there.
@@ -64,7 +64,7 @@ impl Fabric {
     /// met at its target since the last flush of it.
     #[inline]
     pub fn flush(&self, target: Rank) -> impl Future<Output = Result<()>> {
-        GoalFuture::new(self, Flush(Some(target)))
+        GoalFuture::new(self, move || Goal::Flush(Some(target)))
     }
 
     /// Waits until every put posted before, to whatever target, is visible there.
@@ -73,7 +73,7 @@ impl Fabric {
     /// As [`Fabric::flush`].
     #[inline]
     pub fn flush_all(&self) -> impl Future<Output = Result<()>> {
-        GoalFuture::new(self, Flush(None))
+        GoalFuture::new(self, || Goal::Flush(None))
     }
 
     /// Waits until a word of own memory satisfies `until`, and returns it.
@@ -123,7 +123,7 @@ impl Fabric {
 
     /// Waits until `at`.
     pub fn sleep_until(&self, at: Time) -> impl Future<Output = ()> {
-        TimeFuture(GoalFuture::new(self, Until(at)))
+        TimeFuture(GoalFuture::new(self, move || Goal::Until(at)))
     }
 
     /// Runs `future` until it is done or `at` has come; `None` drops it unfinished. What dropping means is part of every protocol's
@@ -137,13 +137,13 @@ impl Fabric {
 
     /// Keeps this rank's CPU busy for `duration`: virtual time passes, wall-clock time does not (real work takes its own).
     pub fn compute(&self, duration: Duration) -> impl Future<Output = ()> {
-        TimeFuture(GoalFuture::new(self, Busy(duration)))
+        TimeFuture(GoalFuture::new(self, move || Goal::Busy(duration)))
     }
 
     /// Accounts for one pass through a named software layer. Virtual time charges what the platform's table says for it (nothing if it doesn't
     /// know the name); on wall clock it is free.
     pub fn charge(&self, layer: &'static str) -> impl Future<Output = ()> {
-        TimeFuture(GoalFuture::new(self, Charge(layer)))
+        TimeFuture(GoalFuture::new(self, move || Goal::Charge(layer)))
     }
 
     /// Runs `rest` to its end as part of this rank, though nobody awaits it: what a future that is being dropped still owes others. The rank

@@ -1,11 +1,10 @@
 //! A rank's barrier unit: what a fabric offers, and what a provider implements.
 
 use super::{GateError, GateId, Values, Wiring};
-use crate::{Deps, Fabric, FabricError, Result, provider::Slot};
+use crate::{Deps, Fabric, FabricError, Result, fabric::SlotGuard, provider::Slot};
 use core::{
     fmt,
-    future::Future,
-    pin::Pin,
+    future::{Future, poll_fn},
     task::{Context, Poll},
 };
 
@@ -124,7 +123,12 @@ impl Fabric {
     /// # Errors
     /// As [`Fabric::poll_gate`].
     pub fn await_gate(&self, gate: GateId, deps: Deps<'_>) -> impl Future<Output = Result<Option<Values>>> {
-        GateFuture { fabric: self, gate, deps, slot: Slot::default() }
+        let mut wait = SlotGuard::new(|slot, _| {
+            if let Ok(unit) = self.unit() {
+                unit.end_wait(slot);
+            }
+        });
+        poll_fn(move |cx| self.unit()?.poll(&mut wait.slot, gate, deps, cx))
     }
 
     /// Allocates `gates` gates: the first is a start/end gate, the rest are relay gates. Dropping the [`Gates`] frees them.
@@ -171,32 +175,5 @@ impl Drop for Gates {
 impl fmt::Debug for Gates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.ids).finish()
-    }
-}
-
-/// Waits for the end of an operation of barrier gates.
-struct GateFuture<'a, 'd> {
-    fabric: &'a Fabric,
-    gate: GateId,
-    deps: Deps<'d>,
-    slot: Slot,
-}
-
-impl Future for GateFuture<'_, '_> {
-    type Output = Result<Option<Values>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let me = &mut *self;
-        me.fabric.unit()?.poll(&mut me.slot, me.gate, me.deps, cx)
-    }
-}
-
-impl Drop for GateFuture<'_, '_> {
-    fn drop(&mut self) {
-        if !self.slot.is_empty()
-            && let Some(gates) = self.fabric.provider().gates()
-        {
-            gates.end_wait(&mut self.slot);
-        }
     }
 }

@@ -1,15 +1,11 @@
 //! An open control queue, as its rank holds it.
 
 use super::{Completion, MrqNotice, Pointers, Posting, Queue, QueueId, QueueLimits, QueueSide, QueueSpec, Stadd};
-use crate::{
-    Deps, Fabric, FabricError, Refused, Region, Result,
-    provider::{Ended, Slot},
-};
+use crate::{Deps, Fabric, FabricError, Refused, Region, Result, fabric::SlotGuard, provider::Ended};
 use core::{
     fmt,
-    future::Future,
-    pin::Pin,
-    task::{Context, Poll},
+    future::{Future, poll_fn},
+    task::Poll,
 };
 
 /// A control queue of this rank. Dropping it closes it: commands that have not started are dropped; whatever addresses it
@@ -127,7 +123,9 @@ impl ControlQueue {
                 Err(Refused::Full(())) => {}
             }
             let Some((next, others)) = rest.get(posted..).and_then(<[_]>::split_first) else { return Ok(()) };
-            PostFuture { queue: &*self.0, posting: next, deps, slot: Slot::default() }.await?;
+            // In the order of those that wait for room.
+            let mut wait = SlotGuard::new(|slot, ended| self.0.end_wait(slot, None, ended));
+            poll_fn(|cx| self.0.poll_post(&mut wait.slot, next, deps, cx)).await?;
             rest = others;
         }
         Ok(())
@@ -165,13 +163,36 @@ impl ControlQueue {
         self.next(QueueSide::Notice, deps, |queue| queue.poll_mrq())
     }
 
-    fn next<'a, 'd, T, L: FnMut(&dyn Queue) -> Result<Option<T>>>(
-        &'a self,
+    /// Waits for the next entry of a side.
+    fn next<T>(
+        &self,
         side: QueueSide,
-        deps: Deps<'d>,
-        look: L,
-    ) -> NextFuture<'a, 'd, L> {
-        NextFuture { queue: &*self.0, look, side, deps, slot: Slot::default() }
+        deps: Deps<'_>,
+        look: impl Fn(&dyn Queue) -> Result<Option<T>>,
+    ) -> impl Future<Output = Result<T>> {
+        let queue = &*self.0;
+        let mut wait = SlotGuard::new(move |slot, ended| queue.end_wait(slot, Some(side), ended));
+        poll_fn(move |cx| {
+            let mut failed = None;
+            loop {
+                match look(queue) {
+                    Ok(Some(found)) => {
+                        wait.end(Ended::Reached);
+                        return Poll::Ready(Ok(found));
+                    }
+                    Ok(None) => {}
+                    Err(error) => return Poll::Ready(Err(error)),
+                }
+                // An entry that came before the failure counts.
+                if let Some(error) = failed {
+                    return Poll::Ready(Err(error));
+                }
+                match queue.poll_wait(&mut wait.slot, side, deps, cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(outcome) => failed = outcome.err(),
+                }
+            }
+        })
     }
 
     /// Returns where it stands now.
@@ -185,79 +206,5 @@ impl ControlQueue {
     /// A command's first error that was not reported otherwise; the queue is closed all the same.
     pub fn close(self) -> Result<u64> {
         self.0.close()
-    }
-}
-
-/// Posts one command in the order of those that wait for room.
-struct PostFuture<'a> {
-    queue: &'a dyn Queue,
-    posting: &'a Posting,
-    deps: Deps<'a>,
-    slot: Slot,
-}
-
-impl Future for PostFuture<'_> {
-    type Output = Result<()>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let me = &mut *self;
-        me.queue.poll_post(&mut me.slot, me.posting, me.deps, cx)
-    }
-}
-
-impl Drop for PostFuture<'_> {
-    fn drop(&mut self) {
-        if !self.slot.is_empty() {
-            self.queue.end_wait(&mut self.slot, None, Ended::GivenUp);
-        }
-    }
-}
-
-/// Waits for the next entry of a side of a queue.
-struct NextFuture<'a, 'd, L> {
-    queue: &'a dyn Queue,
-    look: L,
-    side: QueueSide,
-    deps: Deps<'d>,
-    slot: Slot,
-}
-
-impl<L> Unpin for NextFuture<'_, '_, L> {}
-
-impl<T, L: FnMut(&dyn Queue) -> Result<Option<T>>> Future for NextFuture<'_, '_, L> {
-    type Output = Result<T>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
-        let me = &mut *self;
-        let mut failed = None;
-        loop {
-            match (me.look)(me.queue) {
-                Ok(Some(found)) => {
-                    if !me.slot.is_empty() {
-                        me.queue.end_wait(&mut me.slot, Some(me.side), Ended::Reached);
-                        me.slot = Slot::default();
-                    }
-                    return Poll::Ready(Ok(found));
-                }
-                Ok(None) => {}
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-            // An entry that came before the failure counts.
-            if let Some(error) = failed {
-                return Poll::Ready(Err(error));
-            }
-            match me.queue.poll_wait(&mut me.slot, me.side, me.deps, cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(outcome) => failed = outcome.err(),
-            }
-        }
-    }
-}
-
-impl<L> Drop for NextFuture<'_, '_, L> {
-    fn drop(&mut self) {
-        if !self.slot.is_empty() {
-            self.queue.end_wait(&mut self.slot, Some(self.side), Ended::GivenUp);
-        }
     }
 }
