@@ -26,17 +26,17 @@
 //! A peer that breaks the rules can only write wrong *values* into memory that was registered for it.
 //!
 //! # Reading order
-//! The core in an hour, about 2500 lines in this order:
-//! 1. `rank.rs`, `word.rs`, `time.rs`, `op.rs` (600 lines): ranks, words and atomics, time, operations as values.
-//! 2. `fabric/mod.rs`, `memory.rs`, `operations.rs`, `waits.rs` (800): every method of [`Fabric`], with its contract.
-//! 3. `handle.rs`, `fabric/direct.rs` (400): how an operation is done in a few instructions, or becomes a handle.
+//! The core in an hour, about 3000 lines with their documentation:
+//! 1. `rank.rs`, `word.rs`, `time.rs`, `op.rs` (550 lines): ranks, words and atomics, time, operations as values.
+//! 2. `fabric/`: `mod.rs`, `memory.rs`, `operations.rs`, `waits.rs` (850): every method of [`Fabric`], with its contract.
+//! 3. `handle.rs`, `fabric/direct.rs` (450): how an operation is done in a few instructions, or becomes a handle.
 //! 4. `provider/mod.rs`, `job.rs` (450): what a provider implements, and what it guarantees.
-//! 5. `memory/region.rs`, `memory/place.rs` (450): keys, addresses, and the one comparison that each access makes.
+//! 5. `memory/`: `region.rs`, `place.rs` (500): keys, addresses, and the one comparison that each access makes.
 //! 6. `error/mod.rs` (300), to look things up.
 //!
-//! Afterwards, as needed: `group/` (700; set-up collectives), `fabric/operation_future.rs` and `wait_future.rs` (400), the rest of `memory/`
-//! (550; typed pointers, registered and locked memory), `access/` (1200; the assembly behind a place), and `offload/`, which the core does
-//! not need: `control_queue/` (1100), `barrier/` (1850), `triggered/` (850).
+//! Afterwards, as needed: `group/` (850; set-up collectives), `fabric/`: `operation_future.rs`, `wait_future.rs` (400; the futures of 2.), the
+//! rest of `memory/` (600; typed pointers, registered and locked memory), `access/` (1200; the assembly behind a place), and `offload/`, which
+//! the core does not need: `control_queue/` (1150), `barrier/` (1950), `triggered/` (900).
 
 pub mod access;
 pub mod error;

@@ -1,18 +1,15 @@
 //! The details of larger errors, kept behind a box so that an error that can be returned everywhere is small.
 
 use super::FabricError;
-use crate::{Rank, RegionKey, barrier::GateError, control_queue::QueueError};
+use crate::{Rank, RegionKey, RemoteAddr, barrier::GateError, control_queue::QueueError};
 
 /// A range that is not inside its region. See [`FabricError::OutOfBounds`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("bytes {offset}..{end} of {region:?} of {rank} are outside its {region_len} bytes", end = .offset.saturating_add(*.len))]
+#[error("bytes {}..{} of {:?} of {} are outside its {region_len} bytes",
+    .addr.offset, .addr.offset.saturating_add(*.len), .addr.region, .addr.rank)]
 pub struct OutOfBounds {
-    /// The owner.
-    pub rank: Rank,
-    /// The region.
-    pub region: RegionKey,
-    /// First byte.
-    pub offset: u64,
+    /// The first byte.
+    pub addr: RemoteAddr,
     /// Number of bytes.
     pub len: u64,
     /// The region's length in bytes.
@@ -21,14 +18,10 @@ pub struct OutOfBounds {
 
 /// An address that is not a multiple of what the element type needs. See [`FabricError::Misaligned`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("byte {offset} of {region:?} of {rank} is not aligned to {align} bytes")]
+#[error("byte {} of {:?} of {} is not aligned to {align} bytes", .addr.offset, .addr.region, .addr.rank)]
 pub struct Misaligned {
-    /// The owner.
-    pub rank: Rank,
-    /// The region.
-    pub region: RegionKey,
-    /// The offset, in bytes.
-    pub offset: u64,
+    /// The address.
+    pub addr: RemoteAddr,
     /// The alignment needed, in bytes.
     pub align: usize,
 }
@@ -51,27 +44,20 @@ pub struct CellWidth {
 /// An atomic on memory that was registered for transfers only, and is reached by copies of the operating system. See
 /// [`FabricError::NoAtomics`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no atomics at byte {offset} of {region:?} of {rank}: its memory is reached by cross-memory copies")]
+#[error("no atomics at byte {} of {:?} of {}: its memory is reached by cross-memory copies",
+    .addr.offset, .addr.region, .addr.rank)]
 pub struct NoAtomics {
-    /// The owner.
-    pub rank: Rank,
-    /// The region.
-    pub region: RegionKey,
-    /// The offset, in bytes.
-    pub offset: u64,
+    /// The address of the word.
+    pub addr: RemoteAddr,
 }
 
 /// A copy between a process and a peer's registered memory that the system refused or broke off. See [`FabricError::CrossCopy`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{moved} of {len} bytes at byte {offset} of {region:?} of {rank} were copied, then {call} failed: {}",
-    std::io::Error::from_raw_os_error(*.errno))]
+#[error("{moved} of {len} bytes at byte {} of {:?} of {} were copied, then {call} failed: {}",
+    .addr.offset, .addr.region, .addr.rank, std::io::Error::from_raw_os_error(*.errno))]
 pub struct CrossCopy {
-    /// The owner.
-    pub rank: Rank,
-    /// The region.
-    pub region: RegionKey,
-    /// First byte.
-    pub offset: u64,
+    /// The first byte.
+    pub addr: RemoteAddr,
     /// Bytes asked for.
     pub len: u64,
     /// Bytes copied before.
@@ -128,11 +114,11 @@ pub struct OutOfMachineMemory {
 pub struct Mismatch {
     /// The collective's name.
     pub collective: &'static str,
-    /// A rank.
+    /// The rank that reports.
     pub rank: Rank,
     /// The argument of `rank`.
     pub theirs: u64,
-    /// The rank that differs, and reports.
+    /// A rank that differs.
     pub other: Rank,
     /// The argument of `other`.
     pub ours: u64,

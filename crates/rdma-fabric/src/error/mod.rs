@@ -19,12 +19,12 @@ pub type Literal = &'static &'static str;
 /// `From`.
 ///
 /// ```
-/// use rdma_fabric::{FabricError, Rank, RegionKey, error::OutOfBounds};
+/// use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, error::OutOfBounds};
 ///
-/// let (rank, region) = (Rank::new(3), RegionKey { index: 1, generation: 1 });
-/// let error = FabricError::from(OutOfBounds { rank, region, offset: 8, len: 8, region_len: 8 });
+/// let addr = RemoteAddr { rank: Rank::new(3), region: RegionKey { index: 1, generation: 1 }, offset: 8 };
+/// let error = FabricError::from(OutOfBounds { addr, len: 8, region_len: 8 });
 /// assert_eq!(error.to_string(), "bytes 8..16 of region 1.1 of rank 3 are outside its 8 bytes");
-/// assert!(matches!(error, FabricError::OutOfBounds(outside) if outside.rank == rank));
+/// assert!(matches!(error, FabricError::OutOfBounds(outside) if outside.addr == addr));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -190,22 +190,19 @@ impl FabricError {
     /// Creates the error for `len` bytes at `addr` that are not inside their region of `region_len` bytes.
     #[cold]
     pub fn out_of_bounds(addr: RemoteAddr, len: u64, region_len: u64) -> Self {
-        let RemoteAddr { rank, region, offset } = addr;
-        OutOfBounds { rank, region, offset, len, region_len }.into()
+        OutOfBounds { addr, len, region_len }.into()
     }
 
     /// Creates the error for an address that is no multiple of `align` bytes.
     #[cold]
     pub fn misaligned(addr: RemoteAddr, align: usize) -> Self {
-        let RemoteAddr { rank, region, offset } = addr;
-        Misaligned { rank, region, offset, align }.into()
+        Misaligned { addr, align }.into()
     }
 
     /// Creates the error for an atomic at `addr`, where memory is reached only by copies of the operating system.
     #[cold]
     pub fn no_atomics(addr: RemoteAddr) -> Self {
-        let RemoteAddr { rank, region, offset } = addr;
-        NoAtomics { rank, region, offset }.into()
+        NoAtomics { addr }.into()
     }
 
     /// Creates the error for `have` elements where `want` are wanted.

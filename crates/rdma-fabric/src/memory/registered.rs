@@ -11,11 +11,9 @@ use core::{any::Any, fmt, marker::PhantomData, ops::Deref};
 /// A buffer of some element type, as providers see it: bytes that do not move when this value does.
 pub struct OwnedMemory(Box<dyn Buffer>);
 
-trait Buffer: Send + Sync {
+trait Buffer: Any + Send + Sync {
     fn bytes(&self) -> &[u8];
     fn bytes_mut(&mut self) -> &mut [u8];
-    fn as_any(&self) -> &dyn Any;
-    fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
 impl<T: Pod + Send + Sync> Buffer for Vec<T> {
@@ -24,12 +22,6 @@ impl<T: Pod + Send + Sync> Buffer for Vec<T> {
     }
     fn bytes_mut(&mut self) -> &mut [u8] {
         bytemuck::cast_slice_mut(self)
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
     }
 }
 
@@ -65,13 +57,12 @@ impl OwnedMemory {
     /// The buffer, unchanged.
     pub fn into_vec<T: Pod + Send + Sync>(self) -> Result<Vec<T>, Self> {
         // A failing downcast of the box would lose the buffer's trait.
-        if !self.0.as_any().is::<Vec<T>>() {
+        let memory: &dyn Any = &*self.0;
+        if !memory.is::<Vec<T>>() {
             return Err(self);
         }
-        match self.0.into_any().downcast::<Vec<T>>() {
-            Ok(memory) => Ok(*memory),
-            Err(_) => unreachable!("the types were compared"),
-        }
+        let memory: Box<dyn Any> = self.0;
+        Ok(*memory.downcast().expect("the types were compared"))
     }
 }
 
