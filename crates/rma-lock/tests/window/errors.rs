@@ -19,7 +19,7 @@ async fn misuse(fabric: Fabric) -> ProgramResult<()> {
     let mine = epoch.at(me)?;
     for (at, len) in [(4, 1), (0, 5), (usize::MAX, 1), (usize::MAX / 8, 2)] {
         let values = vec![0.0; len];
-        let far = |error: FabricError| matches!(error, FabricError::OutOfBounds(outside) if outside.rank == me);
+        let far = |error: FabricError| matches!(error, FabricError::OutOfBounds(outside) if outside.addr.rank == me);
         assert!(mine.put(at, values.clone()).await.is_err_and(far), "{at}");
         assert!(mine.get(at, values.clone()).await.is_err_and(far), "{at}");
         assert!(mine.accumulate(at, Op::Sum, &values).await.is_err_and(far), "{at}");

@@ -257,14 +257,12 @@ impl CrossPlace {
 
     #[cold]
     fn failure(&self, call: &'static str, stopped: Stopped<Errno>, addr: RemoteAddr) -> FabricError {
-        let RemoteAddr { rank, region, offset } = addr;
+        let rank = addr.rank;
         match stopped.error {
             // The image is gone, and with it the process.
             None => FabricError::PeerLost { rank },
             Some(errno) => FabricError::from(CrossCopy {
-                rank,
-                region,
-                offset,
+                addr,
                 len: self.len as u64,
                 moved: stopped.moved as u64,
                 call,
@@ -326,7 +324,10 @@ mod tests {
         assert_eq!(seen, [0, 1, 0x0707_0707_0707_0707, 0x0707_0707_0707_0707, 4]);
         assert!(place.part(8, 9).is_none());
         let misaligned = peers.resolve(&segment, addr(key, 3), 4, 4, len).unwrap_err();
-        assert!(matches!(&misaligned, FabricError::Misaligned(at) if (at.offset, at.align) == (3, 4)), "{misaligned}");
+        assert!(
+            matches!(&misaligned, FabricError::Misaligned(at) if (at.addr.offset, at.align) == (3, 4)),
+            "{misaligned}"
+        );
         for (offset, bytes, region_len) in [(0, len, len + 8), (8, len, len), (u64::MAX, 2, len)] {
             let error = peers.resolve(&segment, addr(key, offset), bytes, 1, region_len).unwrap_err();
             assert!(matches!(error, FabricError::Corrupt { .. }), "{error}");
