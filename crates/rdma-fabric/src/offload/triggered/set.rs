@@ -58,7 +58,7 @@ impl TriggeredPuts {
     pub async fn wait(&mut self) -> Result<()> {
         let mut hand = self.hand().await;
         while !hand.set().advance().await? {
-            let (fabric, parked) = (hand.set().fabric.clone(), hand.set().parked()?);
+            let (fabric, parked) = (hand.0.fabric.clone(), hand.set().parked()?);
             if let Err(error) = fabric.triggers().beside(parked.wait()).await {
                 hand.set().fail(error.clone());
                 return Err(error);
@@ -111,14 +111,14 @@ impl Drop for Hand<'_> {
 
 /// The puts of one owner, with all that is needed to carry them out; it moves to whichever call does so.
 pub(super) struct Set {
-    pub(super) fabric: Fabric,
+    fabric: Fabric,
     puts: Vec<TriggeredPut>,
     /// Whether the provider finishes operations while they are posted.
     immediate: bool,
     /// The number that the puts are armed with.
     number: u64,
     /// The ranks whose loss ends the waits.
-    pub(super) ranks: Arc<[Rank]>,
+    ranks: Arc<[Rank]>,
     /// What it failed with; then nothing is done any more.
     error: Option<FabricError>,
 }
