@@ -1,6 +1,6 @@
 //! What a job looks like to its ranks: where they run, and what the provider guarantees beyond the contract.
 
-use crate::{FabricError, LockedMemory, Node, Rank, Result};
+use crate::LockedMemory;
 use std::sync::Arc;
 
 /// Which later atomics a put is ordered before *without* a flush.
@@ -17,12 +17,12 @@ pub enum PutOrder {
 /// How memory that a program already has is reached once it is [registered](crate::Fabric::register).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Existing {
-    /// Not at all: registering is [`FabricError::Unsupported`].
+    /// Not at all: registering is [`crate::FabricError::Unsupported`].
     None,
     /// Its bytes are copied into memory of the fabric when it is registered, and back when it is taken. Everything that is possible with
     /// allocated memory is possible with it.
     Staged,
-    /// The operating system copies between the processes, one call for each put and get. Atomics are [`FabricError::NoAtomics`]; words are
+    /// The operating system copies between the processes, one call for each put and get. Atomics are [`crate::FabricError::NoAtomics`]; words are
     /// written and read whole only as far as the system's copy does so.
     CrossCopy,
     /// Peers reach the buffer itself, like any region.
@@ -91,36 +91,4 @@ pub enum Nodes {
     Blocks(usize),
     /// The node of each rank. Nodes are numbered from 0 without gaps.
     Table(Arc<[u32]>),
-}
-
-impl JobFacts {
-    pub(crate) fn node(&self, rank: Rank) -> Result<Node> {
-        if rank.index() >= self.ranks {
-            return Err(FabricError::NoSuchRank { rank, ranks: self.ranks });
-        }
-        Ok(Node::new(match &self.nodes {
-            Nodes::Blocks(ranks) => (rank.index() / ranks) as u32,
-            Nodes::Table(nodes) => nodes.get(rank.index()).copied().unwrap_or(0),
-        }))
-    }
-
-    pub(crate) fn nodes(&self) -> usize {
-        match &self.nodes {
-            Nodes::Blocks(ranks) => self.ranks.div_ceil(*ranks),
-            Nodes::Table(nodes) => nodes.iter().max().map_or(0, |last| *last as usize + 1),
-        }
-    }
-
-    pub(crate) fn rank_on(&self, node: Node, number: usize) -> Option<Rank> {
-        match &self.nodes {
-            Nodes::Blocks(ranks) => {
-                let rank = node.index().checked_mul(*ranks)?.checked_add(number)?;
-                (number < *ranks && rank < self.ranks).then(|| Rank::new(rank as u32))
-            }
-            Nodes::Table(nodes) => {
-                let there = nodes.iter().enumerate().filter(|(_, at)| **at as usize == node.index());
-                there.map(|(rank, _)| Rank::new(rank as u32)).nth(number)
-            }
-        }
-    }
 }

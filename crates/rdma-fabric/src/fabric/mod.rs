@@ -14,8 +14,8 @@ pub(crate) use wait_future::SlotGuard;
 pub use waits::Deps;
 
 use crate::{
-    Caps, LockedMemory, Node, Rank, Result, Triggers,
-    provider::{JobFacts, Place, Provider},
+    Caps, FabricError, LockedMemory, Node, Rank, Result, Triggers,
+    provider::{JobFacts, Nodes, Place, Provider},
 };
 use core::{fmt, future::Future};
 use std::sync::Arc;
@@ -68,19 +68,38 @@ impl Fabric {
     /// Returns the machine that a rank runs on.
     ///
     /// # Errors
-    /// [`crate::FabricError::NoSuchRank`].
+    /// [`FabricError::NoSuchRank`].
     pub fn node(&self, rank: Rank) -> Result<Node> {
-        self.facts().node(rank)
+        let facts = self.facts();
+        if rank.index() >= facts.ranks {
+            return Err(FabricError::NoSuchRank { rank, ranks: facts.ranks });
+        }
+        Ok(Node::new(match &facts.nodes {
+            Nodes::Blocks(ranks) => (rank.index() / ranks) as u32,
+            Nodes::Table(nodes) => nodes.get(rank.index()).copied().unwrap_or(0),
+        }))
     }
 
     /// Returns how many nodes the job has: each has a rank, and is numbered below this.
     pub fn nodes(&self) -> usize {
-        self.facts().nodes()
+        match &self.facts().nodes {
+            Nodes::Blocks(ranks) => self.ranks().div_ceil(*ranks),
+            Nodes::Table(nodes) => nodes.iter().max().map_or(0, |last| *last as usize + 1),
+        }
     }
 
     /// Returns the rank with this `number` on `node`, counted from 0 in order of ranks; `None` if the node has fewer ranks or does not exist.
     pub fn rank_on(&self, node: Node, number: usize) -> Option<Rank> {
-        self.facts().rank_on(node, number)
+        match &self.facts().nodes {
+            Nodes::Blocks(ranks) => {
+                let rank = node.index().checked_mul(*ranks)?.checked_add(number)?;
+                (number < *ranks && rank < self.ranks()).then(|| Rank::new(rank as u32))
+            }
+            Nodes::Table(nodes) => {
+                let there = nodes.iter().enumerate().filter(|(_, at)| **at as usize == node.index());
+                there.map(|(rank, _)| Rank::new(rank as u32)).nth(number)
+            }
+        }
     }
 
     /// Returns what this provider guarantees beyond the contract.
@@ -197,7 +216,7 @@ pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 /// `launch_shared`), because a job whose programs all wait is told that nobody will ever wake them.
 ///
 /// A rank whose program returns an error, or panics, is *lost* to its peers: their waits that depend on it end with
-/// [`crate::FabricError::PeerLost`].
+/// [`FabricError::PeerLost`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a program that ranks can run",
     label = "not an `async fn` of a fabric that yields a `ProgramResult`",

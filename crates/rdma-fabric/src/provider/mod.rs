@@ -170,7 +170,6 @@ impl<T: Any + fmt::Debug + Send + Sync> Kept for T {}
 ///
 /// Each method keeps what the method of the same name of [`Fabric`] promises. Places are own ones or those of other ranks as the method says,
 /// and were resolved by this provider; one that another provider resolved is refused, or leads nowhere.
-#[allow(clippy::missing_errors_doc)]
 pub trait Provider: Any + fmt::Debug + Send + Sync {
     // ----- memory ----------------------------------------------------------------------------
 
@@ -251,7 +250,6 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
 }
 
 /// Memory that has no key for others: see [`Fabric::keyless`].
-#[allow(clippy::missing_errors_doc)]
 pub trait Keyless {
     /// Creates another handle of the rank of `like`, which allocates such memory.
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric>;

@@ -47,7 +47,6 @@ pub enum Progress {
 }
 
 /// The barrier unit of a rank, as a provider implements it: see [`Fabric::alloc_gates`].
-#[allow(clippy::missing_errors_doc)]
 pub trait BarrierUnit {
     /// Returns what the unit has.
     fn limits(&self) -> BarrierLimits;

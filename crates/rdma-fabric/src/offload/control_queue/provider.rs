@@ -12,7 +12,6 @@ use core::{
 };
 
 /// The control queues of a rank: see [`crate::Fabric::open_queue`].
-#[allow(clippy::missing_errors_doc)]
 pub trait Queues {
     /// Returns what there is.
     fn limits(&self) -> QueueLimits;
@@ -30,7 +29,6 @@ pub enum QueueSide {
 }
 
 /// An open control queue: see [`crate::ControlQueue`].
-#[allow(clippy::missing_errors_doc)]
 pub trait Queue: Any + fmt::Debug + Send + Sync {
     /// Returns its name.
     fn id(&self) -> QueueId;
