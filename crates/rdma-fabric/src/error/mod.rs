@@ -283,7 +283,7 @@ mod tests {
             (FabricError::length_mismatch(2, 3), "2 elements given where 3 are wanted"),
             (FabricError::setting("torus", "no axes"), "setting torus: no axes"),
             (GateError::Disagreement.into(), "members of the group asked for different reductions"),
-            (QueueError::NoneFree { limit: 48 }.into(), "all 48 control queues of the node"),
+            (QueueError::NoneFree(48).into(), "all 48 control queues of the node"),
         ];
         for (error, start) in said {
             assert!(error.to_string().starts_with(start), "{error}");

@@ -30,47 +30,26 @@ pub enum GateError {
         rank: Rank,
     },
     /// There was never such a gate.
-    #[error("there is no {gate}")]
-    NoSuchGate {
-        /// The gate.
-        gate: GateId,
-    },
+    #[error("there is no {0}")]
+    NoSuchGate(GateId),
     /// The gate was freed.
-    #[error("{gate} was freed")]
-    Freed {
-        /// The gate.
-        gate: GateId,
-    },
+    #[error("{0} was freed")]
+    Freed(GateId),
     /// Only start/end gates can be started and awaited.
-    #[error("{gate} is a relay gate")]
-    NotStart {
-        /// The gate.
-        gate: GateId,
-    },
+    #[error("{0} is a relay gate")]
+    NotStart(GateId),
     /// An operation of the gate is under way: a gate has one at a time. Wait for it first.
-    #[error("an operation of {gate} is under way")]
-    Outstanding {
-        /// The gate.
-        gate: GateId,
-    },
+    #[error("an operation of {0} is under way")]
+    Outstanding(GateId),
     /// Nothing was started on the gate.
-    #[error("nothing was started on {gate}")]
-    Idle {
-        /// The gate.
-        gate: GateId,
-    },
+    #[error("nothing was started on {0}")]
+    Idle(GateId),
     /// The gate's wires were never set.
-    #[error("{gate} was never set")]
-    NotSet {
-        /// The gate.
-        gate: GateId,
-    },
+    #[error("{0} was never set")]
+    NotSet(GateId),
     /// A relay gate needs a source and a destination, other than itself.
-    #[error("{gate} has no source or no destination")]
-    Dangling {
-        /// The gate.
-        gate: GateId,
-    },
+    #[error("{0} has no source or no destination")]
+    Dangling(GateId),
     /// A local wire leads to another rank's gate.
     #[error("{gate} has a local wire to {other}, which is no gate of its rank")]
     NotLocal {
@@ -88,11 +67,8 @@ pub enum GateError {
         by: GateId,
     },
     /// Members gave different operations, types or numbers of values. Tofu's `UTOFU_ERR_BARRIER_MISMATCH`.
-    #[error("signals of different operations, types or numbers of values met at {gate}")]
-    Mismatch {
-        /// Where they met.
-        gate: GateId,
-    },
+    #[error("signals of different operations, types or numbers of values met at {0}")]
+    Mismatch(GateId),
     /// The group's members asked for different shapes or owners.
     #[error("members of the group asked for different reductions")]
     Disagreement,

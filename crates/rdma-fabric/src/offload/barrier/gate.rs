@@ -153,7 +153,7 @@ pub fn check_wirings(
         let destination = wiring.destination_local.or(wiring.destination_remote);
         let itself = wiring.source_local == Some(gate);
         if !is_start && (source.is_none() || destination.is_none() || itself) {
-            return Err(GateError::Dangling { gate }.into());
+            return Err(GateError::Dangling(gate).into());
         }
     }
     Ok(())
@@ -180,11 +180,7 @@ mod tests {
 
     /// Gate 0 is a start/end gate; gates below 4 live and have no wires.
     fn alive(gate: GateId) -> Result<(Wiring, bool)> {
-        if gate.index() < 4 {
-            Ok((Wiring::none(gate), gate.index() == 0))
-        } else {
-            Err(GateError::Freed { gate }.into())
-        }
+        if gate.index() < 4 { Ok((Wiring::none(gate), gate.index() == 0)) } else { Err(GateError::Freed(gate).into()) }
     }
 
     #[test]
@@ -196,12 +192,12 @@ mod tests {
         assert_eq!(check(&[out, back]), Ok(()));
         assert_eq!(check(&[start]), Ok(()));
         assert_eq!(check(&[out]), Err(GateError::PointsElsewhere { gate: gate(1), by: gate(0) }.into()));
-        assert_eq!(check(&[relay]), Err(GateError::Dangling { gate: gate(1) }.into()));
+        assert_eq!(check(&[relay]), Err(GateError::Dangling(gate(1)).into()));
         let far = GateId::new(Rank::new(2), 0, 1);
         let only_in = Wiring { source_remote: Some(far), ..relay };
-        assert_eq!(check(&[only_in]), Err(GateError::Dangling { gate: gate(1) }.into()));
+        assert_eq!(check(&[only_in]), Err(GateError::Dangling(gate(1)).into()));
         let itself = Wiring { source_local: Some(gate(1)), destination_local: Some(gate(1)), ..relay };
-        assert_eq!(check(&[itself]), Err(GateError::Dangling { gate: gate(1) }.into()));
+        assert_eq!(check(&[itself]), Err(GateError::Dangling(gate(1)).into()));
         let not_local = Wiring { source_local: Some(far), ..relay };
         assert_eq!(check(&[not_local]), Err(GateError::NotLocal { gate: gate(1), other: far }.into()));
         let nobody = Wiring { source_remote: Some(GateId::new(Rank::new(3), 0, 1)), ..start };
@@ -209,6 +205,6 @@ mod tests {
         let theirs = Wiring::none(far);
         assert_eq!(check(&[theirs]), Err(GateError::NotOwn { gate: far, rank: ME }.into()));
         let gone = Wiring { destination_local: Some(gate(4)), ..start };
-        assert_eq!(check(&[gone]), Err(GateError::Freed { gate: gate(4) }.into()));
+        assert_eq!(check(&[gone]), Err(GateError::Freed(gate(4)).into()));
     }
 }

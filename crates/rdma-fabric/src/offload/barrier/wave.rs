@@ -8,10 +8,7 @@ use crate::{FabricError, Rank};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoundFault {
     /// Signals that differ met here.
-    Mismatch {
-        /// The gate.
-        gate: GateId,
-    },
+    Mismatch(GateId),
     /// A gate that does not point back.
     PointsElsewhere {
         /// The gate that is named.
@@ -20,24 +17,18 @@ pub enum RoundFault {
         by: GateId,
     },
     /// A gate that was freed.
-    Freed {
-        /// The gate.
-        gate: GateId,
-    },
-    /// A gate's record holds what no well-behaved rank writes.
-    Corrupt {
-        /// The owner of the gate.
-        rank: Rank,
-    },
+    Freed(GateId),
+    /// The record of a gate of this rank holds what no well-behaved rank writes.
+    Corrupt(Rank),
 }
 
 impl From<RoundFault> for FabricError {
     fn from(fault: RoundFault) -> Self {
         match fault {
-            RoundFault::Mismatch { gate } => GateError::Mismatch { gate }.into(),
+            RoundFault::Mismatch(gate) => GateError::Mismatch(gate).into(),
             RoundFault::PointsElsewhere { gate, by } => GateError::PointsElsewhere { gate, by }.into(),
-            RoundFault::Freed { gate } => GateError::Freed { gate }.into(),
-            RoundFault::Corrupt { rank } => FabricError::Corrupt { rank, what: &"a gate of the barrier unit" },
+            RoundFault::Freed(gate) => GateError::Freed(gate).into(),
+            RoundFault::Corrupt(rank) => FabricError::Corrupt { rank, what: &"a gate of the barrier unit" },
         }
     }
 }
@@ -101,7 +92,7 @@ impl Wave {
                 a.iter_mut().zip(&b).for_each(|(a, b)| a.add(b));
                 Wave::Sums(a)
             }
-            _ => Wave::Fault(RoundFault::Mismatch { gate }),
+            _ => Wave::Fault(RoundFault::Mismatch(gate)),
         }
     }
 
@@ -121,10 +112,10 @@ impl Wave {
             }
             Wave::Fault(fault) => {
                 let (code, words) = match *fault {
-                    RoundFault::Mismatch { gate } => (1, [gate.to_bits(), 0]),
+                    RoundFault::Mismatch(gate) => (1, [gate.to_bits(), 0]),
                     RoundFault::PointsElsewhere { gate, by } => (2, [gate.to_bits(), by.to_bits()]),
-                    RoundFault::Freed { gate } => (3, [gate.to_bits(), 0]),
-                    RoundFault::Corrupt { rank } => (4, [rank.number().into(), 0]),
+                    RoundFault::Freed(gate) => (3, [gate.to_bits(), 0]),
+                    RoundFault::Corrupt(rank) => (4, [rank.number().into(), 0]),
                 };
                 put(0, head(FAULT, code, false, 0));
                 put(1, words[0]);
@@ -167,10 +158,10 @@ impl Wave {
             (FAULT, 0) => {
                 let (gate, second) = (GateId::from_bits(get(1)), get(2));
                 let fault = match code {
-                    1 => RoundFault::Mismatch { gate },
+                    1 => RoundFault::Mismatch(gate),
                     2 => RoundFault::PointsElsewhere { gate, by: GateId::from_bits(second) },
-                    3 => RoundFault::Freed { gate },
-                    4 => RoundFault::Corrupt { rank: gate.rank() },
+                    3 => RoundFault::Freed(gate),
+                    4 => RoundFault::Corrupt(gate.rank()),
                     _ => return None,
                 };
                 Some(Wave::Fault(fault))
@@ -195,10 +186,10 @@ mod tests {
             Values::new(ReduceOp::BfpSum, &[1e300, -1e-300, f64::NAN]).unwrap(),
         ];
         let faults = [
-            RoundFault::Mismatch { gate },
+            RoundFault::Mismatch(gate),
             RoundFault::PointsElsewhere { gate, by: GateId::new(Rank::new(9), 0, 7) },
-            RoundFault::Freed { gate },
-            RoundFault::Corrupt { rank: Rank::new(70_000) },
+            RoundFault::Freed(gate),
+            RoundFault::Corrupt(Rank::new(70_000)),
         ];
         values.iter().map(Wave::enter).chain(faults.map(Wave::Fault)).collect()
     }
@@ -231,12 +222,12 @@ mod tests {
                     (Wave::Fault(x), Wave::Fault(y)) => assert_eq!(ab, Wave::Fault(*x.min(y))),
                     (fault @ Wave::Fault(_), _) | (_, fault @ Wave::Fault(_)) => assert_eq!(ab, *fault),
                     _ if a == b => assert!(ab.leave().is_ok()),
-                    _ => assert_eq!(ab, Wave::Fault(RoundFault::Mismatch { gate: GATE })),
+                    _ => assert_eq!(ab, Wave::Fault(RoundFault::Mismatch(GATE))),
                 }
             }
         }
         let one = |n: usize| Wave::enter(&Values::new(ReduceOp::BfpSum, &[1.0; 3][..n]).unwrap());
-        assert_eq!(one(1).merge(one(2), GATE), Wave::Fault(RoundFault::Mismatch { gate: GATE }));
+        assert_eq!(one(1).merge(one(2), GATE), Wave::Fault(RoundFault::Mismatch(GATE)));
         let dropped = Wave::Values(Values::BARRIER);
         assert_ne!(one(1).merge(dropped.clone(), GATE), dropped, "a dropped mismatch");
     }

@@ -7,23 +7,14 @@ use super::{QueueId, Stadd};
 #[non_exhaustive]
 pub enum QueueError {
     /// No such queue is open.
-    #[error("{queue} is not open")]
-    NotOpen {
-        /// The queue addressed.
-        queue: QueueId,
-    },
+    #[error("{0} is not open")]
+    NotOpen(QueueId),
     /// The CQ asked for is in use.
-    #[error("{queue} is in use; close it or open another")]
-    InUse {
-        /// The queue asked for.
-        queue: QueueId,
-    },
-    /// All CQs that this one could be are in use.
-    #[error("all {limit} control queues of the node that this one could be are in use; close one first")]
-    NoneFree {
-        /// How many there are.
-        limit: u32,
-    },
+    #[error("{0} is in use; close it or open another")]
+    InUse(QueueId),
+    /// All CQs that this one could be are in use: this many.
+    #[error("all {0} control queues of the node that this one could be are in use; close one first")]
+    NoneFree(u32),
     /// The command is longer than the ring can ever hold, or a number is above its limit.
     #[error("{what} is {value}, the limit of {queue} is {limit}")]
     Limit {
@@ -140,11 +131,8 @@ pub enum QueueError {
         slot: u64,
     },
     /// The rank of the queue was lost.
-    #[error("the rank of {queue} was lost")]
-    PeerLost {
-        /// The queue addressed.
-        queue: QueueId,
-    },
+    #[error("the rank of {0} was lost")]
+    PeerLost(QueueId),
     /// A ring or table in shared memory holds what no well-behaved rank writes.
     #[error("control data of {queue} is damaged: {what}")]
     Corrupt {
@@ -154,9 +142,6 @@ pub enum QueueError {
         what: &'static str,
     },
     /// The queue was stopped by an error reported before.
-    #[error("{queue} has stopped after an earlier error")]
-    Stopped {
-        /// The queue.
-        queue: QueueId,
-    },
+    #[error("{0} has stopped after an earlier error")]
+    Stopped(QueueId),
 }
