@@ -261,7 +261,7 @@ pub(crate) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
         let got = fabric.set_gates(wirings);
         if got == Err(want.clone().into()) { Ok(()) } else { Err(format!("B3: {got:?}, not {want:?}")) }
     };
-    refused(&[Wiring::none(one)], GateError::Dangling { gate: one })?;
+    refused(&[Wiring::none(one)], GateError::Dangling(one))?;
     let out = Wiring { destination_local: Some(one), ..Wiring::none(start) };
     refused(&[out], GateError::PointsElsewhere { gate: one, by: start })?;
     let theirs = GateId::new(Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32), 0, 1);
@@ -272,9 +272,9 @@ pub(crate) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
         )?;
         refused(&[Wiring::none(theirs)], GateError::NotOwn { gate: theirs, rank: fabric.rank() })?;
     }
-    ensure_eq!(fabric.start_gate(start, Values::BARRIER), Err(GateError::NotSet { gate: start }.into()), "B3");
-    ensure_eq!(fabric.start_gate(one, Values::BARRIER), Err(GateError::NotStart { gate: one }.into()), "B4");
-    ensure_eq!(fabric.poll_gate(start, Deps::All), Err(GateError::Idle { gate: start }.into()), "B4");
+    ensure_eq!(fabric.start_gate(start, Values::BARRIER), Err(GateError::NotSet(start).into()), "B3");
+    ensure_eq!(fabric.start_gate(one, Values::BARRIER), Err(GateError::NotStart(one).into()), "B4");
+    ensure_eq!(fabric.poll_gate(start, Deps::All), Err(GateError::Idle(start).into()), "B4");
     // A chain of own gates: start, one, two, end.
     let chain = |from: GateId, to: GateId, gate: GateId| Wiring {
         source_local: Some(from),
@@ -286,17 +286,17 @@ pub(crate) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
     for _ in 0..5 {
         fabric.start_gate(start, values)?;
         let again = fabric.start_gate(start, values);
-        ensure_eq!(again, Err(GateError::Outstanding { gate: start }.into()), "B4: two operations of one gate");
+        ensure_eq!(again, Err(GateError::Outstanding(start).into()), "B4: two operations of one gate");
         let set = fabric.set_gates(&[chain(two, one, start)]);
-        ensure_eq!(set, Err(GateError::Outstanding { gate: start }.into()), "B3: set while an operation is under way");
+        ensure_eq!(set, Err(GateError::Outstanding(start).into()), "B3: set while an operation is under way");
         ensure_eq!(fabric.await_gate(start, Deps::All).await?, Some(values), "B5: a chain of own gates");
-        ensure_eq!(fabric.poll_gate(start, Deps::All), Err(GateError::Idle { gate: start }.into()), "B4");
+        ensure_eq!(fabric.poll_gate(start, Deps::All), Err(GateError::Idle(start).into()), "B4");
     }
     drop(gates);
-    ensure_eq!(fabric.start_gate(start, values), Err(GateError::Freed { gate: start }.into()), "B2: a freed gate");
-    ensure_eq!(fabric.set_gates(&[out]), Err(GateError::Freed { gate: start }.into()), "B2: a freed gate");
+    ensure_eq!(fabric.start_gate(start, values), Err(GateError::Freed(start).into()), "B2: a freed gate");
+    ensure_eq!(fabric.set_gates(&[out]), Err(GateError::Freed(start).into()), "B2: a freed gate");
     let never = GateId::new(fabric.rank(), 4095, 1);
-    ensure_eq!(fabric.start_gate(never, values), Err(GateError::NoSuchGate { gate: never }.into()), "B2");
+    ensure_eq!(fabric.start_gate(never, values), Err(GateError::NoSuchGate(never).into()), "B2");
     // A name is plain data.
     ensure_eq!(GateId::from_bits(start.to_bits()), start, "B2");
     // Without sources it is over when its signal has left.
@@ -325,11 +325,11 @@ pub(crate) async fn gates_tell_mismatches(fabric: Fabric) -> ProgramResult<()> {
         for odd in 0..n {
             integers.start(if me == odd { ReduceOp::Max } else { ReduceOp::Sum }, &[1])?;
             let end = integers.wait().await;
-            let told = matches!(&end, Err(FabricError::Gate(error)) if matches!(**error, GateError::Mismatch { .. }));
+            let told = matches!(&end, Err(FabricError::Gate(error)) if matches!(**error, GateError::Mismatch(_)));
             ensure!(told, "B10: operations differ at member {odd} of {n}, {shape:?}: {end:?}");
             integers.start(ReduceOp::Sum, &[1, 2][..1 + usize::from(me == odd)])?;
             let end = integers.wait().await;
-            let told = matches!(&end, Err(FabricError::Gate(error)) if matches!(**error, GateError::Mismatch { .. }));
+            let told = matches!(&end, Err(FabricError::Gate(error)) if matches!(**error, GateError::Mismatch(_)));
             ensure!(told, "B10: counts differ at member {odd} of {n}, {shape:?}: {end:?}");
             integers.start(ReduceOp::Sum, &[1])?;
             ensure_eq!(integers.wait().await?[0], n as u64, "B10: the round after, {shape:?}");
@@ -399,7 +399,7 @@ pub(crate) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> 
         barrier.start()?;
         let end = barrier.wait().await;
         let freed = matches!(&end, Err(FabricError::Gate(error))
-            if matches!(**error, GateError::Freed { gate } if gate.rank() == wrong_rank));
+            if matches!(**error, GateError::Freed(gate) if gate.rank() == wrong_rank));
         ensure!(freed, "B11: a freed gate: {end:?}");
     }
     world.barrier().await?;
@@ -474,7 +474,7 @@ pub(crate) async fn gates_end_with_a_loss(fabric: Fabric, loss: Loss) -> Program
             Err(FabricError::PeerLost { rank }) => *rank == last,
             // It frees its gates when it fails, just before it is lost.
             Err(FabricError::Gate(error)) => {
-                matches!(**error, GateError::Freed { gate } if loss != Loss::Kill && gate.rank() == last)
+                matches!(**error, GateError::Freed(gate) if loss != Loss::Kill && gate.rank() == last)
             }
             _ => false,
         };

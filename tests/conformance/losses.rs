@@ -491,8 +491,8 @@ pub(crate) async fn control_queues(fabric: Fabric, loss: Loss) -> ProgramResult<
         other => return Err(format!("Q10: a put to the lost rank: {other:?}").into()),
     };
     let told = match end {
-        Some(QueueError::PeerLost { queue }) => queue == to,
-        Some(QueueError::NotOpen { queue }) => queue == to && loss != Loss::Kill,
+        Some(QueueError::PeerLost(queue)) => queue == to,
+        Some(QueueError::NotOpen(queue)) => queue == to && loss != Loss::Kill,
         _ => false,
     };
     ensure!(told, "Q10: a put to the lost rank ended with {end:?}");

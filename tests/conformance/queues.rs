@@ -32,7 +32,7 @@ pub(crate) async fn opening(fabric: Fabric) -> ProgramResult<()> {
     ensure!(fabric.queue_limits().free < limits.free, "Q1: free queues after one was opened");
     let again = fabric.open_queue(spec).err();
     ensure!(
-        matches!(&again, Some(FabricError::Queue(error)) if matches!(**error, QueueError::InUse { .. })),
+        matches!(&again, Some(FabricError::Queue(error)) if matches!(**error, QueueError::InUse(_))),
         "Q1: opened twice: {again:?}"
     );
     for wrong in [spec.depth(100), spec.depth(0), spec.on(limits.engines), QueueSpec { mrq_depth: 3, ..spec }] {
@@ -47,7 +47,7 @@ pub(crate) async fn opening(fabric: Fabric) -> ProgramResult<()> {
     let sender = fabric.open_queue(NORMAL)?;
     sender.post(Posting::new(inline(id, Stadd::fixed(TAG), 1)).local(1), Deps::All).await?;
     let status = sender.next_notice(Deps::All).await?.status;
-    ensure_eq!(status, Err(QueueError::NotOpen { queue: id }), "Q1: a put to a queue that was closed");
+    ensure_eq!(status, Err(QueueError::NotOpen(id)), "Q1: a put to a queue that was closed");
     drop(sender);
     let mut all = Vec::new();
     let session = QueueSpec { number: None, engine: None, ..spec };
@@ -59,7 +59,7 @@ pub(crate) async fn opening(fabric: Fabric) -> ProgramResult<()> {
         ensure!(all.len() <= 1000, "Q1: no end of queues");
     };
     ensure!(
-        matches!(&full, FabricError::Queue(error) if matches!(**error, QueueError::NoneFree { .. })),
+        matches!(&full, FabricError::Queue(error) if matches!(**error, QueueError::NoneFree(_))),
         "Q1: {} opened, then {full}",
         all.len()
     );

@@ -207,9 +207,9 @@ impl PrdmaError {
     pub fn gone(&self) -> Option<Rank> {
         match self {
             PrdmaError::Fabric(FabricError::Queue(error)) => match **error {
-                QueueError::NotOpen { queue }
-                | QueueError::NoSuchTag { queue, .. }
-                | QueueError::Stale { queue, .. } => Some(queue.rank()),
+                QueueError::NotOpen(queue) | QueueError::NoSuchTag { queue, .. } | QueueError::Stale { queue, .. } => {
+                    Some(queue.rank())
+                }
                 _ => None,
             },
             PrdmaError::Fabric(error) => error.gone(),
@@ -235,7 +235,7 @@ impl From<FabricError> for PrdmaError {
 impl From<QueueError> for PrdmaError {
     fn from(error: QueueError) -> Self {
         PrdmaError::Fabric(match error {
-            QueueError::PeerLost { queue } => FabricError::PeerLost { rank: queue.rank() },
+            QueueError::PeerLost(queue) => FabricError::PeerLost { rank: queue.rank() },
             other => other.into(),
         })
     }

@@ -27,7 +27,7 @@ pub(crate) fn open_queue(
     let spec = QueueSpec { depth: depth as u32, mrq_depth: mrq as u32, initial_offset, ..QueueSpec::new(mode) };
     let engine = ((number + number_on_node(fabric)) % usize::from(limits.engines.max(1))) as u8;
     match fabric.open_queue(spec.on(engine)) {
-        Err(FabricError::Queue(error)) if matches!(*error, QueueError::NoneFree { .. }) => Ok(fabric.open_queue(spec)?),
+        Err(FabricError::Queue(error)) if matches!(*error, QueueError::NoneFree(_)) => Ok(fabric.open_queue(spec)?),
         other => Ok(other?),
     }
 }

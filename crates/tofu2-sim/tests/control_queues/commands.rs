@@ -127,8 +127,8 @@ fn errors_show_where_they_belong() {
         let word = |to, at| Command::PutInline { to, bytes: Inline::word(1), at };
         let add = |at, width| Command::Atomic { to, at, width, amo: Amo::Add(1) };
         let cases = [
-            (word(other, at), QueueError::NotOpen { queue: other }),
-            (word(nobody, at), QueueError::NotOpen { queue: nobody }),
+            (word(other, at), QueueError::NotOpen(other)),
+            (word(nobody, at), QueueError::NotOpen(nobody)),
             (word(to, unknown), QueueError::NoSuchTag { queue: to, stadd: unknown }),
             (word(to, at + 8185), QueueError::OutOfBounds { queue: to, stadd: at + 8185, len: 8, registered: 8192 }),
             (add(at + 4, Width::Eight), QueueError::Misaligned { queue: to, stadd: at + 4, width: 8 }),
@@ -239,10 +239,10 @@ fn an_overflowing_receive_queue_stops_its_queue() {
         let edata: Vec<_> = (0..4).map(|_| small.poll_mrq().unwrap().unwrap().edata).collect();
         assert_eq!(edata, [0, 1, 2, 3]);
         assert_eq!(small.poll_mrq(), Err(overflow.into()));
-        assert_eq!(small.poll_mrq(), Err(QueueError::Stopped { queue: small.id() }.into()));
+        assert_eq!(small.poll_mrq(), Err(QueueError::Stopped(small.id()).into()));
         let command = Command::PutInline { to: small.id(), bytes: Inline::word(9), at };
         stage.normal.try_post(Posting::new(command).local(0)).unwrap();
-        let stopped = QueueError::Stopped { queue: small.id() };
+        let stopped = QueueError::Stopped(small.id());
         assert_eq!(stage.normal.poll_mrq().unwrap().unwrap().status, Err(stopped));
         let mut word = [0u64];
         let span = region.span(&stage.fabric, 0, 1).unwrap();

@@ -26,13 +26,13 @@ fn a_node_has_as_many_queues_as_its_machine() {
                 let spec = QueueSpec { mrq_depth: 2, ..session_of(2) };
                 let sessions = u32::from(machine.engines) * machine.session.count_ones();
                 let open: Vec<_> = (0..sessions).map(|_| fabric.open_queue(spec).unwrap()).collect();
-                assert_eq!(fabric.open_queue(spec).unwrap_err(), QueueError::NoneFree { limit: sessions }.into());
+                assert_eq!(fabric.open_queue(spec).unwrap_err(), QueueError::NoneFree(sessions).into());
                 assert_eq!(fabric.queue_limits().free, all - sessions);
                 let engines: Vec<u8> = open.iter().map(|queue| queue.id().engine()).collect();
                 assert!(engines.starts_with(&[0, 1, 2, 3]), "where fewest are open");
                 let one = open[3].id();
                 let again = QueueSpec { engine: Some(one.engine()), number: Some(one.number()), ..spec };
-                assert_eq!(fabric.open_queue(again).unwrap_err(), QueueError::InUse { queue: one }.into());
+                assert_eq!(fabric.open_queue(again).unwrap_err(), QueueError::InUse(one).into());
                 drop(open);
                 assert_eq!(fabric.queue_limits().free, all);
                 assert_eq!(fabric.open_queue(again).unwrap().id(), one);
@@ -69,7 +69,7 @@ fn normal_queues_share_a_control_queue() {
         assert_eq!(stage.fabric.queue_limits().free, free - 2);
         let exclusive = QueueSpec { number: Some(first), mode: QueueMode::Exclusive, ..spec };
         let refused = stage.fabric.open_queue(exclusive).unwrap_err();
-        assert!(matches!(refused, FabricError::Queue(error) if matches!(*error, QueueError::InUse { .. })));
+        assert!(matches!(refused, FabricError::Queue(error) if matches!(*error, QueueError::InUse(_))));
     });
 }
 
@@ -223,7 +223,7 @@ fn closing_drops_blocked_commands_and_tells_how_many() {
         stage.normal.try_post(Posting::new(put).sps(1)).unwrap();
         let old = queue.id();
         assert_eq!(queue.close(), Ok(2));
-        let not_open = QueueError::NotOpen { queue: old };
+        let not_open = QueueError::NotOpen(old);
         stage.normal.try_post(Posting::new(put).sps(1).local(0)).unwrap();
         assert_eq!(stage.normal.poll_mrq().unwrap().unwrap().status, Err(not_open));
         // The next queue has the name, and nothing else.

@@ -170,7 +170,7 @@ fn credit_a_whole_ring_ahead_is_an_error_where_that_is_checked() {
         stage.advance(1);
         let overrun = QueueError::CreditOverrun { queue: stage.session.id(), read: 0, scheduled: 16, depth: 16 };
         assert_eq!(stage.session.poll_tcq(), Err(overrun.into()));
-        let stopped = QueueError::Stopped { queue: stage.session.id() };
+        let stopped = QueueError::Stopped(stage.session.id());
         assert_eq!(stage.session.poll_mrq(), Err(stopped.into()));
         let refused = stage.session.try_post(Command::Nop.into());
         let Err(Refused::Failed(FabricError::Queue(error), ())) = refused else { panic!("{refused:?}") };

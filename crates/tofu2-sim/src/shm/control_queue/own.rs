@@ -105,7 +105,7 @@ impl OwnQueues {
                 ));
             }
         }
-        let node = NodeQueues::of(job, me).ok_or(QueueError::NotOpen { queue: asked })?;
+        let node = NodeQueues::of(job, me).ok_or(QueueError::NotOpen(asked))?;
         let mut state = self.lock();
         let mut engines: Vec<u8> = spec.engine.map_or_else(|| (0..machine.engines).collect(), |engine| vec![engine]);
         // A stable sort: of those with equally many, the first.
@@ -119,8 +119,8 @@ impl OwnQueues {
             }
         }
         match spec.number {
-            Some(_) => Err(QueueError::InUse { queue: asked }),
-            None => Err(QueueError::NoneFree { limit: numbers.count_ones() * engines.len() as u32 }),
+            Some(_) => Err(QueueError::InUse(asked)),
+            None => Err(QueueError::NoneFree(numbers.count_ones() * engines.len() as u32)),
         }
     }
 

@@ -75,7 +75,7 @@ impl Queue {
     /// [`QueueError::NotOpen`]: only while it is being closed.
     #[inline]
     pub(super) fn view(&self) -> Result<View<'_>, QueueError> {
-        let closed = QueueError::NotOpen { queue: self.id };
+        let closed = QueueError::NotOpen(self.id);
         let open = self.open.as_ref().ok_or(closed)?;
         let words = (open.words.key, open.words.extent.offset);
         let tags = open.tags.taken.extent.offset;
@@ -83,7 +83,7 @@ impl Queue {
     }
 
     pub(super) fn table(&self) -> Result<&TagTable, QueueError> {
-        self.open.as_ref().map(|open| &*open.tags).ok_or(QueueError::NotOpen { queue: self.id })
+        self.open.as_ref().map(|open| &*open.tags).ok_or(QueueError::NotOpen(self.id))
     }
 
     fn executor(&self) -> Executor<'_> {

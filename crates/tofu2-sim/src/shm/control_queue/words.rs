@@ -165,7 +165,7 @@ impl<'a> View<'a> {
             }
             Stop::MrqOverflow => QueueError::MrqOverflow { queue, depth: self.geometry.mrq_depth },
             Stop::Corrupt(what) => self.corrupt(what),
-            Stop::Closed => QueueError::NotOpen { queue },
+            Stop::Closed => QueueError::NotOpen(queue),
         }
     }
 }

@@ -191,9 +191,9 @@ fn age<U: Units>(units: &U, at: At, gate: GateId) -> Option<u64> {
 /// What `source` has for `gate` in `round`; `None` if it may still come.
 fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, round: u64) -> Option<Input> {
     let Some(from) = At::outputs(units, source) else {
-        return Some(Input::Fault(RoundFault::Corrupt { rank: gate.rank() }));
+        return Some(Input::Fault(RoundFault::Corrupt(gate.rank())));
     };
-    let Some(age) = age(units, from, source) else { return Some(Input::Fault(RoundFault::Freed { gate: source })) };
+    let Some(age) = age(units, from, source) else { return Some(Input::Fault(RoundFault::Freed(source))) };
     if units.word(from, field.opposite()).load(Relaxed) != gate.to_bits() {
         return Some(Input::Fault(RoundFault::PointsElsewhere { gate: source, by: gate }));
     }
@@ -202,8 +202,8 @@ fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, roun
     match ahead(fired, round) {
         Some(0 | 1) => Some(Input::Packet { at: from, slot: slot(round), of: source }),
         Some(-1) if age == 0 => None,
-        Some(-1) => Some(Input::Fault(RoundFault::Freed { gate: source })),
-        _ => Some(Input::Fault(RoundFault::Corrupt { rank: source.rank() })),
+        Some(-1) => Some(Input::Fault(RoundFault::Freed(source))),
+        _ => Some(Input::Fault(RoundFault::Corrupt(source.rank()))),
     }
 }
 
@@ -216,10 +216,10 @@ fn room<U: Units>(
     round: u64,
 ) -> Option<Option<RoundFault>> {
     let Some(to) = At::inputs(units, destination) else {
-        return Some(Some(RoundFault::Corrupt { rank: gate.rank() }));
+        return Some(Some(RoundFault::Corrupt(gate.rank())));
     };
     if age(units, to, destination) != Some(0) {
-        return Some(Some(RoundFault::Freed { gate: destination }));
+        return Some(Some(RoundFault::Freed(destination)));
     }
     if units.word(to, field.opposite()).load(Relaxed) != gate.to_bits() {
         return Some(Some(RoundFault::PointsElsewhere { gate: destination, by: gate }));
@@ -229,7 +229,7 @@ fn room<U: Units>(
     match ahead(round, fired) {
         Some(1 | 2) => Some(None),
         Some(3) => None,
-        _ => Some(Some(RoundFault::Corrupt { rank: destination.rank() })),
+        _ => Some(Some(RoundFault::Corrupt(destination.rank()))),
     }
 }
 
@@ -241,8 +241,8 @@ fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
             let wave = Wave::decode(|index| units.packet(at, slot, index).load(Relaxed));
             // A name's gate whose place is used again may have other packets by now.
             match age(units, at, of) {
-                Some(_) => wave.unwrap_or(Wave::Fault(RoundFault::Corrupt { rank: at.rank() })),
-                None => Wave::Fault(RoundFault::Freed { gate: of }),
+                Some(_) => wave.unwrap_or(Wave::Fault(RoundFault::Corrupt(at.rank()))),
+                None => Wave::Fault(RoundFault::Freed(of)),
             }
         }
     };
@@ -273,6 +273,6 @@ pub(super) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result
     if word(0) == NOTHING {
         return Some(Ok(None));
     }
-    let corrupt = RoundFault::Corrupt { rank: end.rank() };
+    let corrupt = RoundFault::Corrupt(end.rank());
     Some(Wave::decode(word).ok_or(corrupt).and_then(|wave| wave.leave()).map(Some))
 }

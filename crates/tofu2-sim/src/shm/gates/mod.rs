@@ -91,7 +91,7 @@ impl Endpoint {
         let units = self.units();
         let at = own.start_gate(&units, self.me(), gate)?;
         let end = At::end_of(&units, at);
-        own.outstanding(at).map(|round| (end, round)).ok_or_else(|| GateError::Idle { gate }.into())
+        own.outstanding(at).map(|round| (end, round)).ok_or_else(|| GateError::Idle(gate).into())
     }
 
     /// The outcome of the operation of `gate`, if it is over.
@@ -105,7 +105,7 @@ impl Endpoint {
             Err(fault) => {
                 let error = FabricError::from(fault);
                 // Who is lost has freed its gates, or has others free theirs.
-                let freed = matches!(&error, FabricError::Gate(error) if matches!(**error, GateError::Freed { .. }));
+                let freed = matches!(&error, FabricError::Gate(error) if matches!(**error, GateError::Freed(_)));
                 match self.job().outlook(self.me(), deps) {
                     Err(lost @ FabricError::PeerLost { .. }) if freed => Err(lost),
                     _ => Err(error),
@@ -175,7 +175,7 @@ impl BarrierUnit for Endpoint {
         deps: Deps<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Values>>> {
-        let idle = || FabricError::from(GateError::Idle { gate });
+        let idle = || FabricError::from(GateError::Idle(gate));
         // The round that was under way at first, counted from 1.
         let round = match slot.0[ROUND].checked_sub(1) {
             Some(round) => round,

@@ -35,12 +35,12 @@ impl OwnGates {
         if gate.is_null() || gate.rank() != me {
             return Err(GateError::NotOwn { gate, rank: me }.into());
         }
-        let none = GateError::NoSuchGate { gate };
+        let none = GateError::NoSuchGate(gate);
         let at = At::outputs(units, gate).ok_or_else(|| none.clone())?;
         let life = self.gates.get(at.node()).map_or(0, |own| own.life);
         match gate.generation() {
             generation if generation == life && life % 2 == 1 => Ok(at),
-            generation if generation < life && generation % 2 == 1 => Err(GateError::Freed { gate }.into()),
+            generation if generation < life && generation % 2 == 1 => Err(GateError::Freed(gate).into()),
             _ => Err(none.into()),
         }
     }
@@ -48,7 +48,7 @@ impl OwnGates {
     /// The same for a start/end gate.
     pub(super) fn start_gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
         let at = self.gate(units, me, gate)?;
-        if at.half(units) == Half::Start { Ok(at) } else { Err(GateError::NotStart { gate }.into()) }
+        if at.half(units) == Half::Start { Ok(at) } else { Err(GateError::NotStart(gate).into()) }
     }
 
     /// The round of a start/end gate that is under way.
@@ -136,7 +136,7 @@ impl OwnGates {
             let at = self.gate(units, me, wiring.gate)?;
             let claimed = halves(units, at).any(|at| unpack(units.word(at, Field::State).load(Acquire)).1 != 0);
             if self.gates[at.node()].under_way || claimed {
-                return Err(GateError::Outstanding { gate: wiring.gate }.into());
+                return Err(GateError::Outstanding(wiring.gate).into());
             }
             places.push(at);
         }
@@ -166,10 +166,10 @@ impl OwnGates {
         let at = self.start_gate(units, me, gate)?;
         let own = &mut self.gates[at.node()];
         if own.under_way {
-            return Err(GateError::Outstanding { gate }.into());
+            return Err(GateError::Outstanding(gate).into());
         }
         if !own.set {
-            return Err(GateError::NotSet { gate }.into());
+            return Err(GateError::NotSet(gate).into());
         }
         let round = next(own.posted);
         let end = At::end_of(units, at);

@@ -61,7 +61,7 @@ fn an_exchange() {
         let first = round % 2;
         endpoints[first].start_gate(gates[first].start(), sum(round as u64)).unwrap();
         assert_eq!(poll(first), Ok(Progress::NotCompleted));
-        assert_eq!(poll(1 - first), Err(GateError::Idle { gate: gates[1 - first].start() }.into()));
+        assert_eq!(poll(1 - first), Err(GateError::Idle(gates[1 - first].start()).into()));
         endpoints[1 - first].start_gate(gates[1 - first].start(), sum(5)).unwrap();
         for me in [0, 1] {
             assert_eq!(poll(me), Ok(Progress::Completed(Some(sum(5 + round as u64)))));
@@ -113,7 +113,7 @@ fn a_freed_gate_keeps_what_it_signalled() {
     let gate = mine.start();
     endpoints[0].start_gate(gate, sum(7)).unwrap();
     drop(mine);
-    assert_eq!(endpoints[0].start_gate(gate, sum(7)), Err(GateError::Freed { gate }.into()));
+    assert_eq!(endpoints[0].start_gate(gate, sum(7)), Err(GateError::Freed(gate).into()));
     // Its place is not used again before that was read.
     let other = endpoints[0].alloc_gates(1).unwrap();
     assert_ne!(other.start().index(), gate.index());
@@ -125,7 +125,7 @@ fn a_freed_gate_keeps_what_it_signalled() {
     let again = endpoints[0].alloc_gates(1).unwrap();
     assert_eq!((again.start().index(), again.start().generation()), (gate.index(), gate.generation() + 2));
     // There is no second signal.
-    assert_eq!(progress(1), Err(GateError::Freed { gate }.into()));
+    assert_eq!(progress(1), Err(GateError::Freed(gate).into()));
 }
 
 #[test]

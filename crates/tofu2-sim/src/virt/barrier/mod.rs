@@ -41,7 +41,7 @@ impl Me {
         let seen = core.now_of(self.rank);
         let state = core.barrier.gate_mut(number);
         if !state.under_way {
-            return Err(GateError::Idle { gate }.into());
+            return Err(GateError::Idle(gate).into());
         }
         match state.result {
             Some((visible, _)) if visible > seen => Ok(Standing::Coming),
@@ -49,8 +49,7 @@ impl Me {
                 (state.under_way, state.result) = (false, None);
                 let result = result.map_err(FabricError::from);
                 // Who is lost has freed its gates, or has others free theirs.
-                let freed =
-                    matches!(&result, Err(FabricError::Gate(error)) if matches!(**error, GateError::Freed { .. }));
+                let freed = matches!(&result, Err(FabricError::Gate(error)) if matches!(**error, GateError::Freed(_)));
                 if freed
                     && let Some(lost @ FabricError::PeerLost { .. }) = core.hopeless(self.rank, waits::NO_WAIT, deps)
                 {
@@ -103,7 +102,7 @@ impl<K: Keys> BarrierUnit for VirtRank<K> {
         check_wirings(Rank::new(me.rank), core.ranks.len(), wirings, alive)?;
         for wiring in wirings {
             if core.barrier.gate(core.own_gate(me.rank, wiring.gate)?).is_busy() {
-                return Err(GateError::Outstanding { gate: wiring.gate }.into());
+                return Err(GateError::Outstanding(wiring.gate).into());
             }
         }
         for wiring in wirings {

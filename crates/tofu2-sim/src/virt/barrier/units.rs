@@ -103,17 +103,17 @@ impl Core {
                 let Gate { life, owner, .. } = *self.barrier.gate(number);
                 match gate.generation() {
                     now if now == life && owner == me => Ok(number),
-                    before if before < life && before % 2 == 1 => Err(GateError::Freed { gate }.into()),
-                    _ => Err(GateError::NoSuchGate { gate }.into()),
+                    before if before < life && before % 2 == 1 => Err(GateError::Freed(gate).into()),
+                    _ => Err(GateError::NoSuchGate(gate).into()),
                 }
             }
-            None => Err(GateError::NoSuchGate { gate }.into()),
+            None => Err(GateError::NoSuchGate(gate).into()),
         }
     }
 
     pub(super) fn own_start_gate(&self, me: u32, gate: GateId) -> Result<u32> {
         let number = self.own_gate(me, gate)?;
-        if self.barrier.gate(number).is_start { Ok(number) } else { Err(GateError::NotStart { gate }.into()) }
+        if self.barrier.gate(number).is_start { Ok(number) } else { Err(GateError::NotStart(gate).into()) }
     }
 
     fn gate_number(&self, gate: GateId) -> Option<u32> {
@@ -124,10 +124,10 @@ impl Core {
 
     /// The gate that `by` is wired to, if it lives and points back by the wire that `back` reads.
     fn named(&self, gate: GateId, by: GateId, back: impl Fn(&Wiring) -> Option<GateId>) -> Named {
-        let Some(number) = self.gate_number(gate) else { return Named::Wrong(RoundFault::Corrupt { rank: by.rank() }) };
+        let Some(number) = self.gate_number(gate) else { return Named::Wrong(RoundFault::Corrupt(by.rank())) };
         let state = self.barrier.gate(number);
         if state.life != gate.generation() {
-            return Named::Wrong(RoundFault::Freed { gate });
+            return Named::Wrong(RoundFault::Freed(gate));
         }
         match state.wiring.as_ref().and_then(back) {
             Some(other) if other == by => Named::Gate(number),
@@ -140,10 +140,10 @@ impl Core {
         let written = self.now_of(me).saturating_add(self.timing.post);
         let state = self.barrier.gate_mut(number);
         if state.under_way {
-            return Err(GateError::Outstanding { gate }.into());
+            return Err(GateError::Outstanding(gate).into());
         }
         if state.wiring.is_none() {
-            return Err(GateError::NotSet { gate }.into());
+            return Err(GateError::NotSet(gate).into());
         }
         state.posted += 1;
         state.under_way = true;
@@ -227,7 +227,7 @@ impl Core {
         let come = |input: &Input| match input.front() {
             Some(signal) if signal.at > now => None,
             Some(signal) if signal.round != round => {
-                Some(Some(Wave::Fault(RoundFault::Corrupt { rank: Rank::new(state.owner) })))
+                Some(Some(Wave::Fault(RoundFault::Corrupt(Rank::new(state.owner)))))
             }
             Some(signal) => Some(Some(signal.wave.clone())),
             None => Some(None),

@@ -31,7 +31,7 @@ impl Core {
         let (to, verb, from) = (flight.to, flight.verb, flight.from);
         if self.is_lost(flight.rank) {
             // Everybody knows by now (E4).
-            return self.refuse(slot, QueueError::PeerLost { queue: from });
+            return self.refuse(slot, QueueError::PeerLost(from));
         }
         let target = match self.target(to) {
             Ok(target) => target,
@@ -48,10 +48,10 @@ impl Core {
     fn target(&self, to: QueueId) -> Result<u32, QueueError> {
         let rank = to.rank().number();
         match self.queues.find(to, self.node_of(rank)) {
-            Some(queue) if self.queues.get(queue).has_stopped() => Err(QueueError::Stopped { queue: to }),
+            Some(queue) if self.queues.get(queue).has_stopped() => Err(QueueError::Stopped(to)),
             Some(queue) => Ok(queue),
-            None if self.status_of(rank) == Some(Status::Lost) => Err(QueueError::PeerLost { queue: to }),
-            None => Err(QueueError::NotOpen { queue: to }),
+            None if self.status_of(rank) == Some(Status::Lost) => Err(QueueError::PeerLost(to)),
+            None => Err(QueueError::NotOpen(to)),
         }
     }
 

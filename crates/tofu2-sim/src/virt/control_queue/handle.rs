@@ -42,11 +42,7 @@ impl Open {
     /// The machine, if the queue is open: the job closes what a rank leaves behind when it ends.
     pub(super) fn core(&self) -> Result<RefMut<'_, super::super::core::Core>, QueueError> {
         let core = self.me.world.core();
-        if core.queues.is_open(self.slot, self.generation) {
-            Ok(core)
-        } else {
-            Err(QueueError::NotOpen { queue: self.id })
-        }
+        if core.queues.is_open(self.slot, self.generation) { Ok(core) } else { Err(QueueError::NotOpen(self.id)) }
     }
 
     /// Refuses regions of others, and those without a key.

@@ -118,7 +118,7 @@ impl NodeQueues {
         if spec.mode == QueueMode::Session && table.session == 0 {
             return Err(FabricError::Unsupported { feature: &"session mode on this machine" });
         }
-        let none_free = |engines: u8| QueueError::NoneFree { limit: u32::from(engines) * u32::from(table.numbers) };
+        let none_free = |engines: u8| QueueError::NoneFree(u32::from(engines) * u32::from(table.numbers));
         let number = match (spec.engine, spec.number) {
             (None, Some(number)) => return Err(limit("a CQ number without an engine", number, 0)),
             (Some(engine), _) if engine >= table.engines => {
@@ -130,7 +130,7 @@ impl NodeQueues {
             (Some(engine), Some(number)) => {
                 let cq = &self.of_engine(engine)[usize::from(number)];
                 if !cq.is_free() && !cq.may_share(rank, spec.mode, table) {
-                    return Err(QueueError::InUse { queue: asked_for(rank, spec) }.into());
+                    return Err(QueueError::InUse(asked_for(rank, spec)).into());
                 }
                 if cq.is_free() && !self.allows(engine, spec.mode, table) {
                     return Err(none_free(1).into());

@@ -199,7 +199,7 @@ impl Core {
         self.queues.get_mut(flight.queue).flights += 1;
         let from = self.node_of(flight.rank);
         if !self.target_exists(flight.to) {
-            flight.status = Err(QueueError::NotOpen { queue: flight.to });
+            flight.status = Err(QueueError::NotOpen(flight.to));
             let at = sent.saturating_add(payload + self.timing.receive + self.timing.post);
             let slot = self.queues.flights.insert(flight);
             return self.queue.push(Event::new(at, Kind::Answer, slot));

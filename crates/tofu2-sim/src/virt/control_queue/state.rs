@@ -86,7 +86,7 @@ impl QueueState {
                 self.trouble = Trouble::Stopped;
                 Some(error)
             }
-            Trouble::Stopped => Some(QueueError::Stopped { queue: self.id }),
+            Trouble::Stopped => Some(QueueError::Stopped(self.id)),
         }
     }
 

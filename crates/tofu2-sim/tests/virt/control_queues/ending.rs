@@ -95,7 +95,7 @@ async fn to_nobody(fabric: Fabric) -> ProgramResult<()> {
     let to = |rank| QueueId::new(Rank::new(rank), 0, 0, 0);
     for rank in [1, 2, 77] {
         let to = to(rank);
-        let expected = if rank == 1 { QueueError::PeerLost { queue: to } } else { QueueError::NotOpen { queue: to } };
+        let expected = if rank == 1 { QueueError::PeerLost(to) } else { QueueError::NotOpen(to) };
         let commands = [
             Command::PutInline { to, bytes: Inline::word(1), at: AT },
             Command::get(to, AT, AT, 64),
@@ -118,7 +118,7 @@ async fn to_nobody(fabric: Fabric) -> ProgramResult<()> {
         QueueId::new(Rank::new(0), 0, 0, 15),
     ] {
         queue.post(Posting::new(Command::put(to, AT, AT, 8)).local(0), Deps::Ranks(&[])).await?;
-        assert_eq!(queue.next_notice(Deps::Ranks(&[])).await?.status, Err(QueueError::NotOpen { queue: to }));
+        assert_eq!(queue.next_notice(Deps::Ranks(&[])).await?.status, Err(QueueError::NotOpen(to)));
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ async fn open_all(fabric: Fabric, spec: QueueSpec) -> ProgramResult<(Vec<(u8, u8
 }
 
 fn none_free(limit: u32) -> FabricError {
-    FabricError::from(QueueError::NoneFree { limit })
+    FabricError::from(QueueError::NoneFree(limit))
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn credit_larger_than_the_ring_wraps() {
     let seen = run(&fx100(1), session(16).checked(true), &[credit(15), credit(1), credit(1)]);
     assert_eq!((seen[0].pointers.scheduled, &seen[0].own.errors[..]), (15, &[][..]));
     let overrun = QueueError::CreditOverrun { queue: OWN, read: 0, scheduled: 16, depth: 16 };
-    let stopped = FabricError::from(QueueError::Stopped { queue: OWN });
+    let stopped = FabricError::from(QueueError::Stopped(OWN));
     assert_eq!(seen[1].own.errors, [overrun.into(), stopped.clone(), stopped.clone()]);
     assert_eq!(seen[2].sent.errors, [stopped]);
 }

@@ -68,7 +68,7 @@ async fn under_traffic(fabric: Fabric, gone: Gone) -> ProgramResult<[usize; 2]> 
             (Gone::Tag, QueueError::NoSuchTag { queue, .. }) | (Gone::Region, QueueError::Stale { queue, .. }) => {
                 assert_eq!(queue, to)
             }
-            (Gone::Queue, QueueError::NotOpen { queue }) => assert_eq!(queue, to),
+            (Gone::Queue, QueueError::NotOpen(queue)) => assert_eq!(queue, to),
             (_, status) => panic!("{gone:?}: {status}"),
         }
     }

@@ -83,7 +83,7 @@ async fn overflow(fabric: Fabric) -> ProgramResult<()> {
         assert_eq!(notice.kind, MrqKind::LocalPut);
         statuses.push(notice.status);
     }
-    let stopped = QueueError::Stopped { queue: to };
+    let stopped = QueueError::Stopped(to);
     assert_eq!(statuses, [Ok(()), Ok(()), Ok(()), Ok(()), Ok(()), Err(stopped)]);
     for edata in 0..4 {
         assert_eq!(queue.next_notice(Deps::All).await?.edata, edata);

@@ -52,7 +52,7 @@ impl<'a> Executor<'a> {
         }
         let (there, now) = resolve(&target, theirs)?;
         if !target.is_open() {
-            return Err(QueueError::NotOpen { queue: to }.into());
+            return Err(QueueError::NotOpen(to).into());
         }
         if now != its_key {
             return Err(QueueError::NoSuchTag { queue: to, stadd: theirs.at }.into());
@@ -66,8 +66,8 @@ impl<'a> Executor<'a> {
         let target = View::find(self.job, to)?;
         match target.stopped() {
             None => Ok(target),
-            Some(Stop::Closed) => Err(QueueError::NotOpen { queue: to }),
-            Some(_) => Err(QueueError::Stopped { queue: to }),
+            Some(Stop::Closed) => Err(QueueError::NotOpen(to)),
+            Some(_) => Err(QueueError::Stopped(to)),
         }
     }
 }
@@ -75,5 +75,5 @@ impl<'a> Executor<'a> {
 /// Why bytes that were resolved can't be accessed.
 #[cold]
 pub(super) fn gone(queue: QueueId, stadd: Stadd, piece: &Piece<&Mapping>) -> QueueError {
-    if piece.is_lost() { QueueError::PeerLost { queue } } else { QueueError::Stale { queue, stadd } }
+    if piece.is_lost() { QueueError::PeerLost(queue) } else { QueueError::Stale { queue, stadd } }
 }

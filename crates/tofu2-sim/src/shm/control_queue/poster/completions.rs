@@ -67,7 +67,7 @@ impl Poster {
         }
         match queue.stopped() {
             None => Ok(()),
-            Some(_) if self.told => Err(QueueError::Stopped { queue: queue.id }),
+            Some(_) if self.told => Err(QueueError::Stopped(queue.id)),
             Some(why) => {
                 self.told = true;
                 Err(queue.stop_error(why))

@@ -158,7 +158,7 @@ fn commands_for_a_lost_rank_say_so() {
     job.control.set_ended(TARGET.index());
     job.publish(TARGET, State::Lost);
     dies.advance(Label::Claimed, || ());
-    let lost = QueueError::PeerLost { queue: name(TARGET) };
+    let lost = QueueError::PeerLost(name(TARGET));
     let notices: Vec<_> = core::iter::from_fn(|| owner.queue.poll_mrq().unwrap()).collect();
     assert_eq!(notices.iter().map(|notice| notice.status).collect::<Vec<_>>(), [Err(lost), Err(lost)]);
     let done: Vec<_> = core::iter::from_fn(|| owner.queue.poll_tcq().unwrap()).map(|done| done.status).collect();
@@ -197,7 +197,7 @@ fn the_control_queues_of_the_dead_are_taken_over() {
     let theirs = dead.open_queue(spec).unwrap();
     assert_eq!(alive.queue_limits().free, 47, "the ranks of a node share them");
     let refused = alive.open_queue(spec).unwrap_err();
-    assert!(matches!(refused, FabricError::Queue(error) if matches!(*error, QueueError::InUse { .. })));
+    assert!(matches!(refused, FabricError::Queue(error) if matches!(*error, QueueError::InUse(_))));
     job.control.set_ended(1);
     assert_eq!(alive.queue_limits().free, 48);
     let mine = alive.open_queue(spec).unwrap();

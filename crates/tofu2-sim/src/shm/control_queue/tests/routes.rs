@@ -83,7 +83,7 @@ fn a_queue_that_was_closed_or_opened_anew() {
     for (_job, poster, mut target, to) in MODES.map(sides) {
         let closed = target.queue;
         assert_eq!(closed.close(), Ok(0));
-        assert_eq!(poster.put(&to, 3), Err(QueueError::NotOpen { queue: to }));
+        assert_eq!(poster.put(&to, 3), Err(QueueError::NotOpen(to)));
         target.queue = open(&target.fabric, QueueMode::Normal);
         assert_eq!(target.queue.id(), to);
         assert_eq!(poster.put(&to, 4), Err(QueueError::NoSuchTag { queue: to, stadd: AT }));
@@ -141,7 +141,7 @@ fn a_region_that_is_gone() {
 fn a_rank_that_is_lost() {
     for (job, poster, _target, to) in MODES.map(sides) {
         job.publish(to.rank(), State::Lost);
-        assert_eq!([3, 3].map(|value| poster.put(&to, value)), [Err(QueueError::PeerLost { queue: to }); 2]);
+        assert_eq!([3, 3].map(|value| poster.put(&to, value)), [Err(QueueError::PeerLost(to)); 2]);
     }
 }
 
@@ -154,7 +154,7 @@ fn a_queue_that_has_stopped() {
         }
         let full = Err(QueueError::MrqOverflow { queue: to, depth: 8 });
         assert_eq!(poster.post(Posting::new(put(8)).remote(1)), full);
-        assert_eq!(poster.put(&to, 9), Err(QueueError::Stopped { queue: to }));
+        assert_eq!(poster.put(&to, 9), Err(QueueError::Stopped(to)));
         assert_eq!(target.word(&target.region), 7);
     }
 }

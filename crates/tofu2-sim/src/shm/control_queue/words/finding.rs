@@ -32,10 +32,10 @@ impl<'a> View<'a> {
     /// [`QueueError::NotOpen`], [`QueueError::PeerLost`], [`QueueError::Corrupt`].
     #[inline]
     pub(in super::super) fn find(job: &'a Job, id: QueueId) -> Result<Self, QueueError> {
-        let not_open = QueueError::NotOpen { queue: id };
+        let not_open = QueueError::NotOpen(id);
         let segment = job.segment(id.rank()).map_err(|_| not_open)?;
         if job.is_lost(id.rank()) {
-            return Err(QueueError::PeerLost { queue: id });
+            return Err(QueueError::PeerLost(id));
         }
         let at = directory_at(id).ok_or(not_open)?;
         // Acquire: pairs with the release in `publish`.
@@ -70,7 +70,7 @@ impl<'a> View<'a> {
         match regions::copy(segment, key) {
             Ok((offset, len, Kind::Queue)) => segment.queue_words(offset, len).ok_or(corrupt),
             // It is being closed.
-            Err(Wrong::Stale) => Err(QueueError::NotOpen { queue: id }),
+            Err(Wrong::Stale) => Err(QueueError::NotOpen(id)),
             _ => Err(corrupt),
         }
     }
