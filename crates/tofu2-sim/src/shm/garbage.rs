@@ -6,15 +6,19 @@
 //! exactly.)
 
 use super::{
-    control::{Plan, State},
-    executor::block_on,
-    existing::Outside,
-    job::Job,
-    layout,
-    mapping::Mapping,
-    own::Pages,
-    place::{Bytes, Found},
-    ring,
+    job::{
+        Job,
+        control::{Plan, State},
+    },
+    memory::{
+        existing::Outside,
+        layout,
+        mapping::Mapping,
+        own::Pages,
+        place::{Bytes, Found},
+    },
+    notices::ring,
+    waiting::executor::block_on,
 };
 use core::{
     future::Future,

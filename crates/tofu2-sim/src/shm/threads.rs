@@ -1,14 +1,18 @@
 //! A job whose ranks are threads of this process.
 
 use super::{
-    control::{Plan, State},
-    control_queue::QueueOptions,
     endpoint::Endpoint,
-    executor::block_on,
-    job::Job,
-    own::Pages,
-    placement::{self, Bind, affinity},
-    stall::{DEFAULT_STUCK_AFTER, Watcher},
+    job::{
+        Job,
+        control::{Plan, State},
+    },
+    memory::own::Pages,
+    processes::placement::{self, Bind, affinity},
+    queues::config::QueueOptions,
+    waiting::{
+        executor::block_on,
+        watchdog::{DEFAULT_STUCK_AFTER, Watcher},
+    },
 };
 use crate::{JobError, QueueMachine};
 use core::{

@@ -26,8 +26,8 @@
 //! *Freed gates.* A source that was freed keeps its packets until its destinations have fired, and a destination that was freed is a
 //! fault. A source that was freed and has no packet for this round counts as one that signals that fault.
 
-use super::super::word::Word;
 use super::record::{At, Field, Half, Units, ahead, next, pack, slot, unpack};
+use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::{
     Rank,
@@ -39,7 +39,7 @@ const NOTHING: u64 = 0xff;
 
 /// Look at these gates, execute what can fire, and go on with what that completes. The caller has written what it
 /// tells them.
-pub(super) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
+pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
     // F5, of the caller's own writing.
     units.fence();
     while let Some(at) = work.pop() {
@@ -52,7 +52,7 @@ pub(super) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
 }
 
 /// The records that what happens at `at` may concern.
-pub(super) fn neighbours<U: Units>(units: &U, at: At) -> impl Iterator<Item = At> {
+pub(crate) fn neighbours<U: Units>(units: &U, at: At) -> impl Iterator<Item = At> {
     let half = at.half(units);
     let wire = |field| GateId::from_bits(units.word(at, field).load(Relaxed)).gate();
     let sources = Field::SOURCES.map(|field| wire(field).filter(|_| half != Half::Start));
@@ -253,13 +253,13 @@ fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
 }
 
 /// Whether the end half `end` has fired `round`.
-pub(super) fn is_over<U: Units>(units: &U, end: At, round: u64) -> bool {
+pub(crate) fn is_over<U: Units>(units: &U, end: At, round: u64) -> bool {
     // Acquire: pairs with F4.
     unpack(units.word(end, Field::State).load(Acquire)).0 == round
 }
 
 /// What came out of the end half in `round`, once it is over.
-pub(super) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result<Option<Values>, Fault>> {
+pub(crate) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result<Option<Values>, Fault>> {
     if !is_over(units, end, round) {
         return None;
     }

@@ -7,21 +7,20 @@
 //! This file is the owner's side: who has which gate, and what was started.
 
 mod fire;
-mod own;
+pub(crate) mod own;
 mod record;
 
-#[cfg(all(test, not(miri)))]
-mod model;
-#[cfg(test)]
-mod tests;
-
-pub(super) use own::OwnGates;
-
-use super::{endpoint::Endpoint, job::Job, layout, stall::For, waiting::Wait};
+use super::{
+    endpoint::Endpoint,
+    job::Job,
+    memory::layout,
+    waiting::{wait::Wait, watchdog::For},
+};
 use core::{
     sync::atomic::{AtomicU64, Ordering::SeqCst, fence},
     task::{Context, Poll},
 };
+use own::OwnGates;
 use rdma_fabric::{
     Deps, FabricError, Rank, Result,
     barrier::{BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
@@ -30,7 +29,7 @@ use rdma_fabric::{
 use record::{At, Field, Half, Units};
 
 /// The job's records.
-pub(super) struct JobUnits<'a>(pub(super) &'a Job);
+pub(crate) struct JobUnits<'a>(pub(crate) &'a Job);
 
 impl JobUnits<'_> {
     fn offset(at: At) -> usize {
@@ -121,7 +120,7 @@ impl Gates for Endpoint {
     }
 
     fn take(&self, relays: usize) -> Result<Vec<GateId>> {
-        let gone = |rank: Rank| self.job().control.state(rank.index()) > super::control::State::Running;
+        let gone = |rank: Rank| self.job().control.state(rank.index()) > super::job::control::State::Running;
         Ok(self.own_gates().take(&self.units(), self.me(), relays, gone)?)
     }
 
@@ -211,3 +210,8 @@ impl Gates for Endpoint {
 
 /// Where in a slot the round is.
 const ROUND: usize = 3;
+
+#[cfg(all(test, not(miri)))]
+mod model;
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use super::{
     own::OwnGates,
     record::{At, Field, Half, Units, pack, unpack},
 };
-use crate::shm::word::Word;
+use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering;
 use loom::{
     sync::atomic::{AtomicU64, fence},

@@ -1,7 +1,7 @@
 //! Which gates a rank has, and what it has started; private to the rank.
 
-use super::super::word::Word;
 use super::record::{At, Field, Half, Units, ahead, next, pack, slot, unpack};
+use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::{
     Rank, Result,
@@ -11,7 +11,7 @@ use rdma_fabric::{
 /// A rank's knowledge of its gates, under the endpoint's lock. Nothing here is read from shared memory, so that
 /// damaged records can't make a rank use what is not its own.
 #[derive(Debug, Default)]
-pub(in super::super) struct OwnGates {
+pub(crate) struct OwnGates {
     /// By gate; filled on first use.
     gates: Vec<Own>,
 }
@@ -31,7 +31,7 @@ struct Own {
 
 impl OwnGates {
     /// The live own gate of that name.
-    pub(super) fn gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
+    pub(crate) fn gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
         if gate.is_null() || gate.rank() != me {
             return Err(GateError::NotOwn { gate, rank: me }.into());
         }
@@ -46,37 +46,37 @@ impl OwnGates {
     }
 
     /// The same for a start/end gate.
-    pub(super) fn start_gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
+    pub(crate) fn start_gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
         let at = self.gate(units, me, gate)?;
         if at.half(units) == Half::Start { Ok(at) } else { Err(GateError::NotStart { gate }.into()) }
     }
 
     /// The round of a start/end gate that is under way.
-    pub(super) fn outstanding(&self, at: At) -> Option<u64> {
+    pub(crate) fn outstanding(&self, at: At) -> Option<u64> {
         let own = &self.gates[at.node()];
         own.under_way.then_some(own.posted)
     }
 
     /// The operation of a gate is over.
-    pub(super) fn is_over(&mut self, gate: GateId) {
+    pub(crate) fn is_over(&mut self, gate: GateId) {
         if let Some(own) = self.gates.get_mut(gate.index() as usize) {
             own.under_way = false;
         }
     }
 
     /// Whether ranks' states have changed since [`OwnGates::seen`].
-    pub(super) fn has_changed(&self, gate: GateId, changes: u64) -> bool {
+    pub(crate) fn has_changed(&self, gate: GateId, changes: u64) -> bool {
         self.gates.get(gate.index() as usize).is_some_and(|own| own.seen != Some(changes))
     }
 
-    pub(super) fn seen(&mut self, gate: GateId, changes: u64) {
+    pub(crate) fn seen(&mut self, gate: GateId, changes: u64) {
         if let Some(own) = self.gates.get_mut(gate.index() as usize) {
             own.seen = Some(changes);
         }
     }
 
     /// Take a start/end gate and relay gates. `gone` tells who will never read a packet again.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         units: &impl Units,
         me: Rank,
@@ -114,7 +114,7 @@ impl OwnGates {
     }
 
     /// Give gates back; where they are.
-    pub(super) fn free(&mut self, units: &impl Units, me: Rank, gates: &[GateId]) -> Vec<At> {
+    pub(crate) fn free(&mut self, units: &impl Units, me: Rank, gates: &[GateId]) -> Vec<At> {
         let mut freed = Vec::with_capacity(2 * gates.len());
         for &gate in gates {
             let Ok(at) = self.gate(units, me, gate) else { continue };
@@ -130,7 +130,7 @@ impl OwnGates {
     }
 
     /// Set wires that were checked.
-    pub(super) fn set(&mut self, units: &impl Units, me: Rank, wirings: &[Wiring]) -> Result<()> {
+    pub(crate) fn set(&mut self, units: &impl Units, me: Rank, wirings: &[Wiring]) -> Result<()> {
         let mut places = Vec::with_capacity(wirings.len());
         for wiring in wirings {
             let at = self.gate(units, me, wiring.gate)?;
@@ -162,7 +162,7 @@ impl OwnGates {
     }
 
     /// Write down what the host gives for its next round; where that may fire.
-    pub(super) fn start(&mut self, units: &impl Units, me: Rank, gate: GateId, values: &Values) -> Result<At> {
+    pub(crate) fn start(&mut self, units: &impl Units, me: Rank, gate: GateId, values: &Values) -> Result<At> {
         let at = self.start_gate(units, me, gate)?;
         let own = &mut self.gates[at.node()];
         if own.under_way {

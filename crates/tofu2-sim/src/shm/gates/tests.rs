@@ -5,10 +5,11 @@ use super::{
     record::{At, Field, Units as _, pack},
 };
 use crate::shm::{
-    control::{Plan, State},
-    job::Job,
-    layout,
-    own::Pages,
+    job::{
+        Job,
+        control::{Plan, State},
+    },
+    memory::{layout, own::Pages},
 };
 use core::sync::atomic::Ordering::Relaxed;
 use rdma_fabric::{

@@ -11,15 +11,18 @@
 //! (figures: `docs/existing-memory.md`).
 //!
 //! # The hand-over
-//! A rank leaves the file at the launcher's [desk](super::desk), and says where in its memory the private table is that says
+//! A rank leaves the file at the launcher's [desk](super::broker), and says where in its memory the private table is that says
 //! where its registered buffers are. Peers ask there. So addresses come from memory that only their owner writes,
 //! and never from shared memory.
 
-use super::super::{mapping::Mapping, mapping::Piece, regions};
 use super::{
-    desk::{Desk, Visit},
+    broker::{Desk, Visit},
+    cross_copy::{LONGEST_CALL, Stopped, in_parts},
     memory_file::refused,
-    split::{LONGEST_CALL, Stopped, in_parts},
+};
+use crate::shm::memory::{
+    mapping::{Mapping, Piece},
+    regions,
 };
 use core::sync::atomic::{
     AtomicU64,
@@ -38,7 +41,7 @@ use std::{
 
 /// What one process knows about its own and its peers' memory images.
 #[derive(Debug)]
-pub(in super::super) struct PeerMemories {
+pub(crate) struct PeerMemories {
     desk: Desk,
     me: Rank,
     /// The own image, once asked for; why not otherwise.
@@ -50,7 +53,7 @@ pub(in super::super) struct PeerMemories {
 }
 
 /// Whether a process here could let peers copy: the probe, without a job.
-pub(in super::super) fn is_possible() -> bool {
+pub(crate) fn is_possible() -> bool {
     static POSSIBLE: OnceLock<bool> = OnceLock::new();
     *POSSIBLE.get_or_init(|| OwnMemory::open().is_ok())
 }
@@ -85,13 +88,13 @@ struct Visiting {
 }
 
 impl PeerMemories {
-    pub(super) fn new(desk: Desk, me: Rank, ranks: usize) -> Self {
+    pub(crate) fn new(desk: Desk, me: Rank, ranks: usize) -> Self {
         let peers = (0..ranks).map(|_| OnceLock::new()).collect();
         PeerMemories { desk, me, own: OnceLock::new(), visit: Mutex::default(), peers }
     }
 
     /// Whether this process can let its peers copy: the probe.
-    pub(in super::super) fn is_possible(&self) -> bool {
+    pub(crate) fn is_possible(&self) -> bool {
         self.own().is_ok()
     }
 
@@ -100,7 +103,7 @@ impl PeerMemories {
     }
 
     /// Tell peers where the memory is that this rank is about to register as `key`.
-    pub(in super::super) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<()> {
+    pub(crate) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<()> {
         let own = self.own()?;
         let [generation, at, bytes] = &own.table[key.index as usize];
         // Peers that read this meanwhile find another generation, or that the region table's has moved.
@@ -132,7 +135,7 @@ impl PeerMemories {
     }
 
     /// Resolve bytes that `addr.rank` registered where they are. `region_len` is what its region table says.
-    pub(in super::super) fn resolve(
+    pub(crate) fn resolve(
         &self,
         target: &Arc<Mapping>,
         addr: RemoteAddr,
@@ -176,7 +179,7 @@ impl PeerMemories {
         let corrupt = FabricError::Corrupt { rank, what: &"what it says about its memory" };
         // Left before the region was registered, unless that is garbage.
         let (image, table) = fetched.ok_or(corrupt.clone())?;
-        table.checked_add((super::super::layout::SLOTS * DESCRIPTOR) as u64).ok_or(corrupt)?;
+        table.checked_add((crate::shm::memory::layout::SLOTS * DESCRIPTOR) as u64).ok_or(corrupt)?;
         Ok(peer.get_or_init(|| Arc::new(PeerMemory { image, table })).clone())
     }
 }
@@ -186,7 +189,7 @@ impl OwnMemory {
     fn open() -> Result<Self> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let image = fs::open("/proc/self/mem", flags, Mode::empty()).map_err(refused(&"open(/proc/self/mem)"))?;
-        let table: Box<[Descriptor]> = (0..super::super::layout::SLOTS).map(|_| Descriptor::default()).collect();
+        let table: Box<[Descriptor]> = (0..crate::shm::memory::layout::SLOTS).map(|_| Descriptor::default()).collect();
         let own = OwnMemory { image, table: Box::leak(table) };
         let word = &own.table[0][0];
         let at = core::ptr::from_ref(word).addr() as u64;
@@ -215,7 +218,7 @@ impl PeerMemory {
 
 /// Bytes of another process's memory.
 #[derive(Clone, Debug)]
-pub(in super::super) struct CrossPlace {
+pub(crate) struct CrossPlace {
     peer: Arc<PeerMemory>,
     /// No bytes of the owner's segment, but its region's generation.
     life: Piece,
@@ -225,22 +228,22 @@ pub(in super::super) struct CrossPlace {
 }
 
 impl CrossPlace {
-    pub(in super::super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub(in super::super) fn life(&self) -> &Piece {
+    pub(crate) fn life(&self) -> &Piece {
         &self.life
     }
 
     /// The `len` bytes from `offset` on.
-    pub(in super::super) fn part(&self, offset: usize, len: usize) -> Option<Self> {
+    pub(crate) fn part(&self, offset: usize, len: usize) -> Option<Self> {
         offset.checked_add(len).filter(|&end| end <= self.len)?;
         Some(CrossPlace { address: self.address + offset as u64, len, ..self.clone() })
     }
 
     /// Fill the place, which `addr` names, from `bytes`, which are as long. The caller is inside.
-    pub(in super::super) fn write(&self, bytes: &[u8], addr: RemoteAddr) -> Result<()> {
+    pub(crate) fn write(&self, bytes: &[u8], addr: RemoteAddr) -> Result<()> {
         let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
             retry_on_intr(|| pwrite(&self.peer.image, &bytes[done..done + part], self.address + done as u64))
         });
@@ -248,7 +251,7 @@ impl CrossPlace {
     }
 
     /// Fill `bytes`, which are as long, from the place.
-    pub(in super::super) fn read(&self, bytes: &mut [u8], addr: RemoteAddr) -> Result<()> {
+    pub(crate) fn read(&self, bytes: &mut [u8], addr: RemoteAddr) -> Result<()> {
         let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
             retry_on_intr(|| pread(&self.peer.image, &mut bytes[done..done + part], self.address + done as u64))
         });
@@ -276,8 +279,8 @@ impl CrossPlace {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::layout;
     use super::*;
+    use crate::shm::memory::layout;
     use rustix::event::{PollFd, PollFlags, poll};
 
     /// The rank and its segment, as a peer in the same process has them, and a launcher's thread that serves them until

@@ -31,7 +31,7 @@ static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Catches the signals as long as it lives.
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(crate) struct Signals {
     /// Readable when a signal has come.
     pipe: UnixStream,
     /// The last one.
@@ -46,7 +46,7 @@ fn failed(call: Literal) -> impl Fn(io::Error) -> FabricError {
 }
 
 impl Signals {
-    pub(super) fn catch() -> Result<Self, FabricError> {
+    pub(crate) fn catch() -> Result<Self, FabricError> {
         let (reader, writer) = UnixStream::pair().map_err(failed(&"socketpair"))?;
         reader.set_nonblocking(true).map_err(failed(&"ioctl"))?;
         let mut signals = Signals { pipe: reader, last: Arc::default(), registered: Vec::new(), counted: false };
@@ -74,7 +74,7 @@ impl Signals {
     }
 
     /// The signal that has come since the last call.
-    pub(super) fn take(&mut self) -> Option<i32> {
+    pub(crate) fn take(&mut self) -> Option<i32> {
         let mut buffer = [0; 64];
         while self.pipe.read(&mut buffer).is_ok_and(|count| count > 0) {}
         i32::try_from(self.last.swap(0, SeqCst)).ok().filter(|&signal| signal != 0)

@@ -1,24 +1,28 @@
 //! Starting the ranks of a job.
 
-use super::super::{
-    control::{Control, Plan},
-    control_queue::QueueOptions,
-    job::Job,
-    launcher::{JOB_VARIABLE, Launcher},
-    layout,
-    mapping::{MappedFile, Mapping},
-    placement::{self, affinity},
-};
 use super::{
-    desk::{Desk, Keeper},
+    super::job::Job,
+    attach::JobVariable,
+    broker::{Desk, Keeper},
     inherit::{self, FILE_NAME},
-    job_variable::JobVariable,
+    launcher::{JOB_VARIABLE, Launcher},
     memory_file::{self, refused},
-    relay::Relay,
+    placement::{self, affinity},
     signals::Signals,
+    stderr::Relay,
     supervise::{RankProcess, Supervisor},
 };
-use crate::JobError;
+use crate::{
+    JobError,
+    shm::{
+        job::control::{Control, Plan},
+        memory::{
+            layout,
+            mapping::{MappedFile, Mapping},
+        },
+        queues::config::QueueOptions,
+    },
+};
 use core::sync::atomic::Ordering::Relaxed;
 use rdma_fabric::FabricError;
 use rustix::{
@@ -35,14 +39,14 @@ use std::{
 };
 
 /// The system's monotonic clock, which all processes share.
-pub(super) fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     let nanos = i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec);
     u64::try_from(nanos).unwrap_or(0)
 }
 
 /// Run the launcher's command as all ranks; its exit code.
-pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
+pub(crate) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     let Some((program, args)) = &launcher.command else {
         let problem = "a launcher needs a command to run".to_owned();
         return Err(FabricError::setting("command", problem).into());

@@ -1,8 +1,17 @@
 //! Looking after the ranks until the last has ended.
 
-use super::super::{control::State, job::Job, stall::Watcher};
-use super::{desk::Keeper, end::End, forward::Forwarding, memory_file::refused, relay::Relay, signals::Signals};
-use crate::{JobError, ends_in_words};
+use super::{
+    super::job::Job,
+    broker::Keeper,
+    memory_file::refused,
+    rank_process::End,
+    signals::Signals,
+    stderr::{Forwarding, Relay},
+};
+use crate::{
+    JobError, ends_in_words,
+    shm::{job::control::State, waiting::watchdog::Watcher},
+};
 use rdma_fabric::{FabricError, Rank};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -21,7 +30,7 @@ const INTERRUPT_GRACE: Duration = Duration::from_millis(500);
 
 /// One rank's process.
 #[derive(Debug)]
-pub(super) struct RankProcess {
+pub(crate) struct RankProcess {
     rank: usize,
     child: Child,
     /// Readable when the process has ended.
@@ -35,7 +44,7 @@ pub(super) struct RankProcess {
 }
 
 impl RankProcess {
-    pub(super) fn new(rank: usize, child: Child, pidfd: OwnedFd, relay: Option<Relay>) -> Self {
+    pub(crate) fn new(rank: usize, child: Child, pidfd: OwnedFd, relay: Option<Relay>) -> Self {
         RankProcess { rank, child, pidfd, relay, end: None, sent: None }
     }
 
@@ -69,7 +78,7 @@ impl Drop for RankProcess {
 
 /// All processes of a job.
 #[derive(Debug)]
-pub(super) struct Supervisor {
+pub(crate) struct Supervisor {
     job: Arc<Job>,
     /// Where ranks leave files for each other.
     keeper: Keeper,
@@ -91,7 +100,7 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    pub(super) fn new(
+    pub(crate) fn new(
         job: Arc<Job>,
         keeper: Keeper,
         signals: Signals,
@@ -113,7 +122,7 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn add(&mut self, process: RankProcess) {
+    pub(crate) fn add(&mut self, process: RankProcess) {
         self.processes.push(process);
     }
 
@@ -121,7 +130,7 @@ impl Supervisor {
     ///
     /// # Errors
     /// [`JobError::Deadlock`]; [`JobError::Fabric`] of the system's.
-    pub(super) fn run(mut self) -> Result<i32, JobError> {
+    pub(crate) fn run(mut self) -> Result<i32, JobError> {
         let relays = self.processes.iter_mut().filter_map(|process| process.relay.take()).collect();
         let forwarding = Forwarding::start(relays)?;
         let mut running: Vec<usize> = (0..self.processes.len()).collect();

@@ -1,0 +1,363 @@
+//! Which bytes of a segment's heap are taken: arithmetic only, private to the owner, never in shared memory.
+//!
+//! Two arenas share one range of bytes. Symmetric regions grow from its start, local ones from its end, so that
+//! neither has a fixed share. The symmetric arena's state depends only on the sequence of symmetric calls, which
+//! is the same on all ranks: equal calls give equal offsets everywhere.
+//!
+//! Locked regions to which references may exist have bytes that no other region ever had nor will have: a short operation on another
+//! region, whose thread is stopped before its access, must not hit them, however late it comes.
+
+use std::{collections::BTreeMap, ops::Range};
+
+/// Regions start on, and their lengths are rounded up to, multiples of this, in bytes.
+pub(crate) const GRAIN: usize = super::layout::CACHE_LINE;
+
+/// Rounded up to whole grains, at least one; `None` if that overflows.
+pub(crate) fn grains(bytes: usize) -> Option<usize> {
+    bytes.max(1).checked_next_multiple_of(GRAIN)
+}
+
+/// First fit from 0 upwards, lowest hole first.
+#[derive(Debug, Default)]
+struct Arena {
+    /// Holes below `top`, by offset. No two touch, none touches `top`.
+    holes: BTreeMap<usize, usize>,
+    /// Everything at or above is free.
+    top: usize,
+    /// The highest `top` ever: bytes at or above were never handed out.
+    touched: usize,
+}
+
+impl Arena {
+    /// A hole of `len` bytes, or fresh bytes if they end at or below `limit`.
+    fn take(&mut self, len: usize, limit: usize) -> Option<usize> {
+        if let Some(offset) = first_fit(&mut self.holes, len) {
+            return Some(offset);
+        }
+        let end = self.top.checked_add(len).filter(|&end| end <= limit)?;
+        let offset = std::mem::replace(&mut self.top, end);
+        self.touched = self.touched.max(end);
+        Some(offset)
+    }
+
+    /// `len` bytes that were never handed out, ending at or below `limit`. What is free below them becomes a hole.
+    fn take_fresh(&mut self, len: usize, limit: usize) -> Option<usize> {
+        let end = self.touched.checked_add(len).filter(|&end| end <= limit)?;
+        if self.top < self.touched {
+            self.holes.insert(self.top, self.touched - self.top);
+        }
+        self.top = end;
+        Some(std::mem::replace(&mut self.touched, end))
+    }
+
+    fn give_back(&mut self, offset: usize, len: usize) {
+        let (offset, len) = joined(&mut self.holes, offset, len);
+        if offset + len == self.top {
+            self.top = offset;
+        } else {
+            self.holes.insert(offset, len);
+        }
+    }
+
+    /// The longest piece that [`Arena::take`] could hand out.
+    fn largest(&self, limit: usize) -> usize {
+        self.holes.values().copied().max().unwrap_or(0).max(limit.saturating_sub(self.top))
+    }
+}
+
+/// A free piece together with those of `holes` that touch it, which are taken out.
+fn joined(holes: &mut BTreeMap<usize, usize>, mut offset: usize, mut len: usize) -> (usize, usize) {
+    if let Some((&before, &hole)) = holes.range(..offset).next_back()
+        && before + hole == offset
+    {
+        holes.remove(&before);
+        (offset, len) = (before, hole + len);
+    }
+    if let Some(hole) = holes.remove(&(offset + len)) {
+        len += hole;
+    }
+    (offset, len)
+}
+
+/// The first hole of at least `len` bytes, less what is taken.
+fn first_fit(holes: &mut BTreeMap<usize, usize>, len: usize) -> Option<usize> {
+    let (&offset, &hole) = holes.iter().find(|&(_, &hole)| hole >= len)?;
+    holes.remove(&offset);
+    if hole > len {
+        holes.insert(offset + len, hole - len);
+    }
+    Some(offset)
+}
+
+/// Bytes that were taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// First byte, counted from the start of the heap.
+    pub(crate) offset: usize,
+    /// Length in bytes, whole grains.
+    pub(crate) len: usize,
+    /// Bytes from here to `fresh_end` were never in use, so they are still zero.
+    pub(crate) fresh_start: usize,
+    /// See `fresh_start`; both lie in the extent, in this order.
+    pub(crate) fresh_end: usize,
+}
+
+impl Extent {
+    /// The bytes that may have been in use before: (offset, length) of two pieces.
+    pub(crate) fn used_before(&self) -> [(usize, usize); 2] {
+        let end = self.offset + self.len;
+        [(self.offset, self.fresh_start - self.offset), (self.fresh_end, end - self.fresh_end)]
+    }
+}
+
+/// The two arenas of one rank.
+#[derive(Debug)]
+pub(crate) struct Heap {
+    /// Length of the range, whole grains.
+    len: usize,
+    symmetric: Arena,
+    /// In mirrored offsets: its 0 is the end of the range.
+    local: Arena,
+    /// While a symmetric allocation is being agreed on, local extents stay at or above this offset.
+    promised: usize,
+    /// Free pieces that belonged to locked regions, by offset. To `symmetric` they are in use for ever.
+    locked: BTreeMap<usize, usize>,
+}
+
+impl Heap {
+    pub(crate) fn new(len: usize) -> Self {
+        Heap {
+            len: len / GRAIN * GRAIN,
+            symmetric: Arena::default(),
+            local: Arena::default(),
+            promised: 0,
+            locked: BTreeMap::new(),
+        }
+    }
+
+    /// The bytes that were never in use. (Either arena may have been where the other one is now.)
+    fn fresh(&self) -> Range<usize> {
+        self.symmetric.touched..self.len - self.local.touched
+    }
+
+    /// Bytes from the range's end that local extents may reach to.
+    fn local_limit(&self) -> usize {
+        self.len - self.symmetric.top.max(self.promised)
+    }
+
+    /// A local extent for `bytes` bytes; on failure the longest there could be.
+    pub(crate) fn take_local(&mut self, bytes: usize) -> Result<Extent, usize> {
+        let (limit, fresh) = (self.local_limit(), self.fresh());
+        let taken = grains(bytes).and_then(|len| Some((self.local.take(len, limit)?, len)));
+        let (mirrored, len) = taken.ok_or_else(|| self.local.largest(limit))?;
+        Ok(extent(self.len - mirrored - len, len, fresh))
+    }
+
+    pub(crate) fn give_back_local(&mut self, extent: Extent) {
+        self.local.give_back(self.len - extent.offset - extent.len, extent.len);
+    }
+
+    /// Keep room for a symmetric extent of `bytes` bytes until it is taken or given up, whatever holes the others
+    /// agree on. Up to which offset: less than is needed now if there is less, for the ranks may agree on freeing
+    /// others first.
+    pub(crate) fn promise_symmetric(&mut self, bytes: usize) -> usize {
+        let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.top + len);
+        self.promised = end.min(self.len - self.local.top);
+        self.promised
+    }
+
+    /// [`Heap::promise_symmetric`] for a locked region: room that no region ever had.
+    pub(crate) fn promise_locked(&mut self, bytes: usize) -> usize {
+        let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.touched + len);
+        self.promised = end.min(self.fresh().end);
+        self.promised
+    }
+
+    /// [`Heap::take_symmetric`] for a locked region: a piece that only such regions had, or one that none ever had.
+    pub(crate) fn take_locked(&mut self, bytes: usize, limit: usize) -> Result<Extent, usize> {
+        let limit = limit.min(self.promised);
+        self.break_promise();
+        let fresh = self.fresh();
+        let (symmetric, locked) = (&mut self.symmetric, &mut self.locked);
+        let taken = grains(bytes)
+            .and_then(|len| Some((first_fit(locked, len).or_else(|| symmetric.take_fresh(len, limit))?, len)));
+        let none = || locked.values().copied().max().unwrap_or(0).max(limit.saturating_sub(fresh.start));
+        let (offset, len) = taken.ok_or_else(none)?;
+        Ok(extent(offset, len, fresh))
+    }
+
+    pub(crate) fn give_back_locked(&mut self, extent: Extent) {
+        let (offset, len) = joined(&mut self.locked, extent.offset, extent.len);
+        self.locked.insert(offset, len);
+    }
+
+    /// Give up the room that [`Heap::promise_symmetric`] keeps.
+    pub(crate) fn break_promise(&mut self) {
+        self.promised = 0;
+    }
+
+    /// A symmetric extent in a hole or ending at or below `limit`, the least that any rank has promised. Same calls,
+    /// same answers on all ranks. On failure the longest there could be.
+    pub(crate) fn take_symmetric(&mut self, bytes: usize, limit: usize) -> Result<Extent, usize> {
+        // This rank's promise is among them, unless a card was damaged.
+        let limit = limit.min(self.promised);
+        self.break_promise();
+        let fresh = self.fresh();
+        let taken = grains(bytes).and_then(|len| Some((self.symmetric.take(len, limit)?, len)));
+        let (offset, len) = taken.ok_or_else(|| self.symmetric.largest(limit))?;
+        Ok(extent(offset, len, fresh))
+    }
+
+    pub(crate) fn give_back_symmetric(&mut self, extent: Extent) {
+        self.symmetric.give_back(extent.offset, extent.len);
+    }
+}
+
+fn extent(offset: usize, len: usize, fresh: Range<usize>) -> Extent {
+    let fresh_start = fresh.start.clamp(offset, offset + len);
+    let fresh_end = fresh.end.clamp(fresh_start, offset + len);
+    Extent { offset, len, fresh_start, fresh_end }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Local(usize),
+        Symmetric(usize),
+        Locked(usize),
+        FreeLocal(prop::sample::Index),
+        FreeSymmetric(prop::sample::Index),
+        FreeLocked(prop::sample::Index),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..700usize).prop_map(Step::Local),
+            (0..700usize).prop_map(Step::Symmetric),
+            (0..300usize).prop_map(Step::Locked),
+            any::<prop::sample::Index>().prop_map(Step::FreeLocal),
+            any::<prop::sample::Index>().prop_map(Step::FreeSymmetric),
+            any::<prop::sample::Index>().prop_map(Step::FreeLocked),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 256 }))]
+
+        /// Against a map of who owns each grain and which grains were ever used.
+        #[test]
+        fn extents_are_disjoint_and_freed_bytes_come_back(steps in prop::collection::vec(step(), 1..if cfg!(miri) { 30 } else { 120 })) {
+            const GRAINS: usize = 64;
+            let mut heap = Heap::new(GRAINS * GRAIN);
+            let (mut owner, mut used) = ([false; GRAINS], [false; GRAINS]);
+            // Grains that any but a locked region had, and that a locked one had.
+            let (mut open, mut closed) = ([false; GRAINS], [false; GRAINS]);
+            let (mut local, mut symmetric, mut locked) = (Vec::new(), Vec::new(), Vec::new());
+            for step in steps {
+                let (taken, kind) = match step {
+                    Step::Local(bytes) => (heap.take_local(bytes), 0),
+                    Step::Symmetric(bytes) => {
+                        let limit = heap.promise_symmetric(bytes);
+                        (heap.take_symmetric(bytes, limit), 1)
+                    }
+                    Step::Locked(bytes) => {
+                        let limit = heap.promise_locked(bytes);
+                        (heap.take_locked(bytes, limit), 2)
+                    }
+                    Step::FreeLocked(index) if !locked.is_empty() => {
+                        let extent: Extent = locked.swap_remove(index.index(locked.len()));
+                        owner[extent.offset / GRAIN..][..extent.len / GRAIN].fill(false);
+                        heap.give_back_locked(extent);
+                        continue;
+                    }
+                    Step::FreeLocal(index) if !local.is_empty() => {
+                        let extent: Extent = local.swap_remove(index.index(local.len()));
+                        owner[extent.offset / GRAIN..][..extent.len / GRAIN].fill(false);
+                        heap.give_back_local(extent);
+                        continue;
+                    }
+                    Step::FreeSymmetric(index) if !symmetric.is_empty() => {
+                        let extent: Extent = symmetric.swap_remove(index.index(symmetric.len()));
+                        owner[extent.offset / GRAIN..][..extent.len / GRAIN].fill(false);
+                        heap.give_back_symmetric(extent);
+                        continue;
+                    }
+                    _ => continue,
+                };
+                let Ok(extent) = taken else { continue };
+                prop_assert!(extent.offset % GRAIN == 0 && extent.len % GRAIN == 0 && extent.len > 0);
+                let grains = extent.offset / GRAIN..(extent.offset + extent.len) / GRAIN;
+                prop_assert!(!owner[grains.clone()].contains(&true), "{extent:?} overlaps");
+                let fresh = extent.fresh_start / GRAIN..extent.fresh_end / GRAIN;
+                prop_assert!(grains.start <= fresh.start && fresh.start <= fresh.end && fresh.end <= grains.end);
+                prop_assert!(!used[fresh].contains(&true), "{extent:?} is said to be fresh");
+                owner[grains.clone()].fill(true);
+                used[grains.clone()].fill(true);
+                let (own, others) = if kind == 2 { (&mut closed, &open) } else { (&mut open, &closed) };
+                own[grains.clone()].fill(true);
+                prop_assert!(!others[grains].contains(&true), "{extent:?} was of another kind");
+                [&mut local, &mut symmetric, &mut locked][kind].push(extent);
+            }
+            local.into_iter().for_each(|extent| heap.give_back_local(extent));
+            symmetric.into_iter().for_each(|extent| heap.give_back_symmetric(extent));
+            if !closed.contains(&true) {
+                prop_assert_eq!(heap.take_local(GRAINS * GRAIN).map(|extent| extent.offset), Ok(0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_promise_holds_against_local_extents() {
+        let mut heap = Heap::new(4 * GRAIN);
+        assert_eq!(heap.promise_symmetric(2 * GRAIN), 2 * GRAIN);
+        assert_eq!(heap.take_local(2 * GRAIN).map(|extent| extent.offset), Ok(2 * GRAIN));
+        assert_eq!(heap.take_local(1), Err(0));
+        assert_eq!(heap.take_symmetric(2 * GRAIN, 2 * GRAIN).map(|extent| extent.offset), Ok(0));
+        assert_eq!(heap.promise_symmetric(1), 2 * GRAIN, "there is no more");
+        assert_eq!(heap.take_symmetric(1, usize::MAX), Err(0));
+    }
+
+    #[test]
+    fn what_is_freed_between_promise_and_taking_is_room() {
+        let mut heap = Heap::new(4 * GRAIN);
+        let limit = heap.promise_symmetric(3 * GRAIN);
+        let first = heap.take_symmetric(3 * GRAIN, limit).unwrap();
+        let limit = heap.promise_symmetric(2 * GRAIN);
+        heap.give_back_symmetric(first);
+        assert_eq!(heap.take_symmetric(2 * GRAIN, limit).map(|extent| extent.offset), Ok(0));
+    }
+
+    #[test]
+    fn locked_extents_are_fresh_or_were_locked() {
+        let mut heap = Heap::new(8 * GRAIN);
+        let open = heap.promise_symmetric(2 * GRAIN);
+        let open = heap.take_symmetric(2 * GRAIN, open).unwrap();
+        heap.give_back_symmetric(open);
+        let local = heap.take_local(GRAIN).unwrap();
+        heap.give_back_local(local);
+        let take = |heap: &mut Heap, grains| {
+            let limit = heap.promise_locked(grains * GRAIN);
+            heap.take_locked(grains * GRAIN, limit)
+        };
+        let first = take(&mut heap, 2).unwrap();
+        assert_eq!((first.offset, first.used_before()), (2 * GRAIN, [(2 * GRAIN, 0), (4 * GRAIN, 0)]));
+        heap.give_back_locked(first);
+        // The hole below is for others, and what was locked is not.
+        assert_eq!(heap.promise_symmetric(2 * GRAIN), 6 * GRAIN);
+        assert_eq!(heap.take_symmetric(2 * GRAIN, 6 * GRAIN).map(|extent| extent.offset), Ok(0));
+        assert_eq!(take(&mut heap, 1).map(|extent| extent.offset), Ok(2 * GRAIN));
+        assert_eq!(take(&mut heap, 4), Err(3 * GRAIN), "one grain was local");
+        assert_eq!(take(&mut heap, 3).map(|extent| extent.offset), Ok(4 * GRAIN));
+    }
+
+    #[test]
+    fn sizes_that_overflow_are_refused() {
+        let mut heap = Heap::new(GRAIN);
+        assert_eq!(heap.take_local(usize::MAX), Err(GRAIN));
+        assert_eq!(heap.promise_symmetric(usize::MAX - GRAIN), 0);
+    }
+}

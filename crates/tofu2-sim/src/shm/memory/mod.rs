@@ -1,0 +1,21 @@
+//! A rank's memory: what is mapped, what is registered, how it is reached, and when its bytes are used again.
+//!
+//! To be read in this order: where things stand ([`layout`]); the bytes and words as such ([`mapping`]); the table that says what
+//! peers may reach ([`regions`]); which bytes of the heap are taken ([`heap`], [`own`]), by one rank alone or by all together
+//! ([`symmetric`], [`locked`]); memory that existed before it was registered ([`existing`]); what an operation finds behind a
+//! place and copies ([`place`], [`transfers`]); and how deregistration waits for operations that are under way ([`inside`],
+//! [`retired`]).
+
+pub(crate) mod existing;
+pub(crate) mod heap;
+pub(crate) mod inside;
+pub(crate) mod layout;
+pub(crate) mod locked;
+pub(crate) mod mapping;
+pub(crate) mod own;
+pub(crate) mod place;
+pub(crate) mod regions;
+mod retired;
+mod symmetric;
+pub(crate) mod transfers;
+pub(crate) mod word;

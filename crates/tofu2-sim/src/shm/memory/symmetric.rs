@@ -1,0 +1,367 @@
+//! Symmetric allocation: all ranks agree on one key and one offset, in two phases.
+//!
+//! 1. Everybody writes into his card of the control block how many bytes he wants, up to where his segment can grow
+//!    for it, and which symmetric regions he has dropped, and arrives. When all have arrived, all know the same: regions
+//!    that everybody dropped are freed; if sizes agree, the same place and table entry follow on all ranks.
+//! 2. Everybody reserves and registers his part, writes how that went, and arrives again. When all have arrived, the
+//!    region can be reached everywhere, or all give it back.
+//!
+//! A locked region is allocated in the same way; its terms are compared as sizes are. If references to it may exist, it has bytes
+//! of its own ([`super::heap`]).
+//!
+//! Nobody arrives at a phase before all have read what was said in the one before the last, so two sides of a card,
+//! used in turn, are enough.
+//!
+//! A dropped future leaves its allocation under way: the rank's next symmetric allocation completes it first, frees the
+//! rank's part and then makes its own. Until then its peers wait.
+
+use super::{
+    heap::Extent,
+    inside::Id,
+    layout,
+    mapping::Mapping,
+    own::{Own, Registration, out_of_memory},
+    regions,
+    retired::Limbo,
+};
+use crate::{
+    host_memory::{self, LARGE},
+    shm::{
+        endpoint::Endpoint,
+        job::{Job, control::State},
+        waiting::{wait, watchdog::For},
+    },
+};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use rdma_fabric::{
+    Deps, FabricError, Pact, Rank, Region, RegionKey,
+    error::{Mismatch, OutOfMachineMemory},
+};
+use std::collections::{BTreeMap, VecDeque};
+
+const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
+
+/// One rank's view; everything but `dropped`, `limbo`, `lacking`, `tickets` and `under_way` is the same on all ranks.
+#[derive(Debug, Default)]
+pub(crate) struct Symmetric {
+    /// Places of the table entries in use, and whether their bytes are kept apart.
+    live: BTreeMap<usize, (Extent, bool)>,
+    /// Entries that may not be used again.
+    retired: Vec<usize>,
+    /// Entries in use whose part this rank has dropped, and nobody is inside of any more.
+    dropped: [u64; WORDS],
+    /// Entries in use whose part this rank has dropped, before they get to `dropped`.
+    limbo: Limbo<usize>,
+    /// Why this rank promises nothing at present: its machine has not enough for all ranks. Bytes that it has. Looked at before any rank
+    /// takes its part.
+    lacking: Option<u64>,
+    /// Phases arrived at.
+    phase: u64,
+    /// What was begun and not completed.
+    under_way: Option<Stage>,
+    /// Calls of this rank in the order of their first poll; the first may go on.
+    tickets: VecDeque<u64>,
+    next_ticket: u64,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Waits for the end of the last freed region's limbo, to propose again.
+    Settling { asked: Asked },
+    /// Arrived at phase 1.
+    Proposed { asked: Asked },
+    /// Arrived at phase 2.
+    Placed { asked: Asked, extent: Extent, key: RegionKey, failure: Option<FabricError> },
+}
+
+/// What all ranks must ask for alike.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    bytes: usize,
+    /// Of a locked region; else 0.
+    terms: [u64; 3],
+}
+
+impl Asked {
+    /// Whether only who allocates it gets at it.
+    fn is_locked(&self) -> bool {
+        self.terms != [0; 3]
+    }
+
+    /// Whether there may be references to it, so that its bytes are kept apart from all others.
+    fn is_apart(&self) -> bool {
+        Pact::terms_allow_references(self.terms)
+    }
+
+    /// What the ranks compare, and where it stands in a side.
+    fn words(&self) -> [(usize, u64); 4] {
+        let [first, second, third] = self.terms;
+        let terms = layout::SIDE_TERMS;
+        [(layout::SIDE_BYTES, self.bytes as u64), (terms, first), (terms + 8, second), (terms + 16, third)]
+    }
+}
+
+/// The opposite of taking an extent.
+fn give_back(own: &mut Own, extent: Extent, is_apart: bool) {
+    if is_apart { own.heap.give_back_locked(extent) } else { own.heap.give_back_symmetric(extent) }
+}
+
+impl Symmetric {
+    /// End this rank's registration under `key`.
+    pub(crate) fn drop_part(&mut self, segment: &Mapping, me: Rank, key: RegionKey) {
+        let index = key.index as usize;
+        if !regions::deregister(segment, index) {
+            self.retired.push(index);
+        }
+        self.limbo.keep(Id::new(me, key), index);
+    }
+
+    /// Let go of what nobody is inside of any more.
+    fn settle(&mut self, job: &Job) {
+        let dropped = &mut self.dropped;
+        self.limbo.settle(job, |index| dropped[index / 64] |= 1 << (index % 64));
+    }
+
+    /// Where this rank's part under `key` is, which it has not dropped.
+    pub(crate) fn extent(&self, key: RegionKey) -> Option<Extent> {
+        self.live.get(&(key.index as usize)).map(|(extent, _)| *extent)
+    }
+
+    fn free_slot(&self) -> Option<usize> {
+        regions::SYMMETRIC.clone().find(|index| !self.live.contains_key(index) && !self.retired.contains(index))
+    }
+}
+
+/// Allocate, a locked region if there are `terms`.
+pub(crate) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64; 3]>) -> Result<Region, FabricError> {
+    let _turn = Turn::wait(endpoint).await?;
+    if endpoint.own().symmetric.under_way.is_some() {
+        // Somebody dropped its future. Its outcome concerns nobody.
+        drop(complete(endpoint).await?);
+    }
+    propose(endpoint, Asked { bytes, terms: terms.unwrap_or_default() });
+    complete(endpoint).await?
+}
+
+/// This call's place in the rank's own queue.
+struct Turn<'a> {
+    endpoint: &'a Endpoint,
+    ticket: u64,
+}
+
+impl<'a> Turn<'a> {
+    async fn wait(endpoint: &'a Endpoint) -> Result<Self, FabricError> {
+        let turn = {
+            let symmetric = &mut endpoint.own().symmetric;
+            let ticket = symmetric.next_ticket;
+            symmetric.next_ticket += 1;
+            symmetric.tickets.push_back(ticket);
+            Turn { endpoint, ticket }
+        };
+        wait::until_ready(endpoint, For::Allocation, || {
+            Ok(endpoint.own().symmetric.tickets.front() == Some(&turn.ticket))
+        })
+        .await?;
+        Ok(turn)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.endpoint.own().symmetric.tickets.retain(|&ticket| ticket != self.ticket);
+    }
+}
+
+/// Which side of the cards a phase uses.
+fn side(phase: u64) -> usize {
+    layout::CARD_SIDES[(phase % 2) as usize]
+}
+
+/// The start of phase 1.
+fn propose(endpoint: &Endpoint, asked: Asked) {
+    let me = endpoint.me().index();
+    let control = &endpoint.job().control;
+    let own = &mut *endpoint.own();
+    own.settle(endpoint.job(), endpoint.segment());
+    own.symmetric.settle(endpoint.job());
+    let promised =
+        if asked.is_apart() { own.heap.promise_locked(asked.bytes) } else { own.heap.promise_symmetric(asked.bytes) };
+    let say = |field, value| control.card(me, side(own.symmetric.phase + 1) + field).store(value, Relaxed);
+    asked.words().into_iter().for_each(|(field, word)| say(field, word));
+    let together = (asked.bytes as u64).saturating_mul(endpoint.job().plan.ranks as u64);
+    own.symmetric.lacking = if asked.bytes < LARGE { None } else { host_memory::has(together).err() };
+    // Holes may do all the same.
+    say(layout::SIDE_VERDICT, if own.symmetric.lacking.is_some() { 0 } else { promised as u64 });
+    say(layout::SIDE_LIMBO, is_in_limbo(own).into());
+    for (word, dropped) in own.symmetric.dropped.iter().enumerate() {
+        say(layout::SIDE_DROPPED + 8 * word, *dropped);
+    }
+    own.symmetric.under_way = Some(Stage::Proposed { asked });
+    arrive(endpoint, own);
+}
+
+/// Drive what is under way to its end. The outer result is about the job, the inner one about the allocation.
+async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, FabricError> {
+    loop {
+        settle(endpoint).await?;
+        all_arrived(endpoint).await?;
+        let own = &mut *endpoint.own();
+        match own.symmetric.under_way.take() {
+            Some(Stage::Proposed { asked }) => {
+                if let Err(error) = place(endpoint, own, asked) {
+                    return Ok(Err(error));
+                }
+            }
+            // `settle` has proposed again.
+            Some(settling @ Stage::Settling { .. }) => own.symmetric.under_way = Some(settling),
+            Some(Stage::Placed { asked, extent, key, failure }) => {
+                return Ok(conclude(endpoint, own, asked, (extent, key), failure)
+                    .map(|()| Registration::symmetric(endpoint.clone(), asked.bytes, key)));
+            }
+            None => return Ok(Err(FabricError::Corrupt { rank: endpoint.me(), what: &"a symmetric allocation" })),
+        }
+    }
+}
+
+/// Whether something that the rank gave up will soon be free.
+fn is_in_limbo(own: &Own) -> bool {
+    own.symmetric.limbo.until().is_some() || own.limbo_until().is_some()
+}
+
+/// Propose again after the freed regions' limbo, if that is what all ranks do.
+async fn settle(endpoint: &Endpoint) -> Result<(), FabricError> {
+    let asked = match endpoint.own().symmetric.under_way {
+        Some(Stage::Settling { asked }) => asked,
+        _ => return Ok(()),
+    };
+    wait::until_ready(endpoint, For::ItsEnd, || Ok(!is_in_limbo(&endpoint.own()))).await?;
+    propose(endpoint, asked);
+    Ok(())
+}
+
+/// The end of phase 1, the start of phase 2. Errors are the same on all ranks.
+fn place(endpoint: &Endpoint, own: &mut Own, asked: Asked) -> Result<(), FabricError> {
+    let Asked { bytes, .. } = asked;
+    let (me, job, segment) = (endpoint.me(), endpoint.job(), endpoint.segment());
+    let phase = own.symmetric.phase;
+    let card = |rank: usize, field| job.control.card(rank, side(phase) + field).load(Relaxed);
+    let ranks = 0..job.plan.ranks;
+    for word in 0..WORDS {
+        let at = layout::SIDE_DROPPED + 8 * word;
+        // Not what this rank does not know of: peers can write its card too.
+        let freed = ranks.clone().fold(own.symmetric.dropped[word], |all, rank| all & card(rank, at));
+        for index in (0..64).filter(|bit| freed >> bit & 1 == 1).map(|bit| word * 64 + bit) {
+            if let Some((extent, is_apart)) = own.symmetric.live.remove(&index) {
+                give_back(own, extent, is_apart);
+            }
+        }
+        own.symmetric.dropped[word] &= !freed;
+    }
+    let limit = ranks.clone().map(|rank| card(rank, layout::SIDE_VERDICT)).min().unwrap_or(0);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let differs = |rank| asked.words().into_iter().find(move |&(field, word)| card(rank, field) != word);
+    let other = ranks.clone().find_map(|rank| differs(rank).map(|differs| (rank, differs)));
+    if let Some((other, (field, word))) = other {
+        own.heap.break_promise();
+        return Err(Mismatch {
+            collective: if field == layout::SIDE_BYTES { "alloc_symmetric" } else { "alloc_symmetric, locked," },
+            rank: me,
+            theirs: word,
+            other: Rank::new(other as u32),
+            ours: card(other, field),
+        }
+        .into());
+    }
+    // What somebody has dropped may be free in a moment. The same cards tell all ranks the same.
+    let more_later = ranks.clone().any(|rank| card(rank, layout::SIDE_LIMBO) == 1);
+    let heap = &mut own.heap;
+    let taken = if asked.is_apart() { heap.take_locked(bytes, limit) } else { heap.take_symmetric(bytes, limit) };
+    let refusal = |available| match own.symmetric.lacking {
+        None => out_of_memory(segment, me, bytes, available),
+        Some(available) => {
+            FabricError::from(OutOfMachineMemory { rank: me, requested: bytes, ranks: job.plan.ranks, available })
+        }
+    };
+    let taken = taken.map_err(refusal).and_then(|extent| match own.symmetric.free_slot() {
+        Some(index) => Ok((extent, index)),
+        None => {
+            give_back(own, extent, asked.is_apart());
+            Err(FabricError::TooManyRegions { rank: me, limit: regions::SYMMETRIC.len() })
+        }
+    });
+    let (extent, index) = match taken {
+        Ok(taken) => taken,
+        Err(_) if more_later => {
+            own.symmetric.under_way = Some(Stage::Settling { asked });
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    own.symmetric.live.insert(index, (extent, asked.is_apart()));
+    let failure = own.prepare(segment, me, bytes, extent).err();
+    job.control.card(me.index(), side(phase + 1) + layout::SIDE_VERDICT).store(failure.is_none().into(), Relaxed);
+    // Bytes without pages must not be reached.
+    let reachable = if failure.is_none() { bytes } else { 0 };
+    let kind = if asked.is_locked() { regions::Kind::Locked } else { regions::Kind::Heap };
+    let key = regions::register(segment, index, extent.offset, reachable, kind);
+    own.symmetric.under_way = Some(Stage::Placed { asked, extent, key, failure });
+    arrive(endpoint, own);
+    Ok(())
+}
+
+/// The end of phase 2: fail everywhere if it failed somewhere.
+fn conclude(
+    endpoint: &Endpoint,
+    own: &mut Own,
+    asked: Asked,
+    (extent, key): (Extent, RegionKey),
+    failure: Option<FabricError>,
+) -> Result<(), FabricError> {
+    let (job, segment) = (endpoint.job(), endpoint.segment());
+    let verdict = side(own.symmetric.phase) + layout::SIDE_VERDICT;
+    let failed = (0..job.plan.ranks).find(|&rank| job.control.card(rank, verdict).load(Relaxed) != 1);
+    let Some(failed) = failed else { return Ok(()) };
+    let index = key.index as usize;
+    own.symmetric.live.remove(&index);
+    if !regions::deregister(segment, index) {
+        own.symmetric.retired.push(index);
+    }
+    give_back(own, extent, asked.is_apart());
+    Err(failure.unwrap_or_else(|| out_of_memory(segment, Rank::new(failed as u32), asked.bytes, 0)))
+}
+
+/// Tell that this rank's card is ready for the next phase.
+fn arrive(endpoint: &Endpoint, own: &mut Own) {
+    let job = endpoint.job();
+    own.symmetric.phase += 1;
+    // Release: pairs with the acquire in `all_arrived`.
+    job.control.card(endpoint.me().index(), layout::CARD_PHASE).store(own.symmetric.phase, Release);
+    let arrivals = job.control.word(layout::ARRIVALS).fetch_add(1, AcqRel).wrapping_add(1);
+    // Not by this rank's phase: a peer may see the card above and arrive at the next phase before this rank counts.
+    if arrivals.is_multiple_of(job.plan.ranks as u64) {
+        job.wake_all();
+    }
+}
+
+/// Wait until every rank has arrived at this rank's phase.
+///
+/// # Errors
+/// [`FabricError::PeerLost`]; [`FabricError::PeersLeft`] as soon as one rank has left without arriving.
+async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
+    let control = &endpoint.job().control;
+    let phase = endpoint.own().symmetric.phase;
+    // Acquire: pairs with the release in `arrive`.
+    let arrived = move |rank| control.card(rank, layout::CARD_PHASE).load(Acquire) >= phase;
+    let mut next = 0;
+    let look = move || {
+        while next < endpoint.job().plan.ranks {
+            if !arrived(next) {
+                let left = control.state(next) == State::Left && !arrived(next);
+                return if left { Err(FabricError::PeersLeft) } else { Ok(None) };
+            }
+            next += 1;
+        }
+        Ok(Some(()))
+    };
+    wait::until_found(endpoint, Deps::All, For::Allocation, look).await
+}

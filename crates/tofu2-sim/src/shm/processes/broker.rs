@@ -1,0 +1,243 @@
+//! Where a job's ranks leave files for each other: a desk that the launcher keeps.
+//!
+//! A rank leaves the open file of its memory image once, and a number with it; peers ask for both. The desk is a socket with a
+//! name of its own, so that no rank needs to inherit one socket per peer, nor to take over a descriptor that it did not
+//! open. Who comes must be of the launcher's user, or root, and tell the job's secret, which stands in its control
+//! block. A visit lasts as long as the visitor's process: while it lasts, that process may be copying.
+
+use super::memory_file::refused;
+use crate::shm::{job::control::Control, memory::layout};
+use core::{mem::MaybeUninit, sync::atomic::Ordering::Relaxed};
+use rdma_fabric::{Rank, Result};
+use rustix::{
+    io::{Errno, retry_on_intr},
+    net::{
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+        SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, recvmsg, sendmsg,
+        socket_with, sockopt::socket_peercred,
+    },
+    process::geteuid,
+};
+use std::{
+    collections::HashMap,
+    io::{IoSlice, IoSliceMut},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+/// What each message starts with: name and version.
+const MAGIC: u64 = u64::from_le_bytes(*b"1s-desk\x01");
+
+/// A request: who asks, the job's secret, what for, of whom, and a number.
+type Request = [u64; 6];
+/// An answer: how it went, and a number.
+type Answer = [u64; 3];
+
+/// A request or an answer, and the file that came with it.
+type Message<const N: usize> = ([u64; N], Option<OwnedFd>);
+
+const LEAVE: u64 = 0;
+const FETCH: u64 = 1;
+
+const DONE: u64 = 0;
+const NOTHING: u64 = 1;
+/// The launcher may have no more files.
+const NO_ROOM: u64 = 2;
+
+/// Visitors that wait to be let in.
+const QUEUE: i32 = 4096;
+
+/// The desk's address, and what opens it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Desk {
+    job: u64,
+    secret: u64,
+}
+
+impl Desk {
+    /// That of the job with this control block.
+    pub(crate) fn of(control: &Control) -> Self {
+        let word = |at| control.word(at).load(Relaxed);
+        Desk { job: word(layout::JOB), secret: word(layout::SECRET) }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn for_test() -> Self {
+        use core::sync::atomic::AtomicU64;
+        static JOBS: AtomicU64 = AtomicU64::new(0);
+        Desk { job: u64::from(std::process::id()) << 32 | JOBS.fetch_add(1, Relaxed), secret: 7 }
+    }
+
+    /// Names of this kind stand in no file system, and vanish with the socket.
+    fn address(self) -> Result<SocketAddrUnix> {
+        SocketAddrUnix::new_abstract_name(format!("onesided-{:016x}", self.job).as_bytes()).map_err(refused(&"bind"))
+    }
+
+    /// Sit down at it. Connections of strangers are refused.
+    pub(crate) fn keep(self) -> Result<Keeper> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let door = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(refused(&"socket"))?;
+        bind(&door, &self.address()?).map_err(refused(&"bind"))?;
+        listen(&door, QUEUE).map_err(refused(&"listen"))?;
+        Ok(Keeper { desk: self, door, visitors: Vec::new(), left: HashMap::new() })
+    }
+
+    /// Go there as `me`. Blocks as long as the launcher starts other ranks.
+    pub(crate) fn visit(self, me: Rank) -> Result<Visit> {
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .map_err(refused(&"socket"))?;
+        let address = self.address()?;
+        retry_on_intr(|| connect(&socket, &address)).map_err(refused(&"connect"))?;
+        Ok(Visit { socket, me, secret: self.secret })
+    }
+}
+
+/// A rank at the desk.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    socket: OwnedFd,
+    me: Rank,
+    secret: u64,
+}
+
+impl Visit {
+    /// Leave `file` and `number` for the others.
+    pub(crate) fn leave(&self, file: BorrowedFd<'_>, number: u64) -> Result<()> {
+        match self.ask(LEAVE, self.me, number, Some(file))? {
+            ([_, DONE, _], _) => Ok(()),
+            _ => Err(refused(&"recvmsg (launcher)")(Errno::MFILE)),
+        }
+    }
+
+    /// What `of` has left, if anything.
+    pub(crate) fn fetch(&self, of: Rank) -> Result<Option<(OwnedFd, u64)>> {
+        match self.ask(FETCH, of, 0, None)? {
+            ([_, DONE, number], Some(file)) => Ok(Some((file, number))),
+            // Without its file the answer is whole only if this process may have no more files.
+            ([_, DONE, _], None) => Err(refused(&"recvmsg")(Errno::MFILE)),
+            _ => Ok(None),
+        }
+    }
+
+    fn ask(&self, what: u64, of: Rank, number: u64, file: Option<BorrowedFd<'_>>) -> Result<Message<3>> {
+        let request: Request = [MAGIC, self.secret, self.me.number().into(), what, of.number().into(), number];
+        send(&self.socket, &request, file, SendFlags::NOSIGNAL).map_err(refused(&"sendmsg"))?;
+        match receive::<3>(&self.socket, RecvFlags::empty()).map_err(refused(&"recvmsg"))? {
+            Some((answer @ [MAGIC, ..], file)) => Ok((answer, file)),
+            // The launcher is gone, and will have this process killed.
+            _ => Err(refused(&"recvmsg")(Errno::CONNRESET)),
+        }
+    }
+}
+
+/// The launcher's side of the desk. It never blocks.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    desk: Desk,
+    door: OwnedFd,
+    visitors: Vec<Visitor>,
+    /// What was left, by rank.
+    left: HashMap<u64, (OwnedFd, u64)>,
+}
+
+#[derive(Debug)]
+struct Visitor {
+    socket: OwnedFd,
+    /// Who it is, once it has told the secret.
+    rank: Option<u64>,
+}
+
+impl Keeper {
+    /// What becomes readable when there is something to do: the door, then each visitor.
+    pub(crate) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        [self.door.as_fd()].into_iter().chain(self.visitors.iter().map(|visitor| visitor.socket.as_fd()))
+    }
+
+    /// Do what there is to do at those of [`Keeper::files`], in their order.
+    pub(crate) fn serve(&mut self, ready: impl IntoIterator<Item = bool>) {
+        let mut ready = ready.into_iter();
+        let door = ready.next().unwrap_or(false);
+        let Keeper { desk, visitors, left, .. } = self;
+        visitors.retain_mut(|visitor| !ready.next().unwrap_or(false) || visitor.serve(*desk, left));
+        while door && let Ok(socket) = retry_on_intr(|| accept_with(&self.door, SocketFlags::CLOEXEC)) {
+            let ours = socket_peercred(&socket).is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid());
+            if ours {
+                self.visitors.push(Visitor { socket, rank: None });
+            }
+        }
+    }
+
+    /// Whether a process of `rank` is at the desk, and so may still run.
+    pub(crate) fn is_visited_by(&mut self, rank: Rank) -> bool {
+        let number = Some(u64::from(rank.number()));
+        let Keeper { desk, visitors, left, .. } = self;
+        visitors.retain_mut(|visitor| visitor.rank != number || visitor.serve(*desk, left));
+        visitors.iter().any(|visitor| visitor.rank == number)
+    }
+}
+
+impl Visitor {
+    /// Answer what was asked. False if the visitor has gone, or is no rank of the job.
+    fn serve(&mut self, desk: Desk, left: &mut HashMap<u64, (OwnedFd, u64)>) -> bool {
+        loop {
+            let (request, file) = match receive(&self.socket, RecvFlags::DONTWAIT) {
+                Ok(Some((request, file))) => (request, file),
+                Err(Errno::AGAIN) => return true,
+                _ => return false,
+            };
+            let [MAGIC, secret, me, what, of, number]: Request = request else { return false };
+            if secret != desk.secret {
+                return false;
+            }
+            self.rank = Some(me);
+            let (answer, file): (Answer, _) = match (what, file) {
+                (LEAVE, None) => ([MAGIC, NO_ROOM, 0], None),
+                (LEAVE, Some(file)) => {
+                    left.insert(me, (file, number));
+                    ([MAGIC, DONE, 0], None)
+                }
+                _ => match left.get(&of) {
+                    Some((file, number)) => ([MAGIC, DONE, *number], Some(file.as_fd())),
+                    None => ([MAGIC, NOTHING, 0], None),
+                },
+            };
+            if send(&self.socket, &answer, file, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_err() {
+                return false;
+            }
+        }
+    }
+}
+
+fn send<const N: usize>(
+    socket: &OwnedFd,
+    words: &[u64; N],
+    file: Option<BorrowedFd<'_>>,
+    flags: SendFlags,
+) -> Result<(), Errno> {
+    let bytes = words.map(u64::to_ne_bytes).concat();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let files: Vec<_> = file.into_iter().collect();
+    if !files.is_empty() {
+        let fits = control.push(SendAncillaryMessage::ScmRights(&files));
+        debug_assert!(fits);
+    }
+    retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, flags)).map(drop)
+}
+
+/// The next message; `None` if there will be none, or it is none of ours.
+fn receive<const N: usize>(socket: &OwnedFd, flags: RecvFlags) -> Result<Option<Message<N>>, Errno> {
+    let mut bytes = vec![0; 8 * N];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = flags | RecvFlags::CMSG_CLOEXEC;
+    let message = retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags))?;
+    let file = control.drain().find_map(|part| match part {
+        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+        _ => None,
+    });
+    if message.bytes != bytes.len() {
+        return Ok(None);
+    }
+    let word = |index: usize| u64::from_ne_bytes(core::array::from_fn(|byte| bytes[8 * index + byte]));
+    Ok(Some((core::array::from_fn(word), file)))
+}

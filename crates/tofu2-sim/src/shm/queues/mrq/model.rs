@@ -1,0 +1,93 @@
+//! The receive queue's ring under loom: few producers and a consumer over two records.
+
+use super::*;
+use crate::shm::notices::ring::model::{Cell, Mutation, Tiny, a_death, one_after_the_other, two_takers};
+
+struct Records {
+    ends: [Cell; 3],
+    records: [[Cell; RECORD]; 2],
+    claims: [Cell; 2],
+}
+
+impl Records {
+    fn ring(&self) -> Ring<'_, Cell> {
+        let [tail, seen, head] = &self.ends;
+        Ring { tail, seen, head, records: &self.records, claims: &self.claims }
+    }
+}
+
+impl Tiny for Records {
+    const BRANCHES: usize = 2_000;
+
+    fn new(mutation: Mutation) -> Self {
+        let cell = |_| Cell::new(mutation);
+        Records { ends: [0; 3].map(cell), records: [0; 2].map(|_| [0; RECORD].map(cell)), claims: [0; 2].map(cell) }
+    }
+    fn send(&self, from: u32, data: u64) -> bool {
+        let notice = MrqNotice {
+            kind: MrqKind::RemotePut,
+            peer: QueueId::new(Rank::new(from), 0, 0, 0),
+            edata: data as u8,
+            value: data,
+            local: Stadd::from_bits(0),
+            remote: Stadd::from_bits(data),
+            status: Ok(()),
+        };
+        let (ring, from) = (self.ring(), Rank::new(from));
+        let claim = ring.claim_next(from).or_else(|| ring.claim(from).unwrap());
+        claim.map(|claim| self.ring().publish(claim, &notice)).is_some()
+    }
+    fn take(&self, has_ended: impl Fn(u32) -> bool + Copy) -> Option<(u32, u64)> {
+        let notice = self.ring().consume(|| has_ended(1), has_ended).expect("a torn notice or a damaged ring")?;
+        assert_eq!((notice.remote.to_bits(), u64::from(notice.edata)), (notice.value, notice.value), "a torn notice");
+        Some((notice.peer.rank().number(), notice.value))
+    }
+    fn claim(&self, me: Rank) -> Result<Option<Claim>, Damaged> {
+        self.ring().claim(me)
+    }
+    fn is_empty(&self) -> bool {
+        self.ring().is_empty()
+    }
+    fn has_room(&self) -> bool {
+        ring::has_room(&self.ring())
+    }
+}
+
+#[test]
+fn a_producer_laps_the_ring() {
+    assert!(one_after_the_other::<Records>(Mutation::None) >= 10);
+}
+
+#[test]
+#[should_panic(expected = "a torn notice")]
+fn publishing_must_release() {
+    one_after_the_other::<Records>(Mutation::RelaxedPublish);
+}
+
+#[test]
+#[should_panic(expected = "a torn notice")]
+fn consuming_must_acquire() {
+    one_after_the_other::<Records>(Mutation::RelaxedConsume);
+}
+
+#[test]
+fn two_threads_take_each_notice_once() {
+    assert!(two_takers::<Records>(Mutation::None) >= 500);
+}
+
+#[test]
+#[should_panic(expected = "not each notice once")]
+fn who_takes_must_look_whether_the_head_moved() {
+    two_takers::<Records>(Mutation::BlindTake);
+}
+
+#[test]
+fn a_claim_of_the_dead_blocks_nobody() {
+    assert!(a_death::<Records>(Mutation::None) >= 100);
+}
+
+#[test]
+#[should_panic(expected = "a claim of the dead blocks the ring")]
+fn who_claims_next_must_keep_the_name() {
+    a_death::<Records>(Mutation::Nameless);
+}

@@ -1,0 +1,200 @@
+//! One command: data, then the remote notice, then the advance, then what the poster is told.
+//!
+//! The last 8 bytes of a put or get are copied last, as the contract promises of puts; up to there it may be begun anew if the
+//! executor dies ([`super::claim`], "Death"), since nobody can know of it.
+
+mod commands;
+
+use super::{
+    claim::Phase,
+    config::Stop,
+    executor::{Executor, Work},
+    reporting::failed,
+    tags::resolve,
+    view::View,
+};
+use crate::shm::memory::{
+    inside::{Id, Inside},
+    mapping::{Mapping, Piece},
+};
+use commands::Source;
+use core::sync::atomic::AtomicU64;
+use rdma_fabric::{
+    Amo,
+    control_queue::{Command, Posting, QueueError, QueueId, Stadd},
+};
+
+/// Bytes of a put or get that are copied last.
+const LAST: usize = 8;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Performed {
+    /// What was wrong here: nothing was done then.
+    pub(crate) local: Result<(), QueueError>,
+    /// What was wrong at the target. In the poster's MRQ already, if it asked for it.
+    pub(crate) remote: Result<(), QueueError>,
+}
+
+impl Performed {
+    /// The error that nobody asked to hear of.
+    #[inline]
+    pub(crate) fn unheard(&self, posting: &Posting) -> Option<QueueError> {
+        match (self.local, self.remote) {
+            (Err(error), _) if !posting.tcq_notice => Some(error),
+            (Ok(()), Err(error)) if !posting.local_notice => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why a command was not done.
+enum Failure {
+    /// Of own memory; the target was not asked, or own memory went away meanwhile.
+    Here(QueueError),
+    There(QueueError),
+}
+
+impl From<QueueError> for Failure {
+    fn from(error: QueueError) -> Self {
+        Failure::There(error)
+    }
+}
+
+/// The command's phase, where somebody could take it over.
+struct Stage<'a> {
+    queue: View<'a>,
+    position: Option<u64>,
+}
+
+impl Stage<'_> {
+    /// From here on the command is in `phase`.
+    #[inline]
+    fn enter(&self, phase: Phase) {
+        if let Some(position) = self.position {
+            self.queue.enter(position, phase);
+        }
+    }
+}
+
+impl<'a> Executor<'a> {
+    /// Execute `posting`, one command of `queue`, at `position` of its shared ring if it stands there.
+    #[inline]
+    pub(crate) fn perform(
+        &self,
+        queue: &View<'_>,
+        posting: &Posting,
+        position: Option<u64>,
+        work: &mut Work<'_>,
+    ) -> Performed {
+        let stage = Stage { queue: *queue, position };
+        let said = match posting.command {
+            Command::Put { to, from, at, len, .. } => {
+                work.spend(len.into());
+                self.put(&stage, posting, to, Source::Memory(from), at, len.into(), work)
+            }
+            Command::PutInline { to, bytes, at } => {
+                work.spend(0);
+                let bytes = bytes.as_bytes();
+                self.put(&stage, posting, to, Source::Carried(bytes), at, bytes.len() as u64, work)
+            }
+            Command::Get { to, from, at, len, .. } => {
+                work.spend(len.into());
+                self.get(&stage, posting, to, from, at, len.into())
+            }
+            Command::Armw { to, at, width, op } => {
+                work.spend(0);
+                self.atomic(&stage, posting, to, at, width, op.amo())
+            }
+            Command::CompareSwap { to, at, width, expected, new } => {
+                work.spend(0);
+                self.atomic(&stage, posting, to, at, width, Amo::CompareSwap { expected, new })
+            }
+            Command::Nop => {
+                work.spend(0);
+                return Performed { local: Ok(()), remote: Ok(()) };
+            }
+        };
+        let (told, status) = match said {
+            Ok(told) => told,
+            Err(Failure::Here(error)) => return Performed { local: Err(error), remote: Ok(()) },
+            Err(Failure::There(error)) => (failed(&posting.command), Err(error)),
+        };
+        if posting.local_notice {
+            stage.enter(Phase::Past);
+            self.tell_poster(queue, posting, told, status);
+        }
+        Performed { local: Ok(()), remote: status }
+    }
+}
+
+// ----- Both ends of a copy: resolved, and announced while the copy is long. -----
+
+/// The longest copy that is not announced, in bytes: those take few instructions.
+const SHORT: u64 = 64;
+
+/// Bytes of a copy that a queue addresses.
+#[derive(Clone, Copy)]
+pub(crate) struct Range {
+    pub(crate) at: Stadd,
+    pub(crate) len: u64,
+    /// Whether they are written.
+    pub(crate) writes: bool,
+}
+
+/// Both ends of a copy, and what keeps them and the target's queue there while it is long.
+pub(crate) struct Ends<'a> {
+    pub(crate) own: Piece<&'a Mapping>,
+    pub(crate) theirs: Piece<&'a Mapping>,
+    pub(crate) target: View<'a>,
+    pub(crate) _inside: Option<Inside<'a, AtomicU64, 3>>,
+}
+
+impl<'a> Executor<'a> {
+    /// Resolve both ends of a copy. A long one is announced, all at once: nobody waits for that who is announced.
+    #[inline]
+    fn ends<'q>(&self, queue: &View<'q>, own: Range, to: QueueId, theirs: Range) -> Result<Ends<'q>, Failure>
+    where
+        'a: 'q,
+    {
+        let resolve = |queue: &View<'q>, Range { at, len, writes }| resolve(queue, at, len, 1, writes);
+        let (piece, key) = resolve(queue, own).map_err(Failure::Here)?;
+        let target: View<'q> = self.target(to)?;
+        let (there, its_key) = resolve(&target, theirs)?;
+        if own.len <= SHORT {
+            return Ok(Ends { own: piece, theirs: there, target, _inside: None });
+        }
+        let ids = [(queue.owner(), key), (target.owner(), its_key), (target.owner(), target.key)];
+        let _inside = Some(self.announce(ids.map(|(rank, key)| Id::new(rank, key))));
+        // Whoever ends a registration, or closes the queue, meanwhile sees the announcement, or this sees the end.
+        let (piece, now) = resolve(queue, own).map_err(Failure::Here)?;
+        if now != key {
+            return Err(Failure::Here(QueueError::NoSuchTag { queue: queue.id, stadd: own.at }));
+        }
+        let (there, now) = resolve(&target, theirs)?;
+        if !target.is_open() {
+            return Err(QueueError::NotOpen { queue: to }.into());
+        }
+        if now != its_key {
+            return Err(QueueError::NoSuchTag { queue: to, stadd: theirs.at }.into());
+        }
+        Ok(Ends { own: piece, theirs: there, target, _inside })
+    }
+
+    /// The target's queue, if commands for it are executed.
+    #[inline]
+    pub(crate) fn target(&self, to: QueueId) -> Result<View<'a>, QueueError> {
+        let target = View::find(self.job, to)?;
+        match target.stopped() {
+            None => Ok(target),
+            Some(Stop::Closed) => Err(QueueError::NotOpen { queue: to }),
+            Some(_) => Err(QueueError::Stopped { queue: to }),
+        }
+    }
+}
+
+/// Why bytes that were resolved can't be accessed.
+#[cold]
+pub(crate) fn gone(queue: QueueId, stadd: Stadd, piece: &Piece<&Mapping>) -> QueueError {
+    if piece.is_lost() { QueueError::PeerLost { queue } } else { QueueError::Stale { queue, stadd } }
+}

@@ -1,0 +1,211 @@
+//! A put, with its notice and its advance.
+
+use super::{Ends, Failure, LAST, Range, Stage, gone};
+use crate::{
+    control_queue::ring,
+    shm::{
+        memory::mapping::{Mapping, Piece},
+        queues::{
+            claim::Phase,
+            config::Stop,
+            death::{self, Label},
+            executor::{Executor, Work},
+            reporting::Told,
+            tags::resolve,
+            view::View,
+        },
+    },
+};
+use rdma_fabric::{
+    Amo,
+    control_queue::{Command, MrqKind, Posting, QueueError, QueueId, Stadd, Width},
+};
+
+/// Where the bytes of a put are.
+pub(crate) enum Source<'s> {
+    Memory(Stadd),
+    Carried(&'s [u8]),
+}
+
+/// The same once they are resolved.
+enum Bytes<'a, 's> {
+    Memory(Piece<&'a Mapping>),
+    Carried(&'s [u8]),
+}
+
+impl<'a> Executor<'a> {
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn put(
+        &self,
+        stage: &Stage<'_>,
+        posting: &Posting,
+        to: QueueId,
+        source: Source<'_>,
+        at: Stadd,
+        len: u64,
+        work: &mut Work<'_>,
+    ) -> Result<(Told, Result<(), QueueError>), Failure> {
+        let theirs = Range { at, len, writes: true };
+        let (from, piece, target, _inside) = match source {
+            Source::Memory(from) => {
+                let own = Range { at: from, writes: false, ..theirs };
+                let Ends { own, theirs, target, _inside } = self.ends(&stage.queue, own, to, theirs)?;
+                (Bytes::Memory(own), theirs, target, _inside)
+            }
+            Source::Carried(bytes) => {
+                let target = self.target(to)?;
+                (Bytes::Carried(bytes), resolve(&target, at, len, 1, true)?.0, target, None)
+            }
+        };
+        let claim = self.claim_notice(&target, posting)?;
+        let last = (len as usize).min(LAST);
+        let rest = len as usize - last;
+        let copied = {
+            let copy = |start: usize, len: usize| {
+                let to = piece.part(start, len)?;
+                match &from {
+                    Bytes::Memory(from) => to.copy_from(&from.part(start, len)?),
+                    Bytes::Carried(bytes) => to.copy_in(bytes.get(start..start + len)?),
+                }
+            };
+            stage.enter(Phase::Data);
+            death::reach(Label::Data);
+            let copied = if rest == 0 { Some(()) } else { copy(0, rest) };
+            death::reach(Label::Written);
+            stage.enter(Phase::Past);
+            copied.and_then(|()| copy(rest, last))
+        };
+        death::reach(Label::Past);
+        if copied.is_none() {
+            self.withdraw_notice(&target, claim);
+            if let Bytes::Memory(from) = from
+                && (from.is_lost() || from.is_stale())
+            {
+                return Err(Failure::Here(gone(stage.queue.id, own_address(&posting.command), &from)));
+            }
+            return Err(gone(to, at, &piece).into());
+        }
+        piece.ring();
+        let told = Told {
+            local: MrqKind::LocalPut,
+            remote: MrqKind::RemotePut,
+            own: Stadd::from_bits(0),
+            at: at + len,
+            value: 0,
+        };
+        self.tell_target(&target, claim, stage.queue.id, posting, told);
+        death::reach(Label::Noticed);
+        let mut status = Ok(());
+        if posting.sps != 0 {
+            if target.is_session() {
+                if self.advance(&target, posting.sps.into()) {
+                    self.released(target.id, work);
+                }
+            } else if stage.queue.geometry.checked {
+                status = Err(QueueError::CreditIgnored { queue: stage.queue.id, sps: posting.sps });
+            }
+            death::reach(Label::Advanced);
+        }
+        Ok((told, status))
+    }
+
+    /// Move the session offset of `target` on. Whether commands may be executable then.
+    pub(crate) fn advance(&self, target: &View<'_>, slots: u64) -> bool {
+        let turns = target.turns();
+        let scheduled = turns.advance(slots);
+        // The read pointer is looked at later, so that it is never too far behind.
+        let overrun = target.geometry.checked && ring::is_overrun(target.begun(), scheduled, target.geometry.depth);
+        if overrun {
+            target.stop(Stop::CreditOverrun);
+        }
+        !overrun
+    }
+}
+
+fn own_address(command: &Command) -> Stadd {
+    match *command {
+        Command::Put { from, .. } => from,
+        Command::Get { at, .. } => at,
+        _ => Stadd::from_bits(0),
+    }
+}
+
+// ----- A get, with its notice. -----
+
+impl<'a> Executor<'a> {
+    pub(super) fn get(
+        &self,
+        stage: &Stage<'_>,
+        posting: &Posting,
+        to: QueueId,
+        from: Stadd,
+        at: Stadd,
+        len: u64,
+    ) -> Result<(Told, Result<(), QueueError>), Failure> {
+        let theirs = Range { at: from, len, writes: false };
+        let own = Range { at, ..theirs };
+        let Ends { own: sink, theirs: source, target, _inside } = self.ends(&stage.queue, own, to, theirs)?;
+        let len = len as usize;
+        let claim = self.claim_notice(&target, posting)?;
+        let last = len.min(LAST);
+        let copy = |start: usize, len: usize| sink.part(start, len)?.copy_from(&source.part(start, len)?);
+        stage.enter(Phase::Data);
+        death::reach(Label::Data);
+        let copied = if len == last { Some(()) } else { copy(0, len - last) };
+        death::reach(Label::Written);
+        stage.enter(Phase::Past);
+        let copied = copied.and_then(|()| copy(len - last, last));
+        death::reach(Label::Past);
+        if copied.is_none() {
+            self.withdraw_notice(&target, claim);
+            let own = sink.is_lost() || sink.is_stale();
+            return Err(if own {
+                Failure::Here(gone(stage.queue.id, at, &sink))
+            } else {
+                gone(to, from, &source).into()
+            });
+        }
+        sink.ring();
+        let end = from + len as u64;
+        let told =
+            Told { local: MrqKind::LocalGet, remote: MrqKind::RemoteGet, own: at + len as u64, at: end, value: 0 };
+        self.tell_target(&target, claim, stage.queue.id, posting, told);
+        death::reach(Label::Noticed);
+        Ok((told, Ok(())))
+    }
+}
+
+// ----- An atomic, with its notice. -----
+
+impl<'a> Executor<'a> {
+    pub(super) fn atomic(
+        &self,
+        stage: &Stage<'_>,
+        posting: &Posting,
+        to: QueueId,
+        at: Stadd,
+        width: Width,
+        amo: Amo<u64>,
+    ) -> Result<(Told, Result<(), QueueError>), Failure> {
+        let target = self.target(to)?;
+        let (piece, _) = resolve(&target, at, width as u64, width as u8, true)?;
+        let claim = self.claim_notice(&target, posting)?;
+        stage.enter(Phase::Data);
+        death::reach(Label::Data);
+        stage.enter(Phase::Past);
+        let old = piece.modify(width as usize, amo);
+        if old.is_some() {
+            piece.ring();
+        }
+        death::reach(Label::Past);
+        let Some(value) = old else {
+            self.withdraw_notice(&target, claim);
+            return Err(gone(to, at, &piece).into());
+        };
+        let told = Told { local: MrqKind::LocalArmw, remote: MrqKind::RemoteArmw, own: Stadd::from_bits(0), at, value };
+        self.tell_target(&target, claim, stage.queue.id, posting, told);
+        death::reach(Label::Noticed);
+        Ok((told, Ok(())))
+    }
+}

@@ -1,0 +1,93 @@
+//! Notices of a command: room at the target before it, then what both sides are told.
+
+use super::{config::Stop, executor::Executor, mrq, view::View};
+use rdma_fabric::control_queue::{Command, MrqKind, MrqNotice, Posting, QueueError, QueueId, Stadd};
+
+/// What a command's two notices tell.
+#[derive(Clone, Copy)]
+pub(crate) struct Told {
+    pub(crate) local: MrqKind,
+    pub(crate) remote: MrqKind,
+    /// Own address after the command, for gets.
+    pub(crate) own: Stadd,
+    /// The target's address as both are told.
+    pub(crate) at: Stadd,
+    /// Before an atomic.
+    pub(crate) value: u64,
+}
+
+impl Executor<'_> {
+    /// Room for the remote notice, if there is to be one.
+    #[inline]
+    pub(crate) fn claim_notice(&self, target: &View<'_>, posting: &Posting) -> Result<Option<mrq::Claim>, QueueError> {
+        if !posting.remote_notice {
+            return Ok(None);
+        }
+        if let Some(claim) = target.mrq().claim_next(self.me) {
+            return Ok(Some(claim));
+        }
+        match target.mrq().claim(self.me) {
+            Ok(Some(claim)) => Ok(Some(claim)),
+            Ok(None) => {
+                target.stop(Stop::MrqOverflow);
+                Err(QueueError::MrqOverflow { queue: target.id, depth: target.geometry.mrq_depth })
+            }
+            Err(mrq::Damaged) => Err(target.corrupt("the message receive queue")),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn withdraw_notice(&self, target: &View<'_>, claim: Option<mrq::Claim>) {
+        if let Some(claim) = claim {
+            target.mrq().withdraw(claim);
+            // Notices of others may be ready behind it.
+            target.segment.ring_for_notice();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn tell_target(
+        &self,
+        target: &View<'_>,
+        claim: Option<mrq::Claim>,
+        from: QueueId,
+        posting: &Posting,
+        told: Told,
+    ) {
+        let Some(claim) = claim else { return };
+        target.mrq().publish_good(claim, told.remote, posting.edata, from, told.at);
+        target.segment.ring_for_notice();
+    }
+
+    /// Leave the local notice in the poster's own MRQ.
+    pub(crate) fn tell_poster(&self, queue: &View<'_>, posting: &Posting, told: Told, status: Result<(), QueueError>) {
+        let Some(peer) = posting.command.target() else { return };
+        match queue.mrq().claim(self.me) {
+            Ok(Some(claim)) => {
+                let Told { local: kind, value, own: local, .. } = told;
+                let remote = if kind == MrqKind::LocalGet { Stadd::from_bits(0) } else { told.at };
+                let notice = MrqNotice { kind, peer, edata: posting.edata, value, local, remote, status };
+                queue.mrq().publish(claim, &notice);
+                queue.segment.ring_for_notice();
+            }
+            Ok(None) => queue.stop(Stop::MrqOverflow),
+            Err(mrq::Damaged) => queue.stop(Stop::Corrupt("the message receive queue")),
+        }
+    }
+}
+
+/// What the poster is told of a command that failed at its target.
+#[cold]
+pub(crate) fn failed(command: &Command) -> Told {
+    let none = Stadd::from_bits(0);
+    let (local, remote, at) = match *command {
+        Command::Get { from, len, .. } => (MrqKind::LocalGet, MrqKind::RemoteGet, from + u64::from(len)),
+        Command::Put { at, len, .. } => (MrqKind::LocalPut, MrqKind::RemotePut, at + u64::from(len)),
+        Command::PutInline { at, bytes, .. } => {
+            (MrqKind::LocalPut, MrqKind::RemotePut, at + bytes.as_bytes().len() as u64)
+        }
+        Command::Armw { at, .. } | Command::CompareSwap { at, .. } => (MrqKind::LocalArmw, MrqKind::RemoteArmw, at),
+        Command::Nop => (MrqKind::LocalPut, MrqKind::RemotePut, none),
+    };
+    Told { local, remote, own: none, at, value: 0 }
+}
