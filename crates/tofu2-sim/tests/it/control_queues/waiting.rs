@@ -1,6 +1,6 @@
 //! Waiting for completions, notices and room.
 
-use crate::stage::{alone, alone_with, session_of};
+use super::stage::{alone, alone_with, session_of};
 use core::{
     future::Future,
     pin::pin,

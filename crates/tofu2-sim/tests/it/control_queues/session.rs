@@ -1,6 +1,6 @@
 //! Session mode, row by row of the table in the contract's source: one test for each, named after it.
 
-use crate::stage::{Stage, alone, alone_with, session_of};
+use super::stage::{Stage, alone, alone_with, session_of};
 use rdma_fabric::{
     FabricError, Refused,
     control_queue::{Armw, Blocks, Command, MrqKind, Posting, QueueError, QueueMode, QueueSpec, Width},

@@ -1,6 +1,6 @@
 //! Opening, registering, closing, and what comes afterwards.
 
-use crate::stage::{alone, session_of};
+use super::stage::{alone, session_of};
 use rdma_fabric::{
     FabricError, OwnedMemory, Uses,
     control_queue::{Command, Inline, Posting, QueueError, QueueMode, QueueSpec, Stadd},

@@ -1,6 +1,6 @@
 //! Random postings and advances against a sequential model of a session queue.
 
-use crate::stage::{Stage, alone_with, session_of};
+use super::stage::{Stage, alone_with, session_of};
 use proptest::prelude::*;
 use rdma_fabric::control_queue::{Command, Posting};
 use std::collections::VecDeque;

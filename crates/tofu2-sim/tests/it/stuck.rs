@@ -1,11 +1,11 @@
 //! Jobs on shared memory in which nothing can happen any more say who waits for what; others are left alone.
 
+use crate::other_executor;
 use rdma_fabric::{Deps, Fabric, FabricError, Program, ProgramResult, PutOptions, Rank, join::join, op::Put};
 use std::{
     future::{Future, poll_fn},
-    pin::pin,
     sync::{Arc, Mutex},
-    task::{Context, Poll, Wake},
+    task::Poll,
     thread,
     time::{Duration, Instant},
 };
@@ -236,24 +236,6 @@ fn the_bound_can_be_none() {
     assert_eq!(stuck(threads(2).stuck_after(Some(BOUND / 5)).run(&Late).map(drop)).len(), 2);
 }
 
-/// An executor that is not ours.
-fn other_executor<T>(future: impl Future<Output = T>) -> T {
-    struct Unpark(thread::Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Arc::new(Unpark(thread::current())).into();
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(out) => return out,
-            Poll::Pending => thread::park(),
-        }
-    }
-}
-
 #[test]
 fn ranks_with_threads_or_executors_of_their_own_are_left_alone() {
     for foreign in [false, true] {
@@ -272,71 +254,5 @@ fn ranks_with_threads_or_executors_of_their_own_are_left_alone() {
             Ok(writer.join().expect("no panic")?)
         });
         assert!(ended.is_ok(), "{foreign}: {ended:?}");
-    }
-}
-
-#[cfg(target_os = "linux")]
-mod processes {
-    use super::*;
-    use tofu2_sim::shm::{JOB_VARIABLE, Launcher, run_rank};
-
-    /// Run `rank` as two processes by a launcher with a short bound.
-    fn launch(test: &str, rank: impl FnOnce(Fabric) -> Result<(), JobError>) -> Result<i32, JobError> {
-        if std::env::var_os(JOB_VARIABLE).is_some() {
-            let ended = rank(tofu2_sim::shm::from_env().expect("a rank").expect("a job"));
-            if let Err(error) = &ended {
-                eprintln!("error: {error}");
-            }
-            std::process::exit(ended.is_err().into());
-        }
-        let binary = std::env::current_exe().expect("own path");
-        let args = ["--exact", test, "--quiet", "--nocapture", "--test-threads=1"];
-        let launcher = Launcher::new(2).segment_bytes(1 << 20).stuck_after(Some(BOUND)).discard_stdout(true);
-        launcher.command(binary, args).run()
-    }
-
-    #[test]
-    fn that_wait_for_each_other_are_told() {
-        let begun = Instant::now();
-        let ended = launch("processes::that_wait_for_each_other_are_told", |endpoint| run_rank(endpoint, &embrace));
-        assert!(begun.elapsed() < Duration::from_secs(8), "told too late: {:?}", begun.elapsed());
-        let want = [0, 1].map(|rank| {
-            let (at, other) = (16 + 8 * rank, 1 - rank);
-            format!("rank {rank} waits for the word at byte {at} of its region 0.1, which rank {other} may end")
-        });
-        assert_eq!(told(&stuck(ended.map(drop))), want);
-    }
-
-    #[test]
-    fn that_are_kept_waiting_are_not() {
-        let run = |endpoint| run_rank(endpoint, &KeepsWaiting(Busy::Computes));
-        assert_eq!(launch("processes::that_are_kept_waiting_are_not", run).expect("no deadlock"), 0);
-    }
-
-    /// Rank 1 waits; while it is stopped it is written what it waits for, and rank 0 waits for its answer.
-    async fn stopped_while_it_waits(fabric: Fabric) -> ProgramResult<()> {
-        let words = fabric.alloc_symmetric(8).await?;
-        let mine = words.word::<u64>(&fabric, 0)?;
-        let other = Rank::new(1 - fabric.rank().number());
-        let theirs = fabric.remote_word::<u64>(words.at(other, 0))?;
-        if fabric.rank().number() == 1 {
-            let me = std::process::id();
-            let script = format!("sleep 0.2; kill -STOP {me}; sleep 1; kill -CONT {me}");
-            let mut stops = std::process::Command::new("sh").args(["-c", &script]).spawn()?;
-            fabric.wait_until(&mine, Deps::One(other), |v| v == 1).await?;
-            fabric.put_word(&theirs, 1).await?;
-            stops.wait()?;
-        } else {
-            fabric.sleep(Duration::from_millis(500)).await;
-            fabric.put_word(&theirs, 1).await?;
-            fabric.wait_until(&mine, Deps::One(other), |v| v == 1).await?;
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn one_of_which_is_stopped_are_not() {
-        let run = |endpoint| run_rank(endpoint, &stopped_while_it_waits);
-        assert_eq!(launch("processes::one_of_which_is_stopped_are_not", run).expect("no deadlock"), 0);
     }
 }

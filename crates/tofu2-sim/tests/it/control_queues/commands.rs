@@ -1,6 +1,6 @@
 //! What each command does and reports, on normal queues unless it says otherwise.
 
-use crate::stage::{Stage, alone, session_of};
+use super::stage::{Stage, alone, session_of};
 use rdma_fabric::{
     FabricError, Rank, Refused,
     control_queue::{
