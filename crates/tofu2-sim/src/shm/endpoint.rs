@@ -4,17 +4,17 @@ use super::{
     gates::own::OwnGates,
     job::{Job, control::State},
     memory::{
-        inside::{self, Id, Inside},
+        allocator::{Allocator, Pages, RegisteredExtent},
+        inside::{self, Inside, RegionId},
         layout,
         mapping::Mapping,
-        own::{Own, Pages, Taken},
-        regions::Kind,
+        regions::RegionKind,
     },
     queues::{
         executor::Executor,
-        own::{OwnQueues, Progress},
+        own::{OwnQueues, ProgressThread},
     },
-    waiting::{executor::Wish, wakers::Wakers, watchdog::Awaiting},
+    waiting::{block_on::PollRequest, wakers::Wakers, watchdog::Awaiting},
 };
 use core::{
     fmt,
@@ -50,7 +50,7 @@ struct Inner {
     job: Arc<Job>,
     /// The rank's own segment.
     segment: Arc<Mapping>,
-    own: Mutex<Own>,
+    own: Mutex<Allocator>,
     /// Which barrier gates the rank has.
     gates: Mutex<OwnGates>,
     /// Which of the segment's announcements are in use, a bit each.
@@ -59,7 +59,7 @@ struct Inner {
     /// Changes of ranks' states when the rank last looked after its session queues.
     served: AtomicU64,
     /// The thread that looks after them, if the job has such.
-    _progress: Option<Progress>,
+    _progress: Option<ProgressThread>,
     /// Tasks of foreign executors that wait.
     wakers: Wakers,
 }
@@ -83,14 +83,14 @@ impl Endpoint {
     /// Be `rank` of `job`; at most once per rank and job.
     pub(crate) fn new(job: Arc<Job>, rank: Rank, pages: Pages) -> Result<Self> {
         let segment = job.segment(rank)?.clone();
-        let own = Mutex::new(Own::new(segment.heap_len(), pages));
+        let own = Mutex::new(Allocator::new(segment.heap_len(), pages));
         job.publish(rank, State::Running);
         let wakers = Wakers::new(rank.to_string(), segment.clone());
         let (inside, queues) = (Arc::<AtomicU32>::default(), Arc::<OwnQueues>::default());
         let progress = job
             .queues
             .progress_thread
-            .then(|| Progress::start(job.clone(), rank, segment.clone(), inside.clone(), queues.clone()));
+            .then(|| ProgressThread::start(job.clone(), rank, segment.clone(), inside.clone(), queues.clone()));
         let inner = Inner {
             rank,
             job,
@@ -166,7 +166,7 @@ impl Endpoint {
         &self.0.segment
     }
 
-    pub(crate) fn own(&self) -> MutexGuard<'_, Own> {
+    pub(crate) fn allocator(&self) -> MutexGuard<'_, Allocator> {
         // What the lock protects is consistent between statements; a panic elsewhere in the rank doesn't change that.
         self.0.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -202,9 +202,16 @@ impl Endpoint {
     }
 
     /// How a wait of this rank wants to be polled again.
-    pub(crate) fn wish(&self, awaiting: Awaiting, first: bool) -> Wish<'_> {
+    pub(crate) fn wish(&self, awaiting: Awaiting, first: bool) -> PollRequest<'_> {
         let (job, segment) = (self.job(), &self.0.segment);
-        Wish { segment, awaiting, first, crowded: job.crowded, longest: job.longest_park(), until: None }
+        PollRequest {
+            segment,
+            awaiting,
+            first,
+            oversubscribed: job.oversubscribed,
+            longest: job.longest_park(),
+            until: None,
+        }
     }
 
     /// Whether nobody else can have this rank's fabric.
@@ -218,18 +225,23 @@ impl Endpoint {
     }
 
     /// Announce an operation of this rank inside of regions, until the answer is dropped.
-    pub(crate) fn announce<const N: usize>(&self, ids: [Id; N]) -> Inside<'_, AtomicU64, N> {
+    pub(crate) fn announce<const N: usize>(&self, ids: [RegionId; N]) -> Inside<'_, AtomicU64, N> {
         inside::announce(self.0.segment.announcements(), &self.0.inside, ids, std::thread::yield_now)
     }
 
     /// Take an extent of the own segment, `fill` it given its offset, and register it. If all memory is taken that is not in
-    /// limbo, this waits for the end of that.
-    pub(crate) fn take_extent(&self, bytes: usize, kind: Kind, fill: impl Fn(&Mapping, usize)) -> Result<Taken> {
+    /// retired, this waits for the end of that.
+    pub(crate) fn take_extent(
+        &self,
+        bytes: usize,
+        kind: RegionKind,
+        fill: impl Fn(&Mapping, usize),
+    ) -> Result<RegisteredExtent> {
         let attempt = || {
-            let mut own = self.own();
+            let mut own = self.allocator();
             own.settle(self.job(), &self.0.segment);
             let taken = own.alloc(&self.0.segment, self.me(), bytes, kind, |offset| fill(&self.0.segment, offset));
-            (taken, own.limbo_until())
+            (taken, own.grace_end())
         };
         loop {
             match attempt() {

@@ -11,14 +11,14 @@ use super::{
         control::{Plan, State},
     },
     memory::{
+        allocator::Pages,
         existing::Outside,
         layout,
         mapping::Mapping,
-        own::Pages,
-        place::{Bytes, Found},
+        place::{Bytes, LocatedPlace},
     },
     notices::ring,
-    waiting::executor::block_on,
+    waiting::block_on::block_on,
 };
 use core::{
     future::Future,
@@ -174,7 +174,7 @@ impl Worker {
                 let addr = RemoteAddr { rank: chance.rank(), region: self.key(chance), offset };
                 let span = fabric.remote_span::<u64>(addr, chance.below(40))?;
                 let place = span.place();
-                let piece = match Found::of(place)?.bytes {
+                let piece = match LocatedPlace::of(place)?.bytes {
                     Bytes::Segment(piece) => Some((piece.offset(), piece.len())),
                     Bytes::Outside(Outside::Staged(piece)) => Some((piece.offset(), piece.len())),
                     // Of memory that no table names.

@@ -38,5 +38,5 @@ pub use memory::existing::existing_of_processes;
 pub use processes::launcher::{JOB_VARIABLE, Launcher, from_env};
 pub use processes::placement::{Bind, Cache, Cpu, Placement, UnknownBind};
 pub use threads::{DEFAULT_SEGMENT_BYTES, EachRank, Threads, run_rank, run_rank_with};
-pub use waiting::executor::block_on;
+pub use waiting::block_on::block_on;
 pub use waiting::watchdog::{DEFAULT_STUCK_AFTER, NoBound, StuckAfter};

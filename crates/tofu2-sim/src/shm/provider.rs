@@ -3,15 +3,15 @@
 use super::{
     endpoint::Endpoint,
     memory::{
+        allocator::Registration,
         existing, locked,
-        own::Registration,
-        place::{self, Found},
-        regions::{self, Kind, Resolved},
+        place::{self, LocatedPlace},
+        regions::{self, RegionKind, Resolved},
         transfers,
     },
     waiting::{
         wait::{self, Wait},
-        watchdog::For,
+        watchdog::WaitsFor,
     },
 };
 use core::{
@@ -30,7 +30,7 @@ impl Provider for Endpoint {
     /// If only memory that was freed within the last 20 ms is left, this blocks until those are over.
     fn alloc(&self, bytes: usize) -> Result<Region> {
         self.only_with_keys()?;
-        let taken = self.take_extent(bytes, Kind::Heap, |_, _| ())?;
+        let taken = self.take_extent(bytes, RegionKind::Heap, |_, _| ())?;
         Ok(Registration::local(self.clone(), bytes, taken))
     }
 
@@ -53,7 +53,7 @@ impl Provider for Endpoint {
                 return Err(allocated);
             }
             let mut memory = None;
-            wait::until_ready(self, For::ItsEnd, || {
+            wait::until_ready(self, WaitsFor::ItsEnd, || {
                 memory = kept.try_take();
                 Ok(memory.is_some())
             })
@@ -81,11 +81,11 @@ impl Provider for Endpoint {
     }
 
     fn read(&self, from: &Place, into: &mut [u8], _waiting: bool) -> Result<()> {
-        transfers::get(self, &Found::of(from)?, Sink::Bytes(into))
+        transfers::get(self, &LocatedPlace::of(from)?, Sink::Bytes(into))
     }
 
     fn write(&self, to: &Place, from: &[u8], _waited: bool) -> Result<()> {
-        let to = Found::of(to)?;
+        let to = LocatedPlace::of(to)?;
         transfers::put(self, &to, &Source::Bytes(from))?;
         to.ring();
         Ok(())
@@ -98,18 +98,18 @@ impl Provider for Endpoint {
     #[inline]
     fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
         if let Some(data) = notice
-            && self.notify_shortly(to, &from, data)
+            && self.notify_fast(to, &from, data)
         {
             return Posted::Over(0);
         }
-        self.put_slowly(to, &from, notice)
+        self.put_general(to, &from, notice)
     }
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
         let own = if let Sink::Place(own) = &to { Some(*own) } else { None };
-        match Found::of(from).and_then(|from| transfers::get(self, &from, to)) {
+        match LocatedPlace::of(from).and_then(|from| transfers::get(self, &from, to)) {
             Ok(()) => {
-                if let Some(Ok(own)) = own.map(Found::of) {
+                if let Some(Ok(own)) = own.map(LocatedPlace::of) {
                     own.ring();
                 }
                 Posted::Over(0)
@@ -119,7 +119,7 @@ impl Provider for Endpoint {
     }
 
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
-        match Found::of(word).and_then(|word| transfers::modify(self, &word, amo)) {
+        match LocatedPlace::of(word).and_then(|word| transfers::modify(self, &word, amo)) {
             Ok(old) => Posted::Over(old),
             Err(error) => Posted::failed(error),
         }
@@ -141,9 +141,9 @@ impl Provider for Endpoint {
 
     #[inline]
     fn try_notice(&self, _waiting: bool) -> Result<Option<Notice>> {
-        match self.take_shortly() {
+        match self.take_fast() {
             Some(notice) => Ok(Some(notice)),
-            None => self.take_slowly(),
+            None => self.take_general(),
         }
     }
 
@@ -157,14 +157,14 @@ impl Provider for Endpoint {
                 Poll::Ready(Ok(()))
             }
             Goal::Word(word, deps) => {
-                let what = For::Word(Found::of(word)?.watched_at());
+                let what = WaitsFor::Word(LocatedPlace::of(word)?.watched_at());
                 Wait::in_slot(self, slot, |wait| wait.until_looked(cx, what, &deps))
             }
-            Goal::Notice(deps) => Wait::in_slot(self, slot, |wait| wait.until_looked(cx, For::Notice, &deps)),
+            Goal::Notice(deps) => Wait::in_slot(self, slot, |wait| wait.until_looked(cx, WaitsFor::Notice, &deps)),
             Goal::Room(None) | Goal::Busy(_) | Goal::Charge(_) => Poll::Ready(Ok(())),
-            Goal::Room(Some(rank)) => {
-                Wait::in_slot(self, slot, |wait| wait.until_ready(cx, For::Room(rank), &mut || self.has_room(rank)))
-            }
+            Goal::Room(Some(rank)) => Wait::in_slot(self, slot, |wait| {
+                wait.until_ready(cx, WaitsFor::Room(rank), &mut || self.has_room(rank))
+            }),
             Goal::Flush(target) => {
                 fence(SeqCst);
                 Poll::Ready(match target.map(|rank| (rank, self.job().segment(rank))) {
@@ -207,13 +207,13 @@ impl Provider for Endpoint {
 
 impl Endpoint {
     #[inline(never)]
-    fn put_slowly(&self, to: &Place, from: &Source<'_>, notice: Option<u64>) -> Posted {
-        let to = match Found::of(to) {
+    fn put_general(&self, to: &Place, from: &Source<'_>, notice: Option<u64>) -> Posted {
+        let to = match LocatedPlace::of(to) {
             Ok(to) => to,
             Err(error) => return Posted::failed(error),
         };
         if let Some(data) = notice {
-            return self.notify_slowly(&to, from, data);
+            return self.notify_general(&to, from, data);
         }
         match transfers::put(self, &to, from) {
             Ok(()) => {

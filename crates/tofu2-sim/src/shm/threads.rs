@@ -6,12 +6,12 @@ use super::{
         Job,
         control::{Plan, State},
     },
-    memory::own::Pages,
+    memory::allocator::Pages,
     processes::placement::{self, Bind, affinity},
     queues::config::QueueOptions,
     waiting::{
-        executor::block_on,
-        watchdog::{DEFAULT_STUCK_AFTER, Watcher},
+        block_on::block_on,
+        watchdog::{DEFAULT_STUCK_AFTER, Watchdog},
     },
 };
 use crate::{JobError, QueueMachine};
@@ -173,7 +173,7 @@ impl Threads {
         let endpoints = ranks()
             .map(|rank| Endpoint::new(job.clone(), rank, Pages::Private))
             .collect::<Result<Vec<_>, FabricError>>()?;
-        let mut watcher = Watcher::new(self.stuck_after);
+        let mut watchdog = Watchdog::new(self.stuck_after);
         let mut deadlock = None;
         let ended = AtomicUsize::new(0);
         let outcomes: Vec<Result<T, JobError>> = thread::scope(|scope| {
@@ -209,13 +209,13 @@ impl Threads {
                     }
                 }
             }
-            while let Some(watcher) = &mut watcher
+            while let Some(watchdog) = &mut watchdog
                 && deadlock.is_none()
                 && ended.load(SeqCst) < threads.len()
             {
-                thread::park_timeout(watcher.pause());
+                thread::park_timeout(watchdog.pause());
                 let failed = job.control.first_lost().is_some();
-                deadlock = watcher.look(&job, |_, _| false).map(|deadlock| (deadlock, failed));
+                deadlock = watchdog.look(&job, |_, _| false).map(|deadlock| (deadlock, failed));
             }
             let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(lost_thread())));
             let outcomes: Vec<_> = ended.collect();

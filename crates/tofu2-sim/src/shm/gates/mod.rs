@@ -14,7 +14,7 @@ use super::{
     endpoint::Endpoint,
     job::Job,
     memory::layout,
-    waiting::{wait::Wait, watchdog::For},
+    waiting::{wait::Wait, watchdog::WaitsFor},
 };
 use core::{
     sync::atomic::{AtomicU64, Ordering::SeqCst, fence},
@@ -183,7 +183,7 @@ impl Gates for Endpoint {
         let units = self.units();
         let at = self.own_gates().start_gate(&units, self.me(), gate)?;
         let end = At::end_of(&units, at);
-        let word = For::Gate(JobUnits::offset(end) + 8 * Field::State as usize);
+        let word = WaitsFor::Gate(JobUnits::offset(end) + 8 * Field::State as usize);
         while !fire::is_over(&units, end, round) {
             match Wait::in_slot(self, slot, |wait| wait.until_looked(cx, word, &deps)) {
                 Poll::Pending => {

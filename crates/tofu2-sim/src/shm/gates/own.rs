@@ -13,11 +13,11 @@ use rdma_fabric::{
 #[derive(Debug, Default)]
 pub(crate) struct OwnGates {
     /// By gate; filled on first use.
-    gates: Vec<Own>,
+    gates: Vec<OwnGate>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Own {
+struct OwnGate {
     /// What [`Field::Life`] holds: odd while the gate is allocated.
     life: u32,
     set: bool,
@@ -83,7 +83,7 @@ impl OwnGates {
         relays: usize,
         gone: impl Fn(Rank) -> bool,
     ) -> Result<Vec<GateId>, GateError> {
-        self.gates.resize(units.gates(), Own::default());
+        self.gates.resize(units.gates(), OwnGate::default());
         let is_free = |&index: &usize| {
             let own = &self.gates[index];
             let unused = own.life.is_multiple_of(2) && own.life + 2 < GateId::GENERATIONS;
@@ -100,7 +100,7 @@ impl OwnGates {
         for index in [start].into_iter().chain(free.into_iter().take(relays)) {
             let Some(at) = At::new(units, me, index) else { return Err(none) };
             let own = &mut self.gates[index];
-            *own = Own { life: own.life + 1, ..Own::default() };
+            *own = OwnGate { life: own.life + 1, ..OwnGate::default() };
             let life = own.life;
             for at in halves(units, at) {
                 Field::WIRES.iter().for_each(|wire| units.word(at, *wire).store(GateId::NULL.to_bits(), Relaxed));

@@ -9,7 +9,7 @@ use crate::shm::{
         Job,
         control::{Plan, State},
     },
-    memory::{layout, own::Pages},
+    memory::{allocator::Pages, layout},
 };
 use core::sync::atomic::Ordering::Relaxed;
 use rdma_fabric::{

@@ -2,7 +2,7 @@
 
 use crate::shm::{
     memory::{layout, mapping::Mapping},
-    waiting::executor,
+    waiting::block_on,
 };
 use core::sync::atomic::{
     AtomicU64,
@@ -113,7 +113,7 @@ impl Control {
             (layout::HEAP_BYTES, plan.heap_bytes as u64),
             (layout::RANKS_PER_NODE, plan.ranks_per_node as u64),
             (layout::START, plan.start_ns),
-            (layout::CROWDED, u64::from(plan.ranks > executor::cpus())),
+            (layout::OVERSUBSCRIBED, u64::from(plan.ranks > block_on::cpus())),
         ];
         for (at, value) in words {
             memory.word(at).store(value, Relaxed);

@@ -5,7 +5,7 @@ pub(crate) mod control;
 use super::{
     memory::{
         existing::Adopted,
-        inside::{self, Id},
+        inside::{self, RegionId},
         layout,
         mapping::Mapping,
         regions,
@@ -45,7 +45,7 @@ pub(crate) struct Job {
     /// The job's start.
     start: Instant,
     /// More ranks than CPUs.
-    pub(crate) crowded: bool,
+    pub(crate) oversubscribed: bool,
     /// What its control queues are like.
     pub(crate) queues: QueueOptions,
     /// Buffers that existed before and that this process registered, by rank and place in the region table.
@@ -78,7 +78,7 @@ impl Job {
         if !doorbell::register_process() {
             control.word(layout::NO_HEAVY_BARRIER).store(1, Relaxed);
         }
-        let crowded = control.word(layout::CROWDED).load(Relaxed) != 0;
+        let oversubscribed = control.word(layout::OVERSUBSCRIBED).load(Relaxed) != 0;
         let queues = QueueOptions::from_bits(control.word(layout::QUEUE_OPTIONS).load(Relaxed));
         segments.iter().enumerate().for_each(|(rank, segment)| control.show_parked(rank, segment));
         let anchors = segments.iter().map(|_| OnceLock::new()).collect();
@@ -88,7 +88,7 @@ impl Job {
             segments,
             anchors,
             start,
-            crowded,
+            oversubscribed,
             queues,
             adopted: Mutex::default(),
             #[cfg(target_os = "linux")]
@@ -157,7 +157,7 @@ impl Job {
     }
 
     /// Whether an operation of any rank is announced inside the region; those of ranks that have ended don't count.
-    pub(crate) fn is_inside(&self, id: Id) -> bool {
+    pub(crate) fn is_inside(&self, id: RegionId) -> bool {
         let inside = |(rank, segment): (usize, &Arc<Mapping>)| {
             inside::names(segment.announcements(), id) && !self.control.has_ended(rank)
         };
@@ -335,7 +335,7 @@ impl Job {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::shm::waiting::executor;
+    use crate::shm::waiting::block_on;
 
     const DEAD: Rank = Rank::new(1);
 
@@ -401,15 +401,15 @@ mod tests {
 
     #[test]
     fn who_started_the_job_says_whether_it_is_crowded() {
-        let cpus = executor::cpus();
-        for (ranks, crowded) in [(1, false), (cpus, false), (cpus + 1, true)] {
+        let cpus = block_on::cpus();
+        for (ranks, oversubscribed) in [(1, false), (cpus, false), (cpus + 1, true)] {
             let plan = Plan { ranks, ranks_per_node: ranks, heap_bytes: 1 << 16, start_ns: 0 };
             let job = Job::of_threads(plan).unwrap();
-            assert_eq!(job.crowded, crowded, "{ranks} ranks on {cpus} CPUs");
+            assert_eq!(job.oversubscribed, oversubscribed, "{ranks} ranks on {cpus} CPUs");
             // What a rank finds that is bound, and so sees fewer CPUs: not its own count decides.
-            job.control.word(layout::CROWDED).store(u64::from(!crowded), Relaxed);
+            job.control.word(layout::OVERSUBSCRIBED).store(u64::from(!oversubscribed), Relaxed);
             let found = Job::new(job.control.clone(), plan, Box::default(), Instant::now());
-            assert_eq!(found.crowded, !crowded);
+            assert_eq!(found.oversubscribed, !oversubscribed);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | way | when | an operation |
 //! |---|---|---|
-//! | direct | the poster shares the owner's address space | accesses the buffer itself, under a [`Gate`] |
+//! | direct | the poster shares the owner's address space | accesses the buffer itself, under a [`UseCount`] |
 //! | cross copy | processes, if the probe at first use succeeded | one `pread` or `pwrite` of the owner's memory image, announced ([`super::inside`]) |
 //! | staged | processes otherwise, or for atomics; cells (Miri) that the buffer does not fill | accesses an extent of the owner's segment, announced |
 //!
@@ -16,9 +16,9 @@
 #![allow(unsafe_code)]
 
 use super::{
-    inside::{Gate, Id},
+    allocator::RegisteredExtent,
+    inside::{RegionId, UseCount},
     mapping::{Mapping, Piece},
-    own::Taken,
     regions,
 };
 use crate::shm::{endpoint::Endpoint, job::Job};
@@ -37,7 +37,7 @@ pub(crate) struct Adopted {
     /// here.
     start: NonNull<u8>,
     len: usize,
-    gate: Gate,
+    gate: UseCount,
     /// `None` once it was taken. Its bytes are not touched through it.
     memory: Mutex<Option<OwnedMemory>>,
     /// Of the key it is registered under.
@@ -68,7 +68,7 @@ impl Adopted {
         let bytes = memory.bytes_mut();
         let len = bytes.len();
         let start = NonNull::from(bytes).cast();
-        Adopted { start, len, gate: Gate::default(), memory: Mutex::new(Some(memory)), generation, atomics }
+        Adopted { start, len, gate: UseCount::default(), memory: Mutex::new(Some(memory)), generation, atomics }
     }
 
     /// Where the buffer is, for copies by the operating system.
@@ -80,8 +80,8 @@ impl Adopted {
     /// The buffer, if the gate is closed and nobody is inside.
     fn take(&self) -> Option<OwnedMemory> {
         // Nobody can come in again, so from here on the caller alone has the bytes.
-        let deserted = self.gate.is_deserted();
-        deserted.then(|| self.memory.lock().unwrap_or_else(PoisonError::into_inner).take()).flatten()
+        let quiescent = self.gate.is_quiescent();
+        quiescent.then(|| self.memory.lock().unwrap_or_else(PoisonError::into_inner).take()).flatten()
     }
 }
 
@@ -176,7 +176,7 @@ impl Outside {
     }
 
     /// Call `f` so that deregistration waits for it. `None` if the region is gone.
-    pub(crate) fn within<R>(&self, endpoint: &Endpoint, id: Id, f: impl FnOnce(Reached<'_>) -> R) -> Option<R> {
+    pub(crate) fn within<R>(&self, endpoint: &Endpoint, id: RegionId, f: impl FnOnce(Reached<'_>) -> R) -> Option<R> {
         match self {
             Outside::Direct(place) => place.within(|piece| f(Reached::Piece(piece))),
             Outside::Staged(piece) => {
@@ -203,20 +203,20 @@ pub fn existing_of_processes() -> Existing {
 
 /// What the owner keeps.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldBuffer {
     key: RegionKey,
     len: usize,
     what: What,
-    /// Set by [`Held::close`]: whether the table entry may be used again.
+    /// Set by [`HeldBuffer::close`]: whether the table entry may be used again.
     closed: Option<bool>,
 }
 
 #[derive(Debug)]
 enum What {
     /// Reached where it is; from other processes by cross copies if `crosses`.
-    Own { memory: Arc<Adopted>, crosses: bool },
+    Allocator { memory: Arc<Adopted>, crosses: bool },
     /// Reached in an extent of the segment. `None` once that was copied back.
-    Staged { memory: Option<OwnedMemory>, taken: Taken },
+    Staged { memory: Option<OwnedMemory>, taken: RegisteredExtent },
 }
 
 /// See [`rdma_fabric::Fabric::adopt`].
@@ -224,7 +224,7 @@ pub(crate) fn adopt(
     endpoint: &Endpoint,
     mut memory: OwnedMemory,
     uses: Uses,
-) -> Result<Held, (FabricError, OwnedMemory)> {
+) -> Result<HeldBuffer, (FabricError, OwnedMemory)> {
     let job = endpoint.job();
     let way = match job.existing() {
         Existing::Direct if fits(&mut memory) => Existing::Direct,
@@ -235,10 +235,10 @@ pub(crate) fn adopt(
 }
 
 /// Register a buffer where it is.
-fn expose(endpoint: &Endpoint, memory: OwnedMemory, crosses: bool) -> Result<Held, (FabricError, OwnedMemory)> {
+fn expose(endpoint: &Endpoint, memory: OwnedMemory, crosses: bool) -> Result<HeldBuffer, (FabricError, OwnedMemory)> {
     let (me, job, segment) = (endpoint.me(), endpoint.job(), endpoint.segment());
     let index = {
-        let own = &mut *endpoint.own();
+        let own = &mut *endpoint.allocator();
         own.settle(job, segment);
         match own.take_index(me) {
             Ok(index) => index,
@@ -251,27 +251,29 @@ fn expose(endpoint: &Endpoint, memory: OwnedMemory, crosses: bool) -> Result<Hel
     #[cfg(target_os = "linux")]
     if crosses && let Err(error) = job.offer(key, adopted.address(), len) {
         adopted.gate.close();
-        endpoint.own().give_index(index);
+        endpoint.allocator().give_index(index);
         let memory = adopted.take();
         return Err((error, memory.unwrap_or_else(|| OwnedMemory::new(Vec::<u8>::new()))));
     }
     job.adopted().insert((me, key.index), adopted.clone());
     // After the tables above, which who resolves the key looks at.
-    regions::register(segment, index, 0, len, regions::Kind::Adopted);
-    Ok(Held { key, len, what: What::Own { memory: adopted, crosses }, closed: None })
+    regions::register(segment, index, 0, len, regions::RegionKind::Adopted);
+    Ok(HeldBuffer { key, len, what: What::Allocator { memory: adopted, crosses }, closed: None })
 }
 
 /// Register a copy of a buffer.
-fn stage(endpoint: &Endpoint, memory: OwnedMemory) -> Result<Held, (FabricError, OwnedMemory)> {
+fn stage(endpoint: &Endpoint, memory: OwnedMemory) -> Result<HeldBuffer, (FabricError, OwnedMemory)> {
     let len = memory.len();
     let filled = |segment: &Mapping, offset| segment.fill(offset, memory.bytes());
-    match endpoint.take_extent(len, regions::Kind::Staged, filled) {
-        Ok(taken) => Ok(Held { key: taken.key, len, what: What::Staged { memory: Some(memory), taken }, closed: None }),
+    match endpoint.take_extent(len, regions::RegionKind::Staged, filled) {
+        Ok(taken) => {
+            Ok(HeldBuffer { key: taken.key, len, what: What::Staged { memory: Some(memory), taken }, closed: None })
+        }
         Err(error) => Err((error, memory)),
     }
 }
 
-impl Held {
+impl HeldBuffer {
     pub(crate) fn key(&self) -> RegionKey {
         self.key
     }
@@ -282,8 +284,8 @@ impl Held {
 
     pub(crate) fn way(&self) -> Existing {
         match self.what {
-            What::Own { crosses: false, .. } => Existing::Direct,
-            What::Own { crosses: true, .. } => Existing::CrossCopy,
+            What::Allocator { crosses: false, .. } => Existing::Direct,
+            What::Allocator { crosses: true, .. } => Existing::CrossCopy,
             What::Staged { .. } => Existing::Staged,
         }
     }
@@ -294,7 +296,7 @@ impl Held {
             // D1, D2.
             self.closed = Some(regions::deregister(segment, self.key.index as usize));
             super::inside::barrier();
-            if let What::Own { memory, .. } = &self.what {
+            if let What::Allocator { memory, .. } = &self.what {
                 memory.gate.close();
                 job.adopted().remove(&(me, self.key.index));
             }
@@ -304,10 +306,10 @@ impl Held {
     /// Whether it is closed and no operation is inside any more.
     pub(crate) fn is_quiet(&self, job: &Job, me: Rank) -> bool {
         // D3. Whatever is reached inside this process is counted by the gate instead.
-        let inside = || job.is_inside(Id::new(me, self.key));
+        let inside = || job.is_inside(RegionId::new(me, self.key));
         self.closed.is_some()
             && match &self.what {
-                What::Own { memory, crosses } => memory.gate.is_deserted() && !(*crosses && inside()),
+                What::Allocator { memory, crosses } => memory.gate.is_quiescent() && !(*crosses && inside()),
                 What::Staged { .. } => !inside(),
             }
     }
@@ -316,7 +318,7 @@ impl Held {
     pub(crate) fn dismantle(self, segment: &Mapping) -> Dismantled {
         let index = (self.closed == Some(true)).then_some(self.key.index as usize);
         match self.what {
-            What::Own { memory, .. } => Dismantled { memory: memory.take(), index, extent: None },
+            What::Allocator { memory, .. } => Dismantled { memory: memory.take(), index, extent: None },
             What::Staged { memory, taken } => {
                 let memory = memory.map(|mut memory| {
                     segment.empty(taken.extent.offset, memory.bytes_mut());
@@ -329,13 +331,13 @@ impl Held {
 
     /// Give the memory up for ever: other processes may still copy into it.
     pub(crate) fn leak(self) {
-        if let What::Own { memory, crosses: true } = self.what {
+        if let What::Allocator { memory, crosses: true } = self.what {
             core::mem::forget(memory);
         }
     }
 }
 
-/// See [`Held::dismantle`].
+/// See [`HeldBuffer::dismantle`].
 pub(crate) struct Dismantled {
     pub(crate) memory: Option<OwnedMemory>,
     pub(crate) index: Option<usize>,

@@ -17,7 +17,7 @@
 //! Short copies and atomics on allocated memory announce nothing: that would double their cost. For them there is
 //! [`super::retired`].
 //!
-//! Inside one process a [`Gate`] does the same with one word: it needs no barrier, and no other process can disturb it,
+//! Inside one process a [`UseCount`] does the same with one word: it needs no barrier, and no other process can disturb it,
 //! so that references to memory may depend on it.
 
 use core::sync::atomic::{
@@ -32,16 +32,18 @@ pub(crate) const ANNOUNCEMENTS: usize = 16;
 
 /// A region as it is announced: never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Id(u64);
+pub(crate) struct RegionId(u64);
 
-impl Id {
+impl RegionId {
     /// Rank (25 bits, from 1), place in the table (12 bits), the generation's low 27 bits: enough to tell
     /// a region from those that had its place while an operation was under way.
     pub(crate) fn new(rank: Rank, key: RegionKey) -> Self {
         const { assert!(super::layout::SLOTS <= 1 << 12) };
-        Id((u64::from(rank.number()) + 1) << 39
-            | u64::from(key.index & 0xfff) << 27
-            | u64::from(key.generation & ((1 << 27) - 1)))
+        RegionId(
+            (u64::from(rank.number()) + 1) << 39
+                | u64::from(key.index & 0xfff) << 27
+                | u64::from(key.generation & ((1 << 27) - 1)),
+        )
     }
 
     pub(crate) fn to_bits(self) -> u64 {
@@ -50,7 +52,7 @@ impl Id {
 }
 
 /// A word of the protocol; the tests implement it for loom's.
-pub(crate) trait Word {
+pub(crate) trait AnnouncementWord {
     /// Put `new` there if the word is `old`: a full barrier if it was. Whether it was.
     fn replace(&self, old: u64, new: u64) -> bool;
     /// Acquire.
@@ -63,7 +65,7 @@ pub(crate) trait Word {
     fn subtract(&self, less: u64);
 }
 
-impl Word for AtomicU64 {
+impl AnnouncementWord for AtomicU64 {
     #[inline]
     fn replace(&self, old: u64, new: u64) -> bool {
         let replaced = self.compare_exchange(old, new, SeqCst, Relaxed).is_ok();
@@ -91,14 +93,14 @@ impl Word for AtomicU64 {
 /// An operation that is under way, inside of `N` regions; withdrawn when dropped.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Inside<'a, W: Word, const N: usize = 1> {
+pub(crate) struct Inside<'a, W: AnnouncementWord, const N: usize = 1> {
     words: [&'a W; N],
     taken: &'a AtomicU32,
     /// The words' in `taken`.
     bits: u32,
 }
 
-impl<W: Word, const N: usize> Drop for Inside<'_, W, N> {
+impl<W: AnnouncementWord, const N: usize> Drop for Inside<'_, W, N> {
     /// I5.
     fn drop(&mut self) {
         for word in self.words {
@@ -114,10 +116,10 @@ impl<W: Word, const N: usize> Drop for Inside<'_, W, N> {
 /// free: nobody waits who holds some. Which are taken is told by the rank's private `taken`, a bit each, and not by the words:
 /// peers can write those too.
 #[inline]
-pub(crate) fn announce<'a, W: Word, const N: usize>(
+pub(crate) fn announce<'a, W: AnnouncementWord, const N: usize>(
     words: &'a [W],
     taken: &'a AtomicU32,
-    ids: [Id; N],
+    ids: [RegionId; N],
     mut rest: impl FnMut(),
 ) -> Inside<'a, W, N> {
     loop {
@@ -157,7 +159,7 @@ pub(crate) fn barrier() {
 }
 
 /// D3: whether one of a rank's `words` names the region.
-pub(crate) fn names<W: Word>(words: &[W], id: Id) -> bool {
+pub(crate) fn names<W: AnnouncementWord>(words: &[W], id: RegionId) -> bool {
     // Acquire, pairs with the release in `Inside::drop`: what was copied before is visible, and over.
     words.iter().any(|word| word.look() == id.to_bits())
 }
@@ -165,22 +167,22 @@ pub(crate) fn names<W: Word>(words: &[W], id: Id) -> bool {
 /// Set in a gate's word once it is closed; the rest counts who is inside.
 const CLOSED: u64 = 1 << 63;
 /// Set once it was seen closed and empty: who comes too late counts for a moment as well, and is not inside.
-const DESERTED: u64 = 1 << 62;
+const QUIESCENT: u64 = 1 << 62;
 
 /// Counts operations of this process inside some memory until it is closed.
 #[derive(Debug, Default)]
-pub(crate) struct Gate<W: Word = AtomicU64>(W);
+pub(crate) struct UseCount<W: AnnouncementWord = AtomicU64>(W);
 
-impl<W: Word> Gate<W> {
+impl<W: AnnouncementWord> UseCount<W> {
     #[cfg(test)]
     pub(crate) fn over(word: W) -> Self {
-        Gate(word)
+        UseCount(word)
     }
 
     /// Be inside until the answer is dropped; `None` if the gate is closed.
     #[inline]
-    pub(crate) fn enter(&self) -> Option<Entered<'_, W>> {
-        let entered = Entered(&self.0);
+    pub(crate) fn enter(&self) -> Option<Use<'_, W>> {
+        let entered = Use(&self.0);
         // Dropping `entered` takes the count back.
         (self.0.add(1) & CLOSED == 0).then_some(entered)
     }
@@ -191,18 +193,18 @@ impl<W: Word> Gate<W> {
     }
 
     /// Whether the gate is closed and everybody is out for good.
-    pub(crate) fn is_deserted(&self) -> bool {
+    pub(crate) fn is_quiescent(&self) -> bool {
         // Acquire: pairs with the release of whoever went out last, through all read-modify-writes between.
         let now = self.0.look();
-        now & DESERTED != 0 || (now == CLOSED && self.0.replace(CLOSED, CLOSED | DESERTED))
+        now & QUIESCENT != 0 || (now == CLOSED && self.0.replace(CLOSED, CLOSED | QUIESCENT))
     }
 }
 
-/// Somebody is inside a [`Gate`].
+/// Somebody is inside a [`UseCount`].
 #[derive(Debug)]
-pub(crate) struct Entered<'a, W: Word>(&'a W);
+pub(crate) struct Use<'a, W: AnnouncementWord>(&'a W);
 
-impl<W: Word> Drop for Entered<'_, W> {
+impl<W: AnnouncementWord> Drop for Use<'_, W> {
     fn drop(&mut self) {
         self.0.subtract(1);
     }

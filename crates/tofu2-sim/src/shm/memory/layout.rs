@@ -43,19 +43,19 @@ pub(crate) const RING_SEEN: usize = RING_TAIL + 8;
 pub(crate) const INSIDE: usize = 3 * CACHE_LINE;
 /// `u64`, how often the rank has begun or ended to be parked without a deadline: odd while it is. It and the words behind it are written by the rank
 /// and read by who looks for deadlocks: see [`crate::shm::waiting::watchdog`].
-pub(crate) const STALLS: usize = QUEUES_PENDING + CACHE_LINE;
+pub(crate) const PARKINGS: usize = QUEUES_PENDING + CACHE_LINE;
 /// `u64`, how often the rank has looked again in vain and parked.
-pub(crate) const STALL_LOOKS: usize = STALLS + 8;
+pub(crate) const PARKED_LOOKS: usize = PARKINGS + 8;
 /// `u64`, what it waits for.
-pub(crate) const STALL_WHAT: usize = STALLS + 16;
+pub(crate) const PARKED_WHAT: usize = PARKINGS + 16;
 /// `u64`, whom that depends on, and how many more waits it has.
-pub(crate) const STALL_WHOM: usize = STALLS + 24;
+pub(crate) const PARKED_WHOM: usize = PARKINGS + 24;
 /// `u64`, not 0 if others than ranks may wake it.
-pub(crate) const STALL_OPEN: usize = STALLS + 32;
+pub(crate) const PARKED_OPEN: usize = PARKINGS + 32;
 /// `u64`, not 0 if the rank is a [`rdma_fabric::Program`], which nobody else works for.
-pub(crate) const SEALED: usize = STALLS + 40;
+pub(crate) const SEALED: usize = PARKINGS + 40;
 /// `u64`, the process that is parked.
-pub(crate) const STALL_PROCESS: usize = STALLS + 48;
+pub(crate) const PARKED_PROCESS: usize = PARKINGS + 48;
 /// First entry of the region table.
 pub(crate) const TABLE: usize = 4096;
 /// Bytes of a table entry.
@@ -116,7 +116,7 @@ pub(crate) const START: usize = 32;
 /// `u64`, not 0 if some process of the job can't be reached by a process-wide barrier.
 pub(crate) const NO_HEAVY_BARRIER: usize = 40;
 /// `u64`, not 0 if the job has more ranks than CPUs. Who started it says so: a bound rank sees only its own CPUs.
-pub(crate) const CROWDED: usize = 56;
+pub(crate) const OVERSUBSCRIBED: usize = 56;
 /// `u64`, number of changes of any rank's state.
 pub(crate) const CHANGES: usize = CACHE_LINE;
 /// `u64`, 1 + the rank that was lost first, or 0.
@@ -154,8 +154,8 @@ pub(crate) const CARD_SIDES: [usize; 2] = [CACHE_LINE, CACHE_LINE + SIDE];
 pub(crate) const SIDE_BYTES: usize = 0;
 /// `u64` in a side: in phase 1 up to where the rank promises room, in phase 2 whether all is well with it (1).
 pub(crate) const SIDE_VERDICT: usize = 8;
-/// `u64` in a side: 1 if the rank has freed regions whose time in limbo is not over.
-pub(crate) const SIDE_LIMBO: usize = 16;
+/// `u64` in a side: 1 if the rank has freed regions whose time in retired is not over.
+pub(crate) const SIDE_RETIRED: usize = 16;
 /// Three `u64` in a side: the terms of a locked region ([`rdma_fabric::Pact::terms`]), or 0.
 pub(crate) const SIDE_TERMS: usize = 24;
 /// Bit set in a side: symmetric slots that the rank has dropped.
@@ -210,7 +210,7 @@ const _: () = in_order([
     (RING_SEEN, 8),
     (INSIDE, 8 * ANNOUNCEMENTS),
     (QUEUES_PENDING, 8),
-    (STALLS, 56),
+    (PARKINGS, 56),
     (TABLE, SLOTS * ENTRY),
     (RING, RING_BYTES),
     (RING_CLAIMS, 8 * RING_CAPACITY),
@@ -220,7 +220,7 @@ const _: () = in_order([
     (HEAP, 0),
 ]);
 const _: () =
-    on_own_lines([LOST, RING_HEAD, RING_TAIL, INSIDE, QUEUES_PENDING, STALLS, TABLE, RING, RING_CLAIMS, HEAP]);
+    on_own_lines([LOST, RING_HEAD, RING_TAIL, INSIDE, QUEUES_PENDING, PARKINGS, TABLE, RING, RING_CLAIMS, HEAP]);
 const _: () = assert!(RING_SEEN / CACHE_LINE == RING_TAIL / CACHE_LINE && SYMMETRIC_SLOTS < SLOTS);
 const _: () = assert!(CACHE_LINE.is_multiple_of(ENTRY) && CACHE_LINE.is_multiple_of(RING_SLOT));
 const _: () = assert!(RING_CAPACITY.is_power_of_two() && HEAP.is_multiple_of(PAGE) && PAGE.is_multiple_of(CACHE_LINE));
@@ -232,7 +232,7 @@ const _: () = in_order([
     (START, 8),
     (NO_HEAVY_BARRIER, 8),
     (RANKS, 8),
-    (CROWDED, 8),
+    (OVERSUBSCRIBED, 8),
     (CHANGES, 8),
     (FIRST_LOST, 8),
     (ENDED, 8),
@@ -257,7 +257,7 @@ const _: () = in_order([
 const _: () = in_order([
     (SIDE_BYTES, 8),
     (SIDE_VERDICT, 8),
-    (SIDE_LIMBO, 8),
+    (SIDE_RETIRED, 8),
     (SIDE_TERMS, 24),
     (SIDE_DROPPED, SYMMETRIC_SLOTS / 8),
     (SIDE, 0),

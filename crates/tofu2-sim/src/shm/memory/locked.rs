@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)]
 
-use super::{own::Registration, symmetric};
+use super::{allocator::Registration, symmetric};
 use crate::shm::endpoint::Endpoint;
 use rdma_fabric::{FabricError, Mapped, Rank, Region, Result};
 
@@ -28,7 +28,7 @@ pub(crate) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result
         return Err(not_mapped);
     }
     // Looked up in private memory, and the same everywhere.
-    let extent = endpoint.own().symmetric.extent(key).filter(|extent| extent.len >= region.len());
+    let extent = endpoint.allocator().symmetric.extent(key).filter(|extent| extent.len >= region.len());
     if endpoint.job().is_lost(rank) {
         return Err(FabricError::PeerLost { rank });
     }

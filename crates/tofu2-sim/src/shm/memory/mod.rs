@@ -6,13 +6,13 @@
 //! place and copies ([`place`], [`transfers`]); and how deregistration waits for operations that are under way ([`inside`],
 //! [`retired`]).
 
+pub(crate) mod allocator;
 pub(crate) mod existing;
 pub(crate) mod heap;
 pub(crate) mod inside;
 pub(crate) mod layout;
 pub(crate) mod locked;
 pub(crate) mod mapping;
-pub(crate) mod own;
 pub(crate) mod place;
 pub(crate) mod regions;
 mod retired;

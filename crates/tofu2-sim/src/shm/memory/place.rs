@@ -15,7 +15,7 @@ use rdma_fabric::{
 use std::sync::Arc;
 
 /// What the anchor of a place outside of all segments holds. That of others holds the segment, an `Arc<Mapping>`.
-struct Apart {
+struct OutsidePlace {
     /// The segment whose table says that the bytes are registered.
     target: Arc<Mapping>,
     /// Offset in the region at which `outside` starts.
@@ -26,7 +26,7 @@ struct Apart {
 /// Memory that existed before it was registered, in an entry of `target`'s table.
 pub(crate) fn outside_of(target: &Arc<Mapping>, addr: RemoteAddr, outside: Outside) -> Place {
     let len = outside.len();
-    let apart = Apart { target: target.clone(), first: addr.offset, outside };
+    let apart = OutsidePlace { target: target.clone(), first: addr.offset, outside };
     Place::remote(addr, len, Some(Anchor::new(apart)))
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn ring(place: &Place) {
 }
 
 /// A place, found again.
-pub(crate) struct Found<'a> {
+pub(crate) struct LocatedPlace<'a> {
     pub(crate) addr: RemoteAddr,
     pub(crate) len: usize,
     /// The segment whose table says that the bytes are registered.
@@ -53,7 +53,7 @@ pub(crate) enum Bytes<'a> {
     Outside(Outside),
 }
 
-impl<'a> Found<'a> {
+impl<'a> LocatedPlace<'a> {
     /// # Errors
     /// [`FabricError::Unsupported`] for a place of another provider.
     pub(crate) fn of(place: &'a Place) -> Result<Self> {
@@ -66,11 +66,11 @@ impl<'a> Found<'a> {
         if let Some(target) = anchor.get::<Arc<Mapping>>() {
             let generation_at = regions::entry_at(addr.region)?;
             let piece = target.piece_from(place.start(), len, generation_at, addr.region.generation.into())?;
-            return Some(Found { addr, len, target, bytes: Bytes::Segment(piece) });
+            return Some(LocatedPlace { addr, len, target, bytes: Bytes::Segment(piece) });
         }
-        let Apart { target, first, outside } = anchor.get()?;
+        let OutsidePlace { target, first, outside } = anchor.get()?;
         let at = usize::try_from(addr.offset.checked_sub(*first)?).ok()?;
-        Some(Found { addr, len, target, bytes: Bytes::Outside(outside.part(at, len)?) })
+        Some(LocatedPlace { addr, len, target, bytes: Bytes::Outside(outside.part(at, len)?) })
     }
 
     pub(crate) fn outside(&self) -> Option<&Outside> {

@@ -57,7 +57,7 @@ fn field(mapping: &Mapping, index: usize, field: usize) -> &AtomicU64 {
 /// What an entry registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub(crate) enum Kind {
+pub(crate) enum RegionKind {
     /// Bytes of the heap.
     Heap = 0,
     /// Bytes of the heap that stand for memory which existed before.
@@ -91,7 +91,7 @@ pub(crate) fn is_current(target: &Mapping, key: RegionKey) -> bool {
 }
 
 /// Register heap bytes `offset..offset + len` of the own segment in the free entry `index`.
-pub(crate) fn register(own: &Mapping, index: usize, offset: usize, len: usize, kind: Kind) -> RegionKey {
+pub(crate) fn register(own: &Mapping, index: usize, offset: usize, len: usize, kind: RegionKind) -> RegionKey {
     let key = next_key(own, index);
     // Release: pairs with the fence in `entry`. Who reads a field below also sees that the last registration ended.
     fence(Release);
@@ -140,16 +140,16 @@ pub(crate) fn resolve(
 ) -> Result<Resolved<'_>, FabricError> {
     let RemoteAddr { rank, region, .. } = addr;
     let (region_offset, region_len, kind) = entry(target, rank, region)?;
-    if kind == Kind::Queue {
+    if kind == RegionKind::Queue {
         return Err(FabricError::NoSuchRegion { rank, region });
     }
-    if kind == Kind::Locked && !opens(region) {
+    if kind == RegionKind::Locked && !opens(region) {
         return Err(FabricError::Locked { rank, region });
     }
     let out_of_bounds = || FabricError::out_of_bounds(addr, len as u64, region_len as u64);
     let offset = usize::try_from(addr.offset).map_err(|_| out_of_bounds())?;
     offset.checked_add(len).filter(|&end| end <= region_len).ok_or_else(out_of_bounds)?;
-    if kind == Kind::Adopted {
+    if kind == RegionKind::Adopted {
         return Ok(Resolved::Adopted { region_len });
     }
     let corrupt = FabricError::Corrupt { rank, what: &"an entry of the region table" };
@@ -161,15 +161,21 @@ pub(crate) fn resolve(
         return Err(FabricError::misaligned(addr, align));
     }
     match kind {
-        Kind::Staged => target.piece(at, len, generation_at, region.generation).map(Resolved::Staged).ok_or(corrupt),
+        RegionKind::Staged => {
+            target.piece(at, len, generation_at, region.generation).map(Resolved::Staged).ok_or(corrupt)
+        }
         _ => Ok(Resolved::Heap(piece)),
     }
 }
 
 /// Offset in the heap, length and kind of a registered region, copied once; in the heap unless the kind is
-/// [`Kind::Adopted`].
+/// [`RegionKind::Adopted`].
 #[inline]
-pub(crate) fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(usize, usize, Kind), FabricError> {
+pub(crate) fn entry(
+    target: &Mapping,
+    rank: Rank,
+    region: RegionKey,
+) -> Result<(usize, usize, RegionKind), FabricError> {
     match copy(target, region) {
         Ok(entry) => Ok(entry),
         Err(wrong) => Err(wrong.error(rank, region)),
@@ -178,7 +184,7 @@ pub(crate) fn entry(target: &Mapping, rank: Rank, region: RegionKey) -> Result<(
 
 /// What is wrong with a key or its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum EntryError {
     /// Never registered.
     Unknown,
     /// Not registered any more.
@@ -187,33 +193,33 @@ pub(crate) enum Wrong {
     Corrupt,
 }
 
-impl Wrong {
+impl EntryError {
     #[cold]
     fn error(self, rank: Rank, region: RegionKey) -> FabricError {
         match self {
-            Wrong::Unknown => FabricError::NoSuchRegion { rank, region },
-            Wrong::Stale => FabricError::StaleRegion { rank, region },
-            Wrong::Corrupt => FabricError::Corrupt { rank, what: &"an entry of the region table" },
+            EntryError::Unknown => FabricError::NoSuchRegion { rank, region },
+            EntryError::Stale => FabricError::StaleRegion { rank, region },
+            EntryError::Corrupt => FabricError::Corrupt { rank, what: &"an entry of the region table" },
         }
     }
 }
 
 /// [`entry`], for who makes another error of what is wrong.
 #[inline]
-pub(crate) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize, Kind), Wrong> {
+pub(crate) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize, RegionKind), EntryError> {
     let index = region.index as usize;
     if index >= layout::SLOTS || region.generation.is_multiple_of(2) {
-        return Err(Wrong::Unknown);
+        return Err(EntryError::Unknown);
     }
     // Acquire: pairs with the release in `register`.
     let now = field(target, index, 0).load(Acquire) & !CONDEMNED;
     let (offset, len) = (field(target, index, 1).load(Relaxed), field(target, index, 2).load(Relaxed));
     let kind = match field(target, index, 3).load(Relaxed) {
-        0 => Some(Kind::Heap),
-        1 => Some(Kind::Staged),
-        2 => Some(Kind::Adopted),
-        3 => Some(Kind::Queue),
-        4 => Some(Kind::Locked),
+        0 => Some(RegionKind::Heap),
+        1 => Some(RegionKind::Staged),
+        2 => Some(RegionKind::Adopted),
+        3 => Some(RegionKind::Queue),
+        4 => Some(RegionKind::Locked),
         _ => None,
     };
     // Acquire: pairs with the fence in `register`.
@@ -221,17 +227,17 @@ pub(crate) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize,
     let after = field(target, index, 0).load(Relaxed) & !CONDEMNED;
     let wanted = u64::from(region.generation);
     if now < wanted {
-        return Err(Wrong::Unknown);
+        return Err(EntryError::Unknown);
     }
     if now > wanted || after != now {
-        return Err(Wrong::Stale);
+        return Err(EntryError::Stale);
     }
-    let inside = |&(offset, len, kind): &(usize, usize, Kind)| {
+    let inside = |&(offset, len, kind): &(usize, usize, RegionKind)| {
         let end = offset.checked_add(len);
-        kind == Kind::Adopted || (offset % GRAIN == 0 && end.is_some_and(|end| end <= target.heap_len()))
+        kind == RegionKind::Adopted || (offset % GRAIN == 0 && end.is_some_and(|end| end <= target.heap_len()))
     };
     let number = |field: u64| usize::try_from(field).ok();
-    (|| Some((number(offset)?, number(len)?, kind?)))().filter(inside).ok_or(Wrong::Corrupt)
+    (|| Some((number(offset)?, number(len)?, kind?)))().filter(inside).ok_or(EntryError::Corrupt)
 }
 
 /// The region that has byte `at` of the heap, and the byte's offset in it. A look at all of the table.
@@ -240,7 +246,7 @@ pub(crate) fn around(target: &Mapping, at: usize) -> Option<(RegionKey, u64)> {
         let generation = field(target, index, 0).load(Acquire) & !CONDEMNED;
         let key = RegionKey { index: index as u32, generation: generation as u32 };
         let (offset, len, kind) = copy(target, key).ok()?;
-        let inside = kind != Kind::Adopted && (offset..offset.saturating_add(len)).contains(&at);
+        let inside = kind != RegionKind::Adopted && (offset..offset.saturating_add(len)).contains(&at);
         inside.then(|| (key, (at - offset) as u64))
     })
 }

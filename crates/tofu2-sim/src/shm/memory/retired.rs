@@ -1,43 +1,43 @@
 //! Extents between deregistration and reuse.
 //!
 //! A short operation looks at the region's generation, then accesses the region, and says nothing about it. Its thread may
-//! be stopped between the two. So an extent is taken again only [`LIMBO`] after it was given back, and only when no rank
+//! be stopped between the two. So an extent is taken again only [`GRACE`] after it was given back, and only when no rank
 //! announces an operation inside it ([`super::inside`]): a long copy never lands in a later region, however long it takes; a
 //! short one only if its thread was stopped for all of that time between two instructions.
 
-use super::inside::Id;
+use super::inside::RegionId;
 use crate::shm::job::Job;
 use core::time::Duration;
 use std::{collections::VecDeque, time::Instant};
 
 /// How long an extent is not used again: some scheduling rounds of a machine with ten times more ranks than CPUs.
-pub(crate) const LIMBO: Duration = Duration::from_millis(20);
+pub(crate) const GRACE: Duration = Duration::from_millis(20);
 
 /// Things that become free in the order they were given up.
 #[derive(Debug)]
-pub(crate) struct Limbo<T> {
+pub(crate) struct Retired<T> {
     waiting: VecDeque<Waiting<T>>,
 }
 
 #[derive(Debug)]
 struct Waiting<T> {
-    id: Id,
+    id: RegionId,
     until: Instant,
     what: T,
 }
 
-impl<T> Default for Limbo<T> {
+impl<T> Default for Retired<T> {
     fn default() -> Self {
-        Limbo { waiting: VecDeque::new() }
+        Retired { waiting: VecDeque::new() }
     }
 }
 
-impl<T> Limbo<T> {
+impl<T> Retired<T> {
     /// Keep what was deregistered as `id` just now.
-    pub(crate) fn keep(&mut self, id: Id, what: T) {
+    pub(crate) fn keep(&mut self, id: RegionId, what: T) {
         // D2; D1 was the deregistration.
         super::inside::barrier();
-        self.waiting.push_back(Waiting { id, until: Instant::now() + LIMBO, what });
+        self.waiting.push_back(Waiting { id, until: Instant::now() + GRACE, what });
     }
 
     /// Whatever may be used again, to `free`.
@@ -47,7 +47,7 @@ impl<T> Limbo<T> {
         }
     }
 
-    fn settle_at(&mut self, now: Instant, is_inside: impl Fn(Id) -> bool, mut free: impl FnMut(T)) {
+    fn settle_at(&mut self, now: Instant, is_inside: impl Fn(RegionId) -> bool, mut free: impl FnMut(T)) {
         let due = self.waiting.partition_point(|waiting| waiting.until <= now);
         let mut held = VecDeque::new();
         for waiting in self.waiting.drain(..due) {
@@ -71,20 +71,20 @@ mod tests {
 
     #[test]
     fn neither_young_nor_used_extents_are_freed() {
-        let id = |index| Id::new(Rank::new(1), RegionKey { index, generation: 1 });
-        let mut limbo = Limbo::default();
-        (0..3).for_each(|index| limbo.keep(id(index), index));
-        let freed = |limbo: &mut Limbo<u32>, now, inside: Option<Id>| {
+        let id = |index| RegionId::new(Rank::new(1), RegionKey { index, generation: 1 });
+        let mut retired = Retired::default();
+        (0..3).for_each(|index| retired.keep(id(index), index));
+        let freed = |retired: &mut Retired<u32>, now, inside: Option<RegionId>| {
             let mut freed = Vec::new();
-            limbo.settle_at(now, |id| Some(id) == inside, |index| freed.push(index));
+            retired.settle_at(now, |id| Some(id) == inside, |index| freed.push(index));
             freed
         };
-        let late = Instant::now() + LIMBO;
-        assert!(freed(&mut limbo, late - LIMBO, None).is_empty());
-        assert_eq!(freed(&mut limbo, late, Some(id(1))), [0, 2]);
-        assert!(freed(&mut limbo, late, Some(id(1))).is_empty());
-        limbo.keep(id(3), 3);
-        assert_eq!(freed(&mut limbo, late + 2 * LIMBO, None), [1, 3]);
-        assert!(limbo.until().is_none());
+        let late = Instant::now() + GRACE;
+        assert!(freed(&mut retired, late - GRACE, None).is_empty());
+        assert_eq!(freed(&mut retired, late, Some(id(1))), [0, 2]);
+        assert!(freed(&mut retired, late, Some(id(1))).is_empty());
+        retired.keep(id(3), 3);
+        assert_eq!(freed(&mut retired, late + 2 * GRACE, None), [1, 3]);
+        assert!(retired.until().is_none());
     }
 }

@@ -16,20 +16,20 @@
 //! rank's part and then makes its own. Until then its peers wait.
 
 use super::{
+    allocator::{Allocator, Registration, out_of_memory},
     heap::Extent,
-    inside::Id,
+    inside::RegionId,
     layout,
     mapping::Mapping,
-    own::{Own, Registration, out_of_memory},
     regions,
-    retired::Limbo,
+    retired::Retired,
 };
 use crate::{
     host_memory::{self, LARGE},
     shm::{
         endpoint::Endpoint,
         job::{Job, control::State},
-        waiting::{wait, watchdog::For},
+        waiting::{wait, watchdog::WaitsFor},
     },
 };
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -41,32 +41,32 @@ use std::collections::{BTreeMap, VecDeque};
 
 const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
 
-/// One rank's view; everything but `dropped`, `limbo`, `lacking`, `tickets` and `under_way` is the same on all ranks.
+/// One rank's view; everything but `dropped`, `retired`, `lacking`, `tickets` and `under_way` is the same on all ranks.
 #[derive(Debug, Default)]
 pub(crate) struct Symmetric {
     /// Places of the table entries in use, and whether their bytes are kept apart.
     live: BTreeMap<usize, (Extent, bool)>,
     /// Entries that may not be used again.
-    retired: Vec<usize>,
+    worn_out: Vec<usize>,
     /// Entries in use whose part this rank has dropped, and nobody is inside of any more.
     dropped: [u64; WORDS],
     /// Entries in use whose part this rank has dropped, before they get to `dropped`.
-    limbo: Limbo<usize>,
+    retired: Retired<usize>,
     /// Why this rank promises nothing at present: its machine has not enough for all ranks. Bytes that it has. Looked at before any rank
     /// takes its part.
     lacking: Option<u64>,
     /// Phases arrived at.
     phase: u64,
     /// What was begun and not completed.
-    under_way: Option<Stage>,
+    under_way: Option<AllocationState>,
     /// Calls of this rank in the order of their first poll; the first may go on.
     tickets: VecDeque<u64>,
     next_ticket: u64,
 }
 
 #[derive(Debug)]
-enum Stage {
-    /// Waits for the end of the last freed region's limbo, to propose again.
+enum AllocationState {
+    /// Waits for the end of the last freed region's retired, to propose again.
     Settling { asked: Asked },
     /// Arrived at phase 1.
     Proposed { asked: Asked },
@@ -102,7 +102,7 @@ impl Asked {
 }
 
 /// The opposite of taking an extent.
-fn give_back(own: &mut Own, extent: Extent, is_apart: bool) {
+fn give_back(own: &mut Allocator, extent: Extent, is_apart: bool) {
     if is_apart { own.heap.give_back_locked(extent) } else { own.heap.give_back_symmetric(extent) }
 }
 
@@ -111,15 +111,15 @@ impl Symmetric {
     pub(crate) fn drop_part(&mut self, segment: &Mapping, me: Rank, key: RegionKey) {
         let index = key.index as usize;
         if !regions::deregister(segment, index) {
-            self.retired.push(index);
+            self.worn_out.push(index);
         }
-        self.limbo.keep(Id::new(me, key), index);
+        self.retired.keep(RegionId::new(me, key), index);
     }
 
     /// Let go of what nobody is inside of any more.
     fn settle(&mut self, job: &Job) {
         let dropped = &mut self.dropped;
-        self.limbo.settle(job, |index| dropped[index / 64] |= 1 << (index % 64));
+        self.retired.settle(job, |index| dropped[index / 64] |= 1 << (index % 64));
     }
 
     /// Where this rank's part under `key` is, which it has not dropped.
@@ -128,14 +128,14 @@ impl Symmetric {
     }
 
     fn free_slot(&self) -> Option<usize> {
-        regions::SYMMETRIC.clone().find(|index| !self.live.contains_key(index) && !self.retired.contains(index))
+        regions::SYMMETRIC.clone().find(|index| !self.live.contains_key(index) && !self.worn_out.contains(index))
     }
 }
 
 /// Allocate, a locked region if there are `terms`.
 pub(crate) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64; 3]>) -> Result<Region, FabricError> {
     let _turn = Turn::wait(endpoint).await?;
-    if endpoint.own().symmetric.under_way.is_some() {
+    if endpoint.allocator().symmetric.under_way.is_some() {
         // Somebody dropped its future. Its outcome concerns nobody.
         drop(complete(endpoint).await?);
     }
@@ -152,14 +152,14 @@ struct Turn<'a> {
 impl<'a> Turn<'a> {
     async fn wait(endpoint: &'a Endpoint) -> Result<Self, FabricError> {
         let turn = {
-            let symmetric = &mut endpoint.own().symmetric;
+            let symmetric = &mut endpoint.allocator().symmetric;
             let ticket = symmetric.next_ticket;
             symmetric.next_ticket += 1;
             symmetric.tickets.push_back(ticket);
             Turn { endpoint, ticket }
         };
-        wait::until_ready(endpoint, For::Allocation, || {
-            Ok(endpoint.own().symmetric.tickets.front() == Some(&turn.ticket))
+        wait::until_ready(endpoint, WaitsFor::Allocation, || {
+            Ok(endpoint.allocator().symmetric.tickets.front() == Some(&turn.ticket))
         })
         .await?;
         Ok(turn)
@@ -168,7 +168,7 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.endpoint.own().symmetric.tickets.retain(|&ticket| ticket != self.ticket);
+        self.endpoint.allocator().symmetric.tickets.retain(|&ticket| ticket != self.ticket);
     }
 }
 
@@ -181,7 +181,7 @@ fn side(phase: u64) -> usize {
 fn propose(endpoint: &Endpoint, asked: Asked) {
     let me = endpoint.me().index();
     let control = &endpoint.job().control;
-    let own = &mut *endpoint.own();
+    let own = &mut *endpoint.allocator();
     own.settle(endpoint.job(), endpoint.segment());
     own.symmetric.settle(endpoint.job());
     let promised =
@@ -192,11 +192,11 @@ fn propose(endpoint: &Endpoint, asked: Asked) {
     own.symmetric.lacking = if asked.bytes < LARGE { None } else { host_memory::has(together).err() };
     // Holes may do all the same.
     say(layout::SIDE_VERDICT, if own.symmetric.lacking.is_some() { 0 } else { promised as u64 });
-    say(layout::SIDE_LIMBO, is_in_limbo(own).into());
+    say(layout::SIDE_RETIRED, is_in_grace(own).into());
     for (word, dropped) in own.symmetric.dropped.iter().enumerate() {
         say(layout::SIDE_DROPPED + 8 * word, *dropped);
     }
-    own.symmetric.under_way = Some(Stage::Proposed { asked });
+    own.symmetric.under_way = Some(AllocationState::Proposed { asked });
     arrive(endpoint, own);
 }
 
@@ -205,16 +205,16 @@ async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, Fa
     loop {
         settle(endpoint).await?;
         all_arrived(endpoint).await?;
-        let own = &mut *endpoint.own();
+        let own = &mut *endpoint.allocator();
         match own.symmetric.under_way.take() {
-            Some(Stage::Proposed { asked }) => {
+            Some(AllocationState::Proposed { asked }) => {
                 if let Err(error) = place(endpoint, own, asked) {
                     return Ok(Err(error));
                 }
             }
             // `settle` has proposed again.
-            Some(settling @ Stage::Settling { .. }) => own.symmetric.under_way = Some(settling),
-            Some(Stage::Placed { asked, extent, key, failure }) => {
+            Some(settling @ AllocationState::Settling { .. }) => own.symmetric.under_way = Some(settling),
+            Some(AllocationState::Placed { asked, extent, key, failure }) => {
                 return Ok(conclude(endpoint, own, asked, (extent, key), failure)
                     .map(|()| Registration::symmetric(endpoint.clone(), asked.bytes, key)));
             }
@@ -224,23 +224,23 @@ async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, Fa
 }
 
 /// Whether something that the rank gave up will soon be free.
-fn is_in_limbo(own: &Own) -> bool {
-    own.symmetric.limbo.until().is_some() || own.limbo_until().is_some()
+fn is_in_grace(own: &Allocator) -> bool {
+    own.symmetric.retired.until().is_some() || own.grace_end().is_some()
 }
 
-/// Propose again after the freed regions' limbo, if that is what all ranks do.
+/// Propose again after the freed regions' retired, if that is what all ranks do.
 async fn settle(endpoint: &Endpoint) -> Result<(), FabricError> {
-    let asked = match endpoint.own().symmetric.under_way {
-        Some(Stage::Settling { asked }) => asked,
+    let asked = match endpoint.allocator().symmetric.under_way {
+        Some(AllocationState::Settling { asked }) => asked,
         _ => return Ok(()),
     };
-    wait::until_ready(endpoint, For::ItsEnd, || Ok(!is_in_limbo(&endpoint.own()))).await?;
+    wait::until_ready(endpoint, WaitsFor::ItsEnd, || Ok(!is_in_grace(&endpoint.allocator()))).await?;
     propose(endpoint, asked);
     Ok(())
 }
 
 /// The end of phase 1, the start of phase 2. Errors are the same on all ranks.
-fn place(endpoint: &Endpoint, own: &mut Own, asked: Asked) -> Result<(), FabricError> {
+fn place(endpoint: &Endpoint, own: &mut Allocator, asked: Asked) -> Result<(), FabricError> {
     let Asked { bytes, .. } = asked;
     let (me, job, segment) = (endpoint.me(), endpoint.job(), endpoint.segment());
     let phase = own.symmetric.phase;
@@ -273,7 +273,7 @@ fn place(endpoint: &Endpoint, own: &mut Own, asked: Asked) -> Result<(), FabricE
         .into());
     }
     // What somebody has dropped may be free in a moment. The same cards tell all ranks the same.
-    let more_later = ranks.clone().any(|rank| card(rank, layout::SIDE_LIMBO) == 1);
+    let more_later = ranks.clone().any(|rank| card(rank, layout::SIDE_RETIRED) == 1);
     let heap = &mut own.heap;
     let taken = if asked.is_apart() { heap.take_locked(bytes, limit) } else { heap.take_symmetric(bytes, limit) };
     let refusal = |available| match own.symmetric.lacking {
@@ -292,7 +292,7 @@ fn place(endpoint: &Endpoint, own: &mut Own, asked: Asked) -> Result<(), FabricE
     let (extent, index) = match taken {
         Ok(taken) => taken,
         Err(_) if more_later => {
-            own.symmetric.under_way = Some(Stage::Settling { asked });
+            own.symmetric.under_way = Some(AllocationState::Settling { asked });
             return Ok(());
         }
         Err(error) => return Err(error),
@@ -302,9 +302,9 @@ fn place(endpoint: &Endpoint, own: &mut Own, asked: Asked) -> Result<(), FabricE
     job.control.card(me.index(), side(phase + 1) + layout::SIDE_VERDICT).store(failure.is_none().into(), Relaxed);
     // Bytes without pages must not be reached.
     let reachable = if failure.is_none() { bytes } else { 0 };
-    let kind = if asked.is_locked() { regions::Kind::Locked } else { regions::Kind::Heap };
+    let kind = if asked.is_locked() { regions::RegionKind::Locked } else { regions::RegionKind::Heap };
     let key = regions::register(segment, index, extent.offset, reachable, kind);
-    own.symmetric.under_way = Some(Stage::Placed { asked, extent, key, failure });
+    own.symmetric.under_way = Some(AllocationState::Placed { asked, extent, key, failure });
     arrive(endpoint, own);
     Ok(())
 }
@@ -312,7 +312,7 @@ fn place(endpoint: &Endpoint, own: &mut Own, asked: Asked) -> Result<(), FabricE
 /// The end of phase 2: fail everywhere if it failed somewhere.
 fn conclude(
     endpoint: &Endpoint,
-    own: &mut Own,
+    own: &mut Allocator,
     asked: Asked,
     (extent, key): (Extent, RegionKey),
     failure: Option<FabricError>,
@@ -324,14 +324,14 @@ fn conclude(
     let index = key.index as usize;
     own.symmetric.live.remove(&index);
     if !regions::deregister(segment, index) {
-        own.symmetric.retired.push(index);
+        own.symmetric.worn_out.push(index);
     }
     give_back(own, extent, asked.is_apart());
     Err(failure.unwrap_or_else(|| out_of_memory(segment, Rank::new(failed as u32), asked.bytes, 0)))
 }
 
 /// Tell that this rank's card is ready for the next phase.
-fn arrive(endpoint: &Endpoint, own: &mut Own) {
+fn arrive(endpoint: &Endpoint, own: &mut Allocator) {
     let job = endpoint.job();
     own.symmetric.phase += 1;
     // Release: pairs with the acquire in `all_arrived`.
@@ -349,7 +349,7 @@ fn arrive(endpoint: &Endpoint, own: &mut Own) {
 /// [`FabricError::PeerLost`]; [`FabricError::PeersLeft`] as soon as one rank has left without arriving.
 async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
     let control = &endpoint.job().control;
-    let phase = endpoint.own().symmetric.phase;
+    let phase = endpoint.allocator().symmetric.phase;
     // Acquire: pairs with the release in `arrive`.
     let arrived = move |rank| control.card(rank, layout::CARD_PHASE).load(Acquire) >= phase;
     let mut next = 0;
@@ -363,5 +363,5 @@ async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
         }
         Ok(Some(()))
     };
-    wait::until_found(endpoint, Deps::All, For::Allocation, look).await
+    wait::until_found(endpoint, Deps::All, WaitsFor::Allocation, look).await
 }

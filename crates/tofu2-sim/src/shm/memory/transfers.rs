@@ -3,9 +3,9 @@
 
 use super::{
     existing::Reached,
-    inside::Id,
+    inside::RegionId,
     mapping::{Mapping, Piece},
-    place::{Bytes, Found},
+    place::{Bytes, LocatedPlace},
 };
 use crate::shm::endpoint::Endpoint;
 use cross::{cross_in, cross_out, cross_part};
@@ -17,9 +17,9 @@ use rdma_fabric::{
 /// What is copied at once where neither side is private memory, in bytes.
 const CHUNK: usize = 64 << 10;
 
-impl Found<'_> {
-    fn id(&self) -> Id {
-        Id::new(self.addr.rank, self.addr.region)
+impl LocatedPlace<'_> {
+    fn id(&self) -> RegionId {
+        RegionId::new(self.addr.rank, self.addr.region)
     }
 
     /// Why `len` bytes were not copied.
@@ -29,7 +29,12 @@ impl Found<'_> {
 }
 
 /// Call `f` with what is at `place`, so that deregistration waits for it. Short copies in segments are not announced.
-fn reach<R>(endpoint: &Endpoint, place: &Found<'_>, len: usize, f: impl FnOnce(Reached<'_>) -> Result<R>) -> Result<R> {
+fn reach<R>(
+    endpoint: &Endpoint,
+    place: &LocatedPlace<'_>,
+    len: usize,
+    f: impl FnOnce(Reached<'_>) -> Result<R>,
+) -> Result<R> {
     if place.len != len {
         return Err(place.refused(len));
     }
@@ -45,7 +50,7 @@ fn reach<R>(endpoint: &Endpoint, place: &Found<'_>, len: usize, f: impl FnOnce(R
     }
 }
 
-fn copy_in(reached: &Reached<'_>, bytes: &[u8], to: &Found<'_>) -> Result<()> {
+fn copy_in(reached: &Reached<'_>, bytes: &[u8], to: &LocatedPlace<'_>) -> Result<()> {
     match reached {
         Reached::Segment(piece) => piece.copy_in(bytes).ok_or_else(|| to.refused(bytes.len())),
         Reached::Piece(piece) => piece.copy_in(bytes).ok_or_else(|| to.refused(bytes.len())),
@@ -53,7 +58,7 @@ fn copy_in(reached: &Reached<'_>, bytes: &[u8], to: &Found<'_>) -> Result<()> {
     }
 }
 
-fn copy_out(reached: &Reached<'_>, bytes: &mut [u8], from: &Found<'_>) -> Result<()> {
+fn copy_out(reached: &Reached<'_>, bytes: &mut [u8], from: &LocatedPlace<'_>) -> Result<()> {
     let len = bytes.len();
     match reached {
         Reached::Segment(piece) => piece.copy_out(bytes).ok_or_else(|| from.refused(len)),
@@ -63,27 +68,27 @@ fn copy_out(reached: &Reached<'_>, bytes: &mut [u8], from: &Found<'_>) -> Result
 }
 
 /// Copy an operation's source to its target, without ringing.
-pub(crate) fn put(endpoint: &Endpoint, to: &Found<'_>, from: &Source<'_>) -> Result<()> {
+pub(crate) fn put(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &Source<'_>) -> Result<()> {
     match from {
         Source::Bytes(bytes) => reach(endpoint, to, bytes.len(), |reached| copy_in(&reached, bytes, to)),
-        Source::Place(own) => between(endpoint, to, &Found::of(own)?),
+        Source::Place(own) => between(endpoint, to, &LocatedPlace::of(own)?),
     }
 }
 
 /// Copy from an operation's target to its sink, without ringing.
-pub(crate) fn get(endpoint: &Endpoint, from: &Found<'_>, to: Sink<'_>) -> Result<()> {
+pub(crate) fn get(endpoint: &Endpoint, from: &LocatedPlace<'_>, to: Sink<'_>) -> Result<()> {
     match to {
         Sink::Bytes(bytes) => reach(endpoint, from, bytes.len(), |reached| copy_out(&reached, bytes, from)),
-        Sink::Place(own) => between(endpoint, &Found::of(own)?, from),
+        Sink::Place(own) => between(endpoint, &LocatedPlace::of(own)?, from),
     }
 }
 
 /// Copy from registered memory to registered memory.
-fn between(endpoint: &Endpoint, to: &Found<'_>, from: &Found<'_>) -> Result<()> {
+fn between(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &LocatedPlace<'_>) -> Result<()> {
     let len = from.len;
     let refusal = || if from.is_fit() { to.refused(len) } else { from.refused(len) };
     if let (Bytes::Segment(target), Bytes::Segment(source)) = (&to.bytes, &from.bytes) {
-        let _inside = (len > SHORT).then(|| endpoint.announce([to, from].map(Found::id)));
+        let _inside = (len > SHORT).then(|| endpoint.announce([to, from].map(LocatedPlace::id)));
         return target.copy_from(source).ok_or_else(refusal);
     }
     reach(endpoint, to, len, |target| {
@@ -103,7 +108,10 @@ fn between(endpoint: &Endpoint, to: &Found<'_>, from: &Found<'_>) -> Result<()> 
 }
 
 /// By way of private memory.
-fn by_chunks((target, to): (&Reached<'_>, &Found<'_>), (source, from): (&Reached<'_>, &Found<'_>)) -> Result<()> {
+fn by_chunks(
+    (target, to): (&Reached<'_>, &LocatedPlace<'_>),
+    (source, from): (&Reached<'_>, &LocatedPlace<'_>),
+) -> Result<()> {
     let mut chunk = vec![0u8; from.len.min(CHUNK)];
     for done in (0..from.len).step_by(CHUNK) {
         let chunk = &mut chunk[..CHUNK.min(from.len - done)];
@@ -113,7 +121,7 @@ fn by_chunks((target, to): (&Reached<'_>, &Found<'_>), (source, from): (&Reached
     Ok(())
 }
 
-fn copy_part_out(source: &Reached<'_>, at: usize, chunk: &mut [u8], from: &Found<'_>) -> Result<()> {
+fn copy_part_out(source: &Reached<'_>, at: usize, chunk: &mut [u8], from: &LocatedPlace<'_>) -> Result<()> {
     let len = chunk.len();
     match source {
         Reached::Segment(piece) => {
@@ -127,7 +135,7 @@ fn copy_part_out(source: &Reached<'_>, at: usize, chunk: &mut [u8], from: &Found
     }
 }
 
-fn copy_part_in(target: &Reached<'_>, at: usize, chunk: &[u8], to: &Found<'_>) -> Result<()> {
+fn copy_part_in(target: &Reached<'_>, at: usize, chunk: &[u8], to: &LocatedPlace<'_>) -> Result<()> {
     let len = chunk.len();
     match target {
         Reached::Segment(piece) => {
@@ -146,15 +154,20 @@ mod cross {
     use super::*;
     use crate::shm::processes::peer_memory::CrossPlace;
 
-    pub(crate) fn cross_in(cross: &CrossPlace, bytes: &[u8], to: &Found<'_>) -> Result<()> {
+    pub(crate) fn cross_in(cross: &CrossPlace, bytes: &[u8], to: &LocatedPlace<'_>) -> Result<()> {
         cross.write(bytes, to.addr)
     }
 
-    pub(crate) fn cross_out(cross: &CrossPlace, bytes: &mut [u8], from: &Found<'_>) -> Result<()> {
+    pub(crate) fn cross_out(cross: &CrossPlace, bytes: &mut [u8], from: &LocatedPlace<'_>) -> Result<()> {
         cross.read(bytes, from.addr)
     }
 
-    pub(crate) fn cross_part(cross: &CrossPlace, offset: usize, len: usize, place: &Found<'_>) -> Result<CrossPlace> {
+    pub(crate) fn cross_part(
+        cross: &CrossPlace,
+        offset: usize,
+        len: usize,
+        place: &LocatedPlace<'_>,
+    ) -> Result<CrossPlace> {
         cross.part(offset, len).ok_or_else(|| place.refusal(len, 1))
     }
 }
@@ -165,21 +178,21 @@ mod cross {
     use super::*;
     use core::convert::Infallible;
 
-    pub(crate) fn cross_in(cross: &Infallible, _: &[u8], _: &Found<'_>) -> Result<()> {
+    pub(crate) fn cross_in(cross: &Infallible, _: &[u8], _: &LocatedPlace<'_>) -> Result<()> {
         match *cross {}
     }
 
-    pub(crate) fn cross_out(cross: &Infallible, _: &mut [u8], _: &Found<'_>) -> Result<()> {
+    pub(crate) fn cross_out(cross: &Infallible, _: &mut [u8], _: &LocatedPlace<'_>) -> Result<()> {
         match *cross {}
     }
 
-    pub(crate) fn cross_part(cross: &Infallible, _: usize, _: usize, _: &Found<'_>) -> Result<Infallible> {
+    pub(crate) fn cross_part(cross: &Infallible, _: usize, _: usize, _: &LocatedPlace<'_>) -> Result<Infallible> {
         match *cross {}
     }
 }
 
 /// Read-modify-write of a word as long as the place, and ring.
-pub(crate) fn modify(endpoint: &Endpoint, word: &Found<'_>, amo: Amo<u64>) -> Result<u64> {
+pub(crate) fn modify(endpoint: &Endpoint, word: &LocatedPlace<'_>, amo: Amo<u64>) -> Result<u64> {
     let width = if word.len == 4 { 4 } else { 8 };
     let refusal = || word.refusal(width, width);
     if !word.is_fit() || word.len != width {

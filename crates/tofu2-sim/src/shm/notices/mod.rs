@@ -5,14 +5,14 @@ pub(crate) mod ring;
 use super::{
     endpoint::Endpoint,
     job::control::State,
-    memory::{layout, mapping::Mapping, place::Found, transfers},
+    memory::{layout, mapping::Mapping, place::LocatedPlace, transfers},
 };
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rdma_fabric::{
     FabricError, Notice, Rank, RegionKey, RemoteAddr, Result,
     provider::{Place, Posted, Source},
 };
-use ring::{Claim, Damaged, Ring};
+use ring::{Claim, DamagedRing, Ring};
 use std::sync::Arc;
 
 impl Ring for Mapping {
@@ -67,7 +67,7 @@ fn slot(segment: &Mapping, index: usize) -> &[AtomicU64; 4] {
     segment.words(layout::RING + index * layout::RING_SLOT)
 }
 
-impl Damaged {
+impl DamagedRing {
     /// Of the notices of `rank`.
     pub(crate) fn error(self, rank: Rank) -> FabricError {
         FabricError::Corrupt { rank, what: &"the notice ring" }
@@ -115,7 +115,7 @@ impl Endpoint {
     /// Put a short source with a notice if nothing stands in the way: room first, then the bytes, then the notice. Whether that
     /// was possible on the short path.
     #[inline(always)]
-    pub(crate) fn notify_shortly(&self, to: &Place, from: &Source<'_>, data: u64) -> bool {
+    pub(crate) fn notify_fast(&self, to: &Place, from: &Source<'_>, data: u64) -> bool {
         let Source::Bytes(bytes) = from else { return false };
         // Look first, so that an impossible operation takes no room.
         if !to.admits(bytes.len()) {
@@ -135,7 +135,7 @@ impl Endpoint {
 
     /// Any put with a notice.
     #[inline(never)]
-    pub(crate) fn notify_slowly(&self, to: &Found<'_>, from: &Source<'_>, data: u64) -> Posted {
+    pub(crate) fn notify_general(&self, to: &LocatedPlace<'_>, from: &Source<'_>, data: u64) -> Posted {
         // Look first, so that an impossible operation is not taken for one that needs room.
         if let Some(error) = objection(to, from) {
             return Posted::failed(error);
@@ -171,13 +171,13 @@ impl Endpoint {
 
     /// The oldest notice if it is ready and nobody else takes it.
     #[inline(always)]
-    pub(crate) fn take_shortly(&self) -> Option<Notice> {
+    pub(crate) fn take_fast(&self) -> Option<Notice> {
         take(self.segment(), self.job().plan.ranks)
     }
 
     /// The oldest notice if it is ready.
     #[inline(always)]
-    pub(crate) fn take_slowly(&self) -> Result<Option<Notice>> {
+    pub(crate) fn take_general(&self) -> Result<Option<Notice>> {
         let control = &self.job().control;
         if ring::is_empty(self.segment()) && !control.anybody_ended() {
             return Ok(None);
@@ -196,12 +196,12 @@ fn give_up(target: &Mapping, claim: ring::Claim) {
 }
 
 /// Why a put from `from` to `to` is impossible, as far as that can be told before.
-fn objection(to: &Found<'_>, from: &Source<'_>) -> Option<FabricError> {
+fn objection(to: &LocatedPlace<'_>, from: &Source<'_>) -> Option<FabricError> {
     let len = from.len();
     if to.is_fit()
         && let Source::Place(own) = from
     {
-        match Found::of(own) {
+        match LocatedPlace::of(own) {
             Ok(own) if own.is_fit() => {}
             Ok(own) => return Some(own.refusal(len, 1)),
             Err(error) => return Some(error),

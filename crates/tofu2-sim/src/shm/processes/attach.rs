@@ -2,7 +2,7 @@
 
 use super::{
     super::{endpoint::Endpoint, job::Job},
-    broker::Desk,
+    broker::BrokerAddress,
     inherit,
     launcher::JOB_VARIABLE,
     memory_file,
@@ -12,9 +12,9 @@ use super::{
 use crate::shm::{
     job::control::Control,
     memory::{
+        allocator::Pages,
         layout,
         mapping::{MappedFile, Mapping},
-        own::Pages,
     },
 };
 use core::{sync::atomic::Ordering::Relaxed, time::Duration};
@@ -43,14 +43,14 @@ fn attach(variable: &JobVariable) -> Result<Endpoint, FabricError> {
     if control.word(layout::JOB).load(Relaxed) != job {
         return Err(wrong("is another job's"));
     }
-    let desk = Desk::of(&control);
+    let broker = BrokerAddress::of(&control);
     if !control.take(rank as usize) {
         return Err(FabricError::RankTaken { rank: Rank::new(rank) });
     }
     let segments = plan.segments_in(&whole);
     let age = Duration::from_nanos(monotonic_ns().saturating_sub(plan.start_ns));
     let start = Instant::now().checked_sub(age).unwrap_or_else(Instant::now);
-    let peers = PeerMemories::new(desk, Rank::new(rank), ranks);
+    let peers = PeerMemories::new(broker, Rank::new(rank), ranks);
     let pages = Pages::File { file, heap_at: plan.segment_at(rank as usize) + layout::HEAP };
     let job = Arc::new(Job::new(control, plan, segments, start).of_processes(peers));
     let endpoint = Endpoint::new(job.clone(), Rank::new(rank), pages)?;

@@ -1,9 +1,9 @@
-//! Where a job's ranks leave files for each other: a desk that the launcher keeps.
+//! Where a job's ranks leave files for each other: a broker that the launcher keeps.
 //!
-//! A rank leaves the open file of its memory image once, and a number with it; peers ask for both. The desk is a socket with a
+//! A rank leaves the open file of its memory image once, and a number with it; peers ask for both. The broker is a socket with a
 //! name of its own, so that no rank needs to inherit one socket per peer, nor to take over a descriptor that it did not
 //! open. Who comes must be of the launcher's user, or root, and tell the job's secret, which stands in its control
-//! block. A visit lasts as long as the visitor's process: while it lasts, that process may be copying.
+//! block. A visit lasts as long as the client's process: while it lasts, that process may be copying.
 
 use super::memory_file::refused;
 use crate::shm::{job::control::Control, memory::layout};
@@ -25,7 +25,7 @@ use std::{
 };
 
 /// What each message starts with: name and version.
-const MAGIC: u64 = u64::from_le_bytes(*b"1s-desk\x01");
+const MAGIC: u64 = u64::from_le_bytes(*b"1s-brok\x01");
 
 /// A request: who asks, the job's secret, what for, of whom, and a number.
 type Request = [u64; 6];
@@ -46,25 +46,25 @@ const NO_ROOM: u64 = 2;
 /// Visitors that wait to be let in.
 const QUEUE: i32 = 4096;
 
-/// The desk's address, and what opens it.
+/// The broker's address, and what opens it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Desk {
+pub(crate) struct BrokerAddress {
     job: u64,
     secret: u64,
 }
 
-impl Desk {
+impl BrokerAddress {
     /// That of the job with this control block.
     pub(crate) fn of(control: &Control) -> Self {
         let word = |at| control.word(at).load(Relaxed);
-        Desk { job: word(layout::JOB), secret: word(layout::SECRET) }
+        BrokerAddress { job: word(layout::JOB), secret: word(layout::SECRET) }
     }
 
     #[cfg(test)]
     pub(crate) fn for_test() -> Self {
         use core::sync::atomic::AtomicU64;
         static JOBS: AtomicU64 = AtomicU64::new(0);
-        Desk { job: u64::from(std::process::id()) << 32 | JOBS.fetch_add(1, Relaxed), secret: 7 }
+        BrokerAddress { job: u64::from(std::process::id()) << 32 | JOBS.fetch_add(1, Relaxed), secret: 7 }
     }
 
     /// Names of this kind stand in no file system, and vanish with the socket.
@@ -73,33 +73,33 @@ impl Desk {
     }
 
     /// Sit down at it. Connections of strangers are refused.
-    pub(crate) fn keep(self) -> Result<Keeper> {
+    pub(crate) fn keep(self) -> Result<Broker> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let door = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(refused(&"socket"))?;
         bind(&door, &self.address()?).map_err(refused(&"bind"))?;
         listen(&door, QUEUE).map_err(refused(&"listen"))?;
-        Ok(Keeper { desk: self, door, visitors: Vec::new(), left: HashMap::new() })
+        Ok(Broker { broker: self, door, clients: Vec::new(), left: HashMap::new() })
     }
 
     /// Go there as `me`. Blocks as long as the launcher starts other ranks.
-    pub(crate) fn visit(self, me: Rank) -> Result<Visit> {
+    pub(crate) fn visit(self, me: Rank) -> Result<Connection> {
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(refused(&"socket"))?;
         let address = self.address()?;
         retry_on_intr(|| connect(&socket, &address)).map_err(refused(&"connect"))?;
-        Ok(Visit { socket, me, secret: self.secret })
+        Ok(Connection { socket, me, secret: self.secret })
     }
 }
 
-/// A rank at the desk.
+/// A rank at the broker.
 #[derive(Debug)]
-pub(crate) struct Visit {
+pub(crate) struct Connection {
     socket: OwnedFd,
     me: Rank,
     secret: u64,
 }
 
-impl Visit {
+impl Connection {
     /// Leave `file` and `number` for the others.
     pub(crate) fn leave(&self, file: BorrowedFd<'_>, number: u64) -> Result<()> {
         match self.ask(LEAVE, self.me, number, Some(file))? {
@@ -129,55 +129,55 @@ impl Visit {
     }
 }
 
-/// The launcher's side of the desk. It never blocks.
+/// The launcher's side of the broker. It never blocks.
 #[derive(Debug)]
-pub(crate) struct Keeper {
-    desk: Desk,
+pub(crate) struct Broker {
+    broker: BrokerAddress,
     door: OwnedFd,
-    visitors: Vec<Visitor>,
+    clients: Vec<Client>,
     /// What was left, by rank.
     left: HashMap<u64, (OwnedFd, u64)>,
 }
 
 #[derive(Debug)]
-struct Visitor {
+struct Client {
     socket: OwnedFd,
     /// Who it is, once it has told the secret.
     rank: Option<u64>,
 }
 
-impl Keeper {
-    /// What becomes readable when there is something to do: the door, then each visitor.
+impl Broker {
+    /// What becomes readable when there is something to do: the door, then each client.
     pub(crate) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        [self.door.as_fd()].into_iter().chain(self.visitors.iter().map(|visitor| visitor.socket.as_fd()))
+        [self.door.as_fd()].into_iter().chain(self.clients.iter().map(|client| client.socket.as_fd()))
     }
 
-    /// Do what there is to do at those of [`Keeper::files`], in their order.
+    /// Do what there is to do at those of [`Broker::files`], in their order.
     pub(crate) fn serve(&mut self, ready: impl IntoIterator<Item = bool>) {
         let mut ready = ready.into_iter();
         let door = ready.next().unwrap_or(false);
-        let Keeper { desk, visitors, left, .. } = self;
-        visitors.retain_mut(|visitor| !ready.next().unwrap_or(false) || visitor.serve(*desk, left));
+        let Broker { broker, clients, left, .. } = self;
+        clients.retain_mut(|client| !ready.next().unwrap_or(false) || client.serve(*broker, left));
         while door && let Ok(socket) = retry_on_intr(|| accept_with(&self.door, SocketFlags::CLOEXEC)) {
             let ours = socket_peercred(&socket).is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid());
             if ours {
-                self.visitors.push(Visitor { socket, rank: None });
+                self.clients.push(Client { socket, rank: None });
             }
         }
     }
 
-    /// Whether a process of `rank` is at the desk, and so may still run.
-    pub(crate) fn is_visited_by(&mut self, rank: Rank) -> bool {
+    /// Whether a process of `rank` is at the broker, and so may still run.
+    pub(crate) fn is_connected(&mut self, rank: Rank) -> bool {
         let number = Some(u64::from(rank.number()));
-        let Keeper { desk, visitors, left, .. } = self;
-        visitors.retain_mut(|visitor| visitor.rank != number || visitor.serve(*desk, left));
-        visitors.iter().any(|visitor| visitor.rank == number)
+        let Broker { broker, clients, left, .. } = self;
+        clients.retain_mut(|client| client.rank != number || client.serve(*broker, left));
+        clients.iter().any(|client| client.rank == number)
     }
 }
 
-impl Visitor {
-    /// Answer what was asked. False if the visitor has gone, or is no rank of the job.
-    fn serve(&mut self, desk: Desk, left: &mut HashMap<u64, (OwnedFd, u64)>) -> bool {
+impl Client {
+    /// Answer what was asked. False if the client has gone, or is no rank of the job.
+    fn serve(&mut self, broker: BrokerAddress, left: &mut HashMap<u64, (OwnedFd, u64)>) -> bool {
         loop {
             let (request, file) = match receive(&self.socket, RecvFlags::DONTWAIT) {
                 Ok(Some((request, file))) => (request, file),
@@ -185,7 +185,7 @@ impl Visitor {
                 _ => return false,
             };
             let [MAGIC, secret, me, what, of, number]: Request = request else { return false };
-            if secret != desk.secret {
+            if secret != broker.secret {
                 return false;
             }
             self.rank = Some(me);

@@ -11,12 +11,12 @@
 //! (figures: `docs/existing-memory.md`).
 //!
 //! # The hand-over
-//! A rank leaves the file at the launcher's [desk](super::broker), and says where in its memory the private table is that says
+//! A rank leaves the file at the launcher's [broker](super::broker), and says where in its memory the private table is that says
 //! where its registered buffers are. Peers ask there. So addresses come from memory that only their owner writes,
 //! and never from shared memory.
 
 use super::{
-    broker::{Desk, Visit},
+    broker::{BrokerAddress, Connection},
     cross_copy::{LONGEST_CALL, Stopped, in_parts},
     memory_file::refused,
 };
@@ -42,12 +42,12 @@ use std::{
 /// What one process knows about its own and its peers' memory images.
 #[derive(Debug)]
 pub(crate) struct PeerMemories {
-    desk: Desk,
+    broker: BrokerAddress,
     me: Rank,
     /// The own image, once asked for; why not otherwise.
-    own: OnceLock<Result<OwnMemory>>,
-    /// What this process does at the desk, once it had to go there.
-    visit: Mutex<Visiting>,
+    own: OnceLock<Result<OwnImage>>,
+    /// What this process does at the broker, once it had to go there.
+    visit: Mutex<BrokerContact>,
     /// By rank, once asked for.
     peers: Box<[OnceLock<Arc<PeerMemory>>]>,
 }
@@ -55,12 +55,12 @@ pub(crate) struct PeerMemories {
 /// Whether a process here could let peers copy: the probe, without a job.
 pub(crate) fn is_possible() -> bool {
     static POSSIBLE: OnceLock<bool> = OnceLock::new();
-    *POSSIBLE.get_or_init(|| OwnMemory::open().is_ok())
+    *POSSIBLE.get_or_init(|| OwnImage::open().is_ok())
 }
 
 /// The own image and the table that peers read through it.
 #[derive(Debug)]
-struct OwnMemory {
+struct OwnImage {
     image: OwnedFd,
     /// By place in the region table. Never freed: peers may read it as long as the process lives.
     table: &'static [Descriptor],
@@ -78,19 +78,19 @@ struct PeerMemory {
     table: u64,
 }
 
-/// What a process does at the desk: it stays there from when it first left or fetched anything, so for as long as it may
+/// What a process does at the broker: it stays there from when it first left or fetched anything, so for as long as it may
 /// copy.
 #[derive(Debug, Default)]
-struct Visiting {
-    visit: Option<Visit>,
+struct BrokerContact {
+    visit: Option<Connection>,
     /// Whether the own image was left.
     left: bool,
 }
 
 impl PeerMemories {
-    pub(crate) fn new(desk: Desk, me: Rank, ranks: usize) -> Self {
+    pub(crate) fn new(broker: BrokerAddress, me: Rank, ranks: usize) -> Self {
         let peers = (0..ranks).map(|_| OnceLock::new()).collect();
-        PeerMemories { desk, me, own: OnceLock::new(), visit: Mutex::default(), peers }
+        PeerMemories { broker, me, own: OnceLock::new(), visit: Mutex::default(), peers }
     }
 
     /// Whether this process can let its peers copy: the probe.
@@ -98,8 +98,8 @@ impl PeerMemories {
         self.own().is_ok()
     }
 
-    fn own(&self) -> Result<&OwnMemory> {
-        self.own.get_or_init(OwnMemory::open).as_ref().map_err(Clone::clone)
+    fn own(&self) -> Result<&OwnImage> {
+        self.own.get_or_init(OwnImage::open).as_ref().map_err(Clone::clone)
     }
 
     /// Tell peers where the memory is that this rank is about to register as `key`.
@@ -114,23 +114,23 @@ impl PeerMemories {
         generation.store(key.generation.into(), Release);
         // Before the region table says so, and before a system call of somebody else's looks.
         fence(SeqCst);
-        let mut visiting = self.visiting();
-        if !visiting.left {
+        let mut contact = self.contact();
+        if !contact.left {
             let table = own.table.as_ptr().addr() as u64;
-            self.visit(&mut visiting)?.leave(own.image.as_fd(), table)?;
-            visiting.left = true;
+            self.visit(&mut contact)?.leave(own.image.as_fd(), table)?;
+            contact.left = true;
         }
         Ok(())
     }
 
-    fn visiting(&self) -> MutexGuard<'_, Visiting> {
+    fn contact(&self) -> MutexGuard<'_, BrokerContact> {
         self.visit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn visit<'v>(&self, visiting: &'v mut Visiting) -> Result<&'v Visit> {
-        match &mut visiting.visit {
+    fn visit<'v>(&self, contact: &'v mut BrokerContact) -> Result<&'v Connection> {
+        match &mut contact.visit {
             Some(visit) => Ok(visit),
-            none => Ok(none.insert(self.desk.visit(self.me)?)),
+            none => Ok(none.insert(self.broker.visit(self.me)?)),
         }
     }
 
@@ -175,7 +175,7 @@ impl PeerMemories {
         if let Some(peer) = peer.get() {
             return Ok(peer.clone());
         }
-        let fetched = self.visit(&mut self.visiting())?.fetch(rank)?;
+        let fetched = self.visit(&mut self.contact())?.fetch(rank)?;
         let corrupt = FabricError::Corrupt { rank, what: &"what it says about its memory" };
         // Left before the region was registered, unless that is garbage.
         let (image, table) = fetched.ok_or(corrupt.clone())?;
@@ -184,13 +184,13 @@ impl PeerMemories {
     }
 }
 
-impl OwnMemory {
+impl OwnImage {
     /// The probe: open the own image, read and write through it.
     fn open() -> Result<Self> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let image = fs::open("/proc/self/mem", flags, Mode::empty()).map_err(refused(&"open(/proc/self/mem)"))?;
         let table: Box<[Descriptor]> = (0..crate::shm::memory::layout::SLOTS).map(|_| Descriptor::default()).collect();
-        let own = OwnMemory { image, table: Box::leak(table) };
+        let own = OwnImage { image, table: Box::leak(table) };
         let word = &own.table[0][0];
         let at = core::ptr::from_ref(word).addr() as u64;
         word.store(0x1234, SeqCst);
@@ -286,22 +286,22 @@ mod tests {
     /// The rank and its segment, as a peer in the same process has them, and a launcher's thread that serves them until
     /// they are gone.
     fn one_rank() -> (PeerMemories, Arc<Mapping>) {
-        let desk = Desk::for_test();
-        let mut keeper = desk.keep().unwrap();
+        let address = BrokerAddress::for_test();
+        let mut broker = address.keep().unwrap();
         std::thread::spawn(move || {
             let mut came = false;
-            while !came || keeper.files().count() > 1 {
+            while !came || broker.files().count() > 1 {
                 let mut files: Vec<_> =
-                    keeper.files().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
+                    broker.files().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
                 poll(&mut files, None).unwrap();
                 let ready: Vec<_> = files.iter().map(|file| !file.revents().is_empty()).collect();
                 drop(files);
-                keeper.serve(ready);
-                came |= keeper.files().count() > 1;
+                broker.serve(ready);
+                came |= broker.files().count() > 1;
             }
         });
         let segment = Mapping::in_process(layout::HEAP + 64, layout::HEAP).unwrap();
-        (PeerMemories::new(desk, Rank::new(0), 1), segment)
+        (PeerMemories::new(address, Rank::new(0), 1), segment)
     }
 
     fn addr(region: RegionKey, offset: u64) -> RemoteAddr {
@@ -316,7 +316,7 @@ mod tests {
         let len = 8 * memory.len();
         assert!(peers.peer(Rank::new(0)).is_err(), "nothing sent yet");
         peers.offer(key, memory.as_ptr().addr() as u64, len).unwrap();
-        regions::register(&segment, 2000, 0, len, regions::Kind::Adopted);
+        regions::register(&segment, 2000, 0, len, regions::RegionKind::Adopted);
         for _ in 0..2 {
             let place = peers.resolve(&segment, addr(key, 16), 8, 8, len).unwrap();
             let mut seen = [0; 8];
@@ -345,7 +345,7 @@ mod tests {
         let (peers, segment) = one_rank();
         let key = regions::next_key(&segment, 2000);
         peers.offer(key, 4096, 8192).unwrap();
-        regions::register(&segment, 2000, 0, 8192, regions::Kind::Adopted);
+        regions::register(&segment, 2000, 0, 8192, regions::RegionKind::Adopted);
         let place = peers.resolve(&segment, addr(key, 0), 8192, 8, 8192).unwrap();
         let error = place.write(&[1; 8192], addr(key, 0)).unwrap_err();
         assert!(matches!(&error, FabricError::CrossCopy(copy) if (copy.moved, copy.len) == (0, 8192)), "{error}");

@@ -3,7 +3,7 @@
 use super::{
     super::job::Job,
     attach::JobVariable,
-    broker::{Desk, Keeper},
+    broker::{Broker, BrokerAddress},
     inherit::{self, FILE_NAME},
     launcher::{JOB_VARIABLE, Launcher},
     memory_file::{self, refused},
@@ -61,9 +61,9 @@ pub(crate) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     let bound = placement::of_job(launcher.bind, plan.ranks)?;
     // Before any child exists, so that no signal leaves one behind.
     let signals = Signals::catch()?;
-    let Created { job, file, keeper } = create(plan, launcher.queues)?;
+    let Created { job, file, broker } = create(plan, launcher.queues)?;
     let number = job.control.word(layout::JOB).load(Relaxed);
-    let mut supervisor = Supervisor::new(job, keeper, signals, launcher.grace, launcher.stuck_after);
+    let mut supervisor = Supervisor::new(job, broker, signals, launcher.grace, launcher.stuck_after);
     for rank in 0..plan.ranks {
         let variable = JobVariable {
             rank: rank as u32,
@@ -120,11 +120,11 @@ fn process(rank: usize, mut child: std::process::Child) -> Result<RankProcess, F
     }
 }
 
-/// A job, the file that its ranks inherit, and the desk where they leave others.
+/// A job, the file that its ranks inherit, and the broker where they leave others.
 struct Created {
     job: Arc<Job>,
     file: Arc<OwnedFd>,
-    keeper: Keeper,
+    broker: Broker,
 }
 
 fn create(plan: Plan, queues: QueueOptions) -> Result<Created, FabricError> {
@@ -142,7 +142,7 @@ fn create(plan: Plan, queues: QueueOptions) -> Result<Created, FabricError> {
         block.word(at).store(u64::from_ne_bytes(*bytes), Relaxed);
     }
     block.word(layout::QUEUE_OPTIONS).store(queues.to_bits()?, Relaxed);
-    let keeper = Desk::of(&block).keep()?;
+    let broker = BrokerAddress::of(&block).keep()?;
     let job = Arc::new(Job::new(block, plan, plan.segments_in(&whole), Instant::now()));
-    Ok(Created { job, file: Arc::new(file), keeper })
+    Ok(Created { job, file: Arc::new(file), broker })
 }

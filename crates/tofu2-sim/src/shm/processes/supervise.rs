@@ -2,7 +2,7 @@
 
 use super::{
     super::job::Job,
-    broker::Keeper,
+    broker::Broker,
     memory_file::refused,
     rank_process::End,
     signals::Signals,
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     JobError, ends_in_words,
-    shm::{job::control::State, waiting::watchdog::Watcher},
+    shm::{job::control::State, waiting::watchdog::Watchdog},
 };
 use rdma_fabric::{FabricError, Rank};
 use rustix::{
@@ -81,11 +81,11 @@ impl Drop for RankProcess {
 pub(crate) struct Supervisor {
     job: Arc<Job>,
     /// Where ranks leave files for each other.
-    keeper: Keeper,
+    broker: Broker,
     signals: Signals,
     grace: Duration,
     processes: Vec<RankProcess>,
-    /// Ranks whose command has ended, and which still are at the desk: their process was started by it, and runs on.
+    /// Ranks whose command has ended, and which still are at the broker: their process was started by it, and runs on.
     lingering: Vec<Rank>,
     /// The rank that was first seen to fail.
     failed: Option<usize>,
@@ -94,7 +94,7 @@ pub(crate) struct Supervisor {
     /// When those that still run are killed.
     deadline: Option<Instant>,
     /// Who looks whether they can go on, until they can't.
-    watcher: Option<Watcher>,
+    watchdog: Option<Watchdog>,
     /// That they could not.
     deadlock: Option<JobError>,
 }
@@ -102,14 +102,14 @@ pub(crate) struct Supervisor {
 impl Supervisor {
     pub(crate) fn new(
         job: Arc<Job>,
-        keeper: Keeper,
+        broker: Broker,
         signals: Signals,
         grace: Duration,
         stuck_after: Option<Duration>,
     ) -> Self {
         Supervisor {
             job,
-            keeper,
+            broker,
             signals,
             grace,
             processes: Vec::new(),
@@ -117,7 +117,7 @@ impl Supervisor {
             failed: None,
             interrupted: None,
             deadline: None,
-            watcher: Watcher::new(stuck_after),
+            watchdog: Watchdog::new(stuck_after),
             deadlock: None,
         }
     }
@@ -162,13 +162,13 @@ impl Supervisor {
     /// Give the ranks a time to end if they can't go on. What comes of a failure ends without that.
     fn look(&mut self) {
         if self.failed.is_some() || self.interrupted.is_some() {
-            self.watcher = None;
+            self.watchdog = None;
         }
-        let Some(watcher) = &mut self.watcher else { return };
-        self.deadlock = watcher
+        let Some(watchdog) = &mut self.watchdog else { return };
+        self.deadlock = watchdog
             .look(&self.job, |rank, number| self.processes.get(rank).is_some_and(|process| process.is_alone(number)));
         if self.deadlock.is_some() {
-            self.watcher = None;
+            self.watchdog = None;
             self.deadline = Some(Instant::now() + self.grace);
         }
     }
@@ -177,9 +177,9 @@ impl Supervisor {
     fn wait(&mut self, running: &[usize]) -> Result<Vec<usize>, FabricError> {
         let mut sources = vec![PollFd::new(&self.signals, PollFlags::IN)];
         sources.extend(running.iter().map(|&index| PollFd::new(&self.processes[index].pidfd, PollFlags::IN)));
-        sources.extend(self.keeper.files().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)));
+        sources.extend(self.broker.files().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)));
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let left = left.into_iter().chain(self.watcher.as_ref().map(Watcher::pause)).min();
+        let left = left.into_iter().chain(self.watchdog.as_ref().map(Watchdog::pause)).min();
         let timeout = left.map(|left| Timespec {
             tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: left.subsec_nanos().into(),
@@ -191,11 +191,11 @@ impl Supervisor {
         }
         let ready: Vec<bool> = sources.iter().map(|source| !source.revents().is_empty()).collect();
         drop(sources);
-        let (processes, desk) = ready[1..].split_at(running.len());
-        if desk.contains(&true) {
-            self.keeper.serve(desk.iter().copied());
+        let (processes, broker) = ready[1..].split_at(running.len());
+        if broker.contains(&true) {
+            self.broker.serve(broker.iter().copied());
             self.lingering.retain(|&rank| {
-                let stays = self.keeper.is_visited_by(rank);
+                let stays = self.broker.is_connected(rank);
                 if !stays {
                     self.job.gone(rank);
                 }
@@ -233,7 +233,7 @@ impl Supervisor {
     fn ended(&mut self, index: usize) {
         let RankProcess { rank, end, .. } = self.processes[index];
         let rank = Rank::new(rank as u32);
-        let lingers = self.keeper.is_visited_by(rank);
+        let lingers = self.broker.is_connected(rank);
         self.job.ended(rank, end == Some(End::Exited(0)), !lingers);
         if lingers {
             self.lingering.push(rank);

@@ -64,7 +64,7 @@ impl Fencing for AtomicU64 {
 
 /// What decides who executes, and what.
 #[derive(Debug)]
-pub(crate) struct Words<'a, W> {
+pub(crate) struct ClaimWords<'a, W> {
     /// 0, or 1 + the rank that executes, and [`AGAIN`].
     pub(crate) claim: &'a W,
     /// [`pack`]; written by the executor.
@@ -104,7 +104,7 @@ pub(crate) const fn unpack(stage: u64) -> (u64, Phase) {
 
 /// A command that may be executed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Due {
+pub(crate) struct DueCommand {
     pub(crate) position: u64,
     /// Slots that were posted from there on.
     pub(crate) ready: u64,
@@ -116,7 +116,7 @@ pub(crate) struct Due {
 
 /// What became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum Attempt {
     /// Executed, so many slots long.
     Took(u64),
     /// It needs more credit.
@@ -129,7 +129,7 @@ pub(crate) enum Step {
 
 /// What a turn left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum TurnEnd {
     /// Nothing to be executed.
     Nothing,
     /// Somebody else executes, and will look again.
@@ -138,7 +138,7 @@ pub(crate) enum Left {
     More,
 }
 
-impl<W: Fencing> Words<'_, W> {
+impl<W: Fencing> ClaimWords<'_, W> {
     /// Position of the next command.
     #[inline]
     pub(crate) fn read(&self) -> u64 {
@@ -196,10 +196,10 @@ impl<W: Fencing> Words<'_, W> {
         me: u32,
         has_ended: impl Fn(u32) -> bool,
         most: u32,
-        mut execute: impl FnMut(Due) -> Step,
-    ) -> Left {
+        mut execute: impl FnMut(DueCommand) -> Attempt,
+    ) -> TurnEnd {
         if !take(self.claim, me, has_ended) {
-            return Left::Theirs;
+            return TurnEnd::Theirs;
         }
         let mut done = 0;
         for _ in 0..=most {
@@ -207,20 +207,20 @@ impl<W: Fencing> Words<'_, W> {
             while let Some(due) = self.due() {
                 if done == most {
                     give_back(self.claim, me);
-                    return Left::More;
+                    return TurnEnd::More;
                 }
                 match execute(due) {
                     // Release: pairs with the acquire in `read`.
-                    Step::Took(slots) => {
+                    Attempt::Took(slots) => {
                         self.stage.store(pack(due.position.wrapping_add(slots), Phase::Idle), Release);
                         done += 1;
                     }
-                    Step::Wait => break,
-                    Step::Rest => {
+                    Attempt::Wait => break,
+                    Attempt::Rest => {
                         give_back(self.claim, me);
-                        return Left::More;
+                        return TurnEnd::More;
                     }
-                    Step::Stop => {
+                    Attempt::Stop => {
                         stopped = true;
                         break;
                     }
@@ -228,25 +228,25 @@ impl<W: Fencing> Words<'_, W> {
             }
             if stopped {
                 give_back(self.claim, me);
-                return Left::Nothing;
+                return TurnEnd::Nothing;
             }
             if give_back_unless_again(self.claim, me) {
-                return Left::Nothing;
+                return TurnEnd::Nothing;
             }
         }
         // Somebody leaves word all the time.
         give_back(self.claim, me);
-        Left::More
+        TurnEnd::More
     }
 
     /// E1.
-    fn due(&self) -> Option<Due> {
+    fn due(&self) -> Option<DueCommand> {
         let (position, phase) = unpack(self.stage.load(Relaxed));
         // Acquire: pairs with the release in `start`, for the descriptor.
         let ready = self.started.load(Acquire).wrapping_sub(position);
         // Acquire: pairs with the release in `advance`, for what came before.
         let credit = ring::credit(position, self.scheduled.load(Acquire), self.depth);
-        (ready != 0 && credit != 0).then_some(Due { position, ready, credit, phase })
+        (ready != 0 && credit != 0).then_some(DueCommand { position, ready, credit, phase })
     }
 
     /// Take the claim, or an ended executor's, for good. Whether that was possible.

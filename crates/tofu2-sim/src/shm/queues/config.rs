@@ -98,7 +98,7 @@ impl Stop {
             1 => Some(Stop::CreditOverrun),
             2 => Some(Stop::MrqOverflow),
             3 => Some(Stop::Closed),
-            // Damaged words stop it too.
+            // DamagedRing words stop it too.
             _ => {
                 let parts = crate::control_queue::status::PARTS;
                 let part = usize::try_from(bits - 4).ok().and_then(|part| parts.get(part));

@@ -5,7 +5,7 @@ pub(crate) use hook::reach;
 
 /// A moment in the execution of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Label {
+pub(crate) enum DeathPoint {
     /// The claim is taken, the command not begun.
     Claimed,
     /// The data phase has begun; a place in the target's receive queue is claimed, if there is to be a notice.
@@ -24,26 +24,26 @@ pub(crate) enum Label {
 
 #[cfg(not(test))]
 #[inline(always)]
-pub(crate) fn reach(_: Label) {}
+pub(crate) fn reach(_: DeathPoint) {}
 
 #[cfg(test)]
 pub(crate) mod hook {
-    use super::Label;
+    use super::DeathPoint;
     use std::cell::RefCell;
 
-    type Hook = Box<dyn FnMut(Label)>;
+    type Hook = Box<dyn FnMut(DeathPoint)>;
 
     thread_local! {
         static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
     }
 
     /// Call `hook` at each label that this thread reaches from now on.
-    pub(crate) fn set(hook: impl FnMut(Label) + 'static) {
+    pub(crate) fn set(hook: impl FnMut(DeathPoint) + 'static) {
         HOOK.with_borrow_mut(|set| *set = Some(Box::new(hook)));
     }
 
-    pub(crate) fn reach(label: Label) {
-        // Taken out meanwhile: it may panic.
+    pub(crate) fn reach(label: DeathPoint) {
+        // RegisteredExtent out meanwhile: it may panic.
         let hook = HOOK.with_borrow_mut(Option::take);
         if let Some(mut hook) = hook {
             hook(label);

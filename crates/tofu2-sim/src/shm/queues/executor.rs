@@ -6,13 +6,13 @@
 //! handed over to the queues' owners, who go on when they next wait for anything, or to their progress threads.
 
 use super::{
-    claim::{Due, Left, Phase, Step},
+    claim::{Attempt, DueCommand, Phase, TurnEnd},
     config::Stop,
-    death::{self, Label},
-    lock::Held,
+    death::{self, DeathPoint},
+    lock::LockGuard,
     own::OwnQueues,
     route::Routes,
-    view::{Entry, View},
+    view::{TcqEntry, View},
 };
 use crate::{
     control_queue::{
@@ -22,7 +22,7 @@ use crate::{
     shm::{
         job::Job,
         memory::{
-            inside::{self, Id, Inside},
+            inside::{self, Inside, RegionId},
             layout,
             mapping::Mapping,
         },
@@ -58,23 +58,23 @@ pub(crate) struct Executor<'a> {
 
 /// Queues that were released and not yet looked at, and how much work is left.
 #[derive(Debug)]
-pub(crate) struct Work<'a> {
+pub(crate) struct WorkList<'a> {
     /// The oldest of them: mostly there is one at most, and then nothing is allocated.
     first: Option<QueueId>,
     /// The others, oldest first; empty if there is no first.
     others: VecDeque<QueueId>,
     budget: u64,
     /// Where commands went before, while the list is worked off and no other thread of the rank does the same.
-    pub(crate) routes: Option<Held<'a, Routes<{ OwnQueues::ROUTES }>>>,
+    pub(crate) routes: Option<LockGuard<'a, Routes<{ OwnQueues::ROUTES }>>>,
 }
 
-impl Work<'_> {
+impl WorkList<'_> {
     /// Queues on the list at most.
     const MOST: usize = 256;
 
     #[inline]
     pub(crate) fn new() -> Self {
-        Work { first: None, others: VecDeque::new(), budget: BUDGET, routes: None }
+        WorkList { first: None, others: VecDeque::new(), budget: BUDGET, routes: None }
     }
 
     /// Put a queue at the end, unless it is there. Whether there was room.
@@ -104,7 +104,7 @@ impl Work<'_> {
 }
 
 impl<'a> Executor<'a> {
-    pub(crate) fn announce<const N: usize>(&self, ids: [Id; N]) -> Inside<'a, AtomicU64, N> {
+    pub(crate) fn announce<const N: usize>(&self, ids: [RegionId; N]) -> Inside<'a, AtomicU64, N> {
         inside::announce(self.segment.announcements(), self.taken, ids, std::thread::yield_now)
     }
 
@@ -115,32 +115,32 @@ impl<'a> Executor<'a> {
 
     /// Execute what can be executed of `id`, and what that releases.
     pub(crate) fn help(&self, id: QueueId) {
-        let mut work = Work::new();
+        let mut work = WorkList::new();
         self.released(id, &mut work);
         self.finish(work);
     }
 
     /// Something of `id` may be executable.
-    pub(crate) fn released(&self, id: QueueId, work: &mut Work<'_>) {
+    pub(crate) fn released(&self, id: QueueId, work: &mut WorkList<'_>) {
         if !work.push(id) {
             self.hand_over(id);
         }
     }
 
-    /// Work the list off.
+    /// WorkList the list off.
     #[inline]
-    pub(crate) fn finish(&self, work: Work<'a>) {
+    pub(crate) fn finish(&self, work: WorkList<'a>) {
         if work.first.is_some() {
             self.work_off(work);
         }
     }
 
     #[inline(never)]
-    fn work_off(&self, mut work: Work<'a>) {
+    fn work_off(&self, mut work: WorkList<'a>) {
         work.routes = self.queues.routes();
         while work.budget != 0 {
             let Some(id) = work.pop() else { return };
-            if self.turn(id, &mut work) == Left::More {
+            if self.turn(id, &mut work) == TurnEnd::More {
                 self.released(id, &mut work);
             }
         }
@@ -160,10 +160,10 @@ impl<'a> Executor<'a> {
     }
 
     /// A turn of `id`.
-    fn turn(&self, id: QueueId, work: &mut Work<'_>) -> Left {
-        let Ok(queue) = View::find(self.job, id) else { return Left::Nothing };
+    fn turn(&self, id: QueueId, work: &mut WorkList<'_>) -> TurnEnd {
+        let Ok(queue) = View::find(self.job, id) else { return TurnEnd::Nothing };
         if !queue.is_session() || queue.stopped().is_some() {
-            return Left::Nothing;
+            return TurnEnd::Nothing;
         }
         let before = queue.turns().read();
         let left =
@@ -176,19 +176,19 @@ impl<'a> Executor<'a> {
     }
 
     /// Execute one command of a session queue, with its claim held.
-    fn step(&self, queue: &View<'_>, due: Due, work: &mut Work<'_>) -> Step {
-        death::reach(Label::Claimed);
+    fn step(&self, queue: &View<'_>, due: DueCommand, work: &mut WorkList<'_>) -> Attempt {
+        death::reach(DeathPoint::Claimed);
         // Nothing of a lost rank's is begun (E4).
         if queue.stopped().is_some() || self.job.is_lost(queue.id.rank()) {
-            return Step::Stop;
+            return Attempt::Stop;
         }
         if work.budget == 0 {
-            return Step::Rest;
+            return Attempt::Rest;
         }
-        let Due { position, ready, credit, phase } = due;
+        let DueCommand { position, ready, credit, phase } = due;
         let corrupt = |what| {
             queue.stop(Stop::Corrupt(what));
-            Step::Stop
+            Attempt::Stop
         };
         if ready > u64::from(queue.geometry.depth) {
             return corrupt("the transmit order queue");
@@ -198,14 +198,14 @@ impl<'a> Executor<'a> {
             return corrupt("a descriptor");
         };
         if slots > credit {
-            return Step::Wait;
+            return Attempt::Wait;
         }
         if phase != Phase::Past
             && let Some(brief) = descriptor::brief(first)
-            && self.step_shortly(queue, position, &brief, work)
+            && self.step_fast(queue, position, &brief, work)
         {
-            death::reach(Label::Completed);
-            return Step::Took(slots);
+            death::reach(DeathPoint::Completed);
+            return Attempt::Took(slots);
         }
         let second = (slots == 2).then(|| queue.read_slot(position.wrapping_add(1)));
         let Some(posting) = descriptor::decode(&Descriptor { first, second }) else { return corrupt("a descriptor") };
@@ -214,15 +214,15 @@ impl<'a> Executor<'a> {
         } else {
             self.execute(queue, position, &posting, work);
         }
-        death::reach(Label::Completed);
-        Step::Took(slots)
+        death::reach(DeathPoint::Completed);
+        Attempt::Took(slots)
     }
 
-    fn execute(&self, queue: &View<'_>, position: u64, posting: &Posting, work: &mut Work<'_>) {
+    fn execute(&self, queue: &View<'_>, position: u64, posting: &Posting, work: &mut WorkList<'_>) {
         let performed = self.perform(queue, posting, Some(position), work);
         // So that nothing is reported twice.
         queue.enter(position, Phase::Past);
-        let entry = |kept, outcome| Entry { position, kept, status: Status::encode(outcome) };
+        let entry = |kept, outcome| TcqEntry { position, kept, status: Status::encode(outcome) };
         let unheard = performed.unheard(posting);
         match performed.local {
             _ if unheard.is_some() => queue.complete(entry(true, unheard.map_or(Ok(()), Err))),
@@ -238,7 +238,7 @@ impl<'a> Executor<'a> {
         let last = queue.completed().checked_sub(1).map(|number| queue.completion(number));
         if last.is_none_or(|last| last.position != position) {
             let interrupted = QueueError::Interrupted { queue: queue.id, slot: position };
-            queue.complete(Entry { position, kept: false, status: Status::encode(Err(interrupted)) });
+            queue.complete(TcqEntry { position, kept: false, status: Status::encode(Err(interrupted)) });
         }
     }
 }

@@ -6,11 +6,11 @@
 
 use super::{
     claim::Phase,
-    death::{self, Label},
-    executor::{Executor, Work},
+    death::{self, DeathPoint},
+    executor::{Executor, WorkList},
     poster::Poster,
     route::Routes,
-    view::{Entry, View},
+    view::{TcqEntry, View},
 };
 use crate::{
     control_queue::{
@@ -64,13 +64,13 @@ impl Source<'_, '_> {
     /// Copy to `piece`, which is as long. `enter` is told of the phases.
     #[inline(always)]
     fn copy_to(&self, piece: &Piece<&Mapping>, enter: impl Fn(Phase)) -> Option<()> {
-        death::reach(Label::Data);
+        death::reach(DeathPoint::Data);
         if let Source::Memory(from) = self
             && from.len() > LAST
         {
             return copy_in_two(piece, from, enter);
         }
-        death::reach(Label::Written);
+        death::reach(DeathPoint::Written);
         enter(Phase::Past);
         match self {
             Source::Word(word) => {
@@ -79,7 +79,7 @@ impl Source<'_, '_> {
             Source::Bytes(bytes) => piece.copy_in(bytes)?,
             Source::Memory(from) => piece.copy_from(from)?,
         }
-        death::reach(Label::Past);
+        death::reach(DeathPoint::Past);
         Some(())
     }
 }
@@ -90,16 +90,16 @@ fn copy_in_two(to: &Piece<&Mapping>, from: &Piece<&Mapping>, enter: impl Fn(Phas
     let rest = from.len().checked_sub(LAST)?;
     enter(Phase::Data);
     to.part(0, rest)?.copy_from(&from.part(0, rest)?)?;
-    death::reach(Label::Written);
+    death::reach(DeathPoint::Written);
     enter(Phase::Past);
     to.part(rest, LAST)?.copy_from(&from.part(rest, LAST)?)?;
-    death::reach(Label::Past);
+    death::reach(DeathPoint::Past);
     Some(())
 }
 
 /// What a short put has led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shortly {
+pub(crate) enum FastPut {
     /// Nothing: it is none.
     Not,
     Done,
@@ -116,7 +116,7 @@ impl Executor<'_> {
         put: &Put<'_>,
         routes: &mut Routes<N>,
         enter: impl Fn(Phase),
-    ) -> Option<Shortly> {
+    ) -> Option<FastPut> {
         let source = match put.given {
             Given::Word(word) => Source::Word(word),
             Given::Bytes(bytes) => Source::Bytes(bytes),
@@ -144,19 +144,19 @@ impl Executor<'_> {
             source.copy_to(&piece, enter)?;
             piece.ring();
         }
-        death::reach(Label::Noticed);
+        death::reach(DeathPoint::Noticed);
         if put.sps == 0 {
-            return Some(Shortly::Done);
+            return Some(FastPut::Done);
         }
         let released = self.advance(&target, put.sps.into());
-        death::reach(Label::Advanced);
-        Some(if released { Shortly::Released(put.to) } else { Shortly::Done })
+        death::reach(DeathPoint::Advanced);
+        Some(if released { FastPut::Released(put.to) } else { FastPut::Done })
     }
 
     /// Execute the command of one slot at `position` of a session queue, with its claim held, if it is a nop or a short put and nothing stands in the
     /// way. Whether it was executed; otherwise it has not begun.
     #[inline(always)]
-    pub(crate) fn step_shortly(&self, queue: &View<'_>, position: u64, brief: &Brief, work: &mut Work<'_>) -> bool {
+    pub(crate) fn step_fast(&self, queue: &View<'_>, position: u64, brief: &Brief, work: &mut WorkList<'_>) -> bool {
         let given = match brief.what {
             What::Nothing => None,
             What::Word(word) => Some(Given::Word(word)),
@@ -171,7 +171,7 @@ impl Executor<'_> {
             let put = Put { to, at, given, edata, sps, remote_notice };
             let enter = |phase| queue.enter(position, phase);
             match self.put_along(queue, &put, routes, enter) {
-                Some(Shortly::Released(id)) if id != queue.id => self.released(id, work),
+                Some(FastPut::Released(id)) if id != queue.id => self.released(id, work),
                 // Whoever executes a queue sees what it gets meanwhile.
                 Some(_) => {}
                 None => {
@@ -185,7 +185,7 @@ impl Executor<'_> {
         // So that nothing is reported twice.
         queue.enter(position, Phase::Past);
         if brief.tcq_notice {
-            queue.complete(Entry { position, kept: false, status: Status::encode(Ok(())) });
+            queue.complete(TcqEntry { position, kept: false, status: Status::encode(Ok(())) });
         }
         true
     }
@@ -194,12 +194,12 @@ impl Executor<'_> {
 impl Poster {
     /// Execute `posting` of a queue that is not in session mode if it is a short put; otherwise nothing has happened.
     #[inline(always)]
-    pub(crate) fn put_shortly(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting) -> Shortly {
-        self.try_shortly(queue, executor, posting).unwrap_or(Shortly::Not)
+    pub(crate) fn put_fast(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting) -> FastPut {
+        self.try_put_fast(queue, executor, posting).unwrap_or(FastPut::Not)
     }
 
     #[inline(always)]
-    fn try_shortly(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting) -> Option<Shortly> {
+    fn try_put_fast(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting) -> Option<FastPut> {
         if posting.delay_start || posting.local_notice || posting.sps > 15 || !queue.is_going() {
             return None;
         }

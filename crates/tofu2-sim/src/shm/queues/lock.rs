@@ -18,13 +18,13 @@ use core::{
 /// A value for one thread at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Lock<T> {
-    /// Whether there is a [`Held`].
+    /// Whether there is a [`LockGuard`].
     taken: AtomicBool,
-    /// Accessed through the one [`Held`] only.
+    /// Accessed through the one [`LockGuard`] only.
     value: UnsafeCell<T>,
 }
 
-// SAFETY: references to the value are given by the one `Held` only, so that sharing the lock sends the value at most.
+// SAFETY: references to the value are given by the one `LockGuard` only, so that sharing the lock sends the value at most.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 /// Nothing panics between statements that belong together.
@@ -32,26 +32,26 @@ impl<T> RefUnwindSafe for Lock<T> {}
 
 /// The value, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Held<'a, T>(&'a Lock<T>);
+pub(crate) struct LockGuard<'a, T>(&'a Lock<T>);
 
 // SAFETY: it gives what `&mut T` gives; giving the lock back is a store, which any thread may do.
-unsafe impl<T: Sync> Sync for Held<'_, T> {}
+unsafe impl<T: Sync> Sync for LockGuard<'_, T> {}
 
 impl<T> Lock<T> {
     #[inline(always)]
-    pub(crate) fn lock(&self) -> Held<'_, T> {
-        // Acquire: pairs with the release in `Held::drop`.
+    pub(crate) fn lock(&self) -> LockGuard<'_, T> {
+        // Acquire: pairs with the release in `LockGuard::drop`.
         if self.taken.swap(true, Acquire) {
             self.wait();
         }
-        Held(self)
+        LockGuard(self)
     }
 
     /// Unless somebody has it.
     #[inline(always)]
-    pub(crate) fn try_lock(&self) -> Option<Held<'_, T>> {
+    pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T>> {
         // Acquire: as in `lock`.
-        (!self.taken.swap(true, Acquire)).then(|| Held(self))
+        (!self.taken.swap(true, Acquire)).then(|| LockGuard(self))
     }
 
     #[cold]
@@ -67,17 +67,17 @@ impl<T> Lock<T> {
     }
 }
 
-impl<T> Deref for Held<'_, T> {
+impl<T> Deref for LockGuard<'_, T> {
     type Target = T;
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: there is one `Held` at a time, since `taken` was false before it was made; this borrows it.
+        // SAFETY: there is one `LockGuard` at a time, since `taken` was false before it was made; this borrows it.
         unsafe { &*self.0.value.get() }
     }
 }
 
-impl<T> DerefMut for Held<'_, T> {
+impl<T> DerefMut for LockGuard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`; this borrows it exclusively.
@@ -85,7 +85,7 @@ impl<T> DerefMut for Held<'_, T> {
     }
 }
 
-impl<T> Drop for Held<'_, T> {
+impl<T> Drop for LockGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release: pairs with the acquire in `Lock::lock`.

@@ -12,14 +12,14 @@ use rdma_fabric::{
     control_queue::{MrqKind, MrqNotice, QueueId, Stadd},
 };
 
-pub(crate) use crate::shm::notices::ring::{Claim, Damaged};
+pub(crate) use crate::shm::notices::ring::{Claim, DamagedRing};
 
 /// Words of a record.
 pub(crate) const RECORD: usize = 8;
 
 /// The words of a ring.
 #[derive(Debug)]
-pub(crate) struct Ring<'a, W> {
+pub(crate) struct Mrq<'a, W> {
     /// The next position, and who took the last.
     pub(crate) tail: &'a W,
     /// What a producer found at the head last.
@@ -35,7 +35,7 @@ pub(crate) struct Ring<'a, W> {
 /// Ranks whose records are taken: a record tells its peer itself.
 const ANY: u64 = 1 << 30;
 
-impl<W: Word> ring::Ring for Ring<'_, W> {
+impl<W: Word> ring::Ring for Mrq<'_, W> {
     type Word = W;
     type Entry = [u64; RECORD - 1];
 
@@ -81,7 +81,7 @@ impl<W: Word> ring::Ring for Ring<'_, W> {
     }
 }
 
-impl<W: Word> Ring<'_, W> {
+impl<W: Word> Mrq<'_, W> {
     /// [`ring::claim_next`].
     #[inline(always)]
     pub(crate) fn claim_next(&self, me: Rank) -> Option<Claim> {
@@ -90,7 +90,7 @@ impl<W: Word> Ring<'_, W> {
 
     /// [`ring::claim`].
     #[inline(always)]
-    pub(crate) fn claim(&self, me: Rank) -> Result<Option<Claim>, Damaged> {
+    pub(crate) fn claim(&self, me: Rank) -> Result<Option<Claim>, DamagedRing> {
         ring::claim(self, me)
     }
 
@@ -124,9 +124,9 @@ impl<W: Word> Ring<'_, W> {
         &self,
         anybody_ended: impl Fn() -> bool,
         has_ended: impl Fn(u32) -> bool,
-    ) -> Result<Option<MrqNotice>, Damaged> {
+    ) -> Result<Option<MrqNotice>, DamagedRing> {
         match ring::consume(self, ANY, anybody_ended, has_ended)? {
-            Some((_, record)) => decode(record).ok_or(Damaged).map(Some),
+            Some((_, record)) => decode(record).ok_or(DamagedRing).map(Some),
             None => Ok(None),
         }
     }

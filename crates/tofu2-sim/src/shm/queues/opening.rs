@@ -10,7 +10,7 @@ use crate::{
     shm::{
         endpoint::Endpoint,
         job::Job,
-        memory::{layout, mapping::Mapping, own::Taken, regions::Kind},
+        memory::{allocator::RegisteredExtent, layout, mapping::Mapping, regions::RegionKind},
     },
 };
 use core::sync::atomic::{
@@ -40,11 +40,11 @@ impl Queues for Endpoint {
         let geometry = geometry(asked, &spec)?;
         let id = self.own_queues().take(self.job(), me, &spec)?;
         let opened = self.own_queues().table(self).and_then(|tags| {
-            match self.take_extent(geometry.bytes(), Kind::Queue, |_, _| ()) {
+            match self.take_extent(geometry.bytes(), RegionKind::Queue, |_, _| ()) {
                 Ok(words) => Ok(Open { words, tags }),
                 Err(error) => {
                     if let Some(table) = Arc::into_inner(tags) {
-                        self.own().free(self.segment(), me, &table.taken);
+                        self.allocator().free(self.segment(), me, &table.taken);
                     }
                     Err(error)
                 }
@@ -65,7 +65,14 @@ impl Queues for Endpoint {
 
 impl Endpoint {
     /// Write the words of a queue, which are zeros, and tell of it.
-    fn publish(&self, id: QueueId, spec: &QueueSpec, geometry: Geometry, words: &Taken, tags: &Taken) {
+    fn publish(
+        &self,
+        id: QueueId,
+        spec: &QueueSpec,
+        geometry: Geometry,
+        words: &RegisteredExtent,
+        tags: &RegisteredExtent,
+    ) {
         let segment = self.segment();
         let queue = View::own(segment, id, geometry, (words.key, words.extent.offset), tags.extent.offset);
         let Some((queue, at)) = queue.zip(directory_at(id)) else { return };

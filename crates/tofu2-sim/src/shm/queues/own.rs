@@ -3,14 +3,14 @@
 use super::{
     config::TAG_BYTES,
     executor::Executor,
-    lock::{Held, Lock},
+    lock::{Lock, LockGuard},
     opening::NodeQueues,
     route::Routes,
 };
 use crate::shm::{
     endpoint::Endpoint,
     job::Job,
-    memory::{layout, mapping::Mapping, own::Taken, regions::Kind},
+    memory::{allocator::RegisteredExtent, layout, mapping::Mapping, regions::RegionKind},
 };
 use core::sync::atomic::{
     AtomicBool, AtomicU32, AtomicUsize,
@@ -50,22 +50,22 @@ struct State {
 /// A table of tags, and what its owner remembers of it.
 #[derive(Debug)]
 pub(crate) struct TagTable {
-    pub(crate) taken: Taken,
-    pub(crate) known: Mutex<Known>,
+    pub(crate) taken: RegisteredExtent,
+    pub(crate) known: Mutex<KnownTags>,
 }
 
 /// What stands in a table of tags.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownTags {
     /// Automatic tags, by region.
     pub(crate) automatic: BTreeMap<u64, Stadd>,
     /// All, by place.
-    pub(crate) tags: BTreeMap<usize, Named>,
+    pub(crate) tags: BTreeMap<usize, NamedTag>,
 }
 
 /// A registration.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedTag {
     pub(crate) tag: u32,
     pub(crate) key: RegionKey,
 }
@@ -76,7 +76,7 @@ impl OwnQueues {
 
     /// Where commands went before, unless another thread of the rank uses that.
     #[inline]
-    pub(crate) fn routes(&self) -> Option<Held<'_, Routes<{ Self::ROUTES }>>> {
+    pub(crate) fn routes(&self) -> Option<LockGuard<'_, Routes<{ Self::ROUTES }>>> {
         self.routes.try_lock()
     }
 
@@ -176,7 +176,7 @@ impl OwnQueues {
     /// A table of tags for a new queue.
     pub(crate) fn table(&self, endpoint: &Endpoint) -> Result<Arc<TagTable>> {
         let fresh = || -> Result<Arc<TagTable>> {
-            let taken = endpoint.take_extent(TAG_BYTES, Kind::Queue, |_, _| ())?;
+            let taken = endpoint.take_extent(TAG_BYTES, RegionKind::Queue, |_, _| ())?;
             Ok(Arc::new(TagTable { taken, known: Mutex::default() }))
         };
         if !endpoint.job().queues.shared_address_space {
@@ -188,7 +188,7 @@ impl OwnQueues {
         let table = fresh()?;
         let mut state = self.lock();
         if let Some(shared) = &state.shared {
-            endpoint.own().free(endpoint.segment(), endpoint.me(), &table.taken);
+            endpoint.allocator().free(endpoint.segment(), endpoint.me(), &table.taken);
             return Ok(shared.clone());
         }
         state.shared = Some(table.clone());
@@ -214,21 +214,21 @@ impl State {
 }
 
 impl TagTable {
-    pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
+    pub(crate) fn known(&self) -> MutexGuard<'_, KnownTags> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A thread that executes what is handed over to a rank, for programs that compute long without a call.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct ProgressThread {
     segment: Arc<Mapping>,
     closed: Arc<AtomicBool>,
     /// Until it is joined.
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Progress {
+impl ProgressThread {
     /// # Errors
     /// [`FabricError::System`].
     pub(crate) fn start(
@@ -239,7 +239,7 @@ impl Progress {
         queues: Arc<OwnQueues>,
     ) -> Result<Self> {
         let closed = Arc::new(AtomicBool::new(false));
-        let mut progress = Progress { segment: segment.clone(), closed: closed.clone(), thread: None };
+        let mut progress = ProgressThread { segment: segment.clone(), closed: closed.clone(), thread: None };
         let run = move || {
             let executor = Executor { job: &job, me, segment: &segment, taken: &taken, queues: &queues };
             let mut seen = None;
@@ -267,7 +267,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressThread {
     /// Waits for the thread: if the process ended with a command half done, the command's queue would wait for somebody to
     /// notice, though the rank has left well.
     fn drop(&mut self) {

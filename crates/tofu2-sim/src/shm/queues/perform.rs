@@ -8,13 +8,13 @@ mod commands;
 use super::{
     claim::Phase,
     config::Stop,
-    executor::{Executor, Work},
+    executor::{Executor, WorkList},
     reporting::failed,
     tags::resolve,
     view::View,
 };
 use crate::shm::memory::{
-    inside::{Id, Inside},
+    inside::{Inside, RegionId},
     mapping::{Mapping, Piece},
 };
 use commands::Source;
@@ -62,12 +62,12 @@ impl From<QueueError> for Failure {
 }
 
 /// The command's phase, where somebody could take it over.
-struct Stage<'a> {
+struct PhaseMark<'a> {
     queue: View<'a>,
     position: Option<u64>,
 }
 
-impl Stage<'_> {
+impl PhaseMark<'_> {
     /// From here on the command is in `phase`.
     #[inline]
     fn enter(&self, phase: Phase) {
@@ -85,30 +85,30 @@ impl<'a> Executor<'a> {
         queue: &View<'_>,
         posting: &Posting,
         position: Option<u64>,
-        work: &mut Work<'_>,
+        work: &mut WorkList<'_>,
     ) -> Performed {
-        let stage = Stage { queue: *queue, position };
+        let mark = PhaseMark { queue: *queue, position };
         let said = match posting.command {
             Command::Put { to, from, at, len, .. } => {
                 work.spend(len.into());
-                self.put(&stage, posting, to, Source::Memory(from), at, len.into(), work)
+                self.put(&mark, posting, to, Source::Memory(from), at, len.into(), work)
             }
             Command::PutInline { to, bytes, at } => {
                 work.spend(0);
                 let bytes = bytes.as_bytes();
-                self.put(&stage, posting, to, Source::Carried(bytes), at, bytes.len() as u64, work)
+                self.put(&mark, posting, to, Source::Carried(bytes), at, bytes.len() as u64, work)
             }
             Command::Get { to, from, at, len, .. } => {
                 work.spend(len.into());
-                self.get(&stage, posting, to, from, at, len.into())
+                self.get(&mark, posting, to, from, at, len.into())
             }
             Command::Armw { to, at, width, op } => {
                 work.spend(0);
-                self.atomic(&stage, posting, to, at, width, op.amo())
+                self.atomic(&mark, posting, to, at, width, op.amo())
             }
             Command::CompareSwap { to, at, width, expected, new } => {
                 work.spend(0);
-                self.atomic(&stage, posting, to, at, width, Amo::CompareSwap { expected, new })
+                self.atomic(&mark, posting, to, at, width, Amo::CompareSwap { expected, new })
             }
             Command::Nop => {
                 work.spend(0);
@@ -121,8 +121,8 @@ impl<'a> Executor<'a> {
             Err(Failure::There(error)) => (failed(&posting.command), Err(error)),
         };
         if posting.local_notice {
-            stage.enter(Phase::Past);
-            self.tell_poster(queue, posting, told, status);
+            mark.enter(Phase::Past);
+            self.notify_poster(queue, posting, told, status);
         }
         Performed { local: Ok(()), remote: status }
     }
@@ -165,7 +165,7 @@ impl<'a> Executor<'a> {
             return Ok(Ends { own: piece, theirs: there, target, _inside: None });
         }
         let ids = [(queue.owner(), key), (target.owner(), its_key), (target.owner(), target.key)];
-        let _inside = Some(self.announce(ids.map(|(rank, key)| Id::new(rank, key))));
+        let _inside = Some(self.announce(ids.map(|(rank, key)| RegionId::new(rank, key))));
         // Whoever ends a registration, or closes the queue, meanwhile sees the announcement, or this sees the end.
         let (piece, now) = resolve(queue, own).map_err(Failure::Here)?;
         if now != key {

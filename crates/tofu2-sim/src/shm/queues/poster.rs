@@ -3,7 +3,7 @@
 mod session;
 
 use super::{
-    executor::{Executor, Work},
+    executor::{Executor, WorkList},
     route::Routes,
     view::View,
 };
@@ -54,7 +54,7 @@ impl Poster {
         executor: &Executor<'_>,
         posting: &Posting,
         turn: Option<u64>,
-        work: &mut Work<'_>,
+        work: &mut WorkList<'_>,
     ) -> Result<(), Refused<()>> {
         if self.line.front().copied() != turn && !self.line.is_empty() {
             return Err(Refused::Full(()));
@@ -95,7 +95,7 @@ impl Poster {
         queue: &View<'_>,
         executor: &Executor<'_>,
         posting: &Posting,
-        work: &mut Work<'_>,
+        work: &mut WorkList<'_>,
     ) -> Result<(), Refused<()>> {
         let slots = posting.command.slots();
         if self.delayed_slots + slots > ring::usable(queue.geometry.depth) {
@@ -116,7 +116,7 @@ impl Poster {
     }
 
     #[inline]
-    fn execute(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut Work<'_>) {
+    fn execute(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut WorkList<'_>) {
         if posting.command.commands() == 1 {
             return self.execute_one(queue, executor, posting, work);
         }
@@ -124,7 +124,7 @@ impl Poster {
     }
 
     #[inline]
-    fn execute_one(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut Work<'_>) {
+    fn execute_one(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut WorkList<'_>) {
         let performed = executor.perform(queue, posting, None, work);
         if posting.tcq_notice {
             self.completions.push_back(Completion { tag: posting.tag, status: performed.local });

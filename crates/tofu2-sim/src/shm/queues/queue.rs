@@ -5,15 +5,15 @@ mod posting;
 use super::{
     config::{Geometry, Stop},
     executor::Executor,
-    lock::{Held, Lock},
+    lock::{Lock, LockGuard},
     own::TagTable,
     poster::Poster,
     view::{View, directory_at},
 };
 use crate::shm::{
     endpoint::Endpoint,
-    memory::own::Taken,
-    waiting::{wait::Wait, watchdog::For},
+    memory::allocator::RegisteredExtent,
+    waiting::{wait::Wait, watchdog::WaitsFor},
 };
 use core::{
     fmt,
@@ -46,7 +46,7 @@ pub(crate) struct Queue {
 /// The memory of an open queue.
 #[derive(Debug)]
 pub(crate) struct Open {
-    pub(crate) words: Taken,
+    pub(crate) words: RegisteredExtent,
     pub(crate) tags: Arc<TagTable>,
 }
 
@@ -71,7 +71,7 @@ impl Queue {
     }
 
     #[inline]
-    fn poster(&self) -> Held<'_, Poster> {
+    fn poster(&self) -> LockGuard<'_, Poster> {
         self.poster.lock()
     }
 
@@ -182,7 +182,7 @@ impl provider::Queue for Queue {
             let posted = match self.post_in_turn(*posting, place) {
                 Ok(Some(())) => Ok(()),
                 Ok(None) => {
-                    match Wait::in_slot(&self.endpoint, slot, |wait| wait.until_looked(cx, For::Queue, &deps)) {
+                    match Wait::in_slot(&self.endpoint, slot, |wait| wait.until_looked(cx, WaitsFor::Queue, &deps)) {
                         Poll::Pending => return Poll::Pending,
                         Poll::Ready(Ok(())) => continue,
                         // What happened before counts.
@@ -218,7 +218,7 @@ impl provider::Queue for Queue {
     }
 
     fn poll_wait(&self, slot: &mut Slot, _: Side, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        Wait::in_slot(&self.endpoint, slot, |wait| wait.until_looked(cx, For::Queue, &deps))
+        Wait::in_slot(&self.endpoint, slot, |wait| wait.until_looked(cx, WaitsFor::Queue, &deps))
     }
 
     fn end_wait(&self, slot: &mut Slot, _: Option<Side>, _: Ended) {
@@ -269,7 +269,7 @@ impl Queue {
         let error = poster.take_error(&queue);
         drop(poster);
         if let Some(Open { words, tags }) = self.open.take() {
-            let (mut own, segment) = (self.endpoint.own(), self.endpoint.segment());
+            let (mut own, segment) = (self.endpoint.allocator(), self.endpoint.segment());
             // Who still executes reads both.
             let taken = [Some(words), Arc::into_inner(tags).map(|table| table.taken)];
             for taken in taken.into_iter().flatten() {

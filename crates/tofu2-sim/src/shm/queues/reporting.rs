@@ -5,7 +5,7 @@ use rdma_fabric::control_queue::{Command, MrqKind, MrqNotice, Posting, QueueErro
 
 /// What a command's two notices tell.
 #[derive(Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct CommandNotices {
     pub(crate) local: MrqKind,
     pub(crate) remote: MrqKind,
     /// Own address after the command, for gets.
@@ -32,7 +32,7 @@ impl Executor<'_> {
                 target.stop(Stop::MrqOverflow);
                 Err(QueueError::MrqOverflow { queue: target.id, depth: target.geometry.mrq_depth })
             }
-            Err(mrq::Damaged) => Err(target.corrupt("the message receive queue")),
+            Err(mrq::DamagedRing) => Err(target.corrupt("the message receive queue")),
         }
     }
 
@@ -46,13 +46,13 @@ impl Executor<'_> {
     }
 
     #[inline]
-    pub(crate) fn tell_target(
+    pub(crate) fn notify_target(
         &self,
         target: &View<'_>,
         claim: Option<mrq::Claim>,
         from: QueueId,
         posting: &Posting,
-        told: Told,
+        told: CommandNotices,
     ) {
         let Some(claim) = claim else { return };
         target.mrq().publish_good(claim, told.remote, posting.edata, from, told.at);
@@ -60,25 +60,31 @@ impl Executor<'_> {
     }
 
     /// Leave the local notice in the poster's own MRQ.
-    pub(crate) fn tell_poster(&self, queue: &View<'_>, posting: &Posting, told: Told, status: Result<(), QueueError>) {
+    pub(crate) fn notify_poster(
+        &self,
+        queue: &View<'_>,
+        posting: &Posting,
+        told: CommandNotices,
+        status: Result<(), QueueError>,
+    ) {
         let Some(peer) = posting.command.target() else { return };
         match queue.mrq().claim(self.me) {
             Ok(Some(claim)) => {
-                let Told { local: kind, value, own: local, .. } = told;
+                let CommandNotices { local: kind, value, own: local, .. } = told;
                 let remote = if kind == MrqKind::LocalGet { Stadd::from_bits(0) } else { told.at };
                 let notice = MrqNotice { kind, peer, edata: posting.edata, value, local, remote, status };
                 queue.mrq().publish(claim, &notice);
                 queue.segment.ring_for_notice();
             }
             Ok(None) => queue.stop(Stop::MrqOverflow),
-            Err(mrq::Damaged) => queue.stop(Stop::Corrupt("the message receive queue")),
+            Err(mrq::DamagedRing) => queue.stop(Stop::Corrupt("the message receive queue")),
         }
     }
 }
 
 /// What the poster is told of a command that failed at its target.
 #[cold]
-pub(crate) fn failed(command: &Command) -> Told {
+pub(crate) fn failed(command: &Command) -> CommandNotices {
     let none = Stadd::from_bits(0);
     let (local, remote, at) = match *command {
         Command::Get { from, len, .. } => (MrqKind::LocalGet, MrqKind::RemoteGet, from + u64::from(len)),
@@ -89,5 +95,5 @@ pub(crate) fn failed(command: &Command) -> Told {
         Command::Armw { at, .. } | Command::CompareSwap { at, .. } => (MrqKind::LocalArmw, MrqKind::RemoteArmw, at),
         Command::Nop => (MrqKind::LocalPut, MrqKind::RemotePut, none),
     };
-    Told { local, remote, own: none, at, value: 0 }
+    CommandNotices { local, remote, own: none, at, value: 0 }
 }

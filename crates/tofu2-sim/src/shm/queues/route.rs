@@ -11,7 +11,7 @@
 
 use super::{
     config::{Geometry, TAG_BYTES},
-    tags::{Found, find},
+    tags::{FoundTag, find},
     view::{View, directory_at},
 };
 use crate::shm::{
@@ -19,7 +19,7 @@ use crate::shm::{
     memory::{
         layout,
         mapping::{Mapping, Piece},
-        regions::{self, Kind},
+        regions::{self, RegionKind},
     },
 };
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -43,7 +43,7 @@ pub(crate) struct Route {
     config: u64,
     words: usize,
     tags: usize,
-    found: Found,
+    found: FoundTag,
 }
 
 /// Routes that are remembered, `N` at most.
@@ -51,7 +51,7 @@ pub(crate) struct Route {
 pub(crate) struct Routes<const N: usize> {
     places: [Option<Route>; N],
     /// Registrations on the queues whose commands are executed.
-    own: [Option<(QueueId, Found)>; N],
+    own: [Option<(QueueId, FoundTag)>; N],
 }
 
 impl<const N: usize> Default for Routes<N> {
@@ -129,7 +129,7 @@ fn renew(place: &mut Option<Route>, job: &Job, to: QueueId, at: Stadd) {
 /// The same at home.
 #[cold]
 #[inline(never)]
-fn renew_own(place: &mut Option<(QueueId, Found)>, queue: &View<'_>, from: Stadd) {
+fn renew_own(place: &mut Option<(QueueId, FoundTag)>, queue: &View<'_>, from: Stadd) {
     *place = find(queue, from).ok().map(|found| (queue.id, found));
 }
 
@@ -141,7 +141,7 @@ impl Route {
         let (config, tags_key) = queue.made_of();
         let tags_key = RegionKey::from_bits(tags_key);
         let extent = |key, bytes| match regions::copy(queue.segment, key) {
-            Ok((offset, len, Kind::Queue)) if len == bytes => Some(offset),
+            Ok((offset, len, RegionKind::Queue)) if len == bytes => Some(offset),
             _ => None,
         };
         let (words, tags) = (extent(words_key, queue.geometry.bytes())?, extent(tags_key, TAG_BYTES)?);

@@ -4,14 +4,14 @@
 //! look whether the tag stood still meanwhile, and then resolve the key like any other, so that a region that was deregistered
 //! is known by its generation.
 
-use super::{own::Named, queue::Queue, tags, view::View};
+use super::{own::NamedTag, queue::Queue, tags, view::View};
 use crate::{
     control_queue::stadd,
     shm::memory::{
-        inside::{self, Id},
+        allocator::Registration,
+        inside::{self, RegionId},
         mapping::{Mapping, Piece},
-        own::Registration,
-        regions::{self, Kind, Wrong},
+        regions::{self, EntryError, RegionKind},
     },
 };
 use core::sync::atomic::{
@@ -71,9 +71,9 @@ pub(crate) fn resolve<'a>(
     let (id, segment): (_, &'a Mapping) = (queue.id, queue.segment);
     let Tagged { key, read_only } = look_up(queue, at)?;
     let (offset, registered) = match regions::copy(segment, key) {
-        Ok((offset, len, Kind::Heap)) => (offset, len),
-        Err(Wrong::Stale) => return Err(QueueError::Stale { queue: id, stadd: at }),
-        Err(Wrong::Unknown) => return Err(queue.corrupt("the table of tags")),
+        Ok((offset, len, RegionKind::Heap)) => (offset, len),
+        Err(EntryError::Stale) => return Err(QueueError::Stale { queue: id, stadd: at }),
+        Err(EntryError::Unknown) => return Err(queue.corrupt("the table of tags")),
         _ => return Err(queue.corrupt("the region table")),
     };
     let ahead = stadd::range(id, at, len, registered as u64)?;
@@ -95,7 +95,7 @@ pub(crate) fn resolve<'a>(
 
 /// A registration as it was found on a queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundTag {
     tag: u32,
     /// The words of its place.
     word: u64,
@@ -110,17 +110,17 @@ pub(crate) struct Found {
 ///
 /// # Errors
 /// As [`resolve`].
-pub(crate) fn find(queue: &View<'_>, at: Stadd) -> Result<Found, QueueError> {
+pub(crate) fn find(queue: &View<'_>, at: Stadd) -> Result<FoundTag, QueueError> {
     let none = QueueError::NoSuchTag { queue: queue.id, stadd: at };
     let place = stadd::place(at.tag()).ok_or(none)?;
     let Tagged { key, read_only } = look_up(queue, at)?;
-    let Ok((offset, len, Kind::Heap)) = regions::copy(queue.segment, key) else {
+    let Ok((offset, len, RegionKind::Heap)) = regions::copy(queue.segment, key) else {
         return Err(QueueError::Stale { queue: queue.id, stadd: at });
     };
-    Ok(Found { tag: at.tag(), word: word_of(at.tag(), read_only), key, place, offset, len })
+    Ok(FoundTag { tag: at.tag(), word: word_of(at.tag(), read_only), key, place, offset, len })
 }
 
-impl Found {
+impl FoundTag {
     /// The `len` bytes at `at`, such that peers may write them if `writes`, if `at` is of this registration and that still
     /// stands; otherwise [`resolve`] tells more. Whether the region is still there is told by the piece.
     #[inline(always)]
@@ -205,7 +205,7 @@ impl Queue {
         let tag = stadd::automatic(place, self.endpoint().own_queues().next_use());
         let at = Stadd::new(tag, 0);
         known.automatic.insert(key.to_bits(), at);
-        known.tags.insert(place, Named { tag, key });
+        known.tags.insert(place, NamedTag { tag, key });
         tags::write(&queue, tag, Tagged { key, read_only: false });
         Ok(at)
     }
@@ -214,7 +214,7 @@ impl Queue {
     pub(crate) fn name_as(&self, region: &Region, tag: u8) -> Result<Stadd> {
         let (key, queue) = (self.key_of(region)?, self.view()?);
         let mut known = self.table()?.known();
-        let named = Named { tag: tag.into(), key };
+        let named = NamedTag { tag: tag.into(), key };
         match known.tags.entry(tag.into()) {
             std::collections::btree_map::Entry::Occupied(_) => {
                 return Err(QueueError::TagInUse { queue: self.name(), tag }.into());
@@ -251,7 +251,7 @@ impl Queue {
         drop(known);
         // As when a region is deregistered: D2 and D3.
         inside::barrier();
-        while self.endpoint().job().is_inside(Id::new(self.endpoint().me(), named.key)) {
+        while self.endpoint().job().is_inside(RegionId::new(self.endpoint().me(), named.key)) {
             std::thread::yield_now();
         }
         Ok(())

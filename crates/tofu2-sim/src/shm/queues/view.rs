@@ -24,7 +24,7 @@ use crate::{
         memory::{
             layout,
             mapping::Mapping,
-            regions::{self, Kind, Wrong},
+            regions::{self, EntryError, RegionKind},
             word::Word,
         },
     },
@@ -38,7 +38,7 @@ use rdma_fabric::{
     control_queue::{QueueError, QueueId, QueueMode},
 };
 
-pub(crate) use slots::Entry;
+pub(crate) use slots::TcqEntry;
 
 /// Words of a cache line.
 const LINE: usize = layout::CACHE_LINE / 8;
@@ -106,8 +106,8 @@ impl<'a> View<'a> {
 
     /// What decides who executes, and what.
     #[inline]
-    pub(crate) fn turns(&self) -> claim::Words<'a, AtomicU64> {
-        claim::Words {
+    pub(crate) fn turns(&self) -> claim::ClaimWords<'a, AtomicU64> {
+        claim::ClaimWords {
             claim: &self.words[CLAIM],
             stage: &self.words[STAGE],
             started: &self.words[STARTED],
@@ -123,10 +123,10 @@ impl<'a> View<'a> {
     }
 
     #[inline(always)]
-    pub(crate) fn mrq(&self) -> mrq::Ring<'a, AtomicU64> {
+    pub(crate) fn mrq(&self) -> mrq::Mrq<'a, AtomicU64> {
         let (records, claims) =
             self.words[MRQ..self.geometry.toq()].split_at(self.geometry.mrq_depth as usize * mrq::RECORD);
-        mrq::Ring {
+        mrq::Mrq {
             tail: &self.words[MRQ_TAIL],
             seen: &self.words[MRQ_SEEN],
             head: &self.words[MRQ_HEAD],
@@ -231,9 +231,9 @@ impl<'a> View<'a> {
     ) -> Result<&'a [AtomicU64], QueueError> {
         let corrupt = QueueError::Corrupt { queue: id, what };
         match regions::copy(segment, key) {
-            Ok((offset, len, Kind::Queue)) => segment.queue_words(offset, len).ok_or(corrupt),
+            Ok((offset, len, RegionKind::Queue)) => segment.queue_words(offset, len).ok_or(corrupt),
             // It is being closed.
-            Err(Wrong::Stale) => Err(QueueError::NotOpen { queue: id }),
+            Err(EntryError::Stale) => Err(QueueError::NotOpen { queue: id }),
             _ => Err(corrupt),
         }
     }

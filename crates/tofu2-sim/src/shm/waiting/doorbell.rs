@@ -54,7 +54,7 @@ impl Watch {
             Watch::Any => 0,
             Watch::Nothing => 1,
             Watch::Notice => 2,
-            // Words are never in a segment's first line.
+            // BellWords are never in a segment's first line.
             Watch::Word(at) => at as u64,
         }
     }
@@ -157,12 +157,12 @@ pub(crate) fn rouse(bell: &impl Bell) {
 
 /// The bell of a segment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Words<'a> {
+pub(crate) struct BellWords<'a> {
     pub(crate) bell: &'a AtomicU32,
     pub(crate) watch: &'a AtomicU64,
 }
 
-impl Bell for Words<'_> {
+impl Bell for BellWords<'_> {
     fn set_watch(&self, bits: u64) {
         self.watch.store(bits, Relaxed);
     }

@@ -1,9 +1,9 @@
 //! Waits of a rank, and how each comes to be polled again.
 
 use super::{
-    executor,
+    block_on,
     wakers::{Armed, Key},
-    watchdog::{Awaiting, For},
+    watchdog::{Awaiting, WaitsFor},
 };
 use crate::shm::endpoint::Endpoint;
 use core::{
@@ -28,7 +28,7 @@ const FOREIGN_SPINS: u32 = 64;
 pub(crate) fn until_found<T>(
     endpoint: &Endpoint,
     deps: Deps<'_>,
-    what: For,
+    what: WaitsFor,
     mut look: impl FnMut() -> Result<Option<T>>,
 ) -> impl Future<Output = Result<T>> {
     let mut wait = Wait::new(endpoint);
@@ -50,7 +50,7 @@ pub(crate) fn until_found<T>(
 /// Wait until `ready`, which nobody rings a bell for: look now and then, more and more seldom.
 pub(crate) fn until_ready(
     endpoint: &Endpoint,
-    what: For,
+    what: WaitsFor,
     mut ready: impl FnMut() -> Result<bool>,
 ) -> impl Future<Output = Result<()>> {
     let mut wait = Wait::new(endpoint);
@@ -82,7 +82,7 @@ impl<'a> Wait<'a> {
     ///
     /// When the last dependency has left, two more looks follow before that is an error, with a poll of the whole
     /// program between them: what it wrote before leaving counts, and so does what a joined task of this rank does at once.
-    pub(crate) fn until_looked(&mut self, cx: &Context<'_>, what: For, deps: &Deps<'_>) -> Poll<Result<()>> {
+    pub(crate) fn until_looked(&mut self, cx: &Context<'_>, what: WaitsFor, deps: &Deps<'_>) -> Poll<Result<()>> {
         let endpoint = self.endpoint;
         let changes = endpoint.job().control.changes();
         if self.seen != Some(changes) {
@@ -106,14 +106,14 @@ impl<'a> Wait<'a> {
     pub(crate) fn until_ready(
         &mut self,
         cx: &Context<'_>,
-        what: For,
+        what: WaitsFor,
         ready: &mut dyn FnMut() -> Result<bool>,
     ) -> Poll<Result<()>> {
         loop {
             if ready()? {
                 return Poll::Ready(Ok(()));
             }
-            if what != For::ItsEnd {
+            if what != WaitsFor::ItsEnd {
                 self.endpoint.job().control.can_go_on()?;
             }
             if self.is_arranged(cx, Awaiting::new(what, &Deps::All), Some(LOOK_AGAIN), None) {
@@ -147,11 +147,17 @@ impl<'a> Wait<'a> {
         let mut wish = self.endpoint.wish(awaiting, core::mem::take(&mut self.first));
         wish.until = until;
         wish.longest = longest.unwrap_or(wish.longest);
-        executor::is_noted(cx, wish) || self.is_armed(cx, awaiting.what, longest, until)
+        block_on::note(cx, wish) || self.is_armed(cx, awaiting.what, longest, until)
     }
 
     #[cold]
-    fn is_armed(&mut self, cx: &Context<'_>, what: For, longest: Option<Duration>, until: Option<Instant>) -> bool {
+    fn is_armed(
+        &mut self,
+        cx: &Context<'_>,
+        what: WaitsFor,
+        longest: Option<Duration>,
+        until: Option<Instant>,
+    ) -> bool {
         let wakers = self.endpoint.wakers();
         if let Some(key) = self.key {
             if wakers.is_armed(key, cx.waker()) {

@@ -63,7 +63,7 @@ impl FromStr for StuckAfter {
 
 /// What a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum For {
+pub(crate) enum WaitsFor {
     /// Nothing that another rank must do first: time, or what is bounded by it.
     ItsEnd,
     /// A word at this offset in the segment.
@@ -80,26 +80,26 @@ pub(crate) enum For {
     Allocation,
 }
 
-impl For {
+impl WaitsFor {
     /// Where it is written.
     #[inline(always)]
     pub(crate) fn watch(self) -> Watch {
         match self {
-            For::Word(at) | For::Gate(at) => Watch::Word(at),
-            For::Notice | For::Queue => Watch::Notice,
-            For::ItsEnd | For::Room(_) | For::Allocation => Watch::Nothing,
+            WaitsFor::Word(at) | WaitsFor::Gate(at) => Watch::Word(at),
+            WaitsFor::Notice | WaitsFor::Queue => Watch::Notice,
+            WaitsFor::ItsEnd | WaitsFor::Room(_) | WaitsFor::Allocation => Watch::Nothing,
         }
     }
 
     fn to_bits(self) -> u64 {
         let (kind, value) = match self {
-            For::ItsEnd => (0, 0),
-            For::Word(at) => (1, at as u64),
-            For::Notice => (2, 0),
-            For::Queue => (3, 0),
-            For::Gate(_) => (4, 0),
-            For::Room(rank) => (5, rank.number().into()),
-            For::Allocation => (6, 0),
+            WaitsFor::ItsEnd => (0, 0),
+            WaitsFor::Word(at) => (1, at as u64),
+            WaitsFor::Notice => (2, 0),
+            WaitsFor::Queue => (3, 0),
+            WaitsFor::Gate(_) => (4, 0),
+            WaitsFor::Room(rank) => (5, rank.number().into()),
+            WaitsFor::Allocation => (6, 0),
         };
         kind << 56 | value
     }
@@ -108,7 +108,7 @@ impl For {
 /// A wait as it is told to others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Awaiting {
-    pub(crate) what: For,
+    pub(crate) what: WaitsFor,
     whom: u64,
 }
 
@@ -120,7 +120,7 @@ const OTHERS: u32 = 40;
 
 impl Awaiting {
     #[inline]
-    pub(crate) fn new(what: For, deps: &Deps<'_>) -> Self {
+    pub(crate) fn new(what: WaitsFor, deps: &Deps<'_>) -> Self {
         let whom = match *deps {
             Deps::All => 0,
             Deps::One(rank) | Deps::Step { writer: rank, .. } => ONE | u64::from(rank.number()),
@@ -132,43 +132,43 @@ impl Awaiting {
     /// A wait that ends by itself.
     #[inline]
     pub(crate) fn by_itself() -> Self {
-        Awaiting { what: For::ItsEnd, whom: 0 }
+        Awaiting { what: WaitsFor::ItsEnd, whom: 0 }
     }
 
     /// This, if another rank must act first.
     pub(crate) fn of_others(self) -> Option<Self> {
-        (self.what != For::ItsEnd).then_some(self)
+        (self.what != WaitsFor::ItsEnd).then_some(self)
     }
 }
 
 /// That a `block_on` is parked for want of what other ranks do, as it stands in the rank's segment.
 #[derive(Debug, Default)]
-pub(crate) struct Stall(Option<Arc<Mapping>>);
+pub(crate) struct ParkReport(Option<Arc<Mapping>>);
 
-impl Stall {
+impl ParkReport {
     /// The rank of `segment` parks for this and `others` more waits, again if it did before. `is_open` says that others than ranks may wake it.
     pub(crate) fn goes_on(&mut self, segment: &Arc<Mapping>, awaiting: Awaiting, others: usize, is_open: bool) {
-        segment.word(layout::STALL_WHAT).store(awaiting.what.to_bits(), Relaxed);
-        segment.word(layout::STALL_WHOM).store(awaiting.whom | (others.min(0xff_ffff) as u64) << OTHERS, Relaxed);
-        segment.word(layout::STALL_OPEN).store(is_open.into(), Relaxed);
-        segment.word(layout::STALL_PROCESS).store(std::process::id().into(), Relaxed);
+        segment.word(layout::PARKED_WHAT).store(awaiting.what.to_bits(), Relaxed);
+        segment.word(layout::PARKED_WHOM).store(awaiting.whom | (others.min(0xff_ffff) as u64) << OTHERS, Relaxed);
+        segment.word(layout::PARKED_OPEN).store(is_open.into(), Relaxed);
+        segment.word(layout::PARKED_PROCESS).store(std::process::id().into(), Relaxed);
         if self.0.is_none() {
-            segment.word(layout::STALLS).fetch_add(1, SeqCst);
+            segment.word(layout::PARKINGS).fetch_add(1, SeqCst);
             self.0 = Some(segment.clone());
         }
-        // Release: pairs with the acquire in `Watcher::look`, for the words above.
-        segment.word(layout::STALL_LOOKS).fetch_add(1, SeqCst);
+        // Release: pairs with the acquire in `Watchdog::look`, for the words above.
+        segment.word(layout::PARKED_LOOKS).fetch_add(1, SeqCst);
     }
 
     /// It is parked no more, or not for want of others.
     pub(crate) fn end(&mut self) {
         if let Some(segment) = self.0.take() {
-            segment.word(layout::STALLS).fetch_add(1, SeqCst);
+            segment.word(layout::PARKINGS).fetch_add(1, SeqCst);
         }
     }
 }
 
-impl Drop for Stall {
+impl Drop for ParkReport {
     fn drop(&mut self) {
         self.end();
     }
@@ -176,10 +176,10 @@ impl Drop for Stall {
 
 /// Looks for a deadlock, in the thread that looks after a job's ranks.
 #[derive(Debug)]
-pub(crate) struct Watcher {
+pub(crate) struct Watchdog {
     bound: Duration,
     /// Of each rank, how often it has begun or ended to be parked; all are parked, or have ended, since `since`. Empty if not.
-    stalls: Vec<u64>,
+    parkings: Vec<u64>,
     /// How often each had looked then.
     looks: Vec<u64>,
     since: Instant,
@@ -188,10 +188,10 @@ pub(crate) struct Watcher {
 /// Looks of each rank since all are parked: the first may have begun before.
 const LOOKS: u64 = 2;
 
-impl Watcher {
+impl Watchdog {
     /// `None` if nobody wants to know.
     pub(crate) fn new(bound: Option<Duration>) -> Option<Self> {
-        bound.map(|bound| Watcher { bound, stalls: Vec::new(), looks: Vec::new(), since: Instant::now() })
+        bound.map(|bound| Watchdog { bound, parkings: Vec::new(), looks: Vec::new(), since: Instant::now() })
     }
 
     /// How long to wait between two looks.
@@ -206,22 +206,22 @@ impl Watcher {
             return None;
         }
         let ranks = 0..job.plan.ranks;
-        let stalls: Option<Vec<u64>> = ranks.clone().map(|rank| parked(job, rank)).collect();
-        let Some(stalls) = stalls.filter(|stalls| stalls.iter().any(|stalls| *stalls != 0)) else {
-            self.stalls.clear();
+        let parkings: Option<Vec<u64>> = ranks.clone().map(|rank| parked(job, rank)).collect();
+        let Some(parkings) = parkings.filter(|parkings| parkings.iter().any(|parkings| *parkings != 0)) else {
+            self.parkings.clear();
             return None;
         };
         // After all were seen to be parked. SeqCst: includes the acquire that pairs with the release in `goes_on`.
-        let looks = ranks.map(|rank| word(job, rank, layout::STALL_LOOKS)).collect::<Vec<_>>();
-        if stalls != self.stalls {
-            (self.stalls, self.looks, self.since) = (stalls, looks, Instant::now());
+        let looks = ranks.map(|rank| word(job, rank, layout::PARKED_LOOKS)).collect::<Vec<_>>();
+        if parkings != self.parkings {
+            (self.parkings, self.looks, self.since) = (parkings, looks, Instant::now());
             return None;
         }
-        let waiting: Vec<usize> = (0..stalls.len()).filter(|&rank| stalls[rank] != 0).collect();
+        let waiting: Vec<usize> = (0..parkings.len()).filter(|&rank| parkings[rank] != 0).collect();
         let has_looked = |&rank: &usize| looks[rank].wrapping_sub(self.looks[rank]) >= LOOKS;
         let is_closed = |&rank: &usize| {
-            word(job, rank, layout::SEALED) != 0 && word(job, rank, layout::STALL_OPEN) == 0
-                || is_alone(rank, word(job, rank, layout::STALL_PROCESS))
+            word(job, rank, layout::SEALED) != 0 && word(job, rank, layout::PARKED_OPEN) == 0
+                || is_alone(rank, word(job, rank, layout::PARKED_PROCESS))
         };
         if self.since.elapsed() < self.bound || !waiting.iter().all(has_looked) || !waiting.iter().all(is_closed) {
             return None;
@@ -242,7 +242,7 @@ fn word(job: &Job, rank: usize, at: usize) -> u64 {
 fn parked(job: &Job, rank: usize) -> Option<u64> {
     match job.control.state(rank) {
         State::Starting => None,
-        State::Running => Some(word(job, rank, layout::STALLS)).filter(|stalls| !stalls.is_multiple_of(2)),
+        State::Running => Some(word(job, rank, layout::PARKINGS)).filter(|parkings| !parkings.is_multiple_of(2)),
         State::Left | State::Lost => (word(job, rank, layout::SEALED) != 0 || job.control.has_ended(rank)).then_some(0),
     }
 }
@@ -250,7 +250,7 @@ fn parked(job: &Job, rank: usize) -> Option<u64> {
 /// What a parked rank has written of its wait. May be garbage, and is text.
 fn stuck(job: &Job, number: usize) -> Stuck {
     let rank = Rank::new(number as u32);
-    let (what, whom) = (word(job, number, layout::STALL_WHAT), word(job, number, layout::STALL_WHOM));
+    let (what, whom) = (word(job, number, layout::PARKED_WHAT), word(job, number, layout::PARKED_WHOM));
     let value = what & ((1 << 56) - 1);
     let at = usize::try_from(value).ok().and_then(|at| at.checked_sub(HEAP));
     let region = job.segment(rank).ok().zip(at).and_then(|(segment, at)| regions::around(segment, at));

@@ -10,7 +10,7 @@ fn identities_differ_and_are_never_nothing() {
     for rank in [0, 1, (1 << 24) - 1] {
         for index in [0, 1, 4095] {
             for generation in [1, 3, (1 << 27) - 1] {
-                assert!(seen.insert(Id::new(Rank::new(rank), RegionKey { index, generation }).to_bits()));
+                assert!(seen.insert(RegionId::new(Rank::new(rank), RegionKey { index, generation }).to_bits()));
             }
         }
     }
@@ -22,7 +22,7 @@ fn a_word_is_free_again_and_waited_for_while_all_are_taken() {
     let taken = AtomicU32::new(0);
     // Left by a vandal.
     words[0].set(u64::MAX);
-    let id = |index| Id::new(Rank::new(0), RegionKey { index, generation: 1 });
+    let id = |index| RegionId::new(Rank::new(0), RegionKey { index, generation: 1 });
     let first = announce(&words, &taken, [id(1)], || panic!("there is room"));
     let second = announce(&words, &taken, [id(2)], || panic!("there is room"));
     assert!(names(&words, id(1)) && names(&words, id(2)) && !names(&words, id(3)));
@@ -37,7 +37,7 @@ fn a_word_is_free_again_and_waited_for_while_all_are_taken() {
 fn who_needs_two_words_takes_none_before_both_are_free() {
     let words = [const { AtomicU64::new(0) }; 3];
     let taken = AtomicU32::new(0);
-    let id = |index| Id::new(Rank::new(0), RegionKey { index, generation: 1 });
+    let id = |index| RegionId::new(Rank::new(0), RegionKey { index, generation: 1 });
     let pair = announce(&words, &taken, [id(1), id(2)], || panic!("there is room"));
     assert!(names(&words, id(1)) && names(&words, id(2)));
     let mut pair = Some(pair);
@@ -54,33 +54,33 @@ fn who_needs_two_words_takes_none_before_both_are_free() {
 
 #[test]
 fn a_closed_gate_lets_nobody_in() {
-    let gate = Gate::<AtomicU64>::default();
+    let gate = UseCount::<AtomicU64>::default();
     let (one, two) = (gate.enter(), gate.enter());
     assert!(one.is_some() && two.is_some());
     gate.close();
-    assert!(gate.enter().is_none() && !gate.is_deserted());
+    assert!(gate.enter().is_none() && !gate.is_quiescent());
     drop(one);
-    assert!(!gate.is_deserted());
+    assert!(!gate.is_quiescent());
     drop(two);
-    assert!(gate.is_deserted() && gate.enter().is_none() && gate.is_deserted());
+    assert!(gate.is_quiescent() && gate.enter().is_none() && gate.is_quiescent());
 }
 
 /// Whoever looks twice, to take what is inside, must not be told otherwise the second time.
 #[test]
 fn a_deserted_gate_stays_so_while_somebody_finds_it_closed() {
-    let gate = Gate::<AtomicU64>::default();
+    let gate = UseCount::<AtomicU64>::default();
     gate.close();
-    assert!(gate.is_deserted());
+    assert!(gate.is_quiescent());
     // Between the two steps of `enter`.
     gate.0.add(1);
-    assert!(gate.is_deserted());
+    assert!(gate.is_quiescent());
     gate.0.subtract(1);
-    assert!(gate.is_deserted() && gate.enter().is_none());
+    assert!(gate.is_quiescent() && gate.enter().is_none());
 }
 
 /// The same protocol over loom's words: an operation writes a cell, its owner takes the cell back.
 mod model {
-    use super::super::{Gate, Id, Inside, Word, announce, names};
+    use super::super::{AnnouncementWord, Inside, RegionId, UseCount, announce, names};
     use loom::{
         cell::UnsafeCell,
         sync::{
@@ -116,7 +116,7 @@ mod model {
         mutation: Mutation,
     }
 
-    impl Word for Announcement {
+    impl AnnouncementWord for Announcement {
         fn replace(&self, old: u64, new: u64) -> bool {
             let replaced = self.word.compare_exchange(old, new, AcqRel, Relaxed).is_ok();
             if self.mutation != Mutation::NoBarrier {
@@ -141,8 +141,9 @@ mod model {
     /// The operation is inside of `N` regions; the first is the owner's.
     fn check<const N: usize>(mutation: Mutation) {
         loom::model(move || {
-            let ids: [_; N] =
-                core::array::from_fn(|at| Id::new(Rank::new(1), RegionKey { index: 9 + at as u32, generation: 1 }));
+            let ids: [_; N] = core::array::from_fn(|at| {
+                RegionId::new(Rank::new(1), RegionKey { index: 9 + at as u32, generation: 1 })
+            });
             let id = ids[0];
             let words: [_; N] = core::array::from_fn(|_| Announcement { word: AtomicU64::new(0), mutation });
             let shared = Arc::new((words, AtomicU64::new(1), UnsafeCell::new(0u64)));
@@ -218,7 +219,7 @@ mod model {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
-            let gate = Gate::over(Announcement { word: AtomicU64::new(0), mutation });
+            let gate = UseCount::over(Announcement { word: AtomicU64::new(0), mutation });
             let shared = Arc::new((gate, UnsafeCell::new(0u64)));
             let operations: Vec<_> = [1u64, 2]
                 .into_iter()
@@ -242,7 +243,7 @@ mod model {
                 .collect();
             let (gate, cell) = &*shared;
             gate.close();
-            while !gate.is_deserted() {
+            while !gate.is_quiescent() {
                 thread::yield_now();
             }
             // SAFETY: loom checks that nobody else is here.

@@ -21,7 +21,7 @@ use std::sync::{Arc, PoisonError};
 impl Mapping {
     /// The doorbell of a segment.
     #[inline(always)]
-    pub(crate) fn bell(&self) -> doorbell::Words<'_> {
+    pub(crate) fn bell(&self) -> doorbell::BellWords<'_> {
         // SAFETY: both are protocol words of this mapping, for which each has room, and live as long as it.
         unsafe { bell_at(self.base) }
     }
@@ -136,11 +136,11 @@ impl Drop for Parking {
 /// # Safety
 /// `base` is the first byte of a mapping that outlives `'a`.
 #[inline(always)]
-pub(crate) unsafe fn bell_at<'a>(base: NonNull<u8>) -> doorbell::Words<'a> {
+pub(crate) unsafe fn bell_at<'a>(base: NonNull<u8>) -> doorbell::BellWords<'a> {
     // SAFETY: protocol words, aligned because the base is, accessed as atomics of these widths only: `word` refuses
     // the bell.
     unsafe {
-        doorbell::Words {
+        doorbell::BellWords {
             bell: AtomicU32::from_ptr(base.as_ptr().add(layout::BELL).cast()),
             watch: AtomicU64::from_ptr(base.as_ptr().add(layout::WATCH).cast()),
         }

@@ -17,12 +17,12 @@ fn addr(region: RegionKey, offset: u64) -> RemoteAddr {
 #[test]
 fn keys_of_other_generations_are_refused() {
     let own = segment();
-    let first = register(&own, 1500, 128, 256, Kind::Heap);
+    let first = register(&own, 1500, 128, 256, RegionKind::Heap);
     assert!(resolve(&own, addr(first, 0), 256, 64).is_ok());
     assert!(deregister(&own, 1500));
     let stale = FabricError::StaleRegion { rank: Rank::new(3), region: first };
     assert_eq!(resolve(&own, addr(first, 0), 8, 8).unwrap_err(), stale);
-    let second = register(&own, 1500, 0, 64, Kind::Heap);
+    let second = register(&own, 1500, 0, 64, RegionKind::Heap);
     assert_eq!(second.generation, first.generation + 2);
     assert_eq!(resolve(&own, addr(first, 0), 8, 8).unwrap_err(), stale);
     for generation in [0, second.generation + 1, second.generation + 2] {
@@ -38,7 +38,7 @@ fn keys_of_other_generations_are_refused() {
 #[test]
 fn pieces_know_when_their_region_is_gone() {
     let own = segment();
-    let key = register(&own, 0, 0, 64, Kind::Heap);
+    let key = register(&own, 0, 0, 64, RegionKind::Heap);
     let Resolved::Heap(piece) = resolve(&own, addr(key, 8), 8, 8).unwrap() else { panic!() };
     assert_eq!(load(&piece, 8), Some(0));
     assert_eq!(load(&piece, 4), None, "wrong length");
@@ -53,7 +53,7 @@ fn pieces_know_when_their_region_is_gone() {
 #[test]
 fn nothing_of_a_lost_rank_is_accessed() {
     let own = segment();
-    let key = register(&own, 3, 0, 64, Kind::Heap);
+    let key = register(&own, 3, 0, 64, RegionKind::Heap);
     let piece = |key| match resolve(&own, addr(key, 8), 8, 8) {
         Ok(Resolved::Heap(piece)) => piece,
         other => panic!("{other:?}"),
@@ -62,7 +62,7 @@ fn nothing_of_a_lost_rank_is_accessed() {
     let wide = own.piece(0, 16, generation_at(3), key.generation).unwrap();
     own.word(layout::LOST).store(1, SeqCst);
     condemn(&own);
-    let later = piece(register(&own, 4, GRAIN, 64, Kind::Heap));
+    let later = piece(register(&own, 4, GRAIN, 64, RegionKind::Heap));
     for piece in [&before, &later] {
         assert_eq!(
             (load(piece, 8), piece.store_silently(8, 1), piece.modify(8, rdma_fabric::Amo::Add(1))),
@@ -94,7 +94,7 @@ fn a_region_registered_during_a_loss_is_refused() {
                 condemn(&theirs);
             });
             start.wait();
-            (first..first + 4).map(|index| register(&own, index, 0, 64, Kind::Heap)).collect()
+            (first..first + 4).map(|index| register(&own, index, 0, 64, RegionKind::Heap)).collect()
         });
         for key in keys {
             let Ok(Resolved::Heap(piece)) = resolve(&own, addr(key, 0), 8, 8) else { panic!("{key:?}") };
@@ -107,7 +107,7 @@ fn a_region_registered_during_a_loss_is_refused() {
 #[test]
 fn locked_regions_are_for_who_opens_them() {
     let own = segment();
-    let key = register(&own, 2, 128, 64, Kind::Locked);
+    let key = register(&own, 2, 128, 64, RegionKind::Locked);
     let locked = FabricError::Locked { rank: Rank::new(3), region: key };
     for (offset, len) in [(0, 8), (0, 1000), (3, 8), (64, 0)] {
         assert_eq!(resolve(&own, addr(key, offset), len, 8).unwrap_err(), locked, "{offset} {len}");
@@ -123,7 +123,7 @@ fn locked_regions_are_for_who_opens_them() {
 #[test]
 fn what_is_no_word_is_not_accessed_as_one() {
     let own = segment();
-    let key = register(&own, 3, 0, 64, Kind::Heap);
+    let key = register(&own, 3, 0, 64, RegionKind::Heap);
     let piece = |offset, len| own.piece(offset, len, generation_at(3), key.generation).unwrap();
     assert_eq!(load(&piece(8, 8), 8), Some(0));
     assert_eq!(load(&piece(8, 16).part(8, 8).unwrap(), 8), Some(0));
@@ -147,7 +147,7 @@ fn a_region_is_resolved_whole_while_it_changes() {
         let theirs = own.clone();
         scope.spawn(move || {
             for round in 0..ROUNDS {
-                let key = register(&theirs, 7, at(round).0, at(round).1, Kind::Heap);
+                let key = register(&theirs, 7, at(round).0, at(round).1, RegionKind::Heap);
                 assert_eq!(key.generation, 2 * round + 1);
                 deregister(&theirs, 7);
             }
@@ -172,7 +172,7 @@ fn a_region_is_resolved_whole_while_it_changes() {
 fn garbage_in_a_table_is_an_error() {
     let own = segment();
     for (offset, len) in [(0, 4097), (4096, 64), (u64::MAX, 64), (64, u64::MAX), (8, 8), (u64::MAX - 63, 64)] {
-        let key = register(&own, 9, 0, 0, Kind::Heap);
+        let key = register(&own, 9, 0, 0, RegionKind::Heap);
         field(&own, 9, 1).store(offset, Relaxed);
         field(&own, 9, 2).store(len, Relaxed);
         field(&own, 9, 3).store(offset % 2, Relaxed);
@@ -184,7 +184,7 @@ fn garbage_in_a_table_is_an_error() {
 #[test]
 fn bounds_and_alignment_are_checked() {
     let own = segment();
-    let key = register(&own, 5, GRAIN, 100, Kind::Heap);
+    let key = register(&own, 5, GRAIN, 100, RegionKind::Heap);
     for (offset, len) in [(0, 101), (100, 1), (u64::MAX, 1), (1, usize::MAX)] {
         assert!(matches!(
             resolve(&own, addr(key, offset), len, 1),

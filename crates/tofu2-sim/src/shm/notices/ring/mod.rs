@@ -106,7 +106,7 @@ pub(crate) struct Claim {
 
 /// The ring's words contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Damaged;
+pub(crate) struct DamagedRing;
 
 // ----- Positions, and what is packed with them: the tail, and the states and claims of slots. -----
 // A position is below [`positions`] wherever a function takes one.

@@ -69,7 +69,7 @@ pub(crate) trait Tiny: Send + Sync + Sized + 'static {
     fn send(&self, from: u32, data: u64) -> bool;
     /// Take the next entry, which must be whole.
     fn take(&self, has_ended: impl Fn(u32) -> bool + Copy) -> Option<(u32, u64)>;
-    fn claim(&self, me: Rank) -> Result<Option<Claim>, Damaged>;
+    fn claim(&self, me: Rank) -> Result<Option<Claim>, DamagedRing>;
     fn is_empty(&self) -> bool;
     fn has_room(&self) -> bool;
 }

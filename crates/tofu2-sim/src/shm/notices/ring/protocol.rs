@@ -1,7 +1,7 @@
 //! The producers' side: a slot is claimed, then filled and handed over, or given up.
 
 use super::{
-    CLAIMED, Claim, Damaged, READY, Ring, STAGE_BITS, Said, VOID, Word, after, before, distance, index, needs_name,
+    CLAIMED, Claim, DamagedRing, READY, Ring, STAGE_BITS, Said, VOID, Word, after, before, distance, index, needs_name,
     pack, pack_tail, position, positions, read, unpack_tail,
 };
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -29,16 +29,16 @@ pub(crate) fn claim_next<R: Ring>(ring: &R, me: Rank) -> Option<Claim> {
 /// Claim a slot of `ring` for `me`; `None` if it is full.
 ///
 /// # Errors
-/// [`Damaged`] if the tail holds no position, or head and tail are further apart than the ring is long.
+/// [`DamagedRing`] if the tail holds no position, or head and tail are further apart than the ring is long.
 #[inline(never)]
-pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damaged> {
+pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, DamagedRing> {
     let rank = me.number();
     // Acquire: pairs with the release below, which the next release passes on to `consume`.
     let mut tail = ring.tail().load(Acquire);
     loop {
         let (position, last) = unpack_tail(tail);
         if position >= positions(ring) {
-            return Err(Damaged);
+            return Err(DamagedRing);
         }
         // Acquire: pairs with the release in `look_at_head`, which passes on that the slot's entry was read.
         if distance(ring, position, ring.seen().load(Acquire)) >= ring.depth() && !look_at_head(ring, position)? {
@@ -60,7 +60,7 @@ pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
 
 /// Whether there is room for `wanted`, by the head itself.
 #[cold]
-fn look_at_head<R: Ring>(ring: &R, wanted: u64) -> Result<bool, Damaged> {
+fn look_at_head<R: Ring>(ring: &R, wanted: u64) -> Result<bool, DamagedRing> {
     // Acquire: pairs with the release in `move_on`, so that the entry may be overwritten.
     let head = position(ring, ring.head().load(Acquire));
     // Release: pairs with the acquire in `claim`.
@@ -70,7 +70,7 @@ fn look_at_head<R: Ring>(ring: &R, wanted: u64) -> Result<bool, Damaged> {
         ahead if ahead == ring.depth() => Ok(false),
         // By now the tail may be a lap further on, but then so is the head.
         _ if unpack_tail(ring.tail().load(Acquire)).0 != wanted => Ok(true),
-        _ => Err(Damaged),
+        _ => Err(DamagedRing),
     }
 }
 
@@ -154,14 +154,14 @@ fn move_on<R: Ring>(ring: &R, now: u64) -> bool {
 /// `anybody_ended` whether there are any.
 ///
 /// # Errors
-/// [`Damaged`] if a slot, its claim or the tail holds what no producer writes.
+/// [`DamagedRing`] if a slot, its claim or the tail holds what no producer writes.
 #[inline]
 pub(crate) fn consume<R: Ring>(
     ring: &R,
     ranks: u64,
     anybody_ended: impl Fn() -> bool,
     has_ended: impl Fn(u32) -> bool,
-) -> Result<Option<(u32, R::Entry)>, Damaged> {
+) -> Result<Option<(u32, R::Entry)>, DamagedRing> {
     loop {
         if let Some(taken) = take(ring, ranks) {
             return Ok(Some(taken));
@@ -184,7 +184,7 @@ pub(crate) fn consume<R: Ring>(
                 Ok(_) => Ok(false),
                 Err(damaged) => Err(damaged),
             },
-            _ => Err(Damaged),
+            _ => Err(DamagedRing),
         };
         match is_void {
             Ok(true) => _ = move_on(ring, now),
@@ -198,19 +198,19 @@ pub(crate) fn consume<R: Ring>(
 
 /// Who has claimed position `head`, if anybody has.
 #[cold]
-fn claimant<R: Ring>(ring: &R, head: u64) -> Result<Option<u32>, Damaged> {
+fn claimant<R: Ring>(ring: &R, head: u64) -> Result<Option<u32>, DamagedRing> {
     // Acquire: pairs with the release in `claim`.
     let (next, last) = unpack_tail(ring.tail().load(Acquire));
     let ahead = distance(ring, next, head);
     if ahead > ring.depth() {
-        return Err(Damaged);
+        return Err(DamagedRing);
     }
     // A position without a name was taken by who took the next; the last one's is in the tail.
     for at in (0..ahead.saturating_sub(1)).map(|behind| position(ring, head.wrapping_add(behind))) {
         match read(ring, ring.name(index(ring, at)).load(Relaxed), at) {
             Said::Now { rank, stage: CLAIMED } => return Ok(Some(rank)),
             Said::Nothing => {}
-            _ => return Err(Damaged),
+            _ => return Err(DamagedRing),
         }
     }
     Ok(last.filter(|_| ahead > 0))

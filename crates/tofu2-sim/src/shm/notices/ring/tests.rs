@@ -208,7 +208,7 @@ fn garbage_is_an_error() {
     for bad in [u64::MAX, pack_tail(CAPACITY + 1, 1), pack_tail(POSITIONS - 1, 3)] {
         ring.word(layout::RING_TAIL).store(bad, Relaxed);
         ring.word(layout::RING_SEEN).store(0, Relaxed);
-        assert_eq!(claim(&*ring, Rank::new(1)).unwrap_err(), Damaged, "tail {bad:#x}");
+        assert_eq!(claim(&*ring, Rank::new(1)).unwrap_err(), DamagedRing, "tail {bad:#x}");
         assert!(has_room(&*ring), "a claim will tell");
         assert_eq!(consume(&ring, ME, 4, || true, |_| true), corrupt, "tail {bad:#x}");
         assert_eq!(take(&ring), None);
@@ -217,7 +217,7 @@ fn garbage_is_an_error() {
     for head in [1, CAPACITY + 1, POSITIONS / 2] {
         ring.word(layout::RING_HEAD).store(head, Relaxed);
         ring.word(layout::RING_SEEN).store(head, Relaxed);
-        assert_eq!(claim(&*ring, Rank::new(1)).unwrap_err(), Damaged, "head {head}");
+        assert_eq!(claim(&*ring, Rank::new(1)).unwrap_err(), DamagedRing, "head {head}");
     }
     for bad in [pack(&*ring, 5, 4, READY), pack(&*ring, 5 + CAPACITY, 1, READY), pack(&*ring, 5, 1, READY) | 1 << 63] {
         ring.word(layout::RING_HEAD).store(5, Relaxed);

@@ -108,17 +108,17 @@ impl Queue {
         })
     }
 
-    fn words(&self) -> Words<'_, Cell> {
+    fn words(&self) -> ClaimWords<'_, Cell> {
         let Queue { claim, stage, started, scheduled, .. } = self;
-        Words { claim, stage, started, scheduled, depth: 8 }
+        ClaimWords { claim, stage, started, scheduled, depth: 8 }
     }
 
-    fn turn(&self, me: u32, has_ended: impl Fn(u32) -> bool, most: u32) -> Left {
+    fn turn(&self, me: u32, has_ended: impl Fn(u32) -> bool, most: u32) -> TurnEnd {
         self.words().turn(me, has_ended, most, |due| {
             let data = self.data[due.position as usize].load(Relaxed);
             let mut log = self.log.try_lock().expect("two execute at once");
             log.push((due.position, data));
-            Step::Took(1)
+            Attempt::Took(1)
         })
     }
 
@@ -134,10 +134,10 @@ impl Queue {
             thread::yield_now();
             let left = self.turn(me, |_| false, 8);
             store();
-            assert_ne!(left, Left::More);
+            assert_ne!(left, TurnEnd::More);
             return;
         }
-        assert_ne!(self.turn(me, |_| false, 8), Left::More);
+        assert_ne!(self.turn(me, |_| false, 8), TurnEnd::More);
     }
 
     fn log(&self) -> Vec<(u64, u64)> {
@@ -234,12 +234,12 @@ fn a_posting_meets_an_arrival(mutation: Mutation, post: impl Fn(&Queue) -> bool 
         let theirs = queue.clone();
         let arrival = thread::spawn(move || {
             theirs.words().advance(1);
-            assert_ne!(theirs.turn(1, |_| false, 8), Left::More);
+            assert_ne!(theirs.turn(1, |_| false, 8), TurnEnd::More);
         });
         // The descriptor.
         queue.data[0].store(9, Relaxed);
         if post(&queue) {
-            assert_ne!(queue.turn(0, |_| false, 8), Left::More);
+            assert_ne!(queue.turn(0, |_| false, 8), TurnEnd::More);
         }
         arrival.join().unwrap();
         assert_eq!(queue.log(), [(0, 9)], "a release was lost");
@@ -297,10 +297,10 @@ fn a_bounded_turn_loses_nothing() {
         let theirs = queue.clone();
         let other = thread::spawn(move || {
             theirs.words().advance(1);
-            theirs.turn(1, |_| false, 1) == Left::More
+            theirs.turn(1, |_| false, 1) == TurnEnd::More
         });
         queue.words().advance(1);
-        let mut more = queue.turn(0, |_| false, 1) == Left::More;
+        let mut more = queue.turn(0, |_| false, 1) == TurnEnd::More;
         more |= other.join().unwrap();
         if more {
             queue.turn(0, |_| false, 8);

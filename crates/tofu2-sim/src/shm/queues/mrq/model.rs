@@ -10,9 +10,9 @@ struct Records {
 }
 
 impl Records {
-    fn ring(&self) -> Ring<'_, Cell> {
+    fn ring(&self) -> Mrq<'_, Cell> {
         let [tail, seen, head] = &self.ends;
-        Ring { tail, seen, head, records: &self.records, claims: &self.claims }
+        Mrq { tail, seen, head, records: &self.records, claims: &self.claims }
     }
 }
 
@@ -42,7 +42,7 @@ impl Tiny for Records {
         assert_eq!((notice.remote.to_bits(), u64::from(notice.edata)), (notice.value, notice.value), "a torn notice");
         Some((notice.peer.rank().number(), notice.value))
     }
-    fn claim(&self, me: Rank) -> Result<Option<Claim>, Damaged> {
+    fn claim(&self, me: Rank) -> Result<Option<Claim>, DamagedRing> {
         self.ring().claim(me)
     }
     fn is_empty(&self) -> bool {

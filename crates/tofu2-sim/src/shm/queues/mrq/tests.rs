@@ -35,9 +35,9 @@ impl Whole {
         whole
     }
 
-    fn ring(&self) -> Ring<'_, AtomicU64> {
+    fn ring(&self) -> Mrq<'_, AtomicU64> {
         let [tail, seen, head] = &self.ends;
-        Ring { tail, seen, head, records: &self.records, claims: &self.claims }
+        Mrq { tail, seen, head, records: &self.records, claims: &self.claims }
     }
 }
 
@@ -53,12 +53,12 @@ fn notice(number: u64) -> MrqNotice {
     }
 }
 
-fn send(ring: &Ring<'_, AtomicU64>, from: u32, number: u64) -> bool {
+fn send(ring: &Mrq<'_, AtomicU64>, from: u32, number: u64) -> bool {
     let claim = ring.claim(Rank::new(from)).unwrap();
     claim.map(|claim| ring.publish(claim, &notice(number))).is_some()
 }
 
-fn take(ring: &Ring<'_, AtomicU64>) -> Option<MrqNotice> {
+fn take(ring: &Mrq<'_, AtomicU64>) -> Option<MrqNotice> {
     ring.consume(|| false, |_| false).unwrap()
 }
 

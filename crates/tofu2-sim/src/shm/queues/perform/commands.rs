@@ -1,6 +1,6 @@
 //! A put, with its notice and its advance.
 
-use super::{Ends, Failure, LAST, Range, Stage, gone};
+use super::{Ends, Failure, LAST, PhaseMark, Range, gone};
 use crate::{
     control_queue::ring,
     shm::{
@@ -8,9 +8,9 @@ use crate::{
         queues::{
             claim::Phase,
             config::Stop,
-            death::{self, Label},
-            executor::{Executor, Work},
-            reporting::Told,
+            death::{self, DeathPoint},
+            executor::{Executor, WorkList},
+            reporting::CommandNotices,
             tags::resolve,
             view::View,
         },
@@ -38,19 +38,19 @@ impl<'a> Executor<'a> {
     #[allow(clippy::too_many_arguments)]
     pub(super) fn put(
         &self,
-        stage: &Stage<'_>,
+        mark: &PhaseMark<'_>,
         posting: &Posting,
         to: QueueId,
         source: Source<'_>,
         at: Stadd,
         len: u64,
-        work: &mut Work<'_>,
-    ) -> Result<(Told, Result<(), QueueError>), Failure> {
+        work: &mut WorkList<'_>,
+    ) -> Result<(CommandNotices, Result<(), QueueError>), Failure> {
         let theirs = Range { at, len, writes: true };
         let (from, piece, target, _inside) = match source {
             Source::Memory(from) => {
                 let own = Range { at: from, writes: false, ..theirs };
-                let Ends { own, theirs, target, _inside } = self.ends(&stage.queue, own, to, theirs)?;
+                let Ends { own, theirs, target, _inside } = self.ends(&mark.queue, own, to, theirs)?;
                 (Bytes::Memory(own), theirs, target, _inside)
             }
             Source::Carried(bytes) => {
@@ -69,43 +69,43 @@ impl<'a> Executor<'a> {
                     Bytes::Carried(bytes) => to.copy_in(bytes.get(start..start + len)?),
                 }
             };
-            stage.enter(Phase::Data);
-            death::reach(Label::Data);
+            mark.enter(Phase::Data);
+            death::reach(DeathPoint::Data);
             let copied = if rest == 0 { Some(()) } else { copy(0, rest) };
-            death::reach(Label::Written);
-            stage.enter(Phase::Past);
+            death::reach(DeathPoint::Written);
+            mark.enter(Phase::Past);
             copied.and_then(|()| copy(rest, last))
         };
-        death::reach(Label::Past);
+        death::reach(DeathPoint::Past);
         if copied.is_none() {
             self.withdraw_notice(&target, claim);
             if let Bytes::Memory(from) = from
                 && (from.is_lost() || from.is_stale())
             {
-                return Err(Failure::Here(gone(stage.queue.id, own_address(&posting.command), &from)));
+                return Err(Failure::Here(gone(mark.queue.id, own_address(&posting.command), &from)));
             }
             return Err(gone(to, at, &piece).into());
         }
         piece.ring();
-        let told = Told {
+        let told = CommandNotices {
             local: MrqKind::LocalPut,
             remote: MrqKind::RemotePut,
             own: Stadd::from_bits(0),
             at: at + len,
             value: 0,
         };
-        self.tell_target(&target, claim, stage.queue.id, posting, told);
-        death::reach(Label::Noticed);
+        self.notify_target(&target, claim, mark.queue.id, posting, told);
+        death::reach(DeathPoint::Noticed);
         let mut status = Ok(());
         if posting.sps != 0 {
             if target.is_session() {
                 if self.advance(&target, posting.sps.into()) {
                     self.released(target.id, work);
                 }
-            } else if stage.queue.geometry.checked {
-                status = Err(QueueError::CreditIgnored { queue: stage.queue.id, sps: posting.sps });
+            } else if mark.queue.geometry.checked {
+                status = Err(QueueError::CreditIgnored { queue: mark.queue.id, sps: posting.sps });
             }
-            death::reach(Label::Advanced);
+            death::reach(DeathPoint::Advanced);
         }
         Ok((told, status))
     }
@@ -136,42 +136,47 @@ fn own_address(command: &Command) -> Stadd {
 impl<'a> Executor<'a> {
     pub(super) fn get(
         &self,
-        stage: &Stage<'_>,
+        mark: &PhaseMark<'_>,
         posting: &Posting,
         to: QueueId,
         from: Stadd,
         at: Stadd,
         len: u64,
-    ) -> Result<(Told, Result<(), QueueError>), Failure> {
+    ) -> Result<(CommandNotices, Result<(), QueueError>), Failure> {
         let theirs = Range { at: from, len, writes: false };
         let own = Range { at, ..theirs };
-        let Ends { own: sink, theirs: source, target, _inside } = self.ends(&stage.queue, own, to, theirs)?;
+        let Ends { own: sink, theirs: source, target, _inside } = self.ends(&mark.queue, own, to, theirs)?;
         let len = len as usize;
         let claim = self.claim_notice(&target, posting)?;
         let last = len.min(LAST);
         let copy = |start: usize, len: usize| sink.part(start, len)?.copy_from(&source.part(start, len)?);
-        stage.enter(Phase::Data);
-        death::reach(Label::Data);
+        mark.enter(Phase::Data);
+        death::reach(DeathPoint::Data);
         let copied = if len == last { Some(()) } else { copy(0, len - last) };
-        death::reach(Label::Written);
-        stage.enter(Phase::Past);
+        death::reach(DeathPoint::Written);
+        mark.enter(Phase::Past);
         let copied = copied.and_then(|()| copy(len - last, last));
-        death::reach(Label::Past);
+        death::reach(DeathPoint::Past);
         if copied.is_none() {
             self.withdraw_notice(&target, claim);
             let own = sink.is_lost() || sink.is_stale();
             return Err(if own {
-                Failure::Here(gone(stage.queue.id, at, &sink))
+                Failure::Here(gone(mark.queue.id, at, &sink))
             } else {
                 gone(to, from, &source).into()
             });
         }
         sink.ring();
         let end = from + len as u64;
-        let told =
-            Told { local: MrqKind::LocalGet, remote: MrqKind::RemoteGet, own: at + len as u64, at: end, value: 0 };
-        self.tell_target(&target, claim, stage.queue.id, posting, told);
-        death::reach(Label::Noticed);
+        let told = CommandNotices {
+            local: MrqKind::LocalGet,
+            remote: MrqKind::RemoteGet,
+            own: at + len as u64,
+            at: end,
+            value: 0,
+        };
+        self.notify_target(&target, claim, mark.queue.id, posting, told);
+        death::reach(DeathPoint::Noticed);
         Ok((told, Ok(())))
     }
 }
@@ -181,31 +186,37 @@ impl<'a> Executor<'a> {
 impl<'a> Executor<'a> {
     pub(super) fn atomic(
         &self,
-        stage: &Stage<'_>,
+        mark: &PhaseMark<'_>,
         posting: &Posting,
         to: QueueId,
         at: Stadd,
         width: Width,
         amo: Amo<u64>,
-    ) -> Result<(Told, Result<(), QueueError>), Failure> {
+    ) -> Result<(CommandNotices, Result<(), QueueError>), Failure> {
         let target = self.target(to)?;
         let (piece, _) = resolve(&target, at, width as u64, width as u8, true)?;
         let claim = self.claim_notice(&target, posting)?;
-        stage.enter(Phase::Data);
-        death::reach(Label::Data);
-        stage.enter(Phase::Past);
+        mark.enter(Phase::Data);
+        death::reach(DeathPoint::Data);
+        mark.enter(Phase::Past);
         let old = piece.modify(width as usize, amo);
         if old.is_some() {
             piece.ring();
         }
-        death::reach(Label::Past);
+        death::reach(DeathPoint::Past);
         let Some(value) = old else {
             self.withdraw_notice(&target, claim);
             return Err(gone(to, at, &piece).into());
         };
-        let told = Told { local: MrqKind::LocalArmw, remote: MrqKind::RemoteArmw, own: Stadd::from_bits(0), at, value };
-        self.tell_target(&target, claim, stage.queue.id, posting, told);
-        death::reach(Label::Noticed);
+        let told = CommandNotices {
+            local: MrqKind::LocalArmw,
+            remote: MrqKind::RemoteArmw,
+            own: Stadd::from_bits(0),
+            at,
+            value,
+        };
+        self.notify_target(&target, claim, mark.queue.id, posting, told);
+        death::reach(DeathPoint::Noticed);
         Ok((told, Ok(())))
     }
 }

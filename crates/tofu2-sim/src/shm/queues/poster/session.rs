@@ -7,7 +7,7 @@ use crate::{
         ring,
     },
     shm::queues::{
-        executor::{Executor, Work},
+        executor::{Executor, WorkList},
         view::View,
     },
 };
@@ -28,7 +28,7 @@ impl Poster {
         executor: &Executor<'_>,
         postings: &[Posting],
         examine: impl Fn(&Posting) -> Result<(), QueueError>,
-        work: &mut Work<'_>,
+        work: &mut WorkList<'_>,
     ) -> (usize, Result<(), Refused<()>>) {
         if !self.line.is_empty() {
             return (0, Err(Refused::Full(())));
@@ -56,7 +56,7 @@ impl Poster {
         queue: &View<'_>,
         posting: &Posting,
         executor: &Executor<'_>,
-        work: &mut Work<'_>,
+        work: &mut WorkList<'_>,
     ) -> Result<(), Refused<()>> {
         self.write_down(queue, posting)?;
         if !posting.delay_start {
@@ -67,7 +67,7 @@ impl Poster {
 
     /// Let what was written start.
     #[inline]
-    fn start(&self, queue: &View<'_>, executor: &Executor<'_>, work: &mut Work<'_>) {
+    fn start(&self, queue: &View<'_>, executor: &Executor<'_>, work: &mut WorkList<'_>) {
         let turns = queue.turns();
         let due = if turns.has_credit() {
             turns.hand_over(self.startable);

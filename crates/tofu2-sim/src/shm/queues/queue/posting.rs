@@ -1,7 +1,7 @@
 //! Posting to a queue: what is checked before, the short way and the long one.
 
 use super::Queue;
-use crate::shm::queues::{executor::Work, fast_put::Shortly, poster::failed};
+use crate::shm::queues::{executor::WorkList, fast_put::FastPut, poster::failed};
 use rdma_fabric::{
     FabricError, Refused, Result,
     control_queue::{Blocks, Command, Posting, QueueError, Stadd},
@@ -44,34 +44,34 @@ impl Queue {
 
     /// Execute a short put, if `posting` is one and nothing stands in the way.
     #[inline(always)]
-    pub(crate) fn post_shortly(&self, posting: &Posting) -> Shortly {
-        let Ok(queue) = self.view() else { return Shortly::Not };
+    pub(crate) fn post_fast(&self, posting: &Posting) -> FastPut {
+        let Ok(queue) = self.view() else { return FastPut::Not };
         if queue.is_session() {
-            return Shortly::Not;
+            return FastPut::Not;
         }
-        self.poster().put_shortly(&queue, &self.executor(), posting)
+        self.poster().put_fast(&queue, &self.executor(), posting)
     }
 
     /// Post, before those who wait for room.
     #[inline]
     pub(crate) fn post_one(&self, posting: &Posting) -> Result<(), Refused<()>> {
-        match self.post_shortly(posting) {
-            Shortly::Done => Ok(()),
-            Shortly::Released(queue) => {
+        match self.post_fast(posting) {
+            FastPut::Done => Ok(()),
+            FastPut::Released(queue) => {
                 self.executor().help(queue);
                 Ok(())
             }
-            Shortly::Not => self.post_slowly(posting),
+            FastPut::Not => self.post_general(posting),
         }
     }
 
     /// Post anything.
     #[inline(never)]
-    pub(crate) fn post_slowly(&self, posting: &Posting) -> Result<(), Refused<()>> {
+    pub(crate) fn post_general(&self, posting: &Posting) -> Result<(), Refused<()>> {
         self.examine(posting).map_err(failed)?;
         let queue = self.view().map_err(failed)?;
         let executor = self.executor();
-        let mut work = Work::new();
+        let mut work = WorkList::new();
         let posted = self.poster().post(&queue, &executor, posting, None, &mut work);
         executor.finish(work);
         posted
@@ -92,7 +92,7 @@ impl Queue {
             return (postings.len(), Ok(()));
         }
         queue.expect_turn();
-        let (executor, mut work) = (self.executor(), Work::new());
+        let (executor, mut work) = (self.executor(), WorkList::new());
         let examine = |posting: &Posting| self.examine(posting);
         let posted = self.poster().queue_up_many(&queue, &executor, postings, examine, &mut work);
         executor.finish(work);
@@ -103,7 +103,7 @@ impl Queue {
     pub(crate) fn post_in_turn(&self, posting: Posting, place: u64) -> Result<Option<()>> {
         self.help();
         let (queue, executor) = (self.view()?, self.executor());
-        let mut work = Work::new();
+        let mut work = WorkList::new();
         let mut poster = self.poster();
         // Asked before: what is executed between the two makes room.
         let stuck = poster.is_stuck(&queue, place);

@@ -4,8 +4,15 @@ use super::*;
 use rdma_fabric::Fabric;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub(crate) const LABELS: [Label; 7] =
-    [Label::Claimed, Label::Data, Label::Written, Label::Past, Label::Noticed, Label::Advanced, Label::Completed];
+pub(crate) const DEATH_POINTS: [DeathPoint; 7] = [
+    DeathPoint::Claimed,
+    DeathPoint::Data,
+    DeathPoint::Written,
+    DeathPoint::Past,
+    DeathPoint::Noticed,
+    DeathPoint::Advanced,
+    DeathPoint::Completed,
+];
 
 pub(crate) const OWNER: Rank = Rank::new(0);
 pub(crate) const DIES: Rank = Rank::new(1);
@@ -19,14 +26,14 @@ pub(crate) fn name(rank: Rank) -> QueueId {
 }
 
 /// What each rank has.
-pub(crate) struct Part {
+pub(crate) struct RankSetup {
     pub(crate) fabric: Fabric,
     pub(crate) queue: rdma_fabric::ControlQueue,
     span: LocalSpan<u64>,
     region: Region,
 }
 
-impl Part {
+impl RankSetup {
     pub(crate) fn new(fabric: Fabric) -> Self {
         let mode = if fabric.rank() == DIES { QueueMode::Normal } else { QueueMode::Session };
         let spec = QueueSpec { number: Some(2), ..QueueSpec::new(mode).on(1).depth(16).checked(true) };
@@ -35,7 +42,7 @@ impl Part {
         let region = fabric.alloc(4096).unwrap();
         queue.register_fixed(&region, 5).unwrap();
         let span = region.span::<u64>(&fabric, 0, 8).unwrap();
-        Part { fabric, queue, span, region }
+        RankSetup { fabric, queue, span, region }
     }
 
     /// A word that commands don't write.
@@ -64,11 +71,11 @@ impl Part {
     }
 
     /// What the dying rank does: `die` is called at `label` of the owner's first command.
-    pub(crate) fn advance(&self, label: Label, die: impl Fn() + 'static) {
+    pub(crate) fn advance(&self, label: DeathPoint, die: impl Fn() + 'static) {
         let mut executing = false;
         hook::set(move |now| {
             // Its own command comes first.
-            executing |= now == Label::Claimed;
+            executing |= now == DeathPoint::Claimed;
             if executing && now == label {
                 die();
             }
@@ -79,24 +86,26 @@ impl Part {
 }
 
 /// What the owner must be told of its first command.
-pub(crate) fn expected(label: Label) -> Result<(), QueueError> {
+pub(crate) fn expected(label: DeathPoint) -> Result<(), QueueError> {
     match label {
-        Label::Past | Label::Noticed | Label::Advanced => Err(QueueError::Interrupted { queue: name(OWNER), slot: 0 }),
+        DeathPoint::Past | DeathPoint::Noticed | DeathPoint::Advanced => {
+            Err(QueueError::Interrupted { queue: name(OWNER), slot: 0 })
+        }
         _ => Ok(()),
     }
 }
 
 /// How often the target is told of the first command.
-pub(crate) fn told(label: Label) -> usize {
-    usize::from(label != Label::Past)
+pub(crate) fn told(label: DeathPoint) -> usize {
+    usize::from(label != DeathPoint::Past)
 }
 
 /// Whether the target's nop was released.
-fn released(label: Label) -> bool {
-    !matches!(label, Label::Past | Label::Noticed)
+fn released(label: DeathPoint) -> bool {
+    !matches!(label, DeathPoint::Past | DeathPoint::Noticed)
 }
 
-pub(crate) fn check_target(part: &Part, label: Label) {
+pub(crate) fn check_target(part: &RankSetup, label: DeathPoint) {
     let notices: Vec<_> = core::iter::from_fn(|| part.queue.poll_mrq().unwrap()).map(|notice| notice.edata).collect();
     let first = vec![1; told(label)];
     assert_eq!(notices, [first, vec![2]].concat(), "{label:?}");
@@ -107,18 +116,18 @@ pub(crate) fn check_target(part: &Part, label: Label) {
 
 #[test]
 fn whoever_comes_next_finishes_a_command_or_reports_it() {
-    for label in LABELS {
+    for label in DEATH_POINTS {
         // The owner comes next, or another rank's advance does.
         for (advancer, local) in [(false, false), (false, true), (true, false), (true, true)] {
             let job = job(4 << 20);
-            let [owner, dies, target] = [OWNER, DIES, TARGET].map(|rank| Part::new(endpoint(&job, rank.number())));
+            let [owner, dies, target] = [OWNER, DIES, TARGET].map(|rank| RankSetup::new(endpoint(&job, rank.number())));
             owner.queue_up(local);
             target.queue.try_post(Posting::new(Command::Nop).tcq(3)).unwrap();
             let died = catch_unwind(AssertUnwindSafe(|| dies.advance(label, || panic!("dies on purpose"))));
             assert!(died.is_err(), "{label:?} was not reached");
             hook::set(|_| ());
             // It is not over before somebody knows that it has died.
-            assert!(owner.queue.poll_tcq().unwrap().is_none() || label == Label::Completed, "{label:?}");
+            assert!(owner.queue.poll_tcq().unwrap().is_none() || label == DeathPoint::Completed, "{label:?}");
             job.control.set_ended(DIES.index());
             job.publish(DIES, State::Lost);
             if advancer {
@@ -130,7 +139,7 @@ fn whoever_comes_next_finishes_a_command_or_reports_it() {
             let all: Vec<Completion> = core::iter::from_fn(|| owner.queue.poll_tcq().unwrap()).collect();
             let expected = [(1, expected(label)), (2, Ok(()))];
             // At this label the first was reported above.
-            let reported = usize::from(label == Label::Completed && all.len() == 1);
+            let reported = usize::from(label == DeathPoint::Completed && all.len() == 1);
             assert_eq!(
                 all.iter().map(|done| (done.tag, done.status)).collect::<Vec<_>>(),
                 expected[reported..],
@@ -153,11 +162,11 @@ fn whoever_comes_next_finishes_a_command_or_reports_it() {
 #[test]
 fn commands_for_a_lost_rank_say_so() {
     let job = job(4 << 20);
-    let [owner, dies, target] = [OWNER, DIES, TARGET].map(|rank| Part::new(endpoint(&job, rank.number())));
+    let [owner, dies, target] = [OWNER, DIES, TARGET].map(|rank| RankSetup::new(endpoint(&job, rank.number())));
     owner.queue_up(true);
     job.control.set_ended(TARGET.index());
     job.publish(TARGET, State::Lost);
-    dies.advance(Label::Claimed, || ());
+    dies.advance(DeathPoint::Claimed, || ());
     let lost = QueueError::PeerLost { queue: name(TARGET) };
     let notices: Vec<_> = core::iter::from_fn(|| owner.queue.poll_mrq().unwrap()).collect();
     assert_eq!(notices.iter().map(|notice| notice.status).collect::<Vec<_>>(), [Err(lost), Err(lost)]);
@@ -177,13 +186,13 @@ fn commands_for_a_lost_rank_say_so() {
 #[test]
 fn a_queue_is_closed_under_a_dead_executor() {
     let job = job(4 << 20);
-    let [owner, dies, _target] = [OWNER, DIES, TARGET].map(|rank| Part::new(endpoint(&job, rank.number())));
+    let [owner, dies, _target] = [OWNER, DIES, TARGET].map(|rank| RankSetup::new(endpoint(&job, rank.number())));
     owner.queue_up(true);
-    let died = catch_unwind(AssertUnwindSafe(|| dies.advance(Label::Data, || panic!("dies on purpose"))));
+    let died = catch_unwind(AssertUnwindSafe(|| dies.advance(DeathPoint::Data, || panic!("dies on purpose"))));
     assert!(died.is_err());
     hook::set(|_| ());
     job.control.set_ended(DIES.index());
-    let Part { queue, .. } = owner;
+    let RankSetup { queue, .. } = owner;
     assert_eq!(queue.close(), Ok(2));
 }
 

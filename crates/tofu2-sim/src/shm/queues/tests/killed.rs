@@ -1,7 +1,7 @@
 //! An executor that is killed at each label, ranks being processes: this test executable plays the ranks too.
 
 use super::{
-    deaths::{DIES, LABELS, MEMORY, OWNER, Part, TARGET, check_target, expected},
+    deaths::{DEATH_POINTS, DIES, MEMORY, OWNER, RankSetup, TARGET, check_target, expected},
     *,
 };
 use crate::shm::{JOB_VARIABLE, Launcher, run_rank_with};
@@ -21,8 +21,8 @@ const SOON: Duration = Duration::from_secs(5);
 
 #[test]
 fn a_killed_executor_leaves_a_finished_command_or_a_report() {
-    // The long way and the short one: see `Part::queue_up`.
-    let all = [true, false].into_iter().flat_map(|local| LABELS.map(|label| (local, label)));
+    // The long way and the short one: see `RankSetup::queue_up`.
+    let all = [true, false].into_iter().flat_map(|local| DEATH_POINTS.map(|label| (local, label)));
     for (number, (local, label)) in all.enumerate() {
         let directory = env::temp_dir().join(format!("onesided-queues-{}-{number}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
@@ -31,7 +31,7 @@ fn a_killed_executor_leaves_a_finished_command_or_a_report() {
         let code = Launcher::new(RANKS as usize)
             .segment_bytes(8 << 20)
             .ranks_per_node(1)
-            .env(LABEL, (number % LABELS.len()).to_string())
+            .env(LABEL, (number % DEATH_POINTS.len()).to_string())
             .env(LOCAL, u8::from(local).to_string())
             .env(DIRECTORY, &directory)
             .command(this, ["--exact", part, "--nocapture"])
@@ -54,7 +54,7 @@ fn the_ranks_part() {
         return;
     }
     let endpoint = crate::shm::from_env().unwrap().unwrap();
-    let label = LABELS[env::var(LABEL).unwrap().parse::<usize>().unwrap()];
+    let label = DEATH_POINTS[env::var(LABEL).unwrap().parse::<usize>().unwrap()];
     let rank = endpoint.rank();
     run_rank_with(endpoint, |fabric| {
         block_on(play(fabric, label));
@@ -65,8 +65,8 @@ fn the_ranks_part() {
     fs::write(directory.join(rank.number().to_string()), "well").unwrap();
 }
 
-async fn play(fabric: Fabric, label: Label) {
-    let part = Part::new(fabric.clone());
+async fn play(fabric: Fabric, label: DeathPoint) {
+    let part = RankSetup::new(fabric.clone());
     let mut world = Group::world(&fabric).await.unwrap();
     match fabric.rank() {
         OWNER => part.queue_up(env::var(LOCAL).unwrap() == "1"),

@@ -54,7 +54,7 @@ fn what_a_long_copy_tells_its_target_does_not_land_in_a_later_region() {
     std::thread::scope(|scope| {
         scope.spawn(move || {
             hook::set(move |label| {
-                if label == Label::Written {
+                if label == DeathPoint::Written {
                     reached.send(()).unwrap();
                     let _ = may_go_on.recv_timeout(Duration::from_secs(60));
                 }

@@ -10,14 +10,14 @@ mod killed;
 mod meetings;
 mod routes;
 
-use super::death::{Label, hook};
+use super::death::{DeathPoint, hook};
 use crate::shm::{
     job::{
         Job,
         control::{Plan, State},
     },
-    memory::{layout, own::Pages},
-    waiting::executor::block_on,
+    memory::{allocator::Pages, layout},
+    waiting::block_on::block_on,
 };
 use rdma_fabric::{
     Deps, Fabric, FabricError, Group, LocalSpan, Rank, Region, Result,

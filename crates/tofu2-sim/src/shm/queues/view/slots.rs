@@ -77,7 +77,7 @@ impl<'a> View<'a> {
 
     /// Add an entry to the TCQ. For who has the claim; the poster has left room.
     #[inline]
-    pub(crate) fn complete(&self, entry: Entry) {
+    pub(crate) fn complete(&self, entry: TcqEntry) {
         let number = self.words[TCQ_TAIL].load(Relaxed);
         let words =
             [entry.position << 1 | u64::from(entry.kept), entry.status.head, entry.status.stadd, entry.status.numbers];
@@ -86,17 +86,17 @@ impl<'a> View<'a> {
         self.words[TCQ_TAIL].store(number.wrapping_add(1), Release);
     }
 
-    /// Entry `number` of the TCQ.
-    pub(crate) fn completion(&self, number: u64) -> Entry {
+    /// TcqEntry `number` of the TCQ.
+    pub(crate) fn completion(&self, number: u64) -> TcqEntry {
         let words = self.tcq(number);
         let [first, head, stadd, numbers] = core::array::from_fn(|word| words[word].load(Relaxed));
-        Entry { position: first >> 1, kept: first & 1 != 0, status: Status { head, stadd, numbers } }
+        TcqEntry { position: first >> 1, kept: first & 1 != 0, status: Status { head, stadd, numbers } }
     }
 }
 
 /// An entry of a TCQ in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct TcqEntry {
     /// Of the command.
     pub(crate) position: u64,
     /// The status is an error that nobody asked to hear of; if a completion was asked for, that is a good one.

@@ -9,7 +9,7 @@ const HANG: Duration = Duration::from_secs(10);
 #[test]
 fn a_ring_wakes_who_is_parked_and_only_once() {
     let (bell, watch) = (AtomicU32::new(0), AtomicU64::new(0));
-    let bell = Words { bell: &bell, watch: &watch };
+    let bell = BellWords { bell: &bell, watch: &watch };
     ring(&bell, |_| true);
     assert_eq!(bell.look(), 0, "nobody parked, nothing to count");
     let ticket = prepare(&bell, Watch::Word(640));
@@ -31,7 +31,7 @@ fn no_wake_up_is_lost() {
     let theirs = shared.clone();
     let waiter = std::thread::spawn(move || {
         let (bell, memory, watch) = &*theirs;
-        let bell = &Words { bell, watch };
+        let bell = &BellWords { bell, watch };
         for round in 1..=ROUNDS {
             while memory.load(Acquire) != round {
                 let ticket = prepare(bell, Watch::Word(1000 + memory.load(Relaxed) as usize));
@@ -45,7 +45,7 @@ fn no_wake_up_is_lost() {
         }
     });
     let (bell, memory, watch) = &*shared;
-    let bell = &Words { bell, watch };
+    let bell = &BellWords { bell, watch };
     for round in 1..=ROUNDS {
         while memory.load(Acquire) != 0 && !waiter.is_finished() {
             core::hint::spin_loop();
@@ -67,13 +67,13 @@ fn who_dies_while_ringing_leaves_nobody_asleep() {
     let shared = Arc::new((AtomicU32::new(0), AtomicU64::new(0)));
     let theirs = shared.clone();
     let waiter = std::thread::spawn(move || {
-        let bell = &Words { bell: &theirs.0, watch: &theirs.1 };
+        let bell = &BellWords { bell: &theirs.0, watch: &theirs.1 };
         let ticket = prepare(bell, Watch::Word(640));
         let start = Instant::now();
         park(bell, ticket, 3 * HANG);
         start.elapsed()
     });
-    let bell = &Words { bell: &shared.0, watch: &shared.1 };
+    let bell = &BellWords { bell: &shared.0, watch: &shared.1 };
     while bell.look() & PARKED == 0 {
         std::thread::yield_now();
     }

@@ -59,7 +59,7 @@ impl Tiny for Bare {
         assert_eq!((end, seven), (data + 8, 7), "a torn notice");
         Some((from, data))
     }
-    fn claim(&self, me: Rank) -> Result<Option<Claim>, Damaged> {
+    fn claim(&self, me: Rank) -> Result<Option<Claim>, DamagedRing> {
         claim(self, me)
     }
     fn is_empty(&self) -> bool {

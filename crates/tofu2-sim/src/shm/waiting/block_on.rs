@@ -9,7 +9,7 @@
 
 use super::{
     doorbell::Watch,
-    watchdog::{Awaiting, Stall},
+    watchdog::{Awaiting, ParkReport},
 };
 use crate::shm::memory::mapping::Mapping;
 use core::{
@@ -30,7 +30,7 @@ use std::{
 /// Fruitless polls before the first yield, when every rank can have a CPU.
 const SPINS: u32 = 200;
 /// The same when there are more ranks than CPUs.
-const SPINS_CROWDED: u32 = 2;
+const SPINS_OVERSUBSCRIBED: u32 = 2;
 /// Yields before parking.
 const YIELDS: u32 = 300;
 
@@ -46,7 +46,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     let _frame = Frame::enter(waker.clone());
     // Whoever else holds the waker may wake this thread.
     let known = Arc::strong_count(&signal);
-    let mut stall = Stall::default();
+    let mut report = ParkReport::default();
     let mut idle = 0u32;
     loop {
         if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
@@ -55,10 +55,10 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         let turn = Frame::take_turn();
         if turn.fresh {
             idle = 0;
-            stall.end();
+            report.end();
         }
         idle = idle.saturating_add(1);
-        let spins = if turn.crowded { SPINS_CROWDED } else { SPINS };
+        let spins = if turn.oversubscribed { SPINS_OVERSUBSCRIBED } else { SPINS };
         if idle <= spins {
             core::hint::spin_loop();
         } else if signal.woken.swap(false, SeqCst) || idle <= spins + YIELDS {
@@ -78,13 +78,13 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             let next = Frame::take_turn();
             if next.fresh {
                 idle = 0;
-                stall.end();
+                report.end();
             } else if !signal.woken.load(SeqCst) && watch == next.watch {
                 match next.endless() {
                     Some(awaiting) => {
-                        stall.goes_on(&bell, awaiting, next.waits - 1, Arc::strong_count(&signal) > known)
+                        report.goes_on(&bell, awaiting, next.waits - 1, Arc::strong_count(&signal) > known)
                     }
-                    None => stall.end(),
+                    None => report.end(),
                 }
                 parking.park(next.longest(parks));
             }
@@ -94,7 +94,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 
 /// What a leaf future that is not ready tells the executor that polls it.
 #[derive(Debug)]
-pub(crate) struct Wish<'a> {
+pub(crate) struct PollRequest<'a> {
     /// The segment whose doorbell ends the wait.
     pub(crate) segment: &'a Arc<Mapping>,
     /// What in it ends the wait.
@@ -102,7 +102,7 @@ pub(crate) struct Wish<'a> {
     /// Whether this is the first poll of the wait: the rank has made progress.
     pub(crate) first: bool,
     /// Whether there are more ranks than CPUs.
-    pub(crate) crowded: bool,
+    pub(crate) oversubscribed: bool,
     /// The longest time to stay parked without looking.
     pub(crate) longest: Duration,
     /// When to look in any case.
@@ -111,7 +111,7 @@ pub(crate) struct Wish<'a> {
 
 /// Tell the [`block_on`] whose waker `cx` has what the future that is being polled wishes. False if there is none.
 #[inline]
-pub(crate) fn is_noted(cx: &Context<'_>, wish: Wish<'_>) -> bool {
+pub(crate) fn note(cx: &Context<'_>, wish: PollRequest<'_>) -> bool {
     FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
         Some(frame) if frame.waker.will_wake(cx.waker()) => {
             frame.note(wish);
@@ -170,11 +170,11 @@ struct Frame {
     waker: Waker,
     /// The doorbell to park on; kept between polls.
     bell: Option<Arc<Mapping>>,
-    turn: Turn,
+    turn: Requests,
 }
 
 /// What they asked for in one poll.
-struct Turn {
+struct Requests {
     watch: Watch,
     /// The first of them, if none ends by itself.
     awaiting: Option<Awaiting>,
@@ -183,20 +183,20 @@ struct Turn {
     /// Leaf futures wait on several doorbells; only one can be parked on.
     several: bool,
     fresh: bool,
-    crowded: bool,
+    oversubscribed: bool,
     longest: Option<Duration>,
     until: Option<Instant>,
 }
 
-impl Default for Turn {
+impl Default for Requests {
     fn default() -> Self {
-        Turn {
+        Requests {
             watch: Watch::Nothing,
             awaiting: None,
             waits: 0,
             several: false,
             fresh: false,
-            crowded: false,
+            oversubscribed: false,
             longest: None,
             until: None,
         }
@@ -206,7 +206,7 @@ impl Default for Turn {
 /// The longest park if something may happen that no doorbell tells.
 const NAP: Duration = Duration::from_millis(1);
 
-impl Turn {
+impl Requests {
     /// What is waited for, if only other ranks can end it.
     fn endless(&self) -> Option<Awaiting> {
         self.awaiting.filter(|_| !self.several && self.until.is_none())
@@ -230,11 +230,11 @@ impl Turn {
 
 impl Frame {
     fn enter(waker: Waker) -> FrameGuard {
-        FRAMES.with_borrow_mut(|frames| frames.push(Frame { waker, bell: None, turn: Turn::default() }));
+        FRAMES.with_borrow_mut(|frames| frames.push(Frame { waker, bell: None, turn: Requests::default() }));
         FrameGuard
     }
 
-    fn note(&mut self, wish: Wish<'_>) {
+    fn note(&mut self, wish: PollRequest<'_>) {
         let turn = &mut self.turn;
         match &self.bell {
             Some(bell) if Arc::ptr_eq(bell, wish.segment) => {}
@@ -249,7 +249,7 @@ impl Frame {
         };
         turn.waits += 1;
         turn.fresh |= wish.first;
-        turn.crowded |= wish.crowded;
+        turn.oversubscribed |= wish.oversubscribed;
         turn.longest = Some(turn.longest.map_or(wish.longest, |longest| longest.min(wish.longest)));
         turn.until = match (turn.until, wish.until) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -257,10 +257,10 @@ impl Frame {
         };
     }
 
-    fn take_turn() -> Turn {
+    fn take_turn() -> Requests {
         FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
             Some(frame) => core::mem::take(&mut frame.turn),
-            None => Turn::default(),
+            None => Requests::default(),
         })
     }
 

@@ -1,12 +1,12 @@
 //! What a rank knows about its own memory; private to the rank.
 
 use super::{
-    existing::{Dismantled, Held},
+    existing::{Dismantled, HeldBuffer},
     heap::{Extent, Heap},
-    inside::Id,
+    inside::RegionId,
     mapping::Mapping,
-    regions::{self, Kind},
-    retired::Limbo,
+    regions::{self, RegionKind},
+    retired::Retired,
     symmetric::Symmetric,
 };
 use crate::{
@@ -21,7 +21,7 @@ use std::fmt;
 
 /// Allocator state of one rank, under the endpoint's lock.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(crate) struct Allocator {
     pub(crate) heap: Heap,
     /// Local table entries that were freed.
     free: Vec<usize>,
@@ -29,13 +29,13 @@ pub(crate) struct Own {
     next: usize,
     pub(crate) symmetric: Symmetric,
     /// Extents that were freed, but may not be used again yet.
-    limbo: Limbo<Extent>,
+    retired: Retired<Extent>,
     /// Memory that existed before and was dropped while operations were inside, with its owner.
-    leaving: Vec<(Rank, Held)>,
+    leaving: Vec<(Rank, HeldBuffer)>,
     pages: Pages,
 }
 
-impl Drop for Own {
+impl Drop for Allocator {
     /// Who is inside now may stay longer than this rank's memory.
     fn drop(&mut self) {
         self.leaving.drain(..).for_each(|(_, held)| held.leak());
@@ -56,14 +56,14 @@ pub(crate) enum Pages {
     },
 }
 
-impl Own {
+impl Allocator {
     pub(crate) fn new(heap_bytes: usize, pages: Pages) -> Self {
-        Own {
+        Allocator {
             heap: Heap::new(heap_bytes),
             free: Vec::new(),
             next: regions::LOCAL.start,
             symmetric: Symmetric::default(),
-            limbo: Limbo::default(),
+            retired: Retired::default(),
             leaving: Vec::new(),
             pages,
         }
@@ -72,19 +72,19 @@ impl Own {
     /// Use again what nobody is inside of any more.
     pub(crate) fn settle(&mut self, job: &Job, segment: &Mapping) {
         let heap = &mut self.heap;
-        self.limbo.settle(job, |extent| heap.give_back_local(extent));
+        self.retired.settle(job, |extent| heap.give_back_local(extent));
         if self.leaving.iter().any(|(me, held)| held.is_quiet(job, *me)) {
             let (quiet, leaving) =
                 std::mem::take(&mut self.leaving).into_iter().partition(|(me, held)| held.is_quiet(job, *me));
             self.leaving = leaving;
-            let quiet: Vec<(Rank, Held)> = quiet;
+            let quiet: Vec<(Rank, HeldBuffer)> = quiet;
             quiet.into_iter().for_each(|(_, held)| drop(self.dismantle(segment, held)));
         }
     }
 
     /// When extents that are not free yet will be.
-    pub(crate) fn limbo_until(&self) -> Option<std::time::Instant> {
-        self.limbo.until()
+    pub(crate) fn grace_end(&self) -> Option<std::time::Instant> {
+        self.retired.until()
     }
 
     /// A free local table entry.
@@ -109,9 +109,9 @@ impl Own {
         segment: &Mapping,
         me: Rank,
         bytes: usize,
-        kind: Kind,
+        kind: RegionKind,
         fill: impl FnOnce(usize),
-    ) -> Result<Taken, FabricError> {
+    ) -> Result<RegisteredExtent, FabricError> {
         let index = self.take_index(me)?;
         let extent = match self.heap.take_local(bytes) {
             Ok(extent) => extent,
@@ -126,20 +126,20 @@ impl Own {
             return Err(error);
         }
         fill(extent.offset);
-        Ok(Taken { key: regions::register(segment, index, extent.offset, bytes, kind), extent })
+        Ok(RegisteredExtent { key: regions::register(segment, index, extent.offset, bytes, kind), extent })
     }
 
-    /// The opposite of [`Own::alloc`].
-    pub(crate) fn free(&mut self, segment: &Mapping, me: Rank, taken: &Taken) {
+    /// The opposite of [`Allocator::alloc`].
+    pub(crate) fn free(&mut self, segment: &Mapping, me: Rank, taken: &RegisteredExtent) {
         let index = taken.key.index as usize;
         if regions::deregister(segment, index) {
             self.give_index(index);
         }
-        self.limbo.keep(Id::new(me, taken.key), taken.extent);
+        self.retired.keep(RegionId::new(me, taken.key), taken.extent);
     }
 
     /// Let nobody in any more, and never use the extent again: somebody may stay inside for ever.
-    pub(crate) fn leak(&mut self, segment: &Mapping, taken: &Taken) {
+    pub(crate) fn leak(&mut self, segment: &Mapping, taken: &RegisteredExtent) {
         let index = taken.key.index as usize;
         if regions::deregister(segment, index) {
             self.give_index(index);
@@ -147,7 +147,7 @@ impl Own {
     }
 
     /// Take apart what nobody is inside of.
-    pub(crate) fn dismantle(&mut self, segment: &Mapping, held: Held) -> Option<OwnedMemory> {
+    pub(crate) fn dismantle(&mut self, segment: &Mapping, held: HeldBuffer) -> Option<OwnedMemory> {
         let Dismantled { memory, index, extent } = held.dismantle(segment);
         if let Some(index) = index {
             self.give_index(index);
@@ -180,7 +180,7 @@ impl Own {
 
 /// A local extent and its key.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct RegisteredExtent {
     pub(crate) key: RegionKey,
     pub(crate) extent: Extent,
 }
@@ -219,15 +219,15 @@ pub(crate) struct Registration {
 
 #[derive(Debug)]
 enum What {
-    Local(Taken),
+    Local(RegisteredExtent),
     /// Its place is freed by agreement.
     Symmetric,
     /// `None` once it was taken apart.
-    Existing(Option<Held>),
+    Existing(Option<HeldBuffer>),
 }
 
 impl Registration {
-    pub(crate) fn local(endpoint: Endpoint, len: usize, taken: Taken) -> Region {
+    pub(crate) fn local(endpoint: Endpoint, len: usize, taken: RegisteredExtent) -> Region {
         let key = taken.key;
         Region::new(key, len, None, Registration { endpoint, key, what: What::Local(taken) })
     }
@@ -236,7 +236,7 @@ impl Registration {
         Region::new(key, len, None, Registration { endpoint, key, what: What::Symmetric })
     }
 
-    pub(crate) fn existing(endpoint: Endpoint, held: Held) -> Region {
+    pub(crate) fn existing(endpoint: Endpoint, held: HeldBuffer) -> Region {
         let (key, len, way) = (held.key(), held.len(), held.way());
         Region::new(key, len, Some(way), Registration { endpoint, key, what: What::Existing(Some(held)) })
     }
@@ -263,7 +263,7 @@ impl Registration {
         let What::Existing(existing) = &mut self.what else { return None };
         let (job, me) = (self.endpoint.job(), self.endpoint.me());
         let held = existing.take_if(|held| held.is_quiet(job, me))?;
-        self.endpoint.own().dismantle(self.endpoint.segment(), held)
+        self.endpoint.allocator().dismantle(self.endpoint.segment(), held)
     }
 }
 
@@ -285,7 +285,7 @@ impl Drop for Registration {
             return;
         }
         let me = self.endpoint.me();
-        let mut own = self.endpoint.own();
+        let mut own = self.endpoint.allocator();
         let segment = self.endpoint.segment();
         match &mut self.what {
             What::Local(taken) => own.free(segment, me, taken),
@@ -327,9 +327,9 @@ mod tests {
         let pages = |file| Pages::File { file, heap_at: layout::HEAP };
         // Sealed at its size, so that it has no page for any byte of the heap.
         let refusing = memory_file::create("onesided-test", layout::HEAP, layout::HEAP).unwrap();
-        let mut own = Own::new(HEAP, pages(refusing));
+        let mut own = Allocator::new(HEAP, pages(refusing));
         for _ in 0..2 {
-            let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, Kind::Heap, |_| ()).unwrap_err();
+            let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, RegionKind::Heap, |_| ()).unwrap_err();
             assert!(matches!(error, FabricError::System { call: &"fallocate", .. }), "{error}");
             let limit = own.heap.promise_symmetric(64);
             let extent = own.heap.take_symmetric(64, limit).unwrap();
@@ -339,7 +339,7 @@ mod tests {
         // A file of huge pages, of which there are none left.
         if let Some(empty) = no_huge_pages() {
             own.pages = pages(empty);
-            let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, Kind::Heap, |_| ()).unwrap_err();
+            let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, RegionKind::Heap, |_| ()).unwrap_err();
             let none = FabricError::from(OutOfMemory {
                 rank: Rank::new(0),
                 requested: 3 * layout::PAGE,
@@ -349,7 +349,7 @@ mod tests {
             assert_eq!(error, none);
         }
         own.pages = pages(whole);
-        let taken = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, Kind::Heap, |_| ()).unwrap();
+        let taken = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, RegionKind::Heap, |_| ()).unwrap();
         assert_eq!(taken.extent.len, 3 * layout::PAGE);
     }
 }
