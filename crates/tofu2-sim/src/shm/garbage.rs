@@ -11,8 +11,8 @@ use super::{
         control::{Plan, State},
     },
     memory::{
+        adopted::Outside,
         allocator::Pages,
-        existing::Outside,
         layout,
         mapping::Mapping,
         place::{Bytes, LocatedPlace},

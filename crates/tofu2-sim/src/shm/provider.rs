@@ -3,6 +3,7 @@
 use super::{
     endpoint::Endpoint,
     memory::{
+        adopted,
         allocator::Registration,
         existing, locked,
         place::{self, LocatedPlace},
@@ -74,8 +75,8 @@ impl Provider for Endpoint {
                 let corrupt = FabricError::Corrupt { rank: addr.rank, what: &"an entry of the region table" };
                 return piece.place(addr, self.job().anchor(addr.rank)?).ok_or(corrupt);
             }
-            Resolved::Staged(piece) => existing::Outside::Staged(piece),
-            Resolved::Adopted { region_len } => existing::resolve(self.job(), self.me(), addr, len, align, region_len)?,
+            Resolved::Staged(piece) => adopted::Outside::Staged(piece),
+            Resolved::Adopted { region_len } => adopted::resolve(self.job(), self.me(), addr, len, align, region_len)?,
         };
         Ok(place::outside_of(target, addr, outside))
     }

@@ -88,7 +88,7 @@ fn forged() {
     }
 }
 
-/// What a taken has open, and is told, does not grow with the number of ranks; two hundred start and meet.
+/// What a rank has open, and is told, does not grow with the number of ranks; two hundred start and meet.
 fn many_ranks() {
     let two = told("2");
     assert_eq!(told("200"), two);

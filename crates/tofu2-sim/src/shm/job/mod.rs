@@ -4,7 +4,7 @@ pub(crate) mod control;
 
 use super::{
     memory::{
-        existing::Adopted,
+        adopted::Adopted,
         inside::{self, RegionId},
         layout,
         mapping::Mapping,
@@ -29,7 +29,7 @@ use std::{
 };
 
 #[cfg(target_os = "linux")]
-use super::processes::peer_memory::{CrossPlace, PeerMemories};
+use super::processes::{cross_copy::CrossPlace, peer_memory::PeerMemories};
 #[cfg(target_os = "linux")]
 use rdma_fabric::{RegionKey, RemoteAddr};
 

@@ -6,6 +6,7 @@
 //! place and copies ([`place`], [`transfers`]); and how deregistration waits for operations that are under way ([`inside`],
 //! [`retired`]).
 
+pub(crate) mod adopted;
 pub(crate) mod allocator;
 pub(crate) mod existing;
 pub(crate) mod heap;

@@ -4,7 +4,7 @@
 //! or outside of all segments.
 
 use super::{
-    existing::Outside,
+    adopted::Outside,
     mapping::{Mapping, Piece},
     regions,
 };

@@ -1,4 +1,11 @@
-//! Long transfers in parts: what one call moves is limited, and may be less than was asked for.
+//! Bytes of another process's memory, and copies of them by the operating system. Long ones are moved in parts: what one call moves
+//! is limited, and may be less than was asked for.
+
+use super::peer_memory::PeerMemory;
+use crate::shm::memory::mapping::Piece;
+use rdma_fabric::{FabricError, RemoteAddr, Result, error::CrossCopy};
+use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use std::sync::Arc;
 
 /// The most bytes that one call of the system moves: Linux's `MAX_RW_COUNT` with pages of 64 KiB, the largest.
 pub(crate) const LONGEST_CALL: usize = 0x7fff_0000;
@@ -29,6 +36,67 @@ pub(crate) fn in_parts<E>(
         }
     }
     Ok(())
+}
+
+/// Bytes of another process's memory.
+#[derive(Clone, Debug)]
+pub(crate) struct CrossPlace {
+    pub(super) peer: Arc<PeerMemory>,
+    /// No bytes of the owner's segment, but its region's generation.
+    pub(super) life: Piece,
+    /// `len` bytes from here on were registered. Their end does not overflow.
+    pub(super) address: u64,
+    pub(super) len: usize,
+}
+
+impl CrossPlace {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn life(&self) -> &Piece {
+        &self.life
+    }
+
+    /// The `len` bytes from `offset` on.
+    pub(crate) fn part(&self, offset: usize, len: usize) -> Option<Self> {
+        offset.checked_add(len).filter(|&end| end <= self.len)?;
+        Some(CrossPlace { address: self.address + offset as u64, len, ..self.clone() })
+    }
+
+    /// Fill the place, which `addr` names, from `bytes`, which are as long. The caller is inside.
+    pub(crate) fn write(&self, bytes: &[u8], addr: RemoteAddr) -> Result<()> {
+        let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
+            retry_on_intr(|| pwrite(&self.peer.image, &bytes[done..done + part], self.address + done as u64))
+        });
+        copied.map_err(|stopped| self.failure("pwrite", stopped, addr))
+    }
+
+    /// Fill `bytes`, which are as long, from the place.
+    pub(crate) fn read(&self, bytes: &mut [u8], addr: RemoteAddr) -> Result<()> {
+        let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
+            retry_on_intr(|| pread(&self.peer.image, &mut bytes[done..done + part], self.address + done as u64))
+        });
+        copied.map_err(|stopped| self.failure("pread", stopped, addr))
+    }
+
+    #[cold]
+    fn failure(&self, call: &'static str, stopped: Stopped<Errno>, addr: RemoteAddr) -> FabricError {
+        let RemoteAddr { rank, region, offset } = addr;
+        match stopped.error {
+            // The image is gone, and with it the process.
+            None => FabricError::PeerLost { rank },
+            Some(errno) => FabricError::from(CrossCopy {
+                rank,
+                region,
+                offset,
+                len: self.len as u64,
+                moved: stopped.moved as u64,
+                call,
+                errno: errno.raw_os_error(),
+            }),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ mod attach;
 #[cfg(target_os = "linux")]
 mod broker;
 #[cfg(target_os = "linux")]
-mod cross_copy;
+pub(crate) mod cross_copy;
 #[cfg(target_os = "linux")]
 mod inherit;
 pub(crate) mod launcher;

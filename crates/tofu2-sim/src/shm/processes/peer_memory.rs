@@ -17,22 +17,19 @@
 
 use super::{
     broker::{BrokerAddress, Connection},
-    cross_copy::{LONGEST_CALL, Stopped, in_parts},
+    cross_copy::{CrossPlace, LONGEST_CALL, in_parts},
     memory_file::refused,
 };
-use crate::shm::memory::{
-    mapping::{Mapping, Piece},
-    regions,
-};
+use crate::shm::memory::{mapping::Mapping, regions};
 use core::sync::atomic::{
     AtomicU64,
     Ordering::{Relaxed, Release, SeqCst},
     fence,
 };
-use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::CrossCopy};
+use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
 use rustix::{
     fs::{self, Mode, OFlags},
-    io::{Errno, pread, pwrite, retry_on_intr},
+    io::{pread, pwrite, retry_on_intr},
 };
 use std::{
     os::fd::{AsFd, OwnedFd},
@@ -72,8 +69,8 @@ const DESCRIPTOR: usize = size_of::<Descriptor>();
 
 /// Another process's memory image.
 #[derive(Debug)]
-struct PeerMemory {
-    image: OwnedFd,
+pub(super) struct PeerMemory {
+    pub(super) image: OwnedFd,
     /// Address of its table.
     table: u64,
 }
@@ -213,67 +210,6 @@ impl PeerMemory {
             None => FabricError::PeerLost { rank },
             Some(errno) => refused(&"pread(/proc/self/mem)")(errno),
         })
-    }
-}
-
-/// Bytes of another process's memory.
-#[derive(Clone, Debug)]
-pub(crate) struct CrossPlace {
-    peer: Arc<PeerMemory>,
-    /// No bytes of the owner's segment, but its region's generation.
-    life: Piece,
-    /// `len` bytes from here on were registered. Their end does not overflow.
-    address: u64,
-    len: usize,
-}
-
-impl CrossPlace {
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    pub(crate) fn life(&self) -> &Piece {
-        &self.life
-    }
-
-    /// The `len` bytes from `offset` on.
-    pub(crate) fn part(&self, offset: usize, len: usize) -> Option<Self> {
-        offset.checked_add(len).filter(|&end| end <= self.len)?;
-        Some(CrossPlace { address: self.address + offset as u64, len, ..self.clone() })
-    }
-
-    /// Fill the place, which `addr` names, from `bytes`, which are as long. The caller is inside.
-    pub(crate) fn write(&self, bytes: &[u8], addr: RemoteAddr) -> Result<()> {
-        let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
-            retry_on_intr(|| pwrite(&self.peer.image, &bytes[done..done + part], self.address + done as u64))
-        });
-        copied.map_err(|stopped| self.failure("pwrite", stopped, addr))
-    }
-
-    /// Fill `bytes`, which are as long, from the place.
-    pub(crate) fn read(&self, bytes: &mut [u8], addr: RemoteAddr) -> Result<()> {
-        let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
-            retry_on_intr(|| pread(&self.peer.image, &mut bytes[done..done + part], self.address + done as u64))
-        });
-        copied.map_err(|stopped| self.failure("pread", stopped, addr))
-    }
-
-    #[cold]
-    fn failure(&self, call: &'static str, stopped: Stopped<Errno>, addr: RemoteAddr) -> FabricError {
-        let RemoteAddr { rank, region, offset } = addr;
-        match stopped.error {
-            // The image is gone, and with it the process.
-            None => FabricError::PeerLost { rank },
-            Some(errno) => FabricError::from(CrossCopy {
-                rank,
-                region,
-                offset,
-                len: self.len as u64,
-                moved: stopped.moved as u64,
-                call,
-                errno: errno.raw_os_error(),
-            }),
-        }
     }
 }
 
