@@ -1,6 +1,6 @@
 //! How the ranks of a job ended, in words.
 
-/// A line for each way in which ranks ended, `ways` by rank: `rank 2: killed by signal 9 (SIGKILL)`, `ranks 0, 1 and 3: exited with 1`.
+/// Returns a line for each way in which ranks ended, `ways` by rank: `rank 2: killed by signal 9 (SIGKILL)`, `ranks 0, 1 and 3: exited with 1`.
 /// The way of the rank `first` comes first.
 pub fn ends_in_words(ways: &[impl AsRef<str>], first: Option<usize>) -> Vec<String> {
     let mut order: Vec<usize> = (0..ways.len()).collect();

@@ -106,7 +106,7 @@ pub(crate) fn encode(posting: &Posting) -> Descriptor {
     Descriptor { first, second }
 }
 
-/// Whether the command that starts with this slot goes on in the next one; `None` if none starts so.
+/// Returns whether the command that starts with this slot goes on in the next one; `None` if none starts so.
 pub(crate) fn slots(first: &[u64; SLOT]) -> Option<u64> {
     match first[3] & 0xff {
         kind::INLINE_LONG | kind::CSWAP8 => Some(2),
@@ -115,7 +115,7 @@ pub(crate) fn slots(first: &[u64; SLOT]) -> Option<u64> {
     }
 }
 
-/// The inverse of [`encode`], with tag 0. `None` for what no command is encoded to.
+/// Returns the inverse of [`encode`], with tag 0. `None` for what no command is encoded to.
 pub(crate) fn decode(descriptor: &Descriptor) -> Option<Posting> {
     let Descriptor { first: [zero, one, two, three], second } = *descriptor;
     let to = QueueId::from_bits(zero & ((1 << LEN) - 1))?;
@@ -207,7 +207,7 @@ pub(crate) fn brief(first: [u64; SLOT]) -> Option<Brief> {
     })
 }
 
-/// Whether every bit means something: what means nothing would be lost.
+/// Returns whether every bit means something: what means nothing would be lost.
 #[inline(always)]
 fn is_said(descriptor: &Descriptor) -> bool {
     let Descriptor { first: [zero, one, two, three], second } = *descriptor;
@@ -235,7 +235,7 @@ fn is_said(descriptor: &Descriptor) -> bool {
     rest && three & !(0xff | of_kind | flags | numbers) == 0
 }
 
-/// The commands that a posting of several blocks is.
+/// Returns the commands that a posting of several blocks is.
 pub(crate) fn each_block(posting: Posting) -> impl Iterator<Item = Posting> {
     let blocks = match posting.command {
         Command::Put { blocks, .. } | Command::Get { blocks, .. } => blocks,

@@ -54,7 +54,7 @@ impl QueueMachine {
     /// All there are, in the order of their codes.
     pub(crate) const ALL: [QueueMachine; 2] = [Self::TOFU2, Self::TOFUD];
 
-    /// Which control queues of an engine may be opened as `mode`, a bit each.
+    /// Returns which control queues of an engine may be opened as `mode`, a bit each.
     pub const fn numbers(&self, mode: QueueMode) -> u16 {
         match mode {
             QueueMode::Normal => self.normal,
@@ -63,7 +63,7 @@ impl QueueMachine {
         }
     }
 
-    /// What a program is told, with `free` control queues left.
+    /// Returns what a program is told, with `free` control queues left.
     pub(crate) fn limits(&self, free: u32, shared_address_space: bool) -> QueueLimits {
         let mut limits = QueueLimits::new(self.engines, self.queues_per_engine);
         limits.contexts = self.contexts;

@@ -17,7 +17,7 @@ const KIND: u32 = 40;
 const SMALL: u32 = 48;
 
 impl Status {
-    /// The words of `outcome`. Errors that no command meets become [`QueueError::Stopped`].
+    /// Returns the words of `outcome`. Errors that no command meets become [`QueueError::Stopped`].
     pub(crate) fn encode(outcome: Result<(), QueueError>) -> Self {
         let Err(error) = outcome else { return Status::default() };
         let at = |kind: u64, queue: QueueId, stadd: Stadd| Status {
@@ -49,7 +49,7 @@ impl Status {
         }
     }
 
-    /// The inverse; `None` for words that nothing was encoded to.
+    /// Returns the inverse; `None` for words that nothing was encoded to.
     pub(crate) fn decode(self) -> Option<Result<(), QueueError>> {
         let Status { head, stadd, numbers } = self;
         let queue = QueueId::from_bits(head & ((1 << KIND) - 1))?;

@@ -80,7 +80,7 @@ impl Drop for Inner {
 }
 
 impl Endpoint {
-    /// Be `rank` of `job`; at most once per rank and job.
+    /// Makes this process `rank` of `job`; at most once per rank and job.
     pub(crate) fn new(job: Arc<Job>, rank: Rank, pages: Pages) -> Result<Self> {
         let segment = job.segment(rank)?.clone();
         let own = Mutex::new(Allocator::new(segment.heap_len(), pages));
@@ -106,7 +106,7 @@ impl Endpoint {
         Ok(Endpoint(Arc::new(inner), None))
     }
 
-    /// What programs are given.
+    /// Returns what programs are given.
     #[allow(unsafe_code)]
     pub(crate) fn fabric(self) -> Fabric {
         let mut caps = Caps::weakest();
@@ -125,13 +125,13 @@ impl Endpoint {
         unsafe { Fabric::vouched(self.me(), Arc::new(facts), self) }
     }
 
-    /// The endpoint below a fabric; `None` if that is no rank over shared memory.
+    /// Returns the endpoint below a fabric; `None` if that is no rank over shared memory.
     pub(crate) fn of(fabric: &Fabric) -> Option<&Self> {
         let provider: &dyn core::any::Any = fabric.provider();
         provider.downcast_ref()
     }
 
-    /// What this handle has beyond others of the rank: the regions without keys that it opens.
+    /// Returns what this handle has beyond others of the rank: the regions without keys that it opens.
     pub(crate) fn keyring(&self) -> Option<&Keyring> {
         self.1.as_deref()
     }
@@ -141,12 +141,12 @@ impl Endpoint {
         Endpoint(self.0.clone(), Some(Arc::new(keys)))
     }
 
-    /// Whether both are handles of one rank of one job.
+    /// Returns whether both are handles of one rank of one job.
     pub(crate) fn is_of(&self, other: &Endpoint) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// A handle without keys allocates symmetric memory only.
+    /// Returns a handle without keys allocates symmetric memory only.
     pub(crate) fn only_with_keys(&self) -> Result<()> {
         match self.1 {
             None => Ok(()),
@@ -191,7 +191,7 @@ impl Endpoint {
         Executor { job, me: *rank, segment, taken: inside, queues }
     }
 
-    /// Execute what was handed over to this rank, and what a rank that has died should have executed. Whether there may have been anything.
+    /// Executes what was handed over to this rank, and what a rank that has died should have executed. Returns whether there may have been anything.
     pub(crate) fn serve_queues(&self) -> bool {
         let changes = self.job().control.changes();
         let changed = self.0.served.load(Relaxed) != changes;
@@ -201,7 +201,7 @@ impl Endpoint {
         self.own_queues().serve(&self.executor(), changed) || changed
     }
 
-    /// How a wait of this rank wants to be polled again.
+    /// Returns how a wait of this rank wants to be polled again.
     pub(crate) fn wish(&self, awaiting: Awaiting, first: bool) -> PollRequest<'_> {
         let (job, segment) = (self.job(), &self.0.segment);
         PollRequest {
@@ -214,7 +214,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether nobody else can have this rank's fabric.
+    /// Returns whether nobody else can have this rank's fabric.
     pub(crate) fn has_no_other_handle(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
@@ -224,12 +224,12 @@ impl Endpoint {
         self.0.segment.word(layout::SEALED).store(1, SeqCst);
     }
 
-    /// Announce an operation of this rank inside of regions, until the answer is dropped.
+    /// Announces an operation of this rank inside of regions, until the answer is dropped.
     pub(crate) fn announce<const N: usize>(&self, ids: [RegionId; N]) -> Inside<'_, AtomicU64, N> {
         inside::announce(self.0.segment.announcements(), &self.0.inside, ids, std::thread::yield_now)
     }
 
-    /// Take an extent of the own segment, `fill` it given its offset, and register it. If all memory is taken that is not in
+    /// Takes an extent of the own segment, `fill` it given its offset, and register it. If all memory is taken that is not in
     /// retired, this waits for the end of that.
     pub(crate) fn take_extent(
         &self,
@@ -253,7 +253,7 @@ impl Endpoint {
         }
     }
 
-    /// The moment as the system tells it; `None` if that is out of its range.
+    /// Returns the moment as the system tells it; `None` if that is out of its range.
     pub(crate) fn instant(&self, at: Time) -> Option<Instant> {
         self.job().start().checked_add(Duration::from_nanos(at.as_picos().div_ceil(1000)))
     }

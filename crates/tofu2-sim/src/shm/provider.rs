@@ -243,7 +243,7 @@ const _: () = assert!(SHORT == 64, "what short operations are is part of the doc
 
 // ----- What dropped futures still owe. Operations are over when they are posted, so it is done on the spot. -----
 
-/// Run `rest` to its end, which one poll reaches.
+/// Runs `rest` to its end, which one poll reaches.
 #[inline]
 fn finish_leftover(rank: Rank, rest: Leftover<'_>) {
     if rest.poll_once(&mut Context::from_waker(Waker::noop())).is_pending() {

@@ -37,7 +37,7 @@ use rdma_fabric::{
 /// What the packet of an end half without sources starts with.
 const NOTHING: u64 = 0xff;
 
-/// Look at these gates, execute what can fire, and go on with what that completes. The caller has written what it
+/// Looks at these gates, execute what can fire, and go on with what that completes. The caller has written what it
 /// tells them.
 pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
     // F5, of the caller's own writing.
@@ -51,7 +51,7 @@ pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
     }
 }
 
-/// The records that what happens at `at` may concern.
+/// Returns the records that what happens at `at` may concern.
 pub(crate) fn neighbours<U: Units>(units: &U, at: At) -> impl Iterator<Item = At> {
     let half = at.half(units);
     let wire = |field| GateId::from_bits(units.word(at, field).load(Relaxed)).gate();
@@ -80,7 +80,7 @@ struct Ready {
     fault: Option<Fault>,
 }
 
-/// Execute the next round of a gate if it can fire. Whether it did.
+/// Executes the next round of a gate if it can fire. Returns whether it did.
 fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
     loop {
         let state = units.word(at, Field::State);
@@ -169,7 +169,7 @@ fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> 
     (is_heard || ready.inputs.into_iter().flatten().any(|input| is_driven(units, input))).then_some(ready)
 }
 
-/// Whether an input ends with what hosts start. A gate that nobody hears fires for such inputs only: faults that come by
+/// Returns whether an input ends with what hosts start. A gate that nobody hears fires for such inputs only: faults that come by
 /// themselves, round after round, would go on for ever.
 fn is_driven<U: Units>(units: &U, input: Input) -> bool {
     match input {
@@ -182,13 +182,13 @@ fn is_driven<U: Units>(units: &U, input: Input) -> bool {
     }
 }
 
-/// Whether a name's gate lives (0), was freed since (1), or neither.
+/// Returns whether a name's gate lives (0), was freed since (1), or neither.
 fn age<U: Units>(units: &U, at: At, gate: GateId) -> Option<u64> {
     // Acquire: pairs with the release in `OwnGates`, for the wires.
     units.word(at, Field::Life).load(Acquire).checked_sub(gate.generation().into()).filter(|age| *age < 2)
 }
 
-/// What `source` has for `gate` in `round`; `None` if it may still come.
+/// Returns what `source` has for `gate` in `round`; `None` if it may still come.
 fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, round: u64) -> Option<Input> {
     let Some(from) = At::outputs(units, source) else {
         return Some(Input::Fault(Fault::Corrupt { rank: gate.rank() }));
@@ -207,7 +207,7 @@ fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, roun
     }
 }
 
-/// What is wrong with `destination`, if something is; `None` if it has still to read the packet of two rounds ago.
+/// Returns what is wrong with `destination`, if something is; `None` if it has still to read the packet of two rounds ago.
 fn room<U: Units>(units: &U, gate: GateId, destination: GateId, field: Field, round: u64) -> Option<Option<Fault>> {
     let Some(to) = At::inputs(units, destination) else {
         return Some(Some(Fault::Corrupt { rank: gate.rank() }));
@@ -252,13 +252,13 @@ fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
     inputs.chain(sent).chain(ready.fault.map(Wave::Fault)).reduce(|a, b| a.merge(b, gate))
 }
 
-/// Whether the end half `end` has fired `round`.
+/// Returns whether the end half `end` has fired `round`.
 pub(crate) fn is_over<U: Units>(units: &U, end: At, round: u64) -> bool {
     // Acquire: pairs with F4.
     unpack(units.word(end, Field::State).load(Acquire)).0 == round
 }
 
-/// What came out of the end half in `round`, once it is over.
+/// Returns what came out of the end half in `round`, once it is over.
 pub(crate) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result<Option<Values>, Fault>> {
     if !is_over(units, end, round) {
         return None;

@@ -85,7 +85,7 @@ impl Endpoint {
         JobUnits(self.job())
     }
 
-    /// The round of `gate` that is under way, and where its end half is.
+    /// Returns the round of `gate` that is under way, and where its end half is.
     fn under_way(&self, own: &OwnGates, gate: GateId) -> Result<(At, u64)> {
         let units = self.units();
         let at = own.start_gate(&units, self.me(), gate)?;
@@ -93,7 +93,7 @@ impl Endpoint {
         own.outstanding(at).map(|round| (end, round)).ok_or_else(|| GateError::Idle { gate }.into())
     }
 
-    /// The outcome of the operation of `gate`, if it is over.
+    /// Returns the outcome of the operation of `gate`, if it is over.
     fn outcome(&self, gate: GateId, deps: &Deps<'_>) -> Result<Option<Progress>> {
         let mut own = self.own_gates();
         let (end, round) = self.under_way(&own, gate)?;

@@ -30,7 +30,7 @@ struct OwnGate {
 }
 
 impl OwnGates {
-    /// The live own gate of that name.
+    /// Returns the live own gate of that name.
     pub(crate) fn gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
         if gate.is_null() || gate.rank() != me {
             return Err(GateError::NotOwn { gate, rank: me }.into());
@@ -45,13 +45,13 @@ impl OwnGates {
         }
     }
 
-    /// The same for a start/end gate.
+    /// Returns the same for a start/end gate.
     pub(crate) fn start_gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
         let at = self.gate(units, me, gate)?;
         if at.half(units) == Half::Start { Ok(at) } else { Err(GateError::NotStart { gate }.into()) }
     }
 
-    /// The round of a start/end gate that is under way.
+    /// Returns the round of a start/end gate that is under way.
     pub(crate) fn outstanding(&self, at: At) -> Option<u64> {
         let own = &self.gates[at.node()];
         own.under_way.then_some(own.posted)
@@ -64,7 +64,7 @@ impl OwnGates {
         }
     }
 
-    /// Whether ranks' states have changed since [`OwnGates::seen`].
+    /// Returns whether ranks' states have changed since [`OwnGates::seen`].
     pub(crate) fn has_changed(&self, gate: GateId, changes: u64) -> bool {
         self.gates.get(gate.index() as usize).is_some_and(|own| own.seen != Some(changes))
     }
@@ -75,7 +75,7 @@ impl OwnGates {
         }
     }
 
-    /// Take a start/end gate and relay gates. `gone` tells who will never read a packet again.
+    /// Takes a start/end gate and relay gates. `gone` tells who will never read a packet again.
     pub(crate) fn take(
         &mut self,
         units: &impl Units,
@@ -113,7 +113,7 @@ impl OwnGates {
         Ok(ids)
     }
 
-    /// Give gates back; where they are.
+    /// Gives gates back; where they are.
     pub(crate) fn free(&mut self, units: &impl Units, me: Rank, gates: &[GateId]) -> Vec<At> {
         let mut freed = Vec::with_capacity(2 * gates.len());
         for &gate in gates {
@@ -129,7 +129,7 @@ impl OwnGates {
         freed
     }
 
-    /// Set wires that were checked.
+    /// Sets wires that were checked.
     pub(crate) fn set(&mut self, units: &impl Units, me: Rank, wirings: &[Wiring]) -> Result<()> {
         let mut places = Vec::with_capacity(wirings.len());
         for wiring in wirings {
@@ -161,7 +161,7 @@ impl OwnGates {
         Ok(())
     }
 
-    /// Write down what the host gives for its next round; where that may fire.
+    /// Writes down what the host gives for its next round; where that may fire.
     pub(crate) fn start(&mut self, units: &impl Units, me: Rank, gate: GateId, values: &Values) -> Result<At> {
         let at = self.start_gate(units, me, gate)?;
         let own = &mut self.gates[at.node()];
@@ -182,13 +182,13 @@ impl OwnGates {
     }
 }
 
-/// The records of a gate whose outputs are at `at`.
+/// Returns the records of a gate whose outputs are at `at`.
 fn halves(units: &impl Units, at: At) -> impl Iterator<Item = At> {
     let end = (at.half(units) == Half::Start).then(|| At::end_of(units, at));
     [at].into_iter().chain(end)
 }
 
-/// Begin with round 0 unless somebody executes the gate. Whether that was so.
+/// Begins with round 0 unless somebody executes the gate. Returns whether that was so.
 fn reset(units: &impl Units, at: At) -> bool {
     let state = units.word(at, Field::State);
     let now = state.load(Acquire);
@@ -196,7 +196,7 @@ fn reset(units: &impl Units, at: At) -> bool {
     unpack(now).1 == 0 && state.replace(now, pack(0, 0), AcqRel, Relaxed).is_ok()
 }
 
-/// Whether nobody will read packets of a freed gate any more, and nobody executes it.
+/// Returns whether nobody will read packets of a freed gate any more, and nobody executes it.
 fn is_drained(units: &impl Units, at: At, gone: impl Fn(Rank) -> bool) -> bool {
     // Acquire: pairs with F4 of `fire`.
     let state = |at| unpack(units.word(at, Field::State).load(Acquire));

@@ -37,7 +37,7 @@ impl Field {
     pub(crate) const WIRES: [Field; 4] =
         [Field::SourceLocal, Field::SourceRemote, Field::DestinationLocal, Field::DestinationRemote];
 
-    /// The wire at the other end.
+    /// Returns the wire at the other end.
     pub(crate) fn opposite(self) -> Field {
         match self {
             Field::SourceLocal => Field::DestinationLocal,
@@ -55,7 +55,7 @@ pub(crate) trait Units {
     fn ranks(&self) -> usize;
     /// Start/end gates of a rank: its first ones.
     fn starts(&self) -> usize;
-    /// All gates of a rank.
+    /// Returns all gates of a rank.
     fn gates(&self) -> usize;
     fn word(&self, at: At, field: Field) -> &Self::Word;
     /// Word `index` of packet `slot`, 0 or 1.
@@ -82,29 +82,29 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// The gate at `index` of a rank, as others see its outputs. `None` if there is no such rank or gate.
+    /// Returns the gate at `index` of a rank, as others see its outputs. `None` if there is no such rank or gate.
     pub(crate) fn new(units: &impl Units, rank: Rank, index: usize) -> Option<At> {
         let exists = rank.index() < units.ranks() && index < units.gates();
         exists.then_some(At { rank: rank.number(), node: index as u16 })
     }
 
-    /// Where `gate` has its outputs.
+    /// Returns where `gate` has its outputs.
     pub(crate) fn outputs(units: &impl Units, gate: GateId) -> Option<At> {
         At::new(units, gate.rank(), gate.index() as usize)
     }
 
-    /// Where `gate` has its inputs.
+    /// Returns where `gate` has its inputs.
     pub(crate) fn inputs(units: &impl Units, gate: GateId) -> Option<At> {
         let at = At::outputs(units, gate)?;
         Some(if at.half(units) == Half::Start { At::end_of(units, at) } else { at })
     }
 
-    /// The end half to a start half.
+    /// Returns the end half to a start half.
     pub(crate) fn end_of(units: &impl Units, start: At) -> At {
         At { node: start.node + units.gates() as u16, ..start }
     }
 
-    /// The start half to an end half.
+    /// Returns the start half to an end half.
     pub(crate) fn start_of(units: &impl Units, end: At) -> At {
         At { node: end.node - units.gates() as u16, ..end }
     }
@@ -121,12 +121,12 @@ impl At {
         Rank::new(self.rank)
     }
 
-    /// Number of the record.
+    /// Returns the number of the record.
     pub(crate) fn node(self) -> usize {
         self.node.into()
     }
 
-    /// Number of the gate.
+    /// Returns the number of the gate.
     pub(crate) fn index(self, units: &impl Units) -> usize {
         let node = self.node();
         if node < units.gates() { node } else { node - units.gates() }
@@ -146,12 +146,12 @@ pub(crate) fn pack(fired: u64, claimant: u32) -> u64 {
     fired << RANK_BITS | u64::from(claimant)
 }
 
-/// The next round.
+/// Returns the next round.
 pub(crate) fn next(round: u64) -> u64 {
     (round + 1) % ROUNDS
 }
 
-/// How many rounds `a` is ahead of `b`, if the difference is small.
+/// Returns how many rounds `a` is ahead of `b`, if the difference is small.
 pub(crate) fn ahead(a: u64, b: u64) -> Option<i8> {
     let difference = a.wrapping_sub(b) % ROUNDS;
     match difference {
@@ -161,12 +161,12 @@ pub(crate) fn ahead(a: u64, b: u64) -> Option<i8> {
     }
 }
 
-/// Which packet a round has.
+/// Returns which packet a round has.
 pub(crate) fn slot(round: u64) -> usize {
     (round % 2) as usize
 }
 
-/// The wires of an own gate whose outputs are at `at`.
+/// Returns the wires of an own gate whose outputs are at `at`.
 pub(crate) fn wiring(units: &impl Units, at: At, gate: GateId) -> Wiring {
     let inputs = if at.half(units) == Half::Start { At::end_of(units, at) } else { at };
     let read = |at, field| GateId::from_bits(units.word(at, field).load(Ordering::Relaxed)).gate();

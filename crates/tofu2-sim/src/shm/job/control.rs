@@ -80,33 +80,33 @@ impl Plan {
         Ok(self)
     }
 
-    /// Bytes of a segment, header included. The plan was checked.
+    /// Returns the bytes of a segment, header included. The plan was checked.
     pub(crate) fn segment_bytes(&self) -> usize {
         layout::segment_bytes(self.heap_bytes).unwrap_or(usize::MAX)
     }
 
-    /// Where a rank's segment starts in the job's file, and for one rank too many where the file ends. The plan was
+    /// Returns where a rank's segment starts in the job's file, and for one rank too many where the file ends. The plan was
     /// checked.
     #[cfg(target_os = "linux")]
     pub(crate) fn segment_at(&self, rank: usize) -> usize {
         layout::segment_at(self.ranks, self.heap_bytes, rank).unwrap_or(usize::MAX)
     }
 
-    /// All ranks' segments in the job's file, which has the plan's length.
+    /// Returns all ranks' segments in the job's file, which has the plan's length.
     #[cfg(target_os = "linux")]
     pub(crate) fn segments_in(&self, whole: &Arc<MappedFile>) -> Box<[Arc<Mapping>]> {
         let segment = |rank| Mapping::of_file(whole, self.segment_at(rank), self.segment_bytes(), layout::HEAP);
         (0..self.ranks).map(segment).collect()
     }
 
-    /// Bytes of the control block. The plan was checked.
+    /// Returns the bytes of the control block. The plan was checked.
     pub(crate) fn control_bytes(&self) -> usize {
         layout::control_bytes(self.ranks).unwrap_or(usize::MAX)
     }
 }
 
 impl Control {
-    /// Lay out a fresh block of zeros.
+    /// Lays out a fresh block of zeros.
     pub(crate) fn create(memory: Arc<Mapping>, plan: &Plan) -> Self {
         let words = [
             (layout::RANKS, plan.ranks as u64),
@@ -123,7 +123,7 @@ impl Control {
         Control { memory, ranks: plan.ranks }
     }
 
-    /// Adopt a block that another process laid out; it must agree with what this process was told.
+    /// Adopts a block that another process laid out; it must agree with what this process was told.
     #[cfg(target_os = "linux")]
     pub(crate) fn open(memory: Arc<Mapping>, ranks: usize, heap_bytes: usize) -> Result<(Self, Plan), FabricError> {
         let corrupt = |what| FabricError::Corrupt { rank: rdma_fabric::Rank::new(0), what };
@@ -145,12 +145,12 @@ impl Control {
         Ok((Control { memory, ranks }, plan))
     }
 
-    /// Have a rank's card tell whether anybody is parked on the doorbell of its `segment`.
+    /// Has a rank's card tell whether anybody is parked on the doorbell of its `segment`.
     pub(crate) fn show_parked(&self, rank: usize, segment: &Mapping) {
         segment.show_parked_at(self.memory.clone(), self.card_at(rank, layout::CARD_PARKED));
     }
 
-    /// The word `field` of a rank's card.
+    /// Returns the word `field` of a rank's card.
     pub(crate) fn card(&self, rank: usize, field: usize) -> &AtomicU64 {
         self.memory.word(self.card_at(rank, field))
     }
@@ -160,12 +160,12 @@ impl Control {
         layout::CARDS + rank * layout::CARD + field
     }
 
-    /// A word of the job's own part.
+    /// Returns a word of the job's own part.
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
         self.memory.word(at)
     }
 
-    /// What became of `rank`. Unknown values count as lost.
+    /// Returns what became of `rank`. Unknown values count as lost.
     pub(crate) fn state(&self, rank: usize) -> State {
         // SeqCst: includes the acquire that pairs with the exchange in `advance`, so that what the rank wrote before is
         // visible; see `Job::attached`.
@@ -177,7 +177,7 @@ impl Control {
         }
     }
 
-    /// Move `rank` on to `state`. Whether that was a change.
+    /// Moves `rank` on to `state`. Returns whether that was a change.
     pub(crate) fn advance(&self, rank: usize, state: State) -> bool {
         // Release: pairs with the acquire in `state`.
         let changed = self.card(rank, layout::CARD_STATE).fetch_max(state as u64, SeqCst) < state as u64;
@@ -191,27 +191,27 @@ impl Control {
         changed
     }
 
-    /// Be `rank`, for good; at most one process of the job ever is. Whether this one is now.
+    /// Makes this process `rank`, for good; at most one process of the job ever is. Returns whether this one is now.
     #[cfg(target_os = "linux")]
     pub(crate) fn take(&self, rank: usize) -> bool {
         let holder = self.card(rank, layout::CARD_HOLDER);
         holder.compare_exchange(Holder::Nobody as u64, Holder::Somebody as u64, SeqCst, Relaxed).is_ok()
     }
 
-    /// Let no process be `rank` that is not already.
+    /// Lets no process be `rank` that is not already.
     #[cfg(target_os = "linux")]
     pub(crate) fn close(&self, rank: usize) {
         let holder = self.card(rank, layout::CARD_HOLDER);
         let _ = holder.compare_exchange(Holder::Nobody as u64, Holder::Closed as u64, SeqCst, Relaxed);
     }
 
-    /// Whether no code of `rank` will ever run again.
+    /// Returns whether no code of `rank` will ever run again.
     pub(crate) fn has_ended(&self, rank: usize) -> bool {
         // SeqCst: includes the acquire that pairs with the release in `set_ended`; see `Job::attached`.
         self.card(rank, layout::CARD_ENDED).load(SeqCst) != 0
     }
 
-    /// Tell that no code of `rank` will ever run again.
+    /// Tells that no code of `rank` will ever run again.
     #[cfg(target_os = "linux")]
     pub(crate) fn set_ended(&self, rank: usize) {
         // SeqCst: includes the release that pairs with the acquire in `has_ended`; see `Job::attached`.
@@ -220,14 +220,14 @@ impl Control {
         self.word(layout::ENDED).store(1, SeqCst);
     }
 
-    /// Whether [`Control::has_ended`] is true of any rank.
+    /// Returns whether [`Control::has_ended`] is true of any rank.
     #[inline]
     pub(crate) fn anybody_ended(&self) -> bool {
         // Acquire: pairs with the store in `set_ended`.
         self.word(layout::ENDED).load(Acquire) != 0
     }
 
-    /// Complete what `rank` may have begun in [`Control::advance`] when it ended.
+    /// Completes what `rank` may have begun in [`Control::advance`] when it ended.
     #[cfg(target_os = "linux")]
     pub(crate) fn complete_advance(&self, rank: usize) {
         if self.state(rank) == State::Lost {
@@ -244,7 +244,7 @@ impl Control {
         self.word(layout::CHANGES).load(Acquire)
     }
 
-    /// Tell everybody who looks that `waiting` ranks wait and nothing can happen any more.
+    /// Tells everybody who looks that `waiting` ranks wait and nothing can happen any more.
     pub(crate) fn set_stuck(&self, waiting: usize) {
         self.word(layout::STUCK).store(waiting as u64, SeqCst);
         // Release: pairs with the acquire in `changes`.
@@ -260,19 +260,19 @@ impl Control {
         }
     }
 
-    /// Tell that `rank` is lost, or that a peer has found it gone, before anybody can fail because of that: its failure must not look
+    /// Tells that `rank` is lost, or that a peer has found it gone, before anybody can fail because of that: its failure must not look
     /// like the first.
     pub(crate) fn found_gone(&self, rank: usize) {
         let _ = self.word(layout::FIRST_LOST).compare_exchange(0, rank as u64 + 1, SeqCst, Relaxed);
     }
 
-    /// The rank that was lost first.
+    /// Returns the rank that was lost first.
     pub(crate) fn first_lost(&self) -> Option<usize> {
         let number = self.word(layout::FIRST_LOST).load(SeqCst);
         usize::try_from(number).ok()?.checked_sub(1).filter(|&rank| rank < self.ranks)
     }
 
-    /// Whether parked ranks may rely on the heavy barrier.
+    /// Returns whether parked ranks may rely on the heavy barrier.
     pub(crate) fn heavy_barrier(&self) -> bool {
         self.word(layout::NO_HEAVY_BARRIER).load(Relaxed) == 0
     }

@@ -56,13 +56,13 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// A job whose ranks are threads of this process.
+    /// Returns a job whose ranks are threads of this process.
     #[cfg(test)]
     pub(crate) fn of_threads(plan: Plan) -> Result<Arc<Self>, FabricError> {
         Self::of_threads_with(plan, QueueOptions::default())
     }
 
-    /// The same, with such control queues.
+    /// Returns the same, with such control queues.
     pub(crate) fn of_threads_with(plan: Plan, queues: QueueOptions) -> Result<Arc<Self>, FabricError> {
         let bytes = plan.control_bytes();
         let control = Control::create(Mapping::in_process(bytes, bytes)?, &plan);
@@ -73,7 +73,7 @@ impl Job {
         Ok(Arc::new(Self::new(control, plan, segments, Instant::now())))
     }
 
-    /// A job over these mappings.
+    /// Returns a job over these mappings.
     pub(crate) fn new(control: Control, plan: Plan, segments: Box<[Arc<Mapping>]>, start: Instant) -> Self {
         if !doorbell::register_process() {
             control.word(layout::NO_HEAVY_BARRIER).store(1, Relaxed);
@@ -96,20 +96,20 @@ impl Job {
         }
     }
 
-    /// The same job, whose ranks are processes.
+    /// Returns the same job, whose ranks are processes.
     #[cfg(target_os = "linux")]
     pub(crate) fn of_processes(self, peers: PeerMemories) -> Self {
         Job { peers: Some(peers), ..self }
     }
 
-    /// What places in a rank's segment keep.
+    /// Returns what places in a rank's segment keep.
     pub(crate) fn anchor(&self, rank: Rank) -> Result<&Anchor, FabricError> {
         let segment = self.segment(rank)?;
         let missing = FabricError::NoSuchRank { rank, ranks: self.plan.ranks };
         Ok(self.anchors.get(rank.index()).ok_or(missing)?.get_or_init(|| Anchor::new(segment.clone())))
     }
 
-    /// The best way to reach memory that existed before it was registered.
+    /// Returns the best way to reach memory that existed before it was registered.
     pub(crate) fn existing(&self) -> Existing {
         #[cfg(target_os = "linux")]
         if let Some(peers) = &self.peers {
@@ -118,19 +118,19 @@ impl Job {
         Existing::Direct
     }
 
-    /// Buffers that this process registered; by rank and place in the region table.
+    /// Returns the buffers that this process registered; by rank and place in the region table.
     pub(crate) fn adopted(&self) -> MutexGuard<'_, HashMap<(Rank, u32), Arc<Adopted>>> {
         self.adopted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tell the other processes where in this one the memory is that is about to be registered as `key`.
+    /// Tells the other processes where in this one the memory is that is about to be registered as `key`.
     #[cfg(target_os = "linux")]
     pub(crate) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<(), FabricError> {
         let unsupported = FabricError::Unsupported { feature: &"cross-memory copies" };
         self.peers.as_ref().ok_or(unsupported)?.offer(key, address, len)
     }
 
-    /// Resolve bytes of another process's own memory.
+    /// Resolves bytes of another process's own memory.
     #[cfg(target_os = "linux")]
     pub(crate) fn cross(
         &self,
@@ -156,7 +156,7 @@ impl Job {
         }
     }
 
-    /// Whether an operation of any rank is announced inside the region; those of ranks that have ended don't count.
+    /// Returns whether an operation of any rank is announced inside the region; those of ranks that have ended don't count.
     pub(crate) fn is_inside(&self, id: RegionId) -> bool {
         let inside = |(rank, segment): (usize, &Arc<Mapping>)| {
             inside::names(segment.announcements(), id) && !self.control.has_ended(rank)
@@ -172,7 +172,7 @@ impl Job {
         self.start
     }
 
-    /// The longest time a rank stays parked without looking.
+    /// Returns the longest time a rank stays parked without looking.
     pub(crate) fn longest_park(&self) -> Duration {
         let heavy_barrier = self.control.heavy_barrier();
         let longest = doorbell::longest_park(heavy_barrier);
@@ -183,13 +183,13 @@ impl Job {
         longest.max(Duration::from_micros(200).saturating_mul(self.plan.ranks as u32)).min(Duration::from_millis(500))
     }
 
-    /// The longest time a task of a foreign executor stays asleep without looking. Looks cost more there, and the bound
+    /// Returns the longest time a task of a foreign executor stays asleep without looking. Looks cost more there, and the bound
     /// matters only where there is no heavy barrier.
     pub(crate) fn longest_sleep(&self) -> Duration {
         if self.control.heavy_barrier() { Duration::from_millis(500) } else { self.longest_park() }
     }
 
-    /// Tell everybody what became of `rank`, and wake who waits for it.
+    /// Tells everybody what became of `rank`, and wake who waits for it.
     pub(crate) fn publish(&self, rank: Rank, state: State) {
         let Some(segment) = self.segments.get(rank.index()) else { return };
         if state == State::Lost {
@@ -204,7 +204,7 @@ impl Job {
         }
     }
 
-    /// Tell that the command that was started as `rank` has ended, which makes the rank lost if it had not left. `well` says
+    /// Tells that the command that was started as `rank` has ended, which makes the rank lost if it had not left. `well` says
     /// that its exit code was 0. If a process that the command started is the rank and may run still, [`Job::gone`] is for
     /// later (`gone` is false).
     ///
@@ -229,14 +229,14 @@ impl Job {
         self.rouse(index);
     }
 
-    /// Tell that no code of a rank runs any more whose command ended before.
+    /// Tells that no code of a rank runs any more whose command ended before.
     #[cfg(target_os = "linux")]
     pub(crate) fn gone(&self, rank: Rank) {
         self.control.set_ended(rank.index());
         self.rouse(rank.index());
     }
 
-    /// Wake everybody, even if nothing has changed: the rank `ended` may have ended between changing its state and telling,
+    /// Wakes everybody, even if nothing has changed: the rank `ended` may have ended between changing its state and telling,
     /// between writing and waking, or with a claim in some notice ring.
     #[cfg(target_os = "linux")]
     fn rouse(&self, ended: usize) {
@@ -245,7 +245,7 @@ impl Job {
         self.who_may_wait().for_each(|segment| segment.rouse());
     }
 
-    /// The segments of ranks of which somebody may be parked. Who parks later looks at what was written before the fence that
+    /// Returns the segments of ranks of which somebody may be parked. Who parks later looks at what was written before the fence that
     /// comes before this.
     fn who_may_wait(&self) -> impl Iterator<Item = &Arc<Mapping>> {
         let may = |&(rank, _): &(usize, _)| {
@@ -254,7 +254,7 @@ impl Job {
         self.segments.iter().enumerate().filter(may).map(|(_, segment)| segment)
     }
 
-    /// Give up for lost whoever ended before it attached; to be called by a rank that is running now.
+    /// Gives up for lost whoever ended before it attached; to be called by a rank that is running now.
     ///
     /// The rank has published that it runs and looks who ended; the launcher publishes who ended and looks who runs. All
     /// four are SeqCst, so one of them sees the other.
@@ -264,32 +264,32 @@ impl Job {
         (0..self.plan.ranks).filter(ended).for_each(|rank| self.publish(Rank::new(rank as u32), State::Lost));
     }
 
-    /// Whether any rank has ever attached.
+    /// Returns whether any rank has ever attached.
     #[cfg(target_os = "linux")]
     fn is_attached(&self) -> bool {
         // Lost ranks count only if they ran: one that was killed before it attached concerns nobody who did not either.
         (0..self.plan.ranks).any(|rank| matches!(self.control.state(rank), State::Running | State::Left))
     }
 
-    /// Ring every doorbell, after what was written before.
+    /// Rings every doorbell, after what was written before.
     pub(crate) fn wake_all(&self) {
         // Rare enough for a barrier of its own, so that even a missing heavy barrier loses nothing.
         fence(SeqCst);
         self.who_may_wait().for_each(|segment| segment.ring());
     }
 
-    /// End the waits of all ranks, `waiting` of which wait for what nobody will do.
+    /// Ends the waits of all ranks, `waiting` of which wait for what nobody will do.
     pub(crate) fn give_up(&self, waiting: usize) {
         self.control.set_stuck(waiting);
         self.wake_all();
     }
 
-    /// Whether `rank` is lost.
+    /// Returns whether `rank` is lost.
     pub(crate) fn is_lost(&self, rank: Rank) -> bool {
         self.segments.get(rank.index()).is_none_or(|segment| segment.word(layout::LOST).load(Relaxed) != 0)
     }
 
-    /// Whether a wait of `me` for `deps` can still end well.
+    /// Returns whether a wait of `me` for `deps` can still end well.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`], [`FabricError::PeerLost`], [`FabricError::PeersLeft`], [`FabricError::Deadlock`].

@@ -69,7 +69,7 @@ impl Allocator {
         }
     }
 
-    /// Use again what nobody is inside of any more.
+    /// Uses again what nobody is inside of any more.
     pub(crate) fn settle(&mut self, job: &Job, segment: &Mapping) {
         let heap = &mut self.heap;
         self.retired.settle(job, |extent| heap.give_back_local(extent));
@@ -82,7 +82,7 @@ impl Allocator {
         }
     }
 
-    /// When extents that are not free yet will be.
+    /// Returns when extents that are not free yet will be.
     pub(crate) fn grace_end(&self) -> Option<std::time::Instant> {
         self.retired.until()
     }
@@ -103,7 +103,7 @@ impl Allocator {
         self.free.push(index);
     }
 
-    /// Take a local extent of `bytes` bytes, `fill` it given its offset, and register it.
+    /// Takes a local extent of `bytes` bytes, `fill` it given its offset, and register it.
     pub(crate) fn alloc(
         &mut self,
         segment: &Mapping,
@@ -138,7 +138,7 @@ impl Allocator {
         self.retired.keep(RegionId::new(me, taken.key), taken.extent);
     }
 
-    /// Let nobody in any more, and never use the extent again: somebody may stay inside for ever.
+    /// Lets nobody in any more, and never use the extent again: somebody may stay inside for ever.
     pub(crate) fn leak(&mut self, segment: &Mapping, taken: &RegisteredExtent) {
         let index = taken.key.index as usize;
         if regions::deregister(segment, index) {
@@ -146,7 +146,7 @@ impl Allocator {
         }
     }
 
-    /// Take apart what nobody is inside of.
+    /// Takes apart what nobody is inside of.
     pub(crate) fn dismantle(&mut self, segment: &Mapping, held: HeldBuffer) -> Option<OwnedMemory> {
         let Dismantled { memory, index, extent } = held.dismantle(segment);
         if let Some(index) = index {
@@ -159,7 +159,7 @@ impl Allocator {
         memory
     }
 
-    /// Give an extent its pages and clear it.
+    /// Gives an extent its pages and clear it.
     ///
     /// Pages are asked for under the whole extent: bytes count as used from when they are taken, even if their pages
     /// were refused then.
@@ -190,7 +190,7 @@ pub(crate) fn out_of_memory(segment: &Mapping, rank: Rank, requested: usize, ava
 }
 
 impl Pages {
-    /// Make sure that bytes of the heap have pages. `Err(None)` means that there are none left.
+    /// Makes sure that bytes of the heap have pages. `Err(None)` means that there are none left.
     #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
     fn reserve(&self, rank: Rank, requested: usize, extent: Extent) -> Result<(), Option<FabricError>> {
         let Extent { offset, len, fresh_start, fresh_end } = extent;
@@ -241,12 +241,12 @@ impl Registration {
         Region::new(key, len, Some(way), Registration { endpoint, key, what: What::Existing(Some(held)) })
     }
 
-    /// The handle it was allocated through.
+    /// Returns the handle it was allocated through.
     pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Let no new operation into memory that existed before. Whether it is such memory.
+    /// Lets no new operation into memory that existed before. Returns whether it is such memory.
     pub(crate) fn close(&mut self) -> bool {
         let (job, segment, me) = (self.endpoint.job(), self.endpoint.segment(), self.endpoint.me());
         match &mut self.what {

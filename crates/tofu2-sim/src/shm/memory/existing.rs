@@ -13,13 +13,13 @@ use crate::shm::{endpoint::Endpoint, job::Job};
 use rdma_fabric::{Existing, FabricError, OwnedMemory, Rank, RegionKey, Result, Uses, access};
 use std::sync::Arc;
 
-/// Whether a buffer consists of whole cells, so that it can be accessed where it is.
+/// Returns whether a buffer consists of whole cells, so that it can be accessed where it is.
 fn fits(memory: &mut OwnedMemory) -> bool {
     let bytes = memory.bytes_mut();
     bytes.as_ptr().addr().is_multiple_of(access::CELL) && bytes.len().is_multiple_of(access::CELL)
 }
 
-/// How processes reach memory that exists, as far as this process can tell without being a rank.
+/// Returns how processes reach memory that exists, as far as this process can tell without being a rank.
 pub fn existing_of_processes() -> Existing {
     #[cfg(target_os = "linux")]
     return if crate::shm::processes::peer_memory::is_possible() { Existing::CrossCopy } else { Existing::Staged };
@@ -60,7 +60,7 @@ pub(crate) fn adopt(
     if way == Existing::Staged { stage(endpoint, memory) } else { expose(endpoint, memory, way == Existing::CrossCopy) }
 }
 
-/// Register a buffer where it is.
+/// Registers a buffer where it is.
 fn expose(endpoint: &Endpoint, memory: OwnedMemory, crosses: bool) -> Result<HeldBuffer, (FabricError, OwnedMemory)> {
     let (me, job, segment) = (endpoint.me(), endpoint.job(), endpoint.segment());
     let index = {
@@ -87,7 +87,7 @@ fn expose(endpoint: &Endpoint, memory: OwnedMemory, crosses: bool) -> Result<Hel
     Ok(HeldBuffer { key, len, what: What::Allocator { memory: adopted, crosses }, closed: None })
 }
 
-/// Register a copy of a buffer.
+/// Registers a copy of a buffer.
 fn stage(endpoint: &Endpoint, memory: OwnedMemory) -> Result<HeldBuffer, (FabricError, OwnedMemory)> {
     let len = memory.len();
     let filled = |segment: &Mapping, offset| segment.fill(offset, memory.bytes());
@@ -116,7 +116,7 @@ impl HeldBuffer {
         }
     }
 
-    /// Let no new operation in.
+    /// Lets no new operation in.
     pub(crate) fn close(&mut self, job: &Job, segment: &Mapping, me: Rank) {
         if self.closed.is_none() {
             // D1, D2.
@@ -129,7 +129,7 @@ impl HeldBuffer {
         }
     }
 
-    /// Whether it is closed and no operation is inside any more.
+    /// Returns whether it is closed and no operation is inside any more.
     pub(crate) fn is_quiet(&self, job: &Job, me: Rank) -> bool {
         // D3. Whatever is reached inside this process is counted by the gate instead.
         let inside = || job.is_inside(RegionId::new(me, self.key));
@@ -140,7 +140,7 @@ impl HeldBuffer {
             }
     }
 
-    /// The memory of a quiet region, and what becomes free: the table entry if it may be used again, an extent.
+    /// Returns the memory of a quiet region, and what becomes free: the table entry if it may be used again, an extent.
     pub(crate) fn dismantle(self, segment: &Mapping) -> Dismantled {
         let index = (self.closed == Some(true)).then_some(self.key.index as usize);
         match self.what {
@@ -155,7 +155,7 @@ impl HeldBuffer {
         }
     }
 
-    /// Give the memory up for ever: other processes may still copy into it.
+    /// Gives the memory up for ever: other processes may still copy into it.
     pub(crate) fn leak(self) {
         if let What::Allocator { memory, crosses: true } = self.what {
             core::mem::forget(memory);

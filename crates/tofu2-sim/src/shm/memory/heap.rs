@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, ops::Range};
 /// Regions start on, and their lengths are rounded up to, multiples of this, in bytes.
 pub(crate) const GRAIN: usize = super::layout::CACHE_LINE;
 
-/// Rounded up to whole grains, at least one; `None` if that overflows.
+/// Returns the bytes rounded up to whole grains, at least one; `None` if that overflows.
 pub(crate) fn grains(bytes: usize) -> Option<usize> {
     bytes.max(1).checked_next_multiple_of(GRAIN)
 }
@@ -59,13 +59,13 @@ impl Arena {
         }
     }
 
-    /// The longest piece that [`Arena::take`] could hand out.
+    /// Returns the longest piece that [`Arena::take`] could hand out.
     fn largest(&self, limit: usize) -> usize {
         self.holes.values().copied().max().unwrap_or(0).max(limit.saturating_sub(self.top))
     }
 }
 
-/// A free piece together with those of `holes` that touch it, which are taken out.
+/// Returns a free piece together with those of `holes` that touch it, which are taken out.
 fn joined(holes: &mut BTreeMap<usize, usize>, mut offset: usize, mut len: usize) -> (usize, usize) {
     if let Some((&before, &hole)) = holes.range(..offset).next_back()
         && before + hole == offset
@@ -79,7 +79,7 @@ fn joined(holes: &mut BTreeMap<usize, usize>, mut offset: usize, mut len: usize)
     (offset, len)
 }
 
-/// The first hole of at least `len` bytes, less what is taken.
+/// Returns the first hole of at least `len` bytes, less what is taken.
 fn first_fit(holes: &mut BTreeMap<usize, usize>, len: usize) -> Option<usize> {
     let (&offset, &hole) = holes.iter().find(|&(_, &hole)| hole >= len)?;
     holes.remove(&offset);
@@ -103,7 +103,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// The bytes that may have been in use before: (offset, length) of two pieces.
+    /// Returns the bytes that may have been in use before: (offset, length) of two pieces.
     pub(crate) fn used_before(&self) -> [(usize, usize); 2] {
         let end = self.offset + self.len;
         [(self.offset, self.fresh_start - self.offset), (self.fresh_end, end - self.fresh_end)]
@@ -135,12 +135,12 @@ impl Heap {
         }
     }
 
-    /// The bytes that were never in use. (Either arena may have been where the other one is now.)
+    /// Returns the bytes that were never in use. (Either arena may have been where the other one is now.)
     fn fresh(&self) -> Range<usize> {
         self.symmetric.touched..self.len - self.local.touched
     }
 
-    /// Bytes from the range's end that local extents may reach to.
+    /// Returns the bytes from the range's end that local extents may reach to.
     fn local_limit(&self) -> usize {
         self.len - self.symmetric.top.max(self.promised)
     }
@@ -157,7 +157,7 @@ impl Heap {
         self.local.give_back(self.len - extent.offset - extent.len, extent.len);
     }
 
-    /// Keep room for a symmetric extent of `bytes` bytes until it is taken or given up, whatever holes the others
+    /// Keeps room for a symmetric extent of `bytes` bytes until it is taken or given up, whatever holes the others
     /// agree on. Up to which offset: less than is needed now if there is less, for the ranks may agree on freeing
     /// others first.
     pub(crate) fn promise_symmetric(&mut self, bytes: usize) -> usize {
@@ -191,7 +191,7 @@ impl Heap {
         self.locked.insert(offset, len);
     }
 
-    /// Give up the room that [`Heap::promise_symmetric`] keeps.
+    /// Gives up the room that [`Heap::promise_symmetric`] keeps.
     pub(crate) fn break_promise(&mut self) {
         self.promised = 0;
     }

@@ -53,15 +53,15 @@ impl RegionId {
 
 /// A word of the protocol; the tests implement it for loom's.
 pub(crate) trait AnnouncementWord {
-    /// Put `new` there if the word is `old`: a full barrier if it was. Whether it was.
+    /// Puts `new` there if the word is `old`: a full barrier if it was. Returns whether it was.
     fn replace(&self, old: u64, new: u64) -> bool;
     /// Acquire.
     fn look(&self) -> u64;
     /// Release.
     fn set(&self, new: u64);
-    /// Add, with acquire and release; the value before.
+    /// Adds, with acquire and release; the value before.
     fn add(&self, more: u64) -> u64;
-    /// Subtract, with release.
+    /// Subtracts, with release.
     fn subtract(&self, less: u64);
 }
 
@@ -179,7 +179,7 @@ impl<W: AnnouncementWord> UseCount<W> {
         UseCount(word)
     }
 
-    /// Be inside until the answer is dropped; `None` if the gate is closed.
+    /// Makes this process inside until the answer is dropped; `None` if the gate is closed.
     #[inline]
     pub(crate) fn enter(&self) -> Option<Use<'_, W>> {
         let entered = Use(&self.0);
@@ -187,12 +187,12 @@ impl<W: AnnouncementWord> UseCount<W> {
         (self.0.add(1) & CLOSED == 0).then_some(entered)
     }
 
-    /// Let nobody in any more. Once.
+    /// Lets nobody in any more. Once.
     pub(crate) fn close(&self) {
         self.0.add(CLOSED);
     }
 
-    /// Whether the gate is closed and everybody is out for good.
+    /// Returns whether the gate is closed and everybody is out for good.
     pub(crate) fn is_quiescent(&self) -> bool {
         // Acquire: pairs with the release of whoever went out last, through all read-modify-writes between.
         let now = self.0.look();

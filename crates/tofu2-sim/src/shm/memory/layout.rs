@@ -168,7 +168,7 @@ pub(crate) const CARD: usize = CARD_SIDES[1] + SIDE;
 /// What [`MAGIC`] holds: name, version and line length of this layout.
 pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x08\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
-/// Whether [`PAGE`] suits a system with pages of `bytes` bytes.
+/// Returns whether [`PAGE`] suits a system with pages of `bytes` bytes.
 ///
 /// # Errors
 /// [`rdma_fabric::FabricError::Unsupported`].
@@ -264,17 +264,17 @@ const _: () = in_order([
 ]);
 const _: () = on_own_lines([CARD_STATE, CARD_SIDES[0], SIDE_DROPPED]);
 
-/// Length of a segment with a heap of `heap` bytes.
+/// Returns the length of a segment with a heap of `heap` bytes.
 pub(crate) fn segment_bytes(heap: usize) -> Option<usize> {
     heap.checked_add(HEAP)?.checked_next_multiple_of(PAGE)
 }
 
-/// Length of the control block of `ranks` ranks.
+/// Returns the length of the control block of `ranks` ranks.
 pub(crate) fn control_bytes(ranks: usize) -> Option<usize> {
     ranks.checked_mul(CARD)?.checked_add(CARDS)?.checked_next_multiple_of(PAGE)
 }
 
-/// Where the segment of `rank` starts in the file of a job of `ranks` ranks, and for `rank = ranks` where the file ends.
+/// Returns where the segment of `rank` starts in the file of a job of `ranks` ranks, and for `rank = ranks` where the file ends.
 pub(crate) fn segment_at(ranks: usize, heap: usize, rank: usize) -> Option<usize> {
     segment_bytes(heap)?.checked_mul(rank)?.checked_add(control_bytes(ranks)?)
 }

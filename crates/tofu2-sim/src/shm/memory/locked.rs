@@ -10,7 +10,7 @@ use super::{allocator::Registration, symmetric};
 use crate::shm::endpoint::Endpoint;
 use rdma_fabric::{FabricError, Mapped, Rank, Region, Result};
 
-/// Symmetric memory; without a key if the handle is for such.
+/// Allocates symmetric memory; without a key if the handle is for such.
 pub(crate) async fn alloc_symmetric(endpoint: &Endpoint, bytes: usize) -> Result<Region> {
     let Some(ring) = endpoint.keyring() else { return symmetric::alloc(endpoint, bytes, None).await };
     let region = symmetric::alloc(endpoint, bytes, Some(ring.next_terms())).await?;
@@ -18,7 +18,7 @@ pub(crate) async fn alloc_symmetric(endpoint: &Endpoint, bytes: usize) -> Result
     Ok(region)
 }
 
-/// Where `rank`'s part of `region` is mapped here.
+/// Returns where `rank`'s part of `region` is mapped here.
 pub(crate) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result<Mapped> {
     let (target, key) = (endpoint.job().segment(rank)?, region.key());
     let not_mapped = FabricError::NotMapped { rank, region: key };

@@ -60,7 +60,7 @@ pub(crate) struct MappedFile {
 
 #[cfg(target_os = "linux")]
 impl MappedFile {
-    /// The `len` bytes of `file`.
+    /// Returns the `len` bytes of `file`.
     pub(crate) fn new(file: &std::os::fd::OwnedFd, len: usize) -> Result<Arc<Self>, FabricError> {
         use rustix::mm::{MapFlags, ProtFlags, mmap};
         // Otherwise a peer could make an access fail by truncating it.
@@ -119,7 +119,7 @@ impl Mapping {
         Ok(Mapping::new(base, len, heap_at, Backing::Heap { start, layout }))
     }
 
-    /// The `len` bytes from `at` on of a sealed memory file.
+    /// Returns the `len` bytes from `at` on of a sealed memory file.
     ///
     /// # Panics
     /// If they are not there: offsets come from [`layout`], for which the file was examined.
@@ -132,7 +132,7 @@ impl Mapping {
         Mapping::new(base, len, heap_at, Backing::File { _whole: whole.clone() })
     }
 
-    /// What the module's documentation calls a mapping.
+    /// Returns what the module's documentation calls a mapping.
     ///
     /// # Panics
     /// If it is none: lengths come from [`layout`].
@@ -143,7 +143,7 @@ impl Mapping {
         Arc::new(Mapping { base, len, heap_at, parked: Mutex::new(0), sign: OnceLock::new(), backing })
     }
 
-    /// The 8-byte protocol word at `at`.
+    /// Returns the 8-byte protocol word at `at`.
     ///
     /// # Panics
     /// If there is none: offsets come from [`layout`] and validated indices only.
@@ -155,7 +155,7 @@ impl Mapping {
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) }
     }
 
-    /// The `N` 8-byte protocol words from `at` on.
+    /// Returns the `N` 8-byte protocol words from `at` on.
     ///
     /// # Panics
     /// If they are not there: offsets come from [`layout`] and validated indices only.
@@ -166,18 +166,18 @@ impl Mapping {
         unsafe { &*self.base.as_ptr().add(at).cast() }
     }
 
-    /// Ask for the line of the protocol word at `at`, to write it soon. A hint: there need be no such word.
+    /// Asks for the line of the protocol word at `at`, to write it soon. A hint: there need be no such word.
     #[inline(always)]
     pub(crate) fn expect_store(&self, at: usize) {
         access::expect_store(self.base.as_ptr().wrapping_add(at));
     }
 
-    /// Bytes of the heap.
+    /// Returns the bytes of the heap.
     pub(crate) fn heap_len(&self) -> usize {
         self.len - self.heap_at
     }
 
-    /// Set bytes of the heap to zero; nothing if they are not inside.
+    /// Sets bytes of the heap to zero; nothing if they are not inside.
     pub(crate) fn zero(&self, offset: usize, len: usize) {
         if offset.checked_add(len).is_some_and(|end| end <= self.heap_len()) {
             // SAFETY: inside the heap, by the check.
@@ -185,7 +185,7 @@ impl Mapping {
         }
     }
 
-    /// Copy into bytes of the heap; nothing if they are not inside.
+    /// Copies into bytes of the heap; nothing if they are not inside.
     pub(crate) fn fill(&self, offset: usize, bytes: &[u8]) {
         if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.heap_len()) {
             // SAFETY: inside the heap, by the check.
@@ -193,7 +193,7 @@ impl Mapping {
         }
     }
 
-    /// Copy bytes of the heap out; nothing if they are not inside.
+    /// Copies bytes of the heap out; nothing if they are not inside.
     pub(crate) fn empty(&self, offset: usize, bytes: &mut [u8]) {
         if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.heap_len()) {
             // SAFETY: inside the heap, by the check.
@@ -201,12 +201,12 @@ impl Mapping {
         }
     }
 
-    /// Where the segment's rank announces what it is inside of.
+    /// Returns where the segment's rank announces what it is inside of.
     pub(crate) fn announcements(&self) -> &[AtomicU64; ANNOUNCEMENTS] {
         self.words(layout::INSIDE)
     }
 
-    /// Where `len` bytes at `offset` of the heap are; `None` if they are not inside.
+    /// Returns where `len` bytes at `offset` of the heap are; `None` if they are not inside.
     ///
     /// # Safety
     /// They are a part of a locked region that handles allocated which all were made with a pact that allows references.
@@ -220,7 +220,7 @@ impl Mapping {
         Some(unsafe { Mapped::new(start, len, self.clone()) })
     }
 
-    /// Bytes of the heap that hold a control queue: protocol words, while the queue has them. `None` if they are not
+    /// Returns the bytes of the heap that hold a control queue: protocol words, while the queue has them. `None` if they are not
     /// inside, or no words.
     ///
     /// No region key leads to a queue's bytes ([`super::regions`]), so they are accessed as these words only, from when the

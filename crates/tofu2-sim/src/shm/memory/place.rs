@@ -23,14 +23,14 @@ struct OutsidePlace {
     outside: Outside,
 }
 
-/// Memory that existed before it was registered, in an entry of `target`'s table.
+/// Returns memory that existed before it was registered, in an entry of `target`'s table.
 pub(crate) fn outside_of(target: &Arc<Mapping>, addr: RemoteAddr, outside: Outside) -> Place {
     let len = outside.len();
     let apart = OutsidePlace { target: target.clone(), first: addr.offset, outside };
     Place::remote(addr, len, Some(Anchor::new(apart)))
 }
 
-/// Wake the owner of a place if it is parked and waits for what was written there.
+/// Wakes the owner of a place if it is parked and waits for what was written there.
 pub(crate) fn ring(place: &Place) {
     // Places that are written without this provider are in segments.
     if let Some(segment) = place.anchor().and_then(Anchor::get::<Arc<Mapping>>) {
@@ -94,12 +94,12 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    /// Whether its rank lives and its region is registered.
+    /// Returns whether its rank lives and its region is registered.
     pub(crate) fn is_fit(&self) -> bool {
         !(self.is_lost() || self.is_stale())
     }
 
-    /// Why an access of `len` bytes, aligned to `align`, was refused.
+    /// Returns why an access of `len` bytes, aligned to `align`, was refused.
     #[cold]
     pub(crate) fn refusal(&self, len: usize, align: usize) -> FabricError {
         let RemoteAddr { rank, region, .. } = self.addr;
@@ -114,7 +114,7 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    /// Where who waits for the bytes watches: their offset in the segment, or what stands for everything.
+    /// Returns where who waits for the bytes watches: their offset in the segment, or what stands for everything.
     pub(crate) fn watched_at(&self) -> usize {
         match &self.bytes {
             Bytes::Segment(piece) => piece.offset(),
@@ -122,7 +122,7 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    /// Wake the owner if it is parked and waits for what was written.
+    /// Wakes the owner if it is parked and waits for what was written.
     pub(crate) fn ring(&self) {
         match &self.bytes {
             Bytes::Segment(piece) => piece.ring(),

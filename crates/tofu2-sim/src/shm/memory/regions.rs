@@ -27,7 +27,7 @@ pub(crate) const LOCAL: Range<usize> = layout::SYMMETRIC_SLOTS..layout::SLOTS;
 /// Set in every generation of a lost rank's table.
 pub(crate) const CONDEMNED: u64 = 1 << 63;
 
-/// Refuse every access to the regions of a rank that is lost, which [`layout::LOST`] says already.
+/// Refuses every access to the regions of a rank that is lost, which [`layout::LOST`] says already.
 ///
 /// The rank may still run and register: it looks at that word after it has written a generation, and this writes generations after
 /// the word, so with full barriers on both sides one of them sets the bit.
@@ -43,7 +43,7 @@ fn stay_condemned(own: &Mapping, index: usize) {
     }
 }
 
-/// Where the generation of entry `index` stands.
+/// Returns where the generation of entry `index` stands.
 #[inline(always)]
 pub(crate) fn generation_at(index: usize) -> usize {
     layout::TABLE + index * layout::ENTRY
@@ -70,19 +70,19 @@ pub(crate) enum RegionKind {
     Locked = 4,
 }
 
-/// Where the generation of a key's entry stands; `None` if there is no such entry.
+/// Returns where the generation of a key's entry stands; `None` if there is no such entry.
 pub(crate) fn entry_at(key: RegionKey) -> Option<usize> {
     let index = key.index as usize;
     (index < layout::SLOTS).then(|| generation_at(index))
 }
 
-/// The key that the next registration in the free entry `index` will have.
+/// Returns the key that the next registration in the free entry `index` will have.
 pub(crate) fn next_key(own: &Mapping, index: usize) -> RegionKey {
     let generation = field(own, index, 0).load(Relaxed) | 1;
     RegionKey { index: index as u32, generation: generation as u32 }
 }
 
-/// Whether a key is the one its entry is registered under.
+/// Returns whether a key is the one its entry is registered under.
 #[inline(always)]
 pub(crate) fn is_current(target: &Mapping, key: RegionKey) -> bool {
     let index = key.index as usize;
@@ -90,7 +90,7 @@ pub(crate) fn is_current(target: &Mapping, key: RegionKey) -> bool {
     index < layout::SLOTS && field(target, index, 0).load(Acquire) & !CONDEMNED == u64::from(key.generation)
 }
 
-/// Register heap bytes `offset..offset + len` of the own segment in the free entry `index`.
+/// Registers heap bytes `offset..offset + len` of the own segment in the free entry `index`.
 pub(crate) fn register(own: &Mapping, index: usize, offset: usize, len: usize, kind: RegionKind) -> RegionKey {
     let key = next_key(own, index);
     // Release: pairs with the fence in `entry`. Who reads a field below also sees that the last registration ended.
@@ -104,7 +104,7 @@ pub(crate) fn register(own: &Mapping, index: usize, offset: usize, len: usize, k
     key
 }
 
-/// End the registration in `index`. Whether the entry may be used again: not after 2³¹ times.
+/// Ends the registration in `index`. Returns whether the entry may be used again: not after 2³¹ times.
 pub(crate) fn deregister(own: &Mapping, index: usize) -> bool {
     let generation = field(own, index, 0).load(Relaxed) & !CONDEMNED | 1;
     // Release: whoever sees it sees what was done to the region before.
@@ -125,7 +125,7 @@ pub(crate) enum Resolved<'a> {
     },
 }
 
-/// The bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to `align`. `opens` tells whether a locked
+/// Returns the bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to `align`. `opens` tells whether a locked
 /// region may be resolved.
 ///
 /// # Errors
@@ -168,7 +168,7 @@ pub(crate) fn resolve(
     }
 }
 
-/// Offset in the heap, length and kind of a registered region, copied once; in the heap unless the kind is
+/// Returns the offset in the heap, length and kind of a registered region, copied once; in the heap unless the kind is
 /// [`RegionKind::Adopted`].
 #[inline]
 pub(crate) fn entry(
@@ -240,7 +240,7 @@ pub(crate) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize,
     (|| Some((number(offset)?, number(len)?, kind?)))().filter(inside).ok_or(EntryError::Corrupt)
 }
 
-/// The region that has byte `at` of the heap, and the byte's offset in it. A look at all of the table.
+/// Returns the region that has byte `at` of the heap, and the byte's offset in it. A look at all of the table.
 pub(crate) fn around(target: &Mapping, at: usize) -> Option<(RegionKey, u64)> {
     (0..layout::SLOTS).find_map(|index| {
         let generation = field(target, index, 0).load(Acquire) & !CONDEMNED;

@@ -33,7 +33,7 @@ impl<T> Default for Retired<T> {
 }
 
 impl<T> Retired<T> {
-    /// Keep what was deregistered as `id` just now.
+    /// Keeps what was deregistered as `id` just now.
     pub(crate) fn keep(&mut self, id: RegionId, what: T) {
         // D2; D1 was the deregistration.
         super::inside::barrier();
@@ -58,7 +58,7 @@ impl<T> Retired<T> {
         self.waiting = held;
     }
 
-    /// When the last of those whose time is not over will be due.
+    /// Returns when the last of those whose time is not over will be due.
     pub(crate) fn until(&self) -> Option<Instant> {
         self.waiting.back().map(|last| last.until).filter(|&until| until > Instant::now())
     }

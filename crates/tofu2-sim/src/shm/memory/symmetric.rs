@@ -83,17 +83,17 @@ struct Asked {
 }
 
 impl Asked {
-    /// Whether only who allocates it gets at it.
+    /// Returns whether only who allocates it gets at it.
     fn is_locked(&self) -> bool {
         self.terms != [0; 3]
     }
 
-    /// Whether there may be references to it, so that its bytes are kept apart from all others.
+    /// Returns whether there may be references to it, so that its bytes are kept apart from all others.
     fn is_apart(&self) -> bool {
         Pact::terms_allow_references(self.terms)
     }
 
-    /// What the ranks compare, and where it stands in a side.
+    /// Returns what the ranks compare, and where it stands in a side.
     fn words(&self) -> [(usize, u64); 4] {
         let [first, second, third] = self.terms;
         let terms = layout::SIDE_TERMS;
@@ -107,7 +107,7 @@ fn give_back(own: &mut Allocator, extent: Extent, is_apart: bool) {
 }
 
 impl Symmetric {
-    /// End this rank's registration under `key`.
+    /// Ends this rank's registration under `key`.
     pub(crate) fn drop_part(&mut self, segment: &Mapping, me: Rank, key: RegionKey) {
         let index = key.index as usize;
         if !regions::deregister(segment, index) {
@@ -116,13 +116,13 @@ impl Symmetric {
         self.retired.keep(RegionId::new(me, key), index);
     }
 
-    /// Let go of what nobody is inside of any more.
+    /// Lets go of what nobody is inside of any more.
     fn settle(&mut self, job: &Job) {
         let dropped = &mut self.dropped;
         self.retired.settle(job, |index| dropped[index / 64] |= 1 << (index % 64));
     }
 
-    /// Where this rank's part under `key` is, which it has not dropped.
+    /// Returns where this rank's part under `key` is, which it has not dropped.
     pub(crate) fn extent(&self, key: RegionKey) -> Option<Extent> {
         self.live.get(&(key.index as usize)).map(|(extent, _)| *extent)
     }
@@ -132,7 +132,7 @@ impl Symmetric {
     }
 }
 
-/// Allocate, a locked region if there are `terms`.
+/// Allocates, a locked region if there are `terms`.
 pub(crate) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64; 3]>) -> Result<Region, FabricError> {
     let _turn = Turn::wait(endpoint).await?;
     if endpoint.allocator().symmetric.under_way.is_some() {
@@ -172,7 +172,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Which side of the cards a phase uses.
+/// Returns which side of the cards a phase uses.
 fn side(phase: u64) -> usize {
     layout::CARD_SIDES[(phase % 2) as usize]
 }
@@ -200,7 +200,7 @@ fn propose(endpoint: &Endpoint, asked: Asked) {
     arrive(endpoint, own);
 }
 
-/// Drive what is under way to its end. The outer result is about the job, the inner one about the allocation.
+/// Drives what is under way to its end. The outer result is about the job, the inner one about the allocation.
 async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, FabricError> {
     loop {
         settle(endpoint).await?;
@@ -223,12 +223,12 @@ async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, Fa
     }
 }
 
-/// Whether something that the rank gave up will soon be free.
+/// Returns whether something that the rank gave up will soon be free.
 fn is_in_grace(own: &Allocator) -> bool {
     own.symmetric.retired.until().is_some() || own.grace_end().is_some()
 }
 
-/// Propose again after the freed regions' retired, if that is what all ranks do.
+/// Proposes again after the freed regions' retired, if that is what all ranks do.
 async fn settle(endpoint: &Endpoint) -> Result<(), FabricError> {
     let asked = match endpoint.allocator().symmetric.under_way {
         Some(AllocationState::Settling { asked }) => asked,
@@ -239,7 +239,7 @@ async fn settle(endpoint: &Endpoint) -> Result<(), FabricError> {
     Ok(())
 }
 
-/// The end of phase 1, the start of phase 2. Errors are the same on all ranks.
+/// Returns the end of phase 1, the start of phase 2. Errors are the same on all ranks.
 fn place(endpoint: &Endpoint, own: &mut Allocator, asked: Asked) -> Result<(), FabricError> {
     let Asked { bytes, .. } = asked;
     let (me, job, segment) = (endpoint.me(), endpoint.job(), endpoint.segment());
@@ -309,7 +309,7 @@ fn place(endpoint: &Endpoint, own: &mut Allocator, asked: Asked) -> Result<(), F
     Ok(())
 }
 
-/// The end of phase 2: fail everywhere if it failed somewhere.
+/// Returns the end of phase 2: fail everywhere if it failed somewhere.
 fn conclude(
     endpoint: &Endpoint,
     own: &mut Allocator,
@@ -330,7 +330,7 @@ fn conclude(
     Err(failure.unwrap_or_else(|| out_of_memory(segment, Rank::new(failed as u32), asked.bytes, 0)))
 }
 
-/// Tell that this rank's card is ready for the next phase.
+/// Tells that this rank's card is ready for the next phase.
 fn arrive(endpoint: &Endpoint, own: &mut Allocator) {
     let job = endpoint.job();
     own.symmetric.phase += 1;
@@ -343,7 +343,7 @@ fn arrive(endpoint: &Endpoint, own: &mut Allocator) {
     }
 }
 
-/// Wait until every rank has arrived at this rank's phase.
+/// Waits until every rank has arrived at this rank's phase.
 ///
 /// # Errors
 /// [`FabricError::PeerLost`]; [`FabricError::PeersLeft`] as soon as one rank has left without arriving.

@@ -20,7 +20,7 @@ impl LocatedPlace<'_> {
         RegionId::new(self.addr.rank, self.addr.region)
     }
 
-    /// Why `len` bytes were not copied.
+    /// Returns why `len` bytes were not copied.
     fn refused(&self, len: usize) -> FabricError {
         self.refusal(len, 1)
     }

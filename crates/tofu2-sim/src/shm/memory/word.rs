@@ -7,7 +7,7 @@ use rdma_fabric::access;
 pub(crate) trait Word {
     fn load(&self, order: Ordering) -> u64;
     fn store(&self, value: u64, order: Ordering);
-    /// Make it `new` if it holds `current`; what it holds otherwise.
+    /// Makes it `new` if it holds `current`; what it holds otherwise.
     fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64>;
     /// It will be written soon: a hint.
     fn expect_store(&self) {}

@@ -112,7 +112,7 @@ pub(crate) fn consume(
 // ----- Notices of a rank: those it sends with its puts, and its own. -----
 
 impl Endpoint {
-    /// Put a short source with a notice if nothing stands in the way: room first, then the bytes, then the notice. Whether that
+    /// Puts a short source with a notice if nothing stands in the way: room first, then the bytes, then the notice. Returns whether that
     /// was possible on the short path.
     #[inline(always)]
     pub(crate) fn notify_fast(&self, to: &Place, from: &Source<'_>, data: u64) -> bool {
@@ -155,7 +155,7 @@ impl Endpoint {
         Posted::Over(0)
     }
 
-    /// Whether a notice for `rank` may find room now.
+    /// Returns whether a notice for `rank` may find room now.
     pub(crate) fn has_room(&self, rank: Rank) -> Result<bool> {
         let segment = self.job().segment(rank)?;
         if self.job().is_lost(rank) {
@@ -169,13 +169,13 @@ impl Endpoint {
         if left { Err(FabricError::PeersLeft) } else { Ok(false) }
     }
 
-    /// The oldest notice if it is ready and nobody else takes it.
+    /// Returns the oldest notice if it is ready and nobody else takes it.
     #[inline(always)]
     pub(crate) fn take_fast(&self) -> Option<Notice> {
         take(self.segment(), self.job().plan.ranks)
     }
 
-    /// The oldest notice if it is ready.
+    /// Returns the oldest notice if it is ready.
     #[inline(always)]
     pub(crate) fn take_general(&self) -> Result<Option<Notice>> {
         let control = &self.job().control;
@@ -187,7 +187,7 @@ impl Endpoint {
     }
 }
 
-/// Leave no notice after all.
+/// Leaves no notice after all.
 #[cold]
 fn give_up(target: &Mapping, claim: ring::Claim) {
     ring::withdraw(target, claim);
@@ -195,7 +195,7 @@ fn give_up(target: &Mapping, claim: ring::Claim) {
     target.ring_for_notice();
 }
 
-/// Why a put from `from` to `to` is impossible, as far as that can be told before.
+/// Returns why a put from `from` to `to` is impossible, as far as that can be told before.
 fn objection(to: &LocatedPlace<'_>, from: &Source<'_>) -> Option<FabricError> {
     let len = from.len();
     if to.is_fit()

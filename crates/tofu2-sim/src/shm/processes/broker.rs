@@ -72,7 +72,7 @@ impl BrokerAddress {
         SocketAddrUnix::new_abstract_name(format!("onesided-{:016x}", self.job).as_bytes()).map_err(refused(&"bind"))
     }
 
-    /// Sit down at it. Connections of strangers are refused.
+    /// Sits down at it. Connections of strangers are refused.
     pub(crate) fn keep(self) -> Result<Broker> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let door = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(refused(&"socket"))?;
@@ -81,7 +81,7 @@ impl BrokerAddress {
         Ok(Broker { broker: self, door, clients: Vec::new(), left: HashMap::new() })
     }
 
-    /// Go there as `me`. Blocks as long as the launcher starts other ranks.
+    /// Goes there as `me`. Blocks as long as the launcher starts other ranks.
     pub(crate) fn visit(self, me: Rank) -> Result<Connection> {
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(refused(&"socket"))?;
@@ -100,7 +100,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Leave `file` and `number` for the others.
+    /// Leaves `file` and `number` for the others.
     pub(crate) fn leave(&self, file: BorrowedFd<'_>, number: u64) -> Result<()> {
         match self.ask(LEAVE, self.me, number, Some(file))? {
             ([_, DONE, _], _) => Ok(()),
@@ -108,7 +108,7 @@ impl Connection {
         }
     }
 
-    /// What `of` has left, if anything.
+    /// Returns what `of` has left, if anything.
     pub(crate) fn fetch(&self, of: Rank) -> Result<Option<(OwnedFd, u64)>> {
         match self.ask(FETCH, of, 0, None)? {
             ([_, DONE, number], Some(file)) => Ok(Some((file, number))),
@@ -147,12 +147,12 @@ struct Client {
 }
 
 impl Broker {
-    /// What becomes readable when there is something to do: the door, then each client.
+    /// Returns what becomes readable when there is something to do: the door, then each client.
     pub(crate) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [self.door.as_fd()].into_iter().chain(self.clients.iter().map(|client| client.socket.as_fd()))
     }
 
-    /// Do what there is to do at those of [`Broker::files`], in their order.
+    /// Does what there is to do at those of [`Broker::files`], in their order.
     pub(crate) fn serve(&mut self, ready: impl IntoIterator<Item = bool>) {
         let mut ready = ready.into_iter();
         let door = ready.next().unwrap_or(false);
@@ -176,7 +176,7 @@ impl Broker {
 }
 
 impl Client {
-    /// Answer what was asked. False if the client has gone, or is no rank of the job.
+    /// Answers what was asked. False if the client has gone, or is no rank of the job.
     fn serve(&mut self, broker: BrokerAddress, left: &mut HashMap<u64, (OwnedFd, u64)>) -> bool {
         loop {
             let (request, file) = match receive(&self.socket, RecvFlags::DONTWAIT) {
@@ -224,7 +224,7 @@ fn send<const N: usize>(
     retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, flags)).map(drop)
 }
 
-/// The next message; `None` if there will be none, or it is none of ours.
+/// Returns the next message; `None` if there will be none, or it is none of ours.
 fn receive<const N: usize>(socket: &OwnedFd, flags: RecvFlags) -> Result<Option<Message<N>>, Errno> {
     let mut bytes = vec![0; 8 * N];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

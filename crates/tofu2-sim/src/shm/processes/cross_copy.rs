@@ -19,7 +19,7 @@ pub(crate) struct Stopped<E> {
     pub(crate) error: Option<E>,
 }
 
-/// Move `len` bytes by calls of `copy`, which is told how many bytes came before and how many to move, at most `most` (not
+/// Moves `len` bytes by calls of `copy`, which is told how many bytes came before and how many to move, at most `most` (not
 /// 0), and answers how many it moved.
 pub(crate) fn in_parts<E>(
     len: usize,
@@ -58,13 +58,13 @@ impl CrossPlace {
         &self.life
     }
 
-    /// The `len` bytes from `offset` on.
+    /// Returns the `len` bytes from `offset` on.
     pub(crate) fn part(&self, offset: usize, len: usize) -> Option<Self> {
         offset.checked_add(len).filter(|&end| end <= self.len)?;
         Some(CrossPlace { address: self.address + offset as u64, len, ..self.clone() })
     }
 
-    /// Fill the place, which `addr` names, from `bytes`, which are as long. The caller is inside.
+    /// Fills the place, which `addr` names, from `bytes`, which are as long. The caller is inside.
     pub(crate) fn write(&self, bytes: &[u8], addr: RemoteAddr) -> Result<()> {
         let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
             retry_on_intr(|| pwrite(&self.peer.image, &bytes[done..done + part], self.address + done as u64))
@@ -72,7 +72,7 @@ impl CrossPlace {
         copied.map_err(|stopped| self.failure("pwrite", stopped, addr))
     }
 
-    /// Fill `bytes`, which are as long, from the place.
+    /// Fills `bytes`, which are as long, from the place.
     pub(crate) fn read(&self, bytes: &mut [u8], addr: RemoteAddr) -> Result<()> {
         let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
             retry_on_intr(|| pread(&self.peer.image, &mut bytes[done..done + part], self.address + done as u64))

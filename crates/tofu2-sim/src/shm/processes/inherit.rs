@@ -27,7 +27,7 @@ use std::{
 /// The name of all our memory files.
 pub(crate) const FILE_NAME: &str = "onesided-job";
 
-/// Let `command`'s process have `file` under the same number, run on `cpus` only, and be killed when this thread ends.
+/// Lets `command`'s process have `file` under the same number, run on `cpus` only, and be killed when this thread ends.
 pub(crate) fn pass_on(command: &mut Command, file: Arc<OwnedFd>, cpus: Option<affinity::Set>) {
     let launcher = getpid();
     // SAFETY: between fork and exec the closure only makes system calls; it neither allocates nor locks.
@@ -46,7 +46,7 @@ fn prepare(launcher: Pid, file: &OwnedFd, cpus: Option<&affinity::Set>) -> Resul
     fcntl_setfd(file, FdFlags::empty())
 }
 
-/// A descriptor of its own for the memory file that is open as `number`, closed on exec; what is wrong with it otherwise.
+/// Returns a descriptor of its own for the memory file that is open as `number`, closed on exec; what is wrong with it otherwise.
 pub(crate) fn open_anew(number: RawFd) -> Result<OwnedFd, &'static str> {
     let path = format!("/proc/self/fd/{number}");
     let target = fs::readlink(&path, Vec::new()).map_err(|_| "is not open")?;

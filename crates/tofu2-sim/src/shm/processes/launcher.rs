@@ -1,11 +1,10 @@
 //! Jobs whose ranks are processes, as users see them.
 
-use super::placement::Bind;
 use crate::{
-    JobError, QueueMachine,
+    JobError,
     shm::{
-        endpoint::Endpoint, queues::config::QueueOptions, threads::DEFAULT_SEGMENT_BYTES,
-        waiting::watchdog::DEFAULT_STUCK_AFTER,
+        endpoint::Endpoint,
+        options::{JobOptions, job_options},
     },
 };
 use core::time::Duration;
@@ -23,80 +22,49 @@ pub const JOB_VARIABLE: &str = "ONESIDED_JOB";
 #[derive(Clone, Debug)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub struct Launcher {
-    pub(crate) ranks: usize,
-    pub(crate) segment_bytes: usize,
-    pub(crate) ranks_per_node: Option<usize>,
+    pub(crate) options: JobOptions,
     pub(crate) grace: Duration,
     pub(crate) discard_stdout: bool,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) command: Option<(OsString, Vec<OsString>)>,
-    pub(crate) bind: Bind,
-    pub(crate) queues: QueueOptions,
-    pub(crate) stuck_after: Option<Duration>,
 }
 
+job_options!(Launcher);
+
 impl Launcher {
-    /// `ranks` ranks with [`DEFAULT_SEGMENT_BYTES`] each, all on node 0, and 10 s of grace.
+    /// Prepares a job of `ranks` ranks, all on node 0, with 10 s of grace.
     pub fn new(ranks: usize) -> Self {
         Launcher {
-            ranks,
-            segment_bytes: DEFAULT_SEGMENT_BYTES,
-            ranks_per_node: None,
+            options: JobOptions::new(ranks),
             grace: Duration::from_secs(10),
             discard_stdout: false,
             environment: Vec::new(),
             command: None,
-            bind: Bind::None,
-            queues: QueueOptions::default(),
-            stuck_after: Some(DEFAULT_STUCK_AFTER),
         }
     }
 
-    /// Bytes that each rank can register. Only what is registered takes memory.
-    #[must_use]
-    pub fn segment_bytes(mut self, bytes: usize) -> Self {
-        self.segment_bytes = bytes;
-        self
-    }
-
-    /// Ranks that call themselves one node, in rank order.
-    #[must_use]
-    pub fn ranks_per_node(mut self, ranks: usize) -> Self {
-        self.ranks_per_node = Some(ranks);
-        self
-    }
-
-    /// How long the other ranks may take to end after one has failed, before they are killed.
+    /// Sets how long the other ranks may take to end after one has failed, before they are killed.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// How long all ranks may be parked while nobody can wake them, before the job ends with [`JobError::Deadlock`]; `None` is for ever.
-    /// [`DEFAULT_STUCK_AFTER`] unless told otherwise. That a rank sleeps, computes, or runs under another executor than
-    /// [`block_on`](crate::shm::block_on) is no deadlock, however long.
-    #[must_use]
-    pub fn stuck_after(mut self, bound: Option<Duration>) -> Self {
-        self.stuck_after = bound;
-        self
-    }
-
-    /// Whether the ranks' standard output goes nowhere.
+    /// Sets whether the ranks' standard output goes nowhere.
     #[must_use]
     pub fn discard_stdout(mut self, discard: bool) -> Self {
         self.discard_stdout = discard;
         self
     }
 
-    /// An environment variable for the ranks, besides those of the calling process.
+    /// Adds an environment variable for the ranks to those of the calling process.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.environment.push((name.into(), value.into()));
         self
     }
 
-    /// What to run.
+    /// Sets the command that is run as each rank.
     #[must_use]
     pub fn command(
         mut self,
@@ -107,45 +75,15 @@ impl Launcher {
         self
     }
 
-    /// Which CPUs each rank may use, of those that the calling thread may. Its threads and children inherit them.
-    #[must_use]
-    pub fn bind(mut self, bind: Bind) -> Self {
-        self.bind = bind;
-        self
-    }
-
-    /// Which machine's control queues each node has, [`QueueMachine::TOFU2`] unless told otherwise.
-    #[must_use]
-    pub fn queue_machine(mut self, machine: QueueMachine) -> Self {
-        self.queues.machine = machine;
-        self
-    }
-
-    /// Whether an address on one control queue means the same on the rank's other queues, which no Tofu2 can do: their steering
-    /// tags are one table.
-    #[must_use]
-    pub fn shared_address_space(mut self, shared: bool) -> Self {
-        self.queues.shared_address_space = shared;
-        self
-    }
-
-    /// Whether each rank has a thread that executes what others have begun and left to it, while the rank itself computes
-    /// without a call. It sleeps otherwise.
-    #[must_use]
-    pub fn progress_thread(mut self, progress: bool) -> Self {
-        self.queues.progress_thread = progress;
-        self
-    }
-
-    /// Run the job to its end; its exit code: 0 if all ranks ended with 0, else that of the rank that failed first, 128 +
-    /// signal if a signal ended it. How each rank ended is said on standard error then.
+    /// Runs the job to its end and returns its exit code: 0 if all ranks ended with 0, else that of the rank that failed first, or
+    /// 128 + signal if a signal ended it. Standard error says then how each rank ended.
     ///
     /// A rank that ends abnormally is lost to the others: by a signal, with another code than 0, or in the midst of its
     /// program, which makes the job's code 1 if its own is 0. So is one that ends without having attached, but only to
-    /// ranks that do attach; a command that knows nothing of ranks may be run.
+    /// ranks that do attach: a command that knows nothing of ranks may be run.
     ///
     /// A command may be a script that starts the rank's program, once, and waits for it: the rank is lost when its command has
-    /// ended, be it that the program goes on.
+    /// ended, even if the program goes on.
     ///
     /// Each rank takes two descriptors of the calling process, and two more if it registers memory that existed before. A
     /// rank itself has two of the job's, and one for each rank whose such memory it reaches.
@@ -158,7 +96,7 @@ impl Launcher {
     /// [`JobError::Deadlock`] if no rank had failed before and none could go on: their waits ended with [`FabricError::Deadlock`], and
     /// they were killed after the grace. [`JobError::Fabric`] if the job could not be started: [`FabricError::Setting`] for what was asked for,
     /// [`FabricError::System`] for what the operating system refuses, [`FabricError::Unsupported`] where there is no
-    /// Linux, or for [`Bind::Numa`] where the system tells no nodes. No process is left then.
+    /// Linux, or for [`Bind::Numa`](crate::shm::Bind::Numa) where the system tells no nodes. No process is left then.
     pub fn run(&self) -> Result<i32, JobError> {
         #[cfg(target_os = "linux")]
         return super::start::run(self);
@@ -167,7 +105,7 @@ impl Launcher {
     }
 }
 
-/// The rank that this process is, if a [`Launcher`] started it; `None` if [`JOB_VARIABLE`] is not set.
+/// Returns the rank that this process is, if a [`Launcher`] started it; `None` if [`JOB_VARIABLE`] is not set.
 ///
 /// A rank is one process, once: the first that calls this is the rank for good, even when it has ended or executed another
 /// program, and every other one is refused, whether a script started it or the rank itself did. What was refused

@@ -12,12 +12,12 @@ use std::os::fd::{AsFd, OwnedFd};
 /// What every segment must be sealed against before anybody maps it.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// The error of a refused call.
+/// Returns the error of a refused call.
 pub(crate) fn refused(call: Literal) -> impl Fn(Errno) -> FabricError {
     move |errno| FabricError::System { call, errno: errno.raw_os_error() }
 }
 
-/// A sparse file of `len` zero bytes whose size nobody can change, with pages for the first `reserved` (not 0) bytes.
+/// Returns a sparse file of `len` zero bytes whose size nobody can change, with pages for the first `reserved` (not 0) bytes.
 /// Closed on exec.
 pub(crate) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd, FabricError> {
     layout::check_page(rustix::param::page_size())?;
@@ -37,7 +37,7 @@ pub(crate) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd,
     Ok(file)
 }
 
-/// Whether `file` is a sealed memory file of `len` bytes; what is wrong with it otherwise.
+/// Returns whether `file` is a sealed memory file of `len` bytes; what is wrong with it otherwise.
 pub(crate) fn examine(file: impl AsFd, len: usize) -> Result<(), &'static str> {
     let stat = fs::fstat(&file).map_err(|_| "is not open")?;
     if u64::try_from(stat.st_size) != Ok(len as u64) {
@@ -50,7 +50,7 @@ pub(crate) fn examine(file: impl AsFd, len: usize) -> Result<(), &'static str> {
     }
 }
 
-/// Reserve pages for `len` bytes from `offset` on, so that accessing them can't fail. `Err(None)`: there are none left.
+/// Reserves pages for `len` bytes from `offset` on, so that accessing them can't fail. `Err(None)`: there are none left.
 pub(crate) fn reserve(file: impl AsFd, offset: usize, len: usize) -> Result<(), Option<FabricError>> {
     // Whole pages: the neighbours' are reserved already or will be.
     let start = offset / layout::PAGE * layout::PAGE;

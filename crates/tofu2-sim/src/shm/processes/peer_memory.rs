@@ -49,7 +49,7 @@ pub(crate) struct PeerMemories {
     peers: Box<[OnceLock<Arc<PeerMemory>>]>,
 }
 
-/// Whether a process here could let peers copy: the probe, without a job.
+/// Returns whether a process here could let peers copy: the probe, without a job.
 pub(crate) fn is_possible() -> bool {
     static POSSIBLE: OnceLock<bool> = OnceLock::new();
     *POSSIBLE.get_or_init(|| OwnImage::open().is_ok())
@@ -90,7 +90,7 @@ impl PeerMemories {
         PeerMemories { broker, me, own: OnceLock::new(), visit: Mutex::default(), peers }
     }
 
-    /// Whether this process can let its peers copy: the probe.
+    /// Returns whether this process can let its peers copy: the probe.
     pub(crate) fn is_possible(&self) -> bool {
         self.own().is_ok()
     }
@@ -99,7 +99,7 @@ impl PeerMemories {
         self.own.get_or_init(OwnImage::open).as_ref().map_err(Clone::clone)
     }
 
-    /// Tell peers where the memory is that this rank is about to register as `key`.
+    /// Tells peers where the memory is that this rank is about to register as `key`.
     pub(crate) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<()> {
         let own = self.own()?;
         let [generation, at, bytes] = &own.table[key.index as usize];
@@ -131,7 +131,7 @@ impl PeerMemories {
         }
     }
 
-    /// Resolve bytes that `addr.rank` registered where they are. `region_len` is what its region table says.
+    /// Resolves bytes that `addr.rank` registered where they are. `region_len` is what its region table says.
     pub(crate) fn resolve(
         &self,
         target: &Arc<Mapping>,
@@ -182,7 +182,7 @@ impl PeerMemories {
 }
 
 impl OwnImage {
-    /// The probe: open the own image, read and write through it.
+    /// Returns the probe: open the own image, read and write through it.
     fn open() -> Result<Self> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let image = fs::open("/proc/self/mem", flags, Mode::empty()).map_err(refused(&"open(/proc/self/mem)"))?;
@@ -201,7 +201,7 @@ impl OwnImage {
 }
 
 impl PeerMemory {
-    /// Read the peer's own tables.
+    /// Reads the peer's own tables.
     fn read_own(&self, rank: Rank, at: u64, bytes: &mut [u8]) -> Result<()> {
         in_parts(bytes.len(), LONGEST_CALL, |done, part| {
             retry_on_intr(|| pread(&self.image, &mut bytes[done..done + part], at + done as u64))

@@ -114,7 +114,7 @@ impl Placement {
         Placement { cpus: allowed.iter().map(cpu).collect(), caches: caches.into_iter().collect() }
     }
 
-    /// The CPUs in the order in which ranks get them: one of each core first, then the cores' second ones, and so on;
+    /// Returns the CPUs in the order in which ranks get them: one of each core first, then the cores' second ones, and so on;
     /// NUMA nodes one after the other in each turn.
     pub fn order(&self) -> Vec<usize> {
         let mut cpus: Vec<&Cpu> = self.cpus.iter().collect();
@@ -126,7 +126,7 @@ impl Placement {
         cpus.iter().map(|cpu| cpu.number).collect()
     }
 
-    /// The CPUs of each of `ranks` ranks, in rank order; `None` where they are not bound.
+    /// Returns the CPUs of each of `ranks` ranks, in rank order; `None` where they are not bound.
     ///
     /// # Errors
     /// [`FabricError::Unsupported`] for [`Bind::Numa`] where the system doesn't tell the node of every CPU.
@@ -149,7 +149,7 @@ impl Placement {
     }
 }
 
-/// The CPUs of each rank of a job that this thread starts; empty if ranks are not bound.
+/// Returns the CPUs of each rank of a job that this thread starts; empty if ranks are not bound.
 pub(crate) fn of_job(bind: Bind, ranks: usize) -> Result<Vec<Vec<usize>>, FabricError> {
     if bind == Bind::None {
         return Ok(Vec::new());
@@ -191,7 +191,7 @@ pub(crate) mod affinity {
             move |error| FabricError::System { call, errno: error.raw_os_error() }
         }
 
-        /// The CPUs of this thread, in order.
+        /// Returns the CPUs of this thread, in order.
         pub(crate) fn allowed() -> Result<Vec<usize>, FabricError> {
             let set = sched_getaffinity(None).map_err(refused(&"sched_getaffinity"))?;
             Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
@@ -204,7 +204,7 @@ pub(crate) mod affinity {
             set
         }
 
-        /// Let this thread, and what it starts, run on `cpus` only.
+        /// Lets this thread, and what it starts, run on `cpus` only.
         pub(crate) fn bind_this_thread(cpus: &[usize]) -> Result<(), FabricError> {
             sched_setaffinity(None, &set_of(cpus)).map_err(refused(&"sched_setaffinity"))
         }

@@ -38,32 +38,27 @@ use std::{
     time::Instant,
 };
 
-/// The system's monotonic clock, which all processes share.
+/// Returns the system's monotonic clock, which all processes share.
 pub(crate) fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     let nanos = i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec);
     u64::try_from(nanos).unwrap_or(0)
 }
 
-/// Run the launcher's command as all ranks; its exit code.
+/// Runs the launcher's command as all ranks; its exit code.
 pub(crate) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     let Some((program, args)) = &launcher.command else {
         let problem = "a launcher needs a command to run".to_owned();
         return Err(FabricError::setting("command", problem).into());
     };
-    let plan = Plan {
-        ranks: launcher.ranks,
-        ranks_per_node: launcher.ranks_per_node.unwrap_or(launcher.ranks),
-        heap_bytes: launcher.segment_bytes,
-        start_ns: monotonic_ns(),
-    }
-    .checked()?;
-    let bound = placement::of_job(launcher.bind, plan.ranks)?;
+    let options = &launcher.options;
+    let plan = options.plan(monotonic_ns())?;
+    let bound = placement::of_job(options.bind, plan.ranks)?;
     // Before any child exists, so that no signal leaves one behind.
     let signals = Signals::catch()?;
-    let Created { job, file, broker } = create(plan, launcher.queues)?;
+    let Created { job, file, broker } = create(plan, options.queues)?;
     let number = job.control.word(layout::JOB).load(Relaxed);
-    let mut supervisor = Supervisor::new(job, broker, signals, launcher.grace, launcher.stuck_after);
+    let mut supervisor = Supervisor::new(job, broker, signals, launcher.grace, options.stuck_after);
     for rank in 0..plan.ranks {
         let variable = JobVariable {
             rank: rank as u32,
@@ -102,7 +97,7 @@ pub(crate) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     supervisor.run()
 }
 
-/// Watch a child that was just started; end it if that is impossible.
+/// Watches a child that was just started; end it if that is impossible.
 fn process(rank: usize, mut child: std::process::Child) -> Result<RankProcess, FabricError> {
     let watch = || {
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(refused(&"pidfd_open"))?;

@@ -41,7 +41,7 @@ pub(crate) struct Forwarding {
 }
 
 impl Forwarding {
-    /// Pass on what `relays` bring to this process's standard error until all streams have ended.
+    /// Passes on what `relays` bring to this process's standard error until all streams have ended.
     ///
     /// # Errors
     /// [`FabricError::System`] if there is no thread to be had.
@@ -67,7 +67,7 @@ impl Forwarding {
         Ok(Forwarding { stop, done, progress })
     }
 
-    /// Wait until everything was passed on, and then these lines; all ranks have ended. If nobody reads for a second, the rest is
+    /// Waits until everything was passed on, and then these lines; all ranks have ended. If nobody reads for a second, the rest is
     /// left to the thread, which then ends with the process.
     pub(crate) fn finish(self, lines: Vec<String>) {
         let Forwarding { mut stop, done, progress } = self;
@@ -154,7 +154,7 @@ impl Relay {
         Ok(Relay { prefix: format!("[rank {rank}] "), pipe, line: Vec::new() })
     }
 
-    /// Pass on what there is, but no more than [`AT_ONCE`]. False at the end of the stream.
+    /// Passes on what there is, but no more than [`AT_ONCE`]. False at the end of the stream.
     pub(crate) fn pump(&mut self, out: &mut impl Write) -> bool {
         let mut buffer = [0; 8192];
         for _ in 0..AT_ONCE / buffer.len() {
@@ -172,7 +172,7 @@ impl Relay {
         true
     }
 
-    /// Show the last line even if it was never ended.
+    /// Shows the last line even if it was never ended.
     pub(crate) fn finish(&mut self, out: &mut impl Write) {
         if !self.line.is_empty() {
             self.show(out);

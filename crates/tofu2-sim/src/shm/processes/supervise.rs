@@ -48,7 +48,7 @@ impl RankProcess {
         RankProcess { rank, child, pidfd, relay, end: None, sent: None }
     }
 
-    /// Whether it is this process, and has one thread. What it has started may be the rank.
+    /// Returns whether it is this process, and has one thread. What it has started may be the rank.
     fn is_alone(&self, process: u64) -> bool {
         if u64::from(self.child.id()) != process {
             return false;
@@ -159,7 +159,7 @@ impl Supervisor {
         }
     }
 
-    /// Give the ranks a time to end if they can't go on. What comes of a failure ends without that.
+    /// Gives the ranks a time to end if they can't go on. What comes of a failure ends without that.
     fn look(&mut self) {
         if self.failed.is_some() || self.interrupted.is_some() {
             self.watchdog = None;
@@ -173,7 +173,7 @@ impl Supervisor {
         }
     }
 
-    /// Block until something happens or the deadline comes. Which of `running` may have ended.
+    /// Blocks until something happens or the deadline comes. Which of `running` may have ended.
     fn wait(&mut self, running: &[usize]) -> Result<Vec<usize>, FabricError> {
         let mut sources = vec![PollFd::new(&self.signals, PollFlags::IN)];
         sources.extend(running.iter().map(|&index| PollFd::new(&self.processes[index].pidfd, PollFlags::IN)));
@@ -229,7 +229,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Tell the others that a process was reaped, and give them a time to end if its rank has failed.
+    /// Tells the others that a process was reaped, and give them a time to end if its rank has failed.
     fn ended(&mut self, index: usize) {
         let RankProcess { rank, end, .. } = self.processes[index];
         let rank = Rank::new(rank as u32);
@@ -249,7 +249,7 @@ impl Supervisor {
         self.job.control.state(rank) == State::Lost
     }
 
-    /// The exit code of a rank that failed: its own, or 1 if that is 0 and the rank was lost.
+    /// Returns the exit code of a rank that failed: its own, or 1 if that is 0 and the rank was lost.
     fn failure(&self, rank: usize) -> Option<i32> {
         match self.processes.get(rank)?.end?.code() {
             0 => self.is_lost(rank).then_some(End::Unknown.code()),
@@ -257,13 +257,13 @@ impl Supervisor {
         }
     }
 
-    /// Whose exit code is the job's, unless a signal to the launcher decides: the rank that was lost first, whose peers may have ended
+    /// Returns whose exit code is the job's, unless a signal to the launcher decides: the rank that was lost first, whose peers may have ended
     /// before it; else the first that was seen to fail. (A rank that ended before it attached may have been given up for lost later.)
     fn victim(&self) -> Option<usize> {
         self.job.control.first_lost().filter(|&rank| self.failure(rank).is_some()).or(self.failed)
     }
 
-    /// How each rank ended.
+    /// Returns how each rank ended.
     fn ends(&self) -> Vec<String> {
         let end = |process: &RankProcess| {
             process.end.map(|end| end.in_words(self.is_lost(process.rank), process.sent)).unwrap_or_default()

@@ -33,9 +33,9 @@ use core::sync::atomic::{
 
 /// A word that advances are counted in, or commands announced; the tests implement it for loom's.
 pub(crate) trait Fencing: Word {
-    /// Add, then a full barrier; the sum.
+    /// Adds, then a full barrier; the sum.
     fn add_and_fence(&self, more: u64) -> u64;
-    /// Store, then a full barrier.
+    /// Stores, then a full barrier.
     fn store_and_fence(&self, value: u64);
 }
 
@@ -87,12 +87,12 @@ pub(crate) enum Phase {
     Past = 2,
 }
 
-/// The stage word. Positions are below 2⁶².
+/// Returns the stage word. Positions are below 2⁶².
 pub(crate) const fn pack(position: u64, phase: Phase) -> u64 {
     position << 2 | phase as u64
 }
 
-/// What a stage word says.
+/// Returns what a stage word says.
 pub(crate) const fn unpack(stage: u64) -> (u64, Phase) {
     let phase = match stage & 3 {
         0 => Phase::Idle,
@@ -139,7 +139,7 @@ pub(crate) enum TurnEnd {
 }
 
 impl<W: Fencing> ClaimWords<'_, W> {
-    /// Position of the next command.
+    /// Returns the position of the next command.
     #[inline]
     pub(crate) fn read(&self) -> u64 {
         // Acquire: pairs with the release in `turn`: whoever sees a slot executed may overwrite it.
@@ -165,13 +165,13 @@ impl<W: Fencing> ClaimWords<'_, W> {
         self.started.store(position, Release);
     }
 
-    /// Whether there is credit, as far as can be told without a barrier.
+    /// Returns whether there is credit, as far as can be told without a barrier.
     #[inline]
     pub(crate) fn has_credit(&self) -> bool {
         self.scheduled.load(Relaxed) != self.stage.load(Relaxed) >> 2
     }
 
-    /// Whether a turn is worth a try: S3. A whole ring of credit may be none, or less than that ahead of a read pointer that has
+    /// Returns whether a turn is worth a try: S3. A whole ring of credit may be none, or less than that ahead of a read pointer that has
     /// moved meanwhile; who has the claim will know.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
@@ -179,12 +179,12 @@ impl<W: Fencing> ClaimWords<'_, W> {
         self.scheduled.load(Acquire) != read && self.started.load(Acquire) != read
     }
 
-    /// Whether everything that was handed over was executed.
+    /// Returns whether everything that was handed over was executed.
     pub(crate) fn is_unstarted(&self) -> bool {
         self.started.load(Acquire) == self.read()
     }
 
-    /// The read pointer, and the session offset as a position: the credit is what a ring index can tell.
+    /// Returns the read pointer, and the session offset as a position: the credit is what a ring index can tell.
     pub(crate) fn standing(&self) -> (u64, u64) {
         let read = self.read();
         (read, read.wrapping_add(ring::credit(read, self.scheduled.load(Acquire), self.depth)))
@@ -249,7 +249,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
         (ready != 0 && credit != 0).then_some(DueCommand { position, ready, credit, phase })
     }
 
-    /// Take the claim, or an ended executor's, for good. Whether that was possible.
+    /// Takes the claim, or an ended executor's, for good. Returns whether that was possible.
     pub(crate) fn seize(&self, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
         take(self.claim, me, has_ended)
     }
@@ -282,7 +282,7 @@ fn give_back_unless_again<W: Word>(claim: &W, me: u32) -> bool {
     }
 }
 
-/// Give the claim back, whatever was left; the caller sees to that.
+/// Gives the claim back, whatever was left; the caller sees to that.
 fn give_back<W: Word>(claim: &W, me: u32) {
     let mine = u64::from(me) + 1;
     if claim.replace(mine, 0, AcqRel, Acquire).is_err() {

@@ -48,22 +48,22 @@ impl Geometry {
         (geometry.depth >= 2 && geometry.to_bits() == bits).then_some(geometry)
     }
 
-    /// First word of the TOQ.
+    /// Returns the first word of the TOQ.
     pub(crate) fn toq(&self) -> usize {
         view::MRQ + self.mrq_depth as usize * (mrq::RECORD + 1)
     }
 
-    /// First word of the TCQ.
+    /// Returns the first word of the TCQ.
     pub(crate) fn tcq(&self) -> usize {
         self.toq() + self.shared_slots() * SLOT
     }
 
-    /// Slots of the rings that only session queues have.
+    /// Returns the slots of the rings that only session queues have.
     fn shared_slots(&self) -> usize {
         if self.mode == QueueMode::Session { self.depth as usize } else { 0 }
     }
 
-    /// Bytes of the extent.
+    /// Returns the bytes of the extent.
     pub(crate) fn bytes(&self) -> usize {
         (self.tcq() + self.shared_slots() * SLOT) * 8
     }
@@ -136,7 +136,7 @@ impl QueueOptions {
         Ok((code as u64) << 8 | u64::from(self.progress_thread) << 1 | u64::from(self.shared_address_space))
     }
 
-    /// The inverse; what can't be is taken for the default.
+    /// Returns the inverse; what can't be is taken for the default.
     pub(crate) fn from_bits(bits: u64) -> Self {
         let machine = usize::try_from(bits >> 8).ok().and_then(|code| QueueMachine::ALL.get(code));
         match machine {

@@ -37,7 +37,7 @@ pub(crate) mod hook {
         static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
     }
 
-    /// Call `hook` at each label that this thread reaches from now on.
+    /// Calls `hook` at each label that this thread reaches from now on.
     pub(crate) fn set(hook: impl FnMut(DeathPoint) + 'static) {
         HOOK.with_borrow_mut(|set| *set = Some(Box::new(hook)));
     }

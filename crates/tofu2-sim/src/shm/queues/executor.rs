@@ -77,7 +77,7 @@ impl WorkList<'_> {
         WorkList { first: None, others: VecDeque::new(), budget: BUDGET, routes: None }
     }
 
-    /// Put a queue at the end, unless it is there. Whether there was room.
+    /// Puts a queue at the end, unless it is there. Returns whether there was room.
     #[inline]
     fn push(&mut self, id: QueueId) -> bool {
         match self.first {
@@ -96,7 +96,7 @@ impl WorkList<'_> {
         Some(first)
     }
 
-    /// Account for a command of so many bytes.
+    /// Accounts for a command of so many bytes.
     #[inline]
     pub(crate) fn spend(&mut self, bytes: u64) {
         self.budget = self.budget.saturating_sub(1 + bytes / UNIT);
@@ -108,12 +108,12 @@ impl<'a> Executor<'a> {
         inside::announce(self.segment.announcements(), self.taken, ids, std::thread::yield_now)
     }
 
-    /// Whether no code of `rank` will ever run again. Of ranks that don't exist none does.
+    /// Returns whether no code of `rank` will ever run again. Of ranks that don't exist none does.
     pub(crate) fn has_ended(&self, rank: u32) -> bool {
         rank as usize >= self.job.plan.ranks || self.job.control.has_ended(rank as usize)
     }
 
-    /// Execute what can be executed of `id`, and what that releases.
+    /// Executes what can be executed of `id`, and what that releases.
     pub(crate) fn help(&self, id: QueueId) {
         let mut work = WorkList::new();
         self.released(id, &mut work);
@@ -149,7 +149,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Leave a queue to its owner.
+    /// Leaves a queue to its owner.
     #[cold]
     fn hand_over(&self, id: QueueId) {
         if let Ok(segment) = self.job.segment(id.rank()) {
@@ -159,7 +159,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// A turn of `id`.
+    /// Returns a turn of `id`.
     fn turn(&self, id: QueueId, work: &mut WorkList<'_>) -> TurnEnd {
         let Ok(queue) = View::find(self.job, id) else { return TurnEnd::Nothing };
         if !queue.is_session() || queue.stopped().is_some() {
@@ -175,7 +175,7 @@ impl<'a> Executor<'a> {
         left
     }
 
-    /// Execute one command of a session queue, with its claim held.
+    /// Executes one command of a session queue, with its claim held.
     fn step(&self, queue: &View<'_>, due: DueCommand, work: &mut WorkList<'_>) -> Attempt {
         death::reach(DeathPoint::Claimed);
         // Nothing of a lost rank's is begun (E4).
@@ -231,7 +231,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Report a command whose executor died past the point of no repeat.
+    /// Reports a command whose executor died past the point of no repeat.
     #[cold]
     fn bury(&self, queue: &View<'_>, position: u64) {
         // The entry is the last thing of a command, but for the step to the next.

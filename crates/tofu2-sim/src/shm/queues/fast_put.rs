@@ -61,7 +61,7 @@ impl Source<'_, '_> {
         }
     }
 
-    /// Copy to `piece`, which is as long. `enter` is told of the phases.
+    /// Copies to `piece`, which is as long. `enter` is told of the phases.
     #[inline(always)]
     fn copy_to(&self, piece: &Piece<&Mapping>, enter: impl Fn(Phase)) -> Option<()> {
         death::reach(DeathPoint::Data);
@@ -84,7 +84,7 @@ impl Source<'_, '_> {
     }
 }
 
-/// Copy more than [`LAST`] bytes, the last of them last.
+/// Copies more than [`LAST`] bytes, the last of them last.
 #[inline(never)]
 fn copy_in_two(to: &Piece<&Mapping>, from: &Piece<&Mapping>, enter: impl Fn(Phase)) -> Option<()> {
     let rest = from.len().checked_sub(LAST)?;
@@ -108,7 +108,7 @@ pub(crate) enum FastPut {
 }
 
 impl Executor<'_> {
-    /// Execute `put`, a command of `queue`. `None` if something stands in the way: then nothing has happened that another attempt would not do over.
+    /// Executes `put`, a command of `queue`. `None` if something stands in the way: then nothing has happened that another attempt would not do over.
     #[inline(always)]
     fn put_along<const N: usize>(
         &self,
@@ -153,8 +153,8 @@ impl Executor<'_> {
         Some(if released { FastPut::Released(put.to) } else { FastPut::Done })
     }
 
-    /// Execute the command of one slot at `position` of a session queue, with its claim held, if it is a nop or a short put and nothing stands in the
-    /// way. Whether it was executed; otherwise it has not begun.
+    /// Executes the command of one slot at `position` of a session queue, with its claim held, if it is a nop or a short put and nothing stands in the
+    /// way. Returns whether it was executed; otherwise it has not begun.
     #[inline(always)]
     pub(crate) fn step_fast(&self, queue: &View<'_>, position: u64, brief: &Brief, work: &mut WorkList<'_>) -> bool {
         let given = match brief.what {
@@ -192,7 +192,7 @@ impl Executor<'_> {
 }
 
 impl Poster {
-    /// Execute `posting` of a queue that is not in session mode if it is a short put; otherwise nothing has happened.
+    /// Executes `posting` of a queue that is not in session mode if it is a short put; otherwise nothing has happened.
     #[inline(always)]
     pub(crate) fn put_fast(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting) -> FastPut {
         self.try_put_fast(queue, executor, posting).unwrap_or(FastPut::Not)

@@ -94,7 +94,7 @@ impl<W: Word> Mrq<'_, W> {
         ring::claim(self, me)
     }
 
-    /// Fill in and hand over a claimed record.
+    /// Fills in and hand over a claimed record.
     #[inline]
     pub(crate) fn publish(&self, claim: Claim, notice: &MrqNotice) {
         ring::publish(self, claim, encode(notice));
@@ -107,18 +107,18 @@ impl<W: Word> Mrq<'_, W> {
         ring::publish(self, claim, [first, peer.to_bits(), 0, 0, remote.to_bits(), 0, 0]);
     }
 
-    /// Give a claimed record up.
+    /// Gives a claimed record up.
     pub(crate) fn withdraw(&self, claim: Claim) {
         ring::withdraw(self, claim);
     }
 
-    /// Whether [`Ring::consume`] would find nothing, unless a rank has ended.
+    /// Returns whether [`Ring::consume`] would find nothing, unless a rank has ended.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         ring::is_empty(self)
     }
 
-    /// The oldest notice, if one is ready.
+    /// Returns the oldest notice, if one is ready.
     #[inline]
     pub(crate) fn consume(
         &self,
@@ -134,7 +134,7 @@ impl<W: Word> Mrq<'_, W> {
 
 // ----- What a record of a receive queue holds. -----
 
-/// A record's words after its state: kind and edata, peer, value, own address, target's address, status. Of a failed command
+/// Returns a record's words after its state: kind and edata, peer, value, own address, target's address, status. Of a failed command
 /// the value's and the own address's words belong to the status.
 #[inline]
 pub(crate) fn encode(notice: &MrqNotice) -> [u64; RECORD - 1] {

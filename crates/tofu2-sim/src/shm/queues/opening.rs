@@ -25,7 +25,7 @@ use rdma_fabric::{
 use std::sync::Arc;
 
 impl Queues for Endpoint {
-    /// The ranks of a node share its control queues: [`QueueLimits::free`] counts those of the node.
+    /// Returns the ranks of a node share its control queues: [`QueueLimits::free`] counts those of the node.
     fn limits(&self) -> QueueLimits {
         let options = self.job().queues;
         let free = NodeQueues::of(self.job(), self.me()).map_or(0, |node| node.free());
@@ -64,7 +64,7 @@ impl Queues for Endpoint {
 }
 
 impl Endpoint {
-    /// Write the words of a queue, which are zeros, and tell of it.
+    /// Writes the words of a queue, which are zeros, and tell of it.
     fn publish(
         &self,
         id: QueueId,
@@ -132,7 +132,7 @@ impl<'a> NodeQueues<'a> {
         self.segment.word(layout::NODE_QUEUES + index * 8)
     }
 
-    /// Whether a word's value says that somebody has the control queue.
+    /// Returns whether a word's value says that somebody has the control queue.
     fn is_held(&self, value: u64) -> bool {
         let holder = usize::try_from(value).unwrap_or(0).checked_sub(1);
         holder.is_some_and(|rank| rank < self.job.plan.ranks && !self.job.control.has_ended(rank))
@@ -142,24 +142,24 @@ impl<'a> NodeQueues<'a> {
         !self.is_held(self.word(engine, number).load(Relaxed))
     }
 
-    /// How many of an engine are taken.
+    /// Returns how many of an engine are taken.
     pub(crate) fn taken(&self, engine: u8) -> u32 {
         (0..self.machine.queues_per_engine).filter(|&number| !self.is_free(engine, number)).count() as u32
     }
 
-    /// How many of all are not.
+    /// Returns how many of all are not.
     pub(crate) fn free(&self) -> u32 {
         (0..self.machine.engines).map(|engine| u32::from(self.machine.queues_per_engine) - self.taken(engine)).sum()
     }
 
-    /// Take one for `me`. Whether it was free.
+    /// Takes one for `me`. Returns whether it was free.
     pub(crate) fn take(&self, engine: u8, number: u8, me: Rank) -> bool {
         let word = self.word(engine, number);
         let now = word.load(Acquire);
         !self.is_held(now) && word.compare_exchange(now, u64::from(me.number()) + 1, AcqRel, Relaxed).is_ok()
     }
 
-    /// Give one back that `me` has.
+    /// Gives one back that `me` has.
     pub(crate) fn give_back(&self, engine: u8, number: u8, me: Rank) {
         // Of a damaged word nothing is given back.
         let _ = self.word(engine, number).compare_exchange(u64::from(me.number()) + 1, 0, AcqRel, Relaxed);

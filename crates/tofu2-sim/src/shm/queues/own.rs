@@ -74,7 +74,7 @@ impl OwnQueues {
     /// Routes that are remembered.
     pub(crate) const ROUTES: usize = 64;
 
-    /// Where commands went before, unless another thread of the rank uses that.
+    /// Returns where commands went before, unless another thread of the rank uses that.
     #[inline]
     pub(crate) fn routes(&self) -> Option<LockGuard<'_, Routes<{ Self::ROUTES }>>> {
         self.routes.try_lock()
@@ -85,7 +85,7 @@ impl OwnQueues {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A control queue for `spec`: its id.
+    /// Returns a control queue for `spec`: its id.
     ///
     /// # Errors
     /// [`QueueError::InUse`], [`QueueError::NoneFree`], [`QueueError::Limit`].
@@ -128,7 +128,7 @@ impl OwnQueues {
         }
     }
 
-    /// Give back what [`OwnQueues::take`] took.
+    /// Gives back what [`OwnQueues::take`] took.
     pub(crate) fn give_back(&self, job: &Job, me: Rank, id: QueueId) {
         let mut state = self.lock();
         let at = (id.engine(), id.number());
@@ -153,7 +153,7 @@ impl OwnQueues {
         self.sessions.store(state.sessions.len(), SeqCst);
     }
 
-    /// Execute what was handed over to the rank, if anything was; and, if `all`, what its session queues have for another
+    /// Executes what was handed over to the rank, if anything was; and, if `all`, what its session queues have for another
     /// reason: somebody who should have executed it has died.
     pub(crate) fn serve(&self, executor: &Executor<'_>, all: bool) -> bool {
         if self.sessions.load(Relaxed) == 0 {
@@ -168,12 +168,12 @@ impl OwnQueues {
         asked
     }
 
-    /// A number that automatic tags of the rank were not made with lately.
+    /// Returns a number that automatic tags of the rank were not made with lately.
     pub(crate) fn next_use(&self) -> u32 {
         self.uses.fetch_add(1, Relaxed)
     }
 
-    /// A table of tags for a new queue.
+    /// Returns a table of tags for a new queue.
     pub(crate) fn table(&self, endpoint: &Endpoint) -> Result<Arc<TagTable>> {
         let fresh = || -> Result<Arc<TagTable>> {
             let taken = endpoint.take_extent(TAG_BYTES, RegionKind::Queue, |_, _| ())?;

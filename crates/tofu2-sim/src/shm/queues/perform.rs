@@ -37,7 +37,7 @@ pub(crate) struct Performed {
 }
 
 impl Performed {
-    /// The error that nobody asked to hear of.
+    /// Returns the error that nobody asked to hear of.
     #[inline]
     pub(crate) fn unheard(&self, posting: &Posting) -> Option<QueueError> {
         match (self.local, self.remote) {
@@ -78,7 +78,7 @@ impl PhaseMark<'_> {
 }
 
 impl<'a> Executor<'a> {
-    /// Execute `posting`, one command of `queue`, at `position` of its shared ring if it stands there.
+    /// Executes `posting`, one command of `queue`, at `position` of its shared ring if it stands there.
     #[inline]
     pub(crate) fn perform(
         &self,
@@ -151,7 +151,7 @@ pub(crate) struct Ends<'a> {
 }
 
 impl<'a> Executor<'a> {
-    /// Resolve both ends of a copy. A long one is announced, all at once: nobody waits for that who is announced.
+    /// Resolves both ends of a copy. A long one is announced, all at once: nobody waits for that who is announced.
     #[inline]
     fn ends<'q>(&self, queue: &View<'q>, own: Range, to: QueueId, theirs: Range) -> Result<Ends<'q>, Failure>
     where
@@ -181,7 +181,7 @@ impl<'a> Executor<'a> {
         Ok(Ends { own: piece, theirs: there, target, _inside })
     }
 
-    /// The target's queue, if commands for it are executed.
+    /// Returns the target's queue, if commands for it are executed.
     #[inline]
     pub(crate) fn target(&self, to: QueueId) -> Result<View<'a>, QueueError> {
         let target = View::find(self.job, to)?;
@@ -193,7 +193,7 @@ impl<'a> Executor<'a> {
     }
 }
 
-/// Why bytes that were resolved can't be accessed.
+/// Returns why bytes that were resolved can't be accessed.
 #[cold]
 pub(crate) fn gone(queue: QueueId, stadd: Stadd, piece: &Piece<&Mapping>) -> QueueError {
     if piece.is_lost() { QueueError::PeerLost { queue } } else { QueueError::Stale { queue, stadd } }

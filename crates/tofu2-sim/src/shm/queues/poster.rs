@@ -46,7 +46,7 @@ pub(crate) struct Poster {
 }
 
 impl Poster {
-    /// Post `posting`, whose numbers were checked, behind nobody but `turn`.
+    /// Posts `posting`, whose numbers were checked, behind nobody but `turn`.
     #[inline]
     pub(crate) fn post(
         &mut self,
@@ -69,7 +69,7 @@ impl Poster {
         }
     }
 
-    /// Whether a command would be executed at once, by a queue that is not in session mode: nobody is in line, and none is
+    /// Returns whether a command would be executed at once, by a queue that is not in session mode: nobody is in line, and none is
     /// delayed.
     #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
@@ -82,13 +82,13 @@ impl Poster {
         self.write += 1;
     }
 
-    /// Keep a completion.
+    /// Keeps a completion.
     #[inline]
     pub(crate) fn completed(&mut self, completion: Completion) {
         self.completions.push_back(completion);
     }
 
-    /// Execute a command and those before it, or keep it.
+    /// Executes a command and those before it, or keep it.
     #[inline]
     fn run(
         &mut self,
@@ -134,7 +134,7 @@ impl Poster {
         }
     }
 
-    /// Whether nothing will ever make more room for who has this place in the line, whatever others do: all that is in the ring
+    /// Returns whether nothing will ever make more room for who has this place in the line, whatever others do: all that is in the ring
     /// waits for a start, and nobody is before him.
     pub(crate) fn is_stuck(&self, queue: &View<'_>, place: u64) -> bool {
         self.line.front() == Some(&place) && (!queue.is_session() || queue.turns().is_unstarted())
@@ -148,7 +148,7 @@ impl Poster {
         Pointers { read, write: self.write, scheduled }
     }
 
-    /// Stand in line for room.
+    /// Stands in line for room.
     pub(crate) fn stand_in_line(&mut self) -> u64 {
         let place = self.next_in_line;
         self.next_in_line += 1;
@@ -156,7 +156,7 @@ impl Poster {
         place
     }
 
-    /// Leave the line. Whether somebody is left in it.
+    /// Leaves the line. Returns whether somebody is left in it.
     pub(crate) fn leave_line(&mut self, place: u64) -> bool {
         self.line.retain(|&other| other != place);
         !self.line.is_empty()
@@ -170,7 +170,7 @@ pub(crate) fn failed(error: QueueError) -> Refused<()> {
 // ----- What comes back of commands: completions, and the errors that nobody asked to hear of. -----
 
 impl Poster {
-    /// Fetch what the shared TCQ has.
+    /// Fetches what the shared TCQ has.
     pub(crate) fn fetch(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
         let damaged = queue.corrupt("the transmit complete queue");
         // Before the tail: entries that come after this are of commands from there on.
@@ -204,7 +204,7 @@ impl Poster {
         Ok(())
     }
 
-    /// Fetch if there is anything. Where there is not, this looks at nothing that an executor writes with each command.
+    /// Fetches if there is anything. Where there is not, this looks at nothing that an executor writes with each command.
     #[inline]
     fn fetch_if_any(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
         if queue.is_session() && queue.completed() != self.fetched {

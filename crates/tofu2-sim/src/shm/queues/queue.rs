@@ -94,7 +94,7 @@ impl Queue {
         self.endpoint.executor()
     }
 
-    /// Execute what this rank is left with of the queue, if anything.
+    /// Executes what this rank is left with of the queue, if anything.
     fn help(&self) {
         if self.geometry.mode == rdma_fabric::control_queue::QueueMode::Session
             && self.view().is_ok_and(|queue| queue.turns().is_due())
@@ -103,7 +103,7 @@ impl Queue {
         }
     }
 
-    /// Execute what was handed over to this rank. Whether there may have been anything, or nothing is ever handed over.
+    /// Executes what was handed over to this rank. Returns whether there may have been anything, or nothing is ever handed over.
     #[inline]
     fn serve(&self) -> bool {
         self.geometry.mode != rdma_fabric::control_queue::QueueMode::Session || self.endpoint.serve_queues()
@@ -242,7 +242,7 @@ impl provider::Queue for Queue {
 const CLOSING: u32 = 1 << 14;
 
 impl Queue {
-    /// Close it; how many commands were never started, and the error that was not reported.
+    /// Closes it; how many commands were never started, and the error that was not reported.
     pub(crate) fn shut(&mut self) -> (u64, Option<QueueError>) {
         let Ok(queue) = self.view() else { return (0, None) };
         let (segment, me) = (self.endpoint.segment(), self.endpoint.me());

@@ -17,7 +17,7 @@ pub(crate) struct CommandNotices {
 }
 
 impl Executor<'_> {
-    /// Room for the remote notice, if there is to be one.
+    /// Claims room for the remote notice, if there is to be one.
     #[inline]
     pub(crate) fn claim_notice(&self, target: &View<'_>, posting: &Posting) -> Result<Option<mrq::Claim>, QueueError> {
         if !posting.remote_notice {
@@ -59,7 +59,7 @@ impl Executor<'_> {
         target.segment.ring_for_notice();
     }
 
-    /// Leave the local notice in the poster's own MRQ.
+    /// Leaves the local notice in the poster's own MRQ.
     pub(crate) fn notify_poster(
         &self,
         queue: &View<'_>,
@@ -82,7 +82,7 @@ impl Executor<'_> {
     }
 }
 
-/// What the poster is told of a command that failed at its target.
+/// Returns what the poster is told of a command that failed at its target.
 #[cold]
 pub(crate) fn failed(command: &Command) -> CommandNotices {
     let none = Stadd::from_bits(0);

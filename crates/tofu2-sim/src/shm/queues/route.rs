@@ -61,7 +61,7 @@ impl<const N: usize> Default for Routes<N> {
 }
 
 impl<const N: usize> Routes<N> {
-    /// The place of what has to do with `at` on `queue`.
+    /// Returns the place of what has to do with `at` on `queue`.
     #[inline(always)]
     fn place(queue: QueueId, at: Stadd) -> usize {
         // Names and tags count up from small numbers: Fibonacci hashing spreads them.
@@ -88,7 +88,7 @@ impl<const N: usize> Routes<N> {
         known
     }
 
-    /// The same, if the way is remembered and nothing has changed.
+    /// Returns the same, if the way is remembered and nothing has changed.
     #[inline(always)]
     pub(crate) fn known<'a>(
         &self,
@@ -119,7 +119,7 @@ impl<const N: usize> Routes<N> {
     }
 }
 
-/// Walk.
+/// Walks.
 #[cold]
 #[inline(never)]
 fn renew(place: &mut Option<Route>, job: &Job, to: QueueId, at: Stadd) {
@@ -152,7 +152,7 @@ impl Route {
         route.queue(job).is_some().then_some(route)
     }
 
-    /// The queue, if it is as it was found and has not stopped.
+    /// Returns the queue, if it is as it was found and has not stopped.
     #[inline(always)]
     fn queue<'a>(&self, job: &'a Job) -> Option<View<'a>> {
         let segment: &'a Mapping = job.segment(self.to.rank()).ok()?;

@@ -35,7 +35,7 @@ pub(crate) struct Tagged {
     pub(crate) read_only: bool,
 }
 
-/// What is registered under the tag of `at` on `queue`.
+/// Returns what is registered under the tag of `at` on `queue`.
 #[inline(always)]
 pub(crate) fn look_up(queue: &View<'_>, at: Stadd) -> Result<Tagged, QueueError> {
     let none = QueueError::NoSuchTag { queue: queue.id, stadd: at };
@@ -55,7 +55,7 @@ pub(crate) fn look_up(queue: &View<'_>, at: Stadd) -> Result<Tagged, QueueError>
     Ok(Tagged { key, read_only: now & READ_ONLY != 0 })
 }
 
-/// The `len` bytes at `at` on `queue`, and their region; aligned to `width`, and such that peers may write them if `writes`.
+/// Returns the `len` bytes at `at` on `queue`, and their region; aligned to `width`, and such that peers may write them if `writes`.
 ///
 /// # Errors
 /// [`QueueError::NoSuchTag`], [`QueueError::Stale`], [`QueueError::OutOfBounds`], [`QueueError::Misaligned`],
@@ -106,7 +106,7 @@ pub(crate) struct FoundTag {
     len: usize,
 }
 
-/// What is registered under the tag of `at` on `queue`.
+/// Returns what is registered under the tag of `at` on `queue`.
 ///
 /// # Errors
 /// As [`resolve`].
@@ -121,8 +121,8 @@ pub(crate) fn find(queue: &View<'_>, at: Stadd) -> Result<FoundTag, QueueError> 
 }
 
 impl FoundTag {
-    /// The `len` bytes at `at`, such that peers may write them if `writes`, if `at` is of this registration and that still
-    /// stands; otherwise [`resolve`] tells more. Whether the region is still there is told by the piece.
+    /// Returns the `len` bytes at `at`, such that peers may write them if `writes`, if `at` is of this registration and that still
+    /// stands; otherwise [`resolve`] tells more. Returns whether the region is still there is told by the piece.
     #[inline(always)]
     pub(crate) fn piece<'a>(
         &self,
@@ -154,7 +154,7 @@ fn word_of(tag: u32, read_only: bool) -> u64 {
     u64::from(tag) << TAG | LIVE | if read_only { READ_ONLY } else { 0 }
 }
 
-/// Register `tagged` under `tag`, whose place is free, in an own table.
+/// Registers `tagged` under `tag`, whose place is free, in an own table.
 pub(crate) fn write(queue: &View<'_>, tag: u32, tagged: Tagged) {
     let Some(place) = stadd::place(tag) else { return };
     let (word, key) = queue.tag(place);
@@ -165,7 +165,7 @@ pub(crate) fn write(queue: &View<'_>, tag: u32, tagged: Tagged) {
     word.store(word_of(tag, tagged.read_only), Release);
 }
 
-/// End the registration of `tag` in an own table.
+/// Ends the registration of `tag` in an own table.
 pub(crate) fn clear(queue: &View<'_>, tag: u32) {
     if let Some(place) = stadd::place(tag) {
         queue.tag(place).0.store(0, Release);
@@ -175,7 +175,7 @@ pub(crate) fn clear(queue: &View<'_>, tag: u32) {
 // ----- Registering memory on an own queue: who has which tag, and the end of it. -----
 
 impl Queue {
-    /// The key of a region that queues can reach.
+    /// Returns the key of a region that queues can reach.
     fn key_of(&self, region: &Region) -> Result<rdma_fabric::RegionKey> {
         let elsewhere = FabricError::Unsupported { feature: &"control queues on memory that was not allocated here" };
         let owner = region.kept::<Registration>().ok_or(elsewhere.clone())?.endpoint();
@@ -192,7 +192,7 @@ impl Queue {
         Ok(key)
     }
 
-    /// Register a region under an automatic tag.
+    /// Registers a region under an automatic tag.
     pub(crate) fn name_somehow(&self, region: &Region) -> Result<Stadd> {
         let (key, queue) = (self.key_of(region)?, self.view()?);
         let mut known = self.table()?.known();
@@ -210,7 +210,7 @@ impl Queue {
         Ok(at)
     }
 
-    /// Register a region under this tag.
+    /// Registers a region under this tag.
     pub(crate) fn name_as(&self, region: &Region, tag: u8) -> Result<Stadd> {
         let (key, queue) = (self.key_of(region)?, self.view()?);
         let mut known = self.table()?.known();
@@ -225,7 +225,7 @@ impl Queue {
         Ok(Stadd::fixed(tag))
     }
 
-    /// Let peers read only what has a tag, or write it too.
+    /// Lets peers read only what has a tag, or write it too.
     pub(crate) fn restrict(&self, at: Stadd, read_only: bool) -> Result<()> {
         let queue = self.view()?;
         let known = self.table()?.known();
@@ -236,7 +236,7 @@ impl Queue {
         Ok(())
     }
 
-    /// End a registration, and wait for long copies.
+    /// Ends a registration, and wait for long copies.
     pub(crate) fn forget(&self, at: Stadd) -> Result<()> {
         let queue = self.view()?;
         let mut known = self.table()?.known();

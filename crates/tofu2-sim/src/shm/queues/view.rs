@@ -97,14 +97,14 @@ impl<'a> View<'a> {
         &self.words[at]
     }
 
-    /// The words of place `place` in the table of tags.
+    /// Returns the words of place `place` in the table of tags.
     #[inline(always)]
     pub(crate) fn tag(&self, place: usize) -> (&'a AtomicU64, &'a AtomicU64) {
         let at = place % stadd::PLACES * 2;
         (&self.tags[at], &self.tags[at + 1])
     }
 
-    /// What decides who executes, and what.
+    /// Returns what decides who executes, and what.
     #[inline]
     pub(crate) fn turns(&self) -> claim::ClaimWords<'a, AtomicU64> {
         claim::ClaimWords {
@@ -135,34 +135,34 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Why it has stopped.
+    /// Returns why it has stopped.
     #[inline]
     pub(crate) fn stopped(&self) -> Option<Stop> {
         // Acquire: pairs with the exchange in `stop`.
         Stop::from_bits(self.words[STOP].load(Acquire))
     }
 
-    /// Whether it has not stopped.
+    /// Returns whether it has not stopped.
     #[inline(always)]
     pub(crate) fn is_going(&self) -> bool {
         // Acquire: as in `stopped`.
         self.words[STOP].load(Acquire) == 0
     }
 
-    /// What it is made of, as its words say: [`Geometry::to_bits`] and the region key of the table of tags.
+    /// Returns what it is made of, as its words say: [`Geometry::to_bits`] and the region key of the table of tags.
     #[inline(always)]
     pub(crate) fn made_of(&self) -> (u64, u64) {
         (self.words[CONFIG].load(Relaxed), self.words[TAGS].load(Relaxed))
     }
 
-    /// Stop it; the first reason counts. Its owner learns of it when it polls.
+    /// Stops it; the first reason counts. Its owner learns of it when it polls.
     #[cold]
     pub(crate) fn stop(&self, why: Stop) {
         let _ = self.words[STOP].compare_exchange(0, why.to_bits(), AcqRel, Relaxed);
         self.segment.ring_for_notice();
     }
 
-    /// The error that a stopped queue reports.
+    /// Returns the error that a stopped queue reports.
     pub(crate) fn stop_error(&self, why: Stop) -> QueueError {
         let queue = self.id;
         match why {
@@ -180,7 +180,7 @@ impl<'a> View<'a> {
 
 // ----- How any rank finds an open queue, and its owner its own. -----
 
-/// Where the directory of `id`'s rank says where its words are; `None` for ids that no directory has room for.
+/// Returns where the directory of `id`'s rank says where its words are; `None` for ids that no directory has room for.
 pub(in crate::shm::queues) fn directory_at(id: QueueId) -> Option<usize> {
     let (engine, number, context) = (usize::from(id.engine()), usize::from(id.number()), usize::from(id.context()));
     let fits = engine < layout::QUEUE_ENGINES && number < layout::QUEUE_NUMBERS && context < layout::QUEUE_CONTEXTS;
@@ -189,7 +189,7 @@ pub(in crate::shm::queues) fn directory_at(id: QueueId) -> Option<usize> {
 }
 
 impl<'a> View<'a> {
-    /// The queue that is open as `id`.
+    /// Returns the queue that is open as `id`.
     ///
     /// # Errors
     /// [`QueueError::NotOpen`], [`QueueError::PeerLost`], [`QueueError::Corrupt`].
@@ -221,7 +221,7 @@ impl<'a> View<'a> {
         Ok(View { id, segment, geometry, key, words, tags })
     }
 
-    /// The words that are registered under `key`, which `what` says.
+    /// Returns the words that are registered under `key`, which `what` says.
     #[inline]
     fn extent(
         segment: &'a Mapping,
@@ -238,7 +238,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// An own queue, which needs no checks: `words`, registered under `key`, and `tags` are offsets of extents that the
+    /// Returns an own queue, which needs no checks: `words`, registered under `key`, and `tags` are offsets of extents that the
     /// caller has taken for it.
     #[inline(always)]
     pub(in crate::shm::queues) fn own(
@@ -252,7 +252,7 @@ impl<'a> View<'a> {
         Some(View { id, segment, geometry, key, words, tags })
     }
 
-    /// Whether it was not closed since it was found.
+    /// Returns whether it was not closed since it was found.
     #[inline]
     pub(in crate::shm::queues) fn is_open(&self) -> bool {
         regions::is_current(self.segment, self.key)

@@ -34,7 +34,7 @@ const SPINS_OVERSUBSCRIBED: u32 = 2;
 /// Yields before parking.
 const YIELDS: u32 = 300;
 
-/// Run `future` to its end on this thread.
+/// Runs `future` to its end on this thread.
 ///
 /// Waits of ranks spin for a few microseconds, then yield, then park until a peer writes the
 /// rank's memory; an idle program burns almost no CPU. Other futures work too: their wakers unpark the thread.
@@ -109,7 +109,7 @@ pub(crate) struct PollRequest<'a> {
     pub(crate) until: Option<Instant>,
 }
 
-/// Tell the [`block_on`] whose waker `cx` has what the future that is being polled wishes. False if there is none.
+/// Tells the [`block_on`] whose waker `cx` has what the future that is being polled wishes. False if there is none.
 #[inline]
 pub(crate) fn note(cx: &Context<'_>, wish: PollRequest<'_>) -> bool {
     FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
@@ -121,7 +121,7 @@ pub(crate) fn note(cx: &Context<'_>, wish: PollRequest<'_>) -> bool {
     })
 }
 
-/// Number of CPUs this process may use.
+/// Returns the number of CPUs this process may use.
 pub(crate) fn cpus() -> usize {
     static CPUS: OnceLock<usize> = OnceLock::new();
     *CPUS.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
@@ -207,12 +207,12 @@ impl Default for Requests {
 const NAP: Duration = Duration::from_millis(1);
 
 impl Requests {
-    /// What is waited for, if only other ranks can end it.
+    /// Returns what is waited for, if only other ranks can end it.
     fn endless(&self) -> Option<Awaiting> {
         self.awaiting.filter(|_| !self.several && self.until.is_none())
     }
 
-    /// How long the `parks`-th park in a row may last.
+    /// Returns how long the `parks`-th park in a row may last.
     fn longest(&self, parks: u32) -> Duration {
         let bound = match self.longest {
             Some(longest) if !self.several => longest,
@@ -264,7 +264,7 @@ impl Frame {
         })
     }
 
-    /// The doorbell of the innermost frame, if a leaf future has named one.
+    /// Returns the doorbell of the innermost frame, if a leaf future has named one.
     fn bell() -> Option<Arc<Mapping>> {
         FRAMES.with_borrow(|frames| frames.last()?.bell.clone())
     }

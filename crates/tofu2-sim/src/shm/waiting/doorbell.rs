@@ -59,17 +59,17 @@ impl Watch {
         }
     }
 
-    /// Whether writing bytes `start..end` of the segment concerns a waiter with these bits.
+    /// Returns whether writing bytes `start..end` of the segment concerns a waiter with these bits.
     pub(crate) fn covers(bits: u64, start: u64, end: u64) -> bool {
         bits == Watch::Any.to_bits() || (bits < end && start < bits.saturating_add(8))
     }
 
-    /// Whether a notice concerns a waiter with these bits.
+    /// Returns whether a notice concerns a waiter with these bits.
     pub(crate) fn wants_notices(bits: u64) -> bool {
         bits == Watch::Notice.to_bits() || bits == Watch::Any.to_bits()
     }
 
-    /// What a waiter for both watches.
+    /// Returns what a waiter for both watches.
     pub(crate) fn and(self, other: Watch) -> Watch {
         match (self, other) {
             (Watch::Nothing, only) | (only, Watch::Nothing) => only,
@@ -86,13 +86,13 @@ pub(crate) trait Bell {
     fn set_watch(&self, bits: u64);
     fn watch(&self) -> u64;
     fn look(&self) -> u32;
-    /// Set bit 0; the word after it.
+    /// Sets bit 0; the word after it.
     fn set_parked(&self) -> u32;
-    /// Add one if the word is still `seen`, which clears bit 0 and counts the ring.
+    /// Adds one if the word is still `seen`, which clears bit 0 and counts the ring.
     fn count_ring(&self, seen: u32) -> bool;
     fn light_barrier(&self);
     fn heavy_barrier(&self);
-    /// Block while the word is `expected`, at most `longest`. May return early.
+    /// Blocks while the word is `expected`, at most `longest`. May return early.
     fn park(&self, expected: u32, longest: Duration);
     fn wake_all(&self);
 }
@@ -114,7 +114,7 @@ pub(crate) fn park(bell: &impl Bell, ticket: Ticket, longest: Duration) {
     bell.park(ticket.0, longest);
 }
 
-/// Whether the bell rang since [`prepare`].
+/// Returns whether the bell rang since [`prepare`].
 pub(crate) fn was_rung(bell: &impl Bell, ticket: Ticket) -> bool {
     bell.look() != ticket.0
 }
@@ -139,7 +139,7 @@ pub(crate) fn parked(bell: &impl Bell) -> Option<Parked> {
     (seen & PARKED != 0).then_some(Parked(seen))
 }
 
-/// The rest of P3.
+/// Returns the rest of P3.
 #[cold]
 pub(crate) fn wake(bell: &impl Bell, Parked(seen): Parked, hits: impl FnOnce(u64) -> bool) {
     // A lost race means that another poster rings, which wakes everybody this ring would wake.
@@ -148,7 +148,7 @@ pub(crate) fn wake(bell: &impl Bell, Parked(seen): Parked, hits: impl FnOnce(u64
     }
 }
 
-/// Wake everybody for a rank that has died. It may have counted a ring, which clears bit 0, and then not lived to
+/// Wakes everybody for a rank that has died. It may have counted a ring, which clears bit 0, and then not lived to
 /// wake anybody; so the system is asked in any case.
 pub(crate) fn rouse(bell: &impl Bell) {
     ring(bell, |_| true);
@@ -205,7 +205,7 @@ impl Bell for BellWords<'_> {
     }
 }
 
-/// The longest time a rank stays parked without looking: a safety net only, if there is a heavy barrier.
+/// Returns the longest time a rank stays parked without looking: a safety net only, if there is a heavy barrier.
 pub(crate) fn longest_park(heavy_barrier: bool) -> Duration {
     if heavy_barrier { Duration::from_millis(10) } else { Duration::from_millis(1) }
 }
@@ -218,7 +218,7 @@ mod system {
     };
     use rustix::thread::{MembarrierCommand, futex, membarrier};
 
-    /// Let heavy barriers of any process reach this one. Whether they do.
+    /// Lets heavy barriers of any process reach this one. Returns whether they do.
     pub(crate) fn register_process() -> bool {
         membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
     }

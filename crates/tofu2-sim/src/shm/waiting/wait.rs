@@ -24,7 +24,7 @@ const LOOKS: u64 = 4;
 /// Fruitless polls under a foreign executor before a waker is left: a peer that answers at once is faster than a park.
 const FOREIGN_SPINS: u32 = 64;
 
-/// Wait until `look` finds something, or `deps` says that it never will. `what` tells where that is written.
+/// Waits until `look` finds something, or `deps` says that it never will. `what` tells where that is written.
 pub(crate) fn until_found<T>(
     endpoint: &Endpoint,
     deps: Deps<'_>,
@@ -47,7 +47,7 @@ pub(crate) fn until_found<T>(
     })
 }
 
-/// Wait until `ready`, which nobody rings a bell for: look now and then, more and more seldom.
+/// Waits until `ready`, which nobody rings a bell for: look now and then, more and more seldom.
 pub(crate) fn until_ready(
     endpoint: &Endpoint,
     what: WaitsFor,
@@ -134,7 +134,7 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Arrange another poll, after what is awaited was written, `longest` has passed or `until` has come. If false, the caller looks
+    /// Arranges another poll, after what is awaited was written, `longest` has passed or `until` has come. If false, the caller looks
     /// again first.
     fn is_arranged(
         &mut self,
@@ -216,7 +216,7 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Whether the caller is to look again before the wait in `slot` is arranged: what comes within nanoseconds is found sooner so.
+    /// Returns whether the caller is to look again before the wait in `slot` is arranged: what comes within nanoseconds is found sooner so.
     #[inline]
     pub(crate) fn looks_once_more(slot: &mut Slot) -> bool {
         slot.0[0] |= BEGUN;
@@ -224,7 +224,7 @@ impl<'a> Wait<'a> {
         slot.0[3] != 0
     }
 
-    /// Go on with the wait in `slot`, or begin one.
+    /// Goes on with the wait in `slot`, or begin one.
     #[inline]
     pub(crate) fn in_slot<T>(
         endpoint: &'a Endpoint,
@@ -241,7 +241,7 @@ impl<'a> Wait<'a> {
         stands
     }
 
-    /// End the wait in `slot`, if there is one.
+    /// Ends the wait in `slot`, if there is one.
     pub(crate) fn end(endpoint: &'a Endpoint, slot: &mut Slot) {
         drop(Wait::of(endpoint, slot));
         *slot = Slot::default();

@@ -121,7 +121,7 @@ impl Wakers {
         Armed::Kept(key)
     }
 
-    /// Whether the waker under `key` is still to be called. It becomes `waker` then.
+    /// Returns whether the waker under `key` is still to be called. It becomes `waker` then.
     pub(crate) fn is_armed(&self, key: Key, waker: &Waker) -> bool {
         let mut state = self.0.lock();
         let Some(sleeper) = state.sleepers.get_mut(&key) else { return false };

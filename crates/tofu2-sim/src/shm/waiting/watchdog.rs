@@ -37,10 +37,8 @@ use core::{
 use rdma_fabric::{Deps, Rank, RemoteAddr, Time};
 use std::{sync::Arc, time::Instant};
 
-/// How long all ranks of a job are parked before that is a deadlock, unless it is told otherwise.
-pub const DEFAULT_STUCK_AFTER: Duration = Duration::from_secs(10);
-
-/// The same as options and variables give it: seconds; `never` or 0 is `None`.
+/// How long all ranks of a job are parked before that is a deadlock, as options and variables give it: seconds; `never` or 0 is
+/// `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StuckAfter(pub Option<Duration>);
 
@@ -81,7 +79,7 @@ pub(crate) enum WaitsFor {
 }
 
 impl WaitsFor {
-    /// Where it is written.
+    /// Returns where it is written.
     #[inline(always)]
     pub(crate) fn watch(self) -> Watch {
         match self {
@@ -129,7 +127,7 @@ impl Awaiting {
         Awaiting { what, whom }
     }
 
-    /// A wait that ends by itself.
+    /// Returns a wait that ends by itself.
     #[inline]
     pub(crate) fn by_itself() -> Self {
         Awaiting { what: WaitsFor::ItsEnd, whom: 0 }
@@ -194,7 +192,7 @@ impl Watchdog {
         bound.map(|bound| Watchdog { bound, parkings: Vec::new(), looks: Vec::new(), since: Instant::now() })
     }
 
-    /// How long to wait between two looks.
+    /// Returns how long to wait between two looks.
     pub(crate) fn pause(&self) -> Duration {
         (self.bound / 8).clamp(Duration::from_millis(5), Duration::from_secs(1))
     }
@@ -233,12 +231,12 @@ impl Watchdog {
     }
 }
 
-/// A word of the rank's segment; 0 of a rank that is none.
+/// Returns a word of the rank's segment; 0 of a rank that is none.
 fn word(job: &Job, rank: usize, at: usize) -> u64 {
     job.segment(Rank::new(rank as u32)).map_or(0, |segment| segment.word(at).load(SeqCst))
 }
 
-/// How often the rank has begun or ended to be parked, if it is; 0 if it has ended for good. `None` if it may do something.
+/// Returns how often the rank has begun or ended to be parked, if it is; 0 if it has ended for good. `None` if it may do something.
 fn parked(job: &Job, rank: usize) -> Option<u64> {
     match job.control.state(rank) {
         State::Starting => None,
@@ -247,7 +245,7 @@ fn parked(job: &Job, rank: usize) -> Option<u64> {
     }
 }
 
-/// What a parked rank has written of its wait. May be garbage, and is text.
+/// Returns what a parked rank has written of its wait. May be garbage, and is text.
 fn stuck(job: &Job, number: usize) -> Stuck {
     let rank = Rank::new(number as u32);
     let (what, whom) = (word(job, number, layout::PARKED_WHAT), word(job, number, layout::PARKED_WHOM));

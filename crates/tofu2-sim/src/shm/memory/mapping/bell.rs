@@ -19,14 +19,14 @@ use core::{
 use std::sync::{Arc, PoisonError};
 
 impl Mapping {
-    /// The doorbell of a segment.
+    /// Returns the doorbell of a segment.
     #[inline(always)]
     pub(crate) fn bell(&self) -> doorbell::BellWords<'_> {
         // SAFETY: both are protocol words of this mapping, for which each has room, and live as long as it.
         unsafe { bell_at(self.base) }
     }
 
-    /// Be ready to park on the segment's doorbell, for its own rank: steps W0 to W2.
+    /// Makes this process ready to park on the segment's doorbell, for its own rank: steps W0 to W2.
     pub(crate) fn prepare_park(self: &Arc<Self>, watch: Watch) -> Parking {
         let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
         *parked += 1;
@@ -37,7 +37,7 @@ impl Mapping {
         Parking { ticket: doorbell::prepare(&self.bell(), watch), segment: self.clone() }
     }
 
-    /// Have the word at `at` of `other` tell from now on whether anybody of the segment's rank is parked.
+    /// Has the word at `at` of `other` tell from now on whether anybody of the segment's rank is parked.
     pub(crate) fn show_parked_at(&self, other: Arc<Mapping>, at: usize) {
         // A segment is one job's.
         let _ = self.sign.set((other, at));
@@ -50,18 +50,18 @@ impl Mapping {
         }
     }
 
-    /// Wake the segment's rank if it is parked, whatever it waits for.
+    /// Wakes the segment's rank if it is parked, whatever it waits for.
     pub(crate) fn ring(&self) {
         doorbell::ring(&self.bell(), |_| true);
     }
 
-    /// Wake the segment's rank if it is parked and waits for one of the `len` bytes from `start` on.
+    /// Wakes the segment's rank if it is parked and waits for one of the `len` bytes from `start` on.
     pub(crate) fn ring_for(&self, start: NonNull<u8>, len: usize) {
         let start = start.addr().get().wrapping_sub(self.base.addr().get()) as u64;
         doorbell::ring(&self.bell(), |bits| Watch::covers(bits, start, start.saturating_add(len as u64)));
     }
 
-    /// Wake the segment's rank if it is parked and waits for notices, or for one of the `len` bytes from `start` on.
+    /// Wakes the segment's rank if it is parked and waits for notices, or for one of the `len` bytes from `start` on.
     #[inline(always)]
     pub(crate) fn ring_with_notice(&self, start: NonNull<u8>, len: usize) {
         let bell = self.bell();
@@ -78,23 +78,23 @@ impl Mapping {
         doorbell::wake(&self.bell(), seen, |bits| Watch::covers(bits, start, end) || Watch::wants_notices(bits));
     }
 
-    /// Wake the segment's rank, whatever a rank that has died left undone when it rang.
+    /// Wakes the segment's rank, whatever a rank that has died left undone when it rang.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) fn rouse(&self) {
         doorbell::rouse(&self.bell());
     }
 
-    /// Wake the segment's rank if it is parked and waits for whatever happens.
+    /// Wakes the segment's rank if it is parked and waits for whatever happens.
     pub(crate) fn ring_for_anything(&self) {
         doorbell::ring(&self.bell(), |bits| bits == Watch::Any.to_bits());
     }
 
-    /// Wake the segment's rank if it is parked and waits for notices.
+    /// Wakes the segment's rank if it is parked and waits for notices.
     pub(crate) fn ring_for_notice(&self) {
         doorbell::ring(&self.bell(), Watch::wants_notices);
     }
 
-    /// Wake the segment's rank if it is parked and waits for the protocol word at `at`.
+    /// Wakes the segment's rank if it is parked and waits for the protocol word at `at`.
     pub(crate) fn ring_for_word(&self, at: usize) {
         doorbell::ring(&self.bell(), |bits| Watch::covers(bits, at as u64, at as u64 + 8));
     }
@@ -117,7 +117,7 @@ impl Parking {
         self.ticket
     }
 
-    /// Whether the doorbell rang since it was made ready for this.
+    /// Returns whether the doorbell rang since it was made ready for this.
     pub(crate) fn was_rung(&self) -> bool {
         doorbell::was_rung(&self.segment.bell(), self.ticket)
     }

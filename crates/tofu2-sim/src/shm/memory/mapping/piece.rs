@@ -64,7 +64,7 @@ unsafe impl Send for Piece {}
 unsafe impl Sync for Piece {}
 
 impl Mapping {
-    /// A piece of memory outside the segment, valid as long as the protocol word at `generation_at` holds `generation`.
+    /// Returns a piece of memory outside the segment, valid as long as the protocol word at `generation_at` holds `generation`.
     ///
     /// # Safety
     /// Whenever a method of the piece that moves bytes is called, the memory is there and is accessed through
@@ -80,7 +80,7 @@ impl Mapping {
         Piece::new(self.clone(), self.base, start, len, word, generation.into())
     }
 
-    /// The piece of `len` bytes at `offset` of the heap, valid as long as the protocol word at `generation_at` holds
+    /// Returns the piece of `len` bytes at `offset` of the heap, valid as long as the protocol word at `generation_at` holds
     /// `generation`. `None` if it is not inside.
     pub(crate) fn piece(
         self: &Arc<Self>,
@@ -96,7 +96,7 @@ impl Mapping {
         Some(Piece::new(self.clone(), self.base, start, len, word, generation.into()))
     }
 
-    /// The piece of the `len` bytes from `start` on, for as long as the borrow. `None` if they are not inside the heap.
+    /// Returns the piece of the `len` bytes from `start` on, for as long as the borrow. `None` if they are not inside the heap.
     #[inline]
     pub(crate) fn piece_from(
         &self,
@@ -127,7 +127,7 @@ impl Mapping {
 }
 
 impl Piece<&Mapping> {
-    /// The piece as what operations are given. `anchor` holds this piece's mapping; nothing is made of another one.
+    /// Returns the piece as what operations are given. `anchor` holds this piece's mapping; nothing is made of another one.
     #[inline]
     pub(crate) fn place(&self, addr: RemoteAddr, anchor: &Anchor) -> Option<Place> {
         anchor.get::<Arc<Mapping>>().filter(|kept| core::ptr::eq(&***kept, self.mapping))?;
@@ -159,7 +159,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         self.len
     }
 
-    /// The `len` bytes from `offset` on.
+    /// Returns the `len` bytes from `offset` on.
     pub(crate) fn part(&self, offset: usize, len: usize) -> Option<Self> {
         offset.checked_add(len).filter(|&end| end <= self.len)?;
         // SAFETY: inside the piece, by the check.
@@ -167,13 +167,13 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(Piece::new(self.mapping.clone(), self.base, start, len, self.word, self.generation))
     }
 
-    /// Whether the segment's rank is lost.
+    /// Returns whether the segment's rank is lost.
     pub(crate) fn is_lost(&self) -> bool {
         // SAFETY: a protocol word of the mapping, aligned like `base`.
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(layout::LOST).cast()) }.load(Relaxed) != 0
     }
 
-    /// Whether the region was deregistered.
+    /// Returns whether the region was deregistered.
     pub(crate) fn is_stale(&self) -> bool {
         self.moved() & !CONDEMNED != 0
     }
@@ -201,7 +201,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         }
     }
 
-    /// Store a word's low bits (release), without ringing. `width` is 4 or 8.
+    /// Stores a word's low bits (release), without ringing. `width` is 4 or 8.
     #[inline(always)]
     pub(crate) fn store_silently(&self, width: usize, bits: u64) -> Option<()> {
         if self.word_objection(width) != 0 {
@@ -222,13 +222,13 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(unsafe { access::rmw(self.start.as_ptr(), width, amo) })
     }
 
-    /// Whether [`Piece::copy_in`] of `len` bytes is possible now.
+    /// Returns whether [`Piece::copy_in`] of `len` bytes is possible now.
     #[inline(always)]
     pub(crate) fn admits(&self, len: usize) -> bool {
         self.objection(len) == 0
     }
 
-    /// Fill the piece from `bytes`, which must be as long. The caller rings afterwards.
+    /// Fills the piece from `bytes`, which must be as long. The caller rings afterwards.
     #[inline(always)]
     pub(crate) fn copy_in(&self, bytes: &[u8]) -> Option<()> {
         if self.objection(bytes.len()) != 0 {
@@ -239,7 +239,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(())
     }
 
-    /// Fill `bytes`, which must be as long, from the piece.
+    /// Fills `bytes`, which must be as long, from the piece.
     #[inline(always)]
     pub(crate) fn copy_out(&self, bytes: &mut [u8]) -> Option<()> {
         if self.objection(bytes.len()) != 0 {
@@ -250,7 +250,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(())
     }
 
-    /// Fill the piece from another one, which must be as long. `None` may be the fault of either. The caller
+    /// Fills the piece from another one, which must be as long. `None` may be the fault of either. The caller
     /// rings afterwards.
     #[inline(always)]
     pub(crate) fn copy_from<N: Clone + Deref<Target = Mapping>>(&self, from: &Piece<N>) -> Option<()> {
@@ -262,7 +262,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(())
     }
 
-    /// Wake the segment's rank if it is parked and waits for what was written to the piece: P2 and P3.
+    /// Wakes the segment's rank if it is parked and waits for what was written to the piece: P2 and P3.
     #[inline(always)]
     pub(crate) fn ring(&self) {
         // SAFETY: `mapping` has this base and outlives the borrow.
@@ -285,18 +285,18 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         doorbell::wake(&self.mapping.bell(), seen, |bits| self.concerns(bits));
     }
 
-    /// Whether writing the piece concerns a waiter with these bits.
+    /// Returns whether writing the piece concerns a waiter with these bits.
     fn concerns(&self, bits: u64) -> bool {
         let start = self.offset() as u64;
         Watch::covers(bits, start, start.saturating_add(self.len as u64))
     }
 
-    /// Offset of the first byte in the segment; without meaning outside of it.
+    /// Returns the offset of the first byte in the segment; without meaning outside of it.
     pub(crate) fn offset(&self) -> usize {
         self.start.addr().get().wrapping_sub(self.base.addr().get())
     }
 
-    /// Whether the piece starts at a multiple of `align` bytes.
+    /// Returns whether the piece starts at a multiple of `align` bytes.
     pub(crate) fn is_aligned(&self, align: usize) -> bool {
         self.start.addr().get().is_multiple_of(align)
     }

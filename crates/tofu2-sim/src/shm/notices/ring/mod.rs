@@ -33,21 +33,21 @@ pub(crate) use protocol::{claim, claim_next, consume, has_room, is_empty, publis
 pub(crate) trait Ring {
     type Word: Word;
     type Entry;
-    /// Number of slots, a power of two, below 2³².
+    /// Returns the number of slots, a power of two, below 2³².
     fn depth(&self) -> u64;
-    /// Position of the oldest entry; written by the owner.
+    /// Returns the position of the oldest entry; written by the owner.
     fn head(&self) -> &Self::Word;
-    /// The next position to be taken, and by whom the last was.
+    /// Returns the next position to be taken, and by whom the last was.
     fn tail(&self) -> &Self::Word;
-    /// What a producer found at the head last.
+    /// Returns what a producer found at the head last.
     fn seen(&self) -> &Self::Word;
     /// Who claimed slot `index`, once somebody has claimed the next.
     fn name(&self, index: usize) -> &Self::Word;
-    /// The state of slot `index`.
+    /// Returns the state of slot `index`.
     fn state(&self, index: usize) -> &Self::Word;
-    /// Fill slot `index`, by relaxed stores.
+    /// Fills slot `index`, by relaxed stores.
     fn fill(&self, index: usize, entry: Self::Entry);
-    /// Copy slot `index`, by relaxed loads: of any lap, if the head has moved.
+    /// Copies slot `index`, by relaxed loads: of any lap, if the head has moved.
     fn copy(&self, index: usize) -> Self::Entry;
     /// Slot `index` will be written soon.
     fn expect(&self, _index: usize) {}
@@ -132,7 +132,7 @@ pub(crate) fn positions<R: Ring>(ring: &R) -> u64 {
     (ring.depth() << 32).min(1 << (u64::BITS - RANK_BITS))
 }
 
-/// The position that a word of the ring holds.
+/// Returns the position that a word of the ring holds.
 #[inline(always)]
 pub(crate) fn position<R: Ring>(ring: &R, word: u64) -> u64 {
     word & (positions(ring) - 1)
@@ -148,13 +148,13 @@ pub(crate) fn before<R: Ring>(ring: &R, after: u64) -> u64 {
     position(ring, after.wrapping_sub(1))
 }
 
-/// How many positions `later` is after `earlier`.
+/// Returns how many positions `later` is after `earlier`.
 #[inline(always)]
 pub(crate) fn distance<R: Ring>(ring: &R, later: u64, earlier: u64) -> u64 {
     position(ring, later.wrapping_sub(earlier))
 }
 
-/// The slot of a position.
+/// Returns the slot of a position.
 #[inline(always)]
 pub(crate) fn index<R: Ring>(ring: &R, position: u64) -> usize {
     (position & (ring.depth() - 1)) as usize
@@ -165,13 +165,13 @@ fn lap<R: Ring>(ring: &R, position: u64) -> u64 {
     position >> ring.depth().trailing_zeros()
 }
 
-/// Whether `last`, who took the position before `position`, is to be named there before `rank` takes `position`.
+/// Returns whether `last`, who took the position before `position`, is to be named there before `rank` takes `position`.
 #[inline(always)]
 pub(crate) fn needs_name<R: Ring>(ring: &R, position: u64, last: Option<u32>, rank: u32) -> bool {
     last != Some(rank) || lap(ring, before(ring, position)) % NAMING == NAMING - 1
 }
 
-/// The state and the claim word: lap (32 bits), rank (30 bits), stage (2 bits).
+/// Returns the state and the claim word: lap (32 bits), rank (30 bits), stage (2 bits).
 #[inline(always)]
 pub(crate) fn pack<R: Ring>(ring: &R, position: u64, rank: u32, stage: u64) -> u64 {
     lap(ring, position) << 32 | u64::from(rank) << STAGE_BITS | stage
@@ -204,7 +204,7 @@ pub(crate) fn pack_tail(position: u64, rank: u32) -> u64 {
     position << RANK_BITS | (u64::from(rank) + 1)
 }
 
-/// The next position, unless the tail is damaged, and the rank that took the one before, if any was.
+/// Returns the next position, unless the tail is damaged, and the rank that took the one before, if any was.
 #[inline(always)]
 pub(crate) fn unpack_tail(tail: u64) -> (u64, Option<u32>) {
     let rank = (tail % (1 << RANK_BITS)) as u32;

@@ -7,7 +7,7 @@ use super::{
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::Rank;
 
-/// Claim a slot of `ring` for `me` if that takes no more than a look and a compare-and-swap: there is room, nobody came between,
+/// Claims a slot of `ring` for `me` if that takes no more than a look and a compare-and-swap: there is room, nobody came between,
 /// and `me` took the position before. Else [`claim`] tells more.
 #[inline(always)]
 pub(crate) fn claim_next<R: Ring>(ring: &R, me: Rank) -> Option<Claim> {
@@ -26,7 +26,7 @@ pub(crate) fn claim_next<R: Ring>(ring: &R, me: Rank) -> Option<Claim> {
     ring.tail().replace(tail, next, AcqRel, Relaxed).is_ok().then_some(Claim { position, rank })
 }
 
-/// Claim a slot of `ring` for `me`; `None` if it is full.
+/// Claims a slot of `ring` for `me`; `None` if it is full.
 ///
 /// # Errors
 /// [`DamagedRing`] if the tail holds no position, or head and tail are further apart than the ring is long.
@@ -58,7 +58,7 @@ pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
     }
 }
 
-/// Whether there is room for `wanted`, by the head itself.
+/// Returns whether there is room for `wanted`, by the head itself.
 #[cold]
 fn look_at_head<R: Ring>(ring: &R, wanted: u64) -> Result<bool, DamagedRing> {
     // Acquire: pairs with the release in `move_on`, so that the entry may be overwritten.
@@ -74,7 +74,7 @@ fn look_at_head<R: Ring>(ring: &R, wanted: u64) -> Result<bool, DamagedRing> {
     }
 }
 
-/// Write down that `rank` took `position`. Whether it has handed it over is not looked at: the slot's line is where the
+/// Writes down that `rank` took `position`. Returns whether it has handed it over is not looked at: the slot's line is where the
 /// consumer looks, and fetching it from there takes longer than all the rest.
 #[inline]
 pub(crate) fn keep_name<R: Ring>(ring: &R, position: u64, rank: u32) {
@@ -89,12 +89,12 @@ pub(crate) fn keep_name<R: Ring>(ring: &R, position: u64, rank: u32) {
     }
 }
 
-/// Whether [`claim`] is worth a try.
+/// Returns whether [`claim`] is worth a try.
 pub(crate) fn has_room<R: Ring>(ring: &R) -> bool {
     distance(ring, unpack_tail(ring.tail().load(Relaxed)).0, ring.head().load(Relaxed)) != ring.depth()
 }
 
-/// Fill in and hand over a claimed slot.
+/// Fills in and hand over a claimed slot.
 #[inline(always)]
 pub(crate) fn publish<R: Ring>(ring: &R, claim: Claim, entry: R::Entry) {
     ring.fill(index(ring, claim.position), entry);
@@ -102,7 +102,7 @@ pub(crate) fn publish<R: Ring>(ring: &R, claim: Claim, entry: R::Entry) {
     hand_over(ring, claim, READY);
 }
 
-/// Give a claimed slot up without an entry.
+/// Gives a claimed slot up without an entry.
 pub(crate) fn withdraw<R: Ring>(ring: &R, claim: Claim) {
     hand_over(ring, claim, VOID);
 }
@@ -121,14 +121,14 @@ fn state_at<R: Ring>(ring: &R, position: u64) -> u64 {
     ring.state(index(ring, position)).load(Acquire)
 }
 
-/// Whether [`consume`] would find nothing, unless a rank has ended.
+/// Returns whether [`consume`] would find nothing, unless a rank has ended.
 #[inline(always)]
 pub(crate) fn is_empty<R: Ring>(ring: &R) -> bool {
     let head = position(ring, ring.head().load(Relaxed));
     read(ring, state_at(ring, head), head) == Said::Nothing
 }
 
-/// The oldest entry, and which of the first `ranks` ranks left it, if it is ready and nobody else takes it. Else [`consume`] tells
+/// Returns the oldest entry, and which of the first `ranks` ranks left it, if it is ready and nobody else takes it. Else [`consume`] tells
 /// more.
 #[inline(always)]
 pub(crate) fn take<R: Ring>(ring: &R, ranks: u64) -> Option<(u32, R::Entry)> {
@@ -143,14 +143,14 @@ pub(crate) fn take<R: Ring>(ring: &R, ranks: u64) -> Option<(u32, R::Entry)> {
     move_on(ring, now).then_some((rank as u32, entry))
 }
 
-/// Move the head on from what it holds, unless somebody has: then what was read of its slot may be of any lap.
+/// Moves the head on from what it holds, unless somebody has: then what was read of its slot may be of any lap.
 #[inline(always)]
 fn move_on<R: Ring>(ring: &R, now: u64) -> bool {
     // Release: pairs with the acquire in `look_at_head`.
     ring.head().replace(now, after(ring, now), Release, Relaxed).is_ok()
 }
 
-/// The oldest entry, and who left it, if one is ready. `has_ended` tells which of the first `ranks` ranks will never write again;
+/// Returns the oldest entry, and who left it, if one is ready. `has_ended` tells which of the first `ranks` ranks will never write again;
 /// `anybody_ended` whether there are any.
 ///
 /// # Errors

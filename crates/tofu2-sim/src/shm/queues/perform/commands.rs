@@ -110,7 +110,7 @@ impl<'a> Executor<'a> {
         Ok((told, status))
     }
 
-    /// Move the session offset of `target` on. Whether commands may be executable then.
+    /// Moves the session offset of `target` on. Returns whether commands may be executable then.
     pub(crate) fn advance(&self, target: &View<'_>, slots: u64) -> bool {
         let turns = target.turns();
         let scheduled = turns.advance(slots);

@@ -17,7 +17,7 @@ use rdma_fabric::{
 };
 
 impl Poster {
-    /// Post `postings` to a session queue one after the other, as far as there is room, and let them start together; how many. Their numbers are checked
+    /// Posts `postings` to a session queue one after the other, as far as there is room, and let them start together; how many. Their numbers are checked
     /// by `examine`.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Poster {
         (posted, refused)
     }
 
-    /// Write a command into the shared ring, and let it start.
+    /// Writes a command into the shared ring, and let it start.
     pub(crate) fn queue_up(
         &mut self,
         queue: &View<'_>,
@@ -65,7 +65,7 @@ impl Poster {
         Ok(())
     }
 
-    /// Let what was written start.
+    /// Lets what was written start.
     #[inline]
     fn start(&self, queue: &View<'_>, executor: &Executor<'_>, work: &mut WorkList<'_>) {
         let turns = queue.turns();
@@ -81,7 +81,7 @@ impl Poster {
         }
     }
 
-    /// Write a command into the shared ring, which does not start it.
+    /// Writes a command into the shared ring, which does not start it.
     #[inline]
     fn write_down(&mut self, queue: &View<'_>, posting: &Posting) -> Result<(), Refused<()>> {
         let (depth, slots) = (queue.geometry.depth, posting.command.slots());
@@ -123,7 +123,7 @@ impl Poster {
         }
     }
 
-    /// Commands that were never started, once nobody executes any more.
+    /// Returns the commands that were never started, once nobody executes any more.
     pub(crate) fn remaining(&self, queue: &View<'_>) -> u64 {
         if !queue.is_session() {
             return self.delayed.iter().map(|posting| u64::from(posting.command.commands())).sum();

@@ -8,7 +8,7 @@ use rdma_fabric::{
 };
 
 impl Queue {
-    /// Check what can be told without memory.
+    /// Checks what can be told without memory.
     #[inline]
     fn examine(&self, posting: &Posting) -> Result<(), QueueError> {
         let Posting { command, sps, .. } = posting;
@@ -42,7 +42,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Execute a short put, if `posting` is one and nothing stands in the way.
+    /// Executes a short put, if `posting` is one and nothing stands in the way.
     #[inline(always)]
     pub(crate) fn post_fast(&self, posting: &Posting) -> FastPut {
         let Ok(queue) = self.view() else { return FastPut::Not };
@@ -52,7 +52,7 @@ impl Queue {
         self.poster().put_fast(&queue, &self.executor(), posting)
     }
 
-    /// Post, before those who wait for room.
+    /// Posts, before those who wait for room.
     #[inline]
     pub(crate) fn post_one(&self, posting: &Posting) -> Result<(), Refused<()>> {
         match self.post_fast(posting) {
@@ -65,7 +65,7 @@ impl Queue {
         }
     }
 
-    /// Post anything.
+    /// Posts anything.
     #[inline(never)]
     pub(crate) fn post_general(&self, posting: &Posting) -> Result<(), Refused<()>> {
         self.examine(posting).map_err(failed)?;
@@ -77,7 +77,7 @@ impl Queue {
         posted
     }
 
-    /// Post as many as there is room for; how many.
+    /// Posts as many as there is room for; how many.
     pub(crate) fn post_many(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>) {
         let queue = match self.view() {
             Ok(queue) => queue,
@@ -99,7 +99,7 @@ impl Queue {
         posted
     }
 
-    /// Post at last, if it is `place`'s turn and there is room.
+    /// Posts at last, if it is `place`'s turn and there is room.
     pub(crate) fn post_in_turn(&self, posting: Posting, place: u64) -> Result<Option<()>> {
         self.help();
         let (queue, executor) = (self.view()?, self.executor());

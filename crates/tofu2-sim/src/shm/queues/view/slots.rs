@@ -16,21 +16,21 @@ use core::sync::atomic::{
 };
 
 impl<'a> View<'a> {
-    /// Slot of the TOQ at a position. For session queues.
+    /// Returns the slot of the TOQ at a position. For session queues.
     #[inline]
     fn toq(&self, position: u64) -> &'a [AtomicU64] {
         let at = self.geometry.toq() + (position % u64::from(self.geometry.depth)) as usize * SLOT;
         &self.words[at..at + SLOT]
     }
 
-    /// A copy of that slot.
+    /// Returns a copy of that slot.
     #[inline]
     pub(crate) fn read_slot(&self, position: u64) -> [u64; SLOT] {
         let slot = self.toq(position);
         core::array::from_fn(|word| slot[word].load(Relaxed))
     }
 
-    /// Fill that slot, of which nobody knows yet.
+    /// Fills that slot, of which nobody knows yet.
     #[inline]
     pub(crate) fn write_slot(&self, position: u64, words: [u64; SLOT]) {
         self.toq(position).iter().zip(words).for_each(|(word, value)| word.store(value, Relaxed));
@@ -49,7 +49,7 @@ impl<'a> View<'a> {
         compiler_fence(SeqCst);
     }
 
-    /// The read pointer as it is told: behind a command that has begun, since what that does is seen before it is over.
+    /// Returns the read pointer as it is told: behind a command that has begun, since what that does is seen before it is over.
     pub(crate) fn begun(&self) -> u64 {
         let mut now = self.words[STAGE].load(Acquire);
         loop {
@@ -68,14 +68,14 @@ impl<'a> View<'a> {
         }
     }
 
-    /// How many entries the TCQ ever had.
+    /// Returns how many entries the TCQ ever had.
     #[inline]
     pub(crate) fn completed(&self) -> u64 {
         // Acquire: pairs with the release in `complete`.
         self.words[TCQ_TAIL].load(Acquire)
     }
 
-    /// Add an entry to the TCQ. For who has the claim; the poster has left room.
+    /// Adds an entry to the TCQ. For who has the claim; the poster has left room.
     #[inline]
     pub(crate) fn complete(&self, entry: TcqEntry) {
         let number = self.words[TCQ_TAIL].load(Relaxed);
