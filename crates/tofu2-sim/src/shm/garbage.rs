@@ -6,18 +6,15 @@
 //! exactly.)
 
 use super::{
-    job::{
-        Job,
-        control::{Plan, State},
-    },
+    job::{Job, control::State},
     memory::{
         adopted::Outside,
-        allocator::Pages,
         layout,
         mapping::Mapping,
         place::{Bytes, LocatedPlace},
     },
     notices::ring,
+    testing::{self, Chance},
     waiting::block_on::block_on,
 };
 use core::{
@@ -28,44 +25,15 @@ use core::{
     time::Duration,
 };
 use rdma_fabric::{Deps, Fabric, FabricError, Group, PutOptions, Rank, RegionKey, RemoteAddr, RemoteSpan, Result, op};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 
 const RANKS: u32 = 3;
 const HEAP: usize = 1 << 20;
 
-/// Marsaglia's xorshift: what it draws depends on the seed only.
-struct Chance(u64);
-
 impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-    fn below(&mut self, limit: usize) -> usize {
-        ((self.next() >> 16) % limit as u64) as usize
-    }
     fn rank(&mut self) -> Rank {
         Rank::new(self.below(RANKS as usize) as u32)
     }
-}
-
-fn seed() -> u64 {
-    let given = std::env::var("ONESIDED_GARBAGE_SEED").ok().and_then(|text| text.parse().ok());
-    let now = || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |age| age.as_nanos() as u64 | 1);
-    let seed = given.unwrap_or_else(now);
-    println!("ONESIDED_GARBAGE_SEED={seed}");
-    seed
-}
-
-fn job() -> Arc<Job> {
-    let plan = Plan { ranks: RANKS as usize, ranks_per_node: 1, heap_bytes: HEAP, start_ns: 0 };
-    Job::of_threads(plan.checked().unwrap()).unwrap()
-}
-
-fn endpoint(job: &Arc<Job>, rank: u32) -> Fabric {
-    crate::shm::endpoint::Endpoint::new(job.clone(), Rank::new(rank), Pages::Private).unwrap().fabric()
 }
 
 /// Write one word of garbage somewhere. Words that end everything at once (who is lost) are rarer than the others.
@@ -83,7 +51,7 @@ fn vandalise(job: &Job, chance: &mut Chance) {
             write(segment, layout::RING + index * layout::RING_SLOT + 8 * chance.below(4), chance);
         }
         6..=8 => {
-            let first = [0, layout::SYMMETRIC_SLOTS][chance.below(2)];
+            let first = chance.one(&[0, layout::SYMMETRIC_SLOTS]);
             write(segment, layout::TABLE + (first + small) * layout::ENTRY + 8 * chance.below(4), chance);
         }
         9 => segment.bell().bell.store(chance.next() as u32, Relaxed),
@@ -91,13 +59,13 @@ fn vandalise(job: &Job, chance: &mut Chance) {
         11 => {
             let words =
                 [layout::CHANGES, layout::ARRIVALS, layout::NO_HEAVY_BARRIER, layout::FIRST_LOST, layout::MAGIC];
-            garble(job.control.word(words[chance.below(words.len())]), chance);
+            garble(job.control.word(chance.one(&words)), chance);
         }
         12 => garble(job.control.card(rank.index(), layout::CARD_PHASE), chance),
         13 | 14 => {
-            let side = layout::CARD_SIDES[chance.below(2)];
+            let side = chance.one(&layout::CARD_SIDES);
             let field = [layout::SIDE_BYTES, layout::SIDE_VERDICT, layout::SIDE_DROPPED, layout::SIDE_DROPPED + 8];
-            garble(job.control.card(rank.index(), side + field[chance.below(4)]), chance);
+            garble(job.control.card(rank.index(), side + chance.one(&field)), chance);
         }
         _ if chance.below(50) == 0 => match chance.below(3) {
             0 => write(segment, layout::LOST, chance),
@@ -157,7 +125,7 @@ impl Worker {
             0 if !self.regions.is_empty() => self.regions[chance.below(self.regions.len())].key(),
             1 => RegionKey::from_bits(chance.next()),
             _ => {
-                let first = [0, layout::SYMMETRIC_SLOTS][chance.below(2)];
+                let first = chance.one(&[0, layout::SYMMETRIC_SLOTS]);
                 RegionKey { index: (first + chance.below(6)) as u32, generation: chance.below(6) as u32 }
             }
         }
@@ -255,11 +223,11 @@ fn poll_some<F: Future>(future: F) -> Option<F::Output> {
 #[test]
 fn every_step_beside_a_vandal_ends_well_or_with_an_error() {
     let (jobs, steps) = if cfg!(miri) { (2, 150) } else { (150, 1500) };
-    let mut chance = Chance(seed());
+    let mut chance = Chance::seeded();
     let (mut well, mut errors) = (0, 0);
     for _ in 0..jobs {
-        let job = job();
-        let mut workers: Vec<_> = (0..RANKS).map(|rank| Worker::new(endpoint(&job, rank))).collect();
+        let job = testing::job(RANKS, HEAP);
+        let mut workers: Vec<_> = (0..RANKS).map(|rank| Worker::new(testing::fabric(&job, rank))).collect();
         for _ in 0..steps {
             if chance.below(3) == 0 {
                 vandalise(&job, &mut chance);
@@ -294,13 +262,13 @@ fn every_step_beside_a_vandal_ends_well_or_with_an_error() {
 fn nobody_hangs_beside_a_vandal() {
     let (rounds, writes) = if cfg!(miri) { (4, 40) } else { (300, 60_000) };
     let guard = Duration::from_secs(if cfg!(miri) { 600 } else { 60 });
-    let seed = seed();
-    let job = job();
+    let seed = Chance::seeded().0;
+    let job = testing::job(RANKS, HEAP);
     let (ended, all) = mpsc::channel();
     for rank in 0..RANKS {
-        let (fabric, ended, job) = (endpoint(&job, rank), ended.clone(), job.clone());
+        let (fabric, ended, job) = (testing::fabric(&job, rank), ended.clone(), job.clone());
         std::thread::spawn(move || {
-            let mut chance = Chance(seed.wrapping_add(u64::from(rank) << 32) | 1);
+            let mut chance = Chance::of_thread(seed, rank);
             if rank == RANKS - 1 {
                 for _ in 0..writes {
                     vandalise(&job, &mut chance);

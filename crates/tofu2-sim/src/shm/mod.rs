@@ -32,6 +32,8 @@ mod options;
 mod processes;
 mod provider;
 mod queues;
+#[cfg(test)]
+mod testing;
 mod threads;
 mod waiting;
 

@@ -7,6 +7,7 @@ use super::{
     record::{At, Field, Half, Units, pack, unpack},
 };
 use crate::shm::memory::word::Word;
+use crate::shm::testing;
 use core::sync::atomic::Ordering;
 use loom::{
     sync::atomic::{AtomicU64, fence},
@@ -18,7 +19,7 @@ use rdma_fabric::{
 };
 use std::sync::{
     Arc,
-    atomic::{AtomicU64 as Plain, AtomicUsize, Ordering::SeqCst},
+    atomic::{AtomicU64 as Plain, Ordering::SeqCst},
 };
 
 /// What is done wrong on purpose.
@@ -169,13 +170,8 @@ fn rounds(units: &Tiny, me: Rank, (mut own, gate): (OwnGates, GateId), rounds: u
 }
 
 fn explore(mutation: Mutation, number: u64, preemptions: usize, differ: bool) -> usize {
-    let executions = Arc::new(AtomicUsize::new(0));
-    let count = executions.clone();
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.max_branches = 10_000;
-    builder.check(move || {
-        count.fetch_add(1, SeqCst);
+    println!("{mutation:?}, {number} rounds, {preemptions} preemptions");
+    testing::explore(preemptions, 10_000, move || {
         let units = Arc::new(Tiny::new(mutation));
         let come = Arc::new([Plain::new(0), Plain::new(0)]);
         let members = [0, 1].map(|rank| member(&units, Rank::new(rank)));
@@ -184,10 +180,7 @@ fn explore(mutation: Mutation, number: u64, preemptions: usize, differ: bool) ->
         let peer = thread::spawn(move || rounds(&theirs, Rank::new(1), second, number, &other, differ));
         rounds(&units, Rank::new(0), first, number, &come, differ);
         peer.join().unwrap();
-    });
-    let executions = executions.load(SeqCst);
-    println!("{executions} executions, {mutation:?}, {number} rounds, {preemptions} preemptions");
-    executions
+    })
 }
 
 #[test]

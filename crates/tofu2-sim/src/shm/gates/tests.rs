@@ -5,11 +5,9 @@ use super::{
     record::{At, Field, Units as _, pack},
 };
 use crate::shm::{
-    job::{
-        Job,
-        control::{Plan, State},
-    },
-    memory::{allocator::Pages, layout},
+    job::{Job, control::State},
+    memory::layout,
+    testing::{self, Chance},
 };
 use core::sync::atomic::Ordering::Relaxed;
 use rdma_fabric::{
@@ -19,12 +17,9 @@ use rdma_fabric::{
 use std::sync::Arc;
 
 fn job(ranks: u32) -> (Arc<Job>, Vec<Fabric>) {
-    let plan = Plan { ranks: ranks as usize, ranks_per_node: 1, heap_bytes: 1 << 16, start_ns: 0 };
-    let job = Job::of_threads(plan.checked().unwrap()).unwrap();
-    let endpoint =
-        |rank| crate::shm::endpoint::Endpoint::new(job.clone(), Rank::new(rank), Pages::Private).unwrap().fabric();
-    let endpoints = (0..ranks).map(endpoint).collect();
-    (job, endpoints)
+    let job = testing::job(ranks, 1 << 16);
+    let fabrics = (0..ranks).map(|rank| testing::fabric(&job, rank)).collect();
+    (job, fabrics)
 }
 
 /// Two members that exchange; the gates of each.
@@ -174,16 +169,8 @@ fn a_relay_between_freed_gates_comes_to_rest() {
 #[test]
 fn garbage_in_records_gives_errors() {
     let steps = if cfg!(miri) { 300 } else { 60_000 };
-    let seed = std::env::var("ONESIDED_GARBAGE_SEED").ok().and_then(|text| text.parse().ok());
-    let now = || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |age| age.as_nanos() as u64 | 1);
-    let mut chance = seed.unwrap_or_else(now);
-    println!("ONESIDED_GARBAGE_SEED={chance}");
-    let mut next = move || {
-        chance ^= chance << 13;
-        chance ^= chance >> 7;
-        chance ^= chance << 17;
-        chance >> 8
-    };
+    let mut chance = Chance::seeded();
+    let mut next = move || chance.next() >> 8;
     let (mut well, mut errors) = (0, 0);
     let (mut of, mut endpoints) = job(2);
     let mut gates = exchange(&endpoints);

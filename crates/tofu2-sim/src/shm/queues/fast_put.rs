@@ -12,6 +12,7 @@ use super::{
     route::Routes,
     view::{TcqEntry, View},
 };
+use crate::shm::notices::ring;
 use crate::{
     control_queue::{
         descriptor::{Brief, What},
@@ -128,12 +129,12 @@ impl Executor<'_> {
             return None;
         }
         if put.remote_notice {
-            let claim = match target.mrq().claim_next(self.me) {
+            let claim = match ring::claim_next(&target.mrq(), self.me) {
                 Some(claim) => claim,
-                None => target.mrq().claim(self.me).ok()??,
+                None => ring::claim(&target.mrq(), self.me).ok()??,
             };
             if source.copy_to(&piece, enter).is_none() {
-                target.mrq().withdraw(claim);
+                ring::withdraw(&target.mrq(), claim);
                 // Notices of others may be ready behind it.
                 target.segment.ring_for_notice();
                 return None;

@@ -7,12 +7,9 @@ use crate::{
     shm::{memory::word::Word, notices::ring},
 };
 use core::sync::atomic::Ordering::Relaxed;
-use rdma_fabric::{
-    Rank,
-    control_queue::{MrqKind, MrqNotice, QueueId, Stadd},
-};
+use rdma_fabric::control_queue::{MrqKind, MrqNotice, QueueId, Stadd};
 
-pub(crate) use crate::shm::notices::ring::{Claim, DamagedRing};
+pub(crate) use ring::{Claim, DamagedRing};
 
 /// Words of a record.
 pub(crate) const RECORD: usize = 8;
@@ -82,40 +79,17 @@ impl<W: Word> ring::Ring for Mrq<'_, W> {
 }
 
 impl<W: Word> Mrq<'_, W> {
-    /// [`ring::claim_next`].
-    #[inline(always)]
-    pub(crate) fn claim_next(&self, me: Rank) -> Option<Claim> {
-        ring::claim_next(self, me)
-    }
-
-    /// [`ring::claim`].
-    #[inline(always)]
-    pub(crate) fn claim(&self, me: Rank) -> Result<Option<Claim>, DamagedRing> {
-        ring::claim(self, me)
-    }
-
-    /// Fills in and hand over a claimed record.
+    /// Fills in a claimed record and hands it over.
     #[inline]
     pub(crate) fn publish(&self, claim: Claim, notice: &MrqNotice) {
         ring::publish(self, claim, encode(notice));
     }
 
-    /// The same for the notice of a command that went well.
+    /// Fills in a claimed record with the notice of a command that went well, and hands it over.
     #[inline(always)]
     pub(crate) fn publish_good(&self, claim: Claim, kind: MrqKind, edata: u8, peer: QueueId, remote: Stadd) {
         let first = kind as u64 | u64::from(edata) << 8;
         ring::publish(self, claim, [first, peer.to_bits(), 0, 0, remote.to_bits(), 0, 0]);
-    }
-
-    /// Gives a claimed record up.
-    pub(crate) fn withdraw(&self, claim: Claim) {
-        ring::withdraw(self, claim);
-    }
-
-    /// Returns whether [`Ring::consume`] would find nothing, unless a rank has ended.
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        ring::is_empty(self)
     }
 
     /// Returns the oldest notice, if one is ready.

@@ -10,6 +10,7 @@ use super::{
     poster::Poster,
     view::{View, directory_at},
 };
+use crate::shm::notices::ring;
 use crate::shm::{
     endpoint::Endpoint,
     memory::allocator::RegisteredExtent,
@@ -114,7 +115,7 @@ impl Queue {
         let queue = self.view()?;
         let executor = self.executor();
         let control = &executor.job.control;
-        if !queue.mrq().is_empty() || control.anybody_ended() {
+        if !ring::is_empty(&queue.mrq()) || control.anybody_ended() {
             match queue.mrq().consume(|| control.anybody_ended(), |rank| executor.has_ended(rank)) {
                 Ok(None) => {}
                 Ok(notice) => return Ok(notice),

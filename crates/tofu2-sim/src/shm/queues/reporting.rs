@@ -1,6 +1,7 @@
 //! Notices of a command: room at the target before it, then what both sides are told.
 
 use super::{config::Stop, executor::Executor, mrq, view::View};
+use crate::shm::notices::ring;
 use rdma_fabric::control_queue::{Command, MrqKind, MrqNotice, Posting, QueueError, QueueId, Stadd};
 
 /// What a command's two notices tell.
@@ -23,10 +24,10 @@ impl Executor<'_> {
         if !posting.remote_notice {
             return Ok(None);
         }
-        if let Some(claim) = target.mrq().claim_next(self.me) {
+        if let Some(claim) = ring::claim_next(&target.mrq(), self.me) {
             return Ok(Some(claim));
         }
-        match target.mrq().claim(self.me) {
+        match ring::claim(&target.mrq(), self.me) {
             Ok(Some(claim)) => Ok(Some(claim)),
             Ok(None) => {
                 target.stop(Stop::MrqOverflow);
@@ -39,7 +40,7 @@ impl Executor<'_> {
     #[cold]
     pub(crate) fn withdraw_notice(&self, target: &View<'_>, claim: Option<mrq::Claim>) {
         if let Some(claim) = claim {
-            target.mrq().withdraw(claim);
+            ring::withdraw(&target.mrq(), claim);
             // Notices of others may be ready behind it.
             target.segment.ring_for_notice();
         }
@@ -68,7 +69,7 @@ impl Executor<'_> {
         status: Result<(), QueueError>,
     ) {
         let Some(peer) = posting.command.target() else { return };
-        match queue.mrq().claim(self.me) {
+        match ring::claim(&queue.mrq(), self.me) {
             Ok(Some(claim)) => {
                 let CommandNotices { local: kind, value, own: local, .. } = told;
                 let remote = if kind == MrqKind::LocalGet { Stadd::from_bits(0) } else { told.at };

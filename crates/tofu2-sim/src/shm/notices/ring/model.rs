@@ -6,12 +6,13 @@
 mod bare;
 
 use super::*;
+use crate::shm::testing;
 use core::sync::atomic::Ordering::{self, Relaxed, Release};
 use loom::{sync::atomic::AtomicU64 as LoomWord, thread};
 use rdma_fabric::Rank;
 use std::sync::{
     Arc as Shared,
-    atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+    atomic::{AtomicBool, Ordering::SeqCst},
 };
 
 /// What is done wrong on purpose.
@@ -76,18 +77,7 @@ pub(crate) trait Tiny: Send + Sync + Sized + 'static {
 
 /// How many executions there were. Loom explores its main thread badly, so that one only starts the consumer, and waits for it.
 fn explore<T: Tiny>(test: impl Fn() + Copy + Sync + Send + 'static) -> usize {
-    let executions = Shared::new(AtomicUsize::new(0));
-    let count = executions.clone();
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2);
-    builder.max_branches = T::BRANCHES;
-    builder.check(move || {
-        count.fetch_add(1, SeqCst);
-        thread::spawn(test).join().unwrap();
-    });
-    let executions = executions.load(SeqCst);
-    println!("{executions} executions");
-    executions
+    testing::explore(2, T::BRANCHES, move || thread::spawn(test).join().unwrap())
 }
 
 /// A producer sends 1 to 3 through two slots; the consumer must see them in order and whole.

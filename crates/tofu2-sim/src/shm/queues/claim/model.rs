@@ -2,6 +2,7 @@
 //! rule broken on purpose.
 
 use super::*;
+use crate::shm::testing;
 use core::sync::atomic::Ordering;
 use loom::{
     sync::{Mutex, atomic::AtomicU64 as LoomWord},
@@ -9,7 +10,7 @@ use loom::{
 };
 use std::sync::{
     Arc as Shared,
-    atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+    atomic::{AtomicBool, Ordering::SeqCst},
 };
 
 /// What is done wrong on purpose.
@@ -146,18 +147,7 @@ impl Queue {
 }
 
 fn explore(test: impl Fn() + Sync + Send + 'static) -> usize {
-    let executions = Shared::new(AtomicUsize::new(0));
-    let count = executions.clone();
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.max_branches = 10_000;
-    builder.check(move || {
-        count.fetch_add(1, SeqCst);
-        test();
-    });
-    let executions = executions.load(SeqCst);
-    println!("{executions} executions");
-    executions
+    testing::explore(3, 10_000, test)
 }
 
 /// Two arrivals release a command each.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::shm::notices::ring::model::{Cell, Mutation, Tiny, a_death, one_after_the_other, two_takers};
+use rdma_fabric::Rank;
 
 struct Records {
     ends: [Cell; 3],
@@ -34,7 +35,7 @@ impl Tiny for Records {
             status: Ok(()),
         };
         let (ring, from) = (self.ring(), Rank::new(from));
-        let claim = ring.claim_next(from).or_else(|| ring.claim(from).unwrap());
+        let claim = ring::claim_next(&ring, from).or_else(|| ring::claim(&ring, from).unwrap());
         claim.map(|claim| self.ring().publish(claim, &notice)).is_some()
     }
     fn take(&self, has_ended: impl Fn(u32) -> bool + Copy) -> Option<(u32, u64)> {
@@ -43,10 +44,10 @@ impl Tiny for Records {
         Some((notice.peer.rank().number(), notice.value))
     }
     fn claim(&self, me: Rank) -> Result<Option<Claim>, DamagedRing> {
-        self.ring().claim(me)
+        ring::claim(&self.ring(), me)
     }
     fn is_empty(&self) -> bool {
-        self.ring().is_empty()
+        ring::is_empty(&self.ring())
     }
     fn has_room(&self) -> bool {
         ring::has_room(&self.ring())

@@ -1,6 +1,7 @@
 use super::*;
 use core::sync::atomic::AtomicU64;
 use proptest::prelude::*;
+use rdma_fabric::Rank;
 use rdma_fabric::control_queue::QueueError;
 
 /// A ring of its own.
@@ -54,7 +55,7 @@ fn notice(number: u64) -> MrqNotice {
 }
 
 fn send(ring: &Mrq<'_, AtomicU64>, from: u32, number: u64) -> bool {
-    let claim = ring.claim(Rank::new(from)).unwrap();
+    let claim = ring::claim(ring, Rank::new(from)).unwrap();
     claim.map(|claim| ring.publish(claim, &notice(number))).is_some()
 }
 
@@ -114,13 +115,13 @@ fn the_claim_of_an_ended_rank_is_skipped() {
         let ring = whole.ring();
         let take = |ended: Option<u32>| ring.consume(|| ended.is_some(), |rank| ended == Some(rank)).unwrap();
         assert!(send(&ring, 2, 0));
-        assert!(ring.claim(Rank::new(2)).unwrap().is_some());
+        assert!(ring::claim(&ring, Rank::new(2)).unwrap().is_some());
         assert_eq!(take(None), Some(notice(0)));
         assert_eq!([take(None), take(Some(3))], [None, None]);
         assert!(send(&ring, behind, 1));
         assert_eq!(take(None), None);
         assert_eq!(take(Some(2)), Some(notice(1)));
-        assert!(ring.claim(Rank::new(2)).unwrap().is_some());
+        assert!(ring::claim(&ring, Rank::new(2)).unwrap().is_some());
         assert_eq!(take(Some(2)), None);
         assert!(send(&ring, 1, 2));
         assert_eq!(take(None), Some(notice(2)));
@@ -167,7 +168,7 @@ proptest! {
         words.zip(drawn).for_each(|(word, value)| word.store(if small { value % 64 } else { value }, Relaxed));
         let ring = whole.ring();
         for _ in 0..8 {
-            if let Ok(Some(claim)) = ring.claim(Rank::new(1)) {
+            if let Ok(Some(claim)) = ring::claim(&ring, Rank::new(1)) {
                 ring.publish(claim, &notice(7));
             }
             let _ = ring.consume(|| true, |rank| rank % 2 == 0);

@@ -120,7 +120,8 @@ fn whoever_comes_next_finishes_a_command_or_reports_it() {
         // The owner comes next, or another rank's advance does.
         for (advancer, local) in [(false, false), (false, true), (true, false), (true, true)] {
             let job = job(4 << 20);
-            let [owner, dies, target] = [OWNER, DIES, TARGET].map(|rank| RankSetup::new(endpoint(&job, rank.number())));
+            let [owner, dies, target] =
+                [OWNER, DIES, TARGET].map(|rank| RankSetup::new(testing::fabric(&job, rank.number())));
             owner.queue_up(local);
             target.queue.try_post(Posting::new(Command::Nop).tcq(3)).unwrap();
             let died = catch_unwind(AssertUnwindSafe(|| dies.advance(label, || panic!("dies on purpose"))));
@@ -162,7 +163,7 @@ fn whoever_comes_next_finishes_a_command_or_reports_it() {
 #[test]
 fn commands_for_a_lost_rank_say_so() {
     let job = job(4 << 20);
-    let [owner, dies, target] = [OWNER, DIES, TARGET].map(|rank| RankSetup::new(endpoint(&job, rank.number())));
+    let [owner, dies, target] = [OWNER, DIES, TARGET].map(|rank| RankSetup::new(testing::fabric(&job, rank.number())));
     owner.queue_up(true);
     job.control.set_ended(TARGET.index());
     job.publish(TARGET, State::Lost);
@@ -186,7 +187,7 @@ fn commands_for_a_lost_rank_say_so() {
 #[test]
 fn a_queue_is_closed_under_a_dead_executor() {
     let job = job(4 << 20);
-    let [owner, dies, _target] = [OWNER, DIES, TARGET].map(|rank| RankSetup::new(endpoint(&job, rank.number())));
+    let [owner, dies, _target] = [OWNER, DIES, TARGET].map(|rank| RankSetup::new(testing::fabric(&job, rank.number())));
     owner.queue_up(true);
     let died = catch_unwind(AssertUnwindSafe(|| dies.advance(DeathPoint::Data, || panic!("dies on purpose"))));
     assert!(died.is_err());
@@ -201,7 +202,7 @@ fn a_queue_is_closed_under_a_dead_executor() {
 fn the_control_queues_of_the_dead_are_taken_over() {
     let plan = Plan { ranks: 2, ranks_per_node: 2, heap_bytes: 4 << 20, start_ns: 0 };
     let job = Job::of_threads(plan).unwrap();
-    let [alive, dead] = [0, 1].map(|rank| endpoint(&job, rank));
+    let [alive, dead] = [0, 1].map(|rank| testing::fabric(&job, rank));
     let spec = QueueSpec { number: Some(7), ..QueueSpec::new(QueueMode::Exclusive).on(3).depth(2) };
     let theirs = dead.open_queue(spec).unwrap();
     assert_eq!(alive.queue_limits().free, 47, "the ranks of a node share them");

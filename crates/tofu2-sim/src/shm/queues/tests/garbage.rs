@@ -2,35 +2,13 @@
 
 use super::*;
 use crate::shm::queues::view::{self, View, directory_at};
+use crate::shm::testing::Chance;
 use core::{sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::{
     Fabric, Refused,
     control_queue::{Armw, Width},
 };
 use std::sync::mpsc;
-
-/// Marsaglia's xorshift: what it draws depends on the seed only.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-    fn below(&mut self, limit: usize) -> usize {
-        ((self.next() >> 16) % limit as u64) as usize
-    }
-}
-
-fn seed() -> u64 {
-    let given = std::env::var("ONESIDED_GARBAGE_SEED").ok().and_then(|text| text.parse().ok());
-    let now = || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |age| age.as_nanos() as u64 | 1);
-    let seed = given.unwrap_or_else(now);
-    println!("ONESIDED_GARBAGE_SEED={seed}");
-    seed
-}
 
 fn garble(word: &core::sync::atomic::AtomicU64, chance: &mut Chance) {
     let now = word.load(Relaxed);
@@ -50,7 +28,7 @@ fn garble(word: &core::sync::atomic::AtomicU64, chance: &mut Chance) {
 
 /// Write one word of garbage into what belongs to some queue.
 fn vandalise(job: &Job, queues: &[QueueId], chance: &mut Chance) {
-    let id = queues[chance.below(queues.len())];
+    let id = chance.one(queues);
     let Ok(segment) = job.segment(id.rank()).map(|segment| &**segment) else { return };
     match chance.below(12) {
         0 => garble(segment.word(directory_at(id).unwrap()), chance),
@@ -92,7 +70,7 @@ impl Worker {
     fn act(&mut self, names: &mut Vec<QueueId>, chance: &mut Chance) -> Result<()> {
         match chance.below(12) {
             0 if self.queues.len() < 3 => {
-                let mode = [QueueMode::Normal, QueueMode::Session, QueueMode::Session][chance.below(3)];
+                let mode = chance.one(&[QueueMode::Normal, QueueMode::Session, QueueMode::Session]);
                 let spec = QueueSpec { mrq_depth: 8, ..QueueSpec::new(mode).depth(16).checked(chance.below(2) == 0) };
                 let queue = self.fabric.open_queue(spec.ahead(chance.below(16) as u32))?;
                 let region = self.fabric.alloc(4096)?;
@@ -110,7 +88,7 @@ impl Worker {
                 let to = if chance.below(9) == 0 {
                     QueueId::from_bits(chance.next() >> 24).expect("40 bits")
                 } else {
-                    names[chance.below(names.len())]
+                    chance.one(names)
                 };
                 let address = |chance: &mut Chance| match chance.below(9) {
                     0 => Stadd::from_bits(chance.next()),
@@ -152,11 +130,11 @@ impl Worker {
 #[test]
 fn every_call_beside_a_vandal_ends_well_or_with_an_error() {
     let (jobs, steps) = if cfg!(miri) { (1, 100) } else { (60, 1500) };
-    let mut chance = Chance(seed());
+    let mut chance = Chance::seeded();
     let (mut well, mut errors, mut damaged) = (0, 0, 0);
     for _ in 0..jobs {
         let job = job(4 << 20);
-        let mut workers: Vec<_> = (0..RANKS).map(|rank| Worker::new(endpoint(&job, rank))).collect();
+        let mut workers: Vec<_> = (0..RANKS).map(|rank| Worker::new(testing::fabric(&job, rank))).collect();
         let mut names = Vec::new();
         for step in 0..steps {
             // At first they get a chance to open something.
@@ -178,15 +156,15 @@ fn every_call_beside_a_vandal_ends_well_or_with_an_error() {
 fn nobody_hangs_beside_a_vandal() {
     let (calls, writes) = if cfg!(miri) { (60, 60) } else { (60_000, 60_000) };
     let guard = Duration::from_secs(if cfg!(miri) { 600 } else { 60 });
-    let seed = seed();
+    let seed = Chance::seeded().0;
     let job = job(4 << 20);
     // Every id that there can be, as the vandal knows them.
     let (ended, all) = mpsc::channel();
     for rank in 0..RANKS {
         let (ended, job) = (ended.clone(), job.clone());
-        let fabric = endpoint(&job, rank);
+        let fabric = testing::fabric(&job, rank);
         std::thread::spawn(move || {
-            let mut chance = Chance(seed.wrapping_add(u64::from(rank) << 32) | 1);
+            let mut chance = Chance::of_thread(seed, rank);
             let names: Vec<_> = (0..RANKS)
                 .flat_map(|rank| (0..4u8).map(move |engine| QueueId::new(Rank::new(rank), engine, 0, 0)))
                 .collect();

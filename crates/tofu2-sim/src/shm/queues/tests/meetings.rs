@@ -26,7 +26,7 @@ fn nothing(to: QueueId, at: Stadd) -> Command {
 #[test]
 fn an_advance_by_a_command_that_has_begun_is_no_overrun() {
     let job = job(4 << 20);
-    let fabric = endpoint(&job, 0);
+    let fabric = testing::fabric(&job, 0);
     for depth in [2, 4, 8] {
         let (queue, _region, at) = session(&fabric, depth, depth - 1);
         queue.try_post(Posting::new(nothing(queue.id(), at)).sps(1).tcq(1)).unwrap();
@@ -43,7 +43,7 @@ fn an_advance_by_a_command_that_has_begun_is_no_overrun() {
 #[cfg_attr(miri, ignore = "fills a heap")]
 fn what_a_long_copy_tells_its_target_does_not_land_in_a_later_region() {
     let job = job(4 << 20);
-    let (sender, target) = (endpoint(&job, 0), endpoint(&job, 1));
+    let (sender, target) = (testing::fabric(&job, 0), testing::fabric(&job, 1));
     let (queue, region, at) = session(&target, 2048, 0);
     let normal = sender.open_queue(QueueSpec::new(QueueMode::Normal)).unwrap();
     let source = sender.alloc(4096).unwrap();
@@ -86,7 +86,7 @@ fn what_a_long_copy_tells_its_target_does_not_land_in_a_later_region() {
 fn a_ring_that_empties_meanwhile_is_not_stuck() {
     const ROUNDS: u32 = if cfg!(miri) { 50 } else { 50_000 };
     let job = job(4 << 20);
-    let (owner, other) = (endpoint(&job, 0), endpoint(&job, 1));
+    let (owner, other) = (testing::fabric(&job, 0), testing::fabric(&job, 1));
     let spec = QueueSpec::new(QueueMode::Session).depth(2).checked(false);
     let (queue, _region, at) = open(&owner, spec);
     let to = queue.id();
@@ -113,7 +113,7 @@ fn a_ring_that_empties_meanwhile_is_not_stuck() {
 fn who_stands_behind_another_is_not_stuck() {
     use core::{future::Future, pin::pin, task};
     let job = job(4 << 20);
-    let (owner, other) = (endpoint(&job, 0), endpoint(&job, 1));
+    let (owner, other) = (testing::fabric(&job, 0), testing::fabric(&job, 1));
     let (queue, _region, at) = session(&owner, 2, 0);
     let normal = other.open_queue(QueueSpec::new(QueueMode::Normal)).unwrap();
     let credit = || normal.try_post(Posting::new(nothing(queue.id(), at)).sps(1)).unwrap();

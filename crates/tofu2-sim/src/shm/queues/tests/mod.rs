@@ -16,7 +16,8 @@ use crate::shm::{
         Job,
         control::{Plan, State},
     },
-    memory::{allocator::Pages, layout},
+    memory::layout,
+    testing,
     waiting::block_on::block_on,
 };
 use rdma_fabric::{
@@ -30,15 +31,10 @@ use std::sync::Arc;
 const RANKS: u32 = 3;
 
 fn job(heap_bytes: usize) -> Arc<Job> {
-    let plan = Plan { ranks: RANKS as usize, ranks_per_node: 1, heap_bytes, start_ns: 0 };
-    Job::of_threads(plan.checked().unwrap()).unwrap()
+    testing::job(RANKS, heap_bytes)
 }
 
 /// What is below a fabric.
 fn inner(fabric: &Fabric) -> &crate::shm::endpoint::Endpoint {
     crate::shm::endpoint::Endpoint::of(fabric).unwrap()
-}
-
-fn endpoint(job: &Arc<Job>, rank: u32) -> Fabric {
-    crate::shm::endpoint::Endpoint::new(job.clone(), Rank::new(rank), Pages::Private).unwrap().fabric()
 }

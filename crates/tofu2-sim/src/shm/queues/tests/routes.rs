@@ -23,7 +23,7 @@ fn open(fabric: &Fabric, mode: QueueMode) -> Queue {
 
 impl Side {
     fn new(job: &Arc<Job>, rank: u32, mode: QueueMode) -> Self {
-        let fabric = endpoint(job, rank);
+        let fabric = testing::fabric(job, rank);
         let (queue, region) = (open(&fabric, mode), fabric.alloc(4096).unwrap());
         queue.register_fixed(&region, TAG).unwrap();
         Side { fabric, queue, region }

@@ -88,6 +88,7 @@ fn who_dies_while_ringing_leaves_nobody_asleep() {
 /// The same protocol over loom's words. Loom has no process-wide barrier; a fence on both sides is what it amounts to.
 mod model {
     use super::super::{Bell, PARKED, Watch, park, prepare, ring, rouse};
+    use crate::shm::testing;
     use core::time::Duration;
     use loom::sync::{
         Arc, Condvar, Mutex,
@@ -177,12 +178,7 @@ mod model {
 
     /// `stale` is the bell's word at the start: 1 as an earlier wait leaves it.
     fn explore(mutation: Mutation, posters: u32, stale: u32) -> usize {
-        let executions = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let count = executions.clone();
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(3);
-        builder.check(move || {
-            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        testing::explore(3, 1_000, move || {
             let bell = Arc::new(Model::new(mutation, stale));
             let memory = Arc::new(AtomicU32::new(0));
             let threads: Vec<_> = (0..posters)
@@ -205,8 +201,7 @@ mod model {
                 }
             }
             threads.into_iter().for_each(|thread| thread.join().unwrap());
-        });
-        executions.load(std::sync::atomic::Ordering::Relaxed)
+        })
     }
 
     /// A poster dies at each step of its ring; then `reap` is called for it.
