@@ -2,12 +2,12 @@
 
 use super::{
     gates::own::OwnGates,
-    job::{Job, control::State},
+    job::{Job, State},
     memory::{
+        Mapping,
         allocator::{Allocator, Pages, RegisteredExtent},
         inside::{self, Inside, RegionId},
         layout,
-        mapping::Mapping,
         regions::RegionKind,
     },
     queues::{

@@ -6,16 +6,16 @@
 //! exactly.)
 
 use super::{
-    job::{Job, control::State},
+    job::{Job, State},
     memory::{
+        Mapping,
         adopted::Outside,
         layout,
-        mapping::Mapping,
         place::{Bytes, LocatedPlace},
     },
     notices::ring,
     testing::{self, Chance},
-    waiting::block_on::block_on,
+    waiting::block_on,
 };
 use core::{
     future::Future,

@@ -1,6 +1,6 @@
 //! What whoever starts a job chooses, whether its ranks are threads or processes.
 
-use super::{job::control::Plan, processes::placement::Bind, queues::config::QueueOptions};
+use super::{job::Plan, processes::placement::Bind, queues::config::QueueOptions};
 use core::time::Duration;
 use rdma_fabric::FabricError;
 

@@ -10,10 +10,7 @@ use super::{
         regions::{self, RegionKind, Resolved},
         transfers,
     },
-    waiting::{
-        wait::{self, Wait},
-        watchdog::WaitsFor,
-    },
+    waiting::{Wait, WaitsFor, wait},
 };
 use core::{
     hint::spin_loop,

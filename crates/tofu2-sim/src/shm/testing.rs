@@ -2,7 +2,7 @@
 
 use super::{
     endpoint::Endpoint,
-    job::{Job, control::Plan},
+    job::{Job, Plan},
     memory::allocator::Pages,
 };
 use rdma_fabric::{Fabric, Rank};

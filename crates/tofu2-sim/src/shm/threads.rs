@@ -2,11 +2,11 @@
 
 use super::{
     endpoint::Endpoint,
-    job::{Job, control::State},
+    job::{Job, State},
     memory::allocator::Pages,
     options::{JobOptions, job_options},
     processes::placement::{self, affinity},
-    waiting::{block_on::block_on, watchdog::Watchdog},
+    waiting::{block_on, watchdog::Watchdog},
 };
 use crate::JobError;
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -14,7 +14,7 @@ use super::{
     endpoint::Endpoint,
     job::Job,
     memory::layout,
-    waiting::{wait::Wait, watchdog::WaitsFor},
+    waiting::{Wait, WaitsFor},
 };
 use core::{
     sync::atomic::{AtomicU64, Ordering::SeqCst, fence},

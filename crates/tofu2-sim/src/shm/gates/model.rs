@@ -6,8 +6,7 @@ use super::{
     own::OwnGates,
     record::{At, Field, Half, Units, pack, unpack},
 };
-use crate::shm::memory::word::Word;
-use crate::shm::testing;
+use crate::shm::{memory::word::Word, testing};
 use core::sync::atomic::Ordering;
 use loom::{
     sync::atomic::{AtomicU64, fence},

@@ -5,7 +5,7 @@ use super::{
     record::{At, Field, Units as _, pack},
 };
 use crate::shm::{
-    job::{Job, control::State},
+    job::{Job, State},
     memory::layout,
     testing::{self, Chance},
 };

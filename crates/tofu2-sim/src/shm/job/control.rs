@@ -1,7 +1,7 @@
 //! The job's control block: who runs, who left, who was lost, and how symmetric allocations stand.
 
 use crate::shm::{
-    memory::{layout, mapping::Mapping},
+    memory::{Mapping, layout},
     waiting::block_on,
 };
 use core::sync::atomic::{

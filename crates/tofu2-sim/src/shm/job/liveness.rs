@@ -1,7 +1,7 @@
 //! What becomes of a job's ranks: how that is published, who is woken, and whether a wait can still end well.
 
 use super::{Job, control::State};
-use crate::shm::memory::{layout, mapping::Mapping, regions};
+use crate::shm::memory::{Mapping, layout, regions};
 use core::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
     fence,

@@ -5,15 +5,15 @@ mod liveness;
 
 use super::{
     memory::{
+        Mapping,
         adopted::Adopted,
         inside::{self, RegionId},
         layout,
-        mapping::Mapping,
     },
     queues::config::QueueOptions,
     waiting::doorbell,
 };
-use control::{Control, Plan};
+pub(crate) use control::{Control, Plan, State};
 use core::{sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::{Existing, FabricError, Rank, provider::Anchor};
 use std::{

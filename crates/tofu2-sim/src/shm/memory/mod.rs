@@ -20,3 +20,5 @@ mod retired;
 mod symmetric;
 pub(crate) mod transfers;
 pub(crate) mod word;
+
+pub(crate) use mapping::{Mapping, Piece};

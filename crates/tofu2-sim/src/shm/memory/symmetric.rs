@@ -28,8 +28,8 @@ use crate::{
     host_memory::{self, LARGE},
     shm::{
         endpoint::Endpoint,
-        job::{Job, control::State},
-        waiting::{wait, watchdog::WaitsFor},
+        job::{Job, State},
+        waiting::{WaitsFor, wait},
     },
 };
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};

@@ -4,8 +4,8 @@ pub(crate) mod ring;
 
 use super::{
     endpoint::Endpoint,
-    job::control::State,
-    memory::{layout, mapping::Mapping, place::LocatedPlace, transfers},
+    job::State,
+    memory::{Mapping, layout, place::LocatedPlace, transfers},
 };
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rdma_fabric::{

@@ -10,12 +10,8 @@ use super::{
     start::monotonic_ns,
 };
 use crate::shm::{
-    job::control::Control,
-    memory::{
-        allocator::Pages,
-        layout,
-        mapping::{MappedFile, Mapping},
-    },
+    job::Control,
+    memory::{Mapping, allocator::Pages, layout, mapping::MappedFile},
 };
 use core::{sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::{FabricError, Rank};

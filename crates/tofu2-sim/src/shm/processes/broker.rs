@@ -6,7 +6,7 @@
 //! block. A visit lasts as long as the client's process: while it lasts, that process may be copying.
 
 use super::memory_file::refused;
-use crate::shm::{job::control::Control, memory::layout};
+use crate::shm::{job::Control, memory::layout};
 use core::{mem::MaybeUninit, sync::atomic::Ordering::Relaxed};
 use rdma_fabric::{Rank, Result};
 use rustix::{

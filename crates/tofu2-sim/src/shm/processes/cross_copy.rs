@@ -2,7 +2,7 @@
 //! is limited, and may be less than was asked for.
 
 use super::peer_memory::PeerMemory;
-use crate::shm::memory::mapping::Piece;
+use crate::shm::memory::Piece;
 use rdma_fabric::{FabricError, RemoteAddr, Result, error::CrossCopy};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 use std::sync::Arc;

@@ -20,7 +20,7 @@ use super::{
     cross_copy::{CrossPlace, LONGEST_CALL, in_parts},
     memory_file::refused,
 };
-use crate::shm::memory::{mapping::Mapping, regions};
+use crate::shm::memory::{Mapping, regions};
 use core::sync::atomic::{
     AtomicU64,
     Ordering::{Relaxed, Release, SeqCst},

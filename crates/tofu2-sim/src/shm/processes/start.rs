@@ -15,11 +15,8 @@ use super::{
 use crate::{
     JobError,
     shm::{
-        job::control::{Control, Plan},
-        memory::{
-            layout,
-            mapping::{MappedFile, Mapping},
-        },
+        job::{Control, Plan},
+        memory::{Mapping, layout, mapping::MappedFile},
         queues::config::QueueOptions,
     },
 };

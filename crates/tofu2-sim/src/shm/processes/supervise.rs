@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     JobError, ends_in_words,
-    shm::{job::control::State, waiting::watchdog::Watchdog},
+    shm::{job::State, waiting::watchdog::Watchdog},
 };
 use rdma_fabric::{FabricError, Rank};
 use rustix::{

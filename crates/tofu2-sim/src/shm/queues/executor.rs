@@ -22,9 +22,9 @@ use crate::{
     shm::{
         job::Job,
         memory::{
+            Mapping,
             inside::{self, Inside, RegionId},
             layout,
-            mapping::Mapping,
         },
     },
 };

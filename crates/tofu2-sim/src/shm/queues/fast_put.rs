@@ -12,13 +12,15 @@ use super::{
     route::Routes,
     view::{TcqEntry, View},
 };
-use crate::shm::notices::ring;
 use crate::{
     control_queue::{
         descriptor::{Brief, What},
         status::Status,
     },
-    shm::memory::mapping::{Mapping, Piece},
+    shm::{
+        memory::{Mapping, Piece},
+        notices::ring,
+    },
 };
 use rdma_fabric::control_queue::{Blocks, Command, Completion, Inline, MrqKind, Posting, QueueId, Stadd};
 

@@ -10,7 +10,7 @@ use super::{
 use crate::shm::{
     endpoint::Endpoint,
     job::Job,
-    memory::{allocator::RegisteredExtent, layout, mapping::Mapping, regions::RegionKind},
+    memory::{Mapping, allocator::RegisteredExtent, layout, regions::RegionKind},
 };
 use core::sync::atomic::{
     AtomicBool, AtomicU32, AtomicUsize,

@@ -14,8 +14,8 @@ use super::{
     view::View,
 };
 use crate::shm::memory::{
+    Mapping, Piece,
     inside::{Inside, RegionId},
-    mapping::{Mapping, Piece},
 };
 use commands::Source;
 use core::sync::atomic::AtomicU64;

@@ -10,11 +10,11 @@ use super::{
     poster::Poster,
     view::{View, directory_at},
 };
-use crate::shm::notices::ring;
 use crate::shm::{
     endpoint::Endpoint,
     memory::allocator::RegisteredExtent,
-    waiting::{wait::Wait, watchdog::WaitsFor},
+    notices::ring,
+    waiting::{Wait, WaitsFor},
 };
 use core::{
     fmt,

@@ -17,8 +17,7 @@ use super::{
 use crate::shm::{
     job::Job,
     memory::{
-        layout,
-        mapping::{Mapping, Piece},
+        Mapping, Piece, layout,
         regions::{self, RegionKind},
     },
 };

@@ -8,9 +8,9 @@ use super::{own::NamedTag, queue::Queue, tags, view::View};
 use crate::{
     control_queue::stadd,
     shm::memory::{
+        Mapping, Piece,
         allocator::Registration,
         inside::{self, RegionId},
-        mapping::{Mapping, Piece},
         regions::{self, EntryError, RegionKind},
     },
 };

@@ -22,8 +22,7 @@ use crate::{
     shm::{
         job::Job,
         memory::{
-            layout,
-            mapping::Mapping,
+            Mapping, layout,
             regions::{self, EntryError, RegionKind},
             word::Word,
         },

@@ -11,7 +11,7 @@ use super::{
     doorbell::Watch,
     watchdog::{Awaiting, ParkReport},
 };
-use crate::shm::memory::mapping::Mapping;
+use crate::shm::memory::Mapping;
 use core::{
     cell::RefCell,
     future::Future,

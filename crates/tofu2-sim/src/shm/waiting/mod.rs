@@ -9,3 +9,7 @@ pub(crate) mod doorbell;
 pub(crate) mod wait;
 pub(crate) mod wakers;
 pub(crate) mod watchdog;
+
+pub(crate) use block_on::block_on;
+pub(crate) use wait::Wait;
+pub(crate) use watchdog::WaitsFor;

@@ -15,7 +15,7 @@
 //! comes again if it was not for it.
 
 use super::doorbell::{self, Watch};
-use crate::shm::memory::mapping::{Mapping, Parking};
+use crate::shm::memory::{Mapping, mapping::Parking};
 use core::{task::Waker, time::Duration};
 use std::{
     collections::BTreeMap,

@@ -21,10 +21,10 @@ use super::doorbell::Watch;
 use crate::{
     Awaited, JobError, Stuck, Whom,
     shm::{
-        job::{Job, control::State},
+        job::{Job, State},
         memory::{
+            Mapping,
             layout::{self, HEAP},
-            mapping::Mapping,
             regions,
         },
     },

@@ -2,7 +2,7 @@
 
 use super::{CLAIMED, NAMING, Said, pack_tail, protocol::keep_name, read, *};
 use crate::shm::{
-    memory::{layout, mapping::Mapping},
+    memory::{Mapping, layout},
     notices::{consume, publish},
 };
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,8 +1,7 @@
 use super::*;
 use core::sync::atomic::AtomicU64;
 use proptest::prelude::*;
-use rdma_fabric::Rank;
-use rdma_fabric::control_queue::QueueError;
+use rdma_fabric::{Rank, control_queue::QueueError};
 
 /// A ring of its own.
 struct Whole {

@@ -4,7 +4,7 @@ use super::{Ends, Failure, LAST, PhaseMark, Range, gone};
 use crate::{
     control_queue::ring,
     shm::{
-        memory::mapping::{Mapping, Piece},
+        memory::{Mapping, Piece},
         queues::{
             claim::Phase,
             config::Stop,

@@ -1,8 +1,10 @@
 //! Ranks that write garbage into queues' words, and the queues beside them: see [`crate::shm::garbage`].
 
 use super::*;
-use crate::shm::queues::view::{self, View, directory_at};
-use crate::shm::testing::Chance;
+use crate::shm::{
+    queues::view::{self, View, directory_at},
+    testing::Chance,
+};
 use core::{sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::{
     Fabric, Refused,

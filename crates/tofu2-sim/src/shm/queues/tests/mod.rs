@@ -12,13 +12,10 @@ mod routes;
 
 use super::death::{DeathPoint, hook};
 use crate::shm::{
-    job::{
-        Job,
-        control::{Plan, State},
-    },
+    job::{Job, Plan, State},
     memory::layout,
     testing,
-    waiting::block_on::block_on,
+    waiting::block_on,
 };
 use rdma_fabric::{
     Deps, Fabric, FabricError, Group, LocalSpan, Rank, Region, Result,
