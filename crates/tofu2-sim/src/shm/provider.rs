@@ -3,11 +3,10 @@
 use super::{
     endpoint::Endpoint,
     memory::{
-        adopted,
-        allocator::Registration,
-        existing, locked,
+        adopted, existing, locked,
         place::{self, LocatedPlace},
         regions::{self, RegionKind, Resolved},
+        registration::Registration,
         transfers,
     },
     waiting::{Wait, WaitsFor, wait},

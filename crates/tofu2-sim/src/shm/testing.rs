@@ -72,3 +72,19 @@ pub(crate) fn explore(preemptions: usize, branches: usize, test: impl Fn() + Syn
     println!("{executions} executions");
     executions
 }
+
+/// Tests of what is done wrong on purpose: each must end with the panic that it names.
+#[cfg(not(miri))]
+macro_rules! found {
+    ($($(#[$doc:meta])* $test:ident: $panic:literal, $run:expr;)*) => {$(
+        $(#[$doc])*
+        #[test]
+        #[should_panic(expected = $panic)]
+        fn $test() {
+            $run;
+        }
+    )*};
+}
+
+#[cfg(not(miri))]
+pub(crate) use found;

@@ -197,32 +197,10 @@ fn two_members_differ() {
     assert!(explore(Mutation::None, 2, 1, true) > 100);
 }
 
-#[test]
-#[should_panic(expected = "one input was enough")]
-fn a_gate_that_fires_on_one_input_is_found() {
-    explore(Mutation::OneInput, 1, 1, false);
-}
-
-#[test]
-#[should_panic(expected = "maximum number of branches")]
-fn a_round_bit_is_found() {
-    explore(Mutation::RoundBit, 3, 1, false);
-}
-
-#[test]
-#[should_panic(expected = "maximum number of branches")]
-fn a_missing_barrier_is_found() {
-    explore(Mutation::NoFence, 1, 2, false);
-}
-
-#[test]
-#[should_panic(expected = "round 1")]
-fn a_relaxed_publication_is_found() {
-    explore(Mutation::RelaxedPublish, 1, 2, false);
-}
-
-#[test]
-#[should_panic(expected = "a mismatch was dropped")]
-fn a_dropped_mismatch_is_found() {
-    explore(Mutation::DroppedMismatch, 1, 1, true);
+testing::found! {
+    a_gate_that_fires_on_one_input_is_found: "one input was enough", explore(Mutation::OneInput, 1, 1, false);
+    a_round_bit_is_found: "maximum number of branches", explore(Mutation::RoundBit, 3, 1, false);
+    a_missing_barrier_is_found: "maximum number of branches", explore(Mutation::NoFence, 1, 2, false);
+    a_relaxed_publication_is_found: "round 1", explore(Mutation::RelaxedPublish, 1, 2, false);
+    a_dropped_mismatch_is_found: "a mismatch was dropped", explore(Mutation::DroppedMismatch, 1, 1, true);
 }

@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)]
 
-use super::{allocator::Registration, symmetric};
+use super::{registration::Registration, symmetric};
 use crate::shm::endpoint::Endpoint;
 use rdma_fabric::{FabricError, Mapped, Rank, Region, Result};
 

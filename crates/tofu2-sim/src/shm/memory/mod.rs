@@ -16,6 +16,7 @@ pub(crate) mod locked;
 pub(crate) mod mapping;
 pub(crate) mod place;
 pub(crate) mod regions;
+pub(crate) mod registration;
 mod retired;
 mod symmetric;
 pub(crate) mod transfers;

@@ -15,122 +15,30 @@
 //! A dropped future leaves its allocation under way: the rank's next symmetric allocation completes it first, frees the
 //! rank's part and then makes its own. Until then its peers wait.
 
+mod state;
+
 use super::{
-    allocator::{Allocator, Registration, out_of_memory},
+    allocator::{Allocator, out_of_memory},
     heap::Extent,
-    inside::RegionId,
-    layout,
-    mapping::Mapping,
-    regions,
-    retired::Retired,
+    layout, regions,
+    registration::Registration,
 };
 use crate::{
     host_memory::{self, LARGE},
     shm::{
         endpoint::Endpoint,
-        job::{Job, State},
+        job::State,
         waiting::{WaitsFor, wait},
     },
 };
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::{
-    Deps, FabricError, Pact, Rank, Region, RegionKey,
+    Deps, FabricError, Rank, Region, RegionKey,
     error::{Mismatch, OutOfMachineMemory},
 };
-use std::collections::{BTreeMap, VecDeque};
+use state::{AllocationState, Asked, Turn, WORDS, give_back};
 
-const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
-
-/// One rank's view; everything but `dropped`, `retired`, `lacking`, `tickets` and `under_way` is the same on all ranks.
-#[derive(Debug, Default)]
-pub(crate) struct Symmetric {
-    /// Places of the table entries in use, and whether their bytes are kept apart.
-    live: BTreeMap<usize, (Extent, bool)>,
-    /// Entries that may not be used again.
-    worn_out: Vec<usize>,
-    /// Entries in use whose part this rank has dropped, and nobody is inside of any more.
-    dropped: [u64; WORDS],
-    /// Entries in use whose part this rank has dropped, before they get to `dropped`.
-    retired: Retired<usize>,
-    /// Why this rank promises nothing at present: its machine has not enough for all ranks. Bytes that it has. Looked at before any rank
-    /// takes its part.
-    lacking: Option<u64>,
-    /// Phases arrived at.
-    phase: u64,
-    /// What was begun and not completed.
-    under_way: Option<AllocationState>,
-    /// Calls of this rank in the order of their first poll; the first may go on.
-    tickets: VecDeque<u64>,
-    next_ticket: u64,
-}
-
-#[derive(Debug)]
-enum AllocationState {
-    /// Waits for the end of the last freed region's retired, to propose again.
-    Settling { asked: Asked },
-    /// Arrived at phase 1.
-    Proposed { asked: Asked },
-    /// Arrived at phase 2.
-    Placed { asked: Asked, extent: Extent, key: RegionKey, failure: Option<FabricError> },
-}
-
-/// What all ranks must ask for alike.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    bytes: usize,
-    /// Of a locked region; else 0.
-    terms: [u64; 3],
-}
-
-impl Asked {
-    /// Returns whether only who allocates it gets at it.
-    fn is_locked(&self) -> bool {
-        self.terms != [0; 3]
-    }
-
-    /// Returns whether there may be references to it, so that its bytes are kept apart from all others.
-    fn is_apart(&self) -> bool {
-        Pact::terms_allow_references(self.terms)
-    }
-
-    /// Returns what the ranks compare, and where it stands in a side.
-    fn words(&self) -> [(usize, u64); 4] {
-        let [first, second, third] = self.terms;
-        let terms = layout::SIDE_TERMS;
-        [(layout::SIDE_BYTES, self.bytes as u64), (terms, first), (terms + 8, second), (terms + 16, third)]
-    }
-}
-
-/// The opposite of taking an extent.
-fn give_back(own: &mut Allocator, extent: Extent, is_apart: bool) {
-    if is_apart { own.heap.give_back_locked(extent) } else { own.heap.give_back_symmetric(extent) }
-}
-
-impl Symmetric {
-    /// Ends this rank's registration under `key`.
-    pub(crate) fn drop_part(&mut self, segment: &Mapping, me: Rank, key: RegionKey) {
-        let index = key.index as usize;
-        if !regions::deregister(segment, index) {
-            self.worn_out.push(index);
-        }
-        self.retired.keep(RegionId::new(me, key), index);
-    }
-
-    /// Lets go of what nobody is inside of any more.
-    fn settle(&mut self, job: &Job) {
-        let dropped = &mut self.dropped;
-        self.retired.settle(job, |index| dropped[index / 64] |= 1 << (index % 64));
-    }
-
-    /// Returns where this rank's part under `key` is, which it has not dropped.
-    pub(crate) fn extent(&self, key: RegionKey) -> Option<Extent> {
-        self.live.get(&(key.index as usize)).map(|(extent, _)| *extent)
-    }
-
-    fn free_slot(&self) -> Option<usize> {
-        regions::SYMMETRIC.clone().find(|index| !self.live.contains_key(index) && !self.worn_out.contains(index))
-    }
-}
+pub(crate) use state::Symmetric;
 
 /// Allocates, a locked region if there are `terms`.
 pub(crate) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64; 3]>) -> Result<Region, FabricError> {
@@ -141,35 +49,6 @@ pub(crate) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64;
     }
     propose(endpoint, Asked { bytes, terms: terms.unwrap_or_default() });
     complete(endpoint).await?
-}
-
-/// This call's place in the rank's own queue.
-struct Turn<'a> {
-    endpoint: &'a Endpoint,
-    ticket: u64,
-}
-
-impl<'a> Turn<'a> {
-    async fn wait(endpoint: &'a Endpoint) -> Result<Self, FabricError> {
-        let turn = {
-            let symmetric = &mut endpoint.allocator().symmetric;
-            let ticket = symmetric.next_ticket;
-            symmetric.next_ticket += 1;
-            symmetric.tickets.push_back(ticket);
-            Turn { endpoint, ticket }
-        };
-        wait::until_ready(endpoint, WaitsFor::Allocation, || {
-            Ok(endpoint.allocator().symmetric.tickets.front() == Some(&turn.ticket))
-        })
-        .await?;
-        Ok(turn)
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.endpoint.allocator().symmetric.tickets.retain(|&ticket| ticket != self.ticket);
-    }
 }
 
 /// Returns which side of the cards a phase uses.

@@ -9,9 +9,9 @@ use crate::{
     control_queue::stadd,
     shm::memory::{
         Mapping, Piece,
-        allocator::Registration,
         inside::{self, RegionId},
         regions::{self, EntryError, RegionKind},
+        registration::Registration,
     },
 };
 use core::sync::atomic::{

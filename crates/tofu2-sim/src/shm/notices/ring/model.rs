@@ -3,6 +3,40 @@
 //! words, the receive queue's model with its records. Loom tries what relaxed loads may see; it has no loads of values stored later,
 //! so that the acquire in `claim`, against a payload overwritten before it was read, is not among what it can miss.
 
+/// The tests of a ring, with how many executions there are at least of one producer, and of two takers.
+macro_rules! ring_tests {
+    ($ring:ty, $laps:literal, $takers:literal) => {
+        use crate::shm::{
+            notices::ring::model::{a_death, one_after_the_other, two_takers},
+            testing,
+        };
+
+        #[test]
+        fn a_producer_laps_the_ring() {
+            assert!(one_after_the_other::<$ring>(Mutation::None) >= $laps);
+        }
+
+        #[test]
+        fn two_threads_take_each_notice_once() {
+            assert!(two_takers::<$ring>(Mutation::None) >= $takers);
+        }
+
+        #[test]
+        fn a_claim_of_the_dead_blocks_nobody() {
+            assert!(a_death::<$ring>(Mutation::None) >= 100);
+        }
+
+        testing::found! {
+            publishing_must_release: "a torn notice", one_after_the_other::<$ring>(Mutation::RelaxedPublish);
+            consuming_must_acquire: "a torn notice", one_after_the_other::<$ring>(Mutation::RelaxedConsume);
+            who_takes_must_look_whether_the_head_moved: "not each notice once", two_takers::<$ring>(Mutation::BlindTake);
+            who_claims_next_must_keep_the_name: "a claim of the dead blocks the ring", a_death::<$ring>(Mutation::Nameless);
+        }
+    };
+}
+
+pub(crate) use ring_tests;
+
 mod bare;
 
 use super::*;

@@ -169,31 +169,6 @@ fn no_release_is_lost_and_none_is_done_twice() {
 }
 
 #[test]
-#[should_panic(expected = "a release was lost")]
-fn the_executor_must_look_again() {
-    two_arrivals(Mutation::NoSecondLook);
-}
-
-#[test]
-#[should_panic(expected = "a release was lost")]
-fn advances_must_be_counted() {
-    two_arrivals(Mutation::Boolean);
-}
-
-#[test]
-#[should_panic(expected = "came before its data")]
-fn an_advance_must_release() {
-    // The claim's exchanges release too: only who executes at the moment can miss the data.
-    one_arrives_while_another_executes(Mutation::RelaxedAdvance);
-}
-
-#[test]
-#[should_panic(expected = "came before its data")]
-fn the_data_must_come_before_the_advance() {
-    two_arrivals(Mutation::AdvanceFirst);
-}
-
-#[test]
 #[should_panic]
 fn only_one_may_execute() {
     two_arrivals(Mutation::NoClaim);
@@ -256,26 +231,8 @@ fn a_posting_and_an_arrival_do_not_miss_each_other() {
 }
 
 #[test]
-#[should_panic(expected = "a release was lost")]
-fn the_poster_needs_its_barrier() {
-    a_posting_meets_an_arrival(Mutation::NoPosterBarrier, looking);
-}
-
-#[test]
 fn a_turn_in_any_case_is_as_good_as_a_barrier() {
     assert!(a_posting_meets_an_arrival(Mutation::None, in_any_case(Mutation::None)) >= 10);
-}
-
-#[test]
-#[should_panic(expected = "a release was lost")]
-fn without_a_barrier_a_turn_must_be_taken() {
-    a_posting_meets_an_arrival(Mutation::NoPosterBarrier, in_any_case(Mutation::NoPosterBarrier));
-}
-
-#[test]
-#[should_panic(expected = "a release was lost")]
-fn nor_may_that_turn_leave_without_a_second_look() {
-    a_posting_meets_an_arrival(Mutation::NoSecondLook, in_any_case(Mutation::NoSecondLook));
 }
 
 /// A bounded turn says that there is more, or leaves nothing.
@@ -327,4 +284,17 @@ fn the_claim_of_the_dead_is_taken_over_once() {
         assert_eq!(queue.words().read(), 2);
     });
     assert!(executions >= 100);
+}
+
+testing::found! {
+    the_executor_must_look_again: "a release was lost", two_arrivals(Mutation::NoSecondLook);
+    advances_must_be_counted: "a release was lost", two_arrivals(Mutation::Boolean);
+    // The claim's exchanges release too: only who executes at the moment can miss the data.
+    an_advance_must_release: "came before its data", one_arrives_while_another_executes(Mutation::RelaxedAdvance);
+    the_data_must_come_before_the_advance: "came before its data", two_arrivals(Mutation::AdvanceFirst);
+    the_poster_needs_its_barrier: "a release was lost", a_posting_meets_an_arrival(Mutation::NoPosterBarrier, looking);
+    without_a_barrier_a_turn_must_be_taken: "a release was lost",
+        a_posting_meets_an_arrival(Mutation::NoPosterBarrier, in_any_case(Mutation::NoPosterBarrier));
+    nor_may_that_turn_leave_without_a_second_look: "a release was lost",
+        a_posting_meets_an_arrival(Mutation::NoSecondLook, in_any_case(Mutation::NoSecondLook));
 }

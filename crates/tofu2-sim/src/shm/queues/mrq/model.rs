@@ -1,7 +1,7 @@
 //! The receive queue's ring under loom: few producers and a consumer over two records.
 
 use super::*;
-use crate::shm::notices::ring::model::{Cell, Mutation, Tiny, a_death, one_after_the_other, two_takers};
+use crate::shm::notices::ring::model::{Cell, Mutation, Tiny, ring_tests};
 use rdma_fabric::Rank;
 
 struct Records {
@@ -54,41 +54,4 @@ impl Tiny for Records {
     }
 }
 
-#[test]
-fn a_producer_laps_the_ring() {
-    assert!(one_after_the_other::<Records>(Mutation::None) >= 10);
-}
-
-#[test]
-#[should_panic(expected = "a torn notice")]
-fn publishing_must_release() {
-    one_after_the_other::<Records>(Mutation::RelaxedPublish);
-}
-
-#[test]
-#[should_panic(expected = "a torn notice")]
-fn consuming_must_acquire() {
-    one_after_the_other::<Records>(Mutation::RelaxedConsume);
-}
-
-#[test]
-fn two_threads_take_each_notice_once() {
-    assert!(two_takers::<Records>(Mutation::None) >= 500);
-}
-
-#[test]
-#[should_panic(expected = "not each notice once")]
-fn who_takes_must_look_whether_the_head_moved() {
-    two_takers::<Records>(Mutation::BlindTake);
-}
-
-#[test]
-fn a_claim_of_the_dead_blocks_nobody() {
-    assert!(a_death::<Records>(Mutation::None) >= 100);
-}
-
-#[test]
-#[should_panic(expected = "a claim of the dead blocks the ring")]
-fn who_claims_next_must_keep_the_name() {
-    a_death::<Records>(Mutation::Nameless);
-}
+ring_tests!(Records, 10, 500);

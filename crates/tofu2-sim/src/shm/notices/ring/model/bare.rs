@@ -1,6 +1,6 @@
 //! A ring with entries of three words, as notices are.
 
-use super::{super::*, Cell, Mutation, Tiny, a_death, explore, one_after_the_other, two_takers};
+use super::{super::*, Cell, Mutation, Tiny, explore};
 use core::sync::atomic::Ordering::Relaxed;
 use loom::thread;
 use rdma_fabric::Rank;
@@ -70,23 +70,6 @@ impl Tiny for Bare {
     }
 }
 
-#[test]
-fn a_producer_laps_the_ring() {
-    assert!(one_after_the_other::<Bare>(Mutation::None) >= 100);
-}
-
-#[test]
-#[should_panic(expected = "a torn notice")]
-fn publishing_must_release() {
-    one_after_the_other::<Bare>(Mutation::RelaxedPublish);
-}
-
-#[test]
-#[should_panic(expected = "a torn notice")]
-fn consuming_must_acquire() {
-    one_after_the_other::<Bare>(Mutation::RelaxedConsume);
-}
-
 /// Two producers, three notices, two slots: none lost, none twice, each producer's in order; a full ring refuses.
 #[test]
 fn two_producers_share_the_ring() {
@@ -118,28 +101,6 @@ fn two_producers_share_the_ring() {
         assert_eq!((of(1), of(2)), (vec![1, 2], vec![3]));
     });
     assert!(executions >= 1000);
-}
-
-#[test]
-fn two_threads_take_each_notice_once() {
-    assert!(two_takers::<Bare>(Mutation::None) >= 1000);
-}
-
-#[test]
-#[should_panic(expected = "not each notice once")]
-fn who_takes_must_look_whether_the_head_moved() {
-    two_takers::<Bare>(Mutation::BlindTake);
-}
-
-#[test]
-fn a_claim_of_the_dead_blocks_nobody() {
-    assert!(a_death::<Bare>(Mutation::None) >= 100);
-}
-
-#[test]
-#[should_panic(expected = "a claim of the dead blocks the ring")]
-fn who_claims_next_must_keep_the_name() {
-    a_death::<Bare>(Mutation::Nameless);
 }
 
 /// Rank 1 is said to have ended, and goes on.
@@ -192,3 +153,5 @@ fn a_withdrawn_claim_leaves_no_notice_and_no_hole() {
     });
     assert!(executions >= 1000);
 }
+
+ring_tests!(Bare, 100, 1000);
