@@ -182,7 +182,7 @@ pub(crate) enum What {
     Memory(Stadd, u32),
 }
 
-/// [`decode`] for what is [`Brief`], which is told without a detour through memory.
+/// Decodes what is [`Brief`], in registers.
 #[inline(always)]
 pub(crate) fn brief(first: [u64; SLOT]) -> Option<Brief> {
     let [zero, one, two, three] = first;

@@ -80,7 +80,7 @@ impl Drop for Inner {
 }
 
 impl Endpoint {
-    /// Makes this process `rank` of `job`; at most once per rank and job.
+    /// Makes the endpoint of `rank`; at most once per rank and job.
     pub(crate) fn new(job: Arc<Job>, rank: Rank, pages: Pages) -> Result<Self> {
         let segment = job.segment(rank)?.clone();
         let own = Mutex::new(Allocator::new(segment.heap_len(), pages));
@@ -172,7 +172,7 @@ impl Endpoint {
     }
 
     pub(crate) fn own_gates(&self) -> MutexGuard<'_, OwnGates> {
-        // As above.
+        // Consistent after a panic, like the allocator.
         self.0.gates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -184,7 +184,7 @@ impl Endpoint {
         &self.0.queues
     }
 
-    /// This rank as one that executes commands of control queues.
+    /// Returns this rank as one that executes commands of control queues.
     #[inline]
     pub(crate) fn executor(&self) -> Executor<'_> {
         let Inner { job, rank, segment, inside, queues, .. } = &*self.0;
@@ -219,7 +219,7 @@ impl Endpoint {
         Arc::strong_count(&self.0) == 1
     }
 
-    /// Nobody but this rank's program, which one [`super::block_on`] runs, works for the rank.
+    /// Declares that nothing but this rank's program, which one [`super::block_on`] runs, works for the rank.
     pub(crate) fn seal(&self) {
         self.0.segment.word(layout::SEALED).store(1, SeqCst);
     }

@@ -50,7 +50,7 @@ impl Provider for Endpoint {
                 return Err(allocated);
             }
             let mut memory = None;
-            wait::until_ready(self, WaitsFor::ItsEnd, || {
+            wait::until_ready(self, WaitsFor::Itself, || {
                 memory = kept.try_take();
                 Ok(memory.is_some())
             })
@@ -226,7 +226,7 @@ impl Keyless for Endpoint {
     #[allow(unsafe_code)]
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
         let endpoint = self.with_keys(Keyring::new(pact));
-        // SAFETY: as in `Endpoint::fabric`. Who stands in between has no such pact that allows references: see `rdma_fabric::Fabric::keyless`.
+        // SAFETY: as in `Endpoint::fabric`. A provider in between has no pact that allows references: see `rdma_fabric::Fabric::keyless`.
         Ok(unsafe { like.beside_vouched(endpoint) })
     }
 

@@ -174,7 +174,7 @@ fn is_consequence(error: &JobError) -> bool {
     )
 }
 
-/// Counts a rank's thread when it is dropped, and wakes who joins it.
+/// Counts a rank's thread when it is dropped, and wakes the thread that joins it.
 struct Ended<'a> {
     number: &'a AtomicUsize,
     joins: thread::Thread,

@@ -12,7 +12,7 @@
 //! F5  full barrier
 //! F6  look (F1) at the destinations, the sources, and at this gate again
 //! ```
-//! *Nothing is overlooked.* Who completes a gate's last condition has published it (F4) and then looks at the gate (F6). If
+//! *Nothing is overlooked.* Whoever completes a gate's last condition has published it (F4) and then looks at the gate (F6). If
 //! two do so at once, each after its own full barrier, one of them at least sees both. If the gate is claimed just then, the claimant looks
 //! at it again after its own F5, and sees what was published before it was found claimed. A worklist takes the place of
 //! recursion.
@@ -100,7 +100,7 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
             continue;
         }
         if units.word(at, Field::Life).load(Acquire) != life {
-            // Freed, and perhaps allocated anew. Who found it claimed meanwhile relies on this CPU.
+            // Freed, and perhaps allocated anew. Whoever found it claimed meanwhile relies on this CPU.
             state.store(seen, Release);
             units.fence();
             continue;

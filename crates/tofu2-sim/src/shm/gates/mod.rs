@@ -4,7 +4,7 @@
 //! that completes, in whatever rank's segment ([`fire`]). Records are reached through the job's mappings and hold nothing
 //! but words, each validated when it is read.
 //!
-//! This file is the owner's side: who has which gate, and what was started.
+//! This file is the provider's side; [`own`] knows which gates the rank has, and what was started.
 
 mod fire;
 pub(crate) mod own;
@@ -103,7 +103,7 @@ impl Endpoint {
             Ok(values) => Ok(Some(Progress::Completed(values))),
             Err(fault) => {
                 let error = FabricError::from(fault);
-                // Who is lost has freed its gates, or has others free theirs.
+                // A lost rank has freed its gates, or makes others free theirs.
                 let freed = matches!(&error, FabricError::Gate(error) if matches!(**error, GateError::Freed { .. }));
                 match self.job().outlook(self.me(), deps) {
                     Err(lost @ FabricError::PeerLost { .. }) if freed => Err(lost),
@@ -127,7 +127,7 @@ impl Gates for Endpoint {
     fn free(&self, gates: &[GateId]) {
         let units = self.units();
         let freed = self.own_gates().free(&units, self.me(), gates);
-        // Who waits for them, or wants to signal them, learns it.
+        // Whoever waits for them, or wants to signal them, learns it.
         let concerned = freed.iter().flat_map(|&at| fire::neighbours(&units, at));
         fire::run(&units, self.me(), concerned.collect());
     }

@@ -45,7 +45,7 @@ impl OwnGates {
         }
     }
 
-    /// Returns the same for a start/end gate.
+    /// Returns the live own start/end gate of that name.
     pub(crate) fn start_gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
         let at = self.gate(units, me, gate)?;
         if at.half(units) == Half::Start { Ok(at) } else { Err(GateError::NotStart { gate }.into()) }
@@ -75,7 +75,7 @@ impl OwnGates {
         }
     }
 
-    /// Takes a start/end gate and relay gates. `gone` tells who will never read a packet again.
+    /// Takes a start/end gate and relay gates. `gone` says which ranks will never read a packet again.
     pub(crate) fn take(
         &mut self,
         units: &impl Units,
@@ -154,7 +154,7 @@ impl OwnGates {
                     units.word(at, field).store(gate.unwrap_or(GateId::NULL).to_bits(), Relaxed);
                 }
                 units.word(at, Field::Posted).store(0, Relaxed);
-                // Release: who sees the new round sees the new wires.
+                // Release: whoever sees the new round sees the new wires.
                 units.word(at, Field::State).store(pack(0, 0), Release);
             }
         }

@@ -1,4 +1,4 @@
-//! The job's control block: who runs, who left, who was lost, and how symmetric allocations stand.
+//! The job's control block: which ranks run, have left or are lost, and how far symmetric allocations are.
 
 use crate::shm::{
     memory::{Mapping, layout},
@@ -18,7 +18,7 @@ use crate::shm::memory::mapping::MappedFile;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u64)]
 pub(crate) enum State {
-    /// Its process has not attached yet, or ended well without, in a job to which nobody has attached.
+    /// Its process has not attached yet; or it ended well without attaching, in a job to which no rank has attached.
     Starting = 0,
     /// It runs its program.
     Running = 1,
@@ -33,7 +33,7 @@ pub(crate) enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 enum Holder {
-    /// None yet.
+    /// No process yet.
     Nobody = 0,
     /// One that has attached, whether it still runs or not.
     Somebody = 1,
@@ -123,7 +123,7 @@ impl Control {
         Control { memory, ranks: plan.ranks }
     }
 
-    /// Adopts a block that another process laid out; it must agree with what this process was told.
+    /// Adopts a block that another process laid out; it must agree with the environment variable.
     #[cfg(target_os = "linux")]
     pub(crate) fn open(memory: Arc<Mapping>, ranks: usize, heap_bytes: usize) -> Result<(Self, Plan), FabricError> {
         let corrupt = |what| FabricError::Corrupt { rank: rdma_fabric::Rank::new(0), what };
@@ -145,7 +145,7 @@ impl Control {
         Ok((Control { memory, ranks }, plan))
     }
 
-    /// Has a rank's card tell whether anybody is parked on the doorbell of its `segment`.
+    /// Makes a rank's card show whether any thread is parked on the doorbell of its `segment`.
     pub(crate) fn show_parked(&self, rank: usize, segment: &Mapping) {
         segment.show_parked_at(self.memory.clone(), self.card_at(rank, layout::CARD_PARKED));
     }
@@ -177,7 +177,7 @@ impl Control {
         }
     }
 
-    /// Moves `rank` on to `state`. Returns whether that was a change.
+    /// Moves `rank` on to `state`, and returns whether that was a change.
     pub(crate) fn advance(&self, rank: usize, state: State) -> bool {
         // Release: pairs with the acquire in `state`.
         let changed = self.card(rank, layout::CARD_STATE).fetch_max(state as u64, SeqCst) < state as u64;
@@ -191,14 +191,14 @@ impl Control {
         changed
     }
 
-    /// Makes this process `rank`, for good; at most one process of the job ever is. Returns whether this one is now.
+    /// Makes this process `rank`, for good, unless another one is or was. Returns whether it is now.
     #[cfg(target_os = "linux")]
     pub(crate) fn take(&self, rank: usize) -> bool {
         let holder = self.card(rank, layout::CARD_HOLDER);
         holder.compare_exchange(Holder::Nobody as u64, Holder::Somebody as u64, SeqCst, Relaxed).is_ok()
     }
 
-    /// Lets no process be `rank` that is not already.
+    /// Prevents any further process from becoming `rank`.
     #[cfg(target_os = "linux")]
     pub(crate) fn close(&self, rank: usize) {
         let holder = self.card(rank, layout::CARD_HOLDER);
@@ -211,7 +211,7 @@ impl Control {
         self.card(rank, layout::CARD_ENDED).load(SeqCst) != 0
     }
 
-    /// Tells that no code of `rank` will ever run again.
+    /// Publishes that no code of `rank` will ever run again.
     #[cfg(target_os = "linux")]
     pub(crate) fn set_ended(&self, rank: usize) {
         // SeqCst: includes the release that pairs with the acquire in `has_ended`; see `Job::attached`.
@@ -244,7 +244,7 @@ impl Control {
         self.word(layout::CHANGES).load(Acquire)
     }
 
-    /// Tells everybody who looks that `waiting` ranks wait and nothing can happen any more.
+    /// Publishes that `waiting` ranks wait and nothing can happen any more.
     pub(crate) fn set_stuck(&self, waiting: usize) {
         self.word(layout::STUCK).store(waiting as u64, SeqCst);
         // Release: pairs with the acquire in `changes`.
@@ -252,7 +252,7 @@ impl Control {
     }
 
     /// # Errors
-    /// [`FabricError::Deadlock`] once that was told.
+    /// [`FabricError::Deadlock`] once [`Control::set_stuck`] was called.
     pub(crate) fn can_go_on(&self) -> Result<(), FabricError> {
         match self.word(layout::STUCK).load(SeqCst) {
             0 => Ok(()),
@@ -260,8 +260,8 @@ impl Control {
         }
     }
 
-    /// Tells that `rank` is lost, or that a peer has found it gone, before anybody can fail because of that: its failure must not look
-    /// like the first.
+    /// Records that `rank` is lost, or that a peer has found it gone, before another rank can fail because of that: whose failure would
+    /// look like the first.
     pub(crate) fn found_gone(&self, rank: usize) {
         let _ = self.word(layout::FIRST_LOST).compare_exchange(0, rank as u64 + 1, SeqCst, Relaxed);
     }

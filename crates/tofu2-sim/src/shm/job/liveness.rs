@@ -99,7 +99,7 @@ impl Job {
     /// Returns whether any rank has ever attached.
     #[cfg(target_os = "linux")]
     fn is_attached(&self) -> bool {
-        // Lost ranks count only if they ran: one that was killed before it attached concerns nobody who did not either.
+        // Lost ranks count only if they ran: one that was killed before it attached concerns no rank that never attached either.
         (0..self.plan.ranks).any(|rank| matches!(self.control.state(rank), State::Running | State::Left))
     }
 

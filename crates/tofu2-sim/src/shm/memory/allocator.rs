@@ -1,4 +1,4 @@
-//! What a rank knows about its own memory; private to the rank.
+//! The allocator of one rank's own memory; private to the rank.
 
 use super::{
     existing::{Dismantled, HeldBuffer},
@@ -24,7 +24,7 @@ pub(crate) struct Allocator {
     /// Local table entries from here on were never used.
     next: usize,
     pub(crate) symmetric: Symmetric,
-    /// Extents that were freed, but may not be used again yet.
+    /// Extents that were freed, and wait for the end of their grace period.
     retired: Retired<Extent>,
     /// Memory that existed before and was dropped while operations were inside, with its owner.
     pub(super) leaving: Vec<(Rank, HeldBuffer)>,
@@ -32,7 +32,7 @@ pub(crate) struct Allocator {
 }
 
 impl Drop for Allocator {
-    /// Who is inside now may stay longer than this rank's memory.
+    /// Leaks what operations are inside of: they may last longer than this rank's memory.
     fn drop(&mut self) {
         self.leaving.drain(..).for_each(|(_, held)| held.leak());
     }
@@ -65,7 +65,7 @@ impl Allocator {
         }
     }
 
-    /// Uses again what nobody is inside of any more.
+    /// Makes free again what no operation is inside of any more.
     pub(crate) fn settle(&mut self, job: &Job, segment: &Mapping) {
         let heap = &mut self.heap;
         self.retired.settle(job, |extent| heap.give_back_local(extent));
@@ -125,7 +125,7 @@ impl Allocator {
         Ok(RegisteredExtent { key: regions::register(segment, index, extent.offset, bytes, kind), extent })
     }
 
-    /// The opposite of [`Allocator::alloc`].
+    /// Deregisters an extent of [`Allocator::alloc`], and retires it.
     pub(crate) fn free(&mut self, segment: &Mapping, me: Rank, taken: &RegisteredExtent) {
         let index = taken.key.index as usize;
         if regions::deregister(segment, index) {
@@ -134,7 +134,7 @@ impl Allocator {
         self.retired.keep(RegionId::new(me, taken.key), taken.extent);
     }
 
-    /// Lets nobody in any more, and never use the extent again: somebody may stay inside for ever.
+    /// Deregisters an extent and never uses it again: an operation may stay inside for ever.
     pub(crate) fn leak(&mut self, segment: &Mapping, taken: &RegisteredExtent) {
         let index = taken.key.index as usize;
         if regions::deregister(segment, index) {
@@ -142,7 +142,7 @@ impl Allocator {
         }
     }
 
-    /// Takes apart what nobody is inside of.
+    /// Takes apart what no operation is inside of.
     pub(crate) fn dismantle(&mut self, segment: &Mapping, held: HeldBuffer) -> Option<OwnedMemory> {
         let Dismantled { memory, index, extent } = held.dismantle(segment);
         if let Some(index) = index {

@@ -27,7 +27,7 @@ pub fn existing_of_processes() -> Existing {
     Existing::None
 }
 
-/// What the owner keeps.
+/// What the owner of memory that existed before keeps of it.
 #[derive(Debug)]
 pub(crate) struct HeldBuffer {
     key: RegionKey,
@@ -45,7 +45,7 @@ enum What {
     Staged { memory: Option<OwnedMemory>, taken: RegisteredExtent },
 }
 
-/// See [`rdma_fabric::Fabric::adopt`].
+/// Registers memory that existed before: see [`rdma_fabric::Fabric::adopt`].
 pub(crate) fn adopt(
     endpoint: &Endpoint,
     mut memory: OwnedMemory,
@@ -82,7 +82,7 @@ fn expose(endpoint: &Endpoint, memory: OwnedMemory, crosses: bool) -> Result<Hel
         return Err((error, memory.unwrap_or_else(|| OwnedMemory::new(Vec::<u8>::new()))));
     }
     job.adopted().insert((me, key.index), adopted.clone());
-    // After the tables above, which who resolves the key looks at.
+    // After the tables above, which resolving the key looks at.
     regions::register(segment, index, 0, len, RegionKind::Adopted);
     Ok(HeldBuffer { key, len, what: What::Allocator { memory: adopted, crosses }, closed: None })
 }
@@ -163,7 +163,7 @@ impl HeldBuffer {
     }
 }
 
-/// See [`HeldBuffer::dismantle`].
+/// What becomes free with a region that [`HeldBuffer::dismantle`] took apart.
 pub(crate) struct Dismantled {
     pub(crate) memory: Option<OwnedMemory>,
     pub(crate) index: Option<usize>,

@@ -1,4 +1,4 @@
-//! Who is inside which region: what deregistration waits for.
+//! Which operations are inside which region: what deregistration waits for.
 //!
 //! A copy that takes long, and every operation on memory that existed before it was registered, is *announced* by the rank
 //! that executes it, in its own segment, while it is under way:
@@ -17,7 +17,7 @@
 //! Short copies and atomics on allocated memory announce nothing: that would double their cost. For them there is
 //! [`super::retired`].
 //!
-//! Inside one process a [`UseCount`] does the same with one word: it needs no barrier, and no other process can disturb it,
+//! Inside one process a [`UseCount`] serves for that, with one word: it needs no barrier, and no other process can disturb it,
 //! so that references to memory may depend on it.
 
 use core::sync::atomic::{
@@ -113,7 +113,7 @@ impl<W: AnnouncementWord, const N: usize> Drop for Inside<'_, W, N> {
 }
 
 /// I1 and I2 in some of the own rank's `words`, at most 32; one barrier serves all `ids`. `rest` is called while too few are
-/// free: nobody waits who holds some. Which are taken is told by the rank's private `taken`, a bit each, and not by the words:
+/// free: no caller waits while it holds some. Which are taken stands in the rank's private `taken`, a bit each, and not in the words:
 /// peers can write those too.
 #[inline]
 pub(crate) fn announce<'a, W: AnnouncementWord, const N: usize>(
@@ -164,9 +164,9 @@ pub(crate) fn names<W: AnnouncementWord>(words: &[W], id: RegionId) -> bool {
     words.iter().any(|word| word.look() == id.to_bits())
 }
 
-/// Set in a gate's word once it is closed; the rest counts who is inside.
+/// Set in a count's word once it is closed; the rest counts the operations inside.
 const CLOSED: u64 = 1 << 63;
-/// Set once it was seen closed and empty: who comes too late counts for a moment as well, and is not inside.
+/// Set once it was seen closed and empty: an operation that comes too late counts for a moment as well, and is not inside.
 const QUIESCENT: u64 = 1 << 62;
 
 /// Counts operations of this process inside some memory until it is closed.
@@ -179,7 +179,7 @@ impl<W: AnnouncementWord> UseCount<W> {
         UseCount(word)
     }
 
-    /// Makes this process inside until the answer is dropped; `None` if the gate is closed.
+    /// Enters, until the answer is dropped; `None` if the count is closed.
     #[inline]
     pub(crate) fn enter(&self) -> Option<Use<'_, W>> {
         let entered = Use(&self.0);
@@ -187,12 +187,12 @@ impl<W: AnnouncementWord> UseCount<W> {
         (self.0.add(1) & CLOSED == 0).then_some(entered)
     }
 
-    /// Lets nobody in any more. Once.
+    /// Closes the count, so that no operation enters any more. Once.
     pub(crate) fn close(&self) {
         self.0.add(CLOSED);
     }
 
-    /// Returns whether the gate is closed and everybody is out for good.
+    /// Returns whether the count is closed and every operation is out for good.
     pub(crate) fn is_quiescent(&self) -> bool {
         // Acquire: pairs with the release of whoever went out last, through all read-modify-writes between.
         let now = self.0.look();
@@ -200,7 +200,7 @@ impl<W: AnnouncementWord> UseCount<W> {
     }
 }
 
-/// Somebody is inside a [`UseCount`].
+/// An operation inside, as a [`UseCount`] counts it.
 #[derive(Debug)]
 pub(crate) struct Use<'a, W: AnnouncementWord>(&'a W);
 

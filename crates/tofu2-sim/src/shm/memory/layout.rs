@@ -42,13 +42,13 @@ pub(crate) const RING_SEEN: usize = RING_TAIL + 8;
 /// `u64` each, what operations of the rank that are under way are inside of; written by the rank.
 pub(crate) const INSIDE: usize = 3 * CACHE_LINE;
 /// `u64`, how often the rank has begun or ended to be parked without a deadline: odd while it is. It and the words behind it are written by the rank
-/// and read by who looks for deadlocks: see [`crate::shm::waiting::watchdog`].
+/// and read by the watchdog: see [`crate::shm::waiting::watchdog`].
 pub(crate) const PARKINGS: usize = QUEUES_PENDING + CACHE_LINE;
 /// `u64`, how often the rank has looked again in vain and parked.
 pub(crate) const PARKED_LOOKS: usize = PARKINGS + 8;
 /// `u64`, what it waits for.
 pub(crate) const PARKED_WHAT: usize = PARKINGS + 16;
-/// `u64`, whom that depends on, and how many more waits it has.
+/// `u64`, which ranks that depends on, and how many more waits it has.
 pub(crate) const PARKED_WHOM: usize = PARKINGS + 24;
 /// `u64`, not 0 if others than ranks may wake it.
 pub(crate) const PARKED_OPEN: usize = PARKINGS + 32;
@@ -115,7 +115,7 @@ pub(crate) const RANKS_PER_NODE: usize = 24;
 pub(crate) const START: usize = 32;
 /// `u64`, not 0 if some process of the job can't be reached by a process-wide barrier.
 pub(crate) const NO_HEAVY_BARRIER: usize = 40;
-/// `u64`, not 0 if the job has more ranks than CPUs. Who started it says so: a bound rank sees only its own CPUs.
+/// `u64`, not 0 if the job has more ranks than CPUs. Whoever started it says so: a bound rank sees only its own CPUs.
 pub(crate) const OVERSUBSCRIBED: usize = 56;
 /// `u64`, number of changes of any rank's state.
 pub(crate) const CHANGES: usize = CACHE_LINE;
@@ -144,8 +144,8 @@ pub(crate) const CARD_PHASE: usize = 8;
 pub(crate) const CARD_ENDED: usize = 16;
 /// `u64` in a card: which process the rank is ([`crate::shm::job::control::Holder`]); 0 for ever where ranks are threads.
 pub(crate) const CARD_HOLDER: usize = 24;
-/// `u64` in a card: not 0 while anybody of the rank is parked, or about to be. So who changes a state need not touch the
-/// segments of all ranks, most of which nobody waits in.
+/// `u64` in a card: not 0 while anybody of the rank is parked, or about to be. So changing a state need not touch the
+/// segments of all ranks, in most of which no thread waits.
 pub(crate) const CARD_PARKED: usize = 32;
 /// In a card: what the rank says in a phase. Two of them, for even and odd phases, so that a rank can go on to the
 /// next phase while others still read the last.
@@ -154,7 +154,7 @@ pub(crate) const CARD_SIDES: [usize; 2] = [CACHE_LINE, CACHE_LINE + SIDE];
 pub(crate) const SIDE_BYTES: usize = 0;
 /// `u64` in a side: in phase 1 up to where the rank promises room, in phase 2 whether all is well with it (1).
 pub(crate) const SIDE_VERDICT: usize = 8;
-/// `u64` in a side: 1 if the rank has freed regions whose time in retired is not over.
+/// `u64` in a side: 1 if the rank has freed regions whose grace period is not over.
 pub(crate) const SIDE_RETIRED: usize = 16;
 /// Three `u64` in a side: the terms of a locked region ([`rdma_fabric::Pact::terms`]), or 0.
 pub(crate) const SIDE_TERMS: usize = 24;

@@ -2,7 +2,7 @@
 //!
 //! A [`Mapping`] starts with protocol words, which are atomics, and goes on with the heap, which is reached only
 //! through [`rdma_fabric::access`]: by operations in checked pieces ([`Piece`]). It never moves or shrinks while it exists, and nothing
-//! outside this module and those in it sees its addresses, but who is given a [`Mapped`] of a locked region.
+//! outside this module and those in it sees its addresses, except through a [`Mapped`] of a locked region.
 //!
 //! # Safety
 //! `base..base + len` lies in one mapped allocation, aligned to a cache line, until the last owner of the [`Mapping`] is gone,
@@ -37,7 +37,7 @@ pub(crate) struct Mapping {
     heap_at: usize,
     /// Waits of this process that are parked on the segment's doorbell, or about to be.
     parked: Mutex<usize>,
-    /// Where that is told to who wakes all ranks: a protocol word of another mapping.
+    /// Where that is shown to a rank that wakes all others: a protocol word of another mapping.
     sign: OnceLock<(Arc<Mapping>, usize)>,
     backing: Backing,
 }
@@ -84,7 +84,7 @@ impl Drop for MappedFile {
     }
 }
 
-// SAFETY: an address and a length, which nobody changes; accesses are the parts' business.
+// SAFETY: an address and a length that never change; the parts answer for accesses.
 #[cfg(target_os = "linux")]
 unsafe impl Send for MappedFile {}
 // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! Resolved places as this provider finds them again.
+//! Resolved places, and where their bytes are.
 //!
 //! Bytes of a segment are mapped, and mostly accessed without this provider: see [`rdma_fabric::provider::Place`]. What comes here is long, hidden, refused,
 //! or outside of all segments.
@@ -14,7 +14,7 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// What the anchor of a place outside of all segments holds. That of others holds the segment, an `Arc<Mapping>`.
+/// What the anchor of a place outside of all segments holds. The anchor of any other place holds its segment, an `Arc<Mapping>`.
 struct OutsidePlace {
     /// The segment whose table says that the bytes are registered.
     target: Arc<Mapping>,
@@ -38,7 +38,7 @@ pub(crate) fn ring(place: &Place) {
     }
 }
 
-/// A place, found again.
+/// A place of this provider, with its bytes located.
 pub(crate) struct LocatedPlace<'a> {
     pub(crate) addr: RemoteAddr,
     pub(crate) len: usize,
@@ -114,7 +114,7 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    /// Returns where who waits for the bytes watches: their offset in the segment, or what stands for everything.
+    /// Returns what a wait for the bytes watches: their offset in the segment, or what stands for everything.
     pub(crate) fn watched_at(&self) -> usize {
         match &self.bytes {
             Bytes::Segment(piece) => piece.offset(),
@@ -130,7 +130,7 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    /// The same, if it waits for that or for notices.
+    /// Wakes the owner if it is parked and waits for notices, or for what was written.
     pub(crate) fn ring_with_notice(&self) {
         match &self.bytes {
             Bytes::Segment(piece) => piece.ring_with_notice(),

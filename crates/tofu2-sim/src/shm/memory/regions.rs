@@ -35,7 +35,7 @@ pub(crate) fn condemn(target: &Mapping) {
     (0..layout::SLOTS).for_each(|index| _ = field(target, index, 0).fetch_or(CONDEMNED, SeqCst));
 }
 
-/// To be called after writing a generation.
+/// Keeps a lost rank's entry condemned; to be called after writing a generation.
 fn stay_condemned(own: &Mapping, index: usize) {
     fence(SeqCst);
     if own.word(layout::LOST).load(SeqCst) != 0 {
@@ -93,7 +93,7 @@ pub(crate) fn is_current(target: &Mapping, key: RegionKey) -> bool {
 /// Registers heap bytes `offset..offset + len` of the own segment in the free entry `index`.
 pub(crate) fn register(own: &Mapping, index: usize, offset: usize, len: usize, kind: RegionKind) -> RegionKey {
     let key = next_key(own, index);
-    // Release: pairs with the fence in `entry`. Who reads a field below also sees that the last registration ended.
+    // Release: pairs with the fence in `entry`. Whoever reads a field below also sees that the last registration ended.
     fence(Release);
     field(own, index, 1).store(offset as u64, Relaxed);
     field(own, index, 2).store(len as u64, Relaxed);
@@ -204,7 +204,7 @@ impl EntryError {
     }
 }
 
-/// [`entry`], for who makes another error of what is wrong.
+/// Reads an entry like [`entry`], for callers that make another error of what is wrong.
 #[inline]
 pub(crate) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize, RegionKind), EntryError> {
     let index = region.index as usize;

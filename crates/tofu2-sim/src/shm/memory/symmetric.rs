@@ -1,15 +1,15 @@
 //! Symmetric allocation: all ranks agree on one key and one offset, in two phases.
 //!
-//! 1. Everybody writes into his card of the control block how many bytes he wants, up to where his segment can grow
-//!    for it, and which symmetric regions he has dropped, and arrives. When all have arrived, all know the same: regions
-//!    that everybody dropped are freed; if sizes agree, the same place and table entry follow on all ranks.
-//! 2. Everybody reserves and registers his part, writes how that went, and arrives again. When all have arrived, the
+//! 1. Each rank writes into its card of the control block how many bytes it wants, up to where its segment can grow
+//!    for that, and which symmetric regions it has dropped, and arrives. When all have arrived, all know the same: regions
+//!    that all have dropped are freed; if sizes agree, the same offset and table entry follow on all ranks.
+//! 2. Each rank reserves and registers its part, writes how that went, and arrives again. When all have arrived, the
 //!    region can be reached everywhere, or all give it back.
 //!
 //! A locked region is allocated in the same way; its terms are compared as sizes are. If references to it may exist, it has bytes
 //! of its own ([`super::heap`]).
 //!
-//! Nobody arrives at a phase before all have read what was said in the one before the last, so two sides of a card,
+//! No rank arrives at a phase before all have read what was written in the one before the last, so two sides of a card,
 //! used in turn, are enough.
 //!
 //! A dropped future leaves its allocation under way: the rank's next symmetric allocation completes it first, frees the
@@ -40,11 +40,11 @@ use state::{AllocationState, Asked, Turn, WORDS, give_back};
 
 pub(crate) use state::Symmetric;
 
-/// Allocates, a locked region if there are `terms`.
+/// Allocates symmetric memory: a locked region if there are `terms`.
 pub(crate) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64; 3]>) -> Result<Region, FabricError> {
     let _turn = Turn::wait(endpoint).await?;
     if endpoint.allocator().symmetric.under_way.is_some() {
-        // Somebody dropped its future. Its outcome concerns nobody.
+        // A future was dropped. Its outcome concerns nobody.
         drop(complete(endpoint).await?);
     }
     propose(endpoint, Asked { bytes, terms: terms.unwrap_or_default() });
@@ -56,7 +56,7 @@ fn side(phase: u64) -> usize {
     layout::CARD_SIDES[(phase % 2) as usize]
 }
 
-/// The start of phase 1.
+/// Starts phase 1.
 fn propose(endpoint: &Endpoint, asked: Asked) {
     let me = endpoint.me().index();
     let control = &endpoint.job().control;
@@ -107,18 +107,18 @@ fn is_in_grace(own: &Allocator) -> bool {
     own.symmetric.retired.until().is_some() || own.grace_end().is_some()
 }
 
-/// Proposes again after the freed regions' retired, if that is what all ranks do.
+/// Proposes again after the freed regions' grace period, if that is what all ranks do.
 async fn settle(endpoint: &Endpoint) -> Result<(), FabricError> {
     let asked = match endpoint.allocator().symmetric.under_way {
         Some(AllocationState::Settling { asked }) => asked,
         _ => return Ok(()),
     };
-    wait::until_ready(endpoint, WaitsFor::ItsEnd, || Ok(!is_in_grace(&endpoint.allocator()))).await?;
+    wait::until_ready(endpoint, WaitsFor::Itself, || Ok(!is_in_grace(&endpoint.allocator()))).await?;
     propose(endpoint, asked);
     Ok(())
 }
 
-/// Returns the end of phase 1, the start of phase 2. Errors are the same on all ranks.
+/// Ends phase 1 and starts phase 2. Errors are the same on all ranks.
 fn place(endpoint: &Endpoint, own: &mut Allocator, asked: Asked) -> Result<(), FabricError> {
     let Asked { bytes, .. } = asked;
     let (me, job, segment) = (endpoint.me(), endpoint.job(), endpoint.segment());
@@ -188,7 +188,7 @@ fn place(endpoint: &Endpoint, own: &mut Allocator, asked: Asked) -> Result<(), F
     Ok(())
 }
 
-/// Returns the end of phase 2: fail everywhere if it failed somewhere.
+/// Ends phase 2: it fails everywhere if it failed somewhere.
 fn conclude(
     endpoint: &Endpoint,
     own: &mut Allocator,
@@ -209,7 +209,7 @@ fn conclude(
     Err(failure.unwrap_or_else(|| out_of_memory(segment, Rank::new(failed as u32), asked.bytes, 0)))
 }
 
-/// Tells that this rank's card is ready for the next phase.
+/// Publishes that this rank's card is ready for the next phase.
 fn arrive(endpoint: &Endpoint, own: &mut Allocator) {
     let job = endpoint.job();
     own.symmetric.phase += 1;

@@ -164,7 +164,7 @@ impl Endpoint {
         if ring::has_room(segment) {
             return Ok(true);
         }
-        // Who has left takes no notices any more. (This rank is asked while it runs, so it may still.)
+        // A rank that has left takes no more notices. (This rank itself may still.)
         let left = rank != self.me() && self.job().control.state(rank.index()) == State::Left;
         if left { Err(FabricError::PeersLeft) } else { Ok(false) }
     }

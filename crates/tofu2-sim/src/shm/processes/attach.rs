@@ -17,7 +17,7 @@ use core::{sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::{FabricError, Rank};
 use std::{fmt, os::fd::RawFd, str::FromStr, sync::Arc, time::Instant};
 
-/// See [`super::super::from_env`].
+/// Attaches as [`crate::shm::from_env`] says.
 pub(crate) fn from_env() -> Result<Option<Endpoint>, FabricError> {
     let Some(text) = std::env::var_os(JOB_VARIABLE) else { return Ok(None) };
     let variable: JobVariable = text.to_str().ok_or_else(|| malformed("is no text"))?.parse()?;

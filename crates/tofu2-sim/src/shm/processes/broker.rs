@@ -1,9 +1,9 @@
-//! Where a job's ranks leave files for each other: a broker that the launcher keeps.
+//! The launcher's broker, through which a job's ranks hand files to each other.
 //!
 //! A rank leaves the open file of its memory image once, and a number with it; peers ask for both. The broker is a socket with a
 //! name of its own, so that no rank needs to inherit one socket per peer, nor to take over a descriptor that it did not
-//! open. Who comes must be of the launcher's user, or root, and tell the job's secret, which stands in its control
-//! block. A visit lasts as long as the client's process: while it lasts, that process may be copying.
+//! open. A client must run as the launcher's user, or root, and know the job's secret, which stands in the control
+//! block. A connection lasts as long as the client's process: while it lasts, that process may be copying.
 
 use super::memory_file::refused;
 use crate::shm::{job::Control, memory::layout};
@@ -27,15 +27,15 @@ use std::{
 /// What each message starts with: name and version.
 const MAGIC: u64 = u64::from_le_bytes(*b"1s-brok\x01");
 
-/// A request: who asks, the job's secret, what for, of whom, and a number.
+/// A request: [`MAGIC`], the job's secret, the asking rank, what for, of which rank, and a number.
 type Request = [u64; 6];
-/// An answer: how it went, and a number.
+/// An answer: [`MAGIC`], how it went, and a number.
 type Answer = [u64; 3];
 
 /// A request or an answer, and the file that came with it.
 type Message<const N: usize> = ([u64; N], Option<OwnedFd>);
 
-const LEAVE: u64 = 0;
+const DEPOSIT: u64 = 0;
 const FETCH: u64 = 1;
 
 const DONE: u64 = 0;
@@ -43,10 +43,10 @@ const NOTHING: u64 = 1;
 /// The launcher may have no more files.
 const NO_ROOM: u64 = 2;
 
-/// Visitors that wait to be let in.
+/// Connections that wait to be accepted, at most.
 const QUEUE: i32 = 4096;
 
-/// The broker's address, and what opens it.
+/// The broker's address, and the secret that opens it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BrokerAddress {
     job: u64,
@@ -54,7 +54,7 @@ pub(crate) struct BrokerAddress {
 }
 
 impl BrokerAddress {
-    /// That of the job with this control block.
+    /// Returns that of the job with this control block.
     pub(crate) fn of(control: &Control) -> Self {
         let word = |at| control.word(at).load(Relaxed);
         BrokerAddress { job: word(layout::JOB), secret: word(layout::SECRET) }
@@ -67,22 +67,23 @@ impl BrokerAddress {
         BrokerAddress { job: u64::from(std::process::id()) << 32 | JOBS.fetch_add(1, Relaxed), secret: 7 }
     }
 
-    /// Names of this kind stand in no file system, and vanish with the socket.
+    /// Returns the socket's name, which stands in no file system and vanishes with the socket.
     fn address(self) -> Result<SocketAddrUnix> {
         SocketAddrUnix::new_abstract_name(format!("onesided-{:016x}", self.job).as_bytes()).map_err(refused(&"bind"))
     }
 
-    /// Sits down at it. Connections of strangers are refused.
-    pub(crate) fn keep(self) -> Result<Broker> {
+    /// Opens the broker. Connections of strangers are refused.
+    pub(crate) fn listen(self) -> Result<Broker> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let door = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(refused(&"socket"))?;
-        bind(&door, &self.address()?).map_err(refused(&"bind"))?;
-        listen(&door, QUEUE).map_err(refused(&"listen"))?;
-        Ok(Broker { broker: self, door, clients: Vec::new(), left: HashMap::new() })
+        let listener =
+            socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(refused(&"socket"))?;
+        bind(&listener, &self.address()?).map_err(refused(&"bind"))?;
+        listen(&listener, QUEUE).map_err(refused(&"listen"))?;
+        Ok(Broker { address: self, listener, clients: Vec::new(), deposits: HashMap::new() })
     }
 
-    /// Goes there as `me`. Blocks as long as the launcher starts other ranks.
-    pub(crate) fn visit(self, me: Rank) -> Result<Connection> {
+    /// Connects as `me`. Blocks as long as the launcher starts other ranks.
+    pub(crate) fn connect(self, me: Rank) -> Result<Connection> {
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(refused(&"socket"))?;
         let address = self.address()?;
@@ -91,7 +92,7 @@ impl BrokerAddress {
     }
 }
 
-/// A rank at the broker.
+/// A rank's connection to the broker.
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: OwnedFd,
@@ -100,15 +101,15 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Leaves `file` and `number` for the others.
-    pub(crate) fn leave(&self, file: BorrowedFd<'_>, number: u64) -> Result<()> {
-        match self.ask(LEAVE, self.me, number, Some(file))? {
+    /// Deposits `file` and `number` for the others.
+    pub(crate) fn deposit(&self, file: BorrowedFd<'_>, number: u64) -> Result<()> {
+        match self.ask(DEPOSIT, self.me, number, Some(file))? {
             ([_, DONE, _], _) => Ok(()),
             _ => Err(refused(&"recvmsg (launcher)")(Errno::MFILE)),
         }
     }
 
-    /// Returns what `of` has left, if anything.
+    /// Returns what `of` has deposited, if anything.
     pub(crate) fn fetch(&self, of: Rank) -> Result<Option<(OwnedFd, u64)>> {
         match self.ask(FETCH, of, 0, None)? {
             ([_, DONE, number], Some(file)) => Ok(Some((file, number))),
@@ -129,36 +130,36 @@ impl Connection {
     }
 }
 
-/// The launcher's side of the broker. It never blocks.
+/// The launcher's side: accepts connections and answers requests. It never blocks.
 #[derive(Debug)]
 pub(crate) struct Broker {
-    broker: BrokerAddress,
-    door: OwnedFd,
+    address: BrokerAddress,
+    listener: OwnedFd,
     clients: Vec<Client>,
-    /// What was left, by rank.
-    left: HashMap<u64, (OwnedFd, u64)>,
+    /// What was deposited, by rank.
+    deposits: HashMap<u64, (OwnedFd, u64)>,
 }
 
 #[derive(Debug)]
 struct Client {
     socket: OwnedFd,
-    /// Who it is, once it has told the secret.
+    /// Which rank it is, once it has shown that it knows the secret.
     rank: Option<u64>,
 }
 
 impl Broker {
-    /// Returns what becomes readable when there is something to do: the door, then each client.
+    /// Returns the files that become readable when there is something to do: the listening socket, then each client's.
     pub(crate) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        [self.door.as_fd()].into_iter().chain(self.clients.iter().map(|client| client.socket.as_fd()))
+        [self.listener.as_fd()].into_iter().chain(self.clients.iter().map(|client| client.socket.as_fd()))
     }
 
-    /// Does what there is to do at those of [`Broker::files`], in their order.
+    /// Accepts and answers, where the files of [`Broker::files`], in their order, are `ready`.
     pub(crate) fn serve(&mut self, ready: impl IntoIterator<Item = bool>) {
         let mut ready = ready.into_iter();
-        let door = ready.next().unwrap_or(false);
-        let Broker { broker, clients, left, .. } = self;
-        clients.retain_mut(|client| !ready.next().unwrap_or(false) || client.serve(*broker, left));
-        while door && let Ok(socket) = retry_on_intr(|| accept_with(&self.door, SocketFlags::CLOEXEC)) {
+        let listener = ready.next().unwrap_or(false);
+        let Broker { address, clients, deposits, .. } = self;
+        clients.retain_mut(|client| !ready.next().unwrap_or(false) || client.serve(*address, deposits));
+        while listener && let Ok(socket) = retry_on_intr(|| accept_with(&self.listener, SocketFlags::CLOEXEC)) {
             let ours = socket_peercred(&socket).is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid());
             if ours {
                 self.clients.push(Client { socket, rank: None });
@@ -169,15 +170,15 @@ impl Broker {
     /// Whether a process of `rank` is at the broker, and so may still run.
     pub(crate) fn is_connected(&mut self, rank: Rank) -> bool {
         let number = Some(u64::from(rank.number()));
-        let Broker { broker, clients, left, .. } = self;
-        clients.retain_mut(|client| client.rank != number || client.serve(*broker, left));
+        let Broker { address, clients, deposits, .. } = self;
+        clients.retain_mut(|client| client.rank != number || client.serve(*address, deposits));
         clients.iter().any(|client| client.rank == number)
     }
 }
 
 impl Client {
-    /// Answers what was asked. False if the client has gone, or is no rank of the job.
-    fn serve(&mut self, broker: BrokerAddress, left: &mut HashMap<u64, (OwnedFd, u64)>) -> bool {
+    /// Answers the client's requests. False if it has gone, or is no rank of the job.
+    fn serve(&mut self, address: BrokerAddress, deposits: &mut HashMap<u64, (OwnedFd, u64)>) -> bool {
         loop {
             let (request, file) = match receive(&self.socket, RecvFlags::DONTWAIT) {
                 Ok(Some((request, file))) => (request, file),
@@ -185,17 +186,17 @@ impl Client {
                 _ => return false,
             };
             let [MAGIC, secret, me, what, of, number]: Request = request else { return false };
-            if secret != broker.secret {
+            if secret != address.secret {
                 return false;
             }
             self.rank = Some(me);
             let (answer, file): (Answer, _) = match (what, file) {
-                (LEAVE, None) => ([MAGIC, NO_ROOM, 0], None),
-                (LEAVE, Some(file)) => {
-                    left.insert(me, (file, number));
+                (DEPOSIT, None) => ([MAGIC, NO_ROOM, 0], None),
+                (DEPOSIT, Some(file)) => {
+                    deposits.insert(me, (file, number));
                     ([MAGIC, DONE, 0], None)
                 }
-                _ => match left.get(&of) {
+                _ => match deposits.get(&of) {
                     Some((file, number)) => ([MAGIC, DONE, *number], Some(file.as_fd())),
                     None => ([MAGIC, NOTHING, 0], None),
                 },
@@ -224,7 +225,7 @@ fn send<const N: usize>(
     retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, flags)).map(drop)
 }
 
-/// Returns the next message; `None` if there will be none, or it is none of ours.
+/// Returns the next message; `None` if there will be none, or it is malformed.
 fn receive<const N: usize>(socket: &OwnedFd, flags: RecvFlags) -> Result<Option<Message<N>>, Errno> {
     let mut bytes = vec![0; 8 * N];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -1,7 +1,7 @@
 //! The job's file from launcher to rank: the two sides of an exec.
 //!
 //! A rank inherits the file under the number that its launcher has it by, and opens it anew through `/proc`. So it owns a
-//! descriptor of its own and takes over none: whatever number the variable names, true or forged, stays whose it is.
+//! descriptor of its own and takes over none: whatever number the variable names, true or forged, keeps its owner.
 //!
 //! # Safety
 //! One promise to the standard library: what runs between fork and exec only makes system calls.
@@ -46,7 +46,7 @@ fn prepare(launcher: Pid, file: &OwnedFd, cpus: Option<&affinity::Set>) -> Resul
     fcntl_setfd(file, FdFlags::empty())
 }
 
-/// Returns a descriptor of its own for the memory file that is open as `number`, closed on exec; what is wrong with it otherwise.
+/// Returns a descriptor of its own for the memory file that is open as `number`, closed on exec; otherwise what is wrong with it.
 pub(crate) fn open_anew(number: RawFd) -> Result<OwnedFd, &'static str> {
     let path = format!("/proc/self/fd/{number}");
     let target = fs::readlink(&path, Vec::new()).map_err(|_| "is not open")?;

@@ -86,7 +86,7 @@ impl Launcher {
     /// ended, even if the program goes on.
     ///
     /// Each rank takes two descriptors of the calling process, and two more if it registers memory that existed before. A
-    /// rank itself has two of the job's, and one for each rank whose such memory it reaches.
+    /// rank itself has two of the job's, and one for each rank whose such memory it accesses.
     ///
     /// SIGINT and SIGTERM to the calling process end all ranks within half a second, and the exit code is 130 or 143
     /// then. If the calling *thread* ends, all ranks are killed.

@@ -37,7 +37,7 @@ pub(crate) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd,
     Ok(file)
 }
 
-/// Returns whether `file` is a sealed memory file of `len` bytes; what is wrong with it otherwise.
+/// Returns whether `file` is a sealed memory file of `len` bytes; otherwise what is wrong with it.
 pub(crate) fn examine(file: impl AsFd, len: usize) -> Result<(), &'static str> {
     let stat = fs::fstat(&file).map_err(|_| "is not open")?;
     if u64::try_from(stat.st_size) != Ok(len as u64) {

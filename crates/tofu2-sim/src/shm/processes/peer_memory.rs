@@ -44,7 +44,7 @@ pub(crate) struct PeerMemories {
     /// The own image, once asked for; why not otherwise.
     own: OnceLock<Result<OwnImage>>,
     /// What this process does at the broker, once it had to go there.
-    visit: Mutex<BrokerContact>,
+    connection: Mutex<BrokerContact>,
     /// By rank, once asked for.
     peers: Box<[OnceLock<Arc<PeerMemory>>]>,
 }
@@ -79,15 +79,15 @@ pub(super) struct PeerMemory {
 /// copy.
 #[derive(Debug, Default)]
 struct BrokerContact {
-    visit: Option<Connection>,
+    connection: Option<Connection>,
     /// Whether the own image was left.
-    left: bool,
+    deposited: bool,
 }
 
 impl PeerMemories {
     pub(crate) fn new(broker: BrokerAddress, me: Rank, ranks: usize) -> Self {
         let peers = (0..ranks).map(|_| OnceLock::new()).collect();
-        PeerMemories { broker, me, own: OnceLock::new(), visit: Mutex::default(), peers }
+        PeerMemories { broker, me, own: OnceLock::new(), connection: Mutex::default(), peers }
     }
 
     /// Returns whether this process can let its peers copy: the probe.
@@ -112,22 +112,22 @@ impl PeerMemories {
         // Before the region table says so, and before a system call of somebody else's looks.
         fence(SeqCst);
         let mut contact = self.contact();
-        if !contact.left {
+        if !contact.deposited {
             let table = own.table.as_ptr().addr() as u64;
-            self.visit(&mut contact)?.leave(own.image.as_fd(), table)?;
-            contact.left = true;
+            self.connect(&mut contact)?.deposit(own.image.as_fd(), table)?;
+            contact.deposited = true;
         }
         Ok(())
     }
 
     fn contact(&self) -> MutexGuard<'_, BrokerContact> {
-        self.visit.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn visit<'v>(&self, contact: &'v mut BrokerContact) -> Result<&'v Connection> {
-        match &mut contact.visit {
-            Some(visit) => Ok(visit),
-            none => Ok(none.insert(self.broker.visit(self.me)?)),
+    fn connect<'v>(&self, contact: &'v mut BrokerContact) -> Result<&'v Connection> {
+        match &mut contact.connection {
+            Some(connection) => Ok(connection),
+            none => Ok(none.insert(self.broker.connect(self.me)?)),
         }
     }
 
@@ -172,7 +172,7 @@ impl PeerMemories {
         if let Some(peer) = peer.get() {
             return Ok(peer.clone());
         }
-        let fetched = self.visit(&mut self.contact())?.fetch(rank)?;
+        let fetched = self.connect(&mut self.contact())?.fetch(rank)?;
         let corrupt = FabricError::Corrupt { rank, what: &"what it says about its memory" };
         // Left before the region was registered, unless that is garbage.
         let (image, table) = fetched.ok_or(corrupt.clone())?;
@@ -223,7 +223,7 @@ mod tests {
     /// they are gone.
     fn one_rank() -> (PeerMemories, Arc<Mapping>) {
         let address = BrokerAddress::for_test();
-        let mut broker = address.keep().unwrap();
+        let mut broker = address.listen().unwrap();
         std::thread::spawn(move || {
             let mut came = false;
             while !came || broker.files().count() > 1 {

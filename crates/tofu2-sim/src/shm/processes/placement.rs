@@ -197,7 +197,7 @@ pub(crate) mod affinity {
             Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
         }
 
-        /// `cpus`, which [`allowed`] gave.
+        /// Makes a set of `cpus`, which [`allowed`] gave.
         pub(crate) fn set_of(cpus: &[usize]) -> Set {
             let mut set = CpuSet::new();
             cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU).for_each(|&cpu| set.set(cpu));

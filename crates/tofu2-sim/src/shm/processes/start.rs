@@ -134,7 +134,7 @@ fn create(plan: Plan, queues: QueueOptions) -> Result<Created, FabricError> {
         block.word(at).store(u64::from_ne_bytes(*bytes), Relaxed);
     }
     block.word(layout::QUEUE_OPTIONS).store(queues.to_bits()?, Relaxed);
-    let broker = BrokerAddress::of(&block).keep()?;
+    let broker = BrokerAddress::of(&block).listen()?;
     let job = Arc::new(Job::new(block, plan, plan.segments_in(&whole), Instant::now()));
     Ok(Created { job, file: Arc::new(file), broker })
 }

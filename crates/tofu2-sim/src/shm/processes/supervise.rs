@@ -25,7 +25,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long ranks may take to end after the launcher was told to.
+/// How long ranks may take to end after a signal to the launcher.
 const INTERRUPT_GRACE: Duration = Duration::from_millis(500);
 
 /// One rank's process.
@@ -85,7 +85,7 @@ pub(crate) struct Supervisor {
     signals: Signals,
     grace: Duration,
     processes: Vec<RankProcess>,
-    /// Ranks whose command has ended, and which still are at the broker: their process was started by it, and runs on.
+    /// Ranks whose command has ended and that are still connected to the broker: their process was started by the command, and runs on.
     lingering: Vec<Rank>,
     /// The rank that was first seen to fail.
     failed: Option<usize>,
@@ -93,7 +93,7 @@ pub(crate) struct Supervisor {
     interrupted: Option<i32>,
     /// When those that still run are killed.
     deadline: Option<Instant>,
-    /// Who looks whether they can go on, until they can't.
+    /// Finds out whether they can go on, until they can't.
     watchdog: Option<Watchdog>,
     /// That they could not.
     deadlock: Option<JobError>,
@@ -257,7 +257,7 @@ impl Supervisor {
         }
     }
 
-    /// Returns whose exit code is the job's, unless a signal to the launcher decides: the rank that was lost first, whose peers may have ended
+    /// Returns the rank whose exit code is the job's, unless a signal to the launcher decides: the rank that was lost first, whose peers may have ended
     /// before it; else the first that was seen to fail. (A rank that ended before it attached may have been given up for lost later.)
     fn victim(&self) -> Option<usize> {
         self.job.control.first_lost().filter(|&rank| self.failure(rank).is_some()).or(self.failed)

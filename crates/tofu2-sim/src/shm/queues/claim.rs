@@ -21,8 +21,8 @@
 //! `scheduled` counts, so that two advances that meet are two.
 //!
 //! # Death
-//! The claim names the executor. If it has ended, whoever comes next takes its claim over. How far it was is told by the *stage*,
-//! one word with the position of the next command and its phase: *idle*, *data* (bytes that nobody was told of may have been
+//! The claim names the executor. If it has ended, whoever comes next takes its claim over. How far it was stands in the *stage*,
+//! one word with the position of the next command and its phase: *idle*, *data* (bytes that were not announced to anybody may have been
 //! written; writing them again changes nothing), *past* (others may have seen it: not to be done again).
 
 use crate::{control_queue::ring, shm::memory::word::Word};
@@ -79,7 +79,7 @@ pub(crate) struct ClaimWords<'a, W> {
 /// In a claim: something changed since the executor last looked.
 const AGAIN: u64 = 1 << 32;
 
-/// How far the next command is.
+/// How far an executor has come with the next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Idle = 0,
@@ -114,7 +114,7 @@ pub(crate) struct DueCommand {
     pub(crate) phase: Phase,
 }
 
-/// What became of it.
+/// What became of a command that may be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
     /// Executed, so many slots long.
@@ -127,14 +127,14 @@ pub(crate) enum Attempt {
     Stop,
 }
 
-/// What a turn left.
+/// What a turn has left to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TurnEnd {
     /// Nothing to be executed.
     Nothing,
     /// Somebody else executes, and will look again.
     Theirs,
-    /// More commands that can be executed; nobody is at it.
+    /// More commands that can be executed, by nobody at present.
     More,
 }
 
@@ -158,7 +158,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
         self.started.store_and_fence(position);
     }
 
-    /// The end of S1 for who takes a turn in any case: no barrier is needed then.
+    /// Does the end of S1 for a poster that takes a turn in any case, and so needs no barrier.
     #[inline]
     pub(crate) fn hand_over(&self, position: u64) {
         // Release: pairs with the acquire in `due`.
@@ -172,7 +172,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
     }
 
     /// Returns whether a turn is worth a try: S3. A whole ring of credit may be none, or less than that ahead of a read pointer that has
-    /// moved meanwhile; who has the claim will know.
+    /// moved meanwhile; the holder of the claim will know.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         let read = self.read();

@@ -12,7 +12,7 @@ pub(crate) enum DeathPoint {
     Data,
     /// All bytes but the last are written.
     Written,
-    /// The last bytes are written, or the atomic is done; nobody was told.
+    /// The last bytes are written, or the atomic is done; nobody was notified.
     Past,
     /// The target was given its notice.
     Noticed,

@@ -64,7 +64,7 @@ impl Source<'_, '_> {
         }
     }
 
-    /// Copies to `piece`, which is as long. `enter` is told of the phases.
+    /// Copies to `piece`, which is as long, and reports each phase to `enter`.
     #[inline(always)]
     fn copy_to(&self, piece: &Piece<&Mapping>, enter: impl Fn(Phase)) -> Option<()> {
         death::reach(DeathPoint::Data);
@@ -178,7 +178,7 @@ impl Executor<'_> {
                 // Whoever executes a queue sees what it gets meanwhile.
                 Some(_) => {}
                 None => {
-                    // Of a put that failed after all nobody knows.
+                    // No other rank knows of a put that failed after all.
                     queue.enter(position, Phase::Idle);
                     return false;
                 }

@@ -1,7 +1,7 @@
 //! A lock that costs one locked instruction when nobody is in the way, where a mutex has two: what it protects is held
 //! for a command or so, by threads of one rank, which seldom share a queue.
 //!
-//! Giving it back is a plain store, so nobody can be asleep on it: who finds it taken looks again and again, and yields.
+//! Giving it back is a plain store, so nobody can be asleep on it: whoever finds it taken looks again and again, and yields.
 
 #![allow(unsafe_code)]
 
@@ -47,7 +47,7 @@ impl<T> Lock<T> {
         LockGuard(self)
     }
 
-    /// Unless somebody has it.
+    /// Takes the lock unless it is taken.
     #[inline(always)]
     pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T>> {
         // Acquire: as in `lock`.
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(*lock.lock(), [3 * EACH; 2]);
     }
 
-    /// Who panics gives it back.
+    /// A panic gives it back.
     #[test]
     fn a_panic_leaves_it_free() {
         let lock = Lock::<u32>::default();

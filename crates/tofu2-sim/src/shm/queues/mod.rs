@@ -3,8 +3,8 @@
 //! A queue's words (rings, pointers, table of tags) stand in an extent of its owner's heap that no region key leads to; a
 //! directory in the segment's header says where. So any rank can do what the network interface would:
 //!
-//! * A command of a *normal* queue is executed at once by who posts it; only delayed starts are kept, privately.
-//! * A command of a *session* queue is executed by who makes it executable: the CPU whose put advances the offset, whatever
+//! * A command of a *normal* queue is executed at once by the poster; only delayed starts are kept, privately.
+//! * A command of a *session* queue is executed by whichever rank makes it executable: the CPU whose put advances the offset, whatever
 //!   rank it belongs to, or the poster, if there is credit already ([`claim`]). What that releases comes after it
 //!   ([`executor`]).
 //!

@@ -17,7 +17,7 @@ pub(crate) const RECORD: usize = 8;
 /// The words of a ring.
 #[derive(Debug)]
 pub(crate) struct Mrq<'a, W> {
-    /// The next position, and who took the last.
+    /// The next position, and which rank took the last.
     pub(crate) tail: &'a W,
     /// What a producer found at the head last.
     pub(crate) seen: &'a W,

@@ -118,14 +118,14 @@ pub(crate) struct NodeQueues<'a> {
 }
 
 impl<'a> NodeQueues<'a> {
-    /// Of the node of `rank`; `None` if there is no such rank.
+    /// Returns those of the node of `rank`; `None` if there is no such rank.
     pub(crate) fn of(job: &'a Job, rank: Rank) -> Option<Self> {
         let first = rank.index() / job.plan.ranks_per_node * job.plan.ranks_per_node;
         let segment = job.segment(Rank::new(first as u32)).ok()?;
         Some(NodeQueues { job, segment, machine: job.queues.machine })
     }
 
-    /// Of those in the machine's table.
+    /// Returns the word of a control queue in the machine's table.
     fn word(&self, engine: u8, number: u8) -> &AtomicU64 {
         let index = usize::from(engine) % layout::QUEUE_ENGINES * layout::QUEUE_NUMBERS
             + usize::from(number) % layout::QUEUE_NUMBERS;

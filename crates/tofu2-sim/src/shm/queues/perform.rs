@@ -1,4 +1,4 @@
-//! One command: data, then the remote notice, then the advance, then what the poster is told.
+//! Performing one command: data, then the remote notice, then the advance, then the poster's notice.
 //!
 //! The last 8 bytes of a put or get are copied last, as the contract promises of puts; up to there it may be begun anew if the
 //! executor dies ([`super::claim`], "Death"), since nobody can know of it.
@@ -61,7 +61,7 @@ impl From<QueueError> for Failure {
     }
 }
 
-/// The command's phase, where somebody could take it over.
+/// Records the command's phase, where another rank could take it over.
 struct PhaseMark<'a> {
     queue: View<'a>,
     position: Option<u64>,
@@ -151,7 +151,7 @@ pub(crate) struct Ends<'a> {
 }
 
 impl<'a> Executor<'a> {
-    /// Resolves both ends of a copy. A long one is announced, all at once: nobody waits for that who is announced.
+    /// Resolves both ends of a copy. A long one is announced, all regions at once, so that no thread waits for free words while it is announced.
     #[inline]
     fn ends<'q>(&self, queue: &View<'q>, own: Range, to: QueueId, theirs: Range) -> Result<Ends<'q>, Failure>
     where

@@ -36,8 +36,8 @@ pub(crate) struct Poster {
     completions: VecDeque<Completion>,
     /// The first error that was not reported otherwise.
     error: Option<QueueError>,
-    /// Whether it was told why the queue has stopped.
-    told: bool,
+    /// Whether the reason why the queue has stopped was reported.
+    stop_reported: bool,
     /// Those who wait for room, first come first served.
     line: VecDeque<u64>,
     next_in_line: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Poster {
 }
 
 impl Poster {
-    /// Posts `posting`, whose numbers were checked, behind nobody but `turn`.
+    /// Posts `posting`, whose numbers were checked, unless posts other than `turn` wait in line.
     #[inline]
     pub(crate) fn post(
         &mut self,
@@ -69,7 +69,7 @@ impl Poster {
         }
     }
 
-    /// Returns whether a command would be executed at once, by a queue that is not in session mode: nobody is in line, and none is
+    /// Returns whether a command would be executed at once, by a queue that is not in session mode: no post is in line, and none is
     /// delayed.
     #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
@@ -134,8 +134,8 @@ impl Poster {
         }
     }
 
-    /// Returns whether nothing will ever make more room for who has this place in the line, whatever others do: all that is in the ring
-    /// waits for a start, and nobody is before him.
+    /// Returns whether nothing will ever make more room for the post at this place in the line, whatever others do: all that is in the ring
+    /// waits for a start, and no post is before it.
     pub(crate) fn is_stuck(&self, queue: &View<'_>, place: u64) -> bool {
         self.line.front() == Some(&place) && (!queue.is_session() || queue.turns().is_unstarted())
     }
@@ -232,9 +232,9 @@ impl Poster {
         }
         match queue.stopped() {
             None => Ok(()),
-            Some(_) if self.told => Err(QueueError::Stopped { queue: queue.id }),
+            Some(_) if self.stop_reported => Err(QueueError::Stopped { queue: queue.id }),
             Some(why) => {
-                self.told = true;
+                self.stop_reported = true;
                 Err(queue.stop_error(why))
             }
         }

@@ -126,7 +126,7 @@ impl Queue {
     }
 }
 
-/// Where in a slot the place stands that somebody has in the line of those who wait for room, counted from 1.
+/// Index of the word of a slot that holds the post's place in the line of those waiting for room, counted from 1.
 const PLACE: usize = 3;
 
 impl provider::Queue for Queue {
@@ -238,7 +238,7 @@ impl provider::Queue for Queue {
     }
 }
 
-/// Looks at who executes before a queue is closed all the same, its words never to be used again: a command takes less,
+/// Looks at whether a rank still executes before a queue is closed all the same, its words never to be used again: a command takes less,
 /// unless its process is stopped or the claim is damaged.
 const CLOSING: u32 = 1 << 14;
 
@@ -254,7 +254,7 @@ impl Queue {
         let mut quiet = true;
         if queue.is_session() {
             self.endpoint.own_queues().set_session(self.id, false);
-            // Whoever executes now stops after its command, and nobody comes after this.
+            // A rank that executes now stops after its command, and none comes after this.
             queue.stop(Stop::Closed);
             let turns = queue.turns();
             let has_it = || turns.seize(me.number(), |rank| executor.has_ended(rank));
@@ -271,7 +271,7 @@ impl Queue {
         drop(poster);
         if let Some(Open { words, tags }) = self.open.take() {
             let (mut own, segment) = (self.endpoint.allocator(), self.endpoint.segment());
-            // Who still executes reads both.
+            // A rank that still executes reads both.
             let taken = [Some(words), Arc::into_inner(tags).map(|table| table.taken)];
             for taken in taken.into_iter().flatten() {
                 if quiet { own.free(segment, me, &taken) } else { own.leak(segment, &taken) }

@@ -1,17 +1,17 @@
-//! Notices of a command: room at the target before it, then what both sides are told.
+//! Notices of a command: room at the target before it, then a notice to either side.
 
 use super::{config::Stop, executor::Executor, mrq, view::View};
 use crate::shm::notices::ring;
 use rdma_fabric::control_queue::{Command, MrqKind, MrqNotice, Posting, QueueError, QueueId, Stadd};
 
-/// What a command's two notices tell.
+/// What a command's notices say to both sides.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandNotices {
     pub(crate) local: MrqKind,
     pub(crate) remote: MrqKind,
     /// Own address after the command, for gets.
     pub(crate) own: Stadd,
-    /// The target's address as both are told.
+    /// The target's address as both notices give it.
     pub(crate) at: Stadd,
     /// Before an atomic.
     pub(crate) value: u64,
@@ -83,7 +83,7 @@ impl Executor<'_> {
     }
 }
 
-/// Returns what the poster is told of a command that failed at its target.
+/// Returns the notices of a command that failed at its target.
 #[cold]
 pub(crate) fn failed(command: &Command) -> CommandNotices {
     let none = Stadd::from_bits(0);

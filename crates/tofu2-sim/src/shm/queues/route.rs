@@ -1,4 +1,4 @@
-//! Where commands of a queue went before: the target's queue and registration as they were found, kept by who executes.
+//! Where commands of a queue went before: the target's queue and registration as they were found, kept by the executing rank.
 //!
 //! Finding them takes a walk through directory, region table, the queue's words and its table of tags. A route keeps what was
 //! read on the way, and before each use compares it with what stands there now: whether the rank is lost, the directory's
@@ -87,7 +87,7 @@ impl<const N: usize> Routes<N> {
         known
     }
 
-    /// Returns the same, if the way is remembered and nothing has changed.
+    /// Returns the queue and the `len` bytes at `at` on it, if the way is remembered and nothing has changed.
     #[inline(always)]
     pub(crate) fn known<'a>(
         &self,
@@ -118,14 +118,14 @@ impl<const N: usize> Routes<N> {
     }
 }
 
-/// Walks.
+/// Walks to the registration, and remembers the way.
 #[cold]
 #[inline(never)]
 fn renew(place: &mut Option<Route>, job: &Job, to: QueueId, at: Stadd) {
     *place = Route::find(job, to, at);
 }
 
-/// The same at home.
+/// Finds a registration of the own queue, and remembers it.
 #[cold]
 #[inline(never)]
 fn renew_own(place: &mut Option<(QueueId, FoundTag)>, queue: &View<'_>, from: Stadd) {

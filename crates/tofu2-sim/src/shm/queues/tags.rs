@@ -106,10 +106,10 @@ pub(crate) struct FoundTag {
     len: usize,
 }
 
-/// Returns what is registered under the tag of `at` on `queue`.
+/// Finds what is registered under the tag of `at` on `queue`, to be remembered.
 ///
 /// # Errors
-/// As [`resolve`].
+/// Those of [`resolve`].
 pub(crate) fn find(queue: &View<'_>, at: Stadd) -> Result<FoundTag, QueueError> {
     let none = QueueError::NoSuchTag { queue: queue.id, stadd: at };
     let place = stadd::place(at.tag()).ok_or(none)?;
@@ -122,7 +122,7 @@ pub(crate) fn find(queue: &View<'_>, at: Stadd) -> Result<FoundTag, QueueError> 
 
 impl FoundTag {
     /// Returns the `len` bytes at `at`, such that peers may write them if `writes`, if `at` is of this registration and that still
-    /// stands; otherwise [`resolve`] tells more. Returns whether the region is still there is told by the piece.
+    /// stands; otherwise [`resolve`] tells more. The piece tells whether the region is still there.
     #[inline(always)]
     pub(crate) fn piece<'a>(
         &self,
@@ -158,7 +158,7 @@ fn word_of(tag: u32, read_only: bool) -> u64 {
 pub(crate) fn write(queue: &View<'_>, tag: u32, tagged: Tagged) {
     let Some(place) = stadd::place(tag) else { return };
     let (word, key) = queue.tag(place);
-    // Release: pairs with the fence in `look_up`. Who reads the key below also sees that the last registration ended.
+    // Release: pairs with the fence in `look_up`. Whoever reads the key below also sees that the last registration ended.
     fence(Release);
     key.store(tagged.key.to_bits(), Relaxed);
     // Release: pairs with the acquire in `look_up`.

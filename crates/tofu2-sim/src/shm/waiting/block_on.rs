@@ -29,7 +29,7 @@ use std::{
 
 /// Fruitless polls before the first yield, when every rank can have a CPU.
 const SPINS: u32 = 200;
-/// The same when there are more ranks than CPUs.
+/// Fruitless polls before the first yield, when there are more ranks than CPUs.
 const SPINS_OVERSUBSCRIBED: u32 = 2;
 /// Yields before parking.
 const YIELDS: u32 = 300;
@@ -109,7 +109,7 @@ pub(crate) struct PollRequest<'a> {
     pub(crate) until: Option<Instant>,
 }
 
-/// Tells the [`block_on`] whose waker `cx` has what the future that is being polled wishes. False if there is none.
+/// Passes `wish` of the future that is being polled on to the [`block_on`] whose waker `cx` has. False if there is none.
 #[inline]
 pub(crate) fn note(cx: &Context<'_>, wish: PollRequest<'_>) -> bool {
     FRAMES.with_borrow_mut(|frames| match frames.last_mut() {

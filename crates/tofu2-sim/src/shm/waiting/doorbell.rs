@@ -97,7 +97,7 @@ pub(crate) trait Bell {
     fn wake_all(&self);
 }
 
-/// W0 to W2. The caller looks at what it waits for, then parks with this ticket.
+/// Does W0 to W2. The caller looks at what it waits for, then parks with this ticket.
 pub(crate) fn prepare(bell: &impl Bell, watch: Watch) -> Ticket {
     bell.set_watch(watch.to_bits());
     let ticket = bell.set_parked();
@@ -109,7 +109,7 @@ pub(crate) fn prepare(bell: &impl Bell, watch: Watch) -> Ticket {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket(u32);
 
-/// W4.
+/// Does W4: parks.
 pub(crate) fn park(bell: &impl Bell, ticket: Ticket, longest: Duration) {
     bell.park(ticket.0, longest);
 }
@@ -119,7 +119,7 @@ pub(crate) fn was_rung(bell: &impl Bell, ticket: Ticket) -> bool {
     bell.look() != ticket.0
 }
 
-/// P2 and P3. `hits` tells whether what was written concerns a waiter with these bits.
+/// Does P2 and P3. `hits` says whether what was written concerns a waiter with these bits.
 #[inline(always)]
 pub(crate) fn ring(bell: &impl Bell, hits: impl FnOnce(u64) -> bool) {
     if let Some(seen) = parked(bell) {
@@ -131,7 +131,7 @@ pub(crate) fn ring(bell: &impl Bell, hits: impl FnOnce(u64) -> bool) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parked(u32);
 
-/// P2 and the look at bit 0.
+/// Does P2 and the look at bit 0.
 #[inline(always)]
 pub(crate) fn parked(bell: &impl Bell) -> Option<Parked> {
     bell.light_barrier();

@@ -113,7 +113,7 @@ impl<'a> Wait<'a> {
             if ready()? {
                 return Poll::Ready(Ok(()));
             }
-            if what != WaitsFor::ItsEnd {
+            if what != WaitsFor::Itself {
                 self.endpoint.job().control.can_go_on()?;
             }
             if self.is_arranged(cx, Awaiting::new(what, &Deps::All), Some(LOOK_AGAIN), None) {

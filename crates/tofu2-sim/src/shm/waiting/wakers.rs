@@ -88,12 +88,12 @@ impl fmt::Debug for Wakers {
 }
 
 impl Wakers {
-    /// Of the rank called `name` that owns `segment`.
+    /// Makes those of the rank called `name` that owns `segment`.
     pub(crate) fn new(name: String, segment: Arc<Mapping>) -> Self {
         Wakers(Arc::new(Shared { name, segment, state: Mutex::default(), somebody: Condvar::new() }))
     }
 
-    /// W0 to W2, and leave `waker`: it is called once, when `watch` is written, somebody's state changes, `longest` has passed or
+    /// Does W0 to W2 and keeps `waker`, which is called once, when `watch` is written, somebody's state changes, `longest` has passed or
     /// `until` has come.
     pub(crate) fn arm(&self, waker: &Waker, watch: Watch, longest: Duration, until: Option<Instant>) -> Armed {
         let shared = &*self.0;
@@ -133,7 +133,7 @@ impl Wakers {
         true
     }
 
-    /// Nobody waits under `key` any more.
+    /// Drops the waker under `key`.
     pub(crate) fn forget(&self, key: Key) {
         let sleeper = self.0.lock().sleepers.remove(&key);
         drop(sleeper);
@@ -163,7 +163,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the thread does.
+    /// Runs the thread.
     fn run(&self) {
         let mut state = self.lock();
         while !state.closed {

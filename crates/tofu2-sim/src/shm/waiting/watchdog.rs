@@ -1,12 +1,12 @@
-//! Jobs in which nothing can happen any more: who notices, and what is told.
+//! The watchdog: finds jobs in which nothing can happen any more, and reports what their ranks wait for.
 //!
 //! A rank that [`crate::shm::block_on`] is about to park writes into its segment that it is parked, what it waits for, and each time it has looked
-//! again in vain; nothing of that is on a path where something is found. Who looks after the ranks ([`crate::shm::Threads`], [`crate::shm::Launcher`])
-//! reads it now and then. A job is stuck if for a bounded time
+//! again in vain; nothing of that is on a path where something is found. The thread that looks after the ranks ([`crate::shm::Threads`], [`crate::shm::Launcher`])
+//! reads it now and then. A job is stuck if, for a bounded time,
 //!
 //! * each rank that has begun and not ended is parked, in the same wait, without a deadline; one that sleeps, computes, blocks otherwise, or is polled by
 //!   another executor is not parked;
-//! * each has looked again, twice, since all were parked, and found nothing: so nobody was only late to be woken, or stopped by a debugger;
+//! * each has looked again, twice, since all were parked, and found nothing: so no rank was only late to be woken, or stopped by a debugger;
 //! * nobody else can wake it: the rank is a [`rdma_fabric::Program`], which keeps its fabric to itself, and nothing but
 //!   `block_on` holds its waker; or its process has one thread only. What has ended was a program, or its process has. Jobs with
 //!   [progress threads](crate::shm::Launcher::progress_thread) are not looked at.
@@ -14,7 +14,7 @@
 //! That a program keeps its fabric is its promise: one that gives it to a thread of its own is started by
 //! [`run_rank_with`](crate::shm::run_rank_with) or [`Threads::run_with`](crate::shm::Threads::run_with), whose ranks are not looked at.
 //!
-//! Operations are over when they are posted, so then nothing is under way that could wake anybody. The bound only says how soon that is told.
+//! Operations are over when they are posted, so then nothing is under way that could wake anybody. The bound only says how soon that is reported.
 //! All waits end with [`FabricError::Deadlock`](rdma_fabric::FabricError::Deadlock) then.
 
 use super::doorbell::Watch;
@@ -63,7 +63,7 @@ impl FromStr for StuckAfter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitsFor {
     /// Nothing that another rank must do first: time, or what is bounded by it.
-    ItsEnd,
+    Itself,
     /// A word at this offset in the segment.
     Word(usize),
     /// A notice.
@@ -85,13 +85,13 @@ impl WaitsFor {
         match self {
             WaitsFor::Word(at) | WaitsFor::Gate(at) => Watch::Word(at),
             WaitsFor::Notice | WaitsFor::Queue => Watch::Notice,
-            WaitsFor::ItsEnd | WaitsFor::Room(_) | WaitsFor::Allocation => Watch::Nothing,
+            WaitsFor::Itself | WaitsFor::Room(_) | WaitsFor::Allocation => Watch::Nothing,
         }
     }
 
     fn to_bits(self) -> u64 {
         let (kind, value) = match self {
-            WaitsFor::ItsEnd => (0, 0),
+            WaitsFor::Itself => (0, 0),
             WaitsFor::Word(at) => (1, at as u64),
             WaitsFor::Notice => (2, 0),
             WaitsFor::Queue => (3, 0),
@@ -103,7 +103,7 @@ impl WaitsFor {
     }
 }
 
-/// A wait as it is told to others.
+/// A wait as it is written for the watchdog.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Awaiting {
     pub(crate) what: WaitsFor,
@@ -130,21 +130,22 @@ impl Awaiting {
     /// Returns a wait that ends by itself.
     #[inline]
     pub(crate) fn by_itself() -> Self {
-        Awaiting { what: WaitsFor::ItsEnd, whom: 0 }
+        Awaiting { what: WaitsFor::Itself, whom: 0 }
     }
 
-    /// This, if another rank must act first.
+    /// Returns this wait, if another rank must act first.
     pub(crate) fn of_others(self) -> Option<Self> {
-        (self.what != WaitsFor::ItsEnd).then_some(self)
+        (self.what != WaitsFor::Itself).then_some(self)
     }
 }
 
-/// That a `block_on` is parked for want of what other ranks do, as it stands in the rank's segment.
+/// The report, in the rank's segment, that a `block_on` is parked for want of what other ranks do.
 #[derive(Debug, Default)]
 pub(crate) struct ParkReport(Option<Arc<Mapping>>);
 
 impl ParkReport {
-    /// The rank of `segment` parks for this and `others` more waits, again if it did before. `is_open` says that others than ranks may wake it.
+    /// Reports that the rank of `segment` parks for this wait and `others` more, for the first time or again. `is_open` says that others
+    /// than ranks may wake it.
     pub(crate) fn goes_on(&mut self, segment: &Arc<Mapping>, awaiting: Awaiting, others: usize, is_open: bool) {
         segment.word(layout::PARKED_WHAT).store(awaiting.what.to_bits(), Relaxed);
         segment.word(layout::PARKED_WHOM).store(awaiting.whom | (others.min(0xff_ffff) as u64) << OTHERS, Relaxed);
@@ -158,7 +159,7 @@ impl ParkReport {
         segment.word(layout::PARKED_LOOKS).fetch_add(1, SeqCst);
     }
 
-    /// It is parked no more, or not for want of others.
+    /// Withdraws the report: the rank is parked no more, or not for want of others.
     pub(crate) fn end(&mut self) {
         if let Some(segment) = self.0.take() {
             segment.word(layout::PARKINGS).fetch_add(1, SeqCst);
@@ -172,7 +173,7 @@ impl Drop for ParkReport {
     }
 }
 
-/// Looks for a deadlock, in the thread that looks after a job's ranks.
+/// Looks for deadlocks, in the thread that looks after a job's ranks.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     bound: Duration,
@@ -187,7 +188,7 @@ pub(crate) struct Watchdog {
 const LOOKS: u64 = 2;
 
 impl Watchdog {
-    /// `None` if nobody wants to know.
+    /// Makes one that allows ranks to be parked for so long; `None` without a bound.
     pub(crate) fn new(bound: Option<Duration>) -> Option<Self> {
         bound.map(|bound| Watchdog { bound, parkings: Vec::new(), looks: Vec::new(), since: Instant::now() })
     }
@@ -197,7 +198,7 @@ impl Watchdog {
         (self.bound / 8).clamp(Duration::from_millis(5), Duration::from_secs(1))
     }
 
-    /// Whether the job is stuck; ends its waits then, and tells who waits for what. `is_alone` tells whether a
+    /// Returns the error of a stuck job, which tells which rank waits for what, after ending its waits; `None` if it is not stuck. `is_alone` tells whether a
     /// rank's process, of this number, has one thread.
     pub(crate) fn look(&mut self, job: &Job, is_alone: impl Fn(usize, u64) -> bool) -> Option<JobError> {
         if job.queues.progress_thread {
@@ -236,7 +237,8 @@ fn word(job: &Job, rank: usize, at: usize) -> u64 {
     job.segment(Rank::new(rank as u32)).map_or(0, |segment| segment.word(at).load(SeqCst))
 }
 
-/// Returns how often the rank has begun or ended to be parked, if it is; 0 if it has ended for good. `None` if it may do something.
+/// Returns how often the rank has begun or ended to be parked, if it is parked; 0 if it has ended for good. `None` if it may do
+/// something.
 fn parked(job: &Job, rank: usize) -> Option<u64> {
     match job.control.state(rank) {
         State::Starting => None,

@@ -1,4 +1,4 @@
-//! The doorbell of a segment: who of its rank parks on it, and who wakes that rank.
+//! The doorbell of a segment: parking on it, and waking those that are parked.
 //!
 //! # Safety
 //! The bell is the only protocol word of 4 bytes. It is reached through [`bell_at`] only: [`Mapping::word`] and
@@ -26,7 +26,7 @@ impl Mapping {
         unsafe { bell_at(self.base) }
     }
 
-    /// Makes this process ready to park on the segment's doorbell, for its own rank: steps W0 to W2.
+    /// Prepares to park on the segment's doorbell, for its own rank: steps W0 to W2.
     pub(crate) fn prepare_park(self: &Arc<Self>, watch: Watch) -> Parking {
         let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
         *parked += 1;
@@ -37,7 +37,7 @@ impl Mapping {
         Parking { ticket: doorbell::prepare(&self.bell(), watch), segment: self.clone() }
     }
 
-    /// Has the word at `at` of `other` tell from now on whether anybody of the segment's rank is parked.
+    /// Makes the word at `at` of `other` show from now on whether any thread of the segment's rank is parked.
     pub(crate) fn show_parked_at(&self, other: Arc<Mapping>, at: usize) {
         // A segment is one job's.
         let _ = self.sign.set((other, at));
@@ -71,7 +71,7 @@ impl Mapping {
         }
     }
 
-    /// Out of line, so that the short path keeps what it has in registers.
+    /// Does the rest of ringing, out of line, so that the short path keeps what it has in registers.
     #[cold]
     #[inline(never)]
     fn wake_with_notice(&self, seen: doorbell::Parked, start: u64, end: u64) {
@@ -100,7 +100,7 @@ impl Mapping {
     }
 }
 
-/// Somebody who is about to park on a segment's doorbell, or is parked on it.
+/// A thread that is about to park on a segment's doorbell, or is parked on it.
 #[derive(Debug)]
 pub(crate) struct Parking {
     segment: Arc<Mapping>,
@@ -108,7 +108,7 @@ pub(crate) struct Parking {
 }
 
 impl Parking {
-    /// Step W4.
+    /// Parks: step W4.
     pub(crate) fn park(&self, longest: Duration) {
         doorbell::park(&self.segment.bell(), self.ticket, longest);
     }

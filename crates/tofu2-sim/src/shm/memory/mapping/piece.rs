@@ -1,10 +1,9 @@
 //! Checked pieces of shared memory: all that operations of ranks move goes through one.
 //!
 //! # Safety
-//! `start..start + len` lies in the heap of the mapping that the piece keeps, or is memory for which who called
+//! `start..start + len` lies in the heap of the mapping that the piece keeps, or is memory for which the caller of
 //! [`Mapping::outside`] vouches; `base` is that mapping's, and `word` one of its protocol words. [`Piece::new`] is called
-//! here only: by what checks that, and by [`Mapping::stand_in`], whose generation no word ever holds, so that its bytes are
-//! never moved. [`Piece::part`] checks against the piece. Offsets that come from shared memory are checked there, so nothing a
+//! here only, by what checks that. [`Piece::part`] checks against the piece. Offsets that come from shared memory are checked there, so nothing a
 //! peer writes leads outside.
 
 #![allow(unsafe_code)]
@@ -68,7 +67,7 @@ impl Mapping {
     ///
     /// # Safety
     /// Whenever a method of the piece that moves bytes is called, the memory is there and is accessed through
-    /// [`access`] by everybody.
+    /// [`access`] only.
     pub(crate) unsafe fn outside(
         self: &Arc<Self>,
         start: NonNull<u8>,
@@ -134,7 +133,7 @@ impl Piece<&Mapping> {
         (u64::from(addr.region.generation) == self.generation).then_some(())?;
         let bell = NonNull::from(self.mapping.bell().bell);
         // SAFETY: the piece's invariants, as long as the mapping is kept, which the anchor does. Whenever the word holds the generation, the
-        // bytes are a region's that is registered, and accessed through `access` by everybody.
+        // bytes are a region's that is registered, and accessed through `access` only.
         Some(unsafe { Place::mapped(self.start, self.len, self.word, bell, addr, anchor.clone()) })
     }
 }
@@ -184,13 +183,13 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         unsafe { self.word.as_ref() }.load(Acquire) ^ self.generation
     }
 
-    /// 0 if `len` bytes may be copied.
+    /// Returns 0 if `len` bytes may be copied.
     #[inline(always)]
     fn objection(&self, len: usize) -> u64 {
         self.moved() | (self.len ^ len) as u64
     }
 
-    /// 0 if it is one word of `width` bytes that may be accessed.
+    /// Returns 0 if it is one word of `width` bytes that may be accessed.
     #[inline(always)]
     fn word_objection(&self, width: usize) -> u64 {
         if width == 8 {
@@ -272,13 +271,13 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         }
     }
 
-    /// The same, if it waits for that or for notices.
+    /// Wakes the segment's rank if it is parked and waits for notices, or for what was written to the piece.
     #[inline(always)]
     pub(crate) fn ring_with_notice(&self) {
         self.mapping.ring_with_notice(self.start, self.len);
     }
 
-    /// Out of line, so that the short path keeps what it has in registers.
+    /// Does the rest of ringing, out of line, so that the short path keeps what it has in registers.
     #[cold]
     #[inline(never)]
     fn wake(&self, seen: doorbell::Parked) {

@@ -24,8 +24,8 @@ pub(crate) struct Symmetric {
     pub(super) dropped: [u64; WORDS],
     /// Entries in use whose part this rank has dropped, before they get to `dropped`.
     pub(super) retired: Retired<usize>,
-    /// Why this rank promises nothing at present: its machine has not enough for all ranks. Bytes that it has. Looked at before any rank
-    /// takes its part.
+    /// The bytes that its machine has, if that is too little for all ranks, so that this rank promises nothing at present. Looked at
+    /// before any rank takes its part.
     pub(super) lacking: Option<u64>,
     /// Phases arrived at.
     pub(super) phase: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Symmetric {
 
 #[derive(Debug)]
 pub(super) enum AllocationState {
-    /// Waits for the end of the last freed region's retired, to propose again.
+    /// Waits for the end of the last freed region's grace period, to propose again.
     Settling { asked: Asked },
     /// Arrived at phase 1.
     Proposed { asked: Asked },
@@ -46,7 +46,7 @@ pub(super) enum AllocationState {
     Placed { asked: Asked, extent: Extent, key: RegionKey, failure: Option<FabricError> },
 }
 
-/// What all ranks must ask for alike.
+/// What is asked for: the same on all ranks, or it is an error.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) bytes: usize,
@@ -55,7 +55,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Returns whether only who allocates it gets at it.
+    /// Returns whether only the handles that allocate it reach it.
     pub(super) fn is_locked(&self) -> bool {
         self.terms != [0; 3]
     }
@@ -73,7 +73,7 @@ impl Asked {
     }
 }
 
-/// The opposite of taking an extent.
+/// Gives back an extent that was taken.
 pub(super) fn give_back(own: &mut Allocator, extent: Extent, is_apart: bool) {
     if is_apart { own.heap.give_back_locked(extent) } else { own.heap.give_back_symmetric(extent) }
 }
@@ -88,7 +88,7 @@ impl Symmetric {
         self.retired.keep(RegionId::new(me, key), index);
     }
 
-    /// Lets go of what nobody is inside of any more.
+    /// Marks as dropped what no operation is inside of any more.
     pub(super) fn settle(&mut self, job: &Job) {
         let dropped = &mut self.dropped;
         self.retired.settle(job, |index| dropped[index / 64] |= 1 << (index % 64));

@@ -8,7 +8,7 @@
 //! nobody need clear slots. It copies the entry and then moves the head on by compare-and-swap: if several threads of the
 //! rank take entries, that tells whose each is, and what the others have copied is dropped.
 //!
-//! That costs an entry the least: the tail's line stays with the producers and the head's with the consumer, who reads it only
+//! That costs an entry the least: the tail's line stays with the producers and the head's with the consumer, which reads it only
 //! when the ring looks full (*seen* is what a producer read last); of the slot's line there is one transfer, which is asked for
 //! before the compare-and-swap and the bytes that an entry tells of. Each side has one locked instruction.
 //!
@@ -17,7 +17,7 @@
 //! skipped. (A rank that is merely lost, or has left, may have a thread that still writes into the slot, and will hand it over.
 //! Threads of a living process always do.) Whose claim it is stands in the tail until the next position is taken; whoever takes
 //! that writes it, before, into the position's *claim* word, unless it is its own rank: a position without a name was taken by
-//! who took the next. Names are told from those of other laps by the lap, which wraps; so that none is mistaken for a new one,
+//! the rank that took the next. Names are told from those of other laps by the lap, which wraps; so that none is mistaken for a new one,
 //! all are written in every 2²⁰-th lap. Only if some rank has ended does the consumer look at tail and names.
 //!
 //! Positions wrap at 2³⁹, or where laps would not fit into 32 bits.
@@ -37,11 +37,11 @@ pub(crate) trait Ring {
     fn depth(&self) -> u64;
     /// Returns the position of the oldest entry; written by the owner.
     fn head(&self) -> &Self::Word;
-    /// Returns the next position to be taken, and by whom the last was.
+    /// Returns the next position to be taken, and which rank took the last.
     fn tail(&self) -> &Self::Word;
     /// Returns what a producer found at the head last.
     fn seen(&self) -> &Self::Word;
-    /// Who claimed slot `index`, once somebody has claimed the next.
+    /// Returns which rank claimed slot `index`, once another has claimed the next.
     fn name(&self, index: usize) -> &Self::Word;
     /// Returns the state of slot `index`.
     fn state(&self, index: usize) -> &Self::Word;
@@ -53,7 +53,7 @@ pub(crate) trait Ring {
     fn expect(&self, _index: usize) {}
 }
 
-/// So that who has the owner need not keep the borrow beside it.
+/// Lets a caller that has the owner pass it as it is, without keeping the borrow beside it.
 impl<R: Ring> Ring for Arc<R> {
     type Word = R::Word;
     type Entry = R::Entry;
@@ -104,7 +104,7 @@ pub(crate) struct Claim {
     rank: u32,
 }
 
-/// The ring's words contradict each other.
+/// The error of a ring whose words contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DamagedRing;
 

@@ -50,7 +50,7 @@ pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
         {
             keep_name(ring, before(ring, position), last);
         }
-        // Release: pairs with the acquire in `claimant`: the name of who took the position before is kept.
+        // Release: pairs with the acquire in `claimant`: the name of the rank that took the position before is kept.
         match ring.tail().replace(tail, pack_tail(after(ring, position), rank), AcqRel, Acquire) {
             Ok(()) => return Ok(Some(Claim { position, rank })),
             Err(now) => tail = now,
@@ -196,7 +196,7 @@ pub(crate) fn consume<R: Ring>(
     }
 }
 
-/// Who has claimed position `head`, if anybody has.
+/// Returns which rank has claimed position `head`, if one has.
 #[cold]
 fn claimant<R: Ring>(ring: &R, head: u64) -> Result<Option<u32>, DamagedRing> {
     // Acquire: pairs with the release in `claim`.
@@ -205,7 +205,7 @@ fn claimant<R: Ring>(ring: &R, head: u64) -> Result<Option<u32>, DamagedRing> {
     if ahead > ring.depth() {
         return Err(DamagedRing);
     }
-    // A position without a name was taken by who took the next; the last one's is in the tail.
+    // A position without a name was taken by the rank that took the next; the last one's is in the tail.
     for at in (0..ahead.saturating_sub(1)).map(|behind| position(ring, head.wrapping_add(behind))) {
         match read(ring, ring.name(index(ring, at)).load(Relaxed), at) {
             Said::Now { rank, stage: CLAIMED } => return Ok(Some(rank)),

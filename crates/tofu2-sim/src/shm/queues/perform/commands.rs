@@ -27,7 +27,7 @@ pub(crate) enum Source<'s> {
     Carried(&'s [u8]),
 }
 
-/// The same once they are resolved.
+/// The bytes of a put, once they are resolved.
 enum Bytes<'a, 's> {
     Memory(Piece<&'a Mapping>),
     Carried(&'s [u8]),

@@ -8,7 +8,7 @@ use rdma_fabric::{
 };
 
 impl Queue {
-    /// Checks what can be told without memory.
+    /// Checks what needs no look at memory.
     #[inline]
     fn examine(&self, posting: &Posting) -> Result<(), QueueError> {
         let Posting { command, sps, .. } = posting;
@@ -52,7 +52,7 @@ impl Queue {
         self.poster().put_fast(&queue, &self.executor(), posting)
     }
 
-    /// Posts, before those who wait for room.
+    /// Posts a command, ahead of those that wait for room.
     #[inline]
     pub(crate) fn post_one(&self, posting: &Posting) -> Result<(), Refused<()>> {
         match self.post_fast(posting) {
@@ -65,7 +65,7 @@ impl Queue {
         }
     }
 
-    /// Posts anything.
+    /// Posts any command.
     #[inline(never)]
     pub(crate) fn post_general(&self, posting: &Posting) -> Result<(), Refused<()>> {
         self.examine(posting).map_err(failed)?;

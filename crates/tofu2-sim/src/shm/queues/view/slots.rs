@@ -23,14 +23,14 @@ impl<'a> View<'a> {
         &self.words[at..at + SLOT]
     }
 
-    /// Returns a copy of that slot.
+    /// Returns a copy of the slot of the TOQ at a position.
     #[inline]
     pub(crate) fn read_slot(&self, position: u64) -> [u64; SLOT] {
         let slot = self.toq(position);
         core::array::from_fn(|word| slot[word].load(Relaxed))
     }
 
-    /// Fills that slot, of which nobody knows yet.
+    /// Fills the slot of the TOQ at a position, which no other rank reads yet.
     #[inline]
     pub(crate) fn write_slot(&self, position: u64, words: [u64; SLOT]) {
         self.toq(position).iter().zip(words).for_each(|(word, value)| word.store(value, Relaxed));
@@ -41,7 +41,7 @@ impl<'a> View<'a> {
         &self.words[at..at + SLOT]
     }
 
-    /// The command at `position` is in `phase` from here on. For who has the claim.
+    /// Puts the command at `position` into `phase`. For the holder of the claim.
     #[inline]
     pub(crate) fn enter(&self, position: u64, phase: claim::Phase) {
         self.words[STAGE].store(claim::pack(position, phase), Release);
@@ -49,7 +49,7 @@ impl<'a> View<'a> {
         compiler_fence(SeqCst);
     }
 
-    /// Returns the read pointer as it is told: behind a command that has begun, since what that does is seen before it is over.
+    /// Returns the read pointer as others see it: behind a command that has begun, since what that does is seen before it is over.
     pub(crate) fn begun(&self) -> u64 {
         let mut now = self.words[STAGE].load(Acquire);
         loop {
@@ -75,7 +75,7 @@ impl<'a> View<'a> {
         self.words[TCQ_TAIL].load(Acquire)
     }
 
-    /// Adds an entry to the TCQ. For who has the claim; the poster has left room.
+    /// Adds an entry to the TCQ. For the holder of the claim; the poster has left room.
     #[inline]
     pub(crate) fn complete(&self, entry: TcqEntry) {
         let number = self.words[TCQ_TAIL].load(Relaxed);
@@ -99,7 +99,7 @@ impl<'a> View<'a> {
 pub(crate) struct TcqEntry {
     /// Of the command.
     pub(crate) position: u64,
-    /// The status is an error that nobody asked to hear of; if a completion was asked for, that is a good one.
+    /// The status is an error for which no report was asked; if a completion was asked for, that is a good one.
     pub(crate) kept: bool,
     pub(crate) status: Status,
 }
