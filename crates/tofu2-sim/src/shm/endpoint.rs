@@ -106,7 +106,7 @@ impl Endpoint {
         Ok(Endpoint(Arc::new(inner), None))
     }
 
-    /// Returns what programs are given.
+    /// Makes the fabric that programs are given.
     #[allow(unsafe_code)]
     pub(crate) fn fabric(self) -> Fabric {
         let mut caps = Caps::weakest();
@@ -146,7 +146,7 @@ impl Endpoint {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns a handle without keys allocates symmetric memory only.
+    /// Refuses local memory to a handle for regions without keys.
     pub(crate) fn only_with_keys(&self) -> Result<()> {
         match self.1 {
             None => Ok(()),
@@ -202,7 +202,7 @@ impl Endpoint {
     }
 
     /// Returns how a wait of this rank wants to be polled again.
-    pub(crate) fn wish(&self, awaiting: Awaiting, first: bool) -> PollRequest<'_> {
+    pub(crate) fn poll_request(&self, awaiting: Awaiting, first: bool) -> PollRequest<'_> {
         let (job, segment) = (self.job(), &self.0.segment);
         PollRequest {
             segment,
@@ -253,7 +253,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the moment as the system tells it; `None` if that is out of its range.
+    /// Returns the moment as the system counts it; `None` if that is out of its range.
     pub(crate) fn instant(&self, at: Time) -> Option<Instant> {
         self.job().start().checked_add(Duration::from_nanos(at.as_picos().div_ceil(1000)))
     }

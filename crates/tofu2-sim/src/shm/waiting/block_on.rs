@@ -52,13 +52,13 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
             return out;
         }
-        let turn = Frame::take_turn();
-        if turn.fresh {
+        let requests = Frame::take_requests();
+        if requests.fresh {
             idle = 0;
             report.end();
         }
         idle = idle.saturating_add(1);
-        let spins = if turn.oversubscribed { SPINS_OVERSUBSCRIBED } else { SPINS };
+        let spins = if requests.oversubscribed { SPINS_OVERSUBSCRIBED } else { SPINS };
         if idle <= spins {
             core::hint::spin_loop();
         } else if signal.woken.swap(false, SeqCst) || idle <= spins + YIELDS {
@@ -66,16 +66,16 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         } else {
             let parks = idle - spins - YIELDS;
             let Some(bell) = Frame::bell() else {
-                thread::park_timeout(turn.longest(parks));
+                thread::park_timeout(requests.longest(parks));
                 continue;
             };
             signal.listen(&bell);
-            let watch = turn.watch;
+            let watch = requests.watch;
             let parking = bell.prepare_park(watch);
             if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
                 return out;
             }
-            let next = Frame::take_turn();
+            let next = Frame::take_requests();
             if next.fresh {
                 idle = 0;
                 report.end();
@@ -109,12 +109,12 @@ pub(crate) struct PollRequest<'a> {
     pub(crate) until: Option<Instant>,
 }
 
-/// Passes `wish` of the future that is being polled on to the [`block_on`] whose waker `cx` has. False if there is none.
+/// Passes `request` of the future that is being polled on to the [`block_on`] whose waker `cx` has. False if there is none.
 #[inline]
-pub(crate) fn note(cx: &Context<'_>, wish: PollRequest<'_>) -> bool {
+pub(crate) fn note(cx: &Context<'_>, request: PollRequest<'_>) -> bool {
     FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
         Some(frame) if frame.waker.will_wake(cx.waker()) => {
-            frame.note(wish);
+            frame.note(request);
             true
         }
         _ => false,
@@ -170,10 +170,11 @@ struct Frame {
     waker: Waker,
     /// The doorbell to park on; kept between polls.
     bell: Option<Arc<Mapping>>,
-    turn: Requests,
+    requests: Requests,
 }
 
 /// What they asked for in one poll.
+#[derive(Default)]
 struct Requests {
     watch: Watch,
     /// The first of them, if none ends by itself.
@@ -186,21 +187,6 @@ struct Requests {
     oversubscribed: bool,
     longest: Option<Duration>,
     until: Option<Instant>,
-}
-
-impl Default for Requests {
-    fn default() -> Self {
-        Requests {
-            watch: Watch::Nothing,
-            awaiting: None,
-            waits: 0,
-            several: false,
-            fresh: false,
-            oversubscribed: false,
-            longest: None,
-            until: None,
-        }
-    }
 }
 
 /// The longest park if something may happen that no doorbell tells.
@@ -230,36 +216,36 @@ impl Requests {
 
 impl Frame {
     fn enter(waker: Waker) -> FrameGuard {
-        FRAMES.with_borrow_mut(|frames| frames.push(Frame { waker, bell: None, turn: Requests::default() }));
+        FRAMES.with_borrow_mut(|frames| frames.push(Frame { waker, bell: None, requests: Requests::default() }));
         FrameGuard
     }
 
-    fn note(&mut self, wish: PollRequest<'_>) {
-        let turn = &mut self.turn;
+    fn note(&mut self, request: PollRequest<'_>) {
+        let requests = &mut self.requests;
         match &self.bell {
-            Some(bell) if Arc::ptr_eq(bell, wish.segment) => {}
+            Some(bell) if Arc::ptr_eq(bell, request.segment) => {}
             // Its watch is not in the segment parked on: the time bound covers it.
-            Some(_) => turn.several = true,
-            None => self.bell = Some(wish.segment.clone()),
+            Some(_) => requests.several = true,
+            None => self.bell = Some(request.segment.clone()),
         }
-        turn.watch = turn.watch.and(wish.awaiting.what.watch());
-        turn.awaiting = match turn.waits {
-            0 => wish.awaiting.of_others(),
-            _ => turn.awaiting.filter(|_| wish.awaiting.of_others().is_some()),
+        requests.watch = requests.watch.and(request.awaiting.what.watch());
+        requests.awaiting = match requests.waits {
+            0 => request.awaiting.of_others(),
+            _ => requests.awaiting.filter(|_| request.awaiting.of_others().is_some()),
         };
-        turn.waits += 1;
-        turn.fresh |= wish.first;
-        turn.oversubscribed |= wish.oversubscribed;
-        turn.longest = Some(turn.longest.map_or(wish.longest, |longest| longest.min(wish.longest)));
-        turn.until = match (turn.until, wish.until) {
+        requests.waits += 1;
+        requests.fresh |= request.first;
+        requests.oversubscribed |= request.oversubscribed;
+        requests.longest = Some(requests.longest.map_or(request.longest, |longest| longest.min(request.longest)));
+        requests.until = match (requests.until, request.until) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
     }
 
-    fn take_turn() -> Requests {
+    fn take_requests() -> Requests {
         FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
-            Some(frame) => core::mem::take(&mut frame.turn),
+            Some(frame) => core::mem::take(&mut frame.requests),
             None => Requests::default(),
         })
     }

@@ -35,11 +35,12 @@ use core::{
 pub(crate) use system::register_process;
 
 /// What a parked waiter waits for. Changes of ranks' states end every wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Watch {
     /// Whatever happens in the segment.
     Any,
     /// Nothing in the segment: time, or a change of state.
+    #[default]
     Nothing,
     /// A notice.
     Notice,
@@ -139,7 +140,7 @@ pub(crate) fn parked(bell: &impl Bell) -> Option<Parked> {
     (seen & PARKED != 0).then_some(Parked(seen))
 }
 
-/// Returns the rest of P3.
+/// Does the rest of P3: wakes.
 #[cold]
 pub(crate) fn wake(bell: &impl Bell, Parked(seen): Parked, hits: impl FnOnce(u64) -> bool) {
     // A lost race means that another poster rings, which wakes everybody this ring would wake.
@@ -277,5 +278,7 @@ mod system {
     }
 }
 
+#[cfg(all(test, not(miri)))]
+mod model;
 #[cfg(test)]
 mod tests;

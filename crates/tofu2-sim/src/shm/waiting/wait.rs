@@ -144,10 +144,10 @@ impl<'a> Wait<'a> {
         until: Option<Instant>,
     ) -> bool {
         self.endpoint.serve_queues();
-        let mut wish = self.endpoint.wish(awaiting, core::mem::take(&mut self.first));
-        wish.until = until;
-        wish.longest = longest.unwrap_or(wish.longest);
-        block_on::note(cx, wish) || self.is_armed(cx, awaiting.what, longest, until)
+        let mut request = self.endpoint.poll_request(awaiting, core::mem::take(&mut self.first));
+        request.until = until;
+        request.longest = longest.unwrap_or(request.longest);
+        block_on::note(cx, request) || self.is_armed(cx, awaiting.what, longest, until)
     }
 
     #[cold]

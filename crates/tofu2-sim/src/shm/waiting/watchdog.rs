@@ -127,7 +127,7 @@ impl Awaiting {
         Awaiting { what, whom }
     }
 
-    /// Returns a wait that ends by itself.
+    /// Makes a wait that ends by itself.
     #[inline]
     pub(crate) fn by_itself() -> Self {
         Awaiting { what: WaitsFor::Itself, whom: 0 }
@@ -232,7 +232,7 @@ impl Watchdog {
     }
 }
 
-/// Returns a word of the rank's segment; 0 of a rank that is none.
+/// Returns a word of the rank's segment; 0 if there is no such rank.
 fn word(job: &Job, rank: usize, at: usize) -> u64 {
     job.segment(Rank::new(rank as u32)).map_or(0, |segment| segment.word(at).load(SeqCst))
 }
@@ -265,13 +265,13 @@ fn stuck(job: &Job, number: usize) -> Stuck {
     };
     let whom_number = whom as u32;
     let kind = whom & (ONE | SEVERAL);
-    let whom_told = match kind {
+    let depends_on = match kind {
         0 => Whom::Everybody,
         ONE => Whom::One(Rank::new(whom_number)),
         _ => Whom::Several(whom_number as usize),
     };
     let others = (whom >> OTHERS) as usize;
-    Stuck { rank, awaited, others, whom: Some(whom_told) }
+    Stuck { rank, awaited, others, whom: Some(depends_on) }
 }
 
 #[cfg(test)]

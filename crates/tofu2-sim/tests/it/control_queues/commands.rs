@@ -1,6 +1,6 @@
 //! What each command does and reports, on normal queues unless it says otherwise.
 
-use super::stage::{Stage, alone, session_of};
+use super::fixture::{Fixture, alone, session_of};
 use rdma_fabric::{
     FabricError, Rank, Refused,
     control_queue::{
@@ -10,13 +10,13 @@ use rdma_fabric::{
 };
 
 /// Run `test` with each kind of queue as the poster: commands behave the same.
-fn both(test: impl Fn(&Stage, &rdma_fabric::ControlQueue, Stadd) + Sync) {
-    alone(|stage| test(stage, &stage.normal, stage.at));
-    alone(|stage| {
-        let ahead = stage.fabric.open_queue(session_of(64).ahead(63)).unwrap();
-        let region = stage.fabric.alloc(8192).unwrap();
+fn both(test: impl Fn(&Fixture, &rdma_fabric::ControlQueue, Stadd) + Sync) {
+    alone(|fixture| test(fixture, &fixture.normal, fixture.at));
+    alone(|fixture| {
+        let ahead = fixture.fabric.open_queue(session_of(64).ahead(63)).unwrap();
+        let region = fixture.fabric.alloc(8192).unwrap();
         let own = ahead.register(&region).unwrap();
-        test(stage, &ahead, own);
+        test(fixture, &ahead, own);
     });
 }
 
@@ -28,8 +28,8 @@ const NONE: Stadd = Stadd::fixed(0);
 
 #[test]
 fn notices_tell_what_their_kind_says() {
-    both(|stage, poster, own| {
-        let (to, at) = (stage.session.id(), stage.there + 64);
+    both(|fixture, poster, own| {
+        let (to, at) = (fixture.session.id(), fixture.there + 64);
         let both = |command: Command| Posting::new(command).local(33).remote(33);
         let ok = |kind, peer, value, local, remote| MrqNotice {
             kind,
@@ -41,21 +41,21 @@ fn notices_tell_what_their_kind_says() {
             status: Ok(()),
         };
         let me = poster.id();
-        stage.set(8, 5);
+        fixture.set(8, 5);
         let add = Command::Armw { to, at, width: Width::Eight, op: Armw::Add(2) };
         poster.try_post(both(add)).unwrap();
         assert_eq!(notices(poster), [ok(MrqKind::LocalArmw, to, 5, NONE, at)]);
-        assert_eq!(notices(&stage.session), [ok(MrqKind::RemoteArmw, me, 0, NONE, at)]);
+        assert_eq!(notices(&fixture.session), [ok(MrqKind::RemoteArmw, me, 0, NONE, at)]);
         poster.try_post(both(Command::get(to, at, own, 24))).unwrap();
         assert_eq!(notices(poster), [ok(MrqKind::LocalGet, to, 0, own + 24, NONE)]);
-        assert_eq!(notices(&stage.session), [ok(MrqKind::RemoteGet, me, 0, NONE, at + 24)]);
+        assert_eq!(notices(&fixture.session), [ok(MrqKind::RemoteGet, me, 0, NONE, at + 24)]);
         poster.try_post(both(Command::put(to, own, at + 8, 16))).unwrap();
         assert_eq!(notices(poster), [ok(MrqKind::LocalPut, to, 0, NONE, at + 24)]);
-        assert_eq!(notices(&stage.session), [ok(MrqKind::RemotePut, me, 0, NONE, at + 24)]);
-        assert_eq!(stage.words()[8..10], [7, 7]);
+        assert_eq!(notices(&fixture.session), [ok(MrqKind::RemotePut, me, 0, NONE, at + 24)]);
+        assert_eq!(fixture.words()[8..10], [7, 7]);
         poster.try_post(both(Command::PutInline { to, bytes: Inline::new(b"abc").unwrap(), at })).unwrap();
         assert_eq!(notices(poster), [ok(MrqKind::LocalPut, to, 0, NONE, at + 3)]);
-        assert_eq!(notices(&stage.session), [ok(MrqKind::RemotePut, me, 0, NONE, at + 3)]);
+        assert_eq!(notices(&fixture.session), [ok(MrqKind::RemotePut, me, 0, NONE, at + 3)]);
         // A nop leaves none.
         poster.try_post(Posting::new(Command::Nop).local(1).tcq(4)).unwrap();
         assert_eq!(notices(poster), []);
@@ -65,8 +65,8 @@ fn notices_tell_what_their_kind_says() {
 
 #[test]
 fn atomics_do_what_they_say() {
-    both(|stage, poster, _| {
-        let (to, at) = (stage.session.id(), stage.there);
+    both(|fixture, poster, _| {
+        let (to, at) = (fixture.session.id(), fixture.there);
         let armw = |width, op| Command::Armw { to, at, width, op };
         let swap = |width, expected, new| Command::CompareSwap { to, at, width, expected, new };
         let cases = [
@@ -91,18 +91,18 @@ fn atomics_do_what_they_say() {
             );
             assert_eq!(notice.value, if wide { before } else { before & 0xffff_ffff }, "{command:?}");
             if cfg!(target_endian = "little") {
-                assert_eq!(stage.word(0), after, "{command:?}");
+                assert_eq!(fixture.word(0), after, "{command:?}");
             }
-            before = stage.word(0);
+            before = fixture.word(0);
         }
     });
 }
 
 #[test]
 fn completions_come_in_posting_order() {
-    both(|stage, poster, own| {
+    both(|fixture, poster, own| {
         for tag in 0..40 {
-            let posting = Posting::new(Command::put(stage.session.id(), own, stage.there, 8));
+            let posting = Posting::new(Command::put(fixture.session.id(), own, fixture.there, 8));
             poster.try_post(if tag % 3 == 0 { posting } else { posting.tcq(tag) }).unwrap();
         }
         let tags: Vec<_> = core::iter::from_fn(|| poster.poll_tcq().unwrap()).map(|done| done.tag).collect();
@@ -113,9 +113,9 @@ fn completions_come_in_posting_order() {
 /// What is wrong with own memory is the completion's status, what is wrong at the target the notice's; later commands go on.
 #[test]
 fn errors_show_where_they_belong() {
-    both(|stage, poster, own| {
-        let (to, me) = (stage.session.id(), poster.id());
-        let at = stage.there;
+    both(|fixture, poster, own| {
+        let (to, me) = (fixture.session.id(), poster.id());
+        let at = fixture.there;
         let stadd = own + 8190;
         poster.try_post(Posting::new(Command::put(to, stadd, at, 8)).tcq(1).local(1)).unwrap();
         let beyond = QueueError::OutOfBounds { queue: me, stadd, len: 8, registered: 8192 };
@@ -148,72 +148,72 @@ fn errors_show_where_they_belong() {
             assert_eq!(poster.poll_mrq(), Err(error.into()));
             assert_eq!(poster.poll_mrq(), Ok(None));
         }
-        assert_eq!(stage.session.poll_mrq(), Ok(None), "nothing was done at the target");
+        assert_eq!(fixture.session.poll_mrq(), Ok(None), "nothing was done at the target");
     });
 }
 
 #[test]
 fn a_failed_put_advances_nothing() {
-    alone(|stage| {
-        stage.queue(stage.store(0, 1));
-        let (to, bytes) = (stage.session.id(), Inline::word(1));
+    alone(|fixture| {
+        fixture.queue(fixture.store(0, 1));
+        let (to, bytes) = (fixture.session.id(), Inline::word(1));
         let wrong = Command::PutInline { to, bytes, at: Stadd::fixed(99) };
-        stage.normal.try_post(Posting::new(wrong).sps(1).local(0)).unwrap();
-        assert_eq!(stage.read(), 0);
+        fixture.normal.try_post(Posting::new(wrong).sps(1).local(0)).unwrap();
+        assert_eq!(fixture.read(), 0);
     });
 }
 
 #[test]
 fn read_only_memory_refuses_writes_of_others_and_atomics() {
-    both(|stage, poster, own| {
-        let (to, at) = (stage.session.id(), stage.there);
+    both(|fixture, poster, own| {
+        let (to, at) = (fixture.session.id(), fixture.there);
         let read_only = QueueError::ReadOnly { queue: to, stadd: at };
         let word = Command::PutInline { to, bytes: Inline::word(6), at };
         let add = Command::Armw { to, at, width: Width::Eight, op: Armw::Add(1) };
-        stage.session.set_read_only(at, true).unwrap();
+        fixture.session.set_read_only(at, true).unwrap();
         for command in [word, add] {
             poster.try_post(Posting::new(command).local(0)).unwrap();
             assert_eq!(poster.poll_mrq().unwrap().map(|notice| notice.status), Some(Err(read_only)));
         }
         poster.try_post(Posting::new(Command::get(to, at, own, 8)).local(0)).unwrap();
         assert_eq!(poster.poll_mrq().unwrap().map(|notice| notice.status), Some(Ok(())));
-        stage.session.set_read_only(at, false).unwrap();
+        fixture.session.set_read_only(at, false).unwrap();
         poster.try_post(Posting::new(word).local(0)).unwrap();
         assert_eq!(poster.poll_mrq().unwrap().map(|notice| notice.status), Some(Ok(())));
-        assert_eq!(stage.word(0), 6);
+        assert_eq!(fixture.word(0), 6);
         let unknown = Stadd::fixed(200);
         let error = QueueError::NoSuchTag { queue: to, stadd: unknown };
-        assert_eq!(stage.session.set_read_only(unknown, true), Err(error.into()));
+        assert_eq!(fixture.session.set_read_only(unknown, true), Err(error.into()));
     });
 }
 
 #[test]
 fn numbers_out_of_range_are_refused_at_once() {
-    alone(|stage| {
-        let to = stage.session.id();
+    alone(|fixture| {
+        let to = fixture.session.id();
         let refuse = |queue: &rdma_fabric::ControlQueue, posting: Posting, wanted: (u64, u64)| {
             let refused = queue.try_post(posting);
             let Err(Refused::Failed(FabricError::Queue(error), ())) = refused else { panic!("{refused:?}") };
             let QueueError::Limit { value, limit, .. } = *error else { panic!("{error:?}") };
             assert_eq!((value, limit), wanted);
         };
-        let longest = stage.fabric.queue_limits().longest;
+        let longest = fixture.fabric.queue_limits().longest;
         assert_eq!(longest, 16_777_215);
-        let put = |len, blocks| Command::Put { to, from: stage.at, at: stage.there, len, blocks };
-        refuse(&stage.normal, put(longest + 1, Blocks::ONE).into(), (longest as u64 + 1, longest.into()));
-        refuse(&stage.normal, put(1, Blocks { count: 0, stride: 1 }).into(), (0, u32::MAX.into()));
-        for queue in [&stage.normal, &stage.session] {
+        let put = |len, blocks| Command::Put { to, from: fixture.at, at: fixture.there, len, blocks };
+        refuse(&fixture.normal, put(longest + 1, Blocks::ONE).into(), (longest as u64 + 1, longest.into()));
+        refuse(&fixture.normal, put(1, Blocks { count: 0, stride: 1 }).into(), (0, u32::MAX.into()));
+        for queue in [&fixture.normal, &fixture.session] {
             refuse(queue, put(1, Blocks { count: 2048, stride: 1 }).into(), (2048, 2047));
         }
-        assert_eq!(stage.normal.pointers().write, 0);
+        assert_eq!(fixture.normal.pointers().write, 0);
     });
 }
 
 /// A ring full of delayed starts is busy, and nothing drains it.
 #[test]
 fn a_normal_ring_full_of_delayed_starts_is_busy() {
-    alone(|stage| {
-        let queue = stage.fabric.open_queue(QueueSpec::new(QueueMode::Normal).depth(8)).unwrap();
+    alone(|fixture| {
+        let queue = fixture.fabric.open_queue(QueueSpec::new(QueueMode::Normal).depth(8)).unwrap();
         (0..7).for_each(|_| queue.try_post(Posting::new(Command::Nop).delayed().tcq(1)).unwrap());
         assert!(matches!(queue.try_post(Command::Nop.into()), Err(Refused::Full(()))));
         assert_eq!(queue.poll_tcq(), Ok(None));
@@ -228,16 +228,16 @@ fn a_normal_ring_full_of_delayed_starts_is_busy() {
 /// The receive queue's end: what came before is delivered, then the error, and nothing goes on.
 #[test]
 fn an_overflowing_receive_queue_stops_its_queue() {
-    alone(|stage| {
+    alone(|fixture| {
         let spec = QueueSpec { mrq_depth: 4, ..QueueSpec::new(QueueMode::Normal) };
-        let small = stage.fabric.open_queue(spec).unwrap();
-        let region = stage.fabric.alloc(64).unwrap();
+        let small = fixture.fabric.open_queue(spec).unwrap();
+        let region = fixture.fabric.alloc(64).unwrap();
         let at = small.register(&region).unwrap();
         let overflow = QueueError::MrqOverflow { queue: small.id(), depth: 4 };
         for number in 0..5u8 {
             let command = Command::PutInline { to: small.id(), bytes: Inline::word(u64::from(number) + 1), at };
-            stage.normal.try_post(Posting::new(command).remote(number).local(number)).unwrap();
-            let status = stage.normal.poll_mrq().unwrap().unwrap().status;
+            fixture.normal.try_post(Posting::new(command).remote(number).local(number)).unwrap();
+            let status = fixture.normal.poll_mrq().unwrap().unwrap().status;
             assert_eq!(status, if number < 4 { Ok(()) } else { Err(overflow) });
         }
         let edata: Vec<_> = (0..4).map(|_| small.poll_mrq().unwrap().unwrap().edata).collect();
@@ -245,12 +245,12 @@ fn an_overflowing_receive_queue_stops_its_queue() {
         assert_eq!(small.poll_mrq(), Err(overflow.into()));
         assert_eq!(small.poll_mrq(), Err(QueueError::Stopped { queue: small.id() }.into()));
         let command = Command::PutInline { to: small.id(), bytes: Inline::word(9), at };
-        stage.normal.try_post(Posting::new(command).local(0)).unwrap();
+        fixture.normal.try_post(Posting::new(command).local(0)).unwrap();
         let stopped = QueueError::Stopped { queue: small.id() };
-        assert_eq!(stage.normal.poll_mrq().unwrap().unwrap().status, Err(stopped));
+        assert_eq!(fixture.normal.poll_mrq().unwrap().unwrap().status, Err(stopped));
         let mut word = [0u64];
-        let span = region.span(&stage.fabric, 0, 1).unwrap();
-        stage.fabric.read(&span, &mut word).unwrap();
+        let span = region.span(&fixture.fabric, 0, 1).unwrap();
+        fixture.fabric.read(&span, &mut word).unwrap();
         assert_eq!(word, [4], "nothing was done when there was no room");
     });
 }

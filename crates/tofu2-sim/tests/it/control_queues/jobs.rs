@@ -1,6 +1,6 @@
 //! Several ranks: whoever's put releases a command executes it, in whatever rank's queue it stands.
 
-use super::stage::session_of;
+use super::fixture::session_of;
 use core::time::Duration;
 use rdma_fabric::{
     Deps, Fabric, FabricError, Group, ProgramResult, Rank,

@@ -1,6 +1,6 @@
 //! Opening, registering, closing, and what comes afterwards.
 
-use super::stage::{alone, session_of};
+use super::fixture::{alone, session_of};
 use rdma_fabric::{
     FabricError, OwnedMemory, Uses,
     control_queue::{Command, Inline, Posting, QueueError, QueueMode, QueueSpec, Stadd},
@@ -58,24 +58,24 @@ fn tofud_keeps_some_queues_for_sessions() {
 
 #[test]
 fn normal_queues_share_a_control_queue() {
-    alone(|stage| {
+    alone(|fixture| {
         let spec = QueueSpec { mrq_depth: 2, ..QueueSpec::new(QueueMode::Normal).on(2).depth(2) };
-        let free = stage.fabric.queue_limits().free;
-        let open: Vec<_> = (0..9).map(|_| stage.fabric.open_queue(spec).unwrap()).collect();
+        let free = fixture.fabric.queue_limits().free;
+        let open: Vec<_> = (0..9).map(|_| fixture.fabric.open_queue(spec).unwrap()).collect();
         let names: Vec<_> = open.iter().map(|queue| (queue.id().number(), queue.id().context())).collect();
         let first = names[0].0;
         assert_eq!(names[..8], [0, 1, 2, 3, 4, 5, 6, 7].map(|context| (first, context)));
         assert_eq!(names[8], (first + 1, 0));
-        assert_eq!(stage.fabric.queue_limits().free, free - 2);
+        assert_eq!(fixture.fabric.queue_limits().free, free - 2);
         let exclusive = QueueSpec { number: Some(first), mode: QueueMode::Exclusive, ..spec };
-        let refused = stage.fabric.open_queue(exclusive).unwrap_err();
+        let refused = fixture.fabric.open_queue(exclusive).unwrap_err();
         assert!(matches!(refused, FabricError::Queue(error) if matches!(*error, QueueError::InUse { .. })));
     });
 }
 
 #[test]
 fn wrong_sizes_are_refused() {
-    alone(|stage| {
+    alone(|fixture| {
         let spec = session_of(8);
         let wrong = [
             spec.depth(0),
@@ -91,7 +91,7 @@ fn wrong_sizes_are_refused() {
             QueueSpec { number: Some(255), ..spec.on(255) },
         ];
         for spec in wrong {
-            assert!(stage.fabric.open_queue(spec).is_err_and(is_beyond_a_limit), "{spec:?}");
+            assert!(fixture.fabric.open_queue(spec).is_err_and(is_beyond_a_limit), "{spec:?}");
         }
     });
 }
@@ -129,32 +129,32 @@ fn queues_take_memory_and_give_it_back() {
 
 #[test]
 fn the_same_region_has_the_same_address() {
-    alone(|stage| {
-        let region = stage.fabric.alloc(64).unwrap();
-        let at = stage.session.register(&region).unwrap();
-        assert_eq!(stage.session.register(&region), Ok(at));
+    alone(|fixture| {
+        let region = fixture.fabric.alloc(64).unwrap();
+        let at = fixture.session.register(&region).unwrap();
+        assert_eq!(fixture.session.register(&region), Ok(at));
         assert!(at.tag() >= Stadd::FIRST_AUTOMATIC);
-        assert_eq!(stage.session.register_fixed(&region, 7), Ok(Stadd::fixed(7)));
-        let in_use = QueueError::TagInUse { queue: stage.session.id(), tag: 7 };
-        assert_eq!(stage.session.register_fixed(&region, 7), Err(in_use.into()));
-        stage.session.deregister(at).unwrap();
-        let gone = QueueError::NoSuchTag { queue: stage.session.id(), stadd: at };
-        assert_eq!(stage.session.deregister(at), Err(gone.into()));
-        stage.normal.try_post(Posting::new(word(&stage.session, at)).local(0)).unwrap();
-        assert_eq!(stage.normal.poll_mrq().unwrap().unwrap().status, Err(gone));
-        stage.normal.try_post(Posting::new(word(&stage.session, Stadd::fixed(7))).local(0)).unwrap();
-        assert_eq!(stage.normal.poll_mrq().unwrap().unwrap().status, Ok(()));
-        assert_ne!(stage.session.register(&region), Ok(at), "a new registration has a new address");
+        assert_eq!(fixture.session.register_fixed(&region, 7), Ok(Stadd::fixed(7)));
+        let in_use = QueueError::TagInUse { queue: fixture.session.id(), tag: 7 };
+        assert_eq!(fixture.session.register_fixed(&region, 7), Err(in_use.into()));
+        fixture.session.deregister(at).unwrap();
+        let gone = QueueError::NoSuchTag { queue: fixture.session.id(), stadd: at };
+        assert_eq!(fixture.session.deregister(at), Err(gone.into()));
+        fixture.normal.try_post(Posting::new(word(&fixture.session, at)).local(0)).unwrap();
+        assert_eq!(fixture.normal.poll_mrq().unwrap().unwrap().status, Err(gone));
+        fixture.normal.try_post(Posting::new(word(&fixture.session, Stadd::fixed(7))).local(0)).unwrap();
+        assert_eq!(fixture.normal.poll_mrq().unwrap().unwrap().status, Ok(()));
+        assert_ne!(fixture.session.register(&region), Ok(at), "a new registration has a new address");
     });
 }
 
 #[test]
 fn automatic_tags_run_out() {
-    alone(|stage| {
-        let regions: Vec<_> = (0..769).map(|_| stage.fabric.alloc(8).unwrap()).collect();
-        let results: Vec<_> = regions.iter().map(|region| stage.normal.register(region)).collect();
-        let error = QueueError::TooManyTags { queue: stage.normal.id(), limit: 768 };
-        // One is the stage's.
+    alone(|fixture| {
+        let regions: Vec<_> = (0..769).map(|_| fixture.fabric.alloc(8).unwrap()).collect();
+        let results: Vec<_> = regions.iter().map(|region| fixture.normal.register(region)).collect();
+        let error = QueueError::TooManyTags { queue: fixture.normal.id(), limit: 768 };
+        // One is the fixture's.
         assert!(results[..767].iter().all(Result::is_ok));
         assert_eq!(results[767..], [Err(error.into()), Err(error.into())]);
     });
@@ -162,31 +162,31 @@ fn automatic_tags_run_out() {
 
 #[test]
 fn memory_that_was_not_allocated_is_refused() {
-    alone(|stage| {
-        let region = stage.fabric.adopt(OwnedMemory::new(vec![0u64; 8]), Uses::Transfers).unwrap();
-        assert!(matches!(stage.normal.register(&region), Err(FabricError::Unsupported { .. })));
+    alone(|fixture| {
+        let region = fixture.fabric.adopt(OwnedMemory::new(vec![0u64; 8]), Uses::Transfers).unwrap();
+        assert!(matches!(fixture.normal.register(&region), Err(FabricError::Unsupported { .. })));
     });
 }
 
 #[test]
 fn a_region_that_is_dropped_leaves_a_stale_address() {
-    alone(|stage| {
-        let region = stage.fabric.alloc(64).unwrap();
-        let at = stage.session.register(&region).unwrap();
+    alone(|fixture| {
+        let region = fixture.fabric.alloc(64).unwrap();
+        let at = fixture.session.register(&region).unwrap();
         drop(region);
-        stage.normal.try_post(Posting::new(word(&stage.session, at)).local(0)).unwrap();
-        let stale = QueueError::Stale { queue: stage.session.id(), stadd: at };
-        assert_eq!(stage.normal.poll_mrq().unwrap().unwrap().status, Err(stale));
+        fixture.normal.try_post(Posting::new(word(&fixture.session, at)).local(0)).unwrap();
+        let stale = QueueError::Stale { queue: fixture.session.id(), stadd: at };
+        assert_eq!(fixture.normal.poll_mrq().unwrap().unwrap().status, Err(stale));
     });
 }
 
 #[test]
 fn an_address_means_something_on_one_queue_only() {
-    alone(|stage| {
-        stage.normal.try_post(Posting::new(word(&stage.session, stage.at)).local(0)).unwrap();
-        let none = QueueError::NoSuchTag { queue: stage.session.id(), stadd: stage.at };
-        assert_eq!(stage.normal.poll_mrq().unwrap().unwrap().status, Err(none));
-        assert!(!stage.fabric.queue_limits().shared_address_space);
+    alone(|fixture| {
+        fixture.normal.try_post(Posting::new(word(&fixture.session, fixture.at)).local(0)).unwrap();
+        let none = QueueError::NoSuchTag { queue: fixture.session.id(), stadd: fixture.at };
+        assert_eq!(fixture.normal.poll_mrq().unwrap().unwrap().status, Err(none));
+        assert!(!fixture.fabric.queue_limits().shared_address_space);
     });
 }
 
@@ -213,36 +213,36 @@ fn a_shared_address_space_is_a_machine_that_tofu2_is_not() {
 
 #[test]
 fn closing_drops_blocked_commands_and_tells_how_many() {
-    alone(|stage| {
-        let queue = stage.fabric.open_queue(session_of(32)).unwrap();
-        let region = stage.fabric.alloc(64).unwrap();
+    alone(|fixture| {
+        let queue = fixture.fabric.open_queue(session_of(32)).unwrap();
+        let region = fixture.fabric.alloc(64).unwrap();
         let at = queue.register(&region).unwrap();
         let long = Command::PutInline { to: queue.id(), bytes: Inline::new(&[1; 20]).unwrap(), at };
         [word(&queue, at), long, Command::Nop].into_iter().for_each(|command| queue.try_post(command.into()).unwrap());
         let put = Command::PutInline { to: queue.id(), bytes: Inline::word(1), at };
-        stage.normal.try_post(Posting::new(put).sps(1)).unwrap();
+        fixture.normal.try_post(Posting::new(put).sps(1)).unwrap();
         let old = queue.id();
         assert_eq!(queue.close(), Ok(2));
         let not_open = QueueError::NotOpen { queue: old };
-        stage.normal.try_post(Posting::new(put).sps(1).local(0)).unwrap();
-        assert_eq!(stage.normal.poll_mrq().unwrap().unwrap().status, Err(not_open));
+        fixture.normal.try_post(Posting::new(put).sps(1).local(0)).unwrap();
+        assert_eq!(fixture.normal.poll_mrq().unwrap().unwrap().status, Err(not_open));
         // The next queue has the name, and nothing else.
         let again = QueueSpec { engine: Some(old.engine()), number: Some(old.number()), ..session_of(32) };
-        let queue = stage.fabric.open_queue(again).unwrap();
+        let queue = fixture.fabric.open_queue(again).unwrap();
         assert_eq!(queue.id(), old);
         queue.register(&region).unwrap();
         assert_eq!(queue.pointers().scheduled, 0);
-        stage.normal.try_post(Posting::new(put).sps(1).local(0)).unwrap();
+        fixture.normal.try_post(Posting::new(put).sps(1).local(0)).unwrap();
         let none = QueueError::NoSuchTag { queue: old, stadd: at };
-        assert_eq!(stage.normal.poll_mrq().unwrap().unwrap().status, Err(none));
+        assert_eq!(fixture.normal.poll_mrq().unwrap().unwrap().status, Err(none));
         assert_eq!(queue.pointers().scheduled, 0);
     });
 }
 
 #[test]
 fn closing_reports_an_error_that_nobody_heard() {
-    alone(|stage| {
-        let queue = stage.fabric.open_queue(session_of(8).ahead(4)).unwrap();
+    alone(|fixture| {
+        let queue = fixture.fabric.open_queue(session_of(8).ahead(4)).unwrap();
         let wrong = Stadd::fixed(3);
         queue.try_post(Command::put(queue.id(), wrong, wrong, 8).into()).unwrap();
         let error = QueueError::NoSuchTag { queue: queue.id(), stadd: wrong };

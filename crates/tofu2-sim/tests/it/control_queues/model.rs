@@ -1,6 +1,6 @@
 //! Random postings and advances against a sequential model of a session queue.
 
-use super::stage::{Stage, alone_with, session_of};
+use super::fixture::{Fixture, alone_with, session_of};
 use proptest::prelude::*;
 use rdma_fabric::control_queue::{Command, Posting};
 use std::collections::VecDeque;
@@ -66,37 +66,37 @@ impl Model {
     }
 }
 
-fn check(stage: &Stage, ahead: u32, steps: &[Step]) -> Result<(), TestCaseError> {
+fn check(fixture: &Fixture, ahead: u32, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut model = Model { scheduled: ahead.into(), ..Model::default() };
     let mut seen = Vec::new();
     for (value, &step) in (1u64..).zip(steps) {
         match step {
             Step::Post(long, delayed) => {
-                let command = if long { stage.store_long(0, value) } else { stage.store(0, value) };
+                let command = if long { fixture.store_long(0, value) } else { fixture.store(0, value) };
                 let posting = Posting { delay_start: delayed, ..Posting::new(command).tcq(value) };
-                let posted = stage.session.try_post(posting).is_ok();
+                let posted = fixture.session.try_post(posting).is_ok();
                 prop_assert_eq!(posted, model.post(command.slots(), 0, value, delayed));
             }
             Step::PostCredit(credit) => {
-                let posting = Posting::new(stage.store(0, value)).sps(credit).tcq(value);
-                let posted = stage.session.try_post(posting).is_ok();
+                let posting = Posting::new(fixture.store(0, value)).sps(credit).tcq(value);
+                let posted = fixture.session.try_post(posting).is_ok();
                 prop_assert_eq!(posted, model.post(1, credit.into(), value, false));
             }
             Step::Advance(slots) => {
-                stage.advance(slots);
+                fixture.advance(slots);
                 model.scheduled += u64::from(slots);
                 model.run();
             }
-            Step::Poll => seen.extend(core::iter::from_fn(|| stage.session.poll_tcq().unwrap()).map(|done| done.tag)),
+            Step::Poll => seen.extend(core::iter::from_fn(|| fixture.session.poll_tcq().unwrap()).map(|done| done.tag)),
         }
-        let pointers = stage.session.pointers();
+        let pointers = fixture.session.pointers();
         prop_assert_eq!((pointers.read, pointers.write), (model.read, model.write), "after {:?}", step);
         prop_assert_eq!(pointers.scheduled, model.read + (model.scheduled - model.read) % DEPTH);
-        prop_assert_eq!(stage.word(0), model.stored.last().copied().unwrap_or(0));
+        prop_assert_eq!(fixture.word(0), model.stored.last().copied().unwrap_or(0));
     }
-    seen.extend(core::iter::from_fn(|| stage.session.poll_tcq().unwrap()).map(|done| done.tag));
+    seen.extend(core::iter::from_fn(|| fixture.session.poll_tcq().unwrap()).map(|done| done.tag));
     prop_assert_eq!(&seen, &model.stored);
-    prop_assert_eq!(stage.session.try_post(Command::Nop.into()).is_ok(), model.post(1, 0, 0, false));
+    prop_assert_eq!(fixture.session.try_post(Command::Nop.into()).is_ok(), model.post(1, 0, 0, false));
     Ok(())
 }
 
@@ -108,8 +108,8 @@ proptest! {
         ahead in 0..DEPTH as u32, steps in prop::collection::vec(step(), 1..120)
     ) {
         let outcome = std::sync::Mutex::new(Ok(()));
-        alone_with(session_of(DEPTH as u32).ahead(ahead), |stage| {
-            *outcome.lock().unwrap() = check(stage, ahead, &steps);
+        alone_with(session_of(DEPTH as u32).ahead(ahead), |fixture| {
+            *outcome.lock().unwrap() = check(fixture, ahead, &steps);
         });
         outcome.into_inner().unwrap()?;
     }

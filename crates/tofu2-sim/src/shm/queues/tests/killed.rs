@@ -27,14 +27,14 @@ fn a_killed_executor_leaves_a_finished_command_or_a_report() {
         let directory = env::temp_dir().join(format!("onesided-queues-{}-{number}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let this = env::current_exe().unwrap();
-        let part = "shm::control_queue::tests::killed::the_ranks_part";
+        let (_, module) = module_path!().split_once("::").unwrap();
         let code = Launcher::new(RANKS as usize)
             .segment_bytes(8 << 20)
             .ranks_per_node(1)
             .env(LABEL, (number % DEATH_POINTS.len()).to_string())
             .env(LOCAL, u8::from(local).to_string())
             .env(DIRECTORY, &directory)
-            .command(this, ["--exact", part, "--nocapture"])
+            .command(this, ["--exact", &format!("{module}::the_ranks_part"), "--nocapture"])
             .discard_stdout(true)
             .run()
             .unwrap();

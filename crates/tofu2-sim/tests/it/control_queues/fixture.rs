@@ -9,7 +9,7 @@ use tofu2_sim::shm::Threads;
 /// Words of the memory.
 pub(crate) const WORDS: usize = 1024;
 
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     pub(crate) fabric: Fabric,
     pub(crate) normal: Queue,
     pub(crate) session: Queue,
@@ -26,26 +26,26 @@ pub(crate) fn session_of(depth: u32) -> QueueSpec {
 }
 
 /// Run `test` as the only rank of a job, with a session queue opened as `spec`.
-pub(crate) fn alone_with(spec: QueueSpec, test: impl Fn(&Stage) + Sync) {
+pub(crate) fn alone_with(spec: QueueSpec, test: impl Fn(&Fixture) + Sync) {
     let run = |fabric: Fabric| {
-        test(&Stage::new(fabric, spec));
+        test(&Fixture::new(fabric, spec));
         Ok(())
     };
     Threads::new(1).segment_bytes(16 << 20).run_with(run).expect("a job");
 }
 
-pub(crate) fn alone(test: impl Fn(&Stage) + Sync) {
+pub(crate) fn alone(test: impl Fn(&Fixture) + Sync) {
     alone_with(session_of(2048), test);
 }
 
-impl Stage {
+impl Fixture {
     pub(crate) fn new(fabric: Fabric, spec: QueueSpec) -> Self {
         let region = fabric.alloc(8 * WORDS).unwrap();
         let normal = fabric.open_queue(QueueSpec::new(QueueMode::Normal).checked(false)).unwrap();
         let session = fabric.open_queue(spec).unwrap();
         let (at, there) = (normal.register(&region).unwrap(), session.register(&region).unwrap());
         let span = region.span::<u64>(&fabric, 0, WORDS).unwrap();
-        Stage { fabric, normal, session, at, there, span, _region: region }
+        Fixture { fabric, normal, session, at, there, span, _region: region }
     }
 
     pub(crate) fn words(&self) -> Vec<u64> {
