@@ -177,27 +177,35 @@ impl Mapping {
         self.len - self.heap_at
     }
 
+    /// Returns where the `len` bytes at `offset` of the heap are; `None` if they are not inside.
+    #[inline(always)]
+    fn heap_bytes(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
+        offset.checked_add(len).filter(|&end| end <= self.heap_len())?;
+        // SAFETY: inside the mapping, by the check.
+        Some(unsafe { self.base.add(self.heap_at + offset) })
+    }
+
     /// Sets bytes of the heap to zero; nothing if they are not inside.
     pub(crate) fn zero(&self, offset: usize, len: usize) {
-        if offset.checked_add(len).is_some_and(|end| end <= self.heap_len()) {
-            // SAFETY: inside the heap, by the check.
-            unsafe { access::zero(self.base.as_ptr().add(self.heap_at + offset), len) };
+        if let Some(start) = self.heap_bytes(offset, len) {
+            // SAFETY: `len` bytes of the heap.
+            unsafe { access::zero(start.as_ptr(), len) };
         }
     }
 
     /// Copies into bytes of the heap; nothing if they are not inside.
     pub(crate) fn fill(&self, offset: usize, bytes: &[u8]) {
-        if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.heap_len()) {
-            // SAFETY: inside the heap, by the check.
-            unsafe { access::copy_in(self.base.as_ptr().add(self.heap_at + offset), bytes.as_ptr(), bytes.len()) };
+        if let Some(start) = self.heap_bytes(offset, bytes.len()) {
+            // SAFETY: as many bytes of the heap.
+            unsafe { access::copy_in(start.as_ptr(), bytes.as_ptr(), bytes.len()) };
         }
     }
 
     /// Copies bytes of the heap out; nothing if they are not inside.
     pub(crate) fn empty(&self, offset: usize, bytes: &mut [u8]) {
-        if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.heap_len()) {
-            // SAFETY: inside the heap, by the check.
-            unsafe { access::copy_out(bytes.as_mut_ptr(), self.base.as_ptr().add(self.heap_at + offset), bytes.len()) };
+        if let Some(start) = self.heap_bytes(offset, bytes.len()) {
+            // SAFETY: as many bytes of the heap.
+            unsafe { access::copy_out(bytes.as_mut_ptr(), start.as_ptr(), bytes.len()) };
         }
     }
 
@@ -211,10 +219,8 @@ impl Mapping {
     /// # Safety
     /// They are a part of a locked region that handles allocated which all were made with a pact that allows references.
     pub(crate) unsafe fn mapped(self: &Arc<Self>, offset: usize, len: usize) -> Option<Mapped> {
-        offset.checked_add(len).filter(|&end| end <= self.heap_len())?;
-        // SAFETY: inside the mapping, by the check.
-        let start = unsafe { self.base.add(self.heap_at + offset) };
-        // SAFETY: mapped, sealed, as long as the mapping is owned. Only those handles resolve the region (`regions::resolve`),
+        let start = self.heap_bytes(offset, len)?;
+        // SAFETY: inside the mapping, which is mapped, sealed, as long as the mapping is owned. Only those handles resolve the region (`regions::resolve`),
         // its bytes never were nor will be another kind of region's (`heap`), and operations are over when they are posted. The
         // endpoint's atomics are `access`'s.
         Some(unsafe { Mapped::new(start, len, self.clone()) })
@@ -229,11 +235,11 @@ impl Mapping {
     #[inline(always)]
     pub(crate) fn queue_words(&self, offset: usize, len: usize) -> Option<&[AtomicU64]> {
         let whole = offset.is_multiple_of(8) && len.is_multiple_of(8);
-        offset.checked_add(len).filter(|&end| whole && end <= self.heap_len())?;
+        let start = self.heap_bytes(offset, len).filter(|_| whole)?;
         // SAFETY: inside the mapping, by the check, and aligned, since `heap_at` and `offset` are multiples of 8 and the
         // base is; atomics of this width may be accessed by anybody at any time, and `access` is either the same atomics or
         // assembly, which the compiler takes as an access like any other thread's.
-        Some(unsafe { core::slice::from_raw_parts(self.base.as_ptr().add(self.heap_at + offset).cast(), len / 8) })
+        Some(unsafe { core::slice::from_raw_parts(start.as_ptr().cast(), len / 8) })
     }
 }
 

@@ -88,9 +88,7 @@ impl Mapping {
         generation_at: usize,
         generation: u32,
     ) -> Option<Piece> {
-        offset.checked_add(len).filter(|&end| end <= self.heap_len())?;
-        // SAFETY: inside the mapping, by the check.
-        let start = unsafe { self.base.add(self.heap_at + offset) };
+        let start = self.heap_bytes(offset, len)?;
         let word = NonNull::from(self.word(generation_at));
         Some(Piece::new(self.clone(), self.base, start, len, word, generation.into()))
     }
@@ -117,9 +115,7 @@ impl Mapping {
         generation_at: usize,
         generation: u64,
     ) -> Option<Piece<&Mapping>> {
-        offset.checked_add(len).filter(|&end| end <= self.heap_len())?;
-        // SAFETY: inside the mapping, by the check.
-        let start = unsafe { self.base.add(self.heap_at + offset) };
+        let start = self.heap_bytes(offset, len)?;
         let word = NonNull::from(self.word(generation_at));
         Some(Piece::new(self, self.base, start, len, word, generation))
     }
