@@ -27,7 +27,7 @@ pub(crate) struct Options {
 const PROGRAMS: [(&str, &[&str]); 5] = [
     ("rdma-fabric: unit tests", &["--package", "rdma-fabric", "--lib"]),
     ("tofu2-sim: unit tests of shm", &["--package", "tofu2-sim", "--lib", "--", "shm::"]),
-    ("tofu2-sim: thread ranks", &["--package", "tofu2-sim", "--test", "shm_threads"]),
+    ("tofu2-sim: thread ranks", &["--package", "tofu2-sim", "--test", "it", "--", "threads::", "--skip", "virt"]),
     ("rma-lock: thread ranks", &["--package", "rma-lock", "--test", "threads"]),
     ("rma-lock: references to locked memory", &["--package", "rma-lock", "--test", "locked"]),
 ];

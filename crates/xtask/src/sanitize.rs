@@ -40,9 +40,12 @@ const PROGRAMS: [(&str, &[&str]); 6] = [
             "inside",
         ],
     ),
-    ("tofu2-sim: thread ranks", &["--package", "tofu2-sim", "--test", "shm_threads"]),
-    ("tofu2-sim: ranks that are processes", &["--package", "tofu2-sim", "--test", "shm_processes"]),
-    ("tofu2-sim: control queues", &["--package", "tofu2-sim", "--test", "control_queues"]),
+    ("tofu2-sim: thread ranks", &["--package", "tofu2-sim", "--test", "it", "--", "threads::", "--skip", "virt"]),
+    ("tofu2-sim: ranks that are processes", &["--package", "tofu2-sim", "--test", "processes", "--", "jobs"]),
+    (
+        "tofu2-sim: control queues",
+        &["--package", "tofu2-sim", "--test", "it", "--", "control_queues", "--skip", "virt"],
+    ),
     ("rma-lock: references to locked memory", &["--package", "rma-lock", "--test", "locked"]),
     ("rma-lock: killed holders of locked memory", &["--package", "rma-lock", "--test", "locked_processes"]),
 ];

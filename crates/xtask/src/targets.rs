@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         }
         if options.assemble && target == ASSEMBLED {
             let mut cargo = Command::new("cargo");
-            cargo.args(["test", "--quiet", "--no-run", "--package", "tofu2-sim", "--lib", "--test", "shm_threads"]);
+            cargo.args(["test", "--quiet", "--no-run", "--package", "tofu2-sim", "--lib", "--test", "it"]);
             // Nothing is linked: what does nothing does that well.
             cargo.args(["--target", target]).env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "true");
             well &= succeeds(cargo.stdout(Stdio::null()))?;
