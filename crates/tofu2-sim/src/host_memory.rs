@@ -33,7 +33,7 @@ fn of_machine() -> Option<u64> {
     Some(kilobytes(&text, "MemAvailable")?.saturating_add(kilobytes(&text, "SwapFree").unwrap_or(0)))
 }
 
-/// Of the control group this process is in, version 2.
+/// Returns the bytes that are left to the control group (version 2) of this process.
 fn of_group() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;

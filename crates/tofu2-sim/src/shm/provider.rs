@@ -24,7 +24,7 @@ use rdma_fabric::{
 };
 
 impl Provider for Endpoint {
-    /// If only memory that was freed within the last 20 ms is left, this blocks until those are over.
+    /// Allocates; blocks until those are over if only memory that was freed within the last 20 ms is left.
     fn alloc(&self, bytes: usize) -> Result<Region> {
         self.only_with_keys()?;
         let taken = self.take_extent(bytes, RegionKind::Heap, |_, _| ())?;
@@ -59,7 +59,7 @@ impl Provider for Endpoint {
         })
     }
 
-    /// Any width: where memory is accessed in cells, other widths are put together from them.
+    /// Resolves for any width: where memory is accessed in cells, other widths are put together from them.
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Place> {
         let target = self.job().segment(addr.rank)?;
         if self.job().is_lost(addr.rank) {
@@ -144,7 +144,7 @@ impl Provider for Endpoint {
         }
     }
 
-    /// Own queues are never full; a target's notice queue is looked at now and then, 200 µs apart at most. When it is
+    /// Polls a wait. Own queues are never full; a target's notice queue is looked at now and then, 200 µs apart at most. When it is
     /// full and the target has left, that is [`FabricError::PeersLeft`]. A flush is a full barrier, after which all puts of this CPU
     /// are visible. Work takes the time it takes.
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {

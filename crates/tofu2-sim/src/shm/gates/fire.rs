@@ -122,7 +122,7 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
     }
 }
 
-/// F1.
+/// Does F1: returns what the gate needs to fire, if all is there.
 fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> {
     let half = at.half(units);
     let mut ready = Ready { inputs: [None, None], sent: None, fault: None };
@@ -227,7 +227,7 @@ fn room<U: Units>(units: &U, gate: GateId, destination: GateId, field: Field, ro
     }
 }
 
-/// F3.
+/// Does F3: combines the inputs.
 fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
     let read = |input: Input| match input {
         Input::Fault(fault) => Wave::Fault(fault),

@@ -57,7 +57,7 @@ impl OwnGates {
         own.under_way.then_some(own.posted)
     }
 
-    /// The operation of a gate is over.
+    /// Records that the operation of a gate is over.
     pub(crate) fn is_over(&mut self, gate: GateId) {
         if let Some(own) = self.gates.get_mut(gate.index() as usize) {
             own.under_way = false;

@@ -53,16 +53,16 @@ impl Field {
 pub(crate) trait Units {
     type Word: Word;
     fn ranks(&self) -> usize;
-    /// Start/end gates of a rank: its first ones.
+    /// Returns the number of start/end gates of a rank: its first ones.
     fn starts(&self) -> usize;
     /// Returns all gates of a rank.
     fn gates(&self) -> usize;
     fn word(&self, at: At, field: Field) -> &Self::Word;
-    /// Word `index` of packet `slot`, 0 or 1.
+    /// Returns word `index` of packet `slot`, 0 or 1.
     fn packet(&self, at: At, slot: usize, index: usize) -> &Self::Word;
-    /// A full barrier.
+    /// Makes a full barrier.
     fn fence(&self);
-    /// An end half has fired: wake its host.
+    /// Wakes the host of an end half that has fired.
     fn ended(&self, at: At);
 }
 
@@ -137,7 +137,7 @@ const RANK_BITS: u32 = 25;
 /// Rounds wrap.
 const ROUNDS: u64 = 1 << (u64::BITS - RANK_BITS);
 
-/// Round fired last, and who executes the next.
+/// Returns the round fired last, and which rank executes the next: rank + 1, or 0.
 pub(crate) fn unpack(state: u64) -> (u64, u32) {
     (state >> RANK_BITS, state as u32 % (1 << RANK_BITS))
 }

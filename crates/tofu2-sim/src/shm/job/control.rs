@@ -63,6 +63,8 @@ pub(crate) struct Plan {
 const MOST_RANKS: usize = 1 << 24;
 
 impl Plan {
+    /// Checks the numbers.
+    ///
     /// # Errors
     /// [`FabricError::Setting`] for numbers that make no job.
     pub(crate) fn checked(self) -> Result<Self, FabricError> {
@@ -251,6 +253,8 @@ impl Control {
         self.word(layout::CHANGES).fetch_add(1, SeqCst);
     }
 
+    /// Checks that the job is not stuck.
+    ///
     /// # Errors
     /// [`FabricError::Deadlock`] once [`Control::set_stuck`] was called.
     pub(crate) fn can_go_on(&self) -> Result<(), FabricError> {

@@ -86,7 +86,7 @@ pub(crate) struct DirectPlace {
 }
 
 impl DirectPlace {
-    /// `offset..offset + len` of a buffer, registered in entry `key` of `target`. `None` if that is not inside.
+    /// Makes the place `offset..offset + len` of a buffer, registered in entry `key` of `target`. `None` if that is not inside.
     fn new(memory: &Arc<Adopted>, target: &Arc<Mapping>, key: RegionKey, offset: usize, len: usize) -> Option<Self> {
         offset.checked_add(len).filter(|&end| end <= memory.len)?;
         // SAFETY: inside the buffer, by the check.

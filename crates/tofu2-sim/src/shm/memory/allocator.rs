@@ -83,7 +83,7 @@ impl Allocator {
         self.retired.until()
     }
 
-    /// A free local table entry.
+    /// Takes a free local table entry.
     pub(crate) fn take_index(&mut self, me: Rank) -> Result<usize, FabricError> {
         if let Some(index) = self.free.pop() {
             return Ok(index);

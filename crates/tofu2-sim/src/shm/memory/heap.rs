@@ -29,7 +29,7 @@ struct Arena {
 }
 
 impl Arena {
-    /// A hole of `len` bytes, or fresh bytes if they end at or below `limit`.
+    /// Takes a hole of `len` bytes, or fresh bytes if they end at or below `limit`.
     fn take(&mut self, len: usize, limit: usize) -> Option<usize> {
         if let Some(offset) = first_fit(&mut self.holes, len) {
             return Some(offset);
@@ -40,7 +40,7 @@ impl Arena {
         Some(offset)
     }
 
-    /// `len` bytes that were never handed out, ending at or below `limit`. What is free below them becomes a hole.
+    /// Takes `len` bytes that were never handed out, ending at or below `limit`. What is free below them becomes a hole.
     fn take_fresh(&mut self, len: usize, limit: usize) -> Option<usize> {
         let end = self.touched.checked_add(len).filter(|&end| end <= limit)?;
         if self.top < self.touched {
@@ -98,7 +98,7 @@ pub(crate) struct Extent {
     pub(crate) len: usize,
     /// Bytes from here to `fresh_end` were never in use, so they are still zero.
     pub(crate) fresh_start: usize,
-    /// See `fresh_start`; both lie in the extent, in this order.
+    /// Where those bytes end; both lie in the extent, in this order.
     pub(crate) fresh_end: usize,
 }
 
@@ -145,7 +145,7 @@ impl Heap {
         self.len - self.symmetric.top.max(self.promised)
     }
 
-    /// A local extent for `bytes` bytes; on failure the longest there could be.
+    /// Takes a local extent for `bytes` bytes; on failure the longest there could be.
     pub(crate) fn take_local(&mut self, bytes: usize) -> Result<Extent, usize> {
         let (limit, fresh) = (self.local_limit(), self.fresh());
         let taken = grains(bytes).and_then(|len| Some((self.local.take(len, limit)?, len)));
@@ -166,14 +166,15 @@ impl Heap {
         self.promised
     }
 
-    /// [`Heap::promise_symmetric`] for a locked region: room that no region ever had.
+    /// Promises, as [`Heap::promise_symmetric`] does, for a locked region: room that no region ever had.
     pub(crate) fn promise_locked(&mut self, bytes: usize) -> usize {
         let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.touched + len);
         self.promised = end.min(self.fresh().end);
         self.promised
     }
 
-    /// [`Heap::take_symmetric`] for a locked region: a piece that only such regions had, or one that none ever had.
+    /// Takes an extent, as [`Heap::take_symmetric`] does, for a locked region: a piece that only such regions had, or one that none
+    /// ever had.
     pub(crate) fn take_locked(&mut self, bytes: usize, limit: usize) -> Result<Extent, usize> {
         let limit = limit.min(self.promised);
         self.break_promise();
@@ -196,7 +197,7 @@ impl Heap {
         self.promised = 0;
     }
 
-    /// A symmetric extent in a hole or ending at or below `limit`, the least that any rank has promised. Same calls,
+    /// Takes a symmetric extent in a hole or ending at or below `limit`, the least that any rank has promised. Same calls,
     /// same answers on all ranks. On failure the longest there could be.
     pub(crate) fn take_symmetric(&mut self, bytes: usize, limit: usize) -> Result<Extent, usize> {
         // This rank's promise is among them, unless a card was damaged.

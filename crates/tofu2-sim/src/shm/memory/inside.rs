@@ -35,7 +35,7 @@ pub(crate) const ANNOUNCEMENTS: usize = 16;
 pub(crate) struct RegionId(u64);
 
 impl RegionId {
-    /// Rank (25 bits, from 1), place in the table (12 bits), the generation's low 27 bits: enough to tell
+    /// Packs rank (25 bits, from 1), place in the table (12 bits), the generation's low 27 bits: enough to tell
     /// a region from those that had its place while an operation was under way.
     pub(crate) fn new(rank: Rank, key: RegionKey) -> Self {
         const { assert!(super::layout::SLOTS <= 1 << 12) };
@@ -51,15 +51,15 @@ impl RegionId {
     }
 }
 
-/// A word of the protocol; the tests implement it for loom's.
+/// A word of announcements, or of a [`UseCount`]; the tests implement it for loom's.
 pub(crate) trait AnnouncementWord {
-    /// Puts `new` there if the word is `old`: a full barrier if it was. Returns whether it was.
+    /// Puts `new` there if the word is `old`, which is a full barrier, and returns whether it was.
     fn replace(&self, old: u64, new: u64) -> bool;
-    /// Acquire.
+    /// Loads, with acquire.
     fn look(&self) -> u64;
-    /// Release.
+    /// Stores, with release.
     fn set(&self, new: u64);
-    /// Adds, with acquire and release; the value before.
+    /// Adds, with acquire and release, and returns the value before.
     fn add(&self, more: u64) -> u64;
     /// Subtracts, with release.
     fn subtract(&self, less: u64);
@@ -101,7 +101,7 @@ pub(crate) struct Inside<'a, W: AnnouncementWord, const N: usize = 1> {
 }
 
 impl<W: AnnouncementWord, const N: usize> Drop for Inside<'_, W, N> {
-    /// I5.
+    /// Withdraws: I5.
     fn drop(&mut self) {
         for word in self.words {
             // Release: pairs with the acquire in `names`.
@@ -112,7 +112,7 @@ impl<W: AnnouncementWord, const N: usize> Drop for Inside<'_, W, N> {
     }
 }
 
-/// I1 and I2 in some of the own rank's `words`, at most 32; one barrier serves all `ids`. `rest` is called while too few are
+/// Announces (I1 and I2) in some of the own rank's `words`, at most 32; one barrier serves all `ids`. `rest` is called while too few are
 /// free: no caller waits while it holds some. Which are taken stands in the rank's private `taken`, a bit each, and not in the words:
 /// peers can write those too.
 #[inline]
@@ -153,12 +153,12 @@ pub(crate) fn announce<'a, W: AnnouncementWord, const N: usize>(
     }
 }
 
-/// D2: between moving the generation and [`names`].
+/// Makes the barrier D2, between moving the generation and [`names`].
 pub(crate) fn barrier() {
     fence(SeqCst);
 }
 
-/// D3: whether one of a rank's `words` names the region.
+/// Returns whether one of a rank's `words` names the region: D3.
 pub(crate) fn names<W: AnnouncementWord>(words: &[W], id: RegionId) -> bool {
     // Acquire, pairs with the release in `Inside::drop`: what was copied before is visible, and over.
     words.iter().any(|word| word.look() == id.to_bits())

@@ -103,7 +103,7 @@ impl fmt::Debug for Mapping {
 }
 
 impl Mapping {
-    /// `len` zeroed bytes of this process. Pages that nobody touches cost nothing where the allocator gets large
+    /// Maps `len` zeroed bytes of this process. Pages that nobody touches cost nothing where the allocator gets large
     /// blocks from the system.
     pub(crate) fn in_process(len: usize, heap_at: usize) -> Result<Arc<Self>, FabricError> {
         // A larger alignment would make the allocator touch every page.

@@ -54,6 +54,8 @@ pub(crate) enum Bytes<'a> {
 }
 
 impl<'a> LocatedPlace<'a> {
+    /// Locates a place.
+    ///
     /// # Errors
     /// [`FabricError::Unsupported`] for a place of another provider.
     pub(crate) fn of(place: &'a Place) -> Result<Self> {

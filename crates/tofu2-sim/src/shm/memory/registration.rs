@@ -58,7 +58,7 @@ impl Registration {
         }
     }
 
-    /// The memory that existed before, as soon as it is closed and nobody is inside.
+    /// Takes the memory that existed before, once it is closed and no operation is inside.
     pub(crate) fn try_take(&mut self) -> Option<OwnedMemory> {
         let What::Existing(existing) = &mut self.what else { return None };
         let (job, me) = (self.endpoint.job(), self.endpoint.me());

@@ -40,7 +40,7 @@ impl<T> Retired<T> {
         self.waiting.push_back(Waiting { id, until: Instant::now() + GRACE, what });
     }
 
-    /// Whatever may be used again, to `free`.
+    /// Gives whatever may be used again to `free`.
     pub(crate) fn settle(&mut self, job: &Job, free: impl FnMut(T)) {
         if !self.waiting.is_empty() {
             self.settle_at(Instant::now(), |id| job.is_inside(id), free);

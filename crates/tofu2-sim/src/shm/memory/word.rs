@@ -9,7 +9,7 @@ pub(crate) trait Word {
     fn store(&self, value: u64, order: Ordering);
     /// Makes it `new` if it holds `current`; what it holds otherwise.
     fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64>;
-    /// It will be written soon: a hint.
+    /// Hints that it will be written soon.
     fn expect_store(&self) {}
 }
 

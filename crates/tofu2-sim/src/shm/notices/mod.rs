@@ -68,13 +68,13 @@ fn slot(segment: &Mapping, index: usize) -> &[AtomicU64; 4] {
 }
 
 impl DamagedRing {
-    /// Of the notices of `rank`.
+    /// Returns the error of a damaged notice ring of `rank`.
     pub(crate) fn error(self, rank: Rank) -> FabricError {
         FabricError::Corrupt { rank, what: &"the notice ring" }
     }
 }
 
-/// [`ring::publish`].
+/// Fills in a claimed slot and hands it over.
 #[inline(always)]
 pub(crate) fn publish<R: Ring<Entry = [u64; 3]>>(segment: &R, claim: Claim, data: u64, region: RegionKey, end: u64) {
     ring::publish(segment, claim, [data, region.to_bits(), end]);
@@ -85,13 +85,13 @@ fn notice((from, [data, region, end]): (u32, [u64; 3])) -> Notice {
     Notice { from: Rank::new(from), data, region: RegionKey::from_bits(region), end }
 }
 
-/// [`ring::take`].
+/// Takes the oldest notice if it is ready and no other thread takes it: [`ring::take`].
 #[inline(always)]
 pub(crate) fn take(segment: &Mapping, ranks: usize) -> Option<Notice> {
     ring::take(segment, ranks as u64).map(notice)
 }
 
-/// [`ring::consume`], for the segment's rank `me`.
+/// Takes the oldest notice if one is ready, for the segment's rank `me`: [`ring::consume`].
 ///
 /// # Errors
 /// [`FabricError::Corrupt`] if the ring is damaged.
@@ -133,7 +133,7 @@ impl Endpoint {
         true
     }
 
-    /// Any put with a notice.
+    /// Performs any put with a notice.
     #[inline(never)]
     pub(crate) fn notify_general(&self, to: &LocatedPlace<'_>, from: &Source<'_>, data: u64) -> Posted {
         // Look first, so that an impossible operation is not taken for one that needs room.

@@ -167,7 +167,7 @@ impl Broker {
         }
     }
 
-    /// Whether a process of `rank` is at the broker, and so may still run.
+    /// Returns whether a process of `rank` is connected, and so may still run.
     pub(crate) fn is_connected(&mut self, rank: Rank) -> bool {
         let number = Some(u64::from(rank.number()));
         let Broker { address, clients, deposits, .. } = self;

@@ -72,7 +72,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Of this machine and thread.
+    /// Reads the placement of this machine and thread.
     ///
     /// # Errors
     /// [`FabricError::Unsupported`] where there is no Linux; [`FabricError::System`].
@@ -157,7 +157,7 @@ pub(crate) fn of_job(bind: Bind, ranks: usize) -> Result<Vec<Vec<usize>>, Fabric
     Ok(Placement::of_this_thread()?.of_ranks(bind, ranks)?.unwrap_or_default())
 }
 
-/// `0-3,8` as numbers.
+/// Reads lists of numbers such as `0-3,8`.
 fn parse_list(text: &str) -> Option<Vec<usize>> {
     let mut cpus = Vec::new();
     for part in text.split(',').filter(|part| !part.is_empty()) {

@@ -23,7 +23,7 @@ impl End {
         }
     }
 
-    /// As shells count: the exit code, or 128 + signal.
+    /// Returns the exit code, or 128 + signal, as shells do.
     pub(crate) fn code(self) -> i32 {
         match self {
             End::Exited(code) => code,
@@ -32,7 +32,7 @@ impl End {
         }
     }
 
-    /// `lost`: its rank was. `sent`: the last signal that the launcher sent it.
+    /// Returns the end in words. `lost` says whether its rank was lost, `sent` which signal the launcher sent it last.
     pub(crate) fn in_words(self, lost: bool, sent: Option<i32>) -> String {
         match self {
             End::Exited(0) if lost => "exited with 0 before its end".to_owned(),

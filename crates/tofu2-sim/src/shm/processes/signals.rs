@@ -61,9 +61,9 @@ impl Signals {
             let last =
                 flag::register_usize(signal, signals.last.clone(), signal as usize).map_err(failed(&"sigaction"))?;
             signals.registered.push(last);
-            let told =
+            let registered =
                 pipe::register(signal, writer.try_clone().map_err(failed(&"dup"))?).map_err(failed(&"sigaction"))?;
-            signals.registered.push(told);
+            signals.registered.push(registered);
         }
         signals.registered.push(flag::register(SIGCHLD, Arc::default()).map_err(failed(&"sigaction"))?);
         *jobs += 1;
@@ -73,7 +73,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// The signal that has come since the last call.
+    /// Takes the signal that has come since the last call.
     pub(crate) fn take(&mut self) -> Option<i32> {
         let mut buffer = [0; 64];
         while self.pipe.read(&mut buffer).is_ok_and(|count| count > 0) {}

@@ -86,7 +86,8 @@ impl Forwarding {
     }
 }
 
-/// Until all streams have ended, or something comes from `stopped` and what they held then was passed on. Then all that comes from there.
+/// Passes on lines until all streams have ended, or something comes from `stopped` and what they held then was passed on; then all
+/// that comes from there.
 fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
     while !relays.is_empty() {
         let mut sources = vec![PollFd::new(stopped, PollFlags::IN)];

@@ -66,7 +66,7 @@ impl RankProcess {
 }
 
 impl Drop for RankProcess {
-    /// Nobody is left behind, whatever went wrong.
+    /// Leaves no process behind, whatever went wrong.
     fn drop(&mut self) {
         if self.end.is_none() {
             // Not by its number, which may be another's if somebody else has reaped it.
@@ -126,7 +126,7 @@ impl Supervisor {
         self.processes.push(process);
     }
 
-    /// Until all have ended; the job's exit code.
+    /// Supervises until all have ended, and returns the job's exit code.
     ///
     /// # Errors
     /// [`JobError::Deadlock`]; [`JobError::Fabric`] of the system's.

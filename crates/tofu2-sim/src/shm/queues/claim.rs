@@ -33,13 +33,13 @@ use core::sync::atomic::{
 
 /// A word that advances are counted in, or commands announced; the tests implement it for loom's.
 pub(crate) trait Fencing: Word {
-    /// Adds, then a full barrier; the sum.
+    /// Adds, makes a full barrier, and returns the sum.
     fn add_and_fence(&self, more: u64) -> u64;
-    /// Stores, then a full barrier.
+    /// Stores, and makes a full barrier.
     fn store_and_fence(&self, value: u64);
 }
 
-/// A full barrier after a sequentially consistent read-modify-write, which on x86-64 is one by itself.
+/// Makes a full barrier after a sequentially consistent read-modify-write, which on x86-64 is one by itself.
 #[inline(always)]
 fn fence_after_rmw() {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -146,13 +146,13 @@ impl<W: Fencing> ClaimWords<'_, W> {
         self.stage.load(Acquire) >> 2
     }
 
-    /// A1 and A2: the sum of all advances.
+    /// Does A1 and A2, and returns the sum of all advances.
     #[inline]
     pub(crate) fn advance(&self, slots: u64) -> u64 {
         self.scheduled.add_and_fence(slots)
     }
 
-    /// The end of S1, and S2.
+    /// Does the end of S1, and S2.
     #[inline]
     pub(crate) fn start(&self, position: u64) {
         self.started.store_and_fence(position);
@@ -190,7 +190,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
         (read, read.wrapping_add(ring::credit(read, self.scheduled.load(Acquire), self.depth)))
     }
 
-    /// A3, E1 and E2 as `me`, for `most` commands at most. `execute` is given each, with the claim held.
+    /// Does A3, E1 and E2 as `me`, for `most` commands at most. `execute` is given each, with the claim held.
     pub(crate) fn turn(
         &self,
         me: u32,
@@ -239,7 +239,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
         TurnEnd::More
     }
 
-    /// E1.
+    /// Returns the next command that may be executed: E1.
     fn due(&self) -> Option<DueCommand> {
         let (position, phase) = unpack(self.stage.load(Relaxed));
         // Acquire: pairs with the release in `start`, for the descriptor.
@@ -255,7 +255,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
     }
 }
 
-/// A3: whether the claim is `me`'s now; otherwise whoever has it will look again.
+/// Does A3, and returns whether the claim is `me`'s now; otherwise whoever has it will look again.
 #[inline]
 fn take<W: Word>(claim: &W, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
     let mine = u64::from(me) + 1;
@@ -271,7 +271,7 @@ fn take<W: Word>(claim: &W, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
     }
 }
 
-/// E2: whether the claim was given back.
+/// Does E2, and returns whether the claim was given back.
 #[inline]
 fn give_back_unless_again<W: Word>(claim: &W, me: u32) -> bool {
     let mine = u64::from(me) + 1;

@@ -127,6 +127,8 @@ impl Default for QueueOptions {
 }
 
 impl QueueOptions {
+    /// Packs the options into a word.
+    ///
     /// # Errors
     /// [`FabricError::Setting`] for a machine that is none of those in the tables.
     pub(crate) fn to_bits(self) -> Result<u64, FabricError> {

@@ -120,14 +120,14 @@ impl<'a> Executor<'a> {
         self.finish(work);
     }
 
-    /// Something of `id` may be executable.
+    /// Puts `id` on the list, something of which may be executable.
     pub(crate) fn released(&self, id: QueueId, work: &mut WorkList<'_>) {
         if !work.push(id) {
             self.hand_over(id);
         }
     }
 
-    /// WorkList the list off.
+    /// Works the list off.
     #[inline]
     pub(crate) fn finish(&self, work: WorkList<'a>) {
         if work.first.is_some() {
@@ -244,7 +244,7 @@ impl<'a> Executor<'a> {
 }
 
 impl Executor<'_> {
-    /// [`Executor::help`], if a look at the queue's words says that it is worth it.
+    /// Does what [`Executor::help`] does, if a look at the queue's words says that it is worth it.
     pub(crate) fn help_if_due(&self, id: QueueId) {
         if View::find(self.job, id).is_ok_and(|queue| queue.is_session() && queue.turns().is_due()) {
             self.help(id);

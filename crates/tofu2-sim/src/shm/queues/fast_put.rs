@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     control_queue::{
-        descriptor::{Brief, What},
+        descriptor::{Brief, Payload},
         status::Status,
     },
     shm::{
@@ -160,13 +160,13 @@ impl Executor<'_> {
     /// way. Returns whether it was executed; otherwise it has not begun.
     #[inline(always)]
     pub(crate) fn step_fast(&self, queue: &View<'_>, position: u64, brief: &Brief, work: &mut WorkList<'_>) -> bool {
-        let given = match brief.what {
-            What::Nothing => None,
-            What::Word(word) => Some(Given::Word(word)),
-            What::Memory(from, len) if len <= SHORT.min(self.job.queues.machine.longest) => {
+        let given = match brief.payload {
+            Payload::Nothing => None,
+            Payload::Word(word) => Some(Given::Word(word)),
+            Payload::Memory(from, len) if len <= SHORT.min(self.job.queues.machine.longest) => {
                 Some(Given::Memory(from, len))
             }
-            What::Memory(..) => return false,
+            Payload::Memory(..) => return false,
         };
         if let Some(given) = given {
             let Some(routes) = work.routes.as_deref_mut() else { return false };

@@ -87,6 +87,8 @@ impl Endpoint {
     }
 }
 
+/// Returns the geometry that `spec` asks for.
+///
 /// # Errors
 /// [`QueueError::Limit`].
 fn geometry(queue: QueueId, spec: &QueueSpec) -> Result<Geometry, QueueError> {

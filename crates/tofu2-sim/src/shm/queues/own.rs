@@ -143,7 +143,7 @@ impl OwnQueues {
         }
     }
 
-    /// A session queue is open, or is not any more.
+    /// Records that a session queue is open, or is no longer.
     pub(crate) fn set_session(&self, id: QueueId, open: bool) {
         let mut state = self.lock();
         state.sessions.retain(|&other| other != id);
@@ -197,7 +197,7 @@ impl OwnQueues {
 }
 
 impl State {
-    /// A context of a control queue, which is taken from the node if need be.
+    /// Takes a context of a control queue, which is taken from the node if need be.
     fn context(&mut self, node: &NodeQueues<'_>, at: (u8, u8), me: Rank, mode: QueueMode, most: u8) -> Option<u8> {
         match self.held.get_mut(&at) {
             Some((QueueMode::Normal, contexts)) if mode == QueueMode::Normal => {
@@ -229,6 +229,8 @@ pub(crate) struct ProgressThread {
 }
 
 impl ProgressThread {
+    /// Starts the thread.
+    ///
     /// # Errors
     /// [`FabricError::System`].
     pub(crate) fn start(

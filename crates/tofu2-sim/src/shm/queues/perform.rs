@@ -68,7 +68,7 @@ struct PhaseMark<'a> {
 }
 
 impl PhaseMark<'_> {
-    /// From here on the command is in `phase`.
+    /// Puts the command into `phase`.
     #[inline]
     fn enter(&self, phase: Phase) {
         if let Some(position) = self.position {

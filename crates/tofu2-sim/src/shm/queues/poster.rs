@@ -76,7 +76,7 @@ impl Poster {
         self.line.is_empty() && self.delayed.is_empty()
     }
 
-    /// A command of one slot was executed at once.
+    /// Counts a command of one slot that was executed at once.
     #[inline(always)]
     pub(crate) fn took_slot(&mut self) {
         self.write += 1;
@@ -213,8 +213,8 @@ impl Poster {
         Ok(())
     }
 
-    /// The next completion.
-    pub(in crate::shm::queues) fn completion(&mut self, queue: &View<'_>) -> Result<Option<Completion>, QueueError> {
+    /// Takes the next completion.
+    pub(crate) fn completion(&mut self, queue: &View<'_>) -> Result<Option<Completion>, QueueError> {
         if self.completions.is_empty() {
             self.fetch_if_any(queue)?;
         }
@@ -224,8 +224,8 @@ impl Poster {
         }
     }
 
-    /// An error that is to be reported, if there is one.
-    pub(in crate::shm::queues) fn trouble(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
+    /// Reports an error, if there is one to be reported.
+    pub(crate) fn trouble(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
         self.fetch_if_any(queue)?;
         if let Some(error) = self.error.take() {
             return Err(error);
@@ -240,8 +240,8 @@ impl Poster {
         }
     }
 
-    /// The error that was not reported.
-    pub(in crate::shm::queues) fn take_error(&mut self, queue: &View<'_>) -> Option<QueueError> {
+    /// Takes the error that was not reported.
+    pub(crate) fn take_error(&mut self, queue: &View<'_>) -> Option<QueueError> {
         if queue.is_session()
             && let Err(error) = self.fetch(queue)
         {

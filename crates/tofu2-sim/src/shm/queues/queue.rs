@@ -76,6 +76,8 @@ impl Queue {
         self.poster.lock()
     }
 
+    /// Returns the queue's words.
+    ///
     /// # Errors
     /// [`QueueError::NotOpen`]: only while it is being closed.
     #[inline]

@@ -69,7 +69,7 @@ impl<const N: usize> Routes<N> {
         (mixed >> 32) as usize % N
     }
 
-    /// The `len` bytes at `at` on `to`, which peers may write, and the queue, which has not stopped. `None` if that is not so, or
+    /// Returns the `len` bytes at `at` on `to`, which peers may write, and the queue, which has not stopped. `None` if that is not so, or
     /// not known: the general way tells why.
     #[inline(always)]
     pub(crate) fn follow<'a>(
@@ -102,7 +102,7 @@ impl<const N: usize> Routes<N> {
         Some((queue, piece))
     }
 
-    /// Bytes of `queue`'s owner, as they were found before.
+    /// Returns bytes of `queue`'s owner, as they were found before.
     #[inline(always)]
     pub(crate) fn own_bytes<'a>(&mut self, queue: &View<'a>, from: Stadd, len: usize) -> Option<Piece<&'a Mapping>> {
         let place = &mut self.own[Self::place(queue.id, from)];

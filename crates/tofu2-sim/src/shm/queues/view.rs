@@ -115,7 +115,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A turn will be taken soon: a hint.
+    /// Hints that a turn will be taken soon.
     #[inline(always)]
     pub(crate) fn expect_turn(&self) {
         Word::expect_store(&self.words[STAGE]);
@@ -180,7 +180,7 @@ impl<'a> View<'a> {
 // ----- How any rank finds an open queue, and its owner its own. -----
 
 /// Returns where the directory of `id`'s rank says where its words are; `None` for ids that no directory has room for.
-pub(in crate::shm::queues) fn directory_at(id: QueueId) -> Option<usize> {
+pub(crate) fn directory_at(id: QueueId) -> Option<usize> {
     let (engine, number, context) = (usize::from(id.engine()), usize::from(id.number()), usize::from(id.context()));
     let fits = engine < layout::QUEUE_ENGINES && number < layout::QUEUE_NUMBERS && context < layout::QUEUE_CONTEXTS;
     let index = (engine * layout::QUEUE_NUMBERS + number) * layout::QUEUE_CONTEXTS + context;
@@ -193,7 +193,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`QueueError::NotOpen`], [`QueueError::PeerLost`], [`QueueError::Corrupt`].
     #[inline]
-    pub(in crate::shm::queues) fn find(job: &'a Job, id: QueueId) -> Result<Self, QueueError> {
+    pub(crate) fn find(job: &'a Job, id: QueueId) -> Result<Self, QueueError> {
         let not_open = QueueError::NotOpen { queue: id };
         let segment = job.segment(id.rank()).map_err(|_| not_open)?;
         if job.is_lost(id.rank()) {
@@ -240,7 +240,7 @@ impl<'a> View<'a> {
     /// Returns an own queue, which needs no checks: `words`, registered under `key`, and `tags` are offsets of extents that the
     /// caller has taken for it.
     #[inline(always)]
-    pub(in crate::shm::queues) fn own(
+    pub(crate) fn own(
         segment: &'a Mapping,
         id: QueueId,
         geometry: Geometry,
@@ -253,7 +253,7 @@ impl<'a> View<'a> {
 
     /// Returns whether it was not closed since it was found.
     #[inline]
-    pub(in crate::shm::queues) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         regions::is_current(self.segment, self.key)
     }
 }

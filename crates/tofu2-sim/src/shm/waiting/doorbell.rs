@@ -49,7 +49,7 @@ pub(crate) enum Watch {
 }
 
 impl Watch {
-    /// As it stands in the segment.
+    /// Returns the watch as it stands in the segment.
     pub(crate) fn to_bits(self) -> u64 {
         match self {
             Watch::Any => 0,

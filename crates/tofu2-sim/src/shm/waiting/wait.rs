@@ -15,7 +15,7 @@ use core::{
 use rdma_fabric::{Deps, FabricError, Result, provider::Slot};
 use std::time::Instant;
 
-/// The longest time between two looks at what nobody rings a bell for.
+/// The longest time between two looks at something for which nobody rings a bell.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
 /// Looks in one poll of a wait for a word or a notice.
@@ -47,7 +47,7 @@ pub(crate) fn until_found<T>(
     })
 }
 
-/// Waits until `ready`, which nobody rings a bell for: look now and then, more and more seldom.
+/// Waits until `ready`, for which nobody rings a bell: looks now and then, more and more seldom.
 pub(crate) fn until_ready(
     endpoint: &Endpoint,
     what: WaitsFor,
@@ -78,7 +78,7 @@ impl<'a> Wait<'a> {
         Wait { endpoint, first: true, spins: 0, key: None, seen: None, fruitless: 0 }
     }
 
-    /// After a fruitless look: whether to look again at once, if something may still be found.
+    /// Decides after a fruitless look: ready if the caller is to look again at once.
     ///
     /// When the last dependency has left, two more looks follow before that is an error, with a poll of the whole
     /// program between them: what it wrote before leaving counts, and so does what a joined task of this rank does at once.
@@ -99,7 +99,7 @@ impl<'a> Wait<'a> {
         if self.is_arranged(cx, Awaiting::new(what, deps), None, None) { Poll::Pending } else { Poll::Ready(Ok(())) }
     }
 
-    /// Whether what nobody rings a bell for is `ready`.
+    /// Polls whether something for which nobody rings a bell is `ready`.
     ///
     /// # Errors
     /// [`FabricError::Deadlock`], and those of `ready`.
@@ -122,7 +122,7 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Whether `at` has come; it never does if `None`.
+    /// Polls whether `at` has come; it never does if `None`.
     pub(crate) fn until_time(&mut self, cx: &Context<'_>, at: Option<Instant>) -> Poll<()> {
         loop {
             if at.is_some_and(|at| Instant::now() >= at) {

@@ -196,7 +196,7 @@ impl Shared {
 }
 
 impl State {
-    /// Those whose doorbell rang or whose time has come.
+    /// Takes those whose doorbell rang or whose time has come.
     fn take_due(&mut self, now: Instant) -> Vec<Sleeper> {
         let is_due = |sleeper: &Sleeper| sleeper.until <= now || sleeper.parking.was_rung();
         let due: Vec<Key> = self.sleepers.iter().filter(|(_, sleeper)| is_due(sleeper)).map(|(&key, _)| key).collect();

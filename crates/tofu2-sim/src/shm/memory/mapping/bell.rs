@@ -133,6 +133,8 @@ impl Drop for Parking {
     }
 }
 
+/// Returns the doorbell of the segment that starts at `base`.
+///
 /// # Safety
 /// `base` is the first byte of a mapping that outlives `'a`.
 #[inline(always)]

@@ -106,7 +106,7 @@ impl Mapping {
         self.borrowed_piece(offset, len, generation_at, generation)
     }
 
-    /// [`Mapping::piece`] for as long as the borrow.
+    /// Returns the piece that [`Mapping::piece`] returns, for as long as the borrow.
     #[inline(always)]
     pub(crate) fn borrowed_piece(
         &self,
@@ -207,7 +207,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(())
     }
 
-    /// Read-modify-write of a word (acquire and release), without ringing; `width` is 4 or 8.
+    /// Changes a word by `amo` (acquire and release), without ringing, and returns the value before; `width` is 4 or 8.
     #[inline(always)]
     pub(crate) fn modify(&self, width: usize, amo: Amo<u64>) -> Option<u64> {
         if self.word_objection(width) != 0 {

@@ -49,7 +49,7 @@ pub(crate) trait Ring {
     fn fill(&self, index: usize, entry: Self::Entry);
     /// Copies slot `index`, by relaxed loads: of any lap, if the head has moved.
     fn copy(&self, index: usize) -> Self::Entry;
-    /// Slot `index` will be written soon.
+    /// Hints that slot `index` will be written soon.
     fn expect(&self, _index: usize) {}
 }
 
@@ -126,7 +126,7 @@ pub(crate) const CLAIMED: u64 = 1;
 pub(crate) const READY: u64 = 2;
 pub(crate) const VOID: u64 = 3;
 
-/// Positions are below this, and wrap: they fit into the tail, and laps into 32 bits.
+/// Returns the number of positions, where they wrap: they fit into the tail, and laps into 32 bits.
 #[inline(always)]
 pub(crate) fn positions<R: Ring>(ring: &R) -> u64 {
     (ring.depth() << 32).min(1 << (u64::BITS - RANK_BITS))

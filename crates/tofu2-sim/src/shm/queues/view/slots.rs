@@ -86,7 +86,7 @@ impl<'a> View<'a> {
         self.words[TCQ_TAIL].store(number.wrapping_add(1), Release);
     }
 
-    /// TcqEntry `number` of the TCQ.
+    /// Returns entry `number` of the TCQ.
     pub(crate) fn completion(&self, number: u64) -> TcqEntry {
         let words = self.tcq(number);
         let [first, head, stadd, numbers] = core::array::from_fn(|word| words[word].load(Relaxed));
