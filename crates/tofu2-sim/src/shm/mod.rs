@@ -21,6 +21,9 @@
 //! tables is copied once and validated, so garbage there gives errors and not wild accesses. A process of the same user
 //! that writes the mapping by other means is outside the promise.
 
+// Where to begin: a `job` is the mapped segments and the control block; an `endpoint` is one rank of it, and `provider` what it does
+// for a fabric. Below them, each folder says in its `mod.rs` in which order to read it: `memory`, `notices`, `waiting`, the control
+// `queues` and the barrier unit's `gates`. `threads` and `processes` start the ranks, as `options` say.
 mod endpoint;
 #[cfg(test)]
 mod garbage;

@@ -4,7 +4,7 @@
 //! that completes, in whatever rank's segment ([`fire`]). Records are reached through the job's mappings and hold nothing
 //! but words, each validated when it is read.
 //!
-//! This file is the provider's side; [`own`] knows which gates the rank has, and what was started.
+//! To be read after [`record`] and [`fire`]. This file is the provider's side; [`own`] knows which gates the rank has, and what was started.
 
 mod fire;
 pub(crate) mod own;

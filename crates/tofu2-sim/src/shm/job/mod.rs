@@ -1,4 +1,5 @@
-//! What all ranks of a job share, as one process sees it.
+//! What all ranks of a job share, as one process sees it: the mapped segments and the [`control`] block. [`liveness`] is what becomes
+//! of the ranks.
 
 pub(crate) mod control;
 mod liveness;

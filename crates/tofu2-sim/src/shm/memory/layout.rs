@@ -7,7 +7,7 @@
 //! ```
 //! (Where ranks are threads of one process there is no file.)
 //! *Protocol words* (all but the heap) are atomics and nothing else; the heap is reached through
-//! [`crate::shm::access`] and nothing else. So no byte is ever accessed in two ways.
+//! [`rdma_fabric::access`] and nothing else. So no byte is ever accessed in two ways.
 
 use super::inside::ANNOUNCEMENTS;
 
@@ -167,7 +167,7 @@ fields! {
     CARD_PHASE: 8, 8;
     /// `u64` in a card: 1 once the rank's process was reaped, so that no code of it runs; 0 for ever where ranks are threads.
     CARD_ENDED: 8, 16;
-    /// `u64` in a card: which process the rank is ([`crate::shm::job::control::Holder`]); 0 for ever where ranks are threads.
+    /// `u64` in a card: which process the rank is (`Holder` in [`crate::shm::job::control`]); 0 for ever where ranks are threads.
     CARD_HOLDER: 8, 24;
     /// `u64` in a card: not 0 while anybody of the rank is parked, or about to be. So changing a state need not touch the
     /// segments of all ranks, in most of which no thread waits.

@@ -1,4 +1,4 @@
-//! Notices of a rank: a [`ring`] in its segment.
+//! Notices of a rank: a [`ring`] in its segment, to be read first; then what a rank sends with its puts, and takes.
 
 pub(crate) mod ring;
 

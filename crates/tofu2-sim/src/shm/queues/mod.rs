@@ -9,6 +9,9 @@
 //!   ([`executor`]).
 //!
 //! No CPU does it alone for ever, and the death of one is noticed: see these modules.
+//!
+//! To be read in this order: a queue's words ([`config`], [`view`], [`tags`], [`mrq`]); executing ([`claim`], [`executor`], [`perform`],
+//! [`reporting`], and the fast path: [`route`], [`fast_put`]); the owner's side ([`own`], [`opening`], [`queue`], [`poster`]).
 
 mod claim;
 pub(crate) mod config;

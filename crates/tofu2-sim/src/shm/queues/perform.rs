@@ -9,7 +9,7 @@ use super::{
     claim::Phase,
     config::Stop,
     executor::{Executor, WorkList},
-    reporting::failed,
+    reporting::CommandNotices,
     tags::resolve,
     view::View,
 };
@@ -47,6 +47,9 @@ impl Performed {
         }
     }
 }
+
+/// The notices of a command that was done, and what was wrong at the target nevertheless; or why it was not done.
+type Outcome = Result<(CommandNotices, Result<(), QueueError>), Failure>;
 
 /// Why a command was not done.
 enum Failure {
@@ -88,41 +91,33 @@ impl<'a> Executor<'a> {
         work: &mut WorkList<'_>,
     ) -> Performed {
         let mark = PhaseMark { queue: *queue, position };
-        let said = match posting.command {
+        work.spend(match posting.command {
+            Command::Put { len, .. } | Command::Get { len, .. } => len.into(),
+            _ => 0,
+        });
+        let outcome = match posting.command {
             Command::Put { to, from, at, len, .. } => {
-                work.spend(len.into());
                 self.put(&mark, posting, to, Source::Memory(from), at, len.into(), work)
             }
             Command::PutInline { to, bytes, at } => {
-                work.spend(0);
                 let bytes = bytes.as_bytes();
                 self.put(&mark, posting, to, Source::Carried(bytes), at, bytes.len() as u64, work)
             }
-            Command::Get { to, from, at, len, .. } => {
-                work.spend(len.into());
-                self.get(&mark, posting, to, from, at, len.into())
-            }
-            Command::Armw { to, at, width, op } => {
-                work.spend(0);
-                self.atomic(&mark, posting, to, at, width, op.amo())
-            }
+            Command::Get { to, from, at, len, .. } => self.get(&mark, posting, to, from, at, len.into()),
+            Command::Armw { to, at, width, op } => self.atomic(&mark, posting, to, at, width, op.amo()),
             Command::CompareSwap { to, at, width, expected, new } => {
-                work.spend(0);
                 self.atomic(&mark, posting, to, at, width, Amo::CompareSwap { expected, new })
             }
-            Command::Nop => {
-                work.spend(0);
-                return Performed { local: Ok(()), remote: Ok(()) };
-            }
+            Command::Nop => return Performed { local: Ok(()), remote: Ok(()) },
         };
-        let (told, status) = match said {
-            Ok(told) => told,
+        let (notices, status) = match outcome {
+            Ok(done) => done,
             Err(Failure::Here(error)) => return Performed { local: Err(error), remote: Ok(()) },
-            Err(Failure::There(error)) => (failed(&posting.command), Err(error)),
+            Err(Failure::There(error)) => (CommandNotices::of_failed(&posting.command), Err(error)),
         };
         if posting.local_notice {
             mark.enter(Phase::Past);
-            self.notify_poster(queue, posting, told, status);
+            self.notify_poster(queue, posting, notices, status);
         }
         Performed { local: Ok(()), remote: status }
     }

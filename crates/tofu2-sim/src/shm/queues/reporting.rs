@@ -17,6 +17,38 @@ pub(crate) struct CommandNotices {
     pub(crate) value: u64,
 }
 
+impl CommandNotices {
+    /// Makes those of a put that ended at `at`.
+    pub(crate) fn of_put(at: Stadd) -> Self {
+        let own = Stadd::from_bits(0);
+        CommandNotices { local: MrqKind::LocalPut, remote: MrqKind::RemotePut, own, at, value: 0 }
+    }
+
+    /// Makes those of a get that ended at `own` here and at `at` there.
+    pub(crate) fn of_get(own: Stadd, at: Stadd) -> Self {
+        CommandNotices { local: MrqKind::LocalGet, remote: MrqKind::RemoteGet, own, at, value: 0 }
+    }
+
+    /// Makes those of an atomic that found `value` at `at`.
+    pub(crate) fn of_atomic(at: Stadd, value: u64) -> Self {
+        let own = Stadd::from_bits(0);
+        CommandNotices { local: MrqKind::LocalArmw, remote: MrqKind::RemoteArmw, own, at, value }
+    }
+
+    /// Makes those of a command that failed at its target.
+    #[cold]
+    pub(crate) fn of_failed(command: &Command) -> Self {
+        let none = Stadd::from_bits(0);
+        match *command {
+            Command::Get { from, len, .. } => Self::of_get(none, from + u64::from(len)),
+            Command::Put { at, len, .. } => Self::of_put(at + u64::from(len)),
+            Command::PutInline { at, bytes, .. } => Self::of_put(at + bytes.as_bytes().len() as u64),
+            Command::Armw { at, .. } | Command::CompareSwap { at, .. } => Self::of_atomic(at, 0),
+            Command::Nop => Self::of_put(none),
+        }
+    }
+}
+
 impl Executor<'_> {
     /// Claims room for the remote notice, if there is to be one.
     #[inline]
@@ -53,10 +85,10 @@ impl Executor<'_> {
         claim: Option<mrq::Claim>,
         from: QueueId,
         posting: &Posting,
-        told: CommandNotices,
+        notices: CommandNotices,
     ) {
         let Some(claim) = claim else { return };
-        target.mrq().publish_good(claim, told.remote, posting.edata, from, told.at);
+        target.mrq().publish_good(claim, notices.remote, posting.edata, from, notices.at);
         target.segment.ring_for_notice();
     }
 
@@ -65,14 +97,14 @@ impl Executor<'_> {
         &self,
         queue: &View<'_>,
         posting: &Posting,
-        told: CommandNotices,
+        notices: CommandNotices,
         status: Result<(), QueueError>,
     ) {
         let Some(peer) = posting.command.target() else { return };
         match ring::claim(&queue.mrq(), self.me) {
             Ok(Some(claim)) => {
-                let CommandNotices { local: kind, value, own: local, .. } = told;
-                let remote = if kind == MrqKind::LocalGet { Stadd::from_bits(0) } else { told.at };
+                let CommandNotices { local: kind, value, own: local, .. } = notices;
+                let remote = if kind == MrqKind::LocalGet { Stadd::from_bits(0) } else { notices.at };
                 let notice = MrqNotice { kind, peer, edata: posting.edata, value, local, remote, status };
                 queue.mrq().publish(claim, &notice);
                 queue.segment.ring_for_notice();
@@ -81,20 +113,4 @@ impl Executor<'_> {
             Err(mrq::DamagedRing) => queue.stop(Stop::Corrupt("the message receive queue")),
         }
     }
-}
-
-/// Returns the notices of a command that failed at its target.
-#[cold]
-pub(crate) fn failed(command: &Command) -> CommandNotices {
-    let none = Stadd::from_bits(0);
-    let (local, remote, at) = match *command {
-        Command::Get { from, len, .. } => (MrqKind::LocalGet, MrqKind::RemoteGet, from + u64::from(len)),
-        Command::Put { at, len, .. } => (MrqKind::LocalPut, MrqKind::RemotePut, at + u64::from(len)),
-        Command::PutInline { at, bytes, .. } => {
-            (MrqKind::LocalPut, MrqKind::RemotePut, at + bytes.as_bytes().len() as u64)
-        }
-        Command::Armw { at, .. } | Command::CompareSwap { at, .. } => (MrqKind::LocalArmw, MrqKind::RemoteArmw, at),
-        Command::Nop => (MrqKind::LocalPut, MrqKind::RemotePut, none),
-    };
-    CommandNotices { local, remote, own: none, at, value: 0 }
 }

@@ -1,6 +1,6 @@
-//! A put, with its notice and its advance.
+//! Put, get and atomic, each with its notice; a put with its advance.
 
-use super::{Ends, Failure, LAST, PhaseMark, Range, gone};
+use super::{Ends, Failure, LAST, Outcome, PhaseMark, Range, gone};
 use crate::{
     control_queue::ring,
     shm::{
@@ -18,7 +18,7 @@ use crate::{
 };
 use rdma_fabric::{
     Amo,
-    control_queue::{Command, MrqKind, Posting, QueueError, QueueId, Stadd, Width},
+    control_queue::{Command, Posting, QueueError, QueueId, Stadd, Width},
 };
 
 /// Where the bytes of a put are.
@@ -45,7 +45,7 @@ impl<'a> Executor<'a> {
         at: Stadd,
         len: u64,
         work: &mut WorkList<'_>,
-    ) -> Result<(CommandNotices, Result<(), QueueError>), Failure> {
+    ) -> Outcome {
         let theirs = Range { at, len, writes: true };
         let (from, piece, target, _inside) = match source {
             Source::Memory(from) => {
@@ -87,14 +87,8 @@ impl<'a> Executor<'a> {
             return Err(gone(to, at, &piece).into());
         }
         piece.ring();
-        let told = CommandNotices {
-            local: MrqKind::LocalPut,
-            remote: MrqKind::RemotePut,
-            own: Stadd::from_bits(0),
-            at: at + len,
-            value: 0,
-        };
-        self.notify_target(&target, claim, mark.queue.id, posting, told);
+        let notices = CommandNotices::of_put(at + len);
+        self.notify_target(&target, claim, mark.queue.id, posting, notices);
         death::reach(DeathPoint::Noticed);
         let mut status = Ok(());
         if posting.sps != 0 {
@@ -107,7 +101,7 @@ impl<'a> Executor<'a> {
             }
             death::reach(DeathPoint::Advanced);
         }
-        Ok((told, status))
+        Ok((notices, status))
     }
 
     /// Moves the session offset of `target` on. Returns whether commands may be executable then.
@@ -121,19 +115,7 @@ impl<'a> Executor<'a> {
         }
         !overrun
     }
-}
 
-fn own_address(command: &Command) -> Stadd {
-    match *command {
-        Command::Put { from, .. } => from,
-        Command::Get { at, .. } => at,
-        _ => Stadd::from_bits(0),
-    }
-}
-
-// ----- A get, with its notice. -----
-
-impl<'a> Executor<'a> {
     pub(super) fn get(
         &self,
         mark: &PhaseMark<'_>,
@@ -142,7 +124,7 @@ impl<'a> Executor<'a> {
         from: Stadd,
         at: Stadd,
         len: u64,
-    ) -> Result<(CommandNotices, Result<(), QueueError>), Failure> {
+    ) -> Outcome {
         let theirs = Range { at: from, len, writes: false };
         let own = Range { at, ..theirs };
         let Ends { own: sink, theirs: source, target, _inside } = self.ends(&mark.queue, own, to, theirs)?;
@@ -167,23 +149,12 @@ impl<'a> Executor<'a> {
             });
         }
         sink.ring();
-        let end = from + len as u64;
-        let told = CommandNotices {
-            local: MrqKind::LocalGet,
-            remote: MrqKind::RemoteGet,
-            own: at + len as u64,
-            at: end,
-            value: 0,
-        };
-        self.notify_target(&target, claim, mark.queue.id, posting, told);
+        let notices = CommandNotices::of_get(at + len as u64, from + len as u64);
+        self.notify_target(&target, claim, mark.queue.id, posting, notices);
         death::reach(DeathPoint::Noticed);
-        Ok((told, Ok(())))
+        Ok((notices, Ok(())))
     }
-}
 
-// ----- An atomic, with its notice. -----
-
-impl<'a> Executor<'a> {
     pub(super) fn atomic(
         &self,
         mark: &PhaseMark<'_>,
@@ -192,7 +163,7 @@ impl<'a> Executor<'a> {
         at: Stadd,
         width: Width,
         amo: Amo<u64>,
-    ) -> Result<(CommandNotices, Result<(), QueueError>), Failure> {
+    ) -> Outcome {
         let target = self.target(to)?;
         let (piece, _) = resolve(&target, at, width as u64, width as u8, true)?;
         let claim = self.claim_notice(&target, posting)?;
@@ -208,15 +179,18 @@ impl<'a> Executor<'a> {
             self.withdraw_notice(&target, claim);
             return Err(gone(to, at, &piece).into());
         };
-        let told = CommandNotices {
-            local: MrqKind::LocalArmw,
-            remote: MrqKind::RemoteArmw,
-            own: Stadd::from_bits(0),
-            at,
-            value,
-        };
-        self.notify_target(&target, claim, mark.queue.id, posting, told);
+        let notices = CommandNotices::of_atomic(at, value);
+        self.notify_target(&target, claim, mark.queue.id, posting, notices);
         death::reach(DeathPoint::Noticed);
-        Ok((told, Ok(())))
+        Ok((notices, Ok(())))
+    }
+}
+
+/// Returns the own address of a command that has one.
+fn own_address(command: &Command) -> Stadd {
+    match *command {
+        Command::Put { from, .. } => from,
+        Command::Get { at, .. } => at,
+        _ => Stadd::from_bits(0),
     }
 }
