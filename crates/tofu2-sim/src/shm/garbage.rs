@@ -25,7 +25,6 @@ use core::{
     time::Duration,
 };
 use rdma_fabric::{Deps, Fabric, FabricError, Group, PutOptions, Rank, RegionKey, RemoteAddr, RemoteSpan, Result, op};
-use std::sync::mpsc;
 
 const RANKS: u32 = 3;
 const HEAP: usize = 1 << 20;
@@ -261,38 +260,26 @@ fn every_step_beside_a_vandal_ends_well_or_with_an_error() {
 #[test]
 fn nobody_hangs_beside_a_vandal() {
     let (rounds, writes) = if cfg!(miri) { (4, 40) } else { (300, 60_000) };
-    let guard = Duration::from_secs(if cfg!(miri) { 600 } else { 60 });
-    let seed = Chance::seeded().0;
     let job = testing::job(RANKS, HEAP);
-    let (ended, all) = mpsc::channel();
-    for rank in 0..RANKS {
-        let (fabric, ended, job) = (testing::fabric(&job, rank), ended.clone(), job.clone());
-        std::thread::spawn(move || {
-            let mut chance = Chance::of_thread(seed, rank);
-            if rank == RANKS - 1 {
-                for _ in 0..writes {
-                    vandalise(&job, &mut chance);
-                    for _ in 0..chance.below(200) {
-                        core::hint::spin_loop();
-                    }
-                }
-            } else {
-                let mut worker = Worker::new(fabric.clone());
-                for _ in 0..rounds {
-                    for _ in 0..10 {
-                        let _ = worker.act(&mut chance);
-                    }
-                    let soon = fabric.now() + Duration::from_millis(1);
-                    block_on(fabric.before(soon, worker.wait(&mut chance)));
+    let theirs = job.clone();
+    testing::all_end(&job, move |rank, fabric, mut chance| {
+        if rank == RANKS - 1 {
+            for _ in 0..writes {
+                vandalise(&theirs, &mut chance);
+                for _ in 0..chance.below(200) {
+                    core::hint::spin_loop();
                 }
             }
-            let _ = ended.send(());
-        });
-    }
-    drop(ended);
-    for _ in 0..RANKS {
-        // A panic closes the channel without a word.
-        assert_eq!(all.recv_timeout(guard), Ok(()), "a rank hangs, or panicked");
-    }
+        } else {
+            let mut worker = Worker::new(fabric.clone());
+            for _ in 0..rounds {
+                for _ in 0..10 {
+                    let _ = worker.act(&mut chance);
+                }
+                let soon = fabric.now() + Duration::from_millis(1);
+                block_on(fabric.before(soon, worker.wait(&mut chance)));
+            }
+        }
+    });
     job.publish(Rank::new(0), State::Left);
 }

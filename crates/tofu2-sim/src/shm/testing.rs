@@ -32,11 +32,6 @@ impl Chance {
         Chance(seed)
     }
 
-    /// The chance of one of several threads.
-    pub(crate) fn of_thread(seed: u64, number: u32) -> Self {
-        Chance(seed.wrapping_add(u64::from(number) << 32) | 1)
-    }
-
     pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -51,6 +46,26 @@ impl Chance {
     /// One of `all`.
     pub(crate) fn one<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
+    }
+}
+
+/// Runs `rank` as each rank of `job` on a thread of its own, with its fabric and its chance. None may hang or panic.
+pub(crate) fn all_end(job: &Arc<Job>, rank: impl Fn(u32, Fabric, Chance) + Clone + Send + 'static) {
+    let guard = core::time::Duration::from_secs(if cfg!(miri) { 600 } else { 60 });
+    let seed = Chance::seeded().0;
+    let (ended, all) = std::sync::mpsc::channel();
+    let ranks = job.plan.ranks as u32;
+    for number in 0..ranks {
+        let (fabric, ended, rank) = (fabric(job, number), ended.clone(), rank.clone());
+        std::thread::spawn(move || {
+            rank(number, fabric, Chance(seed.wrapping_add(u64::from(number) << 32) | 1));
+            let _ = ended.send(());
+        });
+    }
+    drop(ended);
+    for _ in 0..ranks {
+        // A panic closes the channel without a word.
+        assert_eq!(all.recv_timeout(guard), Ok(()), "a rank hangs, or panicked");
     }
 }
 

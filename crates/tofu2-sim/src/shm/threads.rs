@@ -153,14 +153,10 @@ impl Threads {
         // A failed program's regions go before its loss is published. A peer that meets that in between, or the loss
         // before it is counted, may have been counted first: prefer a failure that has a cause of its own.
         let first = job.control.first_lost();
-        let is = |rank: Option<usize>, test: fn(&JobError) -> bool| {
-            rank.filter(|&rank| matches!(outcomes.get(rank), Some(Err(error)) if test(error)))
-        };
-        let own_cause: fn(&JobError) -> bool = |error| !is_consequence(error);
-        let culprit = is(first, own_cause)
-            .or_else(|| (0..outcomes.len()).find(|&rank| is(Some(rank), own_cause).is_some()))
-            .or_else(|| is(first, |_| true))
-            .or_else(|| outcomes.iter().position(Result::is_err));
+        let has_failed = |rank: &usize| outcomes.get(*rank).is_some_and(Result::is_err);
+        let has_cause = |rank: &usize| matches!(outcomes.get(*rank), Some(Err(error)) if !is_consequence(error));
+        let culprit = first.filter(has_cause).or_else(|| (0..outcomes.len()).find(has_cause));
+        let culprit = culprit.or_else(|| first.filter(has_failed)).or_else(|| (0..outcomes.len()).find(has_failed));
         Ok((outcomes, culprit))
     }
 }
