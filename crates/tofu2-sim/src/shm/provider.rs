@@ -237,7 +237,7 @@ impl Keyless for Endpoint {
 
 const _: () = assert!(SHORT == 64, "what short operations are is part of the docs of `Registration`");
 
-// ----- What dropped futures still owe. Operations are over when they are posted, so it is done on the spot. -----
+// ----- what dropped futures still owe: operations are over when they are posted, so it is done on the spot -----
 
 /// Runs `rest` to its end, which one poll reaches.
 #[inline]

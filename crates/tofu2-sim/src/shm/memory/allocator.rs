@@ -68,7 +68,7 @@ impl Allocator {
     /// Makes free again what no operation is inside of any more.
     pub(crate) fn settle(&mut self, job: &Job, segment: &Mapping) {
         let heap = &mut self.heap;
-        self.retired.settle(job, |extent| heap.give_back_local(extent));
+        self.retired.reclaim(job, |extent| heap.give_back_local(extent));
         if self.leaving.iter().any(|(me, held)| held.is_quiet(job, *me)) {
             let (quiet, leaving) =
                 std::mem::take(&mut self.leaving).into_iter().partition(|(me, held)| held.is_quiet(job, *me));
@@ -131,7 +131,7 @@ impl Allocator {
         if regions::deregister(segment, index) {
             self.give_index(index);
         }
-        self.retired.keep(RegionId::new(me, taken.key), taken.extent);
+        self.retired.retire(RegionId::new(me, taken.key), taken.extent);
     }
 
     /// Deregisters an extent and never uses it again: an operation may stay inside for ever.

@@ -33,21 +33,21 @@ impl<T> Default for Retired<T> {
 }
 
 impl<T> Retired<T> {
-    /// Keeps what was deregistered as `id` just now.
-    pub(crate) fn keep(&mut self, id: RegionId, what: T) {
+    /// Retires what was deregistered as `id` just now.
+    pub(crate) fn retire(&mut self, id: RegionId, what: T) {
         // D2; D1 was the deregistration.
         super::inside::barrier();
         self.waiting.push_back(Waiting { id, until: Instant::now() + GRACE, what });
     }
 
     /// Gives whatever may be used again to `free`.
-    pub(crate) fn settle(&mut self, job: &Job, free: impl FnMut(T)) {
+    pub(crate) fn reclaim(&mut self, job: &Job, free: impl FnMut(T)) {
         if !self.waiting.is_empty() {
-            self.settle_at(Instant::now(), |id| job.is_inside(id), free);
+            self.reclaim_at(Instant::now(), |id| job.is_inside(id), free);
         }
     }
 
-    fn settle_at(&mut self, now: Instant, is_inside: impl Fn(RegionId) -> bool, mut free: impl FnMut(T)) {
+    fn reclaim_at(&mut self, now: Instant, is_inside: impl Fn(RegionId) -> bool, mut free: impl FnMut(T)) {
         let due = self.waiting.partition_point(|waiting| waiting.until <= now);
         let mut held = VecDeque::new();
         for waiting in self.waiting.drain(..due) {
@@ -73,17 +73,17 @@ mod tests {
     fn neither_young_nor_used_extents_are_freed() {
         let id = |index| RegionId::new(Rank::new(1), RegionKey { index, generation: 1 });
         let mut retired = Retired::default();
-        (0..3).for_each(|index| retired.keep(id(index), index));
+        (0..3).for_each(|index| retired.retire(id(index), index));
         let freed = |retired: &mut Retired<u32>, now, inside: Option<RegionId>| {
             let mut freed = Vec::new();
-            retired.settle_at(now, |id| Some(id) == inside, |index| freed.push(index));
+            retired.reclaim_at(now, |id| Some(id) == inside, |index| freed.push(index));
             freed
         };
         let late = Instant::now() + GRACE;
         assert!(freed(&mut retired, late - GRACE, None).is_empty());
         assert_eq!(freed(&mut retired, late, Some(id(1))), [0, 2]);
         assert!(freed(&mut retired, late, Some(id(1))).is_empty());
-        retired.keep(id(3), 3);
+        retired.retire(id(3), 3);
         assert_eq!(freed(&mut retired, late + 2 * GRACE, None), [1, 3]);
         assert!(retired.until().is_none());
     }

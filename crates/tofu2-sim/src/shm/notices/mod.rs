@@ -109,7 +109,7 @@ pub(crate) fn consume(
     }
 }
 
-// ----- Notices of a rank: those it sends with its puts, and its own. -----
+// ----- notices that a rank sends with its puts, and its own -----
 
 impl Endpoint {
     /// Puts a short source with a notice if nothing stands in the way: room first, then the bytes, then the notice. Returns whether that

@@ -1,4 +1,4 @@
-//! How a process that a launcher started finds its job.
+//! How a process that a launcher started finds its job: by one environment variable.
 
 use super::{
     super::{endpoint::Endpoint, job::Job},
@@ -54,7 +54,7 @@ fn attach(variable: &JobVariable) -> Result<Endpoint, FabricError> {
     Ok(endpoint)
 }
 
-// ----- What the launcher tells a rank about its job: one environment variable, strict to read. -----
+// ----- the environment variable, strict to read -----
 
 /// The variable's content: `3 rank=0 ranks=2 segment_bytes=1048576 memory=3 job=1f`.
 #[derive(Clone, Debug, PartialEq, Eq)]

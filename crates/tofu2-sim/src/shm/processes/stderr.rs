@@ -132,7 +132,7 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-// ----- The ranks' standard error, line by line, with the rank in front. -----
+// ----- one rank's stream, line by line, with the rank in front -----
 
 /// A longer line is shown in pieces.
 const LONGEST_LINE: usize = 64 << 10;

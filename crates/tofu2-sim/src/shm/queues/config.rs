@@ -1,4 +1,5 @@
-//! How large a queue is and where its rings stand, and why it has stopped: each a word that others may have written.
+//! What decides how a job's control queues are: how large a queue is and where its rings stand, why it has stopped, and the options of all;
+//! each packed into a word that others may have written.
 
 use super::{mrq, view};
 use crate::control_queue::{QueueMachine, descriptor::SLOT, stadd};
@@ -108,7 +109,7 @@ impl Stop {
     }
 }
 
-// ----- What the control queues of a job are like: chosen by who starts it, the same for all ranks. -----
+// ----- options: chosen by whoever starts the job, the same for all ranks -----
 
 /// A job's choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -106,7 +106,7 @@ impl<W: Word> Mrq<'_, W> {
     }
 }
 
-// ----- What a record of a receive queue holds. -----
+// ----- records -----
 
 /// Returns a record's words after its state: kind and edata, peer, value, own address, target's address, status. Of a failed command
 /// the value's and the own address's words belong to the status.

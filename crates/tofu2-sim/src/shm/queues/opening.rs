@@ -1,4 +1,4 @@
-//! Opening queues.
+//! Opening queues, and the control queues of a node, from which they are taken.
 
 use super::{
     config::{Geometry, MOST_DEPTH},
@@ -107,7 +107,8 @@ fn geometry(queue: QueueId, spec: &QueueSpec) -> Result<Geometry, QueueError> {
     Ok(Geometry { mode: spec.mode, depth: spec.depth, mrq_depth: spec.mrq_depth, checked: spec.checked })
 }
 
-// ----- The control queues of a node, which its ranks share: who has which. -----
+// ----- the control queues of a node, which its ranks share -----
+//
 // A word for each, in the segment of the node's first rank: 0, or 1 + the rank. A rank whose process was reaped has none any
 // more; whoever wants one of those takes it.
 

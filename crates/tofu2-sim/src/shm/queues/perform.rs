@@ -123,7 +123,7 @@ impl<'a> Executor<'a> {
     }
 }
 
-// ----- Both ends of a copy: resolved, and announced while the copy is long. -----
+// ----- both ends of a copy: resolved, and announced while the copy is long -----
 
 /// The longest copy that is not announced, in bytes: those take few instructions.
 const SHORT: u64 = 64;

@@ -167,7 +167,7 @@ pub(crate) fn failed(error: QueueError) -> Refused<()> {
     Refused::Failed(error.into(), ())
 }
 
-// ----- What comes back of commands: completions, and the errors that nobody asked to hear of. -----
+// ----- what comes back of commands: completions, and errors for which no report was asked -----
 
 impl Poster {
     /// Fetches what the shared TCQ has.

@@ -1,4 +1,4 @@
-//! Tables of steering tags: what is registered under which, and the bytes that an address means.
+//! Tables of steering tags: what is registered under which, and the bytes that an address means; and registering.
 //!
 //! A place is two words: the tag, with what is allowed, or 0; and the key of the region. The owner writes them; others copy them,
 //! look whether the tag stood still meanwhile, and then resolve the key like any other, so that a region that was deregistered
@@ -172,7 +172,7 @@ pub(crate) fn clear(queue: &View<'_>, tag: u32) {
     }
 }
 
-// ----- Registering memory on an own queue: who has which tag, and the end of it. -----
+// ----- registering memory on an own queue, and the end of that -----
 
 impl Queue {
     /// Returns the key of a region that queues can reach.

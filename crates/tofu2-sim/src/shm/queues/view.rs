@@ -177,7 +177,7 @@ impl<'a> View<'a> {
     }
 }
 
-// ----- How any rank finds an open queue, and its owner its own. -----
+// ----- finding an open queue, as any rank or its owner -----
 
 /// Returns where the directory of `id`'s rank says where its words are; `None` for ids that no directory has room for.
 pub(crate) fn directory_at(id: QueueId) -> Option<usize> {

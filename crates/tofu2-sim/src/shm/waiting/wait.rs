@@ -191,7 +191,7 @@ impl Drop for Wait<'_> {
     }
 }
 
-// ----- waits that lie in a slot between two polls -------------------------------------------------
+// ----- waits that lie in a slot between two polls -----
 
 // The fourth word counts looks where a word or a notice is waited for; queues and gates keep something of their own there.
 /// Bits of a slot's first word: that there is a wait; whether it was polled in vain, has seen the ranks' states, has left a waker.

@@ -85,13 +85,13 @@ impl Symmetric {
         if !regions::deregister(segment, index) {
             self.worn_out.push(index);
         }
-        self.retired.keep(RegionId::new(me, key), index);
+        self.retired.retire(RegionId::new(me, key), index);
     }
 
     /// Marks as dropped what no operation is inside of any more.
     pub(super) fn settle(&mut self, job: &Job) {
         let dropped = &mut self.dropped;
-        self.retired.settle(job, |index| dropped[index / 64] |= 1 << (index % 64));
+        self.retired.reclaim(job, |index| dropped[index / 64] |= 1 << (index % 64));
     }
 
     /// Returns where this rank's part under `key` is, which it has not dropped.

@@ -108,7 +108,7 @@ pub(crate) struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DamagedRing;
 
-// ----- Positions, and what is packed with them: the tail, and the states and claims of slots. -----
+// ----- positions, and what is packed with them: the tail, and the states and claims of slots -----
 // A position is below [`positions`] wherever a function takes one.
 
 /// Bits of the tail that name a rank, plus one.

@@ -1,4 +1,4 @@
-//! The producers' side: a slot is claimed, then filled and handed over, or given up.
+//! The protocol of a ring. The producers' side: a slot is claimed, then filled and handed over, or given up.
 
 use super::{
     CLAIMED, Claim, DamagedRing, READY, Ring, STAGE_BITS, Said, VOID, Word, after, before, distance, index, needs_name,
@@ -113,7 +113,7 @@ fn hand_over<R: Ring>(ring: &R, Claim { position, rank }: Claim, stage: u64) {
     ring.state(index(ring, position)).store(pack(ring, position, rank, stage), Release);
 }
 
-// ----- The consumers' side: the oldest entry is copied and taken, and claims of the dead are skipped. -----
+// ----- the consumers' side: the oldest entry is copied and taken, and claims of the dead are skipped -----
 
 #[inline(always)]
 fn state_at<R: Ring>(ring: &R, position: u64) -> u64 {
