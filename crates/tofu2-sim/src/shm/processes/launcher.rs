@@ -2,10 +2,7 @@
 
 use crate::{
     JobError,
-    shm::{
-        endpoint::Endpoint,
-        options::{JobOptions, job_options},
-    },
+    shm::options::{JobOptions, job_options},
 };
 use core::time::Duration;
 use rdma_fabric::{Fabric, FabricError};
@@ -117,7 +114,7 @@ impl Launcher {
 /// rank. [`FabricError::Corrupt`], [`FabricError::System`].
 pub fn from_env() -> Result<Option<Fabric>, FabricError> {
     #[cfg(target_os = "linux")]
-    return super::attach::from_env().map(|rank| rank.map(Endpoint::fabric));
+    return super::attach::from_env().map(|rank| rank.map(crate::shm::endpoint::Endpoint::fabric));
     #[cfg(not(target_os = "linux"))]
     match std::env::var_os(JOB_VARIABLE) {
         None => Ok(None),
