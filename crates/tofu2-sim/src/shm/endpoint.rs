@@ -50,7 +50,7 @@ struct Inner {
     job: Arc<Job>,
     /// The rank's own segment.
     segment: Arc<Mapping>,
-    own: Mutex<Allocator>,
+    allocator: Mutex<Allocator>,
     /// Which barrier gates the rank has.
     gates: Mutex<OwnGates>,
     /// Which of the segment's announcements are in use, a bit each.
@@ -83,7 +83,7 @@ impl Endpoint {
     /// Makes the endpoint of `rank`; at most once per rank and job.
     pub(crate) fn new(job: Arc<Job>, rank: Rank, pages: Pages) -> Result<Self> {
         let segment = job.segment(rank)?.clone();
-        let own = Mutex::new(Allocator::new(segment.heap_len(), pages));
+        let allocator = Mutex::new(Allocator::new(segment.heap_len(), pages));
         job.publish(rank, State::Running);
         let wakers = Wakers::new(rank.to_string(), segment.clone());
         let (inside, queues) = (Arc::<AtomicU32>::default(), Arc::<OwnQueues>::default());
@@ -95,7 +95,7 @@ impl Endpoint {
             rank,
             job,
             segment,
-            own,
+            allocator,
             gates: Mutex::default(),
             inside,
             queues,
@@ -168,7 +168,7 @@ impl Endpoint {
 
     pub(crate) fn allocator(&self) -> MutexGuard<'_, Allocator> {
         // What the lock protects is consistent between statements; a panic elsewhere in the rank doesn't change that.
-        self.0.own.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.allocator.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn own_gates(&self) -> MutexGuard<'_, OwnGates> {
@@ -229,8 +229,8 @@ impl Endpoint {
         inside::announce(self.0.segment.announcements(), &self.0.inside, ids, std::thread::yield_now)
     }
 
-    /// Takes an extent of the own segment, `fill` it given its offset, and register it. If all memory is taken that is not in
-    /// retired, this waits for the end of that.
+    /// Takes an extent of the own segment, fills it by `fill`, which is given its offset, and registers it. If all memory is taken
+    /// but what is retired, this waits for the end of its grace period.
     pub(crate) fn take_extent(
         &self,
         bytes: usize,
@@ -238,10 +238,11 @@ impl Endpoint {
         fill: impl Fn(&Mapping, usize),
     ) -> Result<RegisteredExtent> {
         let attempt = || {
-            let mut own = self.allocator();
-            own.settle(self.job(), &self.0.segment);
-            let taken = own.alloc(&self.0.segment, self.me(), bytes, kind, |offset| fill(&self.0.segment, offset));
-            (taken, own.grace_end())
+            let mut allocator = self.allocator();
+            allocator.settle(self.job(), &self.0.segment);
+            let taken =
+                allocator.alloc(&self.0.segment, self.me(), bytes, kind, |offset| fill(&self.0.segment, offset));
+            (taken, allocator.grace_end())
         };
         loop {
             match attempt() {

@@ -75,7 +75,7 @@ enum Input {
 /// What F1 found.
 struct Ready {
     inputs: [Option<Input>; 2],
-    /// Of a start/end gate's end half: what its start half has sent.
+    /// What the start half has sent, for a start/end gate's end half.
     sent: Option<At>,
     fault: Option<Fault>,
 }

@@ -21,7 +21,7 @@ struct OwnGate {
     /// What [`Field::Life`] holds: odd while the gate is allocated.
     life: u32,
     set: bool,
-    /// Of a start/end gate: the round started last.
+    /// The round that a start/end gate started last.
     posted: u64,
     /// Whether that has not been over yet.
     under_way: bool,

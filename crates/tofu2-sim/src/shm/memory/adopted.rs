@@ -38,7 +38,7 @@ pub(crate) struct Adopted {
     pub(crate) uses: UseCount,
     /// `None` once it was taken. Its bytes are not touched through it.
     memory: Mutex<Option<OwnedMemory>>,
-    /// Of the key it is registered under.
+    /// The generation of the key it is registered under.
     generation: u32,
     /// Whether atomics may be posted to it.
     atomics: bool,

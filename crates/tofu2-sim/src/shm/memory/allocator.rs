@@ -233,19 +233,21 @@ mod tests {
         let pages = |file| Pages::File { file, heap_at: layout::HEAP };
         // Sealed at its size, so that it has no page for any byte of the heap.
         let refusing = memory_file::create("onesided-test", layout::HEAP, layout::HEAP).unwrap();
-        let mut own = Allocator::new(HEAP, pages(refusing));
+        let mut allocator = Allocator::new(HEAP, pages(refusing));
         for _ in 0..2 {
-            let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, RegionKind::Heap, |_| ()).unwrap_err();
+            let error =
+                allocator.alloc(&segment, Rank::new(0), 3 * layout::PAGE, RegionKind::Heap, |_| ()).unwrap_err();
             assert!(matches!(error, FabricError::System { call: &"fallocate", .. }), "{error}");
-            let limit = own.heap.promise_symmetric(64);
-            let extent = own.heap.take_symmetric(64, limit).unwrap();
-            assert!(own.prepare(&segment, Rank::new(0), 64, extent).is_err());
-            own.heap.give_back_symmetric(extent);
+            let limit = allocator.heap.promise_symmetric(64);
+            let extent = allocator.heap.take_symmetric(64, limit).unwrap();
+            assert!(allocator.prepare(&segment, Rank::new(0), 64, extent).is_err());
+            allocator.heap.give_back_symmetric(extent);
         }
         // A file of huge pages, of which there are none left.
         if let Some(empty) = no_huge_pages() {
-            own.pages = pages(empty);
-            let error = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, RegionKind::Heap, |_| ()).unwrap_err();
+            allocator.pages = pages(empty);
+            let error =
+                allocator.alloc(&segment, Rank::new(0), 3 * layout::PAGE, RegionKind::Heap, |_| ()).unwrap_err();
             let none = FabricError::from(OutOfMemory {
                 rank: Rank::new(0),
                 requested: 3 * layout::PAGE,
@@ -254,8 +256,8 @@ mod tests {
             });
             assert_eq!(error, none);
         }
-        own.pages = pages(whole);
-        let taken = own.alloc(&segment, Rank::new(0), 3 * layout::PAGE, RegionKind::Heap, |_| ()).unwrap();
+        allocator.pages = pages(whole);
+        let taken = allocator.alloc(&segment, Rank::new(0), 3 * layout::PAGE, RegionKind::Heap, |_| ()).unwrap();
         assert_eq!(taken.extent.len, 3 * layout::PAGE);
     }
 }

@@ -64,9 +64,9 @@ pub(crate) fn adopt(
 fn expose(endpoint: &Endpoint, memory: OwnedMemory, crosses: bool) -> Result<HeldBuffer, (FabricError, OwnedMemory)> {
     let (me, job, segment) = (endpoint.me(), endpoint.job(), endpoint.segment());
     let index = {
-        let own = &mut *endpoint.allocator();
-        own.settle(job, segment);
-        match own.take_index(me) {
+        let allocator = &mut *endpoint.allocator();
+        allocator.settle(job, segment);
+        match allocator.take_index(me) {
             Ok(index) => index,
             Err(error) => return Err((error, memory)),
         }

@@ -43,7 +43,7 @@ pub(crate) struct Mapping {
 }
 
 enum Backing {
-    /// Of this process only.
+    /// Memory of this process only.
     Heap { start: NonNull<u8>, layout: Layout },
     /// A part of a file's pages; unmapped when no part is left.
     #[cfg(target_os = "linux")]

@@ -85,12 +85,12 @@ impl Drop for Registration {
             return;
         }
         let me = self.endpoint.me();
-        let mut own = self.endpoint.allocator();
+        let mut allocator = self.endpoint.allocator();
         let segment = self.endpoint.segment();
         match &mut self.what {
-            What::Local(taken) => own.free(segment, me, taken),
-            What::Symmetric => own.symmetric.drop_part(segment, me, self.key),
-            What::Existing(held) => own.leaving.extend(held.take().map(|held| (me, held))),
+            What::Local(taken) => allocator.free(segment, me, taken),
+            What::Symmetric => allocator.symmetric.drop_part(segment, me, self.key),
+            What::Existing(held) => allocator.leaving.extend(held.take().map(|held| (me, held))),
         }
     }
 }

@@ -156,10 +156,10 @@ impl Broker {
     /// Accepts and answers, where the files of [`Broker::files`], in their order, are `ready`.
     pub(crate) fn serve(&mut self, ready: impl IntoIterator<Item = bool>) {
         let mut ready = ready.into_iter();
-        let listener = ready.next().unwrap_or(false);
+        let connecting = ready.next().unwrap_or(false);
         let Broker { address, clients, deposits, .. } = self;
         clients.retain_mut(|client| !ready.next().unwrap_or(false) || client.serve(*address, deposits));
-        while listener && let Ok(socket) = retry_on_intr(|| accept_with(&self.listener, SocketFlags::CLOEXEC)) {
+        while connecting && let Ok(socket) = retry_on_intr(|| accept_with(&self.listener, SocketFlags::CLOEXEC)) {
             let ours = socket_peercred(&socket).is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid());
             if ours {
                 self.clients.push(Client { socket, rank: None });

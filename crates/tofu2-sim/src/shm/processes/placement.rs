@@ -55,7 +55,7 @@ pub struct Cache {
     pub level: usize,
     /// `Data`, `Instruction` or `Unified`.
     pub kind: String,
-    /// As the system writes it: `512K`.
+    /// Its size as the system writes it: `512K`.
     pub size: Option<String>,
     /// At least one.
     pub cpus: Vec<usize>,

@@ -95,7 +95,7 @@ pub(crate) struct Supervisor {
     deadline: Option<Instant>,
     /// Finds out whether they can go on, until they can't.
     watchdog: Option<Watchdog>,
-    /// That they could not.
+    /// The error if they can't.
     deadlock: Option<JobError>,
 }
 

@@ -53,7 +53,7 @@ type Outcome = Result<(CommandNotices, Result<(), QueueError>), Failure>;
 
 /// Why a command was not done.
 enum Failure {
-    /// Of own memory; the target was not asked, or own memory went away meanwhile.
+    /// Own memory is wrong: the target was not asked, or own memory went away meanwhile.
     Here(QueueError),
     There(QueueError),
 }

@@ -272,11 +272,11 @@ impl Queue {
         let error = poster.take_error(&queue);
         drop(poster);
         if let Some(Open { words, tags }) = self.open.take() {
-            let (mut own, segment) = (self.endpoint.allocator(), self.endpoint.segment());
+            let (mut allocator, segment) = (self.endpoint.allocator(), self.endpoint.segment());
             // A rank that still executes reads both.
             let taken = [Some(words), Arc::into_inner(tags).map(|table| table.taken)];
             for taken in taken.into_iter().flatten() {
-                if quiet { own.free(segment, me, &taken) } else { own.leak(segment, &taken) }
+                if quiet { allocator.free(segment, me, &taken) } else { allocator.leak(segment, &taken) }
             }
         }
         self.endpoint.own_queues().give_back(self.endpoint.job(), me, self.id);

@@ -101,7 +101,7 @@ pub(crate) struct FoundTag {
     word: u64,
     key: RegionKey,
     place: usize,
-    /// Of the region in the heap.
+    /// Where the region is in the heap.
     offset: usize,
     len: usize,
 }

@@ -69,9 +69,9 @@ pub(crate) struct View<'a> {
     pub(crate) id: QueueId,
     pub(crate) segment: &'a Mapping,
     pub(crate) geometry: Geometry,
-    /// Of its words: until it is closed.
+    /// The key of its words, until it is closed.
     pub(crate) key: RegionKey,
-    /// As long as the geometry says.
+    /// As many words as the geometry says.
     words: &'a [AtomicU64],
     /// [`TAG_BYTES`] long.
     tags: &'a [AtomicU64],

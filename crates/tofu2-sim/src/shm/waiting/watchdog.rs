@@ -177,7 +177,7 @@ impl Drop for ParkReport {
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     bound: Duration,
-    /// Of each rank, how often it has begun or ended to be parked; all are parked, or have ended, since `since`. Empty if not.
+    /// How often each rank has begun or ended to be parked; all are parked, or have ended, since `since`. Empty if not.
     parkings: Vec<u64>,
     /// How often each had looked then.
     looks: Vec<u64>,

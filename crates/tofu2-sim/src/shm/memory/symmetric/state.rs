@@ -50,7 +50,7 @@ pub(super) enum AllocationState {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) bytes: usize,
-    /// Of a locked region; else 0.
+    /// The terms of a locked region; else 0.
     pub(super) terms: [u64; 3],
 }
 
@@ -74,8 +74,8 @@ impl Asked {
 }
 
 /// Gives back an extent that was taken.
-pub(super) fn give_back(own: &mut Allocator, extent: Extent, is_apart: bool) {
-    if is_apart { own.heap.give_back_locked(extent) } else { own.heap.give_back_symmetric(extent) }
+pub(super) fn give_back(allocator: &mut Allocator, extent: Extent, is_apart: bool) {
+    if is_apart { allocator.heap.give_back_locked(extent) } else { allocator.heap.give_back_symmetric(extent) }
 }
 
 impl Symmetric {

@@ -97,7 +97,7 @@ impl<'a> View<'a> {
 /// An entry of a TCQ in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TcqEntry {
-    /// Of the command.
+    /// Position of the command.
     pub(crate) position: u64,
     /// The status is an error for which no report was asked; if a completion was asked for, that is a good one.
     pub(crate) kept: bool,
