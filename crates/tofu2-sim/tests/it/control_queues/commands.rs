@@ -1,6 +1,6 @@
 //! What each command does and reports, on normal queues unless it says otherwise.
 
-use super::fixture::{Fixture, alone, session_of};
+use super::fixture::{Fixture, alone, completed_tags, session_of};
 use rdma_fabric::{
     FabricError, Rank, Refused,
     control_queue::{
@@ -105,7 +105,7 @@ fn completions_come_in_posting_order() {
             let posting = Posting::new(Command::put(fixture.session.id(), own, fixture.there, 8));
             poster.try_post(if tag % 3 == 0 { posting } else { posting.tcq(tag) }).unwrap();
         }
-        let tags: Vec<_> = core::iter::from_fn(|| poster.poll_tcq().unwrap()).map(|done| done.tag).collect();
+        let tags = completed_tags(poster);
         assert_eq!(tags, (0..40).filter(|tag| tag % 3 != 0).collect::<Vec<_>>());
     });
 }

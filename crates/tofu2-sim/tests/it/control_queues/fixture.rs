@@ -91,3 +91,8 @@ impl Fixture {
         self.session.pointers().read
     }
 }
+
+/// Takes all completions of `queue`; their tags.
+pub(crate) fn completed_tags(queue: &Queue) -> Vec<u64> {
+    core::iter::from_fn(|| queue.poll_tcq().unwrap()).map(|done| done.tag).collect()
+}

@@ -1,6 +1,6 @@
 //! Random postings and advances against a sequential model of a session queue.
 
-use super::fixture::{Fixture, alone_with, session_of};
+use super::fixture::{Fixture, alone_with, completed_tags, session_of};
 use proptest::prelude::*;
 use rdma_fabric::control_queue::{Command, Posting};
 use std::collections::VecDeque;
@@ -87,14 +87,14 @@ fn check(fixture: &Fixture, ahead: u32, steps: &[Step]) -> Result<(), TestCaseEr
                 model.scheduled += u64::from(slots);
                 model.run();
             }
-            Step::Poll => seen.extend(core::iter::from_fn(|| fixture.session.poll_tcq().unwrap()).map(|done| done.tag)),
+            Step::Poll => seen.extend(completed_tags(&fixture.session)),
         }
         let pointers = fixture.session.pointers();
         prop_assert_eq!((pointers.read, pointers.write), (model.read, model.write), "after {:?}", step);
         prop_assert_eq!(pointers.scheduled, model.read + (model.scheduled - model.read) % DEPTH);
         prop_assert_eq!(fixture.word(0), model.stored.last().copied().unwrap_or(0));
     }
-    seen.extend(core::iter::from_fn(|| fixture.session.poll_tcq().unwrap()).map(|done| done.tag));
+    seen.extend(completed_tags(&fixture.session));
     prop_assert_eq!(&seen, &model.stored);
     prop_assert_eq!(fixture.session.try_post(Command::Nop.into()).is_ok(), model.post(1, 0, 0, false));
     Ok(())

@@ -1,9 +1,9 @@
 //! Session mode, row by row of the table in the contract's source: one test for each, named after it.
 
-use super::fixture::{Fixture, alone, alone_with, session_of};
+use super::fixture::{alone, alone_with, completed_tags, session_of};
 use rdma_fabric::{
     FabricError, Refused,
-    control_queue::{Armw, Blocks, Command, MrqKind, Posting, QueueError, QueueMode, QueueSpec, Width},
+    control_queue::{Armw, Blocks, Command, Inline, MrqKind, Posting, QueueError, QueueMode, QueueSpec, Width},
 };
 
 fn is_full(posted: Result<(), Refused<()>>) -> bool {
@@ -130,7 +130,7 @@ fn a_put_of_n_blocks_advances_n_times() {
         let command = Command::Put { to: fixture.session.id(), from, at, len: 8, blocks };
         fixture.normal.try_post(Posting::new(command).sps(1).tcq(9)).unwrap();
         assert_eq!(fixture.read(), 5);
-        let tags: Vec<_> = core::iter::from_fn(|| fixture.normal.poll_tcq().unwrap()).map(|done| done.tag).collect();
+        let tags = completed_tags(&fixture.normal);
         assert_eq!(tags, [9; 5]);
         (0..5).for_each(|index| assert_eq!(fixture.word(128 + 2 * index), 10 + index as u64));
     });
@@ -209,7 +209,7 @@ fn a_checked_poster_learns_of_advances_that_move_nothing() {
         let ignored = QueueError::CreditIgnored { queue: checked.id(), sps: 3 };
         let nop = checked.try_post(Posting::new(Command::Nop).sps(3));
         assert!(matches!(nop, Err(Refused::Failed(FabricError::Queue(error), ())) if *error == ignored));
-        let bytes = rdma_fabric::control_queue::Inline::word(4);
+        let bytes = Inline::word(4);
         let command = Command::PutInline { to: fixture.normal.id(), bytes, at: fixture.at };
         checked.try_post(Posting::new(command).sps(3).local(8)).unwrap();
         assert_eq!(checked.poll_mrq().unwrap().map(|notice| (notice.edata, notice.status)), Some((8, Err(ignored))));
@@ -292,29 +292,24 @@ fn a_delayed_start_waits_for_the_next_posting() {
 fn a_cycle_of_queues_runs_on_and_captures_nobody() {
     alone(|fixture| {
         let other = fixture.fabric.open_queue(session_of(8)).unwrap();
+        let region = fixture.fabric.alloc(64).unwrap();
+        let there = other.register(&region).unwrap();
         // Each command of one releases one of the other, far more than one call executes.
-        play_ping_pong(fixture, &other);
+        let nothing = |to, at| Command::PutInline { to, bytes: Inline::new(&[]).unwrap(), at };
+        let ping = Posting::new(nothing(other.id(), there)).sps(1);
+        let pong = Posting::new(nothing(fixture.session.id(), fixture.there)).sps(1);
+        let (mut pings, mut pongs, mut calls) = (0u64, 0u64, 0);
+        fixture.advance(1);
+        while pings < 20_000 {
+            while fixture.session.try_post(ping).is_ok() {
+                pings += 1;
+            }
+            while other.try_post(pong).is_ok() {
+                pongs += 1;
+            }
+            calls += 1;
+            assert!(calls < 100_000, "the cycle stands still");
+        }
+        assert!(pings.abs_diff(pongs) < 4096);
     });
-}
-
-fn play_ping_pong(fixture: &Fixture, other: &rdma_fabric::ControlQueue) {
-    use rdma_fabric::control_queue::Inline;
-    let region = fixture.fabric.alloc(64).unwrap();
-    let there = other.register(&region).unwrap();
-    let nothing = Inline::new(&[]).unwrap();
-    let ping = Posting::new(Command::PutInline { to: other.id(), bytes: nothing, at: there }).sps(1);
-    let pong = Posting::new(Command::PutInline { to: fixture.session.id(), bytes: nothing, at: fixture.there }).sps(1);
-    let (mut pings, mut pongs, mut calls) = (0u64, 0u64, 0);
-    fixture.advance(1);
-    while pings < 20_000 {
-        while fixture.session.try_post(ping).is_ok() {
-            pings += 1;
-        }
-        while other.try_post(pong).is_ok() {
-            pongs += 1;
-        }
-        calls += 1;
-        assert!(calls < 100_000, "the cycle stands still");
-    }
-    assert!(pings.abs_diff(pongs) < 4096);
 }

@@ -1,6 +1,6 @@
 //! Waiting for completions, notices and room.
 
-use super::fixture::{alone, alone_with, session_of};
+use super::fixture::{alone, alone_with, completed_tags, session_of};
 use core::{
     future::Future,
     pin::pin,
@@ -39,7 +39,7 @@ fn posts_wait_for_room_first_come_first_served() {
         assert!(poll(&mut posts[0]).is_ready());
         posts.clear();
         fixture.advance(3);
-        let tags: Vec<_> = core::iter::from_fn(|| fixture.session.poll_tcq().unwrap()).map(|done| done.tag).collect();
+        let tags = completed_tags(&fixture.session);
         assert_eq!(tags, [0, 2]);
     });
 }
