@@ -7,7 +7,7 @@
 //!
 //! What a rank has detached is polled after its task, each time and also when the task is over: only then has the rank ended.
 
-use super::{memory::NoStorage, provider, tasks::Tasks, watch::What, world::World};
+use super::{memory::NoStorage, provider, ranks::Watched, tasks::Tasks, world::World};
 use crate::{Awaited, JobError, Stuck};
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use std::{
@@ -19,7 +19,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// Told every so many events: their number and the time.
+/// Called every so many events with their number and the time.
 pub(super) type Progress<'a> = dyn FnMut(u64, Time) + 'a;
 
 /// Deadlocks without an event between them that ranks may try to go on from.
@@ -77,7 +77,11 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
             let mut core = self.world.core();
             // Most events resume nobody: stay inside.
             let mut more = true;
-            while more && core.run_queue.is_empty() && core.events < report_at && !core.has_stopped_nodes() {
+            while more
+                && !core.ranks.has_ready()
+                && core.clock.events() < report_at
+                && !core.injector.has_stopped_nodes()
+            {
                 more = core.step();
                 if let Some(rank) = core.soon.take() {
                     // First the task and, one service later, what is found by what is known of the
@@ -86,10 +90,11 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
                     core.prefetch_for(std::mem::replace(&mut self.soon, rank));
                 }
             }
-            let (events, now, stopped) = (core.events, core.now, core.has_stopped_nodes());
+            let (events, now) = (core.clock.events(), core.clock.now());
+            let stopped = core.injector.take_stopped();
             drop(core);
-            if stopped {
-                self.end_stopped();
+            if !stopped.is_empty() {
+                self.end_stopped(&stopped);
             }
             if let Some((every, tell)) = &mut self.progress
                 && events >= report_at
@@ -109,13 +114,10 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
 
     /// Ends the ranks of nodes that have stopped.
     #[cold]
-    fn end_stopped(&mut self) {
-        let (nodes, per_node, ranks) = {
-            let mut core = self.world.core();
-            let nodes = core.trouble.as_mut().map(|trouble| std::mem::take(&mut trouble.stopped)).unwrap_or_default();
-            (nodes, core.ranks_per_node, core.ranks.len() as u32)
-        };
-        for node in nodes {
+    fn end_stopped(&mut self, nodes: &[u32]) {
+        let per_node = self.world.core().machine.ranks_per_node;
+        let ranks = self.tasks.len() as u32;
+        for &node in nodes {
             for rank in node * per_node..(node * per_node).saturating_add(per_node).min(ranks) {
                 let runs = self.tasks.is_running(rank);
                 let ends = runs || self.ending.remove(&rank).is_some();
@@ -141,26 +143,20 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
     fn run_ready(&mut self) {
         loop {
             let mut core = self.world.core();
-            let Some(rank) = core.run_queue.pop_front() else {
-                core.spread_losses();
-                if core.run_queue.is_empty() {
+            let Some(rank) = core.ranks.next_ready() else {
+                core.ranks.spread_losses();
+                if !core.ranks.has_ready() {
                     return;
                 }
                 continue;
             };
-            let now = core.now;
-            let state = &mut core.ranks[rank as usize];
-            state.queued = false;
-            if state.cpu_until > now {
+            let until = core.ranks.cpu_until(rank);
+            if until > core.clock.now() {
                 // Its CPU is busy: it looks when it is done.
-                let until = state.cpu_until;
-                core.wake_at(rank, until);
+                core.clock.wake_at(rank, until);
                 continue;
             }
-            let wakers = match state.existing() {
-                Some(extra) if !extra.wakers.is_empty() => std::mem::take(&mut extra.wakers),
-                _ => Vec::new(),
-            };
+            let wakers = core.ranks.take_wakers(rank);
             drop(core);
             wakers.into_iter().for_each(Waker::wake);
             self.poll(rank);
@@ -211,14 +207,14 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
     fn take_turn(&mut self, rank: u32) {
         if self.world.take_again() {
             let mut core = self.world.core();
-            if let Some((_, error)) = core.beyond.take_if(|(who, _)| *who == rank) {
+            if let Some(error) = core.ranks.take_out_of_time(rank) {
                 drop(core);
                 let error = error.into();
                 self.failure.get_or_insert(JobError::RankFailed { rank: Rank::new(rank), error });
                 return self.end(rank, None);
             }
-            let turn = core.now_of(rank).saturating_add(core.timing.yield_);
-            core.wake_at(rank, turn);
+            let turn = core.now_of(rank).saturating_add(core.machine.timing.yield_);
+            core.clock.wake_at(rank, turn);
         }
     }
 
@@ -294,7 +290,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
     /// not again and again without any event since.
     fn ends_queue_waits(&mut self, events: u64) -> bool {
         self.deadlocks = if self.deadlocks.0 == events { (events, self.deadlocks.1 + 1) } else { (events, 1) };
-        self.deadlocks.1 <= PATIENCE && self.world.core().end_queue_waits(self.left)
+        self.deadlocks.1 <= PATIENCE && self.world.core().ranks.end_queue_waits(self.left)
     }
 
     /// No event is pending and some ranks wait.
@@ -304,23 +300,23 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         }
         let first = (0..self.tasks.len() as u32).find(|rank| self.tasks.is_running(*rank));
         let first = first.or(self.ending.keys().next().copied()).unwrap_or(0);
-        let at = Time::from_picos(self.world.core().now);
+        let at = Time::from_picos(self.world.core().clock.now());
         JobError::Deadlock { at, waiting: self.left, first: Rank::new(first), stuck: self.who_waits() }
     }
 
     /// What the first ranks wait for.
     fn who_waits(&self) -> Vec<Stuck> {
-        let mut core = self.world.core();
+        let core = self.world.core();
         let running = (0..self.tasks.len() as u32).filter(|rank| self.tasks.is_running(*rank));
         let stuck = running.take(Stuck::TOLD).map(|rank| {
-            let watches = core.ranks[rank as usize].existing().map_or(&[][..], |extra| &extra.watches);
-            let awaited = watches.first().map_or(Awaited::Other, |watch| match &watch.what {
-                What::Word(word) => Awaited::Word(word.addr()),
-                What::Notice => Awaited::Notice,
-                What::Queue(..) => Awaited::Queue,
-                What::Gate => Awaited::Gate,
+            let (oldest, waits) = core.ranks.waits_of(rank);
+            let awaited = oldest.map_or(Awaited::Other, |watched| match watched {
+                Watched::Word(word) => Awaited::Word(word.addr()),
+                Watched::Notice => Awaited::Notice,
+                Watched::Queue(..) => Awaited::Queue,
+                Watched::Gate => Awaited::Gate,
             });
-            Stuck { rank: Rank::new(rank), awaited, others: watches.len().saturating_sub(1), whom: None }
+            Stuck { rank: Rank::new(rank), awaited, others: waits.saturating_sub(1), whom: None }
         });
         stuck.collect()
     }

@@ -38,49 +38,39 @@
 
 mod barrier;
 mod chacha;
-mod chance;
+mod clock;
 mod control_queue;
 mod core;
-mod detached;
-mod end_of_time;
-mod event;
 mod executor;
 mod faults;
-mod flush;
 mod huge_pages;
 mod job;
+mod machine;
 mod memory;
 mod network;
 mod nic;
-mod op;
+mod operation;
 mod platform;
-mod posting;
 mod prefetch;
 mod provider;
-mod queue;
-mod rank_state;
-mod receive_queue;
+mod ranks;
 mod region;
 mod stats;
 mod tasks;
 mod timeline;
-mod token;
 mod topology;
-mod trace;
 mod waits;
-mod watch;
 mod world;
 
-pub use control_queue::CommandCounts;
-pub use end_of_time::EndOfTime;
+pub use clock::QueueKind;
 pub use faults::{BadFault, Fault, FaultKind, FaultReport, Faults, Odds};
 pub use job::{Job, Run, Survived};
 pub use network::{Arbiter, NetworkModel};
 pub use platform::{Constant, Platform, Unit};
-pub use queue::QueueKind;
-pub use stats::{OpCounts, Stats};
+pub use stats::{CommandCounts, OpCounts, Stats};
 pub use timeline::{Released, SeenCommand, Timeline};
 pub use topology::{
     Axis, Coordinates, Fold, Folding, Link, MAX_AXES, Path, PathId, Paths, Placement, Port, Route, System, TofuShape,
     TopologyError, Torus,
 };
+pub use waits::EndOfTime;

@@ -1,6 +1,11 @@
-//! Commands that the send engine has taken and that are not over.
+//! Commands that the send engine has taken and that are not over, and how they are cut into packets.
 
-use super::super::{op::Verb, topology::PathId};
+use super::super::{
+    memory::{Loc, Memory},
+    operation::Opcode,
+    platform::Timing,
+    topology::PathId,
+};
 use rdma_fabric::control_queue::{MrqKind, QueueError, QueueId, Stadd};
 
 const NONE: u32 = u32::MAX;
@@ -29,7 +34,7 @@ pub(super) struct Flight {
     /// Own memory, of a get.
     pub(super) own: Stadd,
     pub(super) len: u32,
-    pub(super) verb: Verb,
+    pub(super) opcode: Opcode,
     pub(super) wants: Wants,
     pub(super) edata: u8,
     pub(super) sps: u8,
@@ -61,7 +66,7 @@ pub(super) struct Wants {
 }
 
 impl Flight {
-    pub(super) fn new(rank: u32, queue: u32, from: QueueId, to: QueueId, verb: Verb, at: Stadd) -> Self {
+    pub(super) fn new(rank: u32, queue: u32, from: QueueId, to: QueueId, opcode: Opcode, at: Stadd) -> Self {
         let wants = Wants { local_notice: false, remote_notice: false, strong_order: false, checked: false };
         Flight {
             next: NONE,
@@ -73,7 +78,7 @@ impl Flight {
             at,
             own: Stadd::fixed(0),
             len: 0,
-            verb,
+            opcode,
             wants,
             edata: 0,
             sps: 0,
@@ -89,20 +94,32 @@ impl Flight {
         }
     }
 
+    /// The bytes of a put, or that were got.
+    #[inline]
+    pub(super) fn payload(&self) -> &[u8] {
+        if self.len <= 8 { &bytemuck::bytes_of(&self.a)[..self.len as usize] } else { &self.bytes }
+    }
+
+    /// How it is cut into packets.
+    #[inline]
+    pub(super) fn cut(&self, timing: &Timing) -> Cut {
+        Cut::new(timing, self.mtu, self.gap)
+    }
+
     /// The notice at the poster.
     pub(super) fn local_kind(&self) -> MrqKind {
-        match self.verb {
-            Verb::Put => MrqKind::LocalPut,
-            Verb::Get => MrqKind::LocalGet,
+        match self.opcode {
+            Opcode::Put => MrqKind::LocalPut,
+            Opcode::Get => MrqKind::LocalGet,
             _ => MrqKind::LocalArmw,
         }
     }
 
     /// The notice at the target.
     pub(super) fn remote_kind(&self) -> MrqKind {
-        match self.verb {
-            Verb::Put => MrqKind::RemotePut,
-            Verb::Get => MrqKind::RemoteGet,
+        match self.opcode {
+            Opcode::Put => MrqKind::RemotePut,
+            Opcode::Get => MrqKind::RemoteGet,
             _ => MrqKind::RemoteArmw,
         }
     }
@@ -131,9 +148,9 @@ impl Flights {
             self.slots.push(flight);
             return self.slots.len() as u32 - 1;
         }
-        let place = &mut self.slots[slot as usize];
-        self.free = place.next;
-        *place = flight;
+        let there = &mut self.slots[slot as usize];
+        self.free = there.next;
+        *there = flight;
         slot
     }
 
@@ -155,6 +172,17 @@ impl Flights {
         self.spare.pop().unwrap_or_default()
     }
 
+    /// Reads the payload of a flight: as a word if it is short, else in a buffer.
+    #[inline]
+    pub(super) fn read(&mut self, memory: &Memory, from: &Loc) -> (u64, Vec<u8>) {
+        if from.len <= 8 {
+            return (memory.short(from), Vec::new());
+        }
+        let mut bytes = self.buffer();
+        memory.append_to(from, &mut bytes);
+        (0, bytes)
+    }
+
     #[inline]
     pub(super) fn get(&self, slot: u32) -> &Flight {
         &self.slots[slot as usize]
@@ -168,5 +196,61 @@ impl Flights {
     /// Most bytes in use at once, buffers not counted.
     pub(super) fn peak_bytes(&self) -> usize {
         self.slots.len() * size_of::<Flight>()
+    }
+}
+
+/// How a payload is cut into packets.
+///
+/// The platform's rate holds for the network's largest packets without idle time; smaller packets add their overhead at the link's
+/// rate, gaps add idle time.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Cut {
+    /// Largest payload of a packet, in bytes.
+    pub(in super::super) size: u64,
+    /// Idle time between packets, in picoseconds.
+    pub(in super::super) gap: u64,
+}
+
+impl Cut {
+    /// As the network does it by itself.
+    #[inline]
+    pub(in super::super) fn usual(timing: &Timing) -> Self {
+        Cut { size: timing.packet_payload, gap: 0 }
+    }
+
+    /// As a command asks for it; an MTU of 0 is the network's.
+    #[inline]
+    pub(super) fn new(timing: &Timing, mtu: u16, gap: u8) -> Self {
+        let size = if mtu == 0 { timing.packet_payload } else { u64::from(mtu).min(timing.packet_payload) };
+        Cut { size, gap: u64::from(gap) * timing.queues.packet_gap }
+    }
+
+    /// What the packets before the one at `offset` add to what their payload takes, in picoseconds.
+    #[inline]
+    pub(in super::super) fn extra_before(&self, timing: &Timing, offset: u64) -> u64 {
+        if self.gap == 0 && self.size == timing.packet_payload {
+            return 0;
+        }
+        let packets = offset / self.size;
+        let usual = offset / timing.packet_payload;
+        packets * self.gap + (packets - usual) * timing.occupancy(0)
+    }
+
+    /// Where the last packet of a message begins.
+    #[inline]
+    pub(super) fn last(&self, bytes: u64) -> u64 {
+        bytes.saturating_sub(1) / self.size * self.size
+    }
+
+    /// What a whole payload takes, beyond the first 8 bytes.
+    #[inline]
+    pub(super) fn payload(&self, timing: &Timing, bytes: u64) -> u64 {
+        timing.payload(bytes) + self.extra_before(timing, self.last(bytes))
+    }
+
+    /// What the last packet's payload adds to its message's latency, after the others.
+    #[inline]
+    pub(super) fn tail(&self, timing: &Timing, bytes: u64) -> u64 {
+        timing.payload(bytes).saturating_sub(timing.payload_before(self.last(bytes)))
     }
 }

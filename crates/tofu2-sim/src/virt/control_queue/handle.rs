@@ -21,13 +21,14 @@ pub(super) struct Open {
     spec: QueueSpec,
 }
 
-/// The same for its rank's thread alone.
+/// An open control queue that only its rank's thread may use.
 struct VirtQueue(OneThread<Open>);
 
 impl<K: Keys> Queues for VirtRank<K> {
     fn limits(&self) -> QueueLimits {
         let me = &*self.me;
-        me.world.core().queue_limits(me.rank)
+        let core = me.world.core();
+        core.queues.limits(&core.machine, me.rank)
     }
 
     fn open(&self, mut spec: QueueSpec) -> Result<Box<dyn Queue>> {
@@ -64,7 +65,7 @@ impl Open {
     fn register(&self, region: &Region) -> Result<Stadd> {
         self.own(region)?;
         let mut core = self.core()?;
-        let limit = core.timing.queues.automatic_tags;
+        let limit = core.machine.timing.queues.automatic_tags;
         let stadd = core.queues.space_of(self.slot).register(region.key(), region.len() as u64, limit);
         stadd.ok_or_else(|| QueueError::TooManyTags { queue: self.id, limit }.into())
     }
@@ -72,7 +73,7 @@ impl Open {
     fn register_fixed(&self, region: &Region, tag: u8) -> Result<Stadd> {
         self.own(region)?;
         let mut core = self.core()?;
-        let tags = core.timing.queues.fixed_tags;
+        let tags = core.machine.timing.queues.fixed_tags;
         if u32::from(tag) >= tags {
             let (value, limit) = (tag.into(), u64::from(tags.saturating_sub(1)));
             return Err(QueueError::Limit { queue: self.id, what: "the fixed tag", value, limit }.into());
@@ -150,12 +151,14 @@ impl Queue for VirtQueue {
 
     fn poll_tcq(&self) -> Result<Option<Completion>> {
         let open = &*self.0;
-        Ok(open.core()?.poll_tcq(open.slot)?)
+        let mut core = open.core()?;
+        let now = core.now_of(open.me.rank);
+        Ok(core.queues.get_mut(open.slot).poll_tcq(now)?)
     }
 
     fn poll_mrq(&self) -> Result<Option<MrqNotice>> {
         let open = &*self.0;
-        Ok(open.core()?.poll_mrq(open.slot)?)
+        Ok(open.core()?.queues.get_mut(open.slot).poll_mrq()?)
     }
 
     fn poll_wait(&self, slot: &mut Slot, side: Side, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
@@ -168,9 +171,9 @@ impl Queue for VirtQueue {
 
     fn close(self: Box<Self>) -> Result<u64> {
         let open = &*self.0;
-        let trouble = open.core()?.queues.unreported(open.slot);
+        let unreported = open.core()?.queues.unreported(open.slot);
         let left = open.closed();
-        trouble.map_or(Ok(left.unwrap_or(0)), |error| Err(error.into()))
+        unreported.map_or(Ok(left.unwrap_or(0)), |error| Err(error.into()))
     }
 }
 

@@ -1,9 +1,11 @@
 //! Waits for a queue.
 
 use super::{
-    super::{core::Core, watch::What},
+    super::{
+        core::Core,
+        ranks::{QueueReport, Watched},
+    },
     handle::Open,
-    report::Want,
 };
 use rdma_fabric::{
     Deps, FabricError, Refused, Result,
@@ -37,11 +39,11 @@ impl<'a> Memory<'a> {
 impl Open {
     /// Registers the wait, unless it can't go on. That all peers have left is believed at the second look: other parts of the
     /// same task may be about to post.
-    fn go_on(&self, core: &mut Core, memory: &mut Memory<'_>, want: Want, deps: Deps<'_>) -> Result<()> {
-        match self.me.go_on(core, memory.wait, What::Queue(self.slot, want), deps) {
+    fn go_on(&self, core: &mut Core, memory: &mut Memory<'_>, want: QueueReport, deps: Deps<'_>) -> Result<()> {
+        match self.me.go_on(core, memory.wait, Watched::Queue(self.slot, want), deps) {
             Err(FabricError::PeersLeft) if mem::replace(memory.warned, 1) == 0 => {
-                let now = core.now;
-                core.wake_at(self.me.rank, now);
+                let now = core.clock.now();
+                core.clock.wake_at(self.me.rank, now);
                 Ok(())
             }
             Ok(()) => {
@@ -67,12 +69,11 @@ impl Open {
             Err(Refused::Full(())) => {}
         }
         if *memory.ticket == 0 {
-            let ticket = core.next_ticket;
-            core.next_ticket += 1;
-            core.queues.join_line(self.slot, ticket);
+            let ticket = core.ranks.next_ticket();
+            core.queues.get_mut(self.slot).line.push_back(ticket);
             *memory.ticket = ticket + 1;
         }
-        match self.go_on(&mut core, &mut memory, Want::Room, deps) {
+        match self.go_on(&mut core, &mut memory, QueueReport::Room, deps) {
             // A rank of its own drains its queues itself, if anybody does: a deadlock will tell.
             Err(FabricError::PeersLeft) if core.ranks.len() == 1 => {}
             gone_on => gone_on?,
@@ -92,15 +93,15 @@ impl Open {
         let mut memory = Memory::of(slot);
         let mut core = self.core()?;
         let want = match side {
-            Side::Completion => Want::Completion,
-            Side::Notice => Want::Notice,
+            Side::Completion => QueueReport::Completion,
+            Side::Notice => QueueReport::Notice,
         };
-        match core.completion_at(self.slot).filter(|_| side == Side::Completion) {
+        match core.queues.get(self.slot).completion_at().filter(|_| side == Side::Completion) {
             // It will come whatever happens to the peers.
             Some(at) => {
                 let until = at.saturating_add(1);
                 if mem::replace(memory.timer, until) != until {
-                    core.wake_at(self.me.rank, at);
+                    core.clock.wake_at(self.me.rank, at);
                 }
             }
             None => self.go_on(&mut core, &mut memory, want, deps)?,
@@ -115,9 +116,9 @@ impl Open {
         if let Some(ticket) = memory.ticket.checked_sub(1)
             && let Ok(mut core) = self.core()
         {
-            core.queues.leave_line(self.slot, ticket);
+            core.queues.get_mut(self.slot).line.retain(|other| *other != ticket);
             // Whoever is next may find room.
-            core.wake(self.me.rank);
+            core.ranks.wake(self.me.rank);
         }
         self.me.unwatch(&mut self.me.world.core(), memory.wait);
         *slot = Slot::default();

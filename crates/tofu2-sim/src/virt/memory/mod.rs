@@ -4,18 +4,16 @@
 //! consecutive ranks together in pieces of at most 64 KiB, so that a small region on each of many ranks costs its size and
 //! no allocation per rank.
 
-mod local;
-mod location;
+mod storage;
 mod symmetric;
 
-pub(super) use location::Loc;
+pub(super) use storage::NoStorage;
 
 use super::prefetch::prefetch;
-use crate::{JobError, host_memory};
 use bytemuck::{cast_slice, cast_slice_mut};
-use local::LocalTable;
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::Mismatch};
-use std::{collections::BTreeMap, panic::resume_unwind};
+use std::collections::BTreeMap;
+use storage::{Gone, LocalTable, Stored};
 use symmetric::Symmetric;
 
 /// Set in the index of a symmetric region's key.
@@ -43,64 +41,46 @@ pub(super) struct Memory {
     own: (u32, u64),
 }
 
-/// Bytes of storage.
-#[derive(Debug, Default)]
-struct Stored {
-    now: usize,
-    peak: usize,
-}
-
-impl Stored {
-    fn zeroed(&mut self, words: usize) -> Box<[u64]> {
-        if words >= host_memory::LARGE / 8 {
-            NoStorage::unless_there_is(words);
-        }
-        self.now += words * 8;
-        self.peak = self.peak.max(self.now);
-        vec![0; words].into_boxed_slice()
-    }
-
-    fn drop(&mut self, words: &mut Box<[u64]>) {
-        self.now -= words.len() * 8;
-        *words = Box::default();
-    }
-}
-
-/// What unwinds out of the simulator when this machine has no memory for a region that is written.
-#[derive(Debug)]
-pub(super) struct NoStorage {
-    bytes: u64,
-    available: u64,
-}
-
-impl NoStorage {
-    /// Ends the run if so many words can't be had.
-    #[cold]
-    fn unless_there_is(words: usize) {
-        let bytes = (words as u64).saturating_mul(8);
-        // The allocator may refuse what the system would have; neither of them is asked for pages here.
-        let available = match host_memory::has(bytes) {
-            Err(available) => available,
-            Ok(()) if Vec::<u64>::new().try_reserve_exact(words).is_ok() => return,
-            Ok(()) => host_memory::available().unwrap_or(0),
-        };
-        // Silently: the job's error says it.
-        resume_unwind(Box::new(NoStorage { bytes, available }));
-    }
-
-    pub(super) fn into_error(self) -> JobError {
-        let NoStorage { bytes: needed, available } = self;
-        JobError::TooLittleMemory { what: "a simulated region that is written".to_owned(), needed, available }
-    }
-}
-
-/// How a place can't be used.
+/// Some bytes of one region of one rank: a `Place` as the core keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gone {
-    /// Deregistered.
-    Stale,
-    /// Never registered.
-    Never,
+pub(super) struct Loc {
+    pub(super) rank: u32,
+    index: u32,
+    pub(super) offset: u64,
+    pub(super) len: u64,
+    generation: u32,
+}
+
+const _: () = assert!(size_of::<Loc>() <= 32);
+
+impl Loc {
+    pub(super) fn new(rank: u32, key: RegionKey, offset: u64, len: u64) -> Self {
+        Loc { rank, index: key.index, generation: key.generation, offset, len }
+    }
+
+    /// No bytes, for operations that name none.
+    pub(super) fn nowhere() -> Self {
+        Loc { rank: 0, index: 0, generation: 0, offset: 0, len: 0 }
+    }
+
+    #[inline]
+    pub(super) fn key(&self) -> RegionKey {
+        RegionKey { index: self.index, generation: self.generation }
+    }
+
+    pub(super) fn addr(&self) -> RemoteAddr {
+        RemoteAddr { rank: Rank::new(self.rank), region: self.key(), offset: self.offset }
+    }
+
+    /// Whether both share a byte.
+    #[inline]
+    pub(super) fn overlaps(&self, other: &Loc) -> bool {
+        self.index == other.index
+            && self.generation == other.generation
+            && self.rank == other.rank
+            && self.offset < other.offset + other.len
+            && other.offset < self.offset + self.len
+    }
 }
 
 impl Memory {
@@ -126,32 +106,21 @@ impl Memory {
         if number >= SYMMETRIC {
             return Err(FabricError::TooManyRegions { rank: Rank::new(rank), limit: SYMMETRIC as usize });
         }
+        let mismatch = |collective, first, theirs, ours| {
+            Mismatch { collective, rank: Rank::new(rank), theirs, other: Rank::new(first), ours }.into()
+        };
         match self.symmetric.get(number as usize) {
             None => {
                 self.symmetric.push(Symmetric::new(rank, bytes, self.ranks));
                 self.locked.extend(terms.map(|terms| (number, terms)));
             }
             Some(there) if there.bytes() != bytes => {
-                return Err(Mismatch {
-                    collective: "alloc_symmetric",
-                    rank: Rank::new(rank),
-                    theirs: bytes as u64,
-                    other: Rank::new(there.first()),
-                    ours: there.bytes() as u64,
-                }
-                .into());
+                return Err(mismatch("alloc_symmetric", there.first(), bytes as u64, there.bytes() as u64));
             }
             Some(there) => {
                 let (mine, ours) = (terms.unwrap_or_default(), self.locked.get(&number).copied().unwrap_or_default());
                 if let Some((mine, ours)) = mine.into_iter().zip(ours).find(|(mine, ours)| mine != ours) {
-                    return Err(Mismatch {
-                        collective: "alloc_symmetric, locked,",
-                        rank: Rank::new(rank),
-                        theirs: mine,
-                        other: Rank::new(there.first()),
-                        ours,
-                    }
-                    .into());
+                    return Err(mismatch("alloc_symmetric, locked,", there.first(), mine, ours));
                 }
             }
         }
@@ -303,6 +272,14 @@ impl Memory {
                 copy(into, &cast_slice::<u64, u8>(words)[start..start + into.len()]);
             }
         }
+    }
+
+    /// Up to 8 bytes of a live place, as the first of a word.
+    #[inline]
+    pub(super) fn short(&self, loc: &Loc) -> u64 {
+        let mut word = [0; 8];
+        self.copy_out(loc, &mut word[..loc.len as usize]);
+        u64::from_ne_bytes(word)
     }
 
     /// The bytes of a live place. Those that were never written take no memory here either.

@@ -1,6 +1,6 @@
 //! One collective allocation: the same number of bytes on every rank.
 
-use super::Stored;
+use super::storage::Stored;
 
 /// Largest piece of storage that several ranks share.
 const PIECE: usize = 64 << 10;

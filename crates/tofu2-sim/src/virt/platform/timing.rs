@@ -138,6 +138,12 @@ impl Timing {
         scaled(payload + self.packet_overhead, self.link_byte)
     }
 
+    /// What the way back of a result takes whose wire takes `wire`: send engine, wire, receive engine, polling.
+    #[inline]
+    pub(in super::super) fn leg_back(&self, wire: u64) -> u64 {
+        self.send + wire + self.receive + self.post
+    }
+
     /// Wire latency over so many hops.
     #[inline]
     pub(in super::super) fn wire(&self, hops: u32) -> u64 {

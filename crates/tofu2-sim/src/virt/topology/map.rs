@@ -5,7 +5,7 @@
 use super::{
     Axis, Choice, Fold, PathId, Port, Topology, Torus,
     extent::Extent,
-    order::{self, Leg, Stage},
+    order::{self, Leg, LegIndex},
 };
 
 /// Most axes of any network.
@@ -54,16 +54,16 @@ pub(in super::super) struct Trip {
 
 /// The next link of a packet, and where it stands in its order then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Step {
+pub(in super::super) struct Hop {
     pub(in super::super) link: u8,
-    pub(in super::super) stage: Stage,
+    pub(in super::super) leg: LegIndex,
 }
 
-impl Step {
+impl Hop {
     /// Inside the target's group, after the way between groups: in-group links are used a second time there.
     #[inline]
     pub(in super::super) fn is_second_leg(self) -> bool {
-        self.stage >= order::TARGET_GROUP
+        self.leg >= order::TARGET_GROUP
     }
 }
 
@@ -183,17 +183,17 @@ impl Map {
 
     /// The next link of a packet at `node`, or `None` at its end.
     #[inline]
-    pub(in super::super) fn next(&self, node: u32, to: u32, path: PathId, stage: Stage) -> Option<Step> {
+    pub(in super::super) fn next(&self, node: u32, to: u32, path: PathId, leg: LegIndex) -> Option<Hop> {
         let (at, goal) = (&self.coordinates[node as usize], &self.coordinates[to as usize]);
-        let (stage, axis, goal) = order::next_leg(&self.order, stage, at, goal, path)?;
+        let (leg, axis, goal) = order::next_leg(&self.order, leg, at, goal, path)?;
         let axis = usize::from(axis);
         let (_, up) = self.extents[axis].steps(at[axis].into(), goal.into());
-        Some(Step { link: self.link_along[axis][usize::from(up)], stage })
+        Some(Hop { link: self.link_along[axis][usize::from(up)], leg })
     }
 
-    /// The stage of a packet that stays on its node.
-    pub(in super::super) fn last_stage(&self) -> Stage {
-        self.order.len() as Stage
+    /// The leg of a packet that stays on its node.
+    pub(in super::super) fn last_leg(&self) -> LegIndex {
+        self.order.len() as LegIndex
     }
 
     /// The node that a link leads to and whether it goes over the wrap-around of a ring. (Of a line that ends here, its other end.)

@@ -33,8 +33,8 @@ pub use systems::System;
 pub use torus::{MAX_AXES, Torus};
 
 pub(super) use choice::Choice;
-pub(super) use map::{Map, Step};
-pub(super) use order::Stage;
+pub(super) use map::{Hop, Map};
+pub(super) use order::LegIndex;
 pub(super) use shape::MAX_NODES;
 
 use std::fmt;

@@ -11,7 +11,7 @@ pub(super) struct Leg {
 }
 
 /// Where a packet or route stands in the order: the leg it is on. Only ever grows.
-pub(in super::super) type Stage = u8;
+pub(in super::super) type LegIndex = u8;
 
 const fn to_path(axis: Axis) -> Leg {
     Leg { axis: axis as u8, by_path: true }
@@ -34,23 +34,23 @@ pub(super) const TOFU: [Leg; 9] = [
     to_target(Axis::B),
 ];
 
-/// First stage inside the target's group.
-pub(super) const TARGET_GROUP: Stage = 6;
+/// First leg inside the target's group.
+pub(super) const TARGET_GROUP: LegIndex = 6;
 
-/// The next leg on which there is a way to go, from stage `stage` on: its stage, axis and goal.
+/// The next leg on which there is a way to go, from leg `leg` on: its leg, axis and goal.
 #[inline]
 pub(super) fn next_leg(
     order: &[Leg],
-    stage: Stage,
+    leg: LegIndex,
     at: &[u16; 6],
     to: &[u16; 6],
     path: PathId,
-) -> Option<(Stage, u8, u16)> {
-    for (i, leg) in order.iter().enumerate().skip(stage.into()) {
+) -> Option<(LegIndex, u8, u16)> {
+    for (i, leg) in order.iter().enumerate().skip(leg.into()) {
         let axis = usize::from(leg.axis);
         let goal = if leg.by_path { path.along(Axis::ALL[axis]) } else { to[axis] };
         if at[axis] != goal {
-            return Some((i as Stage, leg.axis, goal));
+            return Some((i as LegIndex, leg.axis, goal));
         }
     }
     None

@@ -2,7 +2,7 @@
 
 use super::{
     Axis, Coordinates, Link, PathId, Port, TofuShape,
-    order::{self, Leg, Stage},
+    order::{self, Leg, LegIndex},
 };
 
 /// The links from one node to another, in order.
@@ -13,7 +13,7 @@ pub struct Route {
     at: [u16; 6],
     to: [u16; 6],
     path: PathId,
-    stage: Stage,
+    leg: LegIndex,
 }
 
 impl Route {
@@ -29,8 +29,8 @@ impl Route {
         to: Coordinates,
         path: PathId,
     ) -> Self {
-        let stage = if from == to { order.len() as Stage } else { 0 };
-        Route { shape, order, at: wide(from), to: wide(to), path, stage }
+        let leg = if from == to { order.len() as LegIndex } else { 0 };
+        Route { shape, order, at: wide(from), to: wide(to), path, leg }
     }
 }
 
@@ -42,7 +42,7 @@ impl Iterator for Route {
     type Item = Link;
 
     fn next(&mut self) -> Option<Link> {
-        let (stage, axis, goal) = order::next_leg(self.order, self.stage, &self.at, &self.to, self.path)?;
+        let (leg, axis, goal) = order::next_leg(self.order, self.leg, &self.at, &self.to, self.path)?;
         let axis = Axis::ALL[usize::from(axis)];
         let extent = self.shape.extent(axis);
         let here = u32::from(self.at[axis.index()]);
@@ -50,7 +50,7 @@ impl Iterator for Route {
         let node =
             self.at.iter().zip(Axis::ALL).fold(0, |node, (&at, axis)| node * self.shape.length(axis) + u32::from(at));
         self.at[axis.index()] = extent.step(here, up).0 as u16;
-        self.stage = stage;
+        self.leg = leg;
         Some(Link { node, port: Port::along(axis, up) })
     }
 }
