@@ -5,17 +5,46 @@ use super::{
     clock::{Clock, EventKind},
     control_queue::{FLIGHT, Queues},
     faults::{Injector, Struck},
-    machine::Machine,
     memory::{Loc, Memory},
     network::{Delivered, Network},
     nic::{AtomicUnits, SendEngines},
     operation::{Opcode, Operations},
+    platform::Timing,
     prefetch::{Nearby, prefetch},
     ranks::Ranks,
     stats::Counts,
-    timeline::Recorder,
+    timeline::Timeline,
+    topology::Map,
 };
 use rdma_fabric::{FabricError, Rank, Result};
+
+/// What stays as it is during a run: the machine's constants, its network's tables, and how ranks are spread over nodes.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub(super) timing: Timing,
+    pub(super) map: Map,
+    pub(super) ranks: u32,
+    pub(super) ranks_per_node: u32,
+    /// Engines that atomics and puts arrive at: of the poster's local number, modulo this.
+    pub(super) receive_engines: u32,
+}
+
+impl Machine {
+    #[inline]
+    pub(super) fn node_of(&self, rank: u32) -> u32 {
+        rank / self.ranks_per_node
+    }
+
+    /// Bytes that a rank may register.
+    pub(super) fn memory_limit(&self) -> u64 {
+        self.timing.node_memory / u64::from(self.ranks_per_node)
+    }
+
+    /// Wire latency between two nodes by the default path, in picoseconds.
+    pub(super) fn wire_between(&self, from: u32, to: u32) -> u64 {
+        self.timing.wire(self.map.hops(from, to))
+    }
+}
 
 /// All parts of a simulated machine. Each keeps its own state; here is what needs several of them.
 #[derive(Debug)]
@@ -33,7 +62,8 @@ pub(super) struct Core {
     pub(super) units: AtomicUnits,
     pub(super) network: Network,
     pub(super) injector: Injector,
-    pub(super) recorder: Recorder,
+    /// What happened when, if the job wants to know.
+    pub(super) timeline: Option<Box<Timeline>>,
     pub(super) counts: Counts,
     /// Memory of programs that they use with atomics.
     pub(super) nearby: Nearby,
@@ -48,7 +78,7 @@ impl Core {
         network: Network,
         nodes: u32,
         counts: Counts,
-        recorder: Recorder,
+        timeline: Option<Box<Timeline>>,
         injector: Injector,
     ) -> Self {
         for (index, time) in injector.times().enumerate() {
@@ -65,7 +95,7 @@ impl Core {
             units: AtomicUnits::new(nodes, machine.receive_engines),
             network,
             injector,
-            recorder,
+            timeline,
             counts,
             nearby: Nearby::default(),
             soon: None,
@@ -221,7 +251,9 @@ impl Core {
         let Some(Struck { rank, name }) = self.injector.strike(&self.machine, self.clock.now(), index as usize) else {
             return;
         };
-        self.recorder.fault(&self.machine, rank, self.clock.now(), name);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.fault(&self.machine, rank, self.clock.now(), name);
+        }
     }
 
     /// A rank's program is over and its memory deregistered.

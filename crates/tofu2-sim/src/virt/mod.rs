@@ -45,7 +45,6 @@ mod executor;
 mod faults;
 mod huge_pages;
 mod job;
-mod machine;
 mod memory;
 mod network;
 mod nic;

@@ -128,7 +128,9 @@ impl Me {
                 core.ranks.set_out_of_time(self.rank, EndOfTime { at: Time::from_picos(begin), lasts });
             } else {
                 core.ranks.occupy_cpu(self.rank, core.clock.now(), picos);
-                core.recorder.computing(&core.machine, self.rank, begin, *end);
+                if let Some(timeline) = &mut core.timeline {
+                    timeline.computing(&core.machine, self.rank, begin, *end);
+                }
                 core.clock.wake_at(self.rank, *end);
             }
         }

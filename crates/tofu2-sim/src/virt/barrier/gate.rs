@@ -1,8 +1,9 @@
-//! One gate of a unit: its halves, inputs and rounds.
+//! Gates of the units: their halves and inputs, who has which, and what names lead to.
 
+use super::{super::core::Machine, units::BarrierUnits};
 use rdma_fabric::{
-    Result,
-    barrier::{Fault, Values, Wave, Wiring},
+    Rank, Result,
+    barrier::{Fault, GateError, GateId, Values, Wave, Wiring},
 };
 use std::collections::VecDeque;
 
@@ -92,5 +93,104 @@ impl Gate {
     pub(super) fn clear(&mut self) {
         let (owner, life) = (self.owner, self.life);
         *self = Gate { owner, life, ..Gate::new(self.is_start) };
+    }
+}
+
+/// What a name of a gate leads to.
+pub(super) enum Named {
+    Gate(u32),
+    Wrong(Fault),
+}
+
+impl BarrierUnits {
+    pub(super) fn take(
+        &mut self,
+        rank: Rank,
+        node: u32,
+        starts: u32,
+        all: u32,
+        relays: usize,
+    ) -> Result<Vec<GateId>, GateError> {
+        let first = *self.first.entry(node).or_insert_with(|| {
+            let first = self.gates.len() as u32;
+            self.gates.extend((0..all).map(|index| Gate::new(index < starts)));
+            first
+        });
+        let is_free = |index: &u32| {
+            let life = self.gates[(first + index) as usize].life;
+            life.is_multiple_of(2) && life + 2 < GateId::GENERATIONS
+        };
+        let free_starts: Vec<u32> = (0..starts).filter(is_free).collect();
+        let free: Vec<u32> = (starts..all).filter(is_free).collect();
+        let none = GateError::NoGates { rank, wanted: 1 + relays, starts: free_starts.len(), relays: free.len() };
+        let start = *free_starts.first().filter(|_| relays <= free.len()).ok_or(none)?;
+        let chosen = [start].into_iter().chain(free.into_iter().take(relays));
+        let take = |index: u32| {
+            let gate = &mut self.gates[(first + index) as usize];
+            gate.clear();
+            (gate.owner, gate.life) = (rank.number(), gate.life + 1);
+            GateId::new(rank, index, gate.life)
+        };
+        Ok(chosen.map(take).collect())
+    }
+
+    /// The number of a rank's own gate.
+    ///
+    /// # Errors
+    /// [`GateError::NotOwn`], [`GateError::Freed`], [`GateError::NoSuchGate`].
+    pub(super) fn own_gate(&self, machine: &Machine, me: u32, gate: GateId) -> Result<u32> {
+        if gate.is_null() || gate.rank().number() != me {
+            return Err(GateError::NotOwn { gate, rank: Rank::new(me) }.into());
+        }
+        match self.number_of(machine, gate) {
+            Some(number) => {
+                let Gate { life, owner, .. } = *self.gate(number);
+                match gate.generation() {
+                    now if now == life && owner == me => Ok(number),
+                    before if before < life && before % 2 == 1 => Err(GateError::Freed { gate }.into()),
+                    _ => Err(GateError::NoSuchGate { gate }.into()),
+                }
+            }
+            None => Err(GateError::NoSuchGate { gate }.into()),
+        }
+    }
+
+    /// The number of a rank's own start gate.
+    ///
+    /// # Errors
+    /// [`GateError::NotStart`], and those of [`BarrierUnits::own_gate`].
+    pub(super) fn own_start_gate(&self, machine: &Machine, me: u32, gate: GateId) -> Result<u32> {
+        let number = self.own_gate(machine, me, gate)?;
+        if self.gate(number).is_start { Ok(number) } else { Err(GateError::NotStart { gate }.into()) }
+    }
+
+    /// What stands where a name says, if anything does.
+    pub(super) fn number_of(&self, machine: &Machine, gate: GateId) -> Option<u32> {
+        let rank = gate.rank().number();
+        if rank >= machine.ranks || gate.index() >= machine.timing.barrier_gates {
+            return None;
+        }
+        Some(*self.first.get(&machine.node_of(rank))? + gate.index())
+    }
+
+    /// The gate that `by` is wired to, if it lives and points back by the wire that `back` reads.
+    pub(super) fn named(
+        &self,
+        machine: &Machine,
+        gate: GateId,
+        by: GateId,
+        back: impl Fn(&Wiring) -> Option<GateId>,
+    ) -> Named {
+        let Some(number) = self.number_of(machine, gate) else {
+            return Named::Wrong(Fault::Corrupt { rank: by.rank() });
+        };
+        let state = self.gate(number);
+        if state.life != gate.generation() {
+            return Named::Wrong(Fault::Freed { gate });
+        }
+        match state.wiring.as_ref().and_then(back) {
+            Some(other) if other == by => Named::Gate(number),
+            _ => Named::Wrong(Fault::PointsElsewhere { gate, by }),
+        }
     }
 }

@@ -1,12 +1,12 @@
-//! The units' state, and what their events do to it.
+//! How gates fire, round by round.
 
 use super::{
     super::{
         clock::{Clock, EventKind},
-        machine::Machine,
+        core::Machine,
         ranks::{Ranks, Status},
     },
-    gate::{Gate, Half, Input, Signal},
+    gate::{Gate, Half, Input, Named, Signal},
 };
 use rdma_fabric::{
     Rank, Result,
@@ -16,10 +16,10 @@ use std::{collections::HashMap, mem};
 
 /// Gates of all nodes; they come into being on first use.
 #[derive(Debug, Default)]
-pub(in super::super) struct BarrierUnits {
-    gates: Vec<Gate>,
+pub(crate) struct BarrierUnits {
+    pub(super) gates: Vec<Gate>,
     /// Number of the first gate of a node. Never iterated.
-    first: HashMap<u32, u32>,
+    pub(super) first: HashMap<u32, u32>,
     /// Events of gates that are pending.
     under_way: u32,
     /// Ranks to wake when there are none.
@@ -31,12 +31,6 @@ type HalfId = (u32, bool);
 
 /// Reads one of a gate's wires.
 type End = fn(&Wiring) -> Option<GateId>;
-
-/// What a name of a gate leads to.
-enum Named {
-    Gate(u32),
-    Wrong(Fault),
-}
 
 impl BarrierUnits {
     pub(super) fn gate(&self, number: u32) -> &Gate {
@@ -54,91 +48,6 @@ impl BarrierUnits {
             self.uncertain.push(rank);
         }
         expects
-    }
-
-    pub(super) fn take(
-        &mut self,
-        rank: Rank,
-        node: u32,
-        starts: u32,
-        all: u32,
-        relays: usize,
-    ) -> Result<Vec<GateId>, GateError> {
-        let first = *self.first.entry(node).or_insert_with(|| {
-            let first = self.gates.len() as u32;
-            self.gates.extend((0..all).map(|index| Gate::new(index < starts)));
-            first
-        });
-        let is_free = |index: &u32| {
-            let life = self.gates[(first + index) as usize].life;
-            life.is_multiple_of(2) && life + 2 < GateId::GENERATIONS
-        };
-        let free_starts: Vec<u32> = (0..starts).filter(is_free).collect();
-        let free: Vec<u32> = (starts..all).filter(is_free).collect();
-        let none = GateError::NoGates { rank, wanted: 1 + relays, starts: free_starts.len(), relays: free.len() };
-        let start = *free_starts.first().filter(|_| relays <= free.len()).ok_or(none)?;
-        let chosen = [start].into_iter().chain(free.into_iter().take(relays));
-        let take = |index: u32| {
-            let gate = &mut self.gates[(first + index) as usize];
-            gate.clear();
-            (gate.owner, gate.life) = (rank.number(), gate.life + 1);
-            GateId::new(rank, index, gate.life)
-        };
-        Ok(chosen.map(take).collect())
-    }
-
-    /// The number of a rank's own gate.
-    ///
-    /// # Errors
-    /// [`GateError::NotOwn`], [`GateError::Freed`], [`GateError::NoSuchGate`].
-    pub(super) fn own_gate(&self, machine: &Machine, me: u32, gate: GateId) -> Result<u32> {
-        if gate.is_null() || gate.rank().number() != me {
-            return Err(GateError::NotOwn { gate, rank: Rank::new(me) }.into());
-        }
-        match self.number_of(machine, gate) {
-            Some(number) => {
-                let Gate { life, owner, .. } = *self.gate(number);
-                match gate.generation() {
-                    now if now == life && owner == me => Ok(number),
-                    before if before < life && before % 2 == 1 => Err(GateError::Freed { gate }.into()),
-                    _ => Err(GateError::NoSuchGate { gate }.into()),
-                }
-            }
-            None => Err(GateError::NoSuchGate { gate }.into()),
-        }
-    }
-
-    /// The number of a rank's own start gate.
-    ///
-    /// # Errors
-    /// [`GateError::NotStart`], and those of [`BarrierUnits::own_gate`].
-    pub(super) fn own_start_gate(&self, machine: &Machine, me: u32, gate: GateId) -> Result<u32> {
-        let number = self.own_gate(machine, me, gate)?;
-        if self.gate(number).is_start { Ok(number) } else { Err(GateError::NotStart { gate }.into()) }
-    }
-
-    /// What stands where a name says, if anything does.
-    fn number_of(&self, machine: &Machine, gate: GateId) -> Option<u32> {
-        let rank = gate.rank().number();
-        if rank >= machine.ranks || gate.index() >= machine.timing.barrier_gates {
-            return None;
-        }
-        Some(*self.first.get(&machine.node_of(rank))? + gate.index())
-    }
-
-    /// The gate that `by` is wired to, if it lives and points back by the wire that `back` reads.
-    fn named(&self, machine: &Machine, gate: GateId, by: GateId, back: impl Fn(&Wiring) -> Option<GateId>) -> Named {
-        let Some(number) = self.number_of(machine, gate) else {
-            return Named::Wrong(Fault::Corrupt { rank: by.rank() });
-        };
-        let state = self.gate(number);
-        if state.life != gate.generation() {
-            return Named::Wrong(Fault::Freed { gate });
-        }
-        match state.wiring.as_ref().and_then(back) {
-            Some(other) if other == by => Named::Gate(number),
-            _ => Named::Wrong(Fault::PointsElsewhere { gate, by }),
-        }
     }
 
     /// The host of a start gate starts its next round, whose values are there at `written`.
@@ -183,7 +92,7 @@ impl BarrierUnits {
     }
 
     /// A signal has come to a gate, or a gate has fired.
-    pub(in super::super) fn gate_moves(
+    pub(crate) fn gate_moves(
         &mut self,
         machine: &Machine,
         clock: &mut Clock,

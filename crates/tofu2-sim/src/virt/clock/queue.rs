@@ -2,7 +2,7 @@
 //!
 //! Two implementations with the same order, so that the trace hash of a run can be checked against a second queue.
 
-use super::{event::Event, radix::RadixHeap};
+use super::{Event, radix::RadixHeap};
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// Which event queue a job uses. Both give the same run.
@@ -133,7 +133,7 @@ impl StableHeap {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::event::EventKind, *};
+    use super::{super::EventKind, *};
     use proptest::prelude::*;
 
     proptest! {

@@ -6,7 +6,7 @@
 //! times. (Ahuja, Mehlhorn, Orlin, Tarjan: Faster algorithms for the shortest path problem, J. ACM 37, 1990.)
 //! Four bits a digit instead of one: an event moves a quarter as often.
 
-use super::event::Event;
+use super::Event;
 
 /// A bucket that has been spread keeps its memory for reuse only up to this many events.
 const KEEP: usize = 512;

@@ -17,9 +17,11 @@ use rdma_fabric::control_queue::{MrqNotice, QueueError, QueueId, Stadd};
 impl Core {
     /// A `Reach` event has come: a command is through its target's receive engine.
     #[inline]
-    pub(in super::super) fn reach(&mut self, slot: u32) {
+    pub(crate) fn reach(&mut self, slot: u32) {
         self.queues.counts.arrived += 1;
-        self.recorder.command_reached(&self.machine, &self.queues, slot, self.clock.now());
+        if let Some(timeline) = &mut self.timeline {
+            timeline.command_reached(&self.machine, &self.queues, slot, self.clock.now());
+        }
         if !self.queues.holds(slot) {
             self.take_effect(slot);
         }
@@ -131,13 +133,15 @@ impl Core {
             }
             Advance::Moved | Advance::Wrapped { .. } => {}
         }
-        self.recorder.offset_advanced(&self.machine, &self.queues, queue, slots, by, self.clock.now());
+        if let Some(timeline) = &mut self.timeline {
+            timeline.offset_advanced(&self.machine, &self.queues, queue, slots, by, self.clock.now());
+        }
         self.kick(queue);
         Some(true)
     }
 
     /// A `Credit` event has come: an advance that was late, unless the queue is gone or has stopped.
-    pub(in super::super) fn late_advance(&mut self, index: u32) {
+    pub(crate) fn late_advance(&mut self, index: u32) {
         let Some(LateCredit { queue, generation, slots }) = self.injector.late_credit(index) else { return };
         if self.queues.is_open(queue, generation) && !self.queues.get(queue).has_stopped() {
             self.move_offset(queue, slots, None);
@@ -145,7 +149,7 @@ impl Core {
     }
 
     /// The first half of a put's bytes are seen, while the rest is still on its way.
-    pub(in super::super) fn half_of_flight(&mut self, slot: u32) {
+    pub(crate) fn half_of_flight(&mut self, slot: u32) {
         let flight = self.queues.flights.get(slot);
         if self.ranks.is_lost(flight.rank) {
             return;
@@ -204,7 +208,7 @@ impl Core {
     }
 
     /// The atomic unit has served a command; `None` if its memory was gone by then.
-    pub(in super::super) fn atomic_served(&mut self, slot: u32, old: Option<u64>) {
+    pub(crate) fn atomic_served(&mut self, slot: u32, old: Option<u64>) {
         let flight = self.queues.flights.get_mut(slot);
         let (queue, to, at) = (flight.queue, flight.to, flight.at);
         match old {

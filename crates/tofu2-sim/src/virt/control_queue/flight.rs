@@ -11,7 +11,7 @@ use rdma_fabric::control_queue::{MrqKind, QueueError, QueueId, Stadd};
 const NONE: u32 = u32::MAX;
 
 /// Set in [`super::super::network::Packet::op`] of packets of queues: the rest is the flight.
-pub(in super::super) const FLIGHT: u32 = 1 << 31;
+pub(crate) const FLIGHT: u32 = 1 << 31;
 
 /// Longer buffers are not kept for reuse.
 const KEEP: usize = 4096;
@@ -204,17 +204,17 @@ impl Flights {
 /// The platform's rate holds for the network's largest packets without idle time; smaller packets add their overhead at the link's
 /// rate, gaps add idle time.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Cut {
+pub(crate) struct Cut {
     /// Largest payload of a packet, in bytes.
-    pub(in super::super) size: u64,
+    pub(crate) size: u64,
     /// Idle time between packets, in picoseconds.
-    pub(in super::super) gap: u64,
+    pub(crate) gap: u64,
 }
 
 impl Cut {
     /// As the network does it by itself.
     #[inline]
-    pub(in super::super) fn usual(timing: &Timing) -> Self {
+    pub(crate) fn usual(timing: &Timing) -> Self {
         Cut { size: timing.packet_payload, gap: 0 }
     }
 
@@ -227,7 +227,7 @@ impl Cut {
 
     /// What the packets before the one at `offset` add to what their payload takes, in picoseconds.
     #[inline]
-    pub(in super::super) fn extra_before(&self, timing: &Timing, offset: u64) -> u64 {
+    pub(crate) fn extra_before(&self, timing: &Timing, offset: u64) -> u64 {
         if self.gap == 0 && self.size == timing.packet_payload {
             return 0;
         }

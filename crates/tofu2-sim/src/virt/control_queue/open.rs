@@ -1,7 +1,7 @@
 //! Opening and closing queues.
 
 use super::{
-    super::{core::Core, machine::Machine},
+    super::core::{Core, Machine},
     Queues, Slot,
     node::{self, NodeQueues, asked_for},
     state::QueueState,
@@ -138,7 +138,7 @@ impl Core {
     }
 
     /// Closes a queue; how many of its commands were never started.
-    pub(in super::super) fn close_queue(&mut self, queue: u32) -> u64 {
+    pub(crate) fn close_queue(&mut self, queue: u32) -> u64 {
         let rank = self.queues.rank_of(queue);
         self.ranks.forget_queue(rank, queue);
         self.queues.close(queue)

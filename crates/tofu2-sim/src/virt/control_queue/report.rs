@@ -69,7 +69,7 @@ impl Core {
     }
 
     /// An `Answer` event has come.
-    pub(in super::super) fn answer(&mut self, slot: u32) {
+    pub(crate) fn answer(&mut self, slot: u32) {
         let flight = self.queues.flights.get(slot);
         let (queue, opcode) = (flight.queue, flight.opcode);
         if self.queues.get(queue).closed {

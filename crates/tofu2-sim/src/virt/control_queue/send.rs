@@ -35,7 +35,9 @@ impl Core {
         let written_at = self.ranks.occupy_cpu(rank, self.clock.now(), self.machine.timing.post);
         let slot = state.toq.push(*posting, written_at);
         self.queues.counts.posted += u64::from(posting.command.commands());
-        self.recorder.command_posted(&self.machine, &self.queues, (queue, slot), posting, written_at);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.command_posted(&self.machine, &self.queues, (queue, slot), posting, written_at);
+        }
         self.kick(queue);
         Ok(())
     }
@@ -66,7 +68,7 @@ impl Core {
 
     /// A `Start` event has come.
     #[inline]
-    pub(in super::super) fn start(&mut self, queue: u32) {
+    pub(crate) fn start(&mut self, queue: u32) {
         self.start_next(queue);
         if self.queues.slots[queue as usize].state.is_some() {
             self.kick(queue);
@@ -115,7 +117,9 @@ impl Core {
         let flight = match prepared {
             Ok(flight) => flight,
             Err(error) => {
-                self.recorder.command_failed(queue, order.slot);
+                if let Some(timeline) = &mut self.timeline {
+                    timeline.command_failed(queue, order.slot);
+                }
                 self.sent(queue, &order, sent, Err(error));
                 return self.ranks.release_command(rank);
             }
@@ -128,7 +132,9 @@ impl Core {
             _ => 0,
         };
         let (place, command, out) = ((queue, order.slot), &order.posting.command, sent.saturating_add(payload));
-        self.recorder.command_started(&self.machine, &self.queues, place, command, (now, out));
+        if let Some(timeline) = &mut self.timeline {
+            timeline.command_started(&self.machine, &self.queues, place, command, (now, out));
+        }
         self.sent(queue, &order, out, Ok(()));
         match flight {
             Some(flight) => self.dispatch(flight, sent, payload),
@@ -258,7 +264,7 @@ impl Core {
     }
 
     /// A router's receive engine has taken a flight's packet.
-    pub(in super::super) fn packet_of_flight(&mut self, slot: u32, last: bool) {
+    pub(crate) fn packet_of_flight(&mut self, slot: u32, last: bool) {
         if !last {
             return;
         }

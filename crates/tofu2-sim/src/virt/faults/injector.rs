@@ -1,7 +1,7 @@
 //! Where faults meet the machine.
 
 use super::{Fault, FaultKind, FaultReport, Faults};
-use crate::virt::{machine::Machine, operation::Opcode, platform::Timing};
+use crate::virt::{core::Machine, operation::Opcode, platform::Timing};
 use std::{collections::VecDeque, mem, time::Duration};
 
 /// Puts of more bytes than this are long: they take several packets.
@@ -9,7 +9,7 @@ const LONG: u64 = 2048;
 
 /// Injects a job's faults, if it has some.
 #[derive(Debug)]
-pub(in super::super) struct Injector(Option<Box<Injection>>);
+pub(crate) struct Injector(Option<Box<Injection>>);
 
 #[derive(Debug, Default)]
 struct Injection {
@@ -49,17 +49,17 @@ struct Stall {
 
 /// An advance of a session offset that is late: of a queue's slot and generation, and by how much it will move.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct LateCredit {
-    pub(in super::super) queue: u32,
-    pub(in super::super) generation: u32,
-    pub(in super::super) slots: u8,
+pub(crate) struct LateCredit {
+    pub(crate) queue: u32,
+    pub(crate) generation: u32,
+    pub(crate) slots: u8,
 }
 
 /// A fault that has begun: its name, and the rank that it meets or the first of the node.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Struck {
-    pub(in super::super) rank: u32,
-    pub(in super::super) name: &'static str,
+pub(crate) struct Struck {
+    pub(crate) rank: u32,
+    pub(crate) name: &'static str,
 }
 
 impl Injection {
@@ -96,24 +96,24 @@ impl Injection {
 }
 
 impl Injector {
-    pub(in super::super) fn new(faults: Option<&Faults>) -> Self {
+    pub(crate) fn new(faults: Option<&Faults>) -> Self {
         Injector(faults.map(|Faults(faults, _)| {
             Box::new(Injection { faults: faults.clone(), struck: vec![false; faults.len()], ..Injection::default() })
         }))
     }
 
     /// When each fault begins.
-    pub(in super::super) fn times(&self) -> impl Iterator<Item = u64> + '_ {
+    pub(crate) fn times(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().flat_map(|injection| injection.faults.iter().map(|fault| fault.at.as_picos()))
     }
 
     /// What became of the faults, when the run is over.
-    pub(in super::super) fn report(&mut self) -> Option<FaultReport> {
+    pub(crate) fn report(&mut self) -> Option<FaultReport> {
         self.0.take().map(|injection| FaultReport { faults: Faults::new(injection.faults), struck: injection.struck })
     }
 
     /// A `Fault` event has come.
-    pub(in super::super) fn strike(&mut self, machine: &Machine, now: u64, index: usize) -> Option<Struck> {
+    pub(crate) fn strike(&mut self, machine: &Machine, now: u64, index: usize) -> Option<Struck> {
         let injection = self.0.as_deref_mut()?;
         let kind = injection.faults[index].kind;
         let until = |lasts| now.saturating_add(picos(lasts));
@@ -153,19 +153,19 @@ impl Injector {
 
     /// Whether ranks are to be ended.
     #[inline]
-    pub(in super::super) fn has_stopped_nodes(&self) -> bool {
+    pub(crate) fn has_stopped_nodes(&self) -> bool {
         self.0.as_ref().is_some_and(|injection| !injection.stopped.is_empty())
     }
 
     /// Nodes that have stopped since the last call.
-    pub(in super::super) fn take_stopped(&mut self) -> Vec<u32> {
+    pub(crate) fn take_stopped(&mut self) -> Vec<u32> {
         self.0.as_mut().map(|injection| mem::take(&mut injection.stopped)).unwrap_or_default()
     }
 
     /// When a message between two nodes arrives that is sent now and would arrive at `arrival`. Those that a link holds back follow each
     /// other as closely as their `payload` allows, in picoseconds.
     #[inline]
-    pub(in super::super) fn over_links(&mut self, now: u64, ends: (u32, u32), arrival: u64, payload: u64) -> u64 {
+    pub(crate) fn over_links(&mut self, now: u64, ends: (u32, u32), arrival: u64, payload: u64) -> u64 {
         match &mut self.0 {
             Some(injection) if !injection.links.is_empty() => injection.over_links(now, ends, arrival, payload),
             _ => arrival,
@@ -174,7 +174,7 @@ impl Injector {
 
     /// When a control queue may start a command that it could start at `start`.
     #[inline]
-    pub(in super::super) fn unless_stalled(&mut self, rank: u32, engine: u8, number: u8, start: u64) -> u64 {
+    pub(crate) fn unless_stalled(&mut self, rank: u32, engine: u8, number: u8, start: u64) -> u64 {
         let Some(injection) = &mut self.0 else { return start };
         let mut late = start;
         for (index, stall) in &injection.stalls {
@@ -188,14 +188,14 @@ impl Injector {
 
     /// Whether a notice for the rank overflows its MRQ.
     #[inline]
-    pub(in super::super) fn overflows(&mut self, rank: u32) -> bool {
+    pub(crate) fn overflows(&mut self, rank: u32) -> bool {
         let fits = |kind| matches!(kind, FaultKind::MrqOverflow { rank: whose } if whose == rank).then_some(());
         self.0.as_mut().is_some_and(|injection| injection.take(fits).is_some())
     }
 
     /// How late a completion of the rank is, in picoseconds.
     #[inline]
-    pub(in super::super) fn completion_late(&mut self, rank: u32) -> u64 {
+    pub(crate) fn completion_late(&mut self, rank: u32) -> u64 {
         let Some(injection) = &mut self.0 else { return 0 };
         let late = injection.take(|kind| match kind {
             FaultKind::LateCompletion { rank: whose, by } if whose == rank => Some(picos(by)),
@@ -206,7 +206,7 @@ impl Injector {
 
     /// Whether an advance of a queue of the rank is late: its index, and by how many picoseconds.
     #[inline]
-    pub(in super::super) fn credit_late(&mut self, rank: u32, credit: LateCredit) -> Option<(u32, u64)> {
+    pub(crate) fn credit_late(&mut self, rank: u32, credit: LateCredit) -> Option<(u32, u64)> {
         let injection = self.0.as_mut()?;
         let by = injection.take(|kind| match kind {
             FaultKind::LateCredit { rank: whose, by } if whose == rank => Some(picos(by)),
@@ -217,13 +217,13 @@ impl Injector {
     }
 
     /// The advance of a `Credit` event that has come.
-    pub(in super::super) fn late_credit(&self, index: u32) -> Option<LateCredit> {
+    pub(crate) fn late_credit(&self, index: u32) -> Option<LateCredit> {
         self.0.as_ref()?.credits.get(index as usize).copied()
     }
 
     /// When the first half of a message for the rank is seen, if before it arrives as a whole.
     #[inline]
-    pub(in super::super) fn half_seen(
+    pub(crate) fn half_seen(
         &mut self,
         timing: &Timing,
         now: u64,

@@ -6,14 +6,14 @@ use crate::{
     virt::{
         clock::{Chance, Clock},
         core::Core,
+        core::Machine,
         executor::{Executor, Progress},
         faults::{FaultReport, Injector, Limits},
-        machine::Machine,
         memory::NoStorage,
         network::{Network, NetworkModel},
         ranks::Ranks,
         stats::{Counts, OpCounts, Stats},
-        timeline::{Recorder, Timeline},
+        timeline::Timeline,
         topology::Map,
         world::World,
     },
@@ -89,7 +89,7 @@ impl Job<'_> {
             network,
             nodes,
             Counts::new(ranks, self.count_ops),
-            Recorder::new(timeline),
+            timeline.map(Box::new),
             Injector::new(self.faults.as_ref()),
         ));
         let mut progress = self.progress.borrow_mut();
@@ -151,7 +151,8 @@ where
             + Ranks::STATE_BYTES
             + core.peak_bytes().div_ceil(ranks as usize),
     };
-    let (ops_by_rank, timeline, faults) = (core.counts.take_by_rank(), core.recorder.take(), core.injector.report());
+    let (ops_by_rank, timeline, faults) =
+        (core.counts.take_by_rank(), core.timeline.take().map(|timeline| *timeline), core.injector.report());
     drop(core);
     let (outs, finish_times) = (executor.tasks.take_outs(), std::mem::take(&mut executor.finish_times));
     Ok((Run { outs, stats, finish_times, ops_by_rank, timeline, faults }, failure))

@@ -30,7 +30,7 @@ impl Stored {
 
 /// What unwinds out of the simulator when this machine has no memory for a region that is written.
 #[derive(Debug)]
-pub(in super::super) struct NoStorage {
+pub(crate) struct NoStorage {
     bytes: u64,
     available: u64,
 }
@@ -50,7 +50,7 @@ impl NoStorage {
         resume_unwind(Box::new(NoStorage { bytes, available }));
     }
 
-    pub(in super::super) fn into_error(self) -> JobError {
+    pub(crate) fn into_error(self) -> JobError {
         let NoStorage { bytes: needed, available } = self;
         JobError::TooLittleMemory { what: "a simulated region that is written".to_owned(), needed, available }
     }

@@ -1,6 +1,6 @@
 //! Who may use an output next.
 
-use super::{node::RouterNode, packet::Packet, packet::Packets};
+use super::node::{Packet, Packets, RouterNode};
 
 /// How a router chooses between inputs that want the same output. Tofu's own rule is not published: compare both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

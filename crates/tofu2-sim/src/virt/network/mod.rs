@@ -9,14 +9,13 @@
 mod arbiter;
 mod channel;
 mod node;
-mod packet;
 mod router;
 
 pub use arbiter::Arbiter;
-pub(super) use packet::Packet;
+pub(super) use node::Packet;
 pub(super) use router::Delivered;
 
-use super::{clock::Clock, control_queue::Cut, machine::Machine, nic::Receivers};
+use super::{clock::Clock, control_queue::Cut, core::Machine, nic::Receivers};
 use router::{Around, Router};
 use std::{collections::HashMap, mem};
 

@@ -1,13 +1,86 @@
-//! One router's state.
+//! One router's state, and the packets in its queues.
 //!
 //! Input queues are numbered: virtual channel `c` of link `l` is `channels l + c`; then one queue per engine for what leaves the node and
 //! one per engine for what stays. Input ports are the links and, after them, the local port.
 
 use super::{
-    super::topology::{Hop, Map},
+    super::topology::{Hop, LegIndex, Map, PathId},
     channel::channel,
-    packet::{NONE, Packets},
 };
+
+pub(super) const NONE: u32 = u32::MAX;
+
+/// One packet. The operation it belongs to knows the rest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    /// When its head can leave the queue it is in, in picoseconds.
+    pub(crate) ready_at: u64,
+    /// When it was sent: its age.
+    pub(crate) born: u64,
+    pub(crate) op: u32,
+    /// Target node.
+    pub(crate) to: u32,
+    /// Next packet of the queue.
+    pub(super) next: u32,
+    /// Payload in bytes.
+    pub(crate) payload: u16,
+    /// Receive engine.
+    pub(crate) engine: u8,
+    pub(crate) atomic: bool,
+    pub(crate) last: bool,
+    pub(crate) path: PathId,
+    /// Where it stands on its route.
+    pub(super) leg: LegIndex,
+}
+
+const _: () = assert!(size_of::<Packet>() <= 40);
+
+impl Packet {
+    pub(crate) fn new(op: u32, to: u32, engine: u8, atomic: bool, path: PathId) -> Self {
+        Packet { ready_at: 0, born: 0, op, to, next: NONE, payload: 0, engine, atomic, last: true, path, leg: 0 }
+    }
+}
+
+/// All packets under way, in slots that are used again.
+#[derive(Debug)]
+pub(super) struct Packets {
+    slots: Vec<Packet>,
+    free: u32,
+}
+
+impl Packets {
+    pub(super) fn new() -> Self {
+        Packets { slots: Vec::new(), free: NONE }
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, packet: Packet) -> u32 {
+        if self.free == NONE {
+            self.slots.push(packet);
+            return self.slots.len() as u32 - 1;
+        }
+        let slot = self.free;
+        self.free = self.slots[slot as usize].next;
+        self.slots[slot as usize] = packet;
+        slot
+    }
+
+    #[inline]
+    pub(super) fn free(&mut self, slot: u32) {
+        self.slots[slot as usize].next = self.free;
+        self.free = slot;
+    }
+
+    #[inline]
+    pub(super) fn get(&self, slot: u32) -> &Packet {
+        &self.slots[slot as usize]
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Packet {
+        &mut self.slots[slot as usize]
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct RouterNode {

@@ -6,14 +6,13 @@
 use super::{
     super::{
         clock::{Clock, EventKind},
-        machine::Machine,
+        core::Machine,
         nic::{Receivers, Room},
         topology::Map,
     },
     Arbiter,
     arbiter::Turn,
-    node::{Output, RouterNode},
-    packet::{self, Packet, Packets},
+    node::{self, Output, Packet, Packets, RouterNode},
 };
 
 #[derive(Debug)]
@@ -45,10 +44,10 @@ pub(super) struct Around<'a> {
 
 /// A packet that a receive engine took.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Delivered {
-    pub(in super::super) op: u32,
+pub(crate) struct Delivered {
+    pub(crate) op: u32,
     /// It was the message's last.
-    pub(in super::super) last: bool,
+    pub(crate) last: bool,
 }
 
 impl Router {
@@ -220,7 +219,7 @@ impl Router {
     /// Takes the head of a queue out; its place is free for who is upstream, and the next packet asks for its output.
     #[inline]
     fn take(&mut self, around: &mut Around<'_>, node: u32, queue: u8, output: u8) -> u32 {
-        let Some(here) = self.nodes[node as usize].as_deref_mut() else { return packet::NONE };
+        let Some(here) = self.nodes[node as usize].as_deref_mut() else { return node::NONE };
         let packet = here.pop(&self.packets, queue, output);
         if queue < self.links * self.channels {
             let link = queue / self.channels;

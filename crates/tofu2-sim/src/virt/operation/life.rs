@@ -10,7 +10,7 @@ impl Core {
     /// Posts an operation: the CPU writes the command, the send engine takes it, the network gets it. Returns the slot, its generation
     /// and when the source is reusable.
     #[inline]
-    pub(in super::super) fn post(&mut self, mut op: Op) -> (u32, u32, u64) {
+    pub(crate) fn post(&mut self, mut op: Op) -> (u32, u32, u64) {
         let timing = &self.machine.timing;
         let (rank, opcode, target) = (op.poster, op.opcode, op.target);
         let (from, to) = (self.machine.node_of(rank), self.machine.node_of(target.rank));
@@ -24,7 +24,9 @@ impl Core {
         self.counts.count(&op, from != to);
         if opcode == Opcode::Nop {
             let (slot, generation) = self.operations.insert(op);
-            self.recorder.posted(&self.machine, self.operations.get(slot), slot, posted, (start, sent));
+            if let Some(timeline) = &mut self.timeline {
+                timeline.posted(&self.machine, self.operations.get(slot), slot, posted, (start, sent));
+            }
             self.clock.push(sent, EventKind::Complete, slot);
             return (slot, generation, sent);
         }
@@ -40,7 +42,9 @@ impl Core {
             let mut packet = Packet::new(0, to, op.engine, opcode.is_atomic(), trip.path);
             let (slot, generation) = self.operations.insert(op);
             packet.op = slot;
-            self.recorder.posted(&self.machine, self.operations.get(slot), slot, posted, (start, reusable));
+            if let Some(timeline) = &mut self.timeline {
+                timeline.posted(&self.machine, self.operations.get(slot), slot, posted, (start, reusable));
+            }
             let cut = Cut::usual(timing);
             packet.born = self.injector.over_links(self.clock.now(), (from, to), sent.saturating_add(extra), payload);
             self.network.inject(&self.machine, &mut self.clock, (from, sender as u8), packet, bytes, cut);
@@ -53,7 +57,9 @@ impl Core {
             arrival = self.network.notice_in_order((rank, target.rank), arrival);
         }
         let (slot, generation) = self.operations.insert(op);
-        self.recorder.posted(&self.machine, self.operations.get(slot), slot, posted, (start, reusable));
+        if let Some(timeline) = &mut self.timeline {
+            timeline.posted(&self.machine, self.operations.get(slot), slot, posted, (start, reusable));
+        }
         let timing = &self.machine.timing;
         if let Some(early) = self.injector.half_seen(timing, self.clock.now(), target.rank, opcode, bytes, arrival) {
             self.clock.push(early, EventKind::Half, slot);
@@ -64,8 +70,10 @@ impl Core {
 
     /// A request is through its target's receive engine.
     #[inline]
-    pub(in super::super) fn arrive(&mut self, slot: u32) {
-        self.recorder.arrived(&self.machine, self.operations.get(slot), slot, self.clock.now());
+    pub(crate) fn arrive(&mut self, slot: u32) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.arrived(&self.machine, self.operations.get(slot), slot, self.clock.now());
+        }
         let op = self.operations.get_mut(slot);
         match op.opcode {
             Opcode::Put => self.arrive_put(slot),
@@ -84,9 +92,11 @@ impl Core {
     }
 
     /// The atomic unit of a node has finished an operation.
-    pub(in super::super) fn served(&mut self, node: u32) {
+    pub(crate) fn served(&mut self, node: u32) {
         let slot = self.units.finish(node);
-        self.recorder.served(&self.machine, self.operations.get(slot), slot, self.clock.now());
+        if let Some(timeline) = &mut self.timeline {
+            timeline.served(&self.machine, self.operations.get(slot), slot, self.clock.now());
+        }
         let takes_effect = self.takes_effect(self.operations.get(slot).poster, &self.operations.get(slot).target);
         let op = self.operations.get_mut(slot);
         let (poster, target, engine, flight) = (op.poster, op.target, op.engine, op.flight);
@@ -157,7 +167,7 @@ impl Core {
     }
 
     /// A `Half` event has come: the first half of a put's bytes are seen.
-    pub(in super::super) fn half_of_put(&mut self, slot: u32) {
+    pub(crate) fn half_of_put(&mut self, slot: u32) {
         let op = self.operations.get(slot);
         let mut first = op.target;
         first.len /= 2;
@@ -194,7 +204,7 @@ impl Core {
 
     /// A result has reached its poster.
     #[inline]
-    pub(in super::super) fn complete(&mut self, slot: u32) {
+    pub(crate) fn complete(&mut self, slot: u32) {
         let op = self.operations.get_mut(slot);
         let (poster, awaited, detached) = (op.poster, op.awaited, op.detached);
         op.done = true;

@@ -14,7 +14,7 @@ use rdma_fabric::{
 };
 
 /// Where a put's bytes are.
-pub(in super::super) enum Payload<'a> {
+pub(crate) enum Payload<'a> {
     Bytes(&'a [u8]),
     Registered(Loc),
 }
@@ -30,7 +30,7 @@ impl Payload<'_> {
 
 impl Me {
     /// Posts a put, its bytes copied now.
-    pub(in super::super) fn put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Posted {
+    pub(crate) fn put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Posted {
         posted(self.try_put(target, payload, notice))
     }
 
@@ -77,7 +77,7 @@ impl Me {
     }
 
     /// Posts a get of `len` bytes, into own memory if there is a `sink`.
-    pub(in super::super) fn get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Posted {
+    pub(crate) fn get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Posted {
         posted(self.try_get(target, len, sink))
     }
 
@@ -97,7 +97,7 @@ impl Me {
 
     /// Posts an atomic.
     #[inline]
-    pub(in super::super) fn atomic(&self, place: &Place, amo: Amo<u64>) -> Posted {
+    pub(crate) fn atomic(&self, place: &Place, amo: Amo<u64>) -> Posted {
         let (target, mut core) = (loc(place), self.world.core());
         let near = [core.nearby.note(self), core.nearby.note(place)];
         core.ranks.note_near(self.rank, near);
@@ -111,7 +111,7 @@ impl Me {
     }
 
     /// Posts nothing, which never leaves the node.
-    pub(in super::super) fn nop(&self) -> Posted {
+    pub(crate) fn nop(&self) -> Posted {
         let mut place = Loc::nowhere();
         place.rank = self.rank;
         self.world.core().post_in_slot(Op::new(Opcode::Nop, self.rank, place))

@@ -33,12 +33,12 @@ const _: () = assert!(GENERATIONS <= 1 << 30);
 
 /// Of the operation in a slot.
 #[inline]
-pub(in super::super) fn of(slot: u32, generation: u32) -> Token {
+pub(crate) fn of(slot: u32, generation: u32) -> Token {
     token(SLOT, u64::from(generation) << 32 | u64::from(slot))
 }
 
 /// Of an operation that is over at a time.
-pub(in super::super) fn at(core: &mut Core, rank: u32, time: u64) -> Token {
+pub(crate) fn at(core: &mut Core, rank: u32, time: u64) -> Token {
     if time & KIND == 0 { token(TIME, time) } else { far(core, rank, time) }
 }
 
@@ -76,7 +76,7 @@ impl Me {
     /// Takes the result of an operation if it is over. For a waker that wakes nobody, what [`Me::test`] says is over is over: nobody
     /// waits.
     #[inline]
-    pub(in super::super) fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+    pub(crate) fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
         let mut core = self.world.core();
         match ending(&core, *token) {
             Ending::At(time) => {
@@ -105,7 +105,7 @@ impl Me {
     }
 
     /// Whether an operation is over, as the rank sees the time.
-    pub(in super::super) fn test(&self, token: &Token) -> bool {
+    pub(crate) fn test(&self, token: &Token) -> bool {
         let mut core = self.world.core();
         match ending(&core, *token) {
             Ending::At(time) => core.now_of(self.rank) >= time,
@@ -113,7 +113,7 @@ impl Me {
         }
     }
 
-    pub(in super::super) fn forget(&self, token: Token) {
+    pub(crate) fn forget(&self, token: Token) {
         self.world.core().forget(token);
     }
 }

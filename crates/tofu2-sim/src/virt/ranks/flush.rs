@@ -1,5 +1,6 @@
 //! Which puts of a rank are not yet known to be visible.
 
+use super::Ranks;
 use rdma_fabric::{FabricError, Result};
 
 /// Puts of one rank, by target.
@@ -30,7 +31,7 @@ struct Target {
 
 /// How a flush stands.
 #[derive(Debug, PartialEq, Eq)]
-pub(in super::super) enum FlushState {
+pub(crate) enum FlushState {
     /// Everything is visible and known to be, or failed: with the first error since the last flush.
     Over(Result<()>),
     /// It will be known at this time, in picoseconds.
@@ -60,7 +61,7 @@ impl Tally {
 }
 
 impl Unflushed {
-    pub(super) fn posted(&mut self, target: u32, now: u64) {
+    fn posted(&mut self, target: u32, now: u64) {
         self.all.pending += 1;
         match self.targets.binary_search_by_key(&target, |t| t.rank) {
             Ok(at) => self.targets[at].tally.pending += 1,
@@ -78,7 +79,7 @@ impl Unflushed {
     }
 
     /// A put has taken effect, or failed, at its target. Returns the times at which to wake flushes.
-    pub(super) fn arrived(&mut self, target: u32, known_at: u64, error: Option<FabricError>) -> [Option<u64>; 2] {
+    fn arrived(&mut self, target: u32, known_at: u64, error: Option<FabricError>) -> [Option<u64>; 2] {
         let one = match self.targets.binary_search_by_key(&target, |t| t.rank) {
             Ok(at) => {
                 let target = &mut self.targets[at];
@@ -93,7 +94,7 @@ impl Unflushed {
     }
 
     /// How a flush of the puts to a target, or to all, stands. Takes the errors when it is over.
-    pub(super) fn flush(&mut self, target: Option<u32>, now: u64) -> FlushState {
+    fn flush(&mut self, target: Option<u32>, now: u64) -> FlushState {
         let state = match target {
             None => self.all.flush(now),
             Some(target) => match self.targets.binary_search_by_key(&target, |t| t.rank) {
@@ -110,5 +111,31 @@ impl Unflushed {
             first = first.or(error);
         }
         FlushState::Over(first.map_or(Ok(()), |error| Err(*error)))
+    }
+}
+
+impl Ranks {
+    /// A put to `target` was posted, of which the rank does not know yet that it is visible.
+    pub(crate) fn put_posted(&mut self, rank: u32, target: u32, now: u64) {
+        self.at(rank).extra().unflushed.posted(target, now);
+    }
+
+    /// A put has taken effect, or failed, at its target, as its poster can know at `known_at`. Returns the times at which to wake
+    /// flushes of the poster.
+    pub(crate) fn put_arrived(
+        &mut self,
+        rank: u32,
+        target: u32,
+        known_at: u64,
+        error: Option<FabricError>,
+    ) -> [Option<u64>; 2] {
+        let extra = self.at(rank).existing();
+        extra.map_or([None; 2], |extra| extra.unflushed.arrived(target, known_at, error))
+    }
+
+    /// How a flush of the rank's puts to a target, or to all, stands.
+    pub(crate) fn flush(&mut self, rank: u32, target: Option<u32>, now: u64) -> FlushState {
+        let extra = self.at(rank).existing();
+        extra.map_or(FlushState::Over(Ok(())), |extra| extra.unflushed.flush(target, now))
     }
 }

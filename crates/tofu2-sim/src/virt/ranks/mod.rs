@@ -9,7 +9,7 @@ pub(super) use watches::{QueueReport, Watched};
 
 use super::{prefetch::Near, waits::EndOfTime};
 use flush::Unflushed;
-use rdma_fabric::{FabricError, Rank, Result, error::OutOfMemory};
+use rdma_fabric::{Rank, Result, error::OutOfMemory};
 use room::ReceiveQueue;
 use std::{collections::VecDeque, mem, task::Waker};
 use watches::Watch;
@@ -337,30 +337,6 @@ impl Ranks {
 
     pub(super) fn take_queues(&mut self, rank: u32) -> Vec<u32> {
         self.at(rank).existing().map(|extra| mem::take(&mut extra.queues)).unwrap_or_default()
-    }
-
-    /// A put to `target` was posted, of which the rank does not know yet that it is visible.
-    pub(super) fn put_posted(&mut self, rank: u32, target: u32, now: u64) {
-        self.at(rank).extra().unflushed.posted(target, now);
-    }
-
-    /// A put has taken effect, or failed, at its target, as its poster can know at `known_at`. Returns the times at which to wake
-    /// flushes of the poster.
-    pub(super) fn put_arrived(
-        &mut self,
-        rank: u32,
-        target: u32,
-        known_at: u64,
-        error: Option<FabricError>,
-    ) -> [Option<u64>; 2] {
-        let extra = self.at(rank).existing();
-        extra.map_or([None; 2], |extra| extra.unflushed.arrived(target, known_at, error))
-    }
-
-    /// How a flush of the rank's puts to a target, or to all, stands.
-    pub(super) fn flush(&mut self, rank: u32, target: Option<u32>, now: u64) -> FlushState {
-        let extra = self.at(rank).existing();
-        extra.map_or(FlushState::Over(Ok(())), |extra| extra.unflushed.flush(target, now))
     }
 
     // ----- ends ------------------------------------------------------------------------------

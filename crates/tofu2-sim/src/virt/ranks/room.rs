@@ -84,7 +84,7 @@ impl ReceiveQueue {
 
 impl Ranks {
     /// Whether the rank has room in its TOQ, which is so deep. If not, it waits in line; `own` is its ticket there, and 1.
-    pub(in super::super) fn await_own_room(&mut self, rank: u32, depth: u32, own: &mut u64) -> bool {
+    pub(crate) fn await_own_room(&mut self, rank: u32, depth: u32, own: &mut u64) -> bool {
         let full = self.is_full(rank, depth);
         let next = self.next_ticket;
         let line = &mut self.at(rank).extra().room_line;
@@ -109,7 +109,7 @@ impl Ranks {
 
     /// Whether the rank has room in the queue of notices of `target`, which is so deep. If not, it waits in line; `theirs` is its
     /// ticket there, and 1.
-    pub(in super::super) fn await_notice_room(&mut self, rank: u32, target: u32, depth: u32, theirs: &mut u64) -> bool {
+    pub(crate) fn await_notice_room(&mut self, rank: u32, target: u32, depth: u32, theirs: &mut u64) -> bool {
         let next = self.next_ticket;
         let queue = &mut self.at(target).extra().receive_queue;
         match theirs.checked_sub(1) {
@@ -130,7 +130,7 @@ impl Ranks {
     }
 
     /// Gives up what a wait of the rank for room has in lines: `own` and `theirs` are its tickets, and 1.
-    pub(in super::super) fn leave_lines(&mut self, rank: u32, own: u64, theirs: u64, target: Option<u32>, depth: u32) {
+    pub(crate) fn leave_lines(&mut self, rank: u32, own: u64, theirs: u64, target: Option<u32>, depth: u32) {
         if let (Some(number), Some(extra)) = (own.checked_sub(1), self.at(rank).existing()) {
             extra.room_line.retain(|n| *n != number);
             self.wake(rank);
@@ -143,19 +143,19 @@ impl Ranks {
     }
 
     /// The ticket of one more wait for room.
-    pub(in super::super) fn next_ticket(&mut self) -> u64 {
+    pub(crate) fn next_ticket(&mut self) -> u64 {
         self.next_ticket += 1;
         self.next_ticket - 1
     }
 
     /// Takes a place in the target's queue of notices; false if there is none now.
-    pub(in super::super) fn reserve_notice(&mut self, rank: u32, target: u32, depth: u32) -> bool {
+    pub(crate) fn reserve_notice(&mut self, rank: u32, target: u32, depth: u32) -> bool {
         let state = self.at(target);
         state.status != Status::Running || state.extra().receive_queue.reserve(rank, depth)
     }
 
     /// A put with notice has come to its target; without one if it failed.
-    pub(in super::super) fn leave_notice(&mut self, target: u32, notice: Option<Notice>, depth: u32) {
+    pub(crate) fn leave_notice(&mut self, target: u32, notice: Option<Notice>, depth: u32) {
         let state = self.at(target);
         if state.status != Status::Running {
             return;
@@ -169,7 +169,7 @@ impl Ranks {
     }
 
     /// The oldest notice of a rank.
-    pub(in super::super) fn take_notice(&mut self, rank: u32, depth: u32) -> Option<Notice> {
+    pub(crate) fn take_notice(&mut self, rank: u32, depth: u32) -> Option<Notice> {
         let (notice, next) = self.at(rank).existing()?.receive_queue.take(depth)?;
         self.wake_granted(next);
         Some(notice)

@@ -5,7 +5,7 @@ use rdma_fabric::{Deps, FabricError, Rank};
 
 /// What a waiting future of a rank waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Watched {
+pub(crate) enum Watched {
     /// A write to these bytes of the rank's own memory.
     Word(Loc),
     Notice,
@@ -17,7 +17,7 @@ pub(in super::super) enum Watched {
 
 /// What a control queue may have for those who wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum QueueReport {
+pub(crate) enum QueueReport {
     /// Room in the TOQ.
     Room,
     /// A completion.
@@ -41,7 +41,7 @@ pub(super) struct Watch {
 
 impl Ranks {
     /// Why a wait of `me` with these dependencies can't go on, if so. Otherwise sees to it that the wait is woken when that changes.
-    pub(in super::super) fn hopeless(&mut self, me: u32, id: u32, deps: Deps<'_>) -> Option<FabricError> {
+    pub(crate) fn hopeless(&mut self, me: u32, id: u32, deps: Deps<'_>) -> Option<FabricError> {
         if let Some(lost) = self.lost_among(me, deps) {
             return Some(FabricError::PeerLost { rank: Rank::new(lost) });
         }
@@ -107,7 +107,7 @@ impl Ranks {
     }
 
     /// Registers a wait of `me`; returns its number.
-    pub(in super::super) fn watch(&mut self, me: u32, what: Watched) -> u32 {
+    pub(crate) fn watch(&mut self, me: u32, what: Watched) -> u32 {
         let state = self.at(me);
         state.watching += 1;
         let extra = state.extra();
@@ -118,7 +118,7 @@ impl Ranks {
     }
 
     /// Ends a wait of `me`.
-    pub(in super::super) fn unwatch(&mut self, me: u32, id: u32) {
+    pub(crate) fn unwatch(&mut self, me: u32, id: u32) {
         let state = self.at(me);
         let Some(extra) = state.existing() else { return };
         let Some(at) = extra.watches.iter().position(|watch| watch.id == id) else { return };
@@ -128,20 +128,20 @@ impl Ranks {
     }
 
     /// What the rank waits for: the oldest of its registered waits, and how many there are.
-    pub(in super::super) fn waits_of(&self, rank: u32) -> (Option<Watched>, usize) {
+    pub(crate) fn waits_of(&self, rank: u32) -> (Option<Watched>, usize) {
         let watches = self.states[rank as usize].extra.as_deref().map_or(&[][..], |extra| &extra.watches);
         (watches.first().map(|watch| watch.what), watches.len())
     }
 
     /// Whether any wait of the rank is registered.
     #[inline]
-    pub(in super::super) fn is_watching(&self, rank: u32) -> bool {
+    pub(crate) fn is_watching(&self, rank: u32) -> bool {
         self.states[rank as usize].watching > 0
     }
 
     /// These bytes have been written: resumes a task that waits for them.
     #[inline]
-    pub(in super::super) fn touched(&mut self, bytes: &Loc) {
+    pub(crate) fn touched(&mut self, bytes: &Loc) {
         let state = self.at(bytes.rank);
         if state.watching == 0 {
             return;
@@ -157,7 +157,7 @@ impl Ranks {
     /// Whether the rank waits for this, or for anything, of the queue and was not woken since it looked last: once is enough, and a
     /// busy rank is woken when it isn't any more.
     #[inline]
-    pub(in super::super) fn awaits(&mut self, rank: u32, queue: u32, report: Option<QueueReport>) -> bool {
+    pub(crate) fn awaits(&mut self, rank: u32, queue: u32, report: Option<QueueReport>) -> bool {
         let state = self.at(rank);
         state.watching > 0
             && state.existing().is_some_and(|extra| {
@@ -176,7 +176,7 @@ impl Ranks {
 
     /// Ends all waits for control queues with [`FabricError::Deadlock`], which says that `waiting` ranks wait. False if there
     /// is none.
-    pub(in super::super) fn end_queue_waits(&mut self, waiting: usize) -> bool {
+    pub(crate) fn end_queue_waits(&mut self, waiting: usize) -> bool {
         let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
         let mut any = false;
         for rank in 0..self.states.len() as u32 {
@@ -200,7 +200,7 @@ impl Ranks {
     }
 
     /// A wait for a queue has looked and will wait on, unless it was ended so: the error then.
-    pub(in super::super) fn look_again(&mut self, rank: u32, id: u32) -> Option<FabricError> {
+    pub(crate) fn look_again(&mut self, rank: u32, id: u32) -> Option<FabricError> {
         let watches = &mut self.at(rank).existing()?.watches;
         let watch = watches.iter_mut().find(|watch| watch.id == id)?;
         watch.notified = false;

@@ -12,14 +12,13 @@
 //! Without one, a run tests a pointer for null at each point that could be recorded.
 
 mod commands;
-mod recorder;
+mod recording;
 #[cfg(feature = "timeline")]
 mod viewer;
 
 use super::operation::Opcode;
 use commands::Commands;
 pub use commands::{Released, SeenCommand};
-pub(super) use recorder::Recorder;
 use std::collections::HashMap;
 #[cfg(feature = "timeline")]
 use std::io;

@@ -1,4 +1,4 @@
-//! Shapes of real systems with Tofu1 and Tofu2. TofuD's stand apart, in `systems_tofud`.
+//! Shapes of real systems.
 //!
 //! Numbers of nodes are published; how groups are arranged mostly is not.
 
@@ -64,4 +64,16 @@ impl System {
     pub fn shape(&self) -> TofuShape {
         TofuShape::of_groups(self.groups).unwrap_or_else(|error| unreachable!("{}: {error}", self.name))
     }
+}
+
+/// TofuD stands apart: nothing here says anything about Tofu2.
+impl System {
+    /// Fugaku. It has TofuD: use it with [`crate::virt::Platform::tofud`].
+    pub const FUGAKU: System = System {
+        name: "Fugaku",
+        tofu: 3,
+        groups: [24, 23, 24],
+        nodes: 158_976,
+        source: "recalled; the product agrees with the number of nodes",
+    };
 }

@@ -1,7 +1,7 @@
 //! The tables of the event path against the shapes they are made from, and the order of legs against orders that are not Tofu's.
 
 use super::{
-    order::{Leg, TOFU},
+    route::{Leg, TOFU},
     *,
 };
 use proptest::prelude::*;

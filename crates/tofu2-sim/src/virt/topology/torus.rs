@@ -1,6 +1,6 @@
 //! Plain meshes and tori of up to six dimensions with dimension-order routes.
 
-use super::extent::Extent;
+use super::axes::Extent;
 use rdma_fabric::FabricError;
 use std::fmt;
 

@@ -1,0 +1,3 @@
+//! The crate, seen from outside.
+
+mod virt;
