@@ -1,9 +1,8 @@
 //! The ground floor's groups over this provider.
 
-use crate::virt::start::fx100;
+use crate::virt::start::{NETWORKS, fx100};
 use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::time::Duration;
-use tofu2_sim::virt::NetworkModel;
 
 async fn all_of_them(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
@@ -30,7 +29,7 @@ async fn all_of_them(fabric: Fabric) -> ProgramResult<()> {
 #[test]
 fn groups_of_1_to_9_ranks() {
     for n in 1..=9 {
-        for network in [NetworkModel::Latency, NetworkModel::Router] {
+        for network in NETWORKS {
             fx100(n).network(network).run(&all_of_them).unwrap_or_else(|error| panic!("{n} ranks: {error}"));
         }
     }

@@ -1,6 +1,6 @@
 //! Flows that share a link, and those that don't.
 
-use crate::virt::start::{at, fx100, meet};
+use crate::virt::start::{at, meet};
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 use std::collections::BTreeSet;
 use tofu2_sim::virt::{Arbiter, Job, Link, NetworkModel, Paths, Platform, TofuShape};
@@ -59,37 +59,23 @@ fn ratio(value: u64, base: u64, expected: f64) {
     assert!((ratio / expected - 1.0).abs() < 0.02, "{value} / {base} = {ratio}, not {expected}");
 }
 
+/// A table of flows: what runs, which flows, links that two of them share, and by how much each is slower than the first alone.
 #[test]
-fn two_flows_over_one_link_halve_their_rate() {
-    for arbiter in [Arbiter::RoundRobin, Arbiter::OldestFirst] {
-        let job = Job::new(&link_bound(), 4).shape(line()).network(NetworkModel::Router).arbiter(arbiter);
-        let alone = ends(&job, &[(0, 2)])[0];
-        assert_eq!(shared(&job, (0, 2), (1, 3)), 1);
-        for end in ends(&job, &[(0, 2), (1, 3)]) {
-            ratio(end, alone, 2.0);
-        }
-    }
-}
-
-#[test]
-fn a_flow_of_fx100_is_slowed_by_what_two_are_above_the_link() {
-    // 10 GB/s each, the link carries 93 % of 12.5 GB/s. Posting takes 150 ns, less than a packet's 192 ns.
-    let job = fx100(4).shape(line()).network(NetworkModel::Router);
-    let alone = ends(&job, &[(0, 2)])[0];
-    for end in ends(&job, &[(0, 2), (1, 3)]) {
-        ratio(end, alone, 2.0 * 10.0 / (12.5 * 0.930));
-    }
-}
-
-#[test]
-fn flows_on_different_links_keep_their_rate() {
-    let job = Job::new(&link_bound(), 4).shape(line()).network(NetworkModel::Router);
-    let alone = ends(&job, &[(0, 1)])[0];
-    // Side by side, and over the same cable in opposite directions.
-    for pairs in [[(0, 1), (2, 3)], [(0, 1), (1, 0)]] {
-        assert_eq!(shared(&job, pairs[0], pairs[1]), 0);
-        for end in ends(&job, &pairs) {
-            ratio(end, alone, 1.0);
+fn flows_are_slowed_by_those_that_share_a_link() {
+    let routed = |platform: &Platform| Job::new(platform, 4).shape(line()).network(NetworkModel::Router);
+    let of_fx100 = Platform::fx100();
+    for (case, job, flows, links, slower) in [
+        ("round robin", routed(&link_bound()).arbiter(Arbiter::RoundRobin), [(0, 2), (1, 3)], 1, 2.0),
+        ("oldest first", routed(&link_bound()).arbiter(Arbiter::OldestFirst), [(0, 2), (1, 3)], 1, 2.0),
+        // 10 GB/s each, the link carries 93 % of 12.5 GB/s. Posting takes 150 ns, less than a packet's 192 ns.
+        ("FX100", routed(&of_fx100), [(0, 2), (1, 3)], 1, 2.0 * 10.0 / (12.5 * 0.930)),
+        ("side by side", routed(&link_bound()), [(0, 1), (2, 3)], 0, 1.0),
+        ("in opposite directions", routed(&link_bound()), [(0, 1), (1, 0)], 0, 1.0),
+    ] {
+        let alone = ends(&job, &flows[..1])[0];
+        assert_eq!(shared(&job, flows[0], flows[1]), links, "{case}");
+        for end in ends(&job, &flows) {
+            ratio(end, alone, slower);
         }
     }
 }
@@ -127,17 +113,12 @@ fn parking_lot(arbiter: Arbiter) -> [u64; 3] {
 }
 
 #[test]
-fn round_robin_gives_the_nearest_half_of_a_shared_link() {
-    let [far, middle, near] = parking_lot(Arbiter::RoundRobin);
+fn round_robin_gives_the_nearest_half_of_a_shared_link_and_oldest_first_each_a_third() {
     // Half the link until its packets are through, then the others have it.
-    assert!(near.abs_diff(200) < 5, "{near}");
-    assert!(far.abs_diff(300) < 5 && middle.abs_diff(300) < 5, "{far} {middle}");
-}
-
-#[test]
-fn oldest_first_gives_each_a_third() {
-    for end in parking_lot(Arbiter::OldestFirst) {
-        assert!(end.abs_diff(300) < 5, "{end}");
+    let round_robin = (Arbiter::RoundRobin, [300, 300, 200]);
+    for (arbiter, expected) in [round_robin, (Arbiter::OldestFirst, [300; 3])] {
+        let ends = parking_lot(arbiter);
+        assert!(ends.iter().zip(expected).all(|(end, expected)| end.abs_diff(expected) < 5), "{arbiter:?}: {ends:?}");
     }
 }
 

@@ -1,6 +1,9 @@
 //! Equal jobs run equally; seeds explore.
 
-use crate::virt::{saturation::pairs, start::fx100};
+use crate::virt::{
+    saturation::pairs,
+    start::{NETWORKS, all_differ, fx100},
+};
 use std::time::Duration;
 use tofu2_sim::virt::{Arbiter, Job, NetworkModel, QueueKind, Stats};
 
@@ -14,7 +17,7 @@ fn base<'a>(network: NetworkModel) -> Job<'a> {
 
 #[test]
 fn the_same_job_gives_the_same_hash_twice_and_with_another_queue() {
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         let first = run(base(network));
         assert_eq!(first, run(base(network)));
         let other = run(base(network).queue(QueueKind::Binary));
@@ -25,22 +28,14 @@ fn the_same_job_gives_the_same_hash_twice_and_with_another_queue() {
 
 #[test]
 fn seeds_change_the_run_and_repeat_it() {
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         let jitter = |seed| run(base(network).jitter(Duration::from_nanos(50)).seed(seed));
         let ties = |seed| run(base(network).shuffle_ties(true).seed(seed));
         let with_binary = run(base(network).shuffle_ties(true).seed(1).queue(QueueKind::Binary));
         assert_eq!(jitter(1), jitter(1));
         assert_eq!(ties(1).trace_hash, with_binary.trace_hash);
-        let hashes = [
-            run(base(network)).trace_hash,
-            jitter(1).trace_hash,
-            jitter(2).trace_hash,
-            ties(1).trace_hash,
-            ties(2).trace_hash,
-        ];
-        for (i, a) in hashes.iter().enumerate() {
-            assert!(hashes[..i].iter().all(|b| a != b), "{network:?}: {hashes:x?}");
-        }
+        let hashes = [run(base(network)), jitter(1), jitter(2), ties(1), ties(2)].map(|stats| stats.trace_hash);
+        assert!(all_differ(&hashes), "{network:?}: {hashes:x?}");
     }
 }
 
@@ -53,7 +48,7 @@ fn arbiters_differ() {
 /// Recorded: the model's arithmetic and order of events. A deliberate change of the model changes it.
 #[test]
 fn the_hash_is_the_recorded_one() {
-    let hashes = [NetworkModel::Latency, NetworkModel::Router].map(|network| run(base(network)).trace_hash);
+    let hashes = NETWORKS.map(|network| run(base(network)).trace_hash);
     assert_eq!(hashes, RECORDED, "latency, router");
 }
 

@@ -1,6 +1,6 @@
 //! How waits and jobs end when not all goes well.
 
-use crate::virt::start::{at, fx100};
+use crate::virt::start::{NETWORKS, add, at, fx100, meet};
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank};
 use std::time::Duration;
 use tofu2_sim::JobError;
@@ -50,23 +50,13 @@ async fn left_alone(fabric: Fabric, others: End, on: On, notice: bool) -> Progra
 }
 
 #[test]
-fn peers_that_return_have_left() {
+fn peers_that_end_end_the_waits_for_them() {
     for on in [On::All, On::One, On::Some] {
         for notice in [false, true] {
-            let run = fx100(5).run(&async |fabric| left_alone(fabric, End::Return, on, notice).await).unwrap();
-            assert_eq!(run.outs[0], Some(FabricError::PeersLeft), "{on:?}");
-        }
-    }
-}
-
-#[test]
-fn peers_that_fail_are_lost_and_name_the_job_error() {
-    for on in [On::All, On::One, On::Some] {
-        for notice in [false, true] {
-            let error = fx100(5).run(&async |fabric| left_alone(fabric, End::Fail, on, notice).await).unwrap_err();
-            assert_eq!(error.to_string(), "rank 2 failed: as told");
-            let error = fx100(5).run(&async |fabric| left_alone(fabric, End::Panic, on, notice).await).unwrap_err();
-            assert_eq!(error.to_string(), "rank 2 panicked: as told");
+            let run = |others| fx100(5).run(&async |fabric| left_alone(fabric, others, on, notice).await);
+            assert_eq!(run(End::Return).unwrap().outs[0], Some(FabricError::PeersLeft), "{on:?}");
+            assert_eq!(run(End::Fail).unwrap_err().to_string(), "rank 2 failed: as told");
+            assert_eq!(run(End::Panic).unwrap_err().to_string(), "rank 2 panicked: as told");
         }
     }
 }
@@ -135,7 +125,7 @@ async fn in_flight(fabric: Fabric) -> ProgramResult<()> {
         let stale = FabricError::StaleRegion { rank: Rank::new(1), region: key };
         let word = fabric.remote_word::<u64>(at(1, key, 8))?;
         let span = fabric.remote_span::<u64>(at(1, key, 16), 4)?;
-        let amo = fabric.post(rdma_fabric::op::Atomic { word: &word, amo: rdma_fabric::Amo::Add(1) }).await?;
+        let amo = fabric.post(add(&word, 1)).await?;
         let get = fabric.post(rdma_fabric::op::Get { from: &span, to: [0u64; 4] }).await?;
         fabric.put(&span, [1u64; 4]).await?;
         assert_eq!(amo.await, Err(stale.clone()));
@@ -146,14 +136,14 @@ async fn in_flight(fabric: Fabric) -> ProgramResult<()> {
     }
     drop(data);
     if ranks > 2 {
-        crate::virt::start::meet(&fabric, &home, 32).await?;
+        meet(&fabric, &home, 32).await?;
     }
     Ok(())
 }
 
 #[test]
 fn deregistration_in_flight_is_reported() {
-    for network in [tofu2_sim::virt::NetworkModel::Latency, tofu2_sim::virt::NetworkModel::Router] {
+    for network in NETWORKS {
         fx100(3).network(network).run(&in_flight).unwrap();
     }
 }
@@ -189,14 +179,14 @@ async fn last_words(fabric: Fabric) -> ProgramResult<u64> {
     let word = home.word::<u64>(&fabric, 0)?;
     if fabric.rank().number() == 1 {
         let theirs = fabric.remote_word::<u64>(at(0, home.key(), 0))?;
-        drop(fabric.post(rdma_fabric::op::Atomic { word: &theirs, amo: rdma_fabric::Amo::Add(7) }).await?);
+        drop(fabric.post(add(&theirs, 7)).await?);
         return Ok(0);
     }
     let value = fabric.wait_until(&word, Deps::One(Rank::new(1)), |value| value != 0).await?;
     let gone = fabric.wait_until(&word, Deps::All, |value| value == 8).await;
     assert_eq!(gone, Err(FabricError::PeersLeft));
     // Its own atomic may end its wait as well.
-    drop(fabric.post(rdma_fabric::op::Atomic { word: &word.as_remote(), amo: rdma_fabric::Amo::Add(1) }).await?);
+    drop(fabric.post(add(&word.as_remote(), 1)).await?);
     Ok(value + fabric.wait_until(&word, Deps::All, |value| value == 8).await?)
 }
 
@@ -258,7 +248,7 @@ async fn too_late(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn at_the_end_of_time_jobs_end() {
-    for network in [tofu2_sim::virt::NetworkModel::Latency, tofu2_sim::virt::NetworkModel::Router] {
+    for network in NETWORKS {
         let error = fx100(2).network(network).run(&too_late).unwrap_err();
         assert!(matches!(error, JobError::Deadlock { waiting: 2, .. }), "{error}");
     }

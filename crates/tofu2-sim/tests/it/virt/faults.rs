@@ -1,5 +1,6 @@
 //! Faults: each kind does what it says, a record replays, and protocols live through what they must.
 
+use crate::virt::start::{NETWORKS, add, opened};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Group, ProgramResult, Rank, Time,
     control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
@@ -10,6 +11,8 @@ use tofu2_sim::{
     virt::{Fault, FaultKind, Faults, Job, Odds, Platform, Run},
 };
 
+/// Where every region is registered.
+const AT: Stadd = Stadd::fixed(0);
 const SOON: Time = Time::from_picos(50_000_000);
 
 fn job(ranks: usize) -> Job<'static> {
@@ -27,9 +30,7 @@ fn struck<T>(run: &Run<T>) -> Vec<bool> {
 /// After the fault's time, rank 0 sends 64 KiB to rank 1 and then a flag, by control queues; rank 1 tells when it saw what, in ns.
 async fn sent(fabric: Fabric, bytes: u32) -> ProgramResult<[u64; 3]> {
     let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(bytes as usize + 64).await?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).ahead(9))?;
-    let at = queue.register_fixed(&region, 0)?;
+    let (region, queue) = opened(&fabric, bytes as usize + 64, QueueSpec::new(QueueMode::Session).ahead(9)).await?;
     let ids = world.allgather(queue.id().to_bits()).await?;
     let to = QueueId::from_bits(ids[1]).ok_or("an id")?;
     let own = region.word::<u64>(&fabric, 0)?;
@@ -40,7 +41,7 @@ async fn sent(fabric: Fabric, bytes: u32) -> ProgramResult<[u64; 3]> {
     if fabric.rank() == Rank::new(0) {
         let words = region.span::<u64>(&fabric, 0, bytes as usize / 8)?;
         fabric.write(&words, &vec![7; bytes as usize / 8])?;
-        let put = Posting::new(Command::put(to, at, at, bytes)).tcq(1).remote(5).sps(1);
+        let put = Posting::new(Command::put(to, AT, AT, bytes)).tcq(1).remote(5).sps(1);
         queue.post(put, Deps::All).await?;
         let done = queue.next_completion(Deps::All).await?;
         done.status?;
@@ -88,20 +89,18 @@ fn a_partial_put_is_seen_in_halves() {
 async fn ordered(fabric: Fabric, atomics: u64) -> ProgramResult<u64> {
     const BYTES: usize = 4096;
     let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(BYTES + 8).await?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
-    let at = queue.register_fixed(&region, 0)?;
+    let (region, queue) = opened(&fabric, BYTES + 8, QueueSpec::new(QueueMode::Normal)).await?;
     let ids = world.allgather(queue.id().to_bits()).await?;
     let to = QueueId::from_bits(ids[1]).ok_or("an id")?;
     let (first, count) = (region.word::<u64>(&fabric, 0)?, region.word::<u64>(&fabric, BYTES)?);
     fabric.sleep_until(SOON + Duration::from_micros(5)).await;
     if fabric.rank() == Rank::new(0) {
         fabric.store(&first, 7)?;
-        let add = Command::Armw { to, at: at + BYTES as u64, width: Width::Eight, op: Armw::Add(1) };
+        let add = Command::Armw { to, at: AT + BYTES as u64, width: Width::Eight, op: Armw::Add(1) };
         for _ in 0..atomics {
             queue.post(add.into(), Deps::All).await?;
         }
-        let put = Posting::new(Command::put(to, at, at, BYTES as u32)).strong_order().local(1);
+        let put = Posting::new(Command::put(to, AT, AT, BYTES as u32)).strong_order().local(1);
         queue.post(put, Deps::All).await?;
         queue.next_notice(Deps::All).await?.status?;
         return Ok(atomics);
@@ -184,17 +183,15 @@ fn a_node_that_stops_takes_its_ranks_along() {
 /// Rank 1 posts to rank 0 and fails, at once or when that has arrived. What is in rank 0's three words long after.
 async fn last_orders(fabric: Fabric, waits: bool) -> ProgramResult<Vec<u64>> {
     let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(32).await?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
-    let at = queue.register_fixed(&region, 0)?;
+    let (region, queue) = opened(&fabric, 32, QueueSpec::new(QueueMode::Normal)).await?;
     let ids = world.allgather(queue.id().to_bits()).await?;
     let theirs = |offset| fabric.remote_word::<u64>(region.at(Rank::new(0), offset));
     if world.me() == 1 {
         let to = QueueId::from_bits(ids[0]).ok_or("an id")?;
-        let put = Command::PutInline { to, bytes: Inline::word(7), at: at + 16 };
+        let put = Command::PutInline { to, bytes: Inline::word(7), at: AT + 16 };
         queue.post(Posting::new(put), Deps::All).await?;
         fabric.put_notify(&theirs(0)?.as_span(), [7], 7).await?;
-        drop(fabric.post(rdma_fabric::op::Atomic { word: &theirs(8)?, amo: rdma_fabric::Amo::Add(7) }).await?);
+        drop(fabric.post(add(&theirs(8)?, 7)).await?);
         fabric.sleep(Duration::from_micros(if waits { 20 } else { 0 })).await;
         return Err("lost on purpose".into());
     }
@@ -210,7 +207,7 @@ async fn last_orders(fabric: Fabric, waits: bool) -> ProgramResult<Vec<u64>> {
 
 #[test]
 fn what_a_rank_had_on_the_way_is_lost_with_it() {
-    for network in [tofu2_sim::virt::NetworkModel::Latency, tofu2_sim::virt::NetworkModel::Router] {
+    for network in NETWORKS {
         for (waits, left) in [(false, 0), (true, 7)] {
             let (run, _) =
                 job(2).network(network).run_through(&async |fabric| last_orders(fabric, waits).await).expect("it ends");
@@ -222,14 +219,12 @@ fn what_a_rank_had_on_the_way_is_lost_with_it() {
 /// A ring of session queues that runs `laps` times by itself; every rank checks what came.
 async fn laps(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8 * laps as usize).await?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session))?;
-    let at = queue.register_fixed(&region, 0)?;
+    let (region, queue) = opened(&fabric, 8 * laps as usize, QueueSpec::new(QueueMode::Session)).await?;
     let ids = world.allgather(queue.id().to_bits()).await?;
     let (me, ranks) = (world.me(), world.len());
     let next = QueueId::from_bits(ids[(me + 1) % ranks]).ok_or("an id")?;
     for lap in 0..laps {
-        let put = Posting::new(Command::PutInline { to: next, bytes: Inline::word(lap + 1), at: at + 8 * lap });
+        let put = Posting::new(Command::PutInline { to: next, bytes: Inline::word(lap + 1), at: AT + 8 * lap });
         let ends = me + 1 == ranks && lap + 1 == laps;
         queue.post(if ends { put } else { put.sps(1) }, Deps::All).await?;
     }

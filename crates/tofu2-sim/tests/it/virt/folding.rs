@@ -1,13 +1,13 @@
 //! Ranks along a line or in a virtual torus.
 
 use crate::virt::{
-    start::{at, fx100, meet},
+    start::{NETWORKS, at, fx100, meet},
     topology::shapes,
 };
 use proptest::prelude::*;
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank};
 use std::collections::BTreeSet;
-use tofu2_sim::virt::{Axis, Coordinates, Fold, Folding, NetworkModel, Paths, System, TofuShape, Torus};
+use tofu2_sim::virt::{Axis, Coordinates, Fold, Folding, Paths, System, TofuShape, Torus};
 
 const FOLDINGS: [Folding; 3] = [Folding::RowMajor, Folding::Snake, Folding::VirtualTorus];
 
@@ -138,7 +138,7 @@ async fn to_the_next(fabric: Fabric) -> ProgramResult<u64> {
 
 #[test]
 fn a_folded_job_reaches_its_neighbours_in_one_hop() {
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         let shape = System::FX100_36.shape();
         let took = |folding| fx100(36).shape(shape).folding(folding).network(network).run(&to_the_next).unwrap().outs;
         assert!(took(Folding::Snake).iter().all(|&took| took == 710_000), "{network:?}");

@@ -1,8 +1,13 @@
 //! Unloaded latencies: the calibrated sums, to the picosecond, over both networks.
 
-use crate::virt::start::{at, fx100, meet};
-use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, op};
-use tofu2_sim::virt::{NetworkModel, Path, Paths, Platform, System, Torus};
+use crate::virt::start::{NETWORKS, add, at, fx100, meet};
+use rdma_fabric::{
+    Deps, Fabric, ProgramResult, Rank,
+    join::{join, join_all},
+    op,
+};
+use std::time::Duration;
+use tofu2_sim::virt::{Job, NetworkModel, Path, Paths, Platform, System, Torus};
 
 /// Rank 0 measures a fetch-add, a get and a flushed put on the last rank's memory; the last rank measures a put's way.
 /// Picoseconds: atomic, put handle, flush after it, get, arrival of a put since it was posted.
@@ -50,23 +55,16 @@ fn figures(network: NetworkModel, nodes: u32, ppn: u32, bytes: usize) -> [u64; 5
 }
 
 #[test]
-fn inside_a_node() {
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
-        assert_eq!(figures(network, 1, 2, 8), [1_169_500, 300_000, 900_000, 900_000, 450_000], "{network:?}");
-    }
-}
-
-#[test]
-fn to_a_neighbour() {
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
-        assert_eq!(figures(network, 2, 1, 8), [1_689_500, 300_000, 1_420_000, 1_420_000, 710_000], "{network:?}");
-    }
-}
-
-#[test]
-fn each_further_hop_adds_100_ns() {
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
-        assert_eq!(figures(network, 4, 1, 8), [2_089_500, 300_000, 1_820_000, 1_820_000, 910_000], "{network:?}");
+fn unloaded_latencies_are_the_calibrated_sums() {
+    for (nodes, ppn, expected) in [
+        // Inside a node, to a neighbour, and over two further hops of 100 ns each.
+        (1, 2, [1_169_500, 300_000, 900_000, 900_000, 450_000]),
+        (2, 1, [1_689_500, 300_000, 1_420_000, 1_420_000, 710_000]),
+        (4, 1, [2_089_500, 300_000, 1_820_000, 1_820_000, 910_000]),
+    ] {
+        for network in NETWORKS {
+            assert_eq!(figures(network, nodes, ppn, 8), expected, "{nodes} nodes, {network:?}");
+        }
     }
 }
 
@@ -74,7 +72,7 @@ fn each_further_hop_adds_100_ns() {
 fn a_detour_costs_its_hops_on_the_way_there() {
     // To the neighbour along C by a path that differs in A and B: B, A, then A, C, B. The answer goes the straight way.
     let detour = Paths::Fixed(Path { a: 1, b: 1, c: 0 });
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         let job = fx100(2).shape(System::FX100_36.shape()).paths(detour).network(network);
         let outs = job.run(&async |fabric| measure(fabric, 8).await).unwrap().outs;
         assert_eq!(outs[0][..4], [2_089_500, 300_000, 1_820_000, 1_820_000], "{network:?}");
@@ -85,37 +83,35 @@ fn a_detour_costs_its_hops_on_the_way_there() {
 #[test]
 fn payload_goes_at_10_gb_per_second() {
     let more = (1_000_000 - 8) * 100;
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         let figures = figures(network, 2, 1, 1_000_000);
         assert_eq!(figures[..4], [1_689_500, 300_000 + more, 1_420_000 + more, 1_420_000 + more], "{network:?}");
     }
 }
 
-async fn clockwork(fabric: Fabric) -> ProgramResult<Vec<u64>> {
-    use std::time::Duration;
-    let mut out = vec![];
-    fabric.compute(Duration::from_nanos(5)).await;
-    out.push(fabric.now().as_picos());
+async fn clockwork(fabric: Fabric) -> ProgramResult<[u64; 7]> {
+    let ns = Duration::from_nanos;
+    let now = || fabric.now().as_picos();
+    fabric.compute(ns(5)).await;
+    let computed = now();
     fabric.charge("fjmpi").await;
-    out.push(fabric.now().as_picos());
+    let charged = now();
     fabric.charge("no such layer").await;
-    out.push(fabric.now().as_picos());
+    let uncharged = now();
     fabric.sleep(Duration::from_micros(1)).await;
-    out.push(fabric.now().as_picos());
+    let slept = now();
     // Two computations of one CPU take their sum, two sleeps the longer.
-    rdma_fabric::join::join(fabric.compute(Duration::from_nanos(10)), fabric.compute(Duration::from_nanos(20))).await;
-    out.push(fabric.now().as_picos());
-    rdma_fabric::join::join(fabric.sleep(Duration::from_nanos(10)), fabric.sleep(Duration::from_nanos(20))).await;
-    out.push(fabric.now().as_picos());
+    join(fabric.compute(ns(10)), fabric.compute(ns(20))).await;
+    let computed_both = now();
+    join(fabric.sleep(ns(10)), fabric.sleep(ns(20))).await;
+    let slept_both = now();
     // A timer that is dropped early does no harm.
     let early = fabric.now() + Duration::from_secs(1);
-    let soon = fabric.now() + Duration::from_nanos(1);
-    assert_eq!(fabric.before(soon, fabric.sleep_until(early)).await, None);
+    assert_eq!(fabric.before(fabric.now() + ns(1), fabric.sleep_until(early)).await, None);
     assert_eq!(fabric.before(early, async { 5 }).await, Some(5));
     let never = fabric.sleep_until(rdma_fabric::Time::MAX);
-    assert_eq!(fabric.before(fabric.now() + Duration::from_nanos(1), never).await, None);
-    out.push(fabric.now().as_picos());
-    Ok(out)
+    assert_eq!(fabric.before(fabric.now() + ns(1), never).await, None);
+    Ok([computed, charged, uncharged, slept, computed_both, slept_both, now()])
 }
 
 #[test]
@@ -137,13 +133,13 @@ async fn pipeline(fabric: Fabric) -> ProgramResult<u64> {
         let word = fabric.remote_word::<u64>(at(1, home.key(), 0))?;
         let mut handles = vec![];
         for _ in 0..4 {
-            handles.push(fabric.post(op::Atomic { word: &word, amo: rdma_fabric::Amo::Add(1) }).await?);
+            handles.push(fabric.post(add(&word, 1)).await?);
         }
         assert_eq!(fabric.now().as_picos(), 600_000);
         assert!(handles.iter_mut().all(|h| !h.test()));
         let blocked = fabric.post(op::Nop).await?;
         assert!(blocked.wait().is_err(), "blocking is impossible in virtual time");
-        let old = rdma_fabric::join::join_all(handles).await;
+        let old = join_all(handles).await;
         assert_eq!(old.into_iter().collect::<Result<Vec<_>, _>>()?, [0, 1, 2, 3]);
     }
     let end = fabric.now().as_picos();
@@ -167,15 +163,15 @@ async fn one_atomic(fabric: Fabric) -> ProgramResult<u64> {
 
 #[test]
 fn fx10_has_a_software_service() {
-    let run = tofu2_sim::virt::Job::new(&Platform::fx10(), 1).run(&one_atomic).unwrap();
+    let run = Job::new(&Platform::fx10(), 1).run(&one_atomic).unwrap();
     assert_eq!(run.outs[0], 222_656_250 + 2 * (910_000 - 260_000));
 }
 
 #[test]
 fn what_if_a_hop_were_free() {
     let platform = Platform::fx100().with("hop", 0).unwrap();
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
-        let job = tofu2_sim::virt::Job::new(&platform, 4).torus(Torus::line(4)).network(network);
+    for network in NETWORKS {
+        let job = Job::new(&platform, 4).torus(Torus::line(4)).network(network);
         assert_eq!(job.run(&async |fabric| measure(fabric, 8).await).unwrap().outs[0][0], 1_689_500, "{network:?}");
     }
 }

@@ -1,9 +1,9 @@
 //! Notices: order, content, limits.
 
-use crate::virt::start::{at, fx100, meet};
+use crate::virt::start::{NETWORKS, at, fx100, meet};
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, PutOptions, Rank, Refused, op};
 use std::time::Duration;
-use tofu2_sim::virt::{Job, NetworkModel, Platform};
+use tofu2_sim::virt::{Job, Platform};
 
 /// All others send rank 0 numbered notices; it takes them slowly.
 async fn many_to_one(fabric: Fabric, each: u64) -> ProgramResult<Vec<(u32, u64)>> {
@@ -44,7 +44,7 @@ fn check(job: Job<'_>, each: u64) -> Vec<(u32, u64)> {
 
 #[test]
 fn notices_of_a_poster_keep_their_order_whatever_the_network_does() {
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         check(fx100(6).network(network), 200);
         for seed in 0..5 {
             check(fx100(6).network(network).jitter(Duration::from_micros(3)).shuffle_ties(true).seed(seed), 100);

@@ -1,7 +1,7 @@
 //! Full queues, room, and foreign wakers.
 
-use crate::virt::start::{at, fx100, meet};
-use rdma_fabric::{Amo, Fabric, ProgramResult, Refused, op};
+use crate::virt::start::{add, at, fx100, meet};
+use rdma_fabric::{Fabric, ProgramResult, Refused, op};
 use std::{
     cell::RefCell,
     future::Future,
@@ -16,7 +16,7 @@ async fn fill_up(fabric: Fabric) -> ProgramResult<usize> {
     let word = fabric.remote_word::<u64>(at(0, home.key(), 0))?;
     let mut posted = 0;
     loop {
-        match fabric.try_post(op::Atomic { word: &word, amo: Amo::Add(1) }) {
+        match fabric.try_post(add(&word, 1)) {
             Ok(handle) => drop(handle),
             Err(Refused::Full(_)) => break,
             Err(Refused::Failed(error, _)) => return Err(error.into()),
@@ -36,7 +36,7 @@ async fn fill_up(fabric: Fabric) -> ProgramResult<usize> {
     let branches = (0..20).map(|i| {
         let (fabric, word, order) = (&fabric, &word, &order);
         async move {
-            let handle = fabric.post(op::Atomic { word, amo: Amo::Add(1) }).await?;
+            let handle = fabric.post(add(word, 1)).await?;
             order.borrow_mut().push(i);
             handle.await
         }
@@ -58,9 +58,9 @@ fn a_full_transmit_queue_refuses_and_makes_room_in_order() {
 }
 
 /// Polls its parts only when told so, as combinators outside this workspace do.
-struct Told(AtomicBool, Mutex<Option<Waker>>);
+struct FlagWaker(AtomicBool, Mutex<Option<Waker>>);
 
-impl Wake for Told {
+impl Wake for FlagWaker {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::SeqCst);
         if let Some(waker) = self.1.lock().unwrap().take() {
@@ -70,7 +70,7 @@ impl Wake for Told {
 }
 
 async fn only_when_told<T>(future: impl Future<Output = T>) -> (T, u32) {
-    let told = Arc::new(Told(AtomicBool::new(true), Mutex::new(None)));
+    let told = Arc::new(FlagWaker(AtomicBool::new(true), Mutex::new(None)));
     let waker = Waker::from(told.clone());
     let mut future = pin!(future);
     let mut polls = 0;
@@ -115,7 +115,7 @@ async fn foreign(fabric: Fabric) -> ProgramResult<()> {
     only_when_told(fabric.compute(std::time::Duration::from_nanos(5))).await;
     only_when_told(fabric.sleep(std::time::Duration::from_nanos(5))).await;
     // A program that polls lets time pass.
-    let mut handle = fabric.post(op::Atomic { word: &word, amo: Amo::Add(1) }).await?;
+    let mut handle = fabric.post(add(&word, 1)).await?;
     let (mut turns, start) = (0, fabric.now());
     while !handle.test() {
         give_way().await;

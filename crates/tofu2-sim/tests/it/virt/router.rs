@@ -1,8 +1,8 @@
 //! Hop by hop: nothing is lost, nothing locks up, and contention is unfair as published.
 
-use crate::virt::start::{at, fx100, meet};
+use crate::virt::start::{add, at, fx100, meet};
 use rdma_fabric::{Fabric, ProgramResult};
-use tofu2_sim::virt::{Arbiter, Folding, NetworkModel, Path, Paths, Platform, TofuShape, Torus};
+use tofu2_sim::virt::{Arbiter, Folding, Job, NetworkModel, Path, Paths, Platform, TofuShape, Torus};
 
 /// Random all-to-all traffic of puts, gets and atomics; how much each rank received is checked by sums.
 async fn storm(fabric: Fabric, seed: u64, each: usize) -> ProgramResult<u64> {
@@ -22,8 +22,7 @@ async fn storm(fabric: Fabric, seed: u64, each: usize) -> ProgramResult<u64> {
         match random() % 4 {
             0 | 1 => {
                 let word = fabric.remote_word::<u64>(at(to, home.key(), 0))?;
-                handles
-                    .push(fabric.post(rdma_fabric::op::Atomic { word: &word, amo: rdma_fabric::Amo::Add(1) }).await?);
+                handles.push(fabric.post(add(&word, 1)).await?);
             }
             2 => {
                 let len = random() as usize % 8192;
@@ -53,6 +52,15 @@ async fn storm(fabric: Fabric, seed: u64, each: usize) -> ProgramResult<u64> {
     Ok(adds << 32 | received)
 }
 
+/// Everybody's adds have been received when all is over. Returns the trace hash.
+fn nothing_is_lost(job: &Job<'_>, seed: u64, each: usize, case: &str) -> u64 {
+    let run = job.run(&async |fabric| storm(fabric, seed, each).await).unwrap_or_else(|e| panic!("{case}: {e}"));
+    let sent: u64 = run.outs.iter().map(|out| out >> 32).sum();
+    let received: u64 = run.outs.iter().map(|out| out & 0xffff_ffff).sum();
+    assert_eq!(sent, received, "{case}");
+    run.stats.trace_hash
+}
+
 #[test]
 fn nothing_is_lost_and_nothing_locks_up_with_one_credit() {
     let shapes: &[&[u32]] = &[&[3], &[5], &[8], &[4, 4], &[3, 5], &[2, 3, 2], &[3, 3, 3], &[2, 2, 2, 2, 2]];
@@ -62,12 +70,7 @@ fn nothing_is_lost_and_nothing_locks_up_with_one_credit() {
             let ranks = torus.nodes() as usize * 2;
             let job = fx100(ranks).ranks_per_node(2).torus(torus).network(NetworkModel::Router);
             let job = job.credits(1).arbiter(arbiter).receive_tnis(1 + seed as u32 % 4);
-            let run = job
-                .run(&async |fabric| storm(fabric, seed as u64 + 1, 60).await)
-                .unwrap_or_else(|e| panic!("{lengths:?}: {e}"));
-            let sent: u64 = run.outs.iter().map(|out| out >> 32).sum();
-            let received: u64 = run.outs.iter().map(|out| out & 0xffff_ffff).sum();
-            assert_eq!(sent, received, "{lengths:?}");
+            nothing_is_lost(&job, seed as u64 + 1, 60, &format!("{lengths:?}"));
         }
     }
 }
@@ -80,15 +83,8 @@ fn nothing_locks_up_on_tofus_routes_by_any_path() {
         for folding in [Folding::RowMajor, Folding::VirtualTorus] {
             let job = fx100(192).ranks_per_node(2).shape(shape).folding(folding).paths(paths);
             let job = job.network(NetworkModel::Router).credits(1).receive_tnis(4);
-            let run = || {
-                job.run(&async |fabric| storm(fabric, seed as u64 + 1, 30).await)
-                    .unwrap_or_else(|e| panic!("{paths:?}: {e}"))
-            };
-            let first = run();
-            let sent: u64 = first.outs.iter().map(|out| out >> 32).sum();
-            let received: u64 = first.outs.iter().map(|out| out & 0xffff_ffff).sum();
-            assert_eq!(sent, received, "{paths:?}");
-            assert_eq!(first.stats.trace_hash, run().stats.trace_hash, "{paths:?}");
+            let hash = || nothing_is_lost(&job, seed as u64 + 1, 30, &format!("{paths:?}"));
+            assert_eq!(hash(), hash(), "{paths:?}");
         }
     }
 }
@@ -183,6 +179,6 @@ fn near_ranks_finish_first_under_round_robin_but_not_by_age_or_latency_alone() {
 #[test]
 fn a_machine_with_a_single_engine_works() {
     let platform = Platform::fx100().with("engines", 1).unwrap();
-    let job = tofu2_sim::virt::Job::new(&platform, 8).ranks_per_node(2).network(NetworkModel::Router);
+    let job = Job::new(&platform, 8).ranks_per_node(2).network(NetworkModel::Router);
     job.run(&async |fabric| storm(fabric, 3, 50).await).unwrap();
 }

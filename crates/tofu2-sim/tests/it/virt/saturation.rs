@@ -1,8 +1,8 @@
 //! Many clients of one word: the atomic unit is the bottleneck.
 
-use crate::virt::start::{at, fx100, meet};
+use crate::virt::start::{NETWORKS, at, fx100, meet};
 use rdma_fabric::{Fabric, ProgramResult};
-use tofu2_sim::virt::{Job, NetworkModel, OpCounts};
+use tofu2_sim::virt::{Job, OpCounts};
 
 pub(crate) async fn pairs(fabric: Fabric, pairs: u32) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(64).await?;
@@ -26,7 +26,7 @@ fn near(value: u64, expected: u64, percent: u64) {
 
 #[test]
 fn service_bounds_128_clients() {
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         let end = slowest(&fx100(128).network(network), 50);
         near(end, 50 * 2 * 128 * 269_500, 2);
     }
@@ -40,7 +40,7 @@ fn four_clients_of_one_node_stay_below_saturation() {
 
 #[test]
 fn four_engines_save_40_percent_over_loopback() {
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         let job = |engines| fx100(32).ranks_per_node(32).network(network).receive_tnis(engines);
         let (one, four) = (slowest(&job(1), 50), slowest(&job(4), 50));
         near(one, 50 * 2 * 32 * 269_500, 3);

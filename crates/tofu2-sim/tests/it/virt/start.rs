@@ -1,7 +1,11 @@
 //! What most tests begin with.
 
-use rdma_fabric::{Fabric, Rank, Region, RegionKey, RemoteAddr};
-use tofu2_sim::virt::{Job, Platform};
+use rdma_fabric::{
+    Amo, ControlQueue, Fabric, Rank, Region, RegionKey, RemoteAddr, RemoteWord, control_queue::QueueSpec, op,
+};
+use tofu2_sim::virt::{Job, NetworkModel, Platform};
+
+pub(crate) const NETWORKS: [NetworkModel; 2] = [NetworkModel::Latency, NetworkModel::Router];
 
 pub(crate) fn fx100<'a>(ranks: usize) -> Job<'a> {
     Job::new(&Platform::fx100(), ranks)
@@ -27,4 +31,26 @@ pub(crate) async fn meet(fabric: &Fabric, home: &Region, offset: usize) -> rdma_
     } else {
         fabric.wait_until(&go, Default::default(), |go| go == 1).await.map(drop)
     }
+}
+
+/// Adds to a remote word without waiting for it.
+pub(crate) fn add(word: &RemoteWord<u64>, operand: u64) -> op::Atomic<'_, u64> {
+    op::Atomic { word, amo: Amo::Add(operand) }
+}
+
+/// Memory of so many bytes on every rank, and a control queue on which the own part has the fixed tag 0.
+pub(crate) async fn opened(
+    fabric: &Fabric,
+    bytes: usize,
+    spec: QueueSpec,
+) -> rdma_fabric::Result<(Region, ControlQueue)> {
+    let region = fabric.alloc_symmetric(bytes).await?;
+    let queue = fabric.open_queue(spec)?;
+    queue.register_fixed(&region, 0)?;
+    Ok((region, queue))
+}
+
+/// Whether all are different.
+pub(crate) fn all_differ(hashes: &[u64]) -> bool {
+    hashes.iter().enumerate().all(|(i, a)| hashes[..i].iter().all(|b| a != b))
 }

@@ -1,7 +1,7 @@
 //! The same job with queues runs the same, event by event.
 
 use super::script::AT;
-use crate::virt::start::fx100;
+use crate::virt::start::{NETWORKS, all_differ, fx100};
 use rdma_fabric::{
     Deps, Fabric, ProgramResult, Rank,
     control_queue::{Armw, Command, Posting, QueueId, QueueMode, QueueSpec, Width},
@@ -67,7 +67,7 @@ fn run(job: Job<'_>) -> Stats {
 
 #[test]
 fn the_same_job_gives_the_same_hash_twice_with_another_queue_and_by_seed() {
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         let first = run(base(network));
         assert_eq!(first, run(base(network)));
         let other = run(base(network).queue(QueueKind::Binary));
@@ -81,8 +81,6 @@ fn the_same_job_gives_the_same_hash_twice_with_another_queue_and_by_seed() {
             assert_eq!(run(ties(seed)).trace_hash, binary.trace_hash);
             hashes.extend([run(jitter(seed)).trace_hash, binary.trace_hash]);
         }
-        for (i, a) in hashes.iter().enumerate() {
-            assert!(hashes[..i].iter().all(|b| a != b), "{network:?}: {hashes:x?}");
-        }
+        assert!(all_differ(&hashes), "{network:?}: {hashes:x?}");
     }
 }

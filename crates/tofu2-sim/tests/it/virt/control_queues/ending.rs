@@ -1,7 +1,7 @@
 //! How waits for queues end when nothing comes any more.
 
 use super::script::AT;
-use crate::virt::start::fx100;
+use crate::virt::start::{NETWORKS, fx100, opened};
 use rdma_fabric::{
     Deps, Fabric, FabricError, ProgramResult, Rank,
     control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Width},
@@ -83,9 +83,7 @@ fn waits_end_when_those_they_depend_on_do() {
 
 /// Commands to ranks that are lost, gone or nowhere; the statuses that come back.
 async fn to_nobody(fabric: Fabric) -> ProgramResult<()> {
-    let own = fabric.alloc_symmetric(64).await?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(0))?;
-    queue.register_fixed(&own, 0)?;
+    let (_own, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     match fabric.rank().number() {
         1 => return Err("as told".into()),
         2 => return Ok(()),
@@ -125,7 +123,7 @@ async fn to_nobody(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn commands_to_nobody_come_back_with_a_status() {
-    for network in [tofu2_sim::virt::NetworkModel::Latency, tofu2_sim::virt::NetworkModel::Router] {
+    for network in NETWORKS {
         let error = fx100(3).network(network).run(&to_nobody).unwrap_err();
         assert_eq!(error.to_string(), "rank 1 failed: as told");
     }
@@ -133,9 +131,7 @@ fn commands_to_nobody_come_back_with_a_status() {
 
 /// A queue that leaks is closed with its rank; what it has sent still arrives.
 async fn leaves_early(fabric: Fabric) -> ProgramResult<u64> {
-    let own = fabric.alloc_symmetric(64).await?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(0))?;
-    queue.register_fixed(&own, 0)?;
+    let (_own, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     if fabric.rank().number() == 1 {
         let to = QueueId::new(Rank::new(0), 0, 0, 0);
         queue

@@ -4,7 +4,7 @@ use super::script::{AT, OWN, Seen, Step, nop, run, session, word};
 use crate::virt::start::fx100;
 use proptest::{
     prelude::*,
-    test_runner::{Config, TestRunner},
+    test_runner::{Config, TestRng, TestRunner},
 };
 use rdma_fabric::control_queue::{Armw, Blocks, Command, Inline, Pointers, Posting, Width};
 use std::{collections::VecDeque, time::Duration};
@@ -234,35 +234,18 @@ proptest! {
     }
 }
 
-/// The random steps tell the queue from one with these rules.
-fn is_noticed(rules: Rules) {
-    let config = Config { cases: 150, failure_persistence: None, ..Config::default() };
-    let mut runner =
-        TestRunner::new_with_rng(config, proptest::test_runner::TestRng::deterministic_rng(Default::default()));
-    let found = runner.run(&acts(), |acts| {
-        let agreed = agree(&fx100(1), &acts, 256, rules);
-        prop_assert!(agreed.is_ok(), "{}", agreed.unwrap_err());
-        Ok(())
-    });
-    assert!(found.is_err(), "{rules:?} is not noticed");
-}
-
+/// Mutations: the random steps tell the queue from one with wrong rules.
 #[test]
-fn sps_per_packet_is_noticed() {
-    is_noticed(Rules::SpsPerPacket);
-}
-
-#[test]
-fn an_advance_before_the_data_is_noticed() {
-    is_noticed(Rules::AdvanceBeforeData);
-}
-
-#[test]
-fn boolean_credit_is_noticed() {
-    is_noticed(Rules::BooleanCredit);
-}
-
-#[test]
-fn credit_in_commands_is_noticed() {
-    is_noticed(Rules::CommandsInsteadOfSlots);
+fn wrong_rules_are_noticed() {
+    use Rules::{AdvanceBeforeData, BooleanCredit, CommandsInsteadOfSlots, SpsPerPacket};
+    for rules in [SpsPerPacket, AdvanceBeforeData, BooleanCredit, CommandsInsteadOfSlots] {
+        let config = Config { cases: 150, failure_persistence: None, ..Config::default() };
+        let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(Default::default()));
+        let found = runner.run(&acts(), |acts| {
+            let agreed = agree(&fx100(1), &acts, 256, rules);
+            prop_assert!(agreed.is_ok(), "{}", agreed.unwrap_err());
+            Ok(())
+        });
+        assert!(found.is_err(), "{rules:?} is not noticed");
+    }
 }

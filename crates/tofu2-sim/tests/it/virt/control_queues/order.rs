@@ -1,7 +1,7 @@
 //! What strong order adds: a command does not pass atomics that are still in service.
 
 use super::script::AT;
-use crate::virt::start::fx100;
+use crate::virt::start::{NETWORKS, fx100, opened};
 use rdma_fabric::{
     Deps, Fabric, ProgramResult, Rank,
     control_queue::{Armw, Command, Inline, MrqKind, Posting, QueueId, QueueMode, QueueSpec, Width},
@@ -13,9 +13,7 @@ use tofu2_sim::virt::NetworkModel;
 /// finds when the flag is there, and the order of the notices.
 async fn behind_atomics(fabric: Fabric, strong: bool) -> ProgramResult<(u64, Vec<MrqKind>)> {
     let me = fabric.rank().number();
-    let home = fabric.alloc_symmetric(64).await?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(0))?;
-    queue.register_fixed(&home, 0)?;
+    let (home, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     fabric.sleep(Duration::from_micros(1)).await;
     let to = QueueId::new(Rank::new(0), 0, 0, 0);
     let add = |word: u64, operand| Command::Armw { to, at: AT + 8 * word, width: Width::Eight, op: Armw::Add(operand) };
@@ -52,7 +50,7 @@ async fn behind_atomics(fabric: Fabric, strong: bool) -> ProgramResult<(u64, Vec
 
 #[test]
 fn strong_order_waits_for_atomics_in_service() {
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         for (jitter, shuffle) in [(0, false), (0, true), (400, true)] {
             for seed in 0..4 {
                 let job =

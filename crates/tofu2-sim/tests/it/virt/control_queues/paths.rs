@@ -1,13 +1,13 @@
 //! A command takes the path that it asks for.
 
 use super::script::AT;
-use crate::virt::start::fx100;
+use crate::virt::start::{NETWORKS, fx100, opened};
 use rdma_fabric::{
     Deps, Fabric, FabricError, ProgramResult, Rank, Refused,
     control_queue::{Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec},
 };
 use std::time::Duration;
-use tofu2_sim::virt::{NetworkModel, Path, System};
+use tofu2_sim::virt::{Path, System};
 
 /// The bits of a path id, as it packs in-group coordinates.
 fn bits(path: Path) -> u8 {
@@ -17,9 +17,7 @@ fn bits(path: Path) -> u8 {
 /// How long a put to the last rank takes to be acknowledged, in picoseconds, by each of these paths.
 async fn acknowledged(fabric: Fabric, paths: Vec<Option<u8>>) -> ProgramResult<Vec<u64>> {
     let (me, last) = (fabric.rank().number(), fabric.ranks() as u32 - 1);
-    let home = fabric.alloc_symmetric(64).await?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(0))?;
-    queue.register_fixed(&home, 0)?;
+    let (_home, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     fabric.sleep(Duration::from_micros(1)).await;
     let mut took = vec![];
     if me == 0 {
@@ -45,7 +43,7 @@ async fn acknowledged(fabric: Fabric, paths: Vec<Option<u8>>) -> ProgramResult<V
 fn a_longer_path_takes_its_hops_longer() {
     let paths: Vec<Path> =
         (0..2).flat_map(|a| (0..3).flat_map(move |b| (0..2).map(move |c| Path { a, b, c }))).collect();
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         let job = fx100(36).shape(System::FX100_36.shape()).network(network);
         let (first, last) = (Rank::new(0), Rank::new(35));
         let hops = |path| job.route(first, last, path).unwrap().count() as u64;

@@ -1,14 +1,14 @@
 //! Session mode, row by row: the questions that measurements on the public simulator answered.
 
 use super::script::{AT, OWN, Reports, Seen, Step, credit, nop, run, sender, session, word};
-use crate::virt::start::fx100;
+use crate::virt::start::{NETWORKS, fx100};
 use rdma_fabric::{
     FabricError,
     control_queue::{
         Armw, Blocks, Command, Inline, MrqKind, Pointers, Posting, QueueError, QueueId, QueueMode, QueueSpec, Width,
     },
 };
-use tofu2_sim::virt::{Job, NetworkModel};
+use tofu2_sim::virt::Job;
 
 fn last(seen: Vec<Seen>) -> Seen {
     seen.into_iter().last().unwrap()
@@ -16,9 +16,7 @@ fn last(seen: Vec<Seen>) -> Seen {
 
 /// Both networks, the sender on the same and on another node.
 fn jobs<'a>() -> impl Iterator<Item = (u32, Job<'a>)> {
-    [(1, NetworkModel::Latency), (1, NetworkModel::Router), (2, NetworkModel::Latency), (2, NetworkModel::Router)]
-        .into_iter()
-        .map(|(ranks, network)| (ranks, fx100(ranks as usize).network(network)))
+    [1, 2].into_iter().flat_map(|ranks| NETWORKS.map(|network| (ranks, fx100(ranks as usize).network(network))))
 }
 
 fn scheduled(steps: &[Step]) -> u64 {
@@ -70,39 +68,26 @@ fn sps_width_is_four_bits_and_zero_advances_nothing() {
     assert_eq!(seen.refused, Some(Some(limit.into())));
 }
 
+/// A table of commands with an SPS, and how far each advances the queue.
 #[test]
-fn only_puts_advance() {
+fn only_puts_advance_and_each_of_their_blocks_once() {
     let at = AT + 512;
-    let long = Inline::new(&[1; 32]).unwrap();
-    let commands = [
-        (Command::put(OWN, AT, at, 8), 3),
-        (word(OWN, 5, at), 3),
-        (Command::PutInline { to: OWN, bytes: long, at }, 3),
-        (Command::get(OWN, AT, at, 8), 0),
-        (Command::Armw { to: OWN, at, width: Width::Eight, op: Armw::Add(1) }, 0),
-        (Command::CompareSwap { to: OWN, at, width: Width::Four, expected: 0, new: 1 }, 0),
-        (Command::Nop, 0),
-    ];
-    for (command, slots) in commands {
-        assert_eq!(scheduled(&[Step::Send(Posting::new(command).sps(3))]), slots, "{command:?}");
-    }
-}
-
-#[test]
-fn a_large_put_of_several_packets_advances_once() {
-    assert_eq!(scheduled(&[Step::Send(Posting::new(Command::put(OWN, AT, AT + 4096, 1 << 20)).sps(2))]), 2);
-}
-
-#[test]
-fn a_zero_length_put_advances() {
-    assert_eq!(scheduled(&[credit(4)]), 4);
-}
-
-#[test]
-fn a_strided_put_of_n_blocks_advances_n_times() {
     let blocks = Blocks { count: 5, stride: 4096 };
-    let put = Command::Put { to: OWN, from: AT, at: AT + 8192, len: 3000, blocks };
-    assert_eq!(scheduled(&[Step::Send(Posting::new(put).sps(2))]), 10);
+    for (command, sps, slots) in [
+        (Command::put(OWN, AT, at, 8), 3, 3),
+        (word(OWN, 5, at), 3, 3),
+        (Command::PutInline { to: OWN, bytes: Inline::new(&[1; 32]).unwrap(), at }, 3, 3),
+        (Command::get(OWN, AT, at, 8), 3, 0),
+        (Command::Armw { to: OWN, at, width: Width::Eight, op: Armw::Add(1) }, 3, 0),
+        (Command::CompareSwap { to: OWN, at, width: Width::Four, expected: 0, new: 1 }, 3, 0),
+        (Command::Nop, 3, 0),
+        // Of several packets, of no bytes, and of several blocks.
+        (Command::put(OWN, AT, AT + 4096, 1 << 20), 2, 2),
+        (Command::put(OWN, AT, AT, 0), 4, 4),
+        (Command::Put { to: OWN, from: AT, at: AT + 8192, len: 3000, blocks }, 2, 10),
+    ] {
+        assert_eq!(scheduled(&[Step::Send(Posting::new(command).sps(sps))]), slots, "{command:?}");
+    }
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Steering tags under traffic, and the machine option of one address space per rank.
 
 use super::script::AT;
-use crate::virt::start::fx100;
+use crate::virt::start::{NETWORKS, fx100, opened};
 use rdma_fabric::{
     Deps, Fabric, ProgramResult, Rank,
     control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
 use std::time::Duration;
-use tofu2_sim::virt::{Job, NetworkModel, Platform};
+use tofu2_sim::virt::{Job, Platform};
 
 const LEN: usize = 1 << 16;
 
@@ -77,7 +77,7 @@ async fn under_traffic(fabric: Fabric, gone: Gone) -> ProgramResult<[usize; 2]> 
 
 #[test]
 fn what_arrives_after_deregistration_fails_with_a_status() {
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         for gone in [Gone::Tag, Gone::Region, Gone::Queue] {
             for jitter in [0, 2] {
                 let job = fx100(2).network(network).jitter(Duration::from_micros(jitter)).seed(jitter);
@@ -90,9 +90,7 @@ fn what_arrives_after_deregistration_fails_with_a_status() {
 
 /// A get whose own memory is deregistered while the answer is under way.
 async fn late_answer(fabric: Fabric) -> ProgramResult<()> {
-    let own = fabric.alloc_symmetric(64).await?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(0))?;
-    queue.register_fixed(&own, 0)?;
+    let (_own, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     fabric.sleep(Duration::from_micros(1)).await;
     if fabric.rank().number() == 0 {
         let to = QueueId::new(Rank::new(1), 0, 0, 0);

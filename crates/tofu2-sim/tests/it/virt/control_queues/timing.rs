@@ -1,7 +1,7 @@
 //! When commands happen: the calibrated sums, shared engines, packets, and progress while the ranks compute.
 
 use super::script::{AT, BYTES};
-use crate::virt::start::{at, fx100};
+use crate::virt::start::{NETWORKS, at, fx100, opened};
 use rdma_fabric::{
     Deps, Fabric, ProgramResult, Rank,
     control_queue::{Armw, Blocks, Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Width},
@@ -16,9 +16,7 @@ fn to(nodes: u32) -> QueueId {
 
 /// Rank 0 posts `posting` to rank 1; picoseconds since then: completion, local notice, remote notice.
 async fn measure(fabric: Fabric, posting: Posting) -> ProgramResult<[u64; 3]> {
-    let region = fabric.alloc_symmetric(BYTES).await?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(0))?;
-    queue.register_fixed(&region, 0)?;
+    let (_region, queue) = opened(&fabric, BYTES, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     fabric.sleep(Duration::from_micros(1)).await;
     let start = fabric.now();
     let mut times = [0; 3];
@@ -56,7 +54,7 @@ fn all(command: Command) -> Posting {
 fn latencies_are_those_of_fabric_operations() {
     let put = |nodes| all(Command::PutInline { to: to(nodes), bytes: Inline::word(1), at: AT });
     let add = |nodes| all(Command::Armw { to: to(nodes), at: AT, width: Width::Eight, op: Armw::Add(1) });
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         assert_eq!(times(network, 1, put(1)), [300_000, 900_000, 450_000], "{network:?}");
         assert_eq!(times(network, 2, put(2)), [300_000, 1_420_000, 710_000], "{network:?}");
         assert_eq!(times(network, 1, add(1))[1], 1_169_500, "{network:?}");
@@ -77,7 +75,7 @@ fn mtu_and_gap_are_timing() {
         (put.mtu, put.gap) = (mtu, gap);
         times(network, 2, put)[2]
     };
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         let usual = arrival(network, 0, 0);
         assert_eq!(arrival(network, 1920, 0), usual);
         // 100 packets instead of 10, each 144 bytes at 80 ps more; 9 gaps of 3 units.
@@ -172,7 +170,7 @@ async fn overlap(fabric: Fabric, rounds: u64) -> ProgramResult<Span> {
 /// Released transfers run in the network while both sides compute.
 #[test]
 fn session_released_transfers_happen_during_compute() {
-    for network in [NetworkModel::Latency, NetworkModel::Router] {
+    for network in NETWORKS {
         let rounds = 40;
         let run = fx100(2).network(network).run(&async |fabric| overlap(fabric, rounds).await).unwrap();
         for (rank, span) in run.outs.iter().enumerate() {
@@ -189,9 +187,8 @@ fn session_released_transfers_happen_during_compute() {
 async fn chain(fabric: Fabric) -> ProgramResult<u64> {
     let me = fabric.rank().index();
     let last = fabric.ranks() - 1;
-    let region = fabric.alloc_symmetric(64).await?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).on(0).ahead(u32::from(me == 0)))?;
-    queue.register_fixed(&region, 0)?;
+    let (region, queue) =
+        opened(&fabric, 64, QueueSpec::new(QueueMode::Session).on(0).ahead(u32::from(me == 0))).await?;
     fabric.store(&fabric.local_word::<u64>(at(me, region.key(), 0))?, if me == 0 { 9 } else { 0 })?;
     fabric.sleep(Duration::from_micros(1)).await;
     let start = fabric.now();
