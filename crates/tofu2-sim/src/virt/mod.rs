@@ -54,6 +54,7 @@ mod prefetch;
 mod provider;
 mod ranks;
 mod region;
+mod slots;
 mod stats;
 mod tasks;
 mod timeline;

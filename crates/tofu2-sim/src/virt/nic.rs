@@ -2,9 +2,10 @@
 
 use super::{
     clock::{Clock, EventKind},
-    operation::{Line, NONE, Operations},
+    operation::{Line, Operations},
     platform::Timing,
     prefetch::prefetch,
+    slots::NONE,
 };
 
 /// Send engines: commands of one engine go out one after the other. When each engine of each node is free to take the next, in

@@ -152,7 +152,7 @@ impl TraceHash {
 }
 
 /// What an event is about. The subject is a rank, an operation slot, or a place in a node, as the kind says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(crate) enum EventKind {
     /// Poll a rank's task. Subject: rank.
@@ -188,7 +188,7 @@ pub(crate) enum EventKind {
 }
 
 /// A moment and what happens then. The order of equal times is the order of scheduling.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Event {
     /// Picoseconds.
     pub(crate) time: u64,

@@ -77,57 +77,29 @@ impl EventQueue {
 /// The standard library's heap, made stable by a sequence number.
 #[derive(Debug, Default)]
 pub(super) struct StableHeap {
-    heap: BinaryHeap<Reverse<NumberedEvent>>,
+    /// By time and number.
+    heap: BinaryHeap<Reverse<(u64, u64, Event)>>,
     pushed: u64,
     peak: usize,
 }
 
-#[derive(Debug)]
-struct NumberedEvent {
-    number: u64,
-    event: Event,
-}
-
-impl NumberedEvent {
-    fn key(&self) -> (u64, u64) {
-        (self.event.time, self.number)
-    }
-}
-
-impl PartialEq for NumberedEvent {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-impl Eq for NumberedEvent {}
-impl PartialOrd for NumberedEvent {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for NumberedEvent {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-
 impl StableHeap {
     fn push(&mut self, event: Event) {
-        self.heap.push(Reverse(NumberedEvent { number: self.pushed, event }));
+        self.heap.push(Reverse((event.time, self.pushed, event)));
         self.pushed += 1;
         self.peak = self.peak.max(self.heap.len());
     }
 
     fn pop(&mut self) -> Option<Event> {
-        self.heap.pop().map(|Reverse(entry)| entry.event)
+        self.heap.pop().map(|Reverse((.., event))| event)
     }
 
     fn pop_at(&mut self, time: u64) -> Option<Event> {
-        if self.heap.peek()?.0.event.time == time { self.pop() } else { None }
+        if self.heap.peek()?.0.0 == time { self.pop() } else { None }
     }
 
     fn peak_bytes(&self) -> usize {
-        self.peak * size_of::<NumberedEvent>()
+        self.peak * size_of::<(u64, u64, Event)>()
     }
 }
 

@@ -203,7 +203,7 @@ impl Core {
         };
         let mut op = Op::new(opcode, rank, place);
         (op.a, op.b, op.at, op.engine, op.flight) = (a, b, self.clock.now(), engine, slot);
-        let (op, _) = self.operations.insert(op);
+        let op = self.operations.insert(op);
         self.queue_atomic(op);
     }
 

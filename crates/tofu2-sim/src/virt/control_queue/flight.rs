@@ -4,11 +4,10 @@ use super::super::{
     memory::{Loc, Memory},
     operation::Opcode,
     platform::Timing,
+    slots::{NONE, Slots, Slotted},
     topology::PathId,
 };
 use rdma_fabric::control_queue::{MrqKind, QueueError, QueueId, Stadd};
-
-const NONE: u32 = u32::MAX;
 
 /// Set in [`super::super::network::Packet::op`] of packets of queues: the rest is the flight.
 pub(crate) const FLIGHT: u32 = 1 << 31;
@@ -125,41 +124,36 @@ impl Flight {
     }
 }
 
-/// All flights, in slots that are used again.
+impl Slotted for Flight {
+    #[inline]
+    fn next(&mut self) -> &mut u32 {
+        &mut self.next
+    }
+}
+
+/// All flights.
 #[derive(Debug)]
 pub(super) struct Flights {
-    slots: Vec<Flight>,
-    free: u32,
+    slots: Slots<Flight>,
     /// Buffers for the bytes of those to come.
     spare: Vec<Vec<u8>>,
 }
 
 impl Default for Flights {
     fn default() -> Self {
-        Flights { slots: Vec::new(), free: NONE, spare: Vec::new() }
+        Flights { slots: Slots::new(), spare: Vec::new() }
     }
 }
 
 impl Flights {
     #[inline]
     pub(super) fn insert(&mut self, flight: Flight) -> u32 {
-        let slot = self.free;
-        if slot == NONE {
-            self.slots.push(flight);
-            return self.slots.len() as u32 - 1;
-        }
-        let there = &mut self.slots[slot as usize];
-        self.free = there.next;
-        *there = flight;
-        slot
+        self.slots.insert(flight)
     }
 
     #[inline]
     pub(super) fn free(&mut self, slot: u32) {
-        let flight = &mut self.slots[slot as usize];
-        flight.next = self.free;
-        self.free = slot;
-        let mut bytes = std::mem::take(&mut flight.bytes);
+        let mut bytes = std::mem::take(&mut self.slots.free(slot).bytes);
         if (1..=KEEP).contains(&bytes.capacity()) {
             bytes.clear();
             self.spare.push(bytes);
@@ -185,17 +179,17 @@ impl Flights {
 
     #[inline]
     pub(super) fn get(&self, slot: u32) -> &Flight {
-        &self.slots[slot as usize]
+        self.slots.get(slot)
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, slot: u32) -> &mut Flight {
-        &mut self.slots[slot as usize]
+        self.slots.get_mut(slot)
     }
 
     /// Most bytes in use at once, buffers not counted.
     pub(super) fn peak_bytes(&self) -> usize {
-        self.slots.len() * size_of::<Flight>()
+        self.slots.peak_bytes()
     }
 }
 

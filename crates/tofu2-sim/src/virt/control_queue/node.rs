@@ -3,14 +3,13 @@
 //! A rank's fabric operations go through a queue of the system's that is not counted here. CQs belong to one rank at a time;
 //! only its normal queues share one.
 
+pub(super) use super::super::slots::NONE;
+
 use super::super::platform::QueueTable;
 use rdma_fabric::{
     FabricError, Rank,
     control_queue::{QueueError, QueueId, QueueMode, QueueSpec},
 };
-
-/// No queue, no rank.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// The CQs of one node, by engine and number.
 #[derive(Debug)]

@@ -167,20 +167,15 @@ pub(super) struct Limits {
 
 impl Limits {
     /// What `kind` names and the job hasn't: its name, its number, and how many there are.
-    fn missing(&self, kind: FaultKind) -> Option<(&'static str, u32, u32)> {
-        let (rank, node) = (|rank| ("rank", rank, self.ranks), |node| ("node", node, self.nodes));
-        let named = match kind {
-            FaultKind::NodeStop { node: number } => vec![node(number)],
-            FaultKind::LinkSlow { from, to, .. } | FaultKind::LinkDown { from, to, .. } => vec![node(from), node(to)],
-            FaultKind::QueueStall { rank: number, engine, number: queue, .. } => {
-                vec![rank(number), ("engine", engine.into(), self.engines), ("queue", queue.into(), self.queues)]
-            }
-            FaultKind::MrqOverflow { rank: number }
-            | FaultKind::LateCompletion { rank: number, .. }
-            | FaultKind::LateCredit { rank: number, .. }
-            | FaultKind::PartialPut { rank: number } => vec![rank(number)],
-        };
-        named.into_iter().find(|(_, number, there)| number >= there)
+    fn missing(&self, kind: FaultKind) -> Option<(&'static str, u128, u32)> {
+        let named = kind.in_words().1.into_iter().filter_map(|(key, number)| match key {
+            "rank" => Some(("rank", number, self.ranks)),
+            "node" | "from" | "to" => Some(("node", number, self.nodes)),
+            "engine" => Some(("engine", number, self.engines)),
+            "number" => Some(("queue", number, self.queues)),
+            _ => None,
+        });
+        named.into_iter().find(|(_, number, there)| *number >= u128::from(*there))
     }
 }
 

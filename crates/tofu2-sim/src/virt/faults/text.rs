@@ -8,20 +8,33 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let picos = self.at.as_picos();
         write!(f, "{}.{:03} ", picos / 1000, picos % 1000)?;
-        let ns = |duration: Duration| duration.as_nanos();
-        match self.kind {
-            FaultKind::NodeStop { node } => write!(f, "node-stop node={node}"),
+        let (name, values) = self.kind.in_words();
+        f.write_str(name)?;
+        values.into_iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
+    }
+}
+
+impl FaultKind {
+    /// Its name, and its values by their keys, durations in nanoseconds.
+    pub(super) fn in_words(self) -> (&'static str, Vec<(&'static str, u128)>) {
+        let number = |key, number: u32| (key, u128::from(number));
+        let ns = |key, duration: Duration| (key, duration.as_nanos());
+        match self {
+            FaultKind::NodeStop { node } => ("node-stop", vec![number("node", node)]),
             FaultKind::LinkSlow { from, to, extra, lasts } => {
-                write!(f, "link-slow from={from} to={to} extra={} lasts={}", ns(extra), ns(lasts))
+                ("link-slow", vec![number("from", from), number("to", to), ns("extra", extra), ns("lasts", lasts)])
             }
-            FaultKind::LinkDown { from, to, lasts } => write!(f, "link-down from={from} to={to} lasts={}", ns(lasts)),
-            FaultKind::MrqOverflow { rank } => write!(f, "mrq-overflow rank={rank}"),
-            FaultKind::LateCompletion { rank, by } => write!(f, "late-completion rank={rank} by={}", ns(by)),
-            FaultKind::LateCredit { rank, by } => write!(f, "late-credit rank={rank} by={}", ns(by)),
-            FaultKind::QueueStall { rank, engine, number, lasts } => {
-                write!(f, "queue-stall rank={rank} engine={engine} number={number} lasts={}", ns(lasts))
+            FaultKind::LinkDown { from, to, lasts } => {
+                ("link-down", vec![number("from", from), number("to", to), ns("lasts", lasts)])
             }
-            FaultKind::PartialPut { rank } => write!(f, "partial-put rank={rank}"),
+            FaultKind::MrqOverflow { rank } => ("mrq-overflow", vec![number("rank", rank)]),
+            FaultKind::LateCompletion { rank, by } => ("late-completion", vec![number("rank", rank), ns("by", by)]),
+            FaultKind::LateCredit { rank, by } => ("late-credit", vec![number("rank", rank), ns("by", by)]),
+            FaultKind::QueueStall { rank, engine, number: queue, lasts } => {
+                let (engine, queue) = (number("engine", engine.into()), number("number", queue.into()));
+                ("queue-stall", vec![number("rank", rank), engine, queue, ns("lasts", lasts)])
+            }
+            FaultKind::PartialPut { rank } => ("partial-put", vec![number("rank", rank)]),
         }
     }
 }

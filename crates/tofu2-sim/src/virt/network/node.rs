@@ -4,11 +4,12 @@
 //! one per engine for what stays. Input ports are the links and, after them, the local port.
 
 use super::{
-    super::topology::{Hop, LegIndex, Map, PathId},
+    super::{
+        slots::{NONE, Slots, Slotted},
+        topology::{Hop, LegIndex, Map, PathId},
+    },
     channel::channel,
 };
-
-pub(super) const NONE: u32 = u32::MAX;
 
 /// One packet. The operation it belongs to knows the rest.
 #[derive(Clone, Copy, Debug)]
@@ -41,46 +42,15 @@ impl Packet {
     }
 }
 
-/// All packets under way, in slots that are used again.
-#[derive(Debug)]
-pub(super) struct Packets {
-    slots: Vec<Packet>,
-    free: u32,
+impl Slotted for Packet {
+    #[inline]
+    fn next(&mut self) -> &mut u32 {
+        &mut self.next
+    }
 }
 
-impl Packets {
-    pub(super) fn new() -> Self {
-        Packets { slots: Vec::new(), free: NONE }
-    }
-
-    #[inline]
-    pub(super) fn insert(&mut self, packet: Packet) -> u32 {
-        if self.free == NONE {
-            self.slots.push(packet);
-            return self.slots.len() as u32 - 1;
-        }
-        let slot = self.free;
-        self.free = self.slots[slot as usize].next;
-        self.slots[slot as usize] = packet;
-        slot
-    }
-
-    #[inline]
-    pub(super) fn free(&mut self, slot: u32) {
-        self.slots[slot as usize].next = self.free;
-        self.free = slot;
-    }
-
-    #[inline]
-    pub(super) fn get(&self, slot: u32) -> &Packet {
-        &self.slots[slot as usize]
-    }
-
-    #[inline]
-    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Packet {
-        &mut self.slots[slot as usize]
-    }
-}
+/// All packets under way.
+pub(super) type Packets = Slots<Packet>;
 
 #[derive(Debug)]
 pub(super) struct RouterNode {

@@ -8,11 +8,12 @@ use super::{
         clock::{Clock, EventKind},
         core::Machine,
         nic::{Receivers, Room},
+        slots::NONE,
         topology::Map,
     },
     Arbiter,
     arbiter::Turn,
-    node::{self, Output, Packet, Packets, RouterNode},
+    node::{Output, Packet, Packets, RouterNode},
 };
 
 #[derive(Debug)]
@@ -219,7 +220,7 @@ impl Router {
     /// Takes the head of a queue out; its place is free for who is upstream, and the next packet asks for its output.
     #[inline]
     fn take(&mut self, around: &mut Around<'_>, node: u32, queue: u8, output: u8) -> u32 {
-        let Some(here) = self.nodes[node as usize].as_deref_mut() else { return node::NONE };
+        let Some(here) = self.nodes[node as usize].as_deref_mut() else { return NONE };
         let packet = here.pop(&self.packets, queue, output);
         if queue < self.links * self.channels {
             let link = queue / self.channels;

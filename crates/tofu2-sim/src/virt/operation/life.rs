@@ -1,16 +1,16 @@
 //! The life of an operation: posted, on its way, served at its target, complete at its poster.
 
 use super::{
-    super::{clock::EventKind, control_queue::Cut, core::Core, memory::Loc, network::Packet},
-    Cargo, NONE, Op, Opcode,
+    super::{clock::EventKind, control_queue::Cut, core::Core, memory::Loc, network::Packet, slots::NONE},
+    Cargo, Op, Opcode,
 };
 use rdma_fabric::{FabricError, Notice, Rank};
 
 impl Core {
-    /// Posts an operation: the CPU writes the command, the send engine takes it, the network gets it. Returns the slot, its generation
-    /// and when the source is reusable.
+    /// Posts an operation: the CPU writes the command, the send engine takes it, the network gets it. Returns the slot and
+    /// when the source is reusable.
     #[inline]
-    pub(crate) fn post(&mut self, mut op: Op) -> (u32, u32, u64) {
+    pub(crate) fn post(&mut self, mut op: Op) -> (u32, u64) {
         let timing = &self.machine.timing;
         let (rank, opcode, target) = (op.poster, op.opcode, op.target);
         let (from, to) = (self.machine.node_of(rank), self.machine.node_of(target.rank));
@@ -23,12 +23,12 @@ impl Core {
         let sent = start.saturating_add(timing.send);
         self.counts.count(&op, from != to);
         if opcode == Opcode::Nop {
-            let (slot, generation) = self.operations.insert(op);
+            let slot = self.operations.insert(op);
             if let Some(timeline) = &mut self.timeline {
                 timeline.posted(&self.machine, self.operations.get(slot), slot, posted, (start, sent));
             }
             self.clock.push(sent, EventKind::Complete, slot);
-            return (slot, generation, sent);
+            return (slot, sent);
         }
         let receive_engines = self.machine.receive_engines;
         op.engine = if receive_engines == 1 { 0 } else { (local % receive_engines) as u8 };
@@ -40,7 +40,7 @@ impl Core {
         let reusable = sent.saturating_add(payload);
         if self.network.has_router() {
             let mut packet = Packet::new(0, to, op.engine, opcode.is_atomic(), trip.path);
-            let (slot, generation) = self.operations.insert(op);
+            let slot = self.operations.insert(op);
             packet.op = slot;
             if let Some(timeline) = &mut self.timeline {
                 timeline.posted(&self.machine, self.operations.get(slot), slot, posted, (start, reusable));
@@ -49,14 +49,14 @@ impl Core {
             packet.born = self.injector.over_links(self.clock.now(), (from, to), sent.saturating_add(extra), payload);
             self.network.inject(&self.machine, &mut self.clock, (from, sender as u8), packet, bytes, cut);
             self.deliver();
-            return (slot, generation, reusable);
+            return (slot, reusable);
         }
         let arrival = sent.saturating_add(wire + payload + timing.receive).saturating_add(extra);
         let mut arrival = self.injector.over_links(self.clock.now(), (from, to), arrival, payload);
         if self.clock.is_random() && op.cargo.as_ref().is_some_and(|cargo| cargo.notice.is_some()) {
             arrival = self.network.notice_in_order((rank, target.rank), arrival);
         }
-        let (slot, generation) = self.operations.insert(op);
+        let slot = self.operations.insert(op);
         if let Some(timeline) = &mut self.timeline {
             timeline.posted(&self.machine, self.operations.get(slot), slot, posted, (start, reusable));
         }
@@ -65,7 +65,7 @@ impl Core {
             self.clock.push(early, EventKind::Half, slot);
         }
         self.clock.push(arrival, EventKind::Arrive, slot);
-        (slot, generation, reusable)
+        (slot, reusable)
     }
 
     /// A request is through its target's receive engine.
@@ -120,7 +120,7 @@ impl Core {
             let answer = self.answer_time(slot);
             self.clock.push(answer, EventKind::Complete, slot);
         } else {
-            self.operations.free(slot);
+            self.operations.retire(slot);
         }
         self.units.start(&self.machine.timing, &self.operations, &mut self.clock, node);
         self.free_receiver(node, engine);
@@ -146,7 +146,7 @@ impl Core {
         let known_at = self.answer_time(slot);
         let op = self.operations.get_mut(slot);
         let (poster, target, inline, cargo) = (op.poster, op.target, op.a, op.cargo.take());
-        self.operations.free(slot);
+        self.operations.retire(slot);
         let live = self.takes_effect(poster, &target);
         let error = if live { None } else { Some(self.unusable(&target)) };
         if live {
@@ -212,7 +212,7 @@ impl Core {
             self.store_got(slot);
         }
         if detached {
-            self.operations.free(slot);
+            self.operations.retire(slot);
         } else if awaited {
             self.ranks.wake(poster);
         }

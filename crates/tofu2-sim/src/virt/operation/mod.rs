@@ -6,11 +6,12 @@ mod token;
 
 pub(super) use posting::Payload;
 
-use super::memory::Loc;
+use super::{
+    memory::Loc,
+    slots::{NONE, Slots, Slotted},
+};
 use rdma_fabric::{Amo, FabricError};
 
-/// End of a list of slots.
-pub(super) const NONE: u32 = u32::MAX;
 /// So many generations a slot has, one after the other and again.
 pub(super) const GENERATIONS: u32 = 1 << 30;
 
@@ -135,63 +136,34 @@ impl Op {
     }
 }
 
-/// The in-flight table.
-#[derive(Debug)]
-pub(super) struct Operations {
-    slots: Vec<Op>,
-    free: u32,
+impl Slotted for Op {
+    #[inline]
+    fn next(&mut self) -> &mut u32 {
+        &mut self.next
+    }
+
+    #[inline]
+    fn succeed(&mut self, before: &Self) {
+        self.generation = before.generation;
+    }
 }
 
+/// The in-flight table.
+pub(super) type Operations = Slots<Op>;
+
 impl Operations {
-    pub(super) fn new() -> Self {
-        Operations { slots: Vec::new(), free: NONE }
-    }
-
-    /// Puts an operation into a slot; returns the slot and its generation.
+    /// Frees the slot of an operation that is over; the slot's next one has another generation.
     #[inline]
-    pub(super) fn insert(&mut self, mut op: Op) -> (u32, u32) {
-        let slot = self.free;
-        if slot == NONE {
-            let slot = self.slots.len() as u32;
-            self.slots.push(op);
-            return (slot, 0);
-        }
-        let there = &mut self.slots[slot as usize];
-        self.free = there.next;
-        let generation = there.generation;
-        op.generation = generation;
-        *there = op;
-        (slot, generation)
-    }
-
-    #[inline]
-    pub(super) fn free(&mut self, slot: u32) {
-        let op = &mut self.slots[slot as usize];
+    pub(super) fn retire(&mut self, slot: u32) {
+        let op = self.free(slot);
         op.generation = (op.generation + 1) % GENERATIONS;
         op.cargo = None;
-        op.next = self.free;
-        self.free = slot;
     }
 
     /// The operation, if the slot still belongs to it.
     #[inline]
     pub(super) fn of(&mut self, slot: u32, generation: u32) -> Option<&mut Op> {
-        self.slots.get_mut(slot as usize).filter(|op| op.generation == generation)
-    }
-
-    #[inline]
-    pub(super) fn get(&self, slot: u32) -> &Op {
-        &self.slots[slot as usize]
-    }
-
-    #[inline]
-    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Op {
-        &mut self.slots[slot as usize]
-    }
-
-    /// Most bytes in use at once, the cargo not counted.
-    pub(super) fn peak_bytes(&self) -> usize {
-        self.slots.len() * size_of::<Op>()
+        self.find(slot).filter(|op| op.generation == generation)
     }
 }
 

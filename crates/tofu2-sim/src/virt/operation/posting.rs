@@ -72,7 +72,7 @@ impl Me {
         op.cargo = cargo.map(Box::new);
         let now = core.clock.now();
         core.ranks.put_posted(self.rank, target.rank, now);
-        let (_, _, reusable_at) = core.post(op);
+        let (_, reusable_at) = core.post(op);
         Ok(Posted::Pending(token::at(&mut core, self.rank, reusable_at)))
     }
 
@@ -129,8 +129,8 @@ impl Core {
         if self.ranks.is_full(op.poster, self.machine.timing.transmit_queue) {
             return Posted::Full;
         }
-        let (slot, generation, _) = self.post(op);
-        Posted::Pending(token::of(slot, generation))
+        let (slot, _) = self.post(op);
+        Posted::Pending(token::of(slot, self.operations.get(slot).generation))
     }
 }
 

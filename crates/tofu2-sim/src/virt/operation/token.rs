@@ -47,7 +47,7 @@ pub(crate) fn at(core: &mut Core, rank: u32, time: u64) -> Token {
 fn far(core: &mut Core, rank: u32, time: u64) -> Token {
     let mut op = Op::new(Opcode::Nop, rank, Loc::nowhere());
     op.at = time;
-    let (slot, _) = core.operations.insert(op);
+    let slot = core.operations.insert(op);
     token(FAR, u64::from(slot) + 1)
 }
 
@@ -132,12 +132,12 @@ impl Core {
     fn forget(&mut self, token: Token) {
         let bits = token.0.get();
         if bits & KIND == FAR {
-            self.operations.free((bits - 1) as u32);
+            self.operations.retire((bits - 1) as u32);
         } else if let Ending::In(slot, generation) = ending(self, token)
             && let Some(op) = self.operations.of(slot, generation)
         {
             if op.done {
-                self.operations.free(slot);
+                self.operations.retire(slot);
             } else {
                 op.detached = true;
             }
@@ -150,7 +150,7 @@ impl Core {
 fn take(mut core: RefMut<'_, Core>, slot: u32, into: Sink<'_>) -> Result<u64> {
     let op = core.operations.get_mut(slot);
     let (word, cargo) = (op.a, op.cargo.take());
-    core.operations.free(slot);
+    core.operations.retire(slot);
     drop(core);
     let short = word.to_ne_bytes();
     let bytes = match cargo.as_deref() {

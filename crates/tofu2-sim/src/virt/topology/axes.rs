@@ -126,6 +126,14 @@ impl Extent {
     }
 }
 
+/// Writes lengths of all axes; those that are no rings have an `m`.
+pub(super) fn write_extents(extents: &[Extent], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (i, extent) in extents.iter().enumerate() {
+        write!(f, "{}{extent:?}", if i > 0 { "x" } else { "" })?;
+    }
+    Ok(())
+}
+
 impl fmt::Debug for Extent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.length, if self.wraps { "" } else { "m" })
@@ -173,21 +181,32 @@ impl Port {
         Port::C,
     ];
 
+    /// Each port's axis, its name, and the neighbour's port that leads back.
+    const TABLE: [(Axis, &'static str, Port); 10] = [
+        (Axis::X, "X+", Port::XMinus),
+        (Axis::X, "X-", Port::XPlus),
+        (Axis::Y, "Y+", Port::YMinus),
+        (Axis::Y, "Y-", Port::YPlus),
+        (Axis::Z, "Z+", Port::ZMinus),
+        (Axis::Z, "Z-", Port::ZPlus),
+        (Axis::A, "A", Port::A),
+        (Axis::B, "B+", Port::BMinus),
+        (Axis::B, "B-", Port::BPlus),
+        (Axis::C, "C", Port::C),
+    ];
+
     /// The port that leads along an axis, upwards or not.
     #[inline]
     pub fn along(axis: Axis, up: bool) -> Port {
-        match (axis, up) {
-            (Axis::X, true) => Port::XPlus,
-            (Axis::X, false) => Port::XMinus,
-            (Axis::Y, true) => Port::YPlus,
-            (Axis::Y, false) => Port::YMinus,
-            (Axis::Z, true) => Port::ZPlus,
-            (Axis::Z, false) => Port::ZMinus,
-            (Axis::A, _) => Port::A,
-            (Axis::B, true) => Port::BPlus,
-            (Axis::B, false) => Port::BMinus,
-            (Axis::C, _) => Port::C,
-        }
+        let upwards = match axis {
+            Axis::X => Port::XPlus,
+            Axis::Y => Port::YPlus,
+            Axis::Z => Port::ZPlus,
+            Axis::A => Port::A,
+            Axis::B => Port::BPlus,
+            Axis::C => Port::C,
+        };
+        if up { upwards } else { upwards.back() }
     }
 
     /// Place in [`Port::ALL`].
@@ -198,47 +217,19 @@ impl Port {
 
     /// The axis along which it leads.
     pub fn axis(self) -> Axis {
-        match self {
-            Port::XPlus | Port::XMinus => Axis::X,
-            Port::YPlus | Port::YMinus => Axis::Y,
-            Port::ZPlus | Port::ZMinus => Axis::Z,
-            Port::A => Axis::A,
-            Port::BPlus | Port::BMinus => Axis::B,
-            Port::C => Axis::C,
-        }
+        Self::TABLE[self.index()].0
     }
 
     /// The neighbour's port that leads back.
     #[must_use]
     pub fn back(self) -> Port {
-        match self {
-            Port::XPlus => Port::XMinus,
-            Port::XMinus => Port::XPlus,
-            Port::YPlus => Port::YMinus,
-            Port::YMinus => Port::YPlus,
-            Port::ZPlus => Port::ZMinus,
-            Port::ZMinus => Port::ZPlus,
-            Port::BPlus => Port::BMinus,
-            Port::BMinus => Port::BPlus,
-            Port::A | Port::C => self,
-        }
+        Self::TABLE[self.index()].2
     }
 }
 
 impl fmt::Display for Port {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Port::XPlus => "X+",
-            Port::XMinus => "X-",
-            Port::YPlus => "Y+",
-            Port::YMinus => "Y-",
-            Port::ZPlus => "Z+",
-            Port::ZMinus => "Z-",
-            Port::A => "A",
-            Port::BPlus => "B+",
-            Port::BMinus => "B-",
-            Port::C => "C",
-        })
+        f.write_str(Self::TABLE[self.index()].1)
     }
 }
 

@@ -1,6 +1,9 @@
 //! A six-dimensional mesh/torus of groups.
 
-use super::{Axis, Coordinates, Path, PathId, Port, Route, axes::Extent};
+use super::{
+    Axis, Coordinates, Path, PathId, Port, Route,
+    axes::{Extent, write_extents},
+};
 use rdma_fabric::FabricError;
 use std::fmt;
 
@@ -189,10 +192,7 @@ impl TofuShape {
 
 impl fmt::Debug for TofuShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, extent) in self.extents.iter().enumerate() {
-            write!(f, "{}{extent:?}", if i > 0 { "x" } else { "" })?;
-        }
-        Ok(())
+        write_extents(&self.extents, f)
     }
 }
 

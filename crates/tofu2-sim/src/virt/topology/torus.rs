@@ -1,6 +1,6 @@
 //! Plain meshes and tori of up to six dimensions with dimension-order routes.
 
-use super::axes::Extent;
+use super::axes::{Extent, write_extents};
 use rdma_fabric::FabricError;
 use std::fmt;
 
@@ -18,10 +18,7 @@ pub struct Torus {
 
 impl fmt::Debug for Torus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, axis) in self.axes.iter().enumerate() {
-            write!(f, "{}{axis:?}", if i > 0 { "x" } else { "" })?;
-        }
-        Ok(())
+        write_extents(&self.axes, f)
     }
 }
 
