@@ -34,8 +34,8 @@ pub(super) struct Half {
     pub(super) sent: Input,
 }
 
-/// A place in a unit's table.
-#[derive(Clone, Debug)]
+/// An entry of a unit's table.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Gate {
     pub(super) owner: u32,
     /// Odd while allocated.
@@ -55,20 +55,6 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    pub(super) fn new(is_start: bool) -> Self {
-        Gate {
-            owner: 0,
-            life: 0,
-            is_start,
-            wiring: None,
-            posted: 0,
-            under_way: false,
-            result: None,
-            main: Half::default(),
-            end: Half::default(),
-        }
-    }
-
     pub(super) fn half(&mut self, end: bool) -> &mut Half {
         if end { &mut self.end } else { &mut self.main }
     }
@@ -91,8 +77,8 @@ impl Gate {
 
     /// Begin anew, without wires.
     pub(super) fn clear(&mut self) {
-        let (owner, life) = (self.owner, self.life);
-        *self = Gate { owner, life, ..Gate::new(self.is_start) };
+        let Gate { owner, life, is_start, .. } = *self;
+        *self = Gate { owner, life, is_start, ..Gate::default() };
     }
 }
 
@@ -113,7 +99,7 @@ impl BarrierUnits {
     ) -> Result<Vec<GateId>, GateError> {
         let first = *self.first.entry(node).or_insert_with(|| {
             let first = self.gates.len() as u32;
-            self.gates.extend((0..all).map(|index| Gate::new(index < starts)));
+            self.gates.extend((0..all).map(|index| Gate { is_start: index < starts, ..Gate::default() }));
             first
         });
         let is_free = |index: &u32| {

@@ -28,7 +28,6 @@ mod send;
 mod state;
 mod tags;
 mod toq;
-mod waits;
 
 pub(super) use flight::{Cut, FLIGHT};
 

@@ -34,7 +34,7 @@ pub(super) struct Memory {
 }
 
 /// Some bytes of one region of one rank: a `Place` as the core keeps it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Loc {
     pub(super) rank: u32,
     index: u32,
@@ -48,11 +48,6 @@ const _: () = assert!(size_of::<Loc>() <= 32);
 impl Loc {
     pub(super) fn new(rank: u32, key: RegionKey, offset: u64, len: u64) -> Self {
         Loc { rank, index: key.index, generation: key.generation, offset, len }
-    }
-
-    /// No bytes, for operations that name none.
-    pub(super) fn nowhere() -> Self {
-        Loc { rank: 0, index: 0, generation: 0, offset: 0, len: 0 }
     }
 
     #[inline]

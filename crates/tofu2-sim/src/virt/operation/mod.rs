@@ -16,11 +16,12 @@ use rdma_fabric::{Amo, FabricError};
 pub(super) const GENERATIONS: u32 = 1 << 30;
 
 /// What a command asks the NIC for, as its descriptor says it. Operands stand apart: with [`Amo`]s in them, [`Op`]s would take 112 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Opcode {
     Put,
     Get,
+    #[default]
     Nop,
     Add,
     Swap,
@@ -50,7 +51,7 @@ impl Opcode {
 }
 
 /// One posted operation. The poster's rank, the target's place, operands; no allocation unless it moves more than 8 bytes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Op {
     /// Moves when the slot is freed.
     pub(super) generation: u32,
@@ -95,23 +96,7 @@ pub(super) struct Cargo {
 
 impl Op {
     pub(super) fn new(opcode: Opcode, poster: u32, target: Loc) -> Self {
-        Op {
-            generation: 0,
-            next: NONE,
-            poster,
-            flight: NONE,
-            back: 0,
-            target,
-            a: 0,
-            b: 0,
-            at: 0,
-            cargo: None,
-            opcode,
-            engine: 0,
-            done: false,
-            detached: false,
-            awaited: false,
-        }
+        Op { next: NONE, poster, flight: NONE, target, opcode, ..Op::default() }
     }
 
     /// The word's value after this atomic found `old`.

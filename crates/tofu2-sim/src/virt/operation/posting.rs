@@ -112,9 +112,9 @@ impl Me {
 
     /// Posts nothing, which never leaves the node.
     pub(crate) fn nop(&self) -> Posted {
-        let mut place = Loc::nowhere();
-        place.rank = self.rank;
-        self.world.core().post_in_slot(Op::new(Opcode::Nop, self.rank, place))
+        let mut nowhere = Loc::default();
+        nowhere.rank = self.rank;
+        self.world.core().post_in_slot(Op::new(Opcode::Nop, self.rank, nowhere))
     }
 }
 

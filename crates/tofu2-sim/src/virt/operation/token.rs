@@ -45,7 +45,7 @@ pub(crate) fn at(core: &mut Core, rank: u32, time: u64) -> Token {
 /// After 53 days the time takes a slot, to which nothing ever happens.
 #[cold]
 fn far(core: &mut Core, rank: u32, time: u64) -> Token {
-    let mut op = Op::new(Opcode::Nop, rank, Loc::nowhere());
+    let mut op = Op::new(Opcode::Nop, rank, Loc::default());
     op.at = time;
     let slot = core.operations.insert(op);
     token(FAR, u64::from(slot) + 1)

@@ -14,9 +14,10 @@ use room::ReceiveQueue;
 use std::{collections::VecDeque, mem, task::Waker};
 use watches::Watch;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Status {
+    #[default]
     Running,
     /// Its program has ended well.
     Finished,
@@ -25,7 +26,7 @@ pub(super) enum Status {
 }
 
 /// All ranks of a job.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Ranks {
     states: Vec<RankState>,
     /// Ranks to poll now, each at most once.
@@ -42,7 +43,7 @@ pub(super) struct Ranks {
 }
 
 /// What is kept of every rank.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct RankState {
     /// Until when the rank's CPU is busy, in picoseconds.
     cpu_until: u64,
@@ -86,21 +87,6 @@ struct Extra {
 }
 
 impl RankState {
-    fn new() -> Self {
-        RankState {
-            cpu_until: 0,
-            registered: 0,
-            outstanding: 0,
-            symmetric: 0,
-            watching: 0,
-            near: [Near::default(); 2],
-            queued: true,
-            status: Status::Running,
-            departed: false,
-            extra: None,
-        }
-    }
-
     /// The rare state, made now if need be.
     fn extra(&mut self) -> &mut Extra {
         self.extra.get_or_insert_default()
@@ -119,15 +105,8 @@ impl Ranks {
     pub(super) const STATE_BYTES: usize = size_of::<RankState>();
 
     pub(super) fn new(ranks: u32) -> Self {
-        Ranks {
-            states: (0..ranks).map(|_| RankState::new()).collect(),
-            ready: (0..ranks).collect(),
-            first_lost: None,
-            loss_unknown: false,
-            departed: 0,
-            next_ticket: 0,
-            out_of_time: None,
-        }
+        let states = (0..ranks).map(|_| RankState { queued: true, ..RankState::default() }).collect();
+        Ranks { states, ready: (0..ranks).collect(), ..Ranks::default() }
     }
 
     #[inline]
