@@ -2,7 +2,7 @@
 
 use crate::{launch_error::LaunchError, tell::say};
 use std::borrow::Cow;
-use tofu2_sim::{JobError, ends_in_words, shm::EachRank, virt::Survived};
+use tofu2_sim::{JobError, ends_in_words, shm::EachRank, virt::PartialRun};
 
 fn in_words(error: &JobError) -> Cow<'static, str> {
     let words = match error {
@@ -26,7 +26,7 @@ pub(crate) fn of_threads<T>((mut ranks, first): EachRank<T>) -> Result<(), Launc
 }
 
 /// The same of a simulated job, which keeps only its first failure.
-pub(crate) fn of_simulated<T>((run, failure): Survived<T>) -> Result<(), LaunchError> {
+pub(crate) fn of_simulated<T>((run, failure): PartialRun<T>) -> Result<(), LaunchError> {
     let Some(failure) = failure else { return Ok(()) };
     let first = match &failure {
         JobError::RankFailed { rank, .. } | JobError::RankPanicked { rank, .. } => Some(rank.index()),

@@ -25,7 +25,7 @@ pub struct Odds {
 }
 
 impl Odds {
-    /// Ten faults within a millisecond, none longer than 20 µs, none that ends a rank or stops a queue.
+    /// Returns odds for ten faults within a millisecond, none longer than 20 µs, none that ends a rank or stops a queue.
     pub fn new(ranks: u32, ranks_per_node: u32) -> Self {
         Odds {
             ranks: ranks.max(1),
@@ -40,7 +40,7 @@ impl Odds {
 }
 
 impl Faults {
-    /// The same seed and odds give the same faults, everywhere.
+    /// Draws faults. The same seed and odds give the same faults, everywhere.
     pub fn drawn(seed: u64, odds: &Odds) -> Self {
         let mut rng = ChaCha8::seed_from_u64(seed);
         let mut below = |bound: u64| rng.below(bound.max(1));

@@ -128,12 +128,12 @@ impl Faults {
         Faults(faults, lines)
     }
 
-    /// The faults.
+    /// Returns the faults.
     pub fn as_slice(&self) -> &[Fault] {
         &self.0
     }
 
-    /// The faults without the one at `index`: to find out which of them matters.
+    /// Returns the faults without the one at `index`: to find out which of them matters.
     #[must_use]
     pub fn without(&self, index: usize) -> Self {
         let mut rest = self.clone();
@@ -145,12 +145,12 @@ impl Faults {
     }
 }
 
-/// What became of a run's faults.
+/// The faults of a run, and which of them disturbed anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultReport {
-    /// All that the job had. Its text, given to [`super::Job::faults`] again, replays the run.
+    /// All faults of the job. Their text, given to [`super::Job::faults`] again, replays the run.
     pub faults: Faults,
-    /// Of each, whether it disturbed anything.
+    /// Of each fault, whether it disturbed anything.
     pub struck: Vec<bool>,
 }
 

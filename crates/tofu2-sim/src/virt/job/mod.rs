@@ -2,7 +2,7 @@
 
 mod run;
 
-pub use run::{Run, Survived};
+pub use run::{PartialRun, Run};
 
 use super::{
     clock::QueueKind,
@@ -62,7 +62,7 @@ enum Shape {
 }
 
 impl<'a> Job<'a> {
-    /// `ranks` ranks on a machine: one per node, latency-only network, torus as near to a cube as possible.
+    /// Creates a job of `ranks` ranks on a machine: one per node, latency-only network, torus as near to a cube as possible.
     pub fn new(platform: &Platform, ranks: usize) -> Self {
         Job {
             platform: platform.clone(),
@@ -86,78 +86,78 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// So many ranks on each node.
+    /// Sets how many ranks each node has; 1 by default.
     #[must_use]
     pub fn ranks_per_node(mut self, ranks_per_node: u32) -> Self {
         self.ranks_per_node = ranks_per_node;
         self
     }
 
-    /// The network as a plain torus. It may have more nodes than the job needs. Instead of [`Job::shape`].
+    /// Makes the network a plain torus, which may have more nodes than the job needs. Replaces a [`Job::shape`].
     #[must_use]
     pub fn torus(mut self, torus: Torus) -> Self {
         self.shape = Some(Shape::Torus(torus));
         self
     }
 
-    /// The network as Tofu's groups, with Tofu's routes. It may have more nodes than the job needs. Instead of [`Job::torus`].
+    /// Makes the network Tofu's groups, with Tofu's routes; it may have more nodes than the job needs. Replaces a [`Job::torus`].
     #[must_use]
     pub fn shape(mut self, shape: TofuShape) -> Self {
         self.shape = Some(Shape::Tofu(shape));
         self
     }
 
-    /// How nodes follow each other in the [`Job::shape`]; by their numbers unless told otherwise.
+    /// Sets in which order ranks take the nodes of the [`Job::shape`]; by default, that of the nodes' numbers.
     #[must_use]
     pub fn folding(mut self, folding: Folding) -> Self {
         self.folding = folding;
         self
     }
 
-    /// By which paths messages travel through the [`Job::shape`]; by the default ones unless told otherwise.
+    /// Sets by which paths messages travel through the [`Job::shape`]; by default, the shortest.
     #[must_use]
     pub fn paths(mut self, paths: Paths) -> Self {
         self.paths = paths;
         self
     }
 
-    /// How messages travel.
+    /// Sets how messages travel; by default, with latencies only.
     #[must_use]
     pub fn network(mut self, network: NetworkModel) -> Self {
         self.network = network;
         self
     }
 
-    /// How routers choose.
+    /// Sets how routers choose between packets.
     #[must_use]
     pub fn arbiter(mut self, arbiter: Arbiter) -> Self {
         self.arbiter = arbiter;
         self
     }
 
-    /// Packets that a virtual channel of a router's link port holds; at least 1. (Assumption, 4 unless told otherwise.)
+    /// Sets how many packets a virtual channel of a router's link port holds; at least 1. (Assumption: 4 by default.)
     #[must_use]
     pub fn credits(mut self, credits: u16) -> Self {
         self.credits = credits;
         self
     }
 
-    /// Spread what arrives at a node over so many receive engines, by the sender's number on its node. 1 unless told
-    /// otherwise: then everything arrives at engine 0.
+    /// Spreads what arrives at a node over so many receive engines, by the sender's number on its node. By default, everything
+    /// arrives at engine 0.
     #[must_use]
     pub fn receive_tnis(mut self, engines: u32) -> Self {
         self.receive_engines = engines;
         self
     }
 
-    /// Seed of jitter and tie shuffling.
+    /// Sets the seed of jitter and tie shuffling.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Add a random latency up to `longest` to each leg of an operation. Order of messages is then kept only where the contract
+    /// Adds a random latency of up to `longest` to each leg of an operation. Order of messages is then kept only where the contract
     /// promises it: another way to explore schedules.
     #[must_use]
     pub fn jitter(mut self, longest: Duration) -> Self {
@@ -165,49 +165,49 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Handle events of the same moment in random order.
+    /// Handles events of the same moment in random order.
     #[must_use]
     pub fn shuffle_ties(mut self, shuffle: bool) -> Self {
         self.shuffle_ties = shuffle;
         self
     }
 
-    /// Which event queue to use; the run is the same.
+    /// Sets which event queue to use; the run is the same.
     #[must_use]
     pub fn queue(mut self, queue: QueueKind) -> Self {
         self.queue = queue;
         self
     }
 
-    /// Count operations per rank.
+    /// Counts operations per rank too ([`Run::ops_by_rank`]).
     #[must_use]
     pub fn count_ops(mut self, count: bool) -> Self {
         self.count_ops = count;
         self
     }
 
-    /// Record what happens from `from` on, until there are `limit` entries; about 60 bytes each. The run is the same.
+    /// Records what happens from `from` on, up to `limit` entries of about 60 bytes each. The run is the same.
     #[must_use]
     pub fn timeline(mut self, limit: usize, from: Time) -> Self {
         self.timeline = Some((limit, from));
         self
     }
 
-    /// Let these things go wrong. [`Job::run_through`] tells how ranks end that survive.
+    /// Injects faults. [`Job::run_through`] returns what the remaining ranks produce.
     #[must_use]
     pub fn faults(mut self, faults: Faults) -> Self {
         self.faults = Some(faults);
         self
     }
 
-    /// Call `tell` with the number of events and the virtual time, every so many events.
+    /// Calls `tell` with the number of events and the virtual time, every `every` events.
     #[must_use]
     pub fn progress(self, every: u64, tell: impl FnMut(u64, Time) + 'a) -> Self {
         *self.progress.borrow_mut() = Some((every.max(1), Box::new(tell)));
         self
     }
 
-    /// Links between the nodes of two ranks, on the route that the job's messages from `a` to `b` take.
+    /// Returns how many links there are on the route that the job's messages from rank `a` to rank `b` take.
     ///
     /// # Errors
     /// [`FabricError::Setting`], [`FabricError::NoSuchRank`].
@@ -226,16 +226,16 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Each link between the nodes of two ranks, by a path or by the one that the job's messages take. For many questions ask
+    /// Returns the links between the nodes of two ranks, by a path or by the one that the job's messages take. For many routes, call
     /// [`Job::placement`] once.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape hasn't, and without a [`Job::shape`].
+    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not have, and without a [`Job::shape`].
     pub fn route(&self, a: Rank, b: Rank, path: Option<Path>) -> Result<Route, FabricError> {
         self.placement()?.route(a, b, path)
     }
 
-    /// Where the ranks are in the [`Job::shape`].
+    /// Returns where the ranks are in the [`Job::shape`].
     ///
     /// # Errors
     /// [`FabricError::Setting`] for a setting, and without a [`Job::shape`].

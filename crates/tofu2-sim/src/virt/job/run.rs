@@ -24,7 +24,7 @@ use std::{
     rc::Rc,
 };
 
-/// What a run has left behind.
+/// What a run produced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Run<T> {
@@ -34,16 +34,16 @@ pub struct Run<T> {
     pub stats: Stats,
     /// When each rank finished.
     pub finish_times: Vec<Time>,
-    /// Each rank's operations, if [`Job::count_ops`] asked for them.
+    /// Each rank's operations, if [`Job::count_ops`] is on.
     pub ops_by_rank: Option<Vec<OpCounts>>,
-    /// What happened when, if [`Job::timeline`] asked for it.
+    /// What happened when, if [`Job::timeline`] is on.
     pub timeline: Option<Timeline>,
-    /// What became of the faults, if [`Job::faults`] gave some.
+    /// What became of the faults of [`Job::faults`], if there are any.
     pub faults: Option<FaultReport>,
 }
 
-/// What is left of a job that may have lost ranks: the outputs of those that ended well, and the first failure.
-pub type Survived<T> = (Run<Option<T>>, Option<JobError>);
+/// What a job that may have lost ranks produced: the outputs of those that ended well, and the first failure.
+pub type PartialRun<T> = (Run<Option<T>>, Option<JobError>);
 
 impl Job<'_> {
     /// Runs `program` on every rank.
@@ -51,7 +51,7 @@ impl Job<'_> {
     /// # Errors
     /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] for the first rank that failed (the others are run to their end, so
     /// that they can react), [`JobError::Deadlock`] when nothing can happen any more, [`JobError::Fabric`] for a setting,
-    /// [`JobError::Fault`] for a fault of what the job hasn't, [`JobError::TooLittleMemory`].
+    /// [`JobError::Fault`] for a fault of something that the job does not have, [`JobError::TooLittleMemory`].
     pub fn run<P: Program>(&self, program: &P) -> Result<Run<P::Out>, JobError> {
         match self.run_through(program)? {
             (_, Some(failure)) => Err(failure),
@@ -64,7 +64,7 @@ impl Job<'_> {
     ///
     /// # Errors
     /// [`JobError::Deadlock`], [`JobError::Fabric`], [`JobError::Fault`], [`JobError::TooLittleMemory`].
-    pub fn run_through<P: Program>(&self, program: &P) -> Result<Survived<P::Out>, JobError> {
+    pub fn run_through<P: Program>(&self, program: &P) -> Result<PartialRun<P::Out>, JobError> {
         let Plan { timing, ranks, nodes: used, topology } = self.plan()?;
         let engines = timing.engines;
         if let Some(faults) = &self.faults {
@@ -127,7 +127,7 @@ fn execute<Fut, T>(
     ranks: u32,
     make: impl Fn(Fabric) -> Fut,
     progress: Option<(u64, &mut Progress<'_>)>,
-) -> Result<Survived<T>, JobError>
+) -> Result<PartialRun<T>, JobError>
 where
     Fut: Future<Output = ProgramResult<T>>,
 {

@@ -40,15 +40,15 @@ pub enum Unit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Constant {
-    /// Its name, for [`Platform::with`].
+    /// The name that [`Platform::with`] takes.
     pub name: &'static str,
-    /// Its value, in `unit`.
+    /// The value, in `unit`.
     pub value: u64,
-    /// What it counts.
+    /// What `value` counts.
     pub unit: Unit,
     /// Identifiers of the published figures that set it; empty if none did.
     pub from: &'static [&'static str],
-    /// Where it comes from otherwise, or how it follows from `from`.
+    /// Where the value comes from otherwise, or how it follows from `from`.
     pub note: Cow<'static, str>,
 }
 
@@ -63,22 +63,22 @@ pub struct Platform {
 pub(super) const SOFTWARE: &str = "software.";
 
 impl Platform {
-    /// PRIMEHPC FX100: Tofu interconnect 2, atomics in the network interface.
+    /// Returns PRIMEHPC FX100: Tofu interconnect 2, atomics in the network interface.
     pub fn fx100() -> Self {
         Platform { name: "FX100".into(), constants: tables::fx100() }
     }
 
-    /// PRIMEHPC FX10 (and the K computer): Tofu interconnect 1, atomics by a software service.
+    /// Returns PRIMEHPC FX10 (and the K computer): Tofu interconnect 1, atomics by a software service.
     pub fn fx10() -> Self {
         Platform { name: "FX10".into(), constants: tables::fx10() }
     }
 
-    /// Fugaku (and PRIMEHPC FX1000): Tofu interconnect D. A table of its own: what is known of TofuD says nothing about Tofu2.
+    /// Returns Fugaku (and PRIMEHPC FX1000): Tofu interconnect D. A table of its own: what is known of TofuD says nothing about Tofu2.
     pub fn tofud() -> Self {
         Platform { name: "TofuD".into(), constants: tables::tofud() }
     }
 
-    /// Payload's share of what full packets put on a link, in ten-thousandths: `packet_payload / (packet_payload + packet_overhead)`.
+    /// Returns payload's share of what full packets put on a link, in ten-thousandths: `packet_payload / (packet_payload + packet_overhead)`.
     ///
     /// Short packets have a smaller share; the network models charge each packet its overhead. Of `link_byte`'s rate 93 % is left
     /// on FX100 (92 % recalled as measured), 95 % on FX10 (95 %), 93.4 % on TofuD (about 93 %).
@@ -88,22 +88,22 @@ impl Platform {
         (10_000 * u128::from(payload)).checked_div(whole).map_or(0, |share| share as u64)
     }
 
-    /// The machine's name; "what if" machines have their changes appended.
+    /// Returns the machine's name; "what if" machines have their changes appended.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// All constants, for reports.
+    /// Returns all constants, for reports.
     pub fn constants(&self) -> &[Constant] {
         &self.constants
     }
 
-    /// The value of a constant, in its unit.
+    /// Returns the value of a constant, in its unit.
     pub fn value(&self, name: &str) -> Option<u64> {
         self.constants.iter().find(|c| c.name == name).map(|c| c.value)
     }
 
-    /// The same machine with one constant changed: a "what if" machine.
+    /// Returns this machine with one constant changed: a "what if" machine.
     ///
     /// # Errors
     /// [`FabricError::Setting`] if there is no such constant.

@@ -120,34 +120,34 @@ impl Timeline {
         Timeline { limit, from, ranks_per_node, ..Timeline::default() }
     }
 
-    /// Slices, samples and marks that are kept.
+    /// Returns how many slices, samples and marks are kept.
     pub fn len(&self) -> usize {
         self.slices.len() + self.samples.len() + self.moments.len()
     }
 
-    /// Whether nothing happened.
+    /// Returns whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Later entries that there was no room for.
+    /// Returns how many later entries there was no room for.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Write it as trace events (feature `timeline`), times in microseconds of virtual time.
+    /// Writes the timeline as trace events (feature `timeline`), times in microseconds of virtual time.
     ///
     /// # Errors
-    /// What writing fails with.
+    /// Those of `out`.
     #[cfg(feature = "timeline")]
     pub fn write(&self, out: impl io::Write) -> io::Result<()> {
         viewer::write(self, &HashMap::new(), out)
     }
 
-    /// [`Timeline::write`] with names for the commands of control queues that `label` knows.
+    /// Writes the timeline like [`Timeline::write`], with names for the commands of control queues that `label` knows.
     ///
     /// # Errors
-    /// What writing fails with.
+    /// Those of `out`.
     #[cfg(feature = "timeline")]
     pub fn write_labelled(
         &self,
@@ -158,7 +158,7 @@ impl Timeline {
         viewer::write(self, &labels.collect(), out)
     }
 
-    /// What was posted to control queues, in order of the posting; as many as entries are kept.
+    /// Returns what was posted to control queues, in order of the posting; as many as entries are kept.
     pub fn commands(&self) -> Vec<SeenCommand> {
         self.commands.seen()
     }

@@ -24,13 +24,13 @@ impl Axis {
     /// All axes, in order.
     pub const ALL: [Axis; 6] = [Axis::X, Axis::Y, Axis::Z, Axis::A, Axis::B, Axis::C];
 
-    /// Place in [`Axis::ALL`] and among coordinates.
+    /// Returns the place in [`Axis::ALL`] and among coordinates.
     #[inline]
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// Whether a node has two links along the axis: so for all but A and C.
+    /// Returns whether a node has two links along the axis: true for all but A and C.
     pub fn has_two_links(self) -> bool {
         !matches!(self, Axis::A | Axis::C)
     }
@@ -60,13 +60,13 @@ pub struct Coordinates {
 }
 
 impl Coordinates {
-    /// Along one axis.
+    /// Returns the coordinate along an axis.
     #[inline]
     pub fn along(self, axis: Axis) -> u8 {
         <[u8; 6]>::from(self)[axis.index()]
     }
 
-    /// The same place but for one axis.
+    /// Returns these coordinates with another value along an axis.
     #[must_use]
     pub fn with(self, axis: Axis, value: u8) -> Self {
         let mut all = <[u8; 6]>::from(self);
@@ -195,7 +195,7 @@ impl Port {
         (Axis::C, "C", Port::C),
     ];
 
-    /// The port that leads along an axis, upwards or not.
+    /// Returns the port that leads along an axis, upwards or not.
     #[inline]
     pub fn along(axis: Axis, up: bool) -> Port {
         let upwards = match axis {
@@ -209,18 +209,18 @@ impl Port {
         if up { upwards } else { upwards.back() }
     }
 
-    /// Place in [`Port::ALL`].
+    /// Returns the place in [`Port::ALL`].
     #[inline]
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The axis along which it leads.
+    /// Returns the axis along which the port leads.
     pub fn axis(self) -> Axis {
         Self::TABLE[self.index()].0
     }
 
-    /// The neighbour's port that leads back.
+    /// Returns the neighbour's port that leads back.
     #[must_use]
     pub fn back(self) -> Port {
         Self::TABLE[self.index()].2

@@ -10,7 +10,7 @@
 //!   the way back, the other two are taken in turn on the way out; this closes since B is a ring, whatever Y is. Open stay only an odd
 //!   number of nodes of which neither axis is a ring, and a mesh axis of more than two without partner.
 //!
-//! [`Fold::seams`] tells for each shape whether the ends meet.
+//! [`Fold::seams`] says for each shape whether the ends meet.
 
 use super::{Axis, Choice, Coordinates, Path, PathId, Route, TofuShape, TopologyError, axes::Extent};
 use rdma_fabric::{FabricError, Rank};
@@ -42,7 +42,7 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// Folds a shape.
+    /// Numbers the places of a shape.
     pub fn new(shape: TofuShape, folding: Folding) -> Self {
         let windings = match folding {
             Folding::VirtualTorus => PAIRS.map(|(outer, inner)| winding(shape.extent(outer), shape.extent(inner))),
@@ -51,12 +51,12 @@ impl Fold {
         Fold { shape, folding, windings }
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn shape(&self) -> TofuShape {
         self.shape
     }
 
-    /// Logical lengths: all nodes in one line but for a virtual torus.
+    /// Returns the logical lengths: all nodes in one line but for a virtual torus.
     pub fn lengths(&self) -> [u32; 3] {
         match self.folding {
             Folding::VirtualTorus => PAIRS.map(|(outer, inner)| self.shape.length(outer) * self.shape.length(inner)),
@@ -64,7 +64,7 @@ impl Fold {
         }
     }
 
-    /// Where a place is. Places are numbered along the logical axes, the last fastest.
+    /// Returns where a place is. Places are numbered along the logical axes, the last fastest.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`].
@@ -96,7 +96,7 @@ impl Fold {
         at
     }
 
-    /// Hops from the last place of each logical axis to its first: 1 where the axis is a ring, 0 if it has one place.
+    /// Returns the hops from the last place of each logical axis to its first: 1 where the axis is a ring, 0 if it has one place.
     pub fn seams(&self) -> [u32; 3] {
         let lengths = self.lengths();
         let strides = [lengths[1] * lengths[2], lengths[2], 1];
@@ -153,12 +153,12 @@ impl Placement {
         Placement { fold, choice, ranks, ranks_per_node }
     }
 
-    /// The shape with its places numbered.
+    /// Returns the shape with its places numbered.
     pub fn fold(&self) -> &Fold {
         &self.fold
     }
 
-    /// Where a rank's node is.
+    /// Returns where a rank's node is.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`].
@@ -169,7 +169,7 @@ impl Placement {
         Ok(self.fold.coordinates(rank.number() / self.ranks_per_node)?)
     }
 
-    /// The number of a rank's node in its shape. (What [`rdma_fabric::Fabric::node`] tells is the place in the folding.)
+    /// Returns the number of a rank's node in its shape. ([`rdma_fabric::Fabric::node`] returns the place in the folding.)
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`].
@@ -177,7 +177,7 @@ impl Placement {
         Ok(self.fold.shape().node(self.coordinates(rank)?)?)
     }
 
-    /// The path that the job's messages from one rank to another take.
+    /// Returns the path that the job's messages from one rank to another take.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`].
@@ -188,19 +188,19 @@ impl Placement {
         Ok(self.choice.path(from.number(), to.number(), default).into())
     }
 
-    /// Links between two ranks' nodes, by a path or by the job's.
+    /// Returns how many links there are between two ranks' nodes, by a path or by the job's.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape hasn't.
+    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not have.
     pub fn hops(&self, from: Rank, to: Rank, path: Option<Path>) -> Result<u32, FabricError> {
         let (at, goal, path) = self.ends(from, to, path)?;
         Ok(self.fold.shape().hops(at, goal, Some(path))?)
     }
 
-    /// Each link between two ranks' nodes, by a path or by the job's.
+    /// Returns the links between two ranks' nodes, by a path or by the job's.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape hasn't.
+    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not have.
     pub fn route(&self, from: Rank, to: Rank, path: Option<Path>) -> Result<Route, FabricError> {
         let (at, goal, path) = self.ends(from, to, path)?;
         Ok(self.fold.shape().route(at, goal, Some(path))?)

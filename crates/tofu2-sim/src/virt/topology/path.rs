@@ -34,7 +34,7 @@ impl From<PathId> for Path {
 pub struct PathId(u8);
 
 impl PathId {
-    /// From its bits.
+    /// Creates a path id from its bits.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchPathId`] above 15.
@@ -42,7 +42,7 @@ impl PathId {
         if bits < 16 { Ok(PathId(bits)) } else { Err(TopologyError::NoSuchPathId { bits }) }
     }
 
-    /// Its bits, 0 to 15.
+    /// Returns the bits, 0 to 15.
     pub fn bits(self) -> u8 {
         self.0
     }
@@ -82,7 +82,7 @@ pub enum Paths {
     /// By the target's own in-group coordinates, as a freshly made address of the system library has it. The shortest.
     #[default]
     Default,
-    /// All by the same.
+    /// Every message by the same path.
     Fixed(Path),
     /// One for each pair of ranks, spread over all paths of the shape by a fixed hash of both numbers; messages of a pair keep their
     /// order.

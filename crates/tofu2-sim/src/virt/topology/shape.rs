@@ -20,7 +20,7 @@ pub struct TofuShape {
 }
 
 impl TofuShape {
-    /// Lengths of X, Y, Z, A, B, C and which of them are rings.
+    /// Creates a shape from the lengths of X, Y, Z, A, B, C and which of them are rings.
     ///
     /// # Errors
     /// [`TopologyError`] for a length of 0, or above 256 (X, Y, Z), 2 (A, C), 4 (B); for a ring of one node, or along A or C;
@@ -49,31 +49,31 @@ impl TofuShape {
         Ok(TofuShape { extents })
     }
 
-    /// So many groups of 2 x 3 x 2 along X, Y and Z, closed as usual: X, Z and B are rings, Y, A and C are not. (X or Z of two groups
+    /// Creates a shape of so many groups of 2 x 3 x 2 along X, Y and Z, closed as usual: X, Z and B are rings, Y, A and C are not. (X or Z of two groups
     /// or one is a mesh too: a ring would make no way shorter.)
     ///
     /// # Errors
-    /// As [`TofuShape::new`].
+    /// [`TopologyError`] for a length of 0 or above 256, and for more than 2^24 nodes.
     pub fn of_groups([x, y, z]: [u32; 3]) -> Result<Self, TopologyError> {
         Self::new([x, y, z, 2, 3, 2], [x > 2, false, z > 2, false, true, false])
     }
 
-    /// Nodes along an axis.
+    /// Returns how many nodes there are along an axis.
     pub fn length(&self, axis: Axis) -> u32 {
         self.extent(axis).length
     }
 
-    /// Whether an axis closes to a ring.
+    /// Returns whether an axis closes to a ring.
     pub fn is_ring(&self, axis: Axis) -> bool {
         self.extent(axis).wraps
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
         self.extents.iter().map(|extent| extent.length).product()
     }
 
-    /// A node's coordinates.
+    /// Returns a node's coordinates.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`].
@@ -90,7 +90,7 @@ impl TofuShape {
         Ok(at.into())
     }
 
-    /// The node at these coordinates.
+    /// Returns the number of the node at these coordinates.
     ///
     /// # Errors
     /// [`TopologyError::Outside`].
@@ -106,7 +106,7 @@ impl TofuShape {
         Ok(node)
     }
 
-    /// The node to which a port's link leads, if there is a link: none at the end of a mesh axis.
+    /// Returns the node to which a port's link leads; `None` at the end of a mesh axis, where there is no link.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`].
@@ -125,7 +125,7 @@ impl TofuShape {
         self.node(at.with(axis, next as u8)).map(Some)
     }
 
-    /// The path that a message to a node takes unless told otherwise: the node's own in-group coordinates.
+    /// Returns the path that a message to a node takes by default: the node's own in-group coordinates.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`].
@@ -134,13 +134,14 @@ impl TofuShape {
         Ok(Path { a, b, c })
     }
 
-    /// All paths between two groups, one for each node of a group: 12 in a full one.
+    /// Returns all paths between two groups, one for each node of a group: 12 in a full one.
     pub fn paths(&self) -> impl Iterator<Item = Path> + use<> {
         let [a, b, c] = [Axis::A, Axis::B, Axis::C].map(|axis| self.length(axis) as u8);
         (0..a).flat_map(move |a| (0..b).flat_map(move |b| (0..c).map(move |c| Path { a, b, c })))
     }
 
-    /// Links on the route between two nodes, by a path or by the default one. In-group legs count in both groups; 0 within a node.
+    /// Returns how many links there are on the route between two nodes, by a path or by the default one. In-group legs count in both
+    /// groups; 0 within a node.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`], [`TopologyError::NoSuchPath`].
@@ -154,7 +155,7 @@ impl TofuShape {
         Ok(self.distance(at, via) + self.distance(via, goal))
     }
 
-    /// Each link of the route between two nodes, by a path or by the default one. None within a node.
+    /// Returns the links of the route between two nodes, by a path or by the default one. There are none within a node.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`], [`TopologyError::NoSuchPath`].

@@ -57,10 +57,10 @@ impl System {
         source: "nodes: recalled; 90 groups as 5 x 3 x 6: assumed (5 cabinets of 18 groups)",
     };
 
-    /// All with Tofu1 or Tofu2.
+    /// All systems with Tofu1 or Tofu2.
     pub const ALL: [System; 4] = [System::K, System::FX10_24, System::FX100_36, System::HOKUSAI_GREATWAVE];
 
-    /// Its shape, with X, Z and B as rings where they are longer than two.
+    /// Returns the shape, with X, Z and B as rings where they are longer than two.
     pub fn shape(&self) -> TofuShape {
         TofuShape::of_groups(self.groups).unwrap_or_else(|error| unreachable!("{}: {error}", self.name))
     }
