@@ -67,7 +67,7 @@ pub(super) struct Core {
     pub(super) counts: Counts,
     /// Memory of programs that they use with atomics.
     pub(super) nearby: Nearby,
-    /// A rank that will be polled a few events from now: its task may be asked for.
+    /// A rank that will be polled a few events from now: its task may be prefetched.
     pub(super) soon: Option<u32>,
 }
 

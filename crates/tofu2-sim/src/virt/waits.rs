@@ -108,7 +108,7 @@ impl Me {
         Poll::Pending
     }
 
-    /// Keeps the CPU busy for so many picoseconds from the first poll on, until `end`.
+    /// Keeps the CPU busy for `picos` picoseconds from the first poll on, until `end`.
     fn busy(
         &self,
         core: &mut Core,

@@ -79,7 +79,7 @@ impl World {
         self.again.0.load(Relaxed) && self.again.0.swap(false, Relaxed)
     }
 
-    /// Remembers whom to tell when a rank's task is resumed, unless that is the task itself.
+    /// Keeps the waker to wake when a rank's task is resumed, unless it is the task's own.
     #[inline]
     pub(super) fn listen(&self, rank: u32, cx: &Context<'_>) {
         if !cx.waker().will_wake(&self.waker) {

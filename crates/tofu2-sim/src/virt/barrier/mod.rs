@@ -47,7 +47,7 @@ impl Me {
             Some((_, result)) => {
                 (state.under_way, state.result) = (false, None);
                 let result = result.map_err(FabricError::from);
-                // Who is lost has freed its gates, or has others free theirs.
+                // A lost rank has freed its gates, or made others free theirs.
                 let freed =
                     matches!(&result, Err(FabricError::Gate(error)) if matches!(**error, GateError::Freed { .. }));
                 if freed

@@ -120,7 +120,7 @@ impl BarrierUnits {
         }
     }
 
-    /// Whom an event at a gate may concern, besides itself.
+    /// Returns the halves that an event at a half may concern, besides itself.
     fn around(&self, machine: &Machine, (number, end): HalfId) -> Vec<HalfId> {
         let state = self.gate(number);
         let Some(wiring) = &state.wiring else { return Vec::new() };

@@ -12,8 +12,8 @@
 //!   fabric operations.
 //! * *Order* ([`order`]). One queue's commands to one target arrive in their order. A strongly ordered one waits there for earlier
 //!   atomics in service.
-//! * *Errors* ([`report`]). A full MRQ, or credit a whole ring ahead in checking mode, stops the queue: nothing of it starts any
-//!   more, and whoever addresses it is told [`rdma_fabric::control_queue::QueueError::Stopped`].
+//! * *Errors* ([`report`]). A full MRQ, or credit a whole ring ahead in checking mode, stops the queue: none of its commands
+//!   starts any more, and those that address it fail with [`rdma_fabric::control_queue::QueueError::Stopped`].
 //!
 //! The TCQ is as long as it has to be. A get's completion there means that the request was sent.
 
@@ -136,7 +136,7 @@ impl Queues {
         self.get(queue).rank
     }
 
-    /// Who posted a flight.
+    /// The rank that posted a flight.
     #[inline]
     pub(super) fn poster(&self, flight: u32) -> u32 {
         self.flights.get(flight).rank

@@ -2,7 +2,7 @@
 //!
 //! The network keeps the order of one queue's commands to one target, and that of the answers, jitter or not. So what can be passed is an atomic: it takes
 //! its effect only when the atomic unit has served it. A pair of queue and target counts the atomics sent and served; a
-//! strongly ordered command remembers how many were sent before it and waits at the target until so many are served.
+//! strongly ordered command remembers how many were sent before it and waits at the target until as many are served.
 
 use super::super::core::Core;
 use super::{Queues, flight::Flight};

@@ -3,7 +3,7 @@
 use rdma_fabric::{RegionKey, control_queue::Stadd};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A tag that was given back is not given out again while fewer than so many others are, so that late addresses fail.
+/// A tag that was given back is not used again until this many others have been given back, so that late addresses fail.
 const QUARANTINE: usize = 64;
 
 /// One address space: of a queue, or of all queues of a rank if the machine has them share it.

@@ -110,7 +110,7 @@ impl Toq {
         self.offset.is_some()
     }
 
-    /// A put has arrived that advances the session offset by so many slots.
+    /// Advances the session offset by `slots` slots, for a put that has arrived.
     #[inline]
     pub(super) fn advance(&mut self, slots: u8) -> Advance {
         let Some(offset) = &mut self.offset else { return Advance::Ignored };

@@ -21,7 +21,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// Called every so many events with their number and the time.
+/// Called with the number of events and the time, once in a number of events.
 pub(super) type Progress<'a> = dyn FnMut(u64, Time) + 'a;
 
 /// Deadlocks without an event between them that ranks may try to go on from.

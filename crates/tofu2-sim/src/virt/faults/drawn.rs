@@ -5,7 +5,7 @@ use crate::virt::chacha::ChaCha8;
 use rdma_fabric::Time;
 use std::time::Duration;
 
-/// What faults to draw. The job's size bounds whom they meet.
+/// What faults to draw. The job's size bounds the ranks and nodes that they meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Odds {
     /// Ranks of the job.
@@ -18,7 +18,7 @@ pub struct Odds {
     pub within: Duration,
     /// The longest delay, slowness or stall.
     pub longest: Duration,
-    /// At most so many of them stop a node.
+    /// How many of them may stop a node.
     pub node_stops: u32,
     /// Whether MRQs may overflow: then queues stop.
     pub overflows: bool,

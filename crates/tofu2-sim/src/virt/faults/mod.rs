@@ -166,7 +166,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// What `kind` names and the job hasn't: its name, its number, and how many there are.
+    /// Returns what `kind` names and the job does not have: its name, its number, and how many there are.
     fn missing(&self, kind: FaultKind) -> Option<(&'static str, u128, u32)> {
         let named = kind.in_words().1.into_iter().filter_map(|(key, number)| match key {
             "rank" => Some(("rank", number, self.ranks)),

@@ -142,7 +142,7 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Spreads what arrives at a node over so many receive engines, by the sender's number on its node. By default, everything
+    /// Spreads what arrives at a node over `engines` receive engines, by the sender's number on its node. By default, everything
     /// arrives at engine 0.
     #[must_use]
     pub fn receive_tnis(mut self, engines: u32) -> Self {

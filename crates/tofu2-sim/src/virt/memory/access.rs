@@ -66,7 +66,7 @@ impl Memory {
         self.copy_in(loc, from);
     }
 
-    /// Ask for the memory that a rank will write if it does as the one before.
+    /// Asks for the memory that a rank will write if it does as the one before.
     #[inline]
     pub(crate) fn prefetch(&self, rank: u32) {
         let (index, offset) = self.own;

@@ -36,7 +36,7 @@ pub(crate) struct NoStorage {
 }
 
 impl NoStorage {
-    /// Ends the run if so many words can't be had.
+    /// Ends the run if there is no memory for `words` words.
     #[cold]
     fn unless_there_is(words: usize) {
         let bytes = (words as u64).saturating_mul(8);

@@ -8,7 +8,7 @@ const PIECE: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Symmetric {
     bytes: usize,
-    /// Who allocated first and thereby set the size.
+    /// The rank that allocated first and set the size.
     first: u32,
     ranks: u32,
     /// 64-bit words per rank.

@@ -1,4 +1,4 @@
-//! Who may use an output next.
+//! Which packet may use an output next.
 
 use super::node::{Packet, Packets, RouterNode};
 

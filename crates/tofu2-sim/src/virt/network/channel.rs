@@ -26,7 +26,7 @@ mod tests {
     /// A buffer: node, link to it, channel.
     type Buffer = (u32, u8, u8);
 
-    /// Who may wait for whom, over all routes by all paths, with the given rule.
+    /// Returns which buffers each buffer may wait for, over all routes by all paths, with the given rule.
     fn waits(
         map: &Map,
         nodes: u32,

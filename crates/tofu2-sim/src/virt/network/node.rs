@@ -224,7 +224,7 @@ impl RouterNode {
         self.queues[usize::from(queue)].via
     }
 
-    /// Which virtual channels of a link port hold less than so many packets, as a mask.
+    /// Returns which virtual channels of a link port hold fewer than `credits` packets, as a mask.
     #[inline]
     pub(super) fn room(&self, link: u8, credits: u16) -> u32 {
         let first = usize::from(link) << self.channel_bits;
@@ -247,7 +247,7 @@ impl RouterNode {
         &self.cells[self.cell_index(output, port)]
     }
 
-    /// Who sends over a link to this node.
+    /// Returns the node that sends over a link to this one.
     #[inline]
     pub(super) fn behind(&self, link: u8) -> u32 {
         self.behind[usize::from(link)]

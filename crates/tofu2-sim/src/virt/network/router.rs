@@ -217,7 +217,7 @@ impl Router {
         }
     }
 
-    /// Takes the head of a queue out; its place is free for who is upstream, and the next packet asks for its output.
+    /// Takes the head of a queue out; its place is free for the router upstream, and the next packet asks for its output.
     #[inline]
     fn take(&mut self, around: &mut Around<'_>, node: u32, queue: u8, output: u8) -> u32 {
         let Some(here) = self.nodes[node as usize].as_deref_mut() else { return NONE };

@@ -144,7 +144,7 @@ impl Timing {
         self.send + wire + self.receive + self.post
     }
 
-    /// Wire latency over so many hops.
+    /// Returns the wire latency over `hops` hops.
     #[inline]
     pub(crate) fn wire(&self, hops: u32) -> u64 {
         if hops == 0 { 0 } else { self.wire + u64::from(hops - 1) * self.hop }
@@ -156,7 +156,7 @@ impl Timing {
     }
 }
 
-/// Picoseconds of so many bytes at femtoseconds per byte.
+/// Returns the picoseconds that `bytes` bytes take at `femtos` femtoseconds per byte.
 #[inline]
 fn scaled(bytes: u64, femtos: u64) -> u64 {
     match bytes.checked_mul(femtos) {
@@ -206,7 +206,7 @@ impl QueueTable {
         })
     }
 
-    /// What a rank is told, `free` CQs of its node being free.
+    /// Returns the limits that a rank sees, `free` CQs of its node being free.
     pub(crate) fn limits(&self, free: u32) -> QueueLimits {
         let mut limits = QueueLimits::new(self.engines, self.numbers);
         limits.contexts = self.contexts;

@@ -209,7 +209,7 @@ impl Ranks {
         self.states[rank as usize].cpu_until
     }
 
-    /// Keeps the rank's CPU busy for so many picoseconds more; returns until when.
+    /// Keeps the rank's CPU busy for `picos` picoseconds more; returns until when.
     #[inline]
     pub(super) fn occupy_cpu(&mut self, rank: u32, now: u64, picos: u64) -> u64 {
         let until = &mut self.at(rank).cpu_until;

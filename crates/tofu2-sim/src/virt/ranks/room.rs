@@ -13,7 +13,7 @@ pub(super) struct ReceiveQueue {
     notices: VecDeque<Notice>,
     /// Places taken by puts under way.
     reserved: u32,
-    /// Who waits for a place, in order of coming.
+    /// Those that wait for a place, in order of arrival.
     line: VecDeque<Ticket>,
     /// Places kept for those whose turn it is and who have not posted yet.
     granted: Vec<Ticket>,

@@ -68,7 +68,7 @@ impl Ranks {
                 self.depend(me, id, dependency);
                 None
             }
-            // Who depends on nobody is as one whom all have left; who names himself may still end his wait.
+            // A wait that depends on nobody is one that all have left; a rank that names itself may still end its wait.
             None => ((anybody || members.is_empty()) && self.at(me).outstanding == 0).then_some(FabricError::PeersLeft),
         }
     }

@@ -61,7 +61,7 @@ pub(super) enum Activity {
     Command { opcode: Opcode, bytes: u64, poster: u32, target: u32 },
     /// The program computes.
     Compute,
-    /// The session offset of a queue moved by so many slots.
+    /// The session offset of a queue moved by this many slots.
     Advance(u64),
     /// A fault that was injected.
     Fault(&'static str),

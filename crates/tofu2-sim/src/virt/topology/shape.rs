@@ -49,7 +49,7 @@ impl TofuShape {
         Ok(TofuShape { extents })
     }
 
-    /// Creates a shape of so many groups of 2 x 3 x 2 along X, Y and Z, closed as usual: X, Z and B are rings, Y, A and C are not. (X or Z of two groups
+    /// Creates a shape of `x`, `y` and `z` groups of 2 x 3 x 2 along X, Y and Z, closed as usual: X, Z and B are rings, Y, A and C are not. (X or Z of two groups
     /// or one is a mesh too: a ring would make no way shorter.)
     ///
     /// # Errors

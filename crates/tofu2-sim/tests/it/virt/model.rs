@@ -8,7 +8,7 @@ use tofu2_sim::virt::NetworkModel;
 const BYTES: usize = 256;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum Operation {
     Put(usize, Vec<u8>),
     Get(usize, usize),
     Amo64(usize, Amo<u64>),
@@ -31,24 +31,24 @@ fn amo<W: Copy + std::fmt::Debug + 'static>(
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn operation() -> impl Strategy<Value = Operation> {
     let range = || (0..BYTES).prop_flat_map(|from| (Just(from), 0..=BYTES - from));
     let few64 = prop_oneof![Just(0u64), Just(1), any::<u64>()];
     let few32 = prop_oneof![Just(0u32), Just(u32::MAX), any::<u32>()];
     prop_oneof![
         range()
             .prop_flat_map(|(from, len)| (Just(from), prop::collection::vec(any::<u8>(), len)))
-            .prop_map(|(f, d)| Step::Put(f, d)),
-        range().prop_map(|(from, len)| Step::Get(from, len)),
-        (0..BYTES / 8, amo(few64)).prop_map(|(w, a)| Step::Amo64(8 * w, a)),
-        (0..BYTES / 4, amo(few32)).prop_map(|(w, a)| Step::Amo32(4 * w, a)),
-        range().prop_map(|(from, len)| Step::PutFrom(from, len)),
-        range().prop_map(|(from, len)| Step::GetInto(from, len)),
+            .prop_map(|(f, d)| Operation::Put(f, d)),
+        range().prop_map(|(from, len)| Operation::Get(from, len)),
+        (0..BYTES / 8, amo(few64)).prop_map(|(w, a)| Operation::Amo64(8 * w, a)),
+        (0..BYTES / 4, amo(few32)).prop_map(|(w, a)| Operation::Amo32(4 * w, a)),
+        range().prop_map(|(from, len)| Operation::PutFrom(from, len)),
+        range().prop_map(|(from, len)| Operation::GetInto(from, len)),
     ]
 }
 
 /// Rank 1 does the steps on rank 0's memory, one after the other.
-async fn replay(fabric: Fabric, steps: Vec<Step>) -> ProgramResult<()> {
+async fn replay(fabric: Fabric, steps: Vec<Operation>) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(BYTES + 64).await?;
     let me = fabric.rank().index();
     if me == 1 {
@@ -56,35 +56,35 @@ async fn replay(fabric: Fabric, steps: Vec<Step>) -> ProgramResult<()> {
         let mut mine = vec![0u8; BYTES];
         for step in steps {
             match step {
-                Step::Put(from, data) => {
+                Operation::Put(from, data) => {
                     let span = fabric.remote_span::<u8>(at(0, home.key(), from), data.len())?;
                     model[from..from + data.len()].copy_from_slice(&data);
                     assert_eq!(fabric.put(&span, data.clone()).await?, data);
                     fabric.flush(span.rank()).await?;
                 }
-                Step::Get(from, len) => {
+                Operation::Get(from, len) => {
                     let span = fabric.remote_span::<u8>(at(0, home.key(), from), len)?;
                     assert_eq!(fabric.get(&span, vec![0; len]).await?, model[from..from + len]);
                 }
-                Step::Amo64(from, amo) => {
+                Operation::Amo64(from, amo) => {
                     let bytes = &mut model[from..from + 8];
                     let old = u64::from_ne_bytes((&*bytes).try_into()?);
                     bytes.copy_from_slice(&amo.apply(old).to_ne_bytes());
                     assert_eq!(fabric.atomic(&fabric.remote_word(at(0, home.key(), from))?, amo).await?, old);
                 }
-                Step::Amo32(from, amo) => {
+                Operation::Amo32(from, amo) => {
                     let bytes = &mut model[from..from + 4];
                     let old = u32::from_ne_bytes((&*bytes).try_into()?);
                     bytes.copy_from_slice(&amo.apply(old).to_ne_bytes());
                     assert_eq!(fabric.atomic(&fabric.remote_word(at(0, home.key(), from))?, amo).await?, old);
                 }
-                Step::PutFrom(from, len) => {
+                Operation::PutFrom(from, len) => {
                     let own = fabric.local_span::<u8>(at(1, home.key(), from), len)?;
                     fabric.put(&fabric.remote_span(at(0, home.key(), from), len)?, own).await?;
                     fabric.flush_all().await?;
                     model[from..from + len].copy_from_slice(&mine[from..from + len]);
                 }
-                Step::GetInto(from, len) => {
+                Operation::GetInto(from, len) => {
                     let own = fabric.local_span::<u8>(at(1, home.key(), from), len)?;
                     fabric.get(&fabric.remote_span(at(0, home.key(), from), len)?, own).await?;
                     mine[from..from + len].copy_from_slice(&model[from..from + len]);
@@ -104,7 +104,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn operations_agree_with_a_sequential_model(steps in prop::collection::vec(step(), 0..60), ppn in 1u32..3, routed: bool) {
+    fn operations_agree_with_a_sequential_model(steps in prop::collection::vec(operation(), 0..60), ppn in 1u32..3, routed: bool) {
         let network = if routed { NetworkModel::Router } else { NetworkModel::Latency };
         let run = fx100(2).ranks_per_node(ppn).network(network).run(&async |fabric| replay(fabric, steps.clone()).await);
         prop_assert!(run.is_ok(), "{}", run.unwrap_err());

@@ -42,7 +42,7 @@ fn a_deadlock_names_how_many_wait_and_ranks_go_on() {
     for wait in [Wait::Room, Wait::Completion, Wait::Notice] {
         let run = fx100(3).run(&async |fabric| all_wait(fabric, wait, false).await).unwrap();
         assert_eq!(run.outs, vec![FabricError::Deadlock { waiting: 3 }; 3], "{wait:?}");
-        // Who never stops trying meets the job's own end.
+        // Ranks that never stop trying meet the job's own end.
         let error = fx100(3).run(&async |fabric| all_wait(fabric, wait, true).await).unwrap_err();
         assert!(matches!(error, JobError::Deadlock { waiting: 3, .. }), "{error}");
     }

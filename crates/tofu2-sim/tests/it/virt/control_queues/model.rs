@@ -148,7 +148,7 @@ impl Model {
     }
 }
 
-/// The same on the queue.
+/// The posting that does it on the queue.
 fn step(act: Act) -> Step {
     let at = |word: u8| AT + 8 * u64::from(word);
     Step::Own(match act {
