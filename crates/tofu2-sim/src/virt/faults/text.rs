@@ -2,7 +2,7 @@
 
 use super::{Fault, FaultKind, Faults};
 use rdma_fabric::Time;
-use std::{fmt, str::FromStr, time::Duration};
+use std::{cell::Cell, fmt, str::FromStr, time::Duration};
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,45 +81,35 @@ impl FromStr for Fault {
             let (key, value) = word.split_once('=').ok_or_else(|| bad(format!("`{word}` is not key=value")))?;
             values.push((key, number(value)?));
         }
-        let mut used = 0;
-        let mut value = |key: &str| -> Result<u64, BadFault> {
-            used += 1;
+        let used = Cell::new(0);
+        let value = |key: &str| -> Result<u64, BadFault> {
+            used.set(used.get() + 1);
             let found = values.iter().find(|(known, _)| *known == key);
             found.map(|(_, value)| *value).ok_or_else(|| bad(format!("`{key}=` is missing")))
         };
-        let small = |value: u64| u32::try_from(value).map_err(|_| bad(format!("{value} is too large")));
-        let tiny = |value: u64| u8::try_from(value).map_err(|_| bad(format!("{value} is too large")));
+        let too_large = |value: u64| bad(format!("{value} is too large"));
+        let small = |key: &str| value(key).and_then(|value| u32::try_from(value).map_err(|_| too_large(value)));
+        let tiny = |key: &str| value(key).and_then(|value| u8::try_from(value).map_err(|_| too_large(value)));
+        let ns = |key: &str| value(key).map(Duration::from_nanos);
         let kind = match name {
-            "node-stop" => FaultKind::NodeStop { node: small(value("node")?)? },
-            "link-slow" => FaultKind::LinkSlow {
-                from: small(value("from")?)?,
-                to: small(value("to")?)?,
-                extra: Duration::from_nanos(value("extra")?),
-                lasts: Duration::from_nanos(value("lasts")?),
-            },
-            "link-down" => FaultKind::LinkDown {
-                from: small(value("from")?)?,
-                to: small(value("to")?)?,
-                lasts: Duration::from_nanos(value("lasts")?),
-            },
-            "mrq-overflow" => FaultKind::MrqOverflow { rank: small(value("rank")?)? },
-            "late-completion" => {
-                FaultKind::LateCompletion { rank: small(value("rank")?)?, by: Duration::from_nanos(value("by")?) }
+            "node-stop" => FaultKind::NodeStop { node: small("node")? },
+            "link-slow" => {
+                let (from, to) = (small("from")?, small("to")?);
+                FaultKind::LinkSlow { from, to, extra: ns("extra")?, lasts: ns("lasts")? }
             }
-            "late-credit" => {
-                FaultKind::LateCredit { rank: small(value("rank")?)?, by: Duration::from_nanos(value("by")?) }
+            "link-down" => FaultKind::LinkDown { from: small("from")?, to: small("to")?, lasts: ns("lasts")? },
+            "mrq-overflow" => FaultKind::MrqOverflow { rank: small("rank")? },
+            "late-completion" => FaultKind::LateCompletion { rank: small("rank")?, by: ns("by")? },
+            "late-credit" => FaultKind::LateCredit { rank: small("rank")?, by: ns("by")? },
+            "queue-stall" => {
+                let (rank, engine, number) = (small("rank")?, tiny("engine")?, tiny("number")?);
+                FaultKind::QueueStall { rank, engine, number, lasts: ns("lasts")? }
             }
-            "queue-stall" => FaultKind::QueueStall {
-                rank: small(value("rank")?)?,
-                engine: tiny(value("engine")?)?,
-                number: tiny(value("number")?)?,
-                lasts: Duration::from_nanos(value("lasts")?),
-            },
-            "partial-put" => FaultKind::PartialPut { rank: small(value("rank")?)? },
+            "partial-put" => FaultKind::PartialPut { rank: small("rank")? },
             other => return Err(bad(format!("there is no `{other}`"))),
         };
-        if used != values.len() {
-            return Err(bad(format!("`{name}` takes {used} values")));
+        if used.get() != values.len() {
+            return Err(bad(format!("`{name}` takes {} values", used.get())));
         }
         Ok(Fault { at, kind })
     }

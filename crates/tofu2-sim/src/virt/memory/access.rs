@@ -98,11 +98,8 @@ impl Memory {
 
     /// The bytes of a live place. Those that were never written take no memory here either.
     pub(crate) fn copied(&self, loc: &Loc) -> Vec<u8> {
-        // Zeroed by the system, not touched.
-        let mut bytes = vec![0; loc.len as usize];
-        if self.words(loc).is_some() {
-            self.copy_out(loc, &mut bytes);
-        }
+        let mut bytes = Vec::new();
+        self.append_to(loc, &mut bytes);
         bytes
     }
 

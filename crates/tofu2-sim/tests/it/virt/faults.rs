@@ -1,6 +1,6 @@
 //! Faults: each kind does what it says, a record replays, and protocols live through what they must.
 
-use crate::virt::start::{NETWORKS, add, opened};
+use crate::virt::start::{NETWORKS, add, fx100, opened};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Group, ProgramResult, Rank, Time,
     control_queue::{Armw, Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
@@ -8,16 +8,12 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::{
     JobError,
-    virt::{Fault, FaultKind, Faults, Job, Odds, Platform, Run},
+    virt::{Fault, FaultKind, Faults, Odds, Run},
 };
 
 /// Where every region is registered.
 const AT: Stadd = Stadd::fixed(0);
 const SOON: Time = Time::from_picos(50_000_000);
-
-fn job(ranks: usize) -> Job<'static> {
-    Job::new(&Platform::fx100(), ranks)
-}
 
 fn one(kind: FaultKind) -> Faults {
     Faults::new(vec![Fault { at: SOON, kind }])
@@ -70,8 +66,8 @@ async fn sent(fabric: Fabric, bytes: u32) -> ProgramResult<[u64; 3]> {
 fn compared(kind: FaultKind) -> ([[u64; 3]; 2], [[u64; 3]; 2]) {
     let program = async move |fabric| sent(fabric, 1 << 16).await;
     let outs = |run: Run<[u64; 3]>| [run.outs[0], run.outs[1]];
-    let well = outs(job(2).run(&program).expect("a run"));
-    let run = job(2).faults(one(kind)).run(&program).expect("a run");
+    let well = outs(fx100(2).run(&program).expect("a run"));
+    let run = fx100(2).faults(one(kind)).run(&program).expect("a run");
     assert_eq!(struck(&run), [true], "{kind:?}");
     (well, outs(run))
 }
@@ -113,7 +109,7 @@ async fn ordered(fabric: Fabric, atomics: u64) -> ProgramResult<u64> {
 
 #[test]
 fn a_partial_put_keeps_strong_order() {
-    let run = job(2)
+    let run = fx100(2)
         .faults(one(FaultKind::PartialPut { rank: 1 }))
         .run(&async |fabric| ordered(fabric, 100).await)
         .expect("a run");
@@ -173,7 +169,7 @@ async fn bereaved(fabric: Fabric) -> ProgramResult<String> {
 #[test]
 fn a_node_that_stops_takes_its_ranks_along() {
     let faults = one(FaultKind::NodeStop { node: 1 });
-    let (run, failure) = job(8).ranks_per_node(2).faults(faults).run_through(&bereaved).expect("it ends");
+    let (run, failure) = fx100(8).ranks_per_node(2).faults(faults).run_through(&bereaved).expect("it ends");
     assert!(matches!(failure, Some(JobError::RankFailed { rank, .. }) if rank == Rank::new(2)), "{failure:?}");
     assert_eq!(run.outs[0].as_deref(), Some("lLLllll"));
     assert_eq!(run.outs.iter().filter(|out| out.is_none()).count(), 2);
@@ -209,8 +205,10 @@ async fn last_orders(fabric: Fabric, waits: bool) -> ProgramResult<Vec<u64>> {
 fn what_a_rank_had_on_the_way_is_lost_with_it() {
     for network in NETWORKS {
         for (waits, left) in [(false, 0), (true, 7)] {
-            let (run, _) =
-                job(2).network(network).run_through(&async |fabric| last_orders(fabric, waits).await).expect("it ends");
+            let (run, _) = fx100(2)
+                .network(network)
+                .run_through(&async |fabric| last_orders(fabric, waits).await)
+                .expect("it ends");
             assert_eq!(run.outs[0], Some(vec![left; 4]), "{network:?}, waits: {waits}");
         }
     }
@@ -257,11 +255,11 @@ fn a_ring_lives_through_drawn_faults_and_a_record_replays_them() {
     for seed in 0..40 {
         let odds = Odds { faults: 30, within: Duration::from_micros(400), ..Odds::new(8, 2) };
         let faults = Faults::drawn(seed, &odds);
-        let run = || job(8).ranks_per_node(2).faults(faults.clone()).run(&program);
+        let run = || fx100(8).ranks_per_node(2).faults(faults.clone()).run(&program);
         let first = run().unwrap_or_else(|error| panic!("seed {seed}: {error}\n{faults}"));
         any += struck(&first).iter().filter(|&&struck| struck).count();
         let record: Faults = first.faults.as_ref().expect("a report").faults.to_string().parse().expect("a record");
-        let again = job(8).ranks_per_node(2).faults(record).run(&program).expect("the same run");
+        let again = fx100(8).ranks_per_node(2).faults(record).run(&program).expect("the same run");
         assert_eq!(again.stats.trace_hash, first.stats.trace_hash, "seed {seed}");
     }
     assert!(any > 200, "only {any} faults met anything");
@@ -272,7 +270,7 @@ fn a_ring_lives_through_drawn_faults_and_a_record_replays_them() {
 fn a_credit_that_never_comes_stops_the_ring() {
     let never = FaultKind::LateCredit { rank: 3, by: Duration::from_secs(3600) };
     let faults = Faults::new(vec![Fault { at: Time::ZERO, kind: never }]);
-    let run = job(8).faults(faults).run(&async |fabric| laps(fabric, 60).await);
+    let run = fx100(8).faults(faults).run(&async |fabric| laps(fabric, 60).await);
     let late = run.map(|run| run.stats.end);
     assert!(!matches!(late, Ok(end) if end < Time::from_picos(1_000_000_000_000_000)), "{late:?}");
 }
@@ -281,7 +279,7 @@ fn a_credit_that_never_comes_stops_the_ring() {
 #[test]
 fn no_faults_change_nothing() -> ProgramResult<()> {
     let program = async move |fabric| laps(fabric, 10).await;
-    let (plain, none) = (job(4).run(&program)?, job(4).faults(Faults::default()).run(&program)?);
+    let (plain, none) = (fx100(4).run(&program)?, fx100(4).faults(Faults::default()).run(&program)?);
     assert_eq!(plain.stats.trace_hash, none.stats.trace_hash);
     Ok(())
 }

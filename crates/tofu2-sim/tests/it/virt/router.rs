@@ -1,6 +1,9 @@
 //! Hop by hop: nothing is lost, nothing locks up, and contention is unfair as published.
 
-use crate::virt::start::{add, at, fx100, meet};
+use crate::virt::{
+    saturation::pairs,
+    start::{add, at, fx100, meet},
+};
 use rdma_fabric::{Fabric, ProgramResult};
 use tofu2_sim::virt::{Arbiter, Folding, Job, NetworkModel, Path, Paths, Platform, TofuShape, Torus};
 
@@ -139,24 +142,12 @@ fn two_flows_share_what_one_alone_has() {
     assert!(two > least && two < least + least / 50 + 3_000_000, "{two} against {least}");
 }
 
-/// When this rank's atomics on rank 0's word were done.
-async fn crowd(fabric: Fabric, pairs: u32) -> ProgramResult<u64> {
-    let home = fabric.alloc_symmetric(64).await?;
-    let word = fabric.remote_word::<u64>(at(0, home.key(), 0))?;
-    for _ in 0..2 * pairs {
-        fabric.fetch_add(&word, 1).await?;
-    }
-    let end = fabric.now().as_picos();
-    meet(&fabric, &home, 16).await?;
-    Ok(end)
-}
-
 #[test]
 fn near_ranks_finish_first_under_round_robin_but_not_by_age_or_latency_alone() {
     let spread = |network, arbiter| {
         let job =
             fx100(1024).ranks_per_node(8).torus(Torus::new(&[4, 4, 8]).unwrap()).network(network).arbiter(arbiter);
-        let ends = job.run(&async |fabric| crowd(fabric, 30).await).unwrap().outs;
+        let ends = job.run(&async |fabric| pairs(fabric, 30).await).unwrap().outs;
         (*ends.iter().min().unwrap() as f64 / *ends.iter().max().unwrap() as f64, ends)
     };
     let (latency, _) = spread(NetworkModel::Latency, Arbiter::RoundRobin);
