@@ -30,11 +30,7 @@ impl Payload<'_> {
 
 impl Me {
     /// Posts a put, its bytes copied now.
-    pub(crate) fn put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Posted {
-        posted(self.try_put(target, payload, notice))
-    }
-
-    fn try_put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Result<Posted> {
+    pub(crate) fn put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Result<Posted> {
         same_length(payload.len(), target.len)?;
         let mut core = self.world.core();
         if let Payload::Registered(loc) = &payload {
@@ -77,11 +73,7 @@ impl Me {
     }
 
     /// Posts a get of `len` bytes, into own memory if there is a `sink`.
-    pub(crate) fn get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Posted {
-        posted(self.try_get(target, len, sink))
-    }
-
-    fn try_get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Result<Posted> {
+    pub(crate) fn get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Result<Posted> {
         same_length(len as u64, target.len)?;
         let mut core = self.world.core();
         if let Some(sink) = &sink {
@@ -116,10 +108,6 @@ impl Me {
         nowhere.rank = self.rank;
         self.world.core().post_in_slot(Op::new(Opcode::Nop, self.rank, nowhere))
     }
-}
-
-fn posted(outcome: Result<Posted>) -> Posted {
-    outcome.unwrap_or_else(Posted::failed)
 }
 
 impl Core {
