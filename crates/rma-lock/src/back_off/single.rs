@@ -1,25 +1,22 @@
 //! One word for readers and writers.
 
 use super::{
-    attempt::{Base, Way, acquire, try_acquire},
-    claim::Claim,
-    guard::BackOffGuard,
+    attempt::{Base, Claim, Way, acquire, release, release_unawaited, try_acquire},
     pace::BackOff,
 };
 use crate::{
-    AnonymousShared, Fairness, KeptExclusive, Lock, Result, RmaLock,
-    lock::OfThisCrate,
-    posting::{NotOver, Posting, poll_atomic},
-    shortcut::{Now, Try, shortcut},
+    Fairness, Guard, Lock, Result, RmaLock,
+    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic, wrapped},
+    lock::{AnonymousShared, KeptExclusive, OfThisCrate, guard_by_itself, lock_by_itself},
 };
 use core::{
     fmt,
-    future::{self, Future},
+    future::Future,
     marker::PhantomData,
     mem,
-    task::Context,
+    task::{Context, Waker},
 };
-use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
 use std::sync::Arc;
 
 /// A line of its own.
@@ -43,15 +40,10 @@ const LOCK_BYTES: usize = 64;
 /// # Dropped futures
 /// An attempt under way that is dropped is awaited in the background, and given back if it succeeded; a release is completed. A
 /// sleep owes nothing.
+#[derive(Clone)]
 pub struct BackOffLock {
-    pub(super) base: Arc<Base>,
-    pub(super) word: RemoteWord<u64>,
-}
-
-impl Clone for BackOffLock {
-    fn clone(&self) -> Self {
-        BackOffLock { base: self.base.clone(), word: self.word.clone() }
-    }
+    base: Arc<Base>,
+    word: RemoteWord<u64>,
 }
 
 impl fmt::Debug for BackOffLock {
@@ -75,7 +67,7 @@ pub trait Mode: Sealed + fmt::Debug + 'static {
 }
 
 mod sealed {
-    use crate::back_off::claim::Claim;
+    use crate::back_off::attempt::Claim;
 
     pub trait Sealed {
         #[doc(hidden)]
@@ -85,7 +77,7 @@ mod sealed {
         const WRITES: bool;
     }
 }
-pub(super) use sealed::Sealed;
+use sealed::Sealed;
 
 #[allow(private_interfaces, reason = "only this crate can name it")]
 impl Sealed for Shared {
@@ -110,21 +102,21 @@ impl Mode for Exclusive {
 /// The first attempt, where it is over when it is posted.
 struct Enter<'a, Held>(&'a BackOffLock, Claim, PhantomData<fn() -> Held>);
 
-impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> Try for Enter<'a, (M, Held)> {
+impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> FastPath for Enter<'a, (M, Held)> {
     type Out = Result<Held>;
-    type Posted = future::Pending<Result<Self::Out, Self::Stage>>;
+    type Posted = Never<Self>;
     type Stage = NotOver;
 
     #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Now<Self> {
+    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
         let Enter(lock, claim, _) = self;
         if !lock.base.ordered_everywhere || !lock.base.is_whole() {
-            return Now::Stuck(None);
+            return Attempt::NotDone(None);
         }
         match poll_atomic(&lock.base.fabric, &lock.word, claim.enter, cx) {
-            Ok(old) if claim.admits(old) => Now::Over(Ok(BackOffGuard::new(lock).into())),
-            Ok(old) => Now::Stuck(Some(Box::new(Posting::Over(Ok(old))))),
-            Err(posting) => Now::Stuck(posting),
+            Ok(old) if claim.admits(old) => Attempt::Done(Ok(BackOffGuard::new(lock).into())),
+            Ok(old) => Attempt::NotDone(Some(Box::new(Posting::Over(Ok(old))))),
+            Err(posting) => Attempt::NotDone(posting),
         }
     }
 }
@@ -216,26 +208,136 @@ impl BackOffLock {
     #[inline(always)]
     fn enter_before<M: Mode>(&self, deadline: Time) -> impl Future<Output = Result<BackOffGuard<'_, M>>> {
         let fast = Enter::<(M, BackOffGuard<'_, M>)>(self, M::CLAIM, PhantomData);
-        shortcut(fast, move |first| {
-            Box::pin(async move {
-                acquire(&self.base, self.ways::<M>(), first, deadline).await?;
-                Ok(BackOffGuard::new(self))
-            })
-        })
+        in_place(fast, move |first| wrapped(self.enter_later(M::CLAIM, first, deadline), |()| BackOffGuard::new(self)))
     }
 
     #[inline(always)]
     fn try_enter<M: Mode>(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, M>>>> {
         let fast = Enter::<(M, Option<BackOffGuard<'_, M>>)>(self, M::CLAIM, PhantomData);
-        shortcut(fast, move |first| {
-            Box::pin(async move {
-                Ok(try_acquire(&self.base, self.ways::<M>(), first).await?.then(|| BackOffGuard::new(self)))
-            })
+        in_place(fast, move |first| {
+            wrapped(self.try_enter_later(M::CLAIM, first), |entered| entered.then(|| BackOffGuard::new(self)))
         })
     }
 
-    pub(super) fn ways<M: Mode>(&self) -> [Way; 1] {
-        [Way { word: self.word.clone(), claim: M::CLAIM }]
+    fn enter_later(&self, claim: Claim, first: NotOver, deadline: Time) -> Boxed<'_, Result<()>> {
+        Box::pin(acquire(&self.base, self.ways(claim), first, deadline))
+    }
+
+    fn try_enter_later(&self, claim: Claim, first: NotOver) -> Boxed<'_, Result<bool>> {
+        Box::pin(try_acquire(&self.base, self.ways(claim), first))
+    }
+
+    fn ways(&self, claim: Claim) -> [Way; 1] {
+        [Way { word: self.word.clone(), claim }]
+    }
+}
+
+/// [`Shared`] or [`Exclusive`] access, by a [`BackOffLock`].
+///
+/// Dropping it releases the lock in the background, as [`BackOffGuard::release`] does, and reports no errors.
+#[must_use = "a guard that is dropped at once protects nothing"]
+pub struct BackOffGuard<'a, M: Mode> {
+    lock: &'a BackOffLock,
+    mode: PhantomData<M>,
+}
+
+impl<M: Mode> fmt::Debug for BackOffGuard<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {:?}", M::NAME, self.lock)
+    }
+}
+
+impl<'a, M: Mode> BackOffGuard<'a, M> {
+    #[inline(always)]
+    pub(super) fn new(lock: &'a BackOffLock) -> Self {
+        BackOffGuard { lock, mode: PhantomData }
+    }
+
+    /// The lock that is held.
+    pub fn lock(&self) -> &'a BackOffLock {
+        self.lock
+    }
+
+    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// background.
+    ///
+    /// # Errors
+    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
+    /// met, after which further calls on this lock answer [`crate::LockError::Broken`] unless the home is lost.
+    #[inline]
+    pub fn release(self) -> impl Future<Output = Result<()>> {
+        in_place(Leave(self), |(guard, posted)| guard.release_from(posted))
+    }
+
+    /// Where an atomic is over when it is posted. Otherwise it may have been posted.
+    #[inline(always)]
+    fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver> {
+        let (base, claim) = (&self.lock.base, M::CLAIM);
+        if !base.ordered_everywhere {
+            return Err(None);
+        }
+        match poll_atomic(&base.fabric, &self.lock.word, claim.leave, cx)? {
+            old if claim.was_held(old) => Ok(()),
+            old => Err(Some(Box::new(Posting::Over(Ok(old))))),
+        }
+    }
+
+    /// Releases in general, where the atomic is not over yet, or not posted.
+    fn release_from(self, posted: NotOver) -> Boxed<'a, Result<()>> {
+        let armed = Armed(self.lock, M::CLAIM);
+        mem::forget(self);
+        release_later(armed, posted)
+    }
+}
+
+/// A hold that is given back in the background if it is dropped.
+struct Armed<'a>(&'a BackOffLock, Claim);
+
+impl Drop for Armed<'_> {
+    fn drop(&mut self) {
+        release_unawaited(&self.0.base, self.0.ways(self.1), None);
+    }
+}
+
+fn release_later(armed: Armed<'_>, posted: NotOver) -> Boxed<'_, Result<()>> {
+    Box::pin(async move {
+        let (lock, claim) = (armed.0, armed.1);
+        let flushed = if posted.is_none() { lock.base.flush_data().await } else { Ok(()) };
+        mem::forget(armed);
+        release(&lock.base, lock.ways(claim), posted).await.and(flushed)
+    })
+}
+
+impl<M: Mode> Drop for BackOffGuard<'_, M> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Err(posted) = self.leave_now(&mut Context::from_waker(Waker::noop())) {
+            release_unawaited(&self.lock.base, self.lock.ways(M::CLAIM), posted);
+        }
+    }
+}
+
+guard_by_itself!([M: Mode] BackOffGuard<'_, M>);
+
+/// The release, where it is over when it is posted.
+struct Leave<'a, M: Mode>(BackOffGuard<'a, M>);
+
+impl<'a, M: Mode> FastPath for Leave<'a, M> {
+    type Out = Result<()>;
+    type Posted = Never<Self>;
+    /// The guard is armed though its atomic may have been posted.
+    type Stage = (BackOffGuard<'a, M>, NotOver);
+
+    #[inline(always)]
+    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
+        let Leave(guard) = self;
+        match guard.leave_now(cx) {
+            Ok(()) => {
+                mem::forget(guard);
+                Attempt::Done(Ok(()))
+            }
+            Err(posted) => Attempt::NotDone((guard, posted)),
+        }
     }
 }
 
@@ -266,53 +368,40 @@ impl Lock for BackOffLock {
     }
 }
 
-impl RmaLock for BackOffLock {
-    type Shared<'a> = BackOffGuard<'a, Shared>;
-    type Exclusive<'a> = BackOffGuard<'a, Exclusive>;
-
-    #[inline]
-    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
-        self.enter_before(deadline)
-    }
-
-    #[inline]
-    fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
-        self.try_enter()
-    }
-
-    #[inline]
-    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Exclusive<'_>>> {
-        self.enter_before(deadline)
-    }
-
-    #[inline]
-    fn try_write(&self) -> impl Future<Output = Result<Option<Self::Exclusive<'_>>>> {
-        self.try_enter()
-    }
-}
+lock_by_itself!([] BackOffLock, BackOffGuard<'a, Shared>, BackOffGuard<'a, Exclusive>);
 
 impl AnonymousShared for BackOffLock {
-    #[inline]
-    fn hand_over(guard: BackOffGuard<'_, Shared>, _: OfThisCrate) {
-        mem::forget(guard);
+    fn hold(&self, deadline: Time, _: OfThisCrate) -> Boxed<'_, Result<()>> {
+        Box::pin(async move { Ok(mem::forget(self.read_before(deadline).await?)) })
     }
 
-    #[inline]
-    fn adopt_shared(&self, _: OfThisCrate) -> BackOffGuard<'_, Shared> {
-        BackOffGuard::new(self)
+    fn try_hold(&self, _: OfThisCrate) -> Boxed<'_, Result<bool>> {
+        Box::pin(async move { Ok(self.try_read().await?.map(mem::forget).is_some()) })
+    }
+
+    fn end_hold(&self, _: OfThisCrate) -> Boxed<'_, Result<()>> {
+        Box::pin(BackOffGuard::<Shared>::new(self).release())
     }
 }
 
 impl KeptExclusive for BackOffLock {
-    type Kept = ();
-
-    #[inline]
-    fn keep(guard: BackOffGuard<'_, Exclusive>, _: OfThisCrate) {
-        mem::forget(guard);
+    fn keep(&self, deadline: Time, _: OfThisCrate) -> Boxed<'_, Result<u64>> {
+        Box::pin(async move {
+            mem::forget(self.write_before(deadline).await?);
+            Ok(0)
+        })
     }
 
-    #[inline]
-    fn take_up(&self, (): (), _: OfThisCrate) -> BackOffGuard<'_, Exclusive> {
-        BackOffGuard::new(self)
+    fn try_keep(&self, _: OfThisCrate) -> Boxed<'_, Result<Option<u64>>> {
+        Box::pin(async move {
+            Ok(self.try_write().await?.map(|guard| {
+                mem::forget(guard);
+                0
+            }))
+        })
+    }
+
+    fn end_kept(&self, _: u64, _: OfThisCrate) -> Boxed<'_, Result<()>> {
+        Box::pin(BackOffGuard::<Exclusive>::new(self).release())
     }
 }

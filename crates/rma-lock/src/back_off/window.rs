@@ -1,13 +1,12 @@
 //! A word for each rank, and one for all: the two levels.
 
 use super::{
-    attempt::{Base, Way, acquire, release, release_unawaited, try_acquire},
-    claim::Claim,
+    attempt::{Base, Claim, Way, acquire, release, release_unawaited, try_acquire},
     pace::BackOff,
 };
-use crate::{Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock};
+use crate::{Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock, lock::guard_by_itself};
 use core::{fmt, future::Future};
-use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
 use std::sync::Arc;
 
 /// A rank's own word.
@@ -25,17 +24,12 @@ const LOCK_BYTES: usize = 128;
 /// and 2, one at the rank and one at the home. An attempt that fails costs 2; an exclusive one 2 that meets a holder of all, 3 that meets
 /// one of the rank.
 ///
-/// Nobody is promised to get in. Errors, deaths and dropped futures are as with [`crate::BackOffLock`]; the loss of a rank whose
+/// Nobody is promised to get in. Errors, deaths and dropped futures are as with [`crate::locks::BackOffLock`]; the loss of a rank whose
 /// memory is asked for is [`rdma_fabric::FabricError::PeerLost`] too, with nothing left at the home.
+#[derive(Clone)]
 pub struct WindowLock {
     base: Arc<Base>,
     all: RemoteWord<u64>,
-}
-
-impl Clone for WindowLock {
-    fn clone(&self) -> Self {
-        WindowLock { base: self.base.clone(), all: self.all.clone() }
-    }
 }
 
 impl fmt::Debug for WindowLock {
@@ -79,30 +73,42 @@ impl WindowLock {
         self.lock_before(access, Time::MAX)
     }
 
-    /// The same, or give up at `deadline`; it is tried at least once.
+    /// Takes the lock for `access`, or gives up at `deadline`; it is tried at least once.
     ///
     /// # Errors
     /// As [`WindowLock::lock`], and [`crate::LockError::TimedOut`].
-    pub async fn lock_before(&self, access: Access, deadline: Time) -> Result<WindowGuard<'_>> {
-        let ways = self.ways(access)?;
-        match ways.clone() {
-            Ways::One(ways) => acquire(&self.base, ways, None, deadline).await?,
-            Ways::Two(ways) => acquire(&self.base, ways, None, deadline).await?,
-        }
-        Ok(WindowGuard { lock: self, access, held: Some(ways) })
+    pub fn lock_before(&self, access: Access, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_>>> {
+        self.enter(access, deadline)
     }
 
-    /// The same, if nobody is in the way; others that have not found out yet that somebody is in *their* way count.
+    /// Takes the lock for `access` if nobody is in the way; others that have not found out yet that somebody is in *their* way count.
     ///
     /// # Errors
     /// As [`WindowLock::lock`], never [`crate::LockError::Contended`].
-    pub async fn try_lock(&self, access: Access) -> Result<Option<WindowGuard<'_>>> {
-        let ways = self.ways(access)?;
-        let entered = match ways.clone() {
-            Ways::One(ways) => try_acquire(&self.base, ways, None).await?,
-            Ways::Two(ways) => try_acquire(&self.base, ways, None).await?,
-        };
-        Ok(entered.then(|| WindowGuard { lock: self, access, held: Some(ways) }))
+    pub fn try_lock(&self, access: Access) -> impl Future<Output = Result<Option<WindowGuard<'_>>>> {
+        self.try_enter(access)
+    }
+
+    fn enter(&self, access: Access, deadline: Time) -> Boxed<'_, Result<WindowGuard<'_>>> {
+        Box::pin(async move {
+            let ways = self.ways(access)?;
+            match ways.clone() {
+                Ways::One(ways) => acquire(&self.base, ways, None, deadline).await?,
+                Ways::Two(ways) => acquire(&self.base, ways, None, deadline).await?,
+            }
+            Ok(WindowGuard { lock: self, access, held: Some(ways) })
+        })
+    }
+
+    fn try_enter(&self, access: Access) -> Boxed<'_, Result<Option<WindowGuard<'_>>>> {
+        Box::pin(async move {
+            let ways = self.ways(access)?;
+            let entered = match ways.clone() {
+                Ways::One(ways) => try_acquire(&self.base, ways, None).await?,
+                Ways::Two(ways) => try_acquire(&self.base, ways, None).await?,
+            };
+            Ok(entered.then(|| WindowGuard { lock: self, access, held: Some(ways) }))
+        })
     }
 
     /// The home comes first: who has a rank's word waits for nobody.
@@ -147,16 +153,24 @@ impl WindowGuard<'_> {
     /// background.
     ///
     /// # Errors
-    /// As [`crate::BackOffGuard::release`].
-    pub async fn release(mut self) -> Result<()> {
-        let base = &self.lock.base;
-        let flushed = base.flush_data().await;
-        let left = match self.held.take() {
-            Some(Ways::One(ways)) => release(base, ways, None).await,
-            Some(Ways::Two(ways)) => release(base, ways, None).await,
-            None => Ok(()),
-        };
-        left.and(flushed)
+    /// As [`crate::locks::BackOffGuard::release`].
+    pub fn release(self) -> impl Future<Output = Result<()>> {
+        self.leave()
+    }
+}
+
+impl<'a> WindowGuard<'a> {
+    fn leave(mut self) -> Boxed<'a, Result<()>> {
+        Box::pin(async move {
+            let base = &self.lock.base;
+            let flushed = base.flush_data().await;
+            let left = match self.held.take() {
+                Some(Ways::One(ways)) => release(base, ways, None).await,
+                Some(Ways::Two(ways)) => release(base, ways, None).await,
+                None => Ok(()),
+            };
+            left.and(flushed)
+        })
     }
 }
 
@@ -170,11 +184,7 @@ impl Drop for WindowGuard<'_> {
     }
 }
 
-impl Guard for WindowGuard<'_> {
-    fn release(self) -> impl Future<Output = Result<()>> {
-        WindowGuard::release(self)
-    }
-}
+guard_by_itself!([] WindowGuard<'_>);
 
 impl Lock for WindowLock {
     type Options = BackOff;

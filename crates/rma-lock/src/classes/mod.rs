@@ -22,14 +22,14 @@ mod enter;
 mod leave;
 
 use crate::{
-    Result, crowd,
-    nodes::Above,
-    owed::{Owed, Side},
+    Result,
+    detach::{DetachOnDrop, HasFabric},
+    holder_limit,
+    nodes::{Above, Patience},
     queue::{HOME_BYTES, Queue},
 };
 use core::fmt;
-use enter::Patience;
-use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
 use std::sync::Arc;
 
 /// Bytes at each rank.
@@ -57,7 +57,7 @@ impl Class {
 }
 
 const COUNT_BITS: u32 = 30;
-const _: () = assert!(crowd::MOST <= 1 << (COUNT_BITS - 2));
+const _: () = assert!(holder_limit::MAX_HOLDERS <= 1 << (COUNT_BITS - 2));
 const EPOCH: u32 = 2 * COUNT_BITS;
 const EPOCHS: u64 = 1 << (u64::BITS - EPOCH);
 /// The next epoch. The highest bits wrap.
@@ -104,7 +104,7 @@ impl fmt::Debug for Classes {
     }
 }
 
-impl Side for Classes {
+impl HasFabric for Classes {
     fn fabric(&self) -> &Fabric {
         &self.queue.fabric
     }
@@ -140,28 +140,33 @@ impl fmt::Debug for ClassOf {
     }
 }
 
+impl ClassOf {
+    fn acquire(&self, patience: Patience) -> Boxed<'_, Result<bool>> {
+        Box::pin(async move {
+            self.classes.queue.check()?;
+            let class = self.class;
+            DetachOnDrop::new(&self.classes, |classes, cancelled| async move {
+                classes.queue.answer(classes.enter(class, patience, &cancelled).await)
+            })
+            .await
+        })
+    }
+}
+
 impl Above for ClassOf {
-    async fn enter(&self, deadline: Time) -> Result<()> {
-        self.classes.queue.check()?;
-        let class = self.class;
-        Owed::new(&self.classes, |classes, quit| async move {
-            classes.queue.answer(classes.enter(class, Patience::Before(deadline), &quit).await).map(drop)
-        })
-        .await
+    fn enter(&self, deadline: Time) -> Boxed<'_, Result<()>> {
+        Box::pin(async move { self.acquire(Patience::Before(deadline)).await.map(drop) })
     }
 
-    async fn try_enter(&self) -> Result<bool> {
-        self.classes.queue.check()?;
-        let class = self.class;
-        Owed::new(&self.classes, |classes, quit| async move {
-            classes.queue.answer(classes.enter(class, Patience::None, &quit).await)
-        })
-        .await
+    fn try_enter(&self) -> Boxed<'_, Result<bool>> {
+        self.acquire(Patience::None)
     }
 
-    /// Nothing is flushed: the ranks that were inside did that before.
-    async fn leave(&self) -> Result<()> {
+    /// Flushes nothing: the ranks that were inside did that before.
+    fn leave(&self) -> Boxed<'_, Result<()>> {
         let class = self.class;
-        Owed::new(&self.classes, |classes, _| async move { classes.queue.answer(classes.leave(class).await) }).await
+        Box::pin(DetachOnDrop::new(&self.classes, move |classes, _| async move {
+            classes.queue.answer(classes.leave(class).await)
+        }))
     }
 }

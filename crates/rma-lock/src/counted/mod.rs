@@ -11,10 +11,10 @@
 //!
 //! # Schemes
 //! One protocol, three ways to fill the count word ([`scheme`]):
-//! * [`Flat`], [`crate::RpLock`]: reader preference as printed. Waiting readers are counted, the head has a word of its own.
-//! * [`Packed`], [`crate::PackedLock`]: the same with the head in the count word. A writer that finds it 0 enters by one comparison,
+//! * [`Flat`], [`crate::locks::RpLock`]: reader preference as printed. Waiting readers are counted, the head has a word of its own.
+//! * [`Packed`], [`crate::locks::PackedLock`]: the same with the head in the count word. A writer that finds it 0 enters by one comparison,
 //!   hands the lock over by another, and the last reader learns from its own subtraction whom to wake.
-//! * [`WritersFirst`], [`crate::WritersFirstLock`]: a writer that is registered keeps readers out. A reader that waits is not counted; a wake tells it to
+//! * [`WritersFirst`], [`crate::locks::WritersFirstLock`]: a writer that is registered keeps readers out. A reader that waits is not counted; a wake tells it to
 //!   try again. [`scheme::READERS_WAIT`] tells the leaving writer that some wait. A writer whose successor is known wakes it, and that is all.
 //!
 //! # Steps
@@ -22,7 +22,7 @@
 //! Mellor-Crummey and Scott's Figure 7 as numbered in this project's documentation (`docs/rp-lock.md`), X1 being
 //! redundant. These things differ from the print:
 //! * A waiter is woken by a compare-and-swap and not by a store. It fails if the waiter gave up (a deadline) or
-//!   if the wake belongs to another turn of the node; the waker then acts for who gave up: [`settle`].
+//!   if the wake belongs to another turn of the node; the waker then acts for who gave up: [`duties`].
 //! * A writer links itself behind its predecessor with a swap. A leaving writer that finds no successor linked
 //!   yet, though one is on its way (the printed X4 waits for it), leaves [`NodeId::PASSED`] there and goes; the successor finds it
 //!   and registers itself. So no release waits for another rank's CPU.
@@ -32,33 +32,43 @@
 //!
 //! # Fast and slow
 //! Where operations are over when they are posted, an acquisition or release that meets nobody is a few lines without a wait
-//! (`reader::Enter` and `Leave`; `Core::start` and `leave`). Where they take time, a reader's one atomic is awaited in place
-//! ([`in_flight::InFlight`]). As soon as one has to wait for more, or to be woken, it goes on in a boxed future that owns what it needs,
-//! so that dropping it can leave it to the fabric ([`crate::owed`]).
+//! (`reader::ReadNow` and `ReleaseRead`; `Core::start` and `leave`). Where they take time, a reader's one atomic is awaited in place
+//! ([`awaited::AwaitedAtomic`]). As soon as one has to wait for more, or to be woken, it goes on in a boxed future that owns what it needs,
+//! so that dropping it can leave it to the fabric ([`crate::detach`]).
 
-mod in_flight;
+mod awaited;
+mod duties;
+mod guard;
 mod later;
-mod layout;
-pub(crate) mod reader;
+mod reader;
+mod reader_wait;
+pub(crate) mod recoverable;
 mod scheme;
-mod settle;
-pub(crate) mod surviving;
-pub(crate) mod writer;
+mod writer;
+mod writer_exit;
 
-use rdma_fabric::Handle;
+pub use guard::{ReadGuard, WriteGuard};
+pub(crate) use recoverable::Recoverable;
 pub use scheme::{Flat, Packed, Scheme, WritersFirst};
-pub(crate) use surviving::Surviving;
-pub(crate) use writer::Writing;
 
 use crate::{
     Lock, LockError, Result,
-    owed::Side,
-    queue::{Lane, Queue, Step, is_inside},
+    detach::HasFabric,
+    queue::{HOME_BYTES, Lane, Queue, Transition, is_inside},
 };
 use core::{fmt, future::Future, ops::Deref};
-use layout::Home;
-use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Rank, RemoteWord};
+use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Handle, Rank, RemoteWord};
 use std::sync::{Arc, OnceLock};
+
+/// The lock's words at its home, by their offsets in bytes.
+#[derive(Clone, Copy)]
+enum Home {
+    Count = 0,
+    Readers = 8,
+    Tail = 16,
+    Head = 24,
+}
+const _: () = assert!(Home::Head as u64 + 8 <= HOME_BYTES);
 
 /// A readers-writer lock with reader preference, homed at one rank: the one of Hatanaka, Hori and Ishikawa.
 ///
@@ -113,7 +123,7 @@ pub(crate) struct Core<S: Scheme> {
     count: RemoteWord<u64>,
     /// Made when this rank first writes: in a large job most never do.
     writers: OnceLock<Box<Writers>>,
-    survival: S::Survival,
+    link: S::EpochLink,
 }
 
 /// What only writers use at the home.
@@ -148,19 +158,19 @@ impl<S: Scheme> CountedLock<S> {
         <Self as Lock>::symmetric(fabric, home)
     }
 
-    fn with(fabric: &Fabric, memory: GroupMemory, home: Rank, survival: S::Survival) -> Result<Self> {
+    fn with(fabric: &Fabric, memory: GroupMemory, home: Rank, link: S::EpochLink) -> Result<Self> {
         let at = |word: Home| memory.at(home, word as u64);
         let core = Core {
             count: fabric.remote_word(at(Home::Count)?)?,
             writers: OnceLock::new(),
-            queue: Queue::over(fabric, memory, home, S::SURVIVES)?,
-            survival,
+            queue: Queue::over(fabric, memory, home, S::RECOVERABLE)?,
+            link,
         };
         Ok(CountedLock { core: Arc::new(core) })
     }
 
     pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank) -> Result<Self> {
-        Self::with(fabric, memory, home, S::Survival::default())
+        Self::with(fabric, memory, home, S::EpochLink::default())
     }
 
     /// The rank whose memory holds the lock words.
@@ -174,7 +184,7 @@ impl<S: Scheme> CountedLock<S> {
     }
 }
 
-impl<S: Scheme> Side for Core<S> {
+impl<S: Scheme> HasFabric for Core<S> {
     fn fabric(&self) -> &Fabric {
         &self.fabric
     }
@@ -183,12 +193,12 @@ impl<S: Scheme> Side for Core<S> {
 /// The same as the queue's, and whoever wants to know is told.
 impl<S: Scheme> Core<S> {
     #[inline(always)]
-    fn publish(&self, step: Step) -> Result<(), FabricError> {
+    fn publish(&self, step: Transition) -> Result<(), FabricError> {
         self.publish_in(self.published.lane(), step)
     }
 
     #[inline(always)]
-    fn publish_in(&self, lane: Lane, step: Step) -> Result<(), FabricError> {
+    fn publish_in(&self, lane: Lane, step: Transition) -> Result<(), FabricError> {
         self.queue.publish_in(lane, step)?;
         self.went_on();
         Ok(())
@@ -196,7 +206,7 @@ impl<S: Scheme> Core<S> {
 
     #[inline(always)]
     fn went_on(&self) {
-        S::went_on(&self.survival, &self.fabric, || !is_inside(self.published.sum()));
+        S::went_on(&self.link, &self.fabric, || !is_inside(self.published.sum()));
     }
 
     /// The top of the stack of waiting readers. Who looks there waits anyway.
@@ -223,23 +233,23 @@ impl<S: Scheme> Core<S> {
     }
 
     /// Announce a step and post its atomic, waiting for room. Until it is posted, dropping this owes nothing.
-    async fn post(&self, step: Step, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<Handle<u64>, FabricError> {
+    async fn post(&self, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<Handle<u64>, FabricError> {
         let posted = self.queue.post(step, word, amo).await;
         self.went_on();
         posted
     }
 
-    /// Announce a step, and do its atomic or post it; a copy of `amo` is posted, as in [`crate::posting::atomic_now`].
+    /// Announce a step, and do its atomic or post it; a copy of `amo` is posted, as in [`crate::in_place::atomic_now`].
     #[inline(always)]
-    fn begin(&self, lane: Lane, step: Step, word: &RemoteWord<u64>, amo: Amo<u64>) -> Begun {
+    fn begin(&self, lane: Lane, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Started {
         if self.queue.publish_in(lane, step).is_err() {
-            return Begun::Refused;
+            return Started::Refused;
         }
         let begun = match self.fabric.atomic_now(word, amo) {
-            Some(old) => Begun::Over(old),
+            Some(old) => Started::Done(old),
             None => match self.begin_slowly(lane, step, word, amo.to_bits()) {
-                Some(posted) => Begun::Posted(posted),
-                None => Begun::Refused,
+                Some(posted) => Started::Posted(posted),
+                None => Started::Refused,
             },
         };
         self.went_on();
@@ -248,7 +258,7 @@ impl<S: Scheme> Core<S> {
 
     /// The atomic of a step that was announced; if it can't be posted that is taken back.
     #[inline(never)]
-    fn begin_slowly(&self, lane: Lane, step: Step, word: &RemoteWord<u64>, amo: Amo<u64>) -> Option<Handle<u64>> {
+    fn begin_slowly(&self, lane: Lane, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Option<Handle<u64>> {
         let posted = self.fabric.try_atomic(word, amo);
         if posted.is_err() {
             let _ = self.queue.publish_in(lane, step.undone());
@@ -257,20 +267,20 @@ impl<S: Scheme> Core<S> {
     }
 
     /// Whether `error` is the loss of a member that this lock survives.
-    fn survives(&self, error: &LockError) -> bool {
+    fn tolerates(&self, error: &LockError) -> bool {
         self.is_gone(error) && matches!(error, LockError::Fabric(FabricError::PeerLost { .. }))
     }
 
     /// The same, or that a member has dropped its part: it is about to be lost, or has left the lock as others may where the epoch is closed.
     fn is_gone(&self, error: &LockError) -> bool {
         let LockError::Fabric(error) = error else { return false };
-        S::SURVIVES && error.gone().is_some_and(|rank| rank != self.home)
+        S::RECOVERABLE && error.gone().is_some_and(|rank| rank != self.home)
     }
 }
 
 /// What came of a step's atomic.
-enum Begun {
-    Over(u64),
+enum Started {
+    Done(u64),
     Posted(Handle<u64>),
     /// It was not posted.
     Refused,

@@ -18,7 +18,7 @@
 //!   and, in the same atomic, says which writer comes next. G4: the last of them takes that back, for it has seen it. G5: wake.
 //!
 //! # Fast and slow
-//! Where operations are over when they are posted, who meets nobody gets in and out without a wait ([`in_place`]). Whoever has to wait, or has more to do, goes on in a boxed
+//! Where operations are over when they are posted, who meets nobody gets in and out without a wait ([`short_path`]). Whoever has to wait, or has more to do, goes on in a boxed
 //! future from where it stands.
 //!
 //! # Giving up
@@ -27,22 +27,24 @@
 
 mod acquire;
 mod guard;
-mod in_place;
 mod link;
 mod release;
+mod short_path;
 
 pub use guard::FairGuard;
 
 use crate::{
-    Exclusive, Fairness, Lock, Mode, Result, RmaLock, Shared,
-    owed::{Owed, Side},
-    queue::{HOME_BYTES, LOCK_BYTES, NodeId, Queue, Step},
-    shortcut::shortcut,
+    Fairness, Lock, Result, RmaLock,
+    detach::{DetachOnDrop, HasFabric},
+    in_place::{in_place, wrapped},
+    locks::{Exclusive, Mode, Shared},
+    queue::{HOME_BYTES, LOCK_BYTES, NodeId, Queue, Transition},
 };
 use core::{fmt, future::Future, marker::PhantomData, ops::Deref};
-use in_place::{Enter, TryEnter, if_empty, queue_up};
+use guard::Held;
 use link::Said;
-use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
+use short_path::{Enter, NotInside, if_empty, queue_up};
 use std::sync::Arc;
 
 const STATE: u64 = 0;
@@ -71,34 +73,34 @@ impl Class {
     }
 
     #[inline(always)]
-    fn arrives(self, node: NodeId) -> Step {
+    fn arrives(self, node: NodeId) -> Transition {
         match self {
-            Class::Reader => Step::READER_ARRIVES,
-            Class::Writer => Step::writer_goes_on(node),
+            Class::Reader => Transition::READER_ARRIVES,
+            Class::Writer => Transition::writer_goes_on(node),
         }
     }
 
     #[inline(always)]
-    fn enters(self, node: NodeId) -> Step {
+    fn enters(self, node: NodeId) -> Transition {
         match self {
-            Class::Reader => Step::READER_ENTERS,
-            Class::Writer => Step::writer_goes_on(node),
+            Class::Reader => Transition::READER_ENTERS,
+            Class::Writer => Transition::writer_goes_on(node),
         }
     }
 
     #[inline(always)]
-    fn leaves(self, node: NodeId) -> Step {
+    fn leaves(self, node: NodeId) -> Transition {
         match self {
-            Class::Reader => Step::READER_LEAVES,
-            Class::Writer => Step::writer_goes_on(node),
+            Class::Reader => Transition::READER_LEAVES,
+            Class::Writer => Transition::writer_goes_on(node),
         }
     }
 
     #[inline(always)]
-    fn is_gone(self, node: NodeId) -> Step {
+    fn is_gone(self, node: NodeId) -> Transition {
         match self {
-            Class::Reader => Step::READER_IS_GONE,
-            Class::Writer => Step::writer_goes_back(node, 3),
+            Class::Reader => Transition::READER_IS_GONE,
+            Class::Writer => Transition::writer_goes_back(node, 3),
         }
     }
 
@@ -111,10 +113,10 @@ impl Class {
         }
     }
 
-    fn gives_up(self, node: NodeId) -> Step {
+    fn gives_up(self, node: NodeId) -> Transition {
         match self {
-            Class::Reader => Step::READER_GIVES_UP,
-            Class::Writer => Step::writer_goes_back(node, 1),
+            Class::Reader => Transition::READER_GIVES_UP,
+            Class::Writer => Transition::writer_goes_back(node, 1),
         }
     }
 }
@@ -134,14 +136,9 @@ impl Class {
 ///
 /// # Threads
 /// A lock may be used by several threads, if its fabric may.
+#[derive(Clone)]
 pub struct FairLock {
     core: Arc<Core>,
-}
-
-impl Clone for FairLock {
-    fn clone(&self) -> Self {
-        FairLock { core: self.core.clone() }
-    }
 }
 
 impl fmt::Debug for FairLock {
@@ -166,7 +163,7 @@ impl Deref for Core {
     }
 }
 
-impl Side for Core {
+impl HasFabric for Core {
     fn fabric(&self) -> &Fabric {
         &self.fabric
     }
@@ -174,32 +171,40 @@ impl Side for Core {
 
 impl FairLock {
     #[inline]
-    fn enter_before<M: Mode>(&self, deadline: Time) -> impl Future<Output = Result<FairGuard<'_, M>>> {
-        shortcut(Enter(self, PhantomData), move |entry| {
-            Box::pin(async move {
-                let (core, class) = (&self.core, Class::of::<M>());
-                let (node, entry) = core.started(entry, class, deadline, queue_up).await?;
-                let held = Owed::new(core, |core, quit| async move {
-                    core.answer(core.acquire(node, class, entry, deadline, &quit).await)
-                });
-                Ok(FairGuard::new(self, held.await?, PhantomData))
-            })
+    fn enter_before<'a, M: Mode>(&'a self, deadline: Time) -> impl Future<Output = Result<FairGuard<'a, M>>> {
+        in_place(Enter(self, queue_up, PhantomData::<fn() -> (M, FairGuard<'a, M>)>), move |entry| {
+            wrapped(acquire_later(&self.core, Class::of::<M>(), entry, deadline), |held| FairGuard::new(self, held))
         })
     }
 
     #[inline]
-    fn try_enter<M: Mode>(&self) -> impl Future<Output = Result<Option<FairGuard<'_, M>>>> {
-        shortcut(TryEnter(self, PhantomData), move |entry| {
-            Box::pin(async move {
-                let (core, class) = (&self.core, Class::of::<M>());
-                let (node, entry) = core.started(entry, class, Time::MAX, if_empty).await?;
-                let held = Owed::new(core, |core, quit| async move {
-                    core.answer(core.try_acquire(node, class, entry, &quit).await)
-                });
-                Ok(held.await?.map(|held| FairGuard::new(self, held, PhantomData)))
+    fn try_enter<'a, M: Mode>(&'a self) -> impl Future<Output = Result<Option<FairGuard<'a, M>>>> {
+        in_place(Enter(self, if_empty, PhantomData::<fn() -> (M, Option<FairGuard<'a, M>>)>), move |entry| {
+            wrapped(try_acquire_later(&self.core, Class::of::<M>(), entry), |held| {
+                held.map(|held| FairGuard::new(self, held))
             })
         })
     }
+}
+
+fn acquire_later(core: &Arc<Core>, class: Class, entry: NotInside, deadline: Time) -> Boxed<'_, Result<Held>> {
+    Box::pin(async move {
+        let (node, entry) = core.started(entry, class, deadline, queue_up).await?;
+        let held = DetachOnDrop::new(core, |core, cancelled| async move {
+            core.answer(core.acquire(node, class, entry, deadline, &cancelled).await)
+        });
+        held.await
+    })
+}
+
+fn try_acquire_later(core: &Arc<Core>, class: Class, entry: NotInside) -> Boxed<'_, Result<Option<Held>>> {
+    Box::pin(async move {
+        let (node, entry) = core.started(entry, class, Time::MAX, if_empty).await?;
+        let held = DetachOnDrop::new(core, |core, cancelled| async move {
+            core.answer(core.try_acquire(node, class, entry, &cancelled).await)
+        });
+        held.await
+    })
 }
 
 impl Lock for FairLock {

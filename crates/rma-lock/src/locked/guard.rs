@@ -1,7 +1,7 @@
 //! What a holder can do.
 
 use super::{Element, Excludes, Locked};
-use crate::{Guard, Result, RpLock};
+use crate::{Guard, Result, locks::RpLock};
 use core::{fmt, ops::Range};
 use rdma_fabric::{GetSink, PutSource, Rank};
 use std::thread;

@@ -1,17 +1,17 @@
 //! Memory of all ranks that one lock guards.
 
-#[cfg(test)]
-mod crowded;
 mod error;
 mod guard;
 mod memory;
+#[cfg(test)]
+mod over_limit;
 mod proof;
 
 pub use error::{AcquireError, PoisonError};
 pub use guard::{LockedReadGuard, LockedWriteGuard};
 pub use proof::{Excludes, PartsMut};
 
-use crate::{LockError, Result, RpLock};
+use crate::{LockError, Result, locks::RpLock};
 use core::fmt;
 use memory::Memory;
 use proof::{Role, pact};

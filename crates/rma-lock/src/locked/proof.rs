@@ -20,7 +20,10 @@ use super::{
     guard::{LockedReadGuard, LockedWriteGuard},
     memory::HEADER,
 };
-use crate::{BackOffLock, FairLock, PackedLock, Result, RmaLock, RpLock, WindowLock, WritersFirstLock};
+use crate::{
+    Result, RmaLock,
+    locks::{BackOffLock, FairLock, PackedLock, RpLock, WindowLock, WritersFirstLock},
+};
 use core::slice;
 use rdma_fabric::{Mapped, Pact, Rank, RegionKey};
 

@@ -15,22 +15,26 @@
 
 mod layout;
 mod node;
-mod posting;
 mod publish;
-mod wake;
+mod wait;
 
 #[cfg(test)]
 pub(crate) use layout::NODES;
-pub(crate) use layout::{CLAIM, HOME_BYTES, LOCK_BYTES, PUBLISHED, Part, SURVIVING_BYTES, VERSION};
-pub(crate) use node::{NodeId, Own, Wait};
-pub(crate) use publish::{Lane, Step, is_inside};
+pub(crate) use layout::{CLAIM, HOME_BYTES, LOCK_BYTES, NodeWord, PUBLISHED, RECOVERABLE_BYTES, VERSION};
+pub(crate) use node::{NodeId, Wait};
+pub(crate) use publish::{Lane, Transition, is_inside};
+pub(crate) use wait::Own;
 
-use crate::{LockError, Result, error::Trouble, owed::Side};
+use crate::{
+    LockError, Result,
+    detach::{Broken, HasFabric},
+    error::Stopped,
+    in_place::{self, NotOver},
+};
 use core::fmt;
-use node::Nodes;
 use publish::Published;
-use rdma_fabric::{Fabric, FabricError, GroupMemory, PutOrder, Rank, RemoteAddr};
-use std::sync::OnceLock;
+use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Handle, PutOrder, Rank, Refused, RemoteAddr, RemoteWord};
+use wait::Nodes;
 
 /// A rank's side of a lock with queues.
 pub(crate) struct Queue {
@@ -42,13 +46,12 @@ pub(crate) struct Queue {
     /// Whether they are ordered before all atomics.
     pub(crate) ordered_everywhere: bool,
     /// Whether the lock goes on when a member is lost.
-    survives: bool,
+    recoverable: bool,
     /// The words of all ranks: [`LOCK_BYTES`].
     memory: GroupMemory,
     nodes: Nodes,
     pub(crate) published: Published,
-    /// What failed between two steps of the protocol, if anything has.
-    broken: OnceLock<LockError>,
+    broken: Broken,
 }
 
 impl fmt::Debug for Queue {
@@ -57,17 +60,17 @@ impl fmt::Debug for Queue {
     }
 }
 
-impl Side for Queue {
+impl HasFabric for Queue {
     fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 }
 
 impl Queue {
-    /// In memory of [`LOCK_BYTES`] at each rank, zeroed; of [`SURVIVING_BYTES`] if the lock goes on when members are lost.
-    pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, survives: bool) -> Result<Self> {
+    /// In memory of [`LOCK_BYTES`] at each rank, zeroed; of [`RECOVERABLE_BYTES`] if the lock goes on when members are lost.
+    pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, recoverable: bool) -> Result<Self> {
         NodeId::check(fabric.ranks())?;
-        let memory = memory.part(0, if survives { SURVIVING_BYTES } else { LOCK_BYTES })?;
+        let memory = memory.part(0, if recoverable { RECOVERABLE_BYTES } else { LOCK_BYTES })?;
         memory.at(home, 0)?;
         let order = fabric.caps().put_order;
         Ok(Queue {
@@ -78,9 +81,9 @@ impl Queue {
             home,
             ordered_here: order >= PutOrder::SameTarget,
             ordered_everywhere: order >= PutOrder::AllTargets,
-            survives,
+            recoverable,
             memory,
-            broken: OnceLock::new(),
+            broken: Broken::default(),
         })
     }
 
@@ -89,42 +92,34 @@ impl Queue {
         self.memory.at(self.home, offset)
     }
 
-    /// Begin to acquire, unless what this rank did before is unknown.
+    /// Refuses an acquisition if what this rank did before is unknown.
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<()> {
-        match self.broken.get() {
-            None => Ok(()),
-            Some(cause) => Err(LockError::Broken(Box::new(cause.clone()))),
-        }
+        self.broken.check()
     }
 
     /// Whether what this rank did before is known.
     #[inline(always)]
     pub(crate) fn is_whole(&self) -> bool {
-        self.broken.get().is_none()
+        self.broken.cause().is_none()
     }
 
-    /// `error` came between two steps.
+    /// Remembers that `error` came between two steps.
     #[cold]
     pub(crate) fn broke(&self, error: LockError) -> LockError {
-        self.broken.get_or_init(|| error.clone());
-        error
+        self.broken.by(error)
     }
 
-    /// The same, of the fabric.
+    /// Remembers that `error` of the fabric came between two steps.
     #[cold]
     #[inline(never)]
     pub(crate) fn broke_by(&self, error: FabricError) -> LockError {
         self.broke(error.into())
     }
 
-    /// What a call answers.
-    pub(crate) fn answer<T>(&self, outcome: Result<T, Trouble>) -> Result<T> {
-        match outcome {
-            Ok(out) => Ok(out),
-            Err(Trouble::GaveUp(error)) => Err(error),
-            Err(Trouble::Broken(error)) => Err(self.broke(error)),
-        }
+    /// Returns what a call answers.
+    pub(crate) fn answer<T>(&self, outcome: Result<T, Stopped>) -> Result<T> {
+        self.broken.answer(outcome)
     }
 
     /// Puts before the lock passes on (release): every target, because no fabric orders different targets.
@@ -141,5 +136,90 @@ impl Queue {
     #[inline(always)]
     pub(crate) fn is_fast(&self) -> bool {
         self.ordered_everywhere
+    }
+
+    #[inline(always)]
+    pub(crate) fn publish(&self, step: Transition) -> Result<(), FabricError> {
+        self.publish_in(self.published.lane(), step)
+    }
+
+    #[inline(always)]
+    pub(crate) fn publish_in(&self, lane: Lane, step: Transition) -> Result<(), FabricError> {
+        self.published.step(&self.fabric, &self.memory, lane, step)
+    }
+
+    /// Does an atomic that is over at once.
+    #[inline(always)]
+    pub(crate) fn atomic_now(&self, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
+        in_place::atomic_now(&self.fabric, word, amo)
+    }
+
+    /// Announces a step and does its atomic at once. If that was not posted the announcement is taken back.
+    #[inline(always)]
+    pub(crate) fn announced_now(
+        &self,
+        lane: Lane,
+        step: Transition,
+        word: &RemoteWord<u64>,
+        amo: Amo<u64>,
+    ) -> Result<u64, NotOver> {
+        if self.publish_in(lane, step).is_err() {
+            return Err(None);
+        }
+        match self.atomic_now(word, amo) {
+            Ok(old) => Ok(old),
+            Err(not_over) => {
+                if not_over.is_none() {
+                    let _ = self.publish_in(lane, step.undone());
+                }
+                Err(not_over)
+            }
+        }
+    }
+
+    /// Announces a step and posts its atomic, waiting for room. Until it is posted, dropping this owes nothing.
+    pub(crate) async fn post(
+        &self,
+        step: Transition,
+        word: &RemoteWord<u64>,
+        amo: Amo<u64>,
+    ) -> Result<Handle<u64>, FabricError> {
+        match self.try_post(self.published.lane(), step, word, amo) {
+            Ok(handle) => Ok(handle),
+            Err(Refused::Failed(error, ())) => Err(error),
+            Err(Refused::Full(())) => Box::pin(self.post_later(step, word, amo)).await,
+        }
+    }
+
+    async fn post_later(
+        &self,
+        step: Transition,
+        word: &RemoteWord<u64>,
+        amo: Amo<u64>,
+    ) -> Result<Handle<u64>, FabricError> {
+        loop {
+            self.fabric.room(None).await?;
+            match self.try_post(self.published.lane(), step, word, amo) {
+                Ok(handle) => return Ok(handle),
+                Err(Refused::Failed(error, ())) => return Err(error),
+                Err(Refused::Full(())) => {}
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn try_post(
+        &self,
+        lane: Lane,
+        step: Transition,
+        word: &RemoteWord<u64>,
+        amo: Amo<u64>,
+    ) -> Result<Handle<u64>, Refused<()>> {
+        self.publish_in(lane, step).map_err(|error| Refused::Failed(error, ()))?;
+        let posted = self.fabric.try_atomic(word, amo);
+        if posted.is_err() {
+            let _ = self.publish_in(lane, step.undone());
+        }
+        posted
     }
 }

@@ -35,8 +35,8 @@ const SOME: Class = Class::Odd;
 /// Each rank has the queue nodes of all ranks' locks: `L`'s bytes times the number of ranks.
 pub struct PerRankLock<L: Lock> {
     locks: PerRank<L>,
-    all: Arc<Stair<ClassOf>>,
-    some: Arc<Stair<ClassOf>>,
+    all: Arc<Stair>,
+    some: Arc<Stair>,
     home: Rank,
 }
 
@@ -64,9 +64,9 @@ pub struct PerRankGuard<'a, L: RmaLock> {
 
 /// In the order in which they are to be dropped.
 enum Held<'a, L: RmaLock> {
-    All(Inside<'a, ClassOf>),
+    All(Inside<'a>),
     Shared(L::Shared<'a>),
-    Exclusive(L::Exclusive<'a>, Inside<'a, ClassOf>),
+    Exclusive(L::Exclusive<'a>, Inside<'a>),
 }
 
 impl<L: RmaLock> fmt::Debug for PerRankGuard<'_, L> {
@@ -100,7 +100,7 @@ impl<L: RmaLock> Guard for PerRankGuard<'_, L> {
 }
 
 fn stair_bytes(members: usize) -> usize {
-    Stair::<ClassOf>::bytes(Levels::Nodes, members)
+    Stair::bytes(Levels::Nodes, members)
 }
 
 impl<L: RmaLock> Lock for PerRankLock<L> {

@@ -1,11 +1,15 @@
 //! From an epoch that is over to the one that is open.
 
 use super::{
-    EpochLock, Survivor,
-    agreement::{Agreement, State},
-    layout, opening,
+    Core, EpochLock, opening,
+    words::{self, Agreement, State},
 };
-use crate::{LockError, Result, counted::CountedLock, owed::Owed, queue::SURVIVING_BYTES};
+use crate::{
+    LockError, Result,
+    counted::CountedLock,
+    detach::{DetachOnDrop, before},
+    queue::RECOVERABLE_BYTES,
+};
 use core::sync::atomic::Ordering::AcqRel;
 use rdma_fabric::{Deps, FabricError, GroupMemory, Rank, Time};
 use std::sync::Arc;
@@ -19,7 +23,7 @@ pub(super) enum Reason {
     Loss,
 }
 
-impl Survivor {
+impl Core {
     /// Come to the epoch after `from`, which is left for `reason`: open it, or wait until somebody else has.
     ///
     /// Dropped, it owes nothing, or goes on opening in the background.
@@ -45,7 +49,7 @@ impl Survivor {
     async fn propose(self: &Arc<Self>, seen: Agreement) -> Result<()> {
         let proposal = seen.opened_by(self.me, self.options.epochs);
         // What was agreed must be done, awaited or not.
-        Owed::new(self, |core, _| async move {
+        DetachOnDrop::new(self, |core, _| async move {
             let old = core.fabric.compare_swap(&core.agreement, seen.bits(), proposal.bits()).await?;
             if old == seen.bits() { opening::open(&core, proposal).await } else { Ok(()) }
         })
@@ -61,8 +65,7 @@ impl Survivor {
         deadline: Time,
     ) -> Result<()> {
         let rung = self.fabric.wait_until(&self.doorbell, Deps::One(by), |epoch| epoch >= next as u64);
-        let rung = if deadline == Time::MAX { Some(rung.await) } else { self.fabric.before(deadline, rung).await };
-        match rung {
+        match before(&self.fabric, deadline, rung).await {
             None => Err(LockError::TimedOut),
             Some(Ok(_)) => Ok(()),
             Some(Err(FabricError::PeerLost { rank })) if rank == by => self.propose(seen).await,
@@ -90,7 +93,7 @@ impl Survivor {
         if number == 0 {
             return Ok(Vec::new());
         }
-        let written = self.fabric.remote_span::<u64>(self.memory.at(self.home, layout::dead(0))?, number)?;
+        let written = self.fabric.remote_span::<u64>(self.memory.at(self.home, words::dead(0))?, number)?;
         let written = self.fabric.get(&written, vec![0; number]).await?;
         Ok(written.into_iter().map(|rank| Rank::new(rank as u32)).collect())
     }
@@ -98,10 +101,10 @@ impl Survivor {
     /// The lock of an epoch for those who live in it.
     pub(super) fn lock_of(self: &Arc<Self>, epoch: usize, dead: &[Rank]) -> Result<EpochLock> {
         let memory = self.words_of(epoch)?.without(dead);
-        CountedLock::surviving(self, epoch, memory)
+        CountedLock::of_epoch(self, epoch, memory)
     }
 
     pub(super) fn words_of(&self, epoch: usize) -> Result<GroupMemory> {
-        Ok(self.memory.part(layout::epoch(&self.options, epoch), SURVIVING_BYTES)?)
+        Ok(self.memory.part(words::epoch(&self.options, epoch), RECOVERABLE_BYTES)?)
     }
 }

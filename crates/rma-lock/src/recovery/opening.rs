@@ -1,19 +1,16 @@
 //! Closing an epoch and opening the next: what one survivor does alone.
 
 use super::{
-    Survivor,
-    agreement::{Agreement, State},
-    batch::{at_each, batches},
-    claim::Claim,
-    layout,
-    scan::Seen,
+    Core,
+    scan::{Seen, at_each, batches},
+    words::{self, Agreement, Claim, State},
 };
-use crate::{LockError, Result, counted::surviving};
+use crate::{LockError, Result, counted::recoverable};
 use rdma_fabric::{Amo, FabricError, GroupMemory, Rank, RemoteWord, op};
 use std::sync::Arc;
 
 /// Do what was agreed.
-pub(super) async fn open(core: &Arc<Survivor>, mut agreed: Agreement) -> Result<()> {
+pub(super) async fn open(core: &Arc<Core>, mut agreed: Agreement) -> Result<()> {
     loop {
         let end = match agreed.state {
             State::Opening { next, .. } => Opening::new(core, agreed, next).await?.open().await?,
@@ -46,7 +43,7 @@ enum End {
 }
 
 /// Wake those who wait for it, on their own memory.
-async fn ring(core: &Survivor, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
+async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
     let number = match agreed.state {
         State::Opening { next, .. } => next as u64,
         State::Open | State::Over => u64::MAX,
@@ -54,7 +51,7 @@ async fn ring(core: &Survivor, agreed: Agreement, survivors: &[Rank]) -> Result<
     // Atomics, whose failure is told here and not to whoever flushes next.
     for batch in batches(survivors) {
         let ring = |rank| async move {
-            let doorbell = core.fabric.remote_word::<u64>(core.memory.at(rank, layout::DOORBELL)?)?;
+            let doorbell = core.fabric.remote_word::<u64>(core.memory.at(rank, words::DOORBELL)?)?;
             core.fabric.post(op::Atomic { word: &doorbell, amo: Amo::Swap(number) }).await
         };
         for (rank, rung) in batch.iter().zip(at_each::<_, _>(batch, ring).await) {
@@ -68,7 +65,7 @@ async fn ring(core: &Survivor, agreed: Agreement, survivors: &[Rank]) -> Result<
     Ok(())
 }
 
-impl Survivor {
+impl Core {
     /// Replace what this rank has agreed to do: nobody else does.
     async fn agree(&self, agreed: Agreement, now: Agreement) -> Result<()> {
         let old = self.fabric.compare_swap(&self.agreement, agreed.bits(), now.bits()).await?;
@@ -77,7 +74,7 @@ impl Survivor {
 }
 
 struct Opening<'a> {
-    core: &'a Arc<Survivor>,
+    core: &'a Arc<Core>,
     agreed: Agreement,
     next: usize,
     /// Members that were alive when the old epoch was opened.
@@ -88,11 +85,11 @@ struct Opening<'a> {
     old: GroupMemory,
     new: GroupMemory,
     /// The next epoch's words at the home.
-    words: surviving::HomeWords,
+    home_words: recoverable::HomeWords,
 }
 
 impl<'a> Opening<'a> {
-    async fn new(core: &'a Arc<Survivor>, agreed: Agreement, next: usize) -> Result<Self> {
+    async fn new(core: &'a Arc<Core>, agreed: Agreement, next: usize) -> Result<Self> {
         let dead = core.dead(agreed.deaths).await?;
         let new = core.words_of(next)?;
         Ok(Opening {
@@ -102,14 +99,14 @@ impl<'a> Opening<'a> {
             members: core.living(&dead),
             found: Vec::new(),
             old: core.words_of(agreed.epoch)?,
-            words: surviving::HomeWords::new(&core.fabric, &new, core.home)?,
+            home_words: recoverable::HomeWords::new(&core.fabric, &new, core.home)?,
             new,
         })
     }
 
     async fn open(mut self) -> Result<End> {
         let fabric = &self.core.fabric;
-        let old = surviving::HomeWords::new(fabric, &self.old, self.core.home)?;
+        let old = recoverable::HomeWords::new(fabric, &self.old, self.core.home)?;
         let closed = old.close(fabric).await?;
         let members = self.members.clone();
         let seen = self.core.scan(self.agreed.epoch, &members).await?;
@@ -131,7 +128,7 @@ impl<'a> Opening<'a> {
         let writer = closed.writer;
         let torn_by = writer.filter(|rank| self.found.contains(rank));
         let sits = writer.filter(|rank| standing.contains(rank));
-        self.words.install(fabric, sits, closed.torn || torn_by.is_some()).await?;
+        self.home_words.install(fabric, sits, closed.torn || torn_by.is_some()).await?;
         for rank in standing {
             match self.stand_in(rank, writer == Some(rank)).await {
                 Err(LockError::Fabric(error)) if error == (FabricError::PeerLost { rank }) => return Ok(End::Again),
@@ -152,7 +149,7 @@ impl<'a> Opening<'a> {
             return Ok(End::Over);
         }
         for (number, rank) in self.found.iter().enumerate() {
-            let word = core.memory.at(core.home, layout::dead(self.agreed.deaths + number))?;
+            let word = core.memory.at(core.home, words::dead(self.agreed.deaths + number))?;
             fabric.put_word(&fabric.remote_word(word)?, u64::from(rank.number())).await?;
         }
         fabric.flush(core.home).await?;
@@ -163,7 +160,7 @@ impl<'a> Opening<'a> {
     /// Put a stand-in for `rank` into the next epoch, unless it turns out to be through with the old one.
     async fn stand_in(&self, rank: Rank, writes: bool) -> Result<()> {
         if !writes {
-            self.words.count_reader(&self.core.fabric).await?;
+            self.home_words.count_reader(&self.core.fabric).await?;
         }
         if !self.mark(rank, writes).await? {
             self.take_back(rank, writes).await?;
@@ -206,9 +203,9 @@ impl<'a> Opening<'a> {
     /// Nobody can have queued behind it: the epoch is not open.
     async fn take_back(&self, rank: Rank, writes: bool) -> Result<()> {
         if writes {
-            self.words.unseat(&self.core.fabric, rank).await?;
+            self.home_words.unseat(&self.core.fabric, rank).await?;
         } else {
-            self.words.uncount_reader(&self.core.fabric).await?;
+            self.home_words.uncount_reader(&self.core.fabric).await?;
         }
         Ok(())
     }
@@ -223,7 +220,7 @@ impl<'a> Opening<'a> {
         }
     }
 
-    fn claim(&self, words: &GroupMemory, rank: Rank) -> Result<RemoteWord<u64>, FabricError> {
-        self.core.fabric.remote_word(words.at(rank, layout::CLAIM)?)
+    fn claim(&self, memory: &GroupMemory, rank: Rank) -> Result<RemoteWord<u64>, FabricError> {
+        self.core.fabric.remote_word(memory.at(rank, words::CLAIM)?)
     }
 }

@@ -7,7 +7,7 @@ use rdma_fabric::{
 
 /// A member's part, as others reach it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct MemberPart {
     pub(super) key: RegionKey,
     pub(super) elements: u64,
 }
@@ -16,7 +16,7 @@ pub(super) enum WindowMemory<T: Pod> {
     /// As many elements at each member.
     Allocated { memory: GroupMemory, elements: usize },
     /// What each member brought, by its number. The group's other memory numbers the members.
-    Attached { members: GroupMemory, mine: Registered<T>, parts: Box<[Part]> },
+    Attached { members: GroupMemory, mine: Registered<T>, parts: Box<[MemberPart]> },
 }
 
 /// The elements from `at` on.
@@ -40,7 +40,7 @@ impl<T: Pod> WindowMemory<T> {
                 Ok((memory.at(rank, 0)?, *elements))
             }
             WindowMemory::Attached { parts, .. } => {
-                let Part { key, elements } = parts[self.number(rank)?];
+                let MemberPart { key, elements } = parts[self.number(rank)?];
                 Ok((RemoteAddr { rank, region: key, offset: 0 }, elements as usize))
             }
         }
@@ -80,7 +80,7 @@ impl<T: Pod> WindowMemory<T> {
     }
 
     /// The key and length of own memory.
-    pub(super) fn card(mine: &Registered<T>) -> Part {
-        Part { key: mine.key(), elements: mine.elements() as u64 }
+    pub(super) fn card(mine: &Registered<T>) -> MemberPart {
+        MemberPart { key: mine.key(), elements: mine.elements() as u64 }
     }
 }

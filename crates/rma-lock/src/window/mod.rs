@@ -44,7 +44,10 @@ pub use set_up::WindowOptions;
 pub use target::Target;
 
 use self::{memory::range, side::Core};
-use crate::{AccessLock, OneLock, RpLock};
+use crate::{
+    AccessLock,
+    locks::{OneLock, RpLock},
+};
 use core::{
     fmt,
     ops::Range,

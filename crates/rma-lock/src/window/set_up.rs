@@ -5,7 +5,7 @@ use super::{
     error::{WindowError, WindowResult},
     jobs::Jobs,
     meeting::Meeting,
-    memory::{Part, WindowMemory},
+    memory::{MemberPart, WindowMemory},
     open::Open,
     side::Core,
     words::Words,
@@ -216,9 +216,9 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
     #[allow(clippy::type_complexity)]
     async fn exchange(
         group: &mut Group,
-        part: Option<Part>,
+        part: Option<MemberPart>,
         options: &WindowOptions<L::Options>,
-    ) -> WindowResult<(Box<[Part]>, GroupMemory, Layout)> {
+    ) -> WindowResult<(Box<[MemberPart]>, GroupMemory, Layout)> {
         let fabric = group.fabric().clone();
         if let Some(home) = options.home {
             group.number(home)?;
@@ -231,7 +231,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         }
         let layout = Self::layout(&fabric, 0, options, group.len())?;
         let memory = group.memory(layout.bytes()).await?;
-        let part = |[_, key, elements]: &[u64; 3]| Part { key: RegionKey::from_bits(*key), elements: *elements };
+        let part = |[_, key, elements]: &[u64; 3]| MemberPart { key: RegionKey::from_bits(*key), elements: *elements };
         let parts = cards.iter().map(part).collect();
         Ok((parts, memory, layout))
     }

@@ -2,7 +2,7 @@
 
 use super::{
     memory::range,
-    op::{Op, Step, WindowElement},
+    op::{Op, UpdateForm, WindowElement},
     request::{Claim, Request, Transfer},
     side::Core,
     update::Update,
@@ -135,7 +135,7 @@ impl<'e, T: Pod> Target<'e, T> {
 }
 
 impl<'e, T: WindowElement> Target<'e, T> {
-    fn update(&self, at: usize, step: Step, values: &[T], claimed: bool) -> Result<u64> {
+    fn update(&self, at: usize, step: UpdateForm, values: &[T], claimed: bool) -> Result<u64> {
         self.core.memory.check(self.rank, &range(at, values.len()))?;
         let start = self.span.addr();
         let addr = RemoteAddr { offset: start.offset + (at * size_of::<T>()) as u64, ..start };
@@ -144,7 +144,7 @@ impl<'e, T: WindowElement> Target<'e, T> {
         Ok(self.core.jobs.update(&self.core.fabric, self.rank, update, claimed))
     }
 
-    fn claim(&self, at: usize, step: Step, values: &[T]) -> Result<Claim<'_, T>> {
+    fn claim(&self, at: usize, step: UpdateForm, values: &[T]) -> Result<Claim<'_, T>> {
         Ok(Claim::new(self.core, self.update(at, step, values, true)?))
     }
 
@@ -207,7 +207,7 @@ impl<'e, T: WindowElement> Target<'e, T> {
     /// # Errors
     /// As [`Target::accumulate`].
     pub async fn compare_and_swap(&self, at: usize, expected: T, new: T) -> Result<T> {
-        one(self.claim(at, Step::Exchange(expected.bits()), &[new])?).await
+        one(self.claim(at, UpdateForm::Exchange(expected.bits()), &[new])?).await
     }
 }
 
@@ -215,6 +215,6 @@ async fn one<T: WindowElement>(claim: Claim<'_, T>) -> Result<T> {
     claim.before().await.map(|before| before[0])
 }
 
-fn step<T: WindowElement>(op: Op) -> Result<Step> {
+fn step<T: WindowElement>(op: Op) -> Result<UpdateForm> {
     T::step(op).ok_or(FabricError::Unsupported { feature: &"bitwise and logical operations on floating point" })
 }

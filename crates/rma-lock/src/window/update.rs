@@ -3,7 +3,7 @@
 //! An element that the fabric has no atomic for is compared and swapped. The first comparison is a guess that costs nothing extra: it
 //! fails like a read. One that does not change the element writes nothing.
 
-use super::op::Step;
+use super::op::UpdateForm;
 use core::{
     pin::Pin,
     task::{Context, Poll, Waker},
@@ -49,7 +49,7 @@ pub(super) enum Stand {
 pub(super) struct Update {
     /// Of the first element.
     at: RemoteAddr,
-    step: Step,
+    step: UpdateForm,
     /// Of 8 bytes, not 4.
     wide: bool,
     /// An operand for each element; when it is over, what was there before.
@@ -76,7 +76,7 @@ enum Either {
 }
 
 impl Update {
-    pub(super) fn new(at: RemoteAddr, bytes: usize, step: Step, values: Vec<u64>) -> Self {
+    pub(super) fn new(at: RemoteAddr, bytes: usize, step: UpdateForm, values: Vec<u64>) -> Self {
         let wide = bytes == u64::BYTES;
         Update { at, step, wide, values, next: 0, again: Vec::new(), flights: Vec::new(), error: None }
     }
@@ -134,7 +134,7 @@ impl Update {
             match result {
                 Err(error) => self.error = self.error.take().or(Some(error)),
                 Ok(old) => match self.step {
-                    Step::Compute(compute) if old != guess && compute(old, self.values[element]) != old => {
+                    UpdateForm::Compute(compute) if old != guess && compute(old, self.values[element]) != old => {
                         self.again.push((element, old));
                     }
                     _ => self.values[element] = old,
@@ -150,9 +150,9 @@ impl Update {
             let (element, guess) = self.again.last().copied().unwrap_or((self.next, 0));
             let operand = self.values[element];
             let amo = match self.step {
-                Step::Atomic(amo) => amo(operand),
-                Step::Compute(compute) => Amo::CompareSwap { expected: guess, new: compute(guess, operand) },
-                Step::Exchange(expected) => Amo::CompareSwap { expected, new: operand },
+                UpdateForm::Atomic(amo) => amo(operand),
+                UpdateForm::Compute(compute) => Amo::CompareSwap { expected: guess, new: compute(guess, operand) },
+                UpdateForm::Exchange(expected) => Amo::CompareSwap { expected, new: operand },
             };
             match self.begin(fabric, element, amo) {
                 Ok(handle) => self.flights.push(Flight { element, guess, handle }),

@@ -5,10 +5,7 @@
 //! next reader and leaves (if it is counted), a writer leaves. That may lead to further nodes, abandoned or not, so the duties form a loop.
 
 use super::{Core, Scheme};
-use crate::{
-    error::Trouble,
-    queue::{NodeId, Part},
-};
+use crate::{error::Stopped, queue::NodeId};
 
 /// What this rank still has to do for others. Each entry is owed exactly once.
 #[derive(Debug, Default)]
@@ -46,25 +43,23 @@ impl<S: Scheme> Core<S> {
     /// Readers first: they wait only for us. A departing writer's queue comes next, then the writer to let in, and
     /// last the leaves of absent readers, which may let another writer in. Readers still owed a leave are counted, so
     /// no writer gets in meanwhile that shouldn't.
-    pub(super) async fn settle(&self, duties: Duties) -> Result<(), Trouble> {
-        match self.settle_all(duties).await {
+    pub(super) async fn do_duties(&self, duties: Duties) -> Result<(), Stopped> {
+        match self.do_each(duties).await {
             // Whoever waits for what is left undone waits for the lost one too.
-            Err(Trouble::Broken(lost)) if self.survives(&lost) => Ok(()),
+            Err(Stopped::Broken(lost)) if self.tolerates(&lost) => Ok(()),
             // Members may leave that still have a node in the queue of an epoch that is over.
-            Err(Trouble::Broken(lost)) if self.is_gone(&lost) => {
-                if S::is_closed(self.fabric.get_word(&self.count).await?) { Ok(()) } else { Err(Trouble::Broken(lost)) }
+            Err(Stopped::Broken(lost)) if self.is_gone(&lost) => {
+                if S::is_closed(self.fabric.get_word(&self.count).await?) { Ok(()) } else { Err(Stopped::Broken(lost)) }
             }
-            settled => settled,
+            done => done,
         }
     }
 
-    async fn settle_all(&self, mut duties: Duties) -> Result<(), Trouble> {
+    async fn do_each(&self, mut duties: Duties) -> Result<(), Stopped> {
         loop {
             if let Some(reader) = duties.reader.take() {
                 if !self.wake(reader).await? {
-                    let below = self.fabric.get_word(&self.node(reader, Part::Next)?).await?;
-                    duties.reader = self.decode("next", below)?;
-                    self.retire(reader).await?;
+                    duties.reader = self.pop_abandoned(reader).await?;
                     duties.leaving += u32::from(S::WAITS_COUNTED);
                 }
             } else if let Some(writer) = duties.departing.take() {

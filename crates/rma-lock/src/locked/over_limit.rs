@@ -2,7 +2,10 @@
 //! a reference that lives.
 
 use super::{AcquireError, Excludes, Locked};
-use crate::{BackOffLock, FairLock, LockError, PackedLock, RpLock, WindowLock, WritersFirstLock, crowd::MOST, queue};
+use crate::{
+    BackOffLock, FairLock, LockError, PackedLock, RpLock, WindowLock, WritersFirstLock, holder_limit::MAX_HOLDERS,
+    queue,
+};
 use core::mem;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
 use tofu2_sim::shm::Threads;
@@ -14,7 +17,7 @@ const FORGOTTEN: u64 = 3;
 /// Where a lock counts its readers, and how much each adds; `None` if nodes bound them.
 type Count = Option<(u64, u64)>;
 
-async fn crowd(fabric: Fabric, which: u8) -> ProgramResult<()> {
+async fn forget_by(fabric: Fabric, which: u8) -> ProgramResult<()> {
     match which {
         0 => forget::<RpLock>(fabric, Some((0, 4))).await,
         1 => forget::<PackedLock>(fabric, Some((0, 4))).await,
@@ -39,8 +42,8 @@ async fn forget<L: Excludes>(fabric: Fabric, count: Count) -> ProgramResult<()> 
                 let region = RegionKey { index: open.key().index - 1, ..open.key() };
                 let words = locked.lock.fabric();
                 let word = words.remote_word::<u64>(RemoteAddr { rank: HOME, region, offset })?;
-                words.fetch_add(&word, (MOST - 1 - FORGOTTEN) * one).await?;
-                LockError::TooManyHolders { most: MOST as u32 }
+                words.fetch_add(&word, (MAX_HOLDERS - 1 - FORGOTTEN) * one).await?;
+                LockError::TooManyHolders { most: MAX_HOLDERS as u32 }
             }
             None => LockError::TooManyWaiting { rank: HOME, nodes: queue::NODES as u32 },
         };
@@ -70,6 +73,6 @@ async fn forget<L: Excludes>(fabric: Fabric, count: Count) -> ProgramResult<()> 
 #[test]
 fn forgotten_guards_let_no_writer_in() {
     for which in 0..6 {
-        Threads::new(2).segment_bytes(1 << 16).run(&async |fabric| crowd(fabric, which).await).unwrap();
+        Threads::new(2).segment_bytes(1 << 16).run(&async |fabric| forget_by(fabric, which).await).unwrap();
     }
 }

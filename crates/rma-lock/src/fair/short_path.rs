@@ -7,16 +7,16 @@ use super::{
     release::was_waited_for,
 };
 use crate::{
-    Mode, Result,
-    posting::Posting,
-    queue::{NodeId, Part},
-    shortcut::{Never, Now, Try},
+    Result,
+    in_place::{Attempt, FastPath, Never, Posting},
+    locks::Mode,
+    queue::{NodeId, NodeWord},
 };
 use core::{marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Amo, Handle};
 
 /// Where an acquisition stands that is not over yet.
-pub(super) enum Entry {
+pub(super) enum FairEntry {
     /// F1, or the comparison of a try in its place, was posted.
     Tail(Posting),
     /// Nobody is before it in the queue.
@@ -34,16 +34,16 @@ pub(super) enum Entry {
 }
 
 /// An acquisition whose node is taken and whose F1 was posted; `None` if nothing has happened yet.
-pub(super) type NotInside = Option<Box<(NodeId, Entry)>>;
+pub(super) type NotInside = Option<Box<(NodeId, FairEntry)>>;
 
 #[cold]
 #[inline(never)]
-fn not_inside(node: NodeId, entry: Entry) -> NotInside {
+fn not_inside(node: NodeId, entry: FairEntry) -> NotInside {
     Some(Box::new((node, entry)))
 }
 
 /// Where a release stands that is not over yet.
-pub(super) enum Exit {
+pub(super) enum FairExit {
     /// G1's comparison with the tail was posted.
     Tail(Posting),
     /// The node was the queue's last and is out of it.
@@ -53,42 +53,35 @@ pub(super) enum Exit {
 }
 
 /// A release whose G1 was posted; `None` if nothing has happened yet.
-pub(super) type NotOut = Option<Box<Exit>>;
+pub(super) type NotOut = Option<Box<FairExit>>;
 
 #[cold]
 #[inline(never)]
-fn not_out(exit: Exit) -> NotOut {
+fn not_out(exit: FairExit) -> NotOut {
     Some(Box::new(exit))
 }
 
-pub(super) struct Enter<'a, M>(pub(super) &'a FairLock, pub(super) PhantomData<M>);
+/// F1 by the given atomic, then F2–F7, for a `Held` that is a guard or may be one.
+pub(super) struct Enter<'a, First, Held>(
+    pub(super) &'a FairLock,
+    pub(super) First,
+    pub(super) PhantomData<fn() -> Held>,
+);
 
-impl<'a, M: Mode> Try for Enter<'a, M> {
-    type Out = Result<FairGuard<'a, M>>;
+impl<'a, M: Mode, First, Held> FastPath for Enter<'a, First, (M, Held)>
+where
+    First: Fn(NodeId) -> Amo<u64>,
+    Held: From<FairGuard<'a, M>>,
+{
+    type Out = Result<Held>;
     type Posted = Never<Self>;
     type Stage = NotInside;
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Now<Self> {
-        match self.0.core.start(Class::of::<M>(), queue_up) {
-            Ok(held) => Now::Over(Ok(FairGuard::new(self.0, held, PhantomData))),
-            Err(entry) => Now::Stuck(entry),
-        }
-    }
-}
-
-pub(super) struct TryEnter<'a, M>(pub(super) &'a FairLock, pub(super) PhantomData<M>);
-
-impl<'a, M: Mode> Try for TryEnter<'a, M> {
-    type Out = Result<Option<FairGuard<'a, M>>>;
-    type Posted = Never<Self>;
-    type Stage = NotInside;
-
-    #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Now<Self> {
-        match self.0.core.start(Class::of::<M>(), if_empty) {
-            Ok(held) => Now::Over(Ok(Some(FairGuard::new(self.0, held, PhantomData)))),
-            Err(entry) => Now::Stuck(entry),
+    fn now(self, _: &mut Context<'_>) -> Attempt<Self> {
+        match self.0.core.start(Class::of::<M>(), self.1) {
+            Ok(held) => Attempt::Done(Ok(FairGuard::new(self.0, held).into())),
+            Err(entry) => Attempt::NotDone(entry),
         }
     }
 }
@@ -96,19 +89,19 @@ impl<'a, M: Mode> Try for TryEnter<'a, M> {
 /// The guard is still armed if G1 was not posted.
 pub(super) struct Leave<'a, M: Mode>(pub(super) FairGuard<'a, M>);
 
-impl<'a, M: Mode> Try for Leave<'a, M> {
+impl<'a, M: Mode> FastPath for Leave<'a, M> {
     type Out = Result<()>;
     type Posted = Never<Self>;
     type Stage = (FairGuard<'a, M>, NotOut);
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Now<Self> {
+    fn now(self, _: &mut Context<'_>) -> Attempt<Self> {
         match self.0.core().leave(self.0.held()) {
             Ok(()) => {
                 mem::forget(self.0);
-                Now::Over(Ok(()))
+                Attempt::Done(Ok(()))
             }
-            Err(exit) => Now::Stuck((self.0, exit)),
+            Err(exit) => Attempt::NotDone((self.0, exit)),
         }
     }
 }
@@ -136,12 +129,12 @@ impl Core {
         // F1
         match self.announced_now(lane, class.arrives(node), &self.tail, first(node)) {
             Ok(0) => {}
-            Ok(before) => return Err(not_inside(own.keep(), Entry::Tail(Posting::Over(Ok(before))))),
+            Ok(before) => return Err(not_inside(own.keep(), FairEntry::Tail(Posting::Over(Ok(before))))),
             Err(None) => {
                 own.give_back_fresh();
                 return Err(None);
             }
-            Err(Some(posting)) => return Err(not_inside(own.keep(), Entry::Tail(*posting))),
+            Err(Some(posting)) => return Err(not_inside(own.keep(), FairEntry::Tail(*posting))),
         }
         let entered = match class {
             Class::Reader => self.count_now(node),
@@ -152,8 +145,8 @@ impl Core {
         }
         if self.publish_in(lane, class.enters(node)).is_err() {
             let entry = match class {
-                Class::Reader => Entry::Inside(Posting::Over(Ok(0))),
-                Class::Writer => Entry::Looked(0),
+                Class::Reader => FairEntry::Inside(Posting::Over(Ok(0))),
+                Class::Writer => FairEntry::Looked(0),
             };
             return Err(not_inside(own.keep(), entry));
         }
@@ -162,43 +155,45 @@ impl Core {
 
     /// F3, and F7 with nobody behind.
     #[inline(always)]
-    fn count_now(&self, node: NodeId) -> Result<(), Box<Entry>> {
+    fn count_now(&self, node: NodeId) -> Result<(), Box<FairEntry>> {
         match self.atomic_now(&self.state, Amo::Add(READER)) {
             Ok(_) => {}
-            Err(None) => return Err(Box::new(Entry::First)),
-            Err(Some(posting)) => return Err(Box::new(Entry::Count(*posting))),
+            Err(None) => return Err(Box::new(FairEntry::First)),
+            Err(Some(posting)) => return Err(Box::new(FairEntry::Count(*posting))),
         }
-        let Ok(next) = self.own(node.slot(), Part::Next) else { return Err(Box::new(Entry::Counted)) };
+        let Ok(next) = self.own(node.slot(), NodeWord::Next) else { return Err(Box::new(FairEntry::Counted)) };
         match self.atomic_now(&next.as_remote(), SAY_INSIDE) {
             Ok(0) => Ok(()),
-            Ok(link) => Err(Box::new(Entry::Inside(Posting::Over(Ok(link))))),
-            Err(None) => Err(Box::new(Entry::Counted)),
-            Err(Some(posting)) => Err(Box::new(Entry::Inside(*posting))),
+            Ok(link) => Err(Box::new(FairEntry::Inside(Posting::Over(Ok(link))))),
+            Err(None) => Err(Box::new(FairEntry::Counted)),
+            Err(Some(posting)) => Err(Box::new(FairEntry::Inside(*posting))),
         }
     }
 
     /// F4, with no reader inside.
     #[inline(always)]
-    fn look_now(&self) -> Result<(), Box<Entry>> {
+    fn look_now(&self) -> Result<(), Box<FairEntry>> {
         match self.fabric.get_word_now(&self.state) {
             Some(0) => Ok(()),
-            Some(readers) => Err(Box::new(Entry::Looked(readers))),
+            Some(readers) => Err(Box::new(FairEntry::Looked(readers))),
             None => self.look_slowly(),
         }
     }
 
     /// The same where it takes a handle.
     #[inline(never)]
-    fn look_slowly(&self) -> Result<(), Box<Entry>> {
-        let Ok(mut look) = self.fabric.try_get(&self.state.as_span(), [0]) else { return Err(Box::new(Entry::First)) };
+    fn look_slowly(&self) -> Result<(), Box<FairEntry>> {
+        let Ok(mut look) = self.fabric.try_get(&self.state.as_span(), [0]) else {
+            return Err(Box::new(FairEntry::First));
+        };
         if !look.test() {
-            return Err(Box::new(Entry::Look(look)));
+            return Err(Box::new(FairEntry::Look(look)));
         }
         match look.wait() {
             Ok([0]) => Ok(()),
-            Ok([readers]) => Err(Box::new(Entry::Looked(readers))),
+            Ok([readers]) => Err(Box::new(FairEntry::Looked(readers))),
             // It has changed nothing, and fails again.
-            Err(_) => Err(Box::new(Entry::First)),
+            Err(_) => Err(Box::new(FairEntry::First)),
         }
     }
 
@@ -219,16 +214,16 @@ impl Core {
             Amo::CompareSwap { expected: node.bits(), new: 0 },
         ) {
             Ok(tail) if tail == node.bits() => {}
-            Ok(tail) => return Err(not_out(Exit::Tail(Posting::Over(Ok(tail))))),
+            Ok(tail) => return Err(not_out(FairExit::Tail(Posting::Over(Ok(tail))))),
             Err(None) => return Err(None),
-            Err(Some(posting)) => return Err(not_out(Exit::Tail(*posting))),
+            Err(Some(posting)) => return Err(not_out(FairExit::Tail(*posting))),
         }
         let old = match class {
             Class::Reader => self.uncount_now(node)?,
             Class::Writer => 0,
         };
         if self.publish_in(lane, class.is_gone(node)).is_err() {
-            return Err(not_out(Exit::Uncount(Posting::Over(Ok(old)))));
+            return Err(not_out(FairExit::Uncount(Posting::Over(Ok(old)))));
         }
         self.adopt(node).give_back_fresh();
         Ok(())
@@ -238,13 +233,13 @@ impl Core {
     #[inline(always)]
     fn uncount_now(&self, node: NodeId) -> Result<u64, NotOut> {
         if self.unsay(node, Said::Inside).is_err() {
-            return Err(not_out(Exit::Last));
+            return Err(not_out(FairExit::Last));
         }
         match self.atomic_now(&self.state, Amo::Add(READER.wrapping_neg())) {
             Ok(old) if !was_waited_for(old.wrapping_sub(READER)) => Ok(old),
-            Ok(old) => Err(not_out(Exit::Uncount(Posting::Over(Ok(old))))),
-            Err(None) => Err(not_out(Exit::Last)),
-            Err(Some(posting)) => Err(not_out(Exit::Uncount(*posting))),
+            Ok(old) => Err(not_out(FairExit::Uncount(Posting::Over(Ok(old))))),
+            Err(None) => Err(not_out(FairExit::Last)),
+            Err(Some(posting)) => Err(not_out(FairExit::Uncount(*posting))),
         }
     }
 }

@@ -1,8 +1,12 @@
 //! Shared holds that one rank begins and another ends, under every delivery order.
 
-use crate::{AnonymousShared, Guard, PackedLock, RpLock, WritersFirstLock, lock::OURS};
+use crate::{
+    Guard,
+    lock::OURS,
+    locks::{AnonymousShared, PackedLock, RpLock, WritersFirstLock},
+};
 use explore::{Explorer, Probe};
-use rdma_fabric::{Deps, Fabric, ProgramResult, Rank};
+use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Time};
 
 const HOME: Rank = Rank::new(0);
 /// The word at the home that may keep what it held.
@@ -19,17 +23,15 @@ async fn relay<L: AnonymousShared>(fabric: Fabric, options: L::Options) -> Progr
     let (data, probe) = (fabric.remote_word::<u64>(data)?, Probe::of(&fabric));
     match fabric.rank().number() {
         0 => {
-            let guard = lock.read().await?;
+            lock.hold(Time::MAX, OURS).await?;
             let seen = fabric.get_word(&data).await?;
-            L::hand_over(guard, OURS);
             fabric.put_word(&fabric.remote_word(baton)?, seen + 1).await?;
         }
         1 => {
             let told = fabric.wait_until(&fabric.local_word::<u64>(baton)?, Deps::All, |told| told != 0).await?;
-            let guard = lock.adopt_shared(OURS);
             assert_eq!(probe.get(WRITER_INSIDE), 0, "a writer is inside");
             assert_eq!(fabric.get_word(&data).await?, told - 1, "somebody wrote");
-            guard.release().await?;
+            lock.end_hold(OURS).await?;
         }
         _ => {
             let guard = lock.write().await?;
@@ -61,16 +63,8 @@ fn exhaust<L: AnonymousShared>(options: &L::Options) {
 }
 
 #[test]
-fn by_reader_preference() {
+fn holds_pass_from_rank_to_rank() {
     exhaust::<RpLock>(&());
-}
-
-#[test]
-fn by_packed_reader_preference() {
     exhaust::<PackedLock>(&());
-}
-
-#[test]
-fn by_writer_preference() {
     exhaust::<WritersFirstLock>(&());
 }

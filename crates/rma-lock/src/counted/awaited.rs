@@ -18,17 +18,17 @@ pub(super) trait Dropped {
 }
 
 /// An atomic that was posted and must be followed by others; yields the value before.
-pub(super) struct InFlight<'a, S: Scheme, D: Dropped> {
+pub(super) struct AwaitedAtomic<'a, S: Scheme, D: Dropped> {
     lock: &'a CountedLock<S>,
     /// `None` when the result has been taken.
     handle: Option<Handle<u64>>,
     dropped: PhantomData<fn() -> D>,
 }
 
-impl<'a, S: Scheme, D: Dropped> InFlight<'a, S, D> {
+impl<'a, S: Scheme, D: Dropped> AwaitedAtomic<'a, S, D> {
     #[inline(always)]
     pub(super) fn new(lock: &'a CountedLock<S>, handle: Handle<u64>) -> Self {
-        InFlight { lock, handle: Some(handle), dropped: PhantomData }
+        AwaitedAtomic { lock, handle: Some(handle), dropped: PhantomData }
     }
 
     #[inline(always)]
@@ -37,7 +37,7 @@ impl<'a, S: Scheme, D: Dropped> InFlight<'a, S, D> {
     }
 }
 
-impl<S: Scheme, D: Dropped> Future for InFlight<'_, S, D> {
+impl<S: Scheme, D: Dropped> Future for AwaitedAtomic<'_, S, D> {
     type Output = Result<u64>;
 
     #[inline(always)]
@@ -52,7 +52,7 @@ impl<S: Scheme, D: Dropped> Future for InFlight<'_, S, D> {
     }
 }
 
-impl<S: Scheme, D: Dropped> Drop for InFlight<'_, S, D> {
+impl<S: Scheme, D: Dropped> Drop for AwaitedAtomic<'_, S, D> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {

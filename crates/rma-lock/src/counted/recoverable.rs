@@ -1,15 +1,14 @@
 //! The packed scheme in an epoch of a lock that survives its ranks: two flags more, and what is done to its words from outside.
 
 use super::{
-    CountedLock,
-    layout::Home,
+    CountedLock, Home, WriteGuard,
+    duties::Duties,
     scheme::{HEAD, HandOver, LAST, READER, Rules, WRITER_ACTIVE},
-    settle::Duties,
 };
 use crate::{
-    Fairness, LockError, Result, WriteGuard,
+    Fairness, LockError, Result,
     queue::{self, NodeId},
-    recovery::{Survival, Survivor},
+    recovery::{self, EpochLink},
 };
 use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord};
 use std::sync::Arc;
@@ -19,12 +18,12 @@ const CLOSED: u64 = 1 << 31;
 /// What the lock protects may be half-written: only who asks for that gets in.
 const TORN: u64 = 1 << 30;
 
-/// Reader preference, packed, in an epoch of a [`crate::RecoverableLock`].
+/// Reader preference, packed, in an epoch of a [`crate::locks::RecoverableLock`].
 #[derive(Clone, Copy, Debug)]
-pub struct Surviving;
+pub struct Recoverable;
 
-impl Rules for Surviving {
-    type Survival = Survival;
+impl Rules for Recoverable {
+    type EpochLink = EpochLink;
 
     const NAME: &'static str = "recoverable";
     const FAIRNESS: Fairness = Fairness::ReadersFirst;
@@ -35,7 +34,7 @@ impl Rules for Surviving {
     const WAITS_COUNTED: bool = true;
     const HEAD_APART: bool = false;
     const HAND_OVER: HandOver = HandOver::IfNoReaders;
-    const SURVIVES: bool = true;
+    const RECOVERABLE: bool = true;
 
     #[inline(always)]
     fn is_last(word: u64) -> bool {
@@ -63,16 +62,16 @@ impl Rules for Surviving {
     }
 
     #[inline(always)]
-    fn went_on(survival: &Survival, fabric: &Fabric, is_out: impl FnOnce() -> bool) {
-        survival.went_on(fabric, is_out);
+    fn went_on(link: &EpochLink, fabric: &Fabric, is_out: impl FnOnce() -> bool) {
+        link.went_on(fabric, is_out);
     }
 }
 
-impl CountedLock<Surviving> {
+impl CountedLock<Recoverable> {
     /// The lock of an epoch, in its words. After the first epoch a rank's last node is for its stand-in.
-    pub(crate) fn surviving(survivor: &Arc<Survivor>, epoch: usize, memory: GroupMemory) -> Result<Self> {
-        let survival = Survival::new(survivor, epoch)?;
-        let lock = CountedLock::with(survivor.fabric(), memory, survivor.home(), survival)?;
+    pub(crate) fn of_epoch(core: &Arc<recovery::Core>, epoch: usize, memory: GroupMemory) -> Result<Self> {
+        let link = EpochLink::new(core, epoch)?;
+        let lock = CountedLock::with(core.fabric(), memory, core.home(), link)?;
         if epoch > 0 {
             lock.core.reserve_last_node();
         }
@@ -87,11 +86,17 @@ impl CountedLock<Surviving> {
     /// What keeps acquisitions out now.
     pub(crate) async fn shut(&self) -> Result<Shut> {
         let word = self.core.fabric.get_word(&self.core.count).await?;
-        Ok(Shut { torn: word & TORN != 0, closed: Surviving::is_closed(word) })
+        Ok(Shut { torn: word & TORN != 0, closed: Recoverable::is_closed(word) })
+    }
+
+    /// Whether the lock is not torn, where that is known at once.
+    #[inline(always)]
+    pub(crate) fn is_whole_now(&self) -> bool {
+        self.core.fabric.get_word_now(&self.core.count).is_some_and(|word| word & TORN == 0)
     }
 
     pub(crate) fn tears(&self) -> bool {
-        self.core.survival.tears()
+        self.core.link.tears()
     }
 
     pub(crate) async fn mark_torn(&self) -> Result<()> {
@@ -101,7 +106,7 @@ impl CountedLock<Surviving> {
 
     /// Whether the epoch was closed before that.
     pub(crate) async fn mark_whole(&self) -> Result<bool> {
-        Ok(Surviving::is_closed(self.core.fabric.fetch_and(&self.core.count, !TORN).await?))
+        Ok(Recoverable::is_closed(self.core.fabric.fetch_and(&self.core.count, !TORN).await?))
     }
 
     /// This rank's stand-in leaves: as a reader at U1, or as a writer at X2.
@@ -114,21 +119,21 @@ impl CountedLock<Surviving> {
             } else {
                 duties.writer = core.reader_leaves().await?;
             }
-            core.settle(duties).await
+            core.do_duties(duties).await
         };
         core.answer(left.await)
     }
 }
 
-impl WriteGuard<'_, Surviving> {
+impl WriteGuard<'_, Recoverable> {
     /// Release what is half-written; in the background.
-    pub(crate) fn release_torn(self, survivor: Arc<Survivor>) {
+    pub(crate) fn release_torn(self, core: Arc<recovery::Core>) {
         let lock = self.lock().clone();
         let held = self.disarm();
-        lock.core.survival.tear();
-        survivor.fabric().clone().detach(async move {
+        lock.core.link.tear();
+        core.fabric().clone().detach(async move {
             // Torn before the lock passes on.
-            let _ = survivor.say_who_tore(lock.core.me).await;
+            let _ = core.say_who_tore(lock.core.me).await;
             let _ = lock.mark_torn().await;
             drop(WriteGuard::new(&lock, held).release().await);
         });
@@ -180,7 +185,7 @@ impl HomeWords {
     /// Words of an epoch that nobody else knows of yet: the stand-in of `writer` is inside, or nobody.
     pub(crate) async fn install(&self, fabric: &Fabric, writer: Option<Rank>, torn: bool) -> Result<()> {
         let node = writer.map_or(0, |rank| NodeId::stand_in(rank).bits());
-        let active = if node == 0 { 0 } else { Surviving::active(node) };
+        let active = if node == 0 { 0 } else { Recoverable::active(node) };
         fabric.put_word(&self.tail, node).await?;
         fabric.put_word(&self.count, active | if torn { TORN } else { 0 }).await?;
         fabric.flush(self.home).await?;
@@ -200,7 +205,7 @@ impl HomeWords {
     /// The stand-in of `writer` is not inside after all, and nobody has come behind it.
     pub(crate) async fn unseat(&self, fabric: &Fabric, writer: Rank) -> Result<()> {
         let node = NodeId::stand_in(writer).bits();
-        fabric.fetch_add(&self.count, Surviving::active(node).wrapping_neg()).await?;
+        fabric.fetch_add(&self.count, Recoverable::active(node).wrapping_neg()).await?;
         fabric.compare_swap(&self.tail, node, 0).await?;
         Ok(())
     }
