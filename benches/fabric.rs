@@ -7,7 +7,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use onesided::{
     Group, ProgramResult, Rank,
     barrier::{self},
-    lock::RpLock,
+    lock::locks::RpLock,
     sim::shm::Threads,
 };
 use rdma_fabric::Fabric;

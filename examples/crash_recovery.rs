@@ -10,7 +10,10 @@
 
 use onesided::{
     Group, ProgramResult, Provider, Rank, RemoteWord,
-    lock::{Lock, LockError, RecoverableLock, Recovery},
+    lock::{
+        Lock, LockError,
+        locks::{RecoverableLock, Recovery},
+    },
 };
 use rdma_fabric::Fabric;
 use std::{process::Command, time::Duration};

@@ -10,7 +10,7 @@
 
 use onesided::{
     ProgramResult, Rank,
-    lock::{OneLock, RpLock},
+    lock::locks::{OneLock, RpLock},
 };
 use rdma_fabric::Fabric;
 use repro::workloads::{Stencil, Tile, with_fences, with_lock_all};

@@ -3,7 +3,7 @@
 //! Rank 0 keeps the lock for a while; the others give up waiting twice, and then wait. (Who gives up keeps one of the rank's few
 //! queue nodes until the lock has come to it, so one should not give up without end.)
 
-use onesided::{Fabric, Group, ProgramResult, Rank, lock::RpLock};
+use onesided::{Fabric, Group, ProgramResult, Rank, lock::locks::RpLock};
 use std::time::Duration;
 
 async fn rank(fabric: Fabric) -> ProgramResult<()> {

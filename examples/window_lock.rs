@@ -8,7 +8,7 @@
 //! cargo run --release --example window_lock -- --ranks 4 --fabric virt
 //! ```
 
-use onesided::{Group, ProgramResult, Rank, lock::RpLock};
+use onesided::{Group, ProgramResult, Rank, lock::locks::RpLock};
 use rdma_fabric::Fabric;
 
 /// Words of the record.

@@ -16,7 +16,7 @@
 //! A program is an `async fn` over a fabric. [`launch`] starts its ranks:
 //!
 //! ```no_run
-//! use onesided::{lock::RpLock, prelude::*};
+//! use onesided::{lock::locks::RpLock, prelude::*};
 //!
 //! /// Every rank adds its number to a word of rank 0, under a lock.
 //! async fn sum(fabric: Fabric) -> ProgramResult<()> {
@@ -43,7 +43,7 @@
 //! Run it with `--ranks 4`, and with `--fabric virt` for virtual time.
 //!
 //! # Where to look next
-//! [`Fabric`] is what programs hold, whichever provider is below; [`lock::RpLock`] the
+//! [`Fabric`] is what programs hold, whichever provider is below; [`lock::locks::RpLock`] the
 //! readers-writer lock, [`lock::Window`] memory in MPI-3's epochs; [`prdma::Neighbourhood`] makes
 //! exchanges with fixed neighbours that the network runs by itself; [`Launch`] what `launch` does,
 //! step by step.

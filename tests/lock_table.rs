@@ -11,7 +11,10 @@ mod which;
 
 use page::Part;
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
-use rma_lock::{Aggregated, AggregatedOptions, Guard, Levels, Lock, RmaLock, RpLock};
+use rma_lock::{
+    Guard, Lock, RmaLock,
+    locks::{Aggregated, AggregatedOptions, Levels, RpLock},
+};
 use std::{path::Path, time::Duration};
 use tofu2_sim::virt::{Job, OpCounts, Platform};
 use which::{Which, with_lock};

@@ -11,7 +11,7 @@ use rdma_fabric::{
     op::{Atomic, Put},
     triggered::{Transfer, TriggeredPut, TriggeredPuts},
 };
-use rma_lock::{LockError, RpLock, Window, WindowError};
+use rma_lock::{LockError, Window, WindowError, locks::RpLock};
 use std::time::Duration;
 
 /// Longer than any loss may go unnoticed, ten times over.

@@ -9,7 +9,10 @@ use crate::{
 use onesided::{
     Fabric, Group, Program, ProgramResult, PutOptions, Rank, RegionKey, RemoteAddr, RemoteSpan, Time,
     explore::mutant::mutant,
-    lock::{FairLock, Guard, LockError, PackedLock, RmaLock, RpLock, WritersFirstLock},
+    lock::{
+        Guard, LockError, RmaLock,
+        locks::{FairLock, PackedLock, RpLock, WritersFirstLock},
+    },
     observe::{self, RankCounts, Recorder},
     sim::{
         shm::Threads,

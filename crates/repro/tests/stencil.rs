@@ -2,7 +2,7 @@
 
 use rdma_fabric::{Fabric, Program, ProgramResult};
 use repro::workloads::{Stencil, Tile, stencil_fence, stencil_lock_all, with_lock_all};
-use rma_lock::WindowLock;
+use rma_lock::locks::WindowLock;
 use std::time::Duration;
 use tofu2_sim::{
     shm::Threads,

@@ -4,7 +4,10 @@
 //! ranks that all want it exclusively, beside as many threads and a mutex of the standard library. The same for the other locks.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{BackOffLock, Excludes, FairLock, Guard, Lock, Locked, PackedLock, RmaLock, RpLock, WritersFirstLock};
+use rma_lock::{
+    Excludes, Guard, Lock, Locked, RmaLock,
+    locks::{BackOffLock, FairLock, PackedLock, RpLock, WritersFirstLock},
+};
 use std::{
     hint::black_box,
     sync::{

@@ -3,7 +3,10 @@
 //! `node_waves NODES RANKS_PER_NODE [flat|nodes|tree RADIX]`; without arguments, 128 nodes of 8 ranks with each.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{Aggregated, AggregatedOptions, Guard, Levels, RmaLock, RpLock};
+use rma_lock::{
+    Guard, RmaLock,
+    locks::{Aggregated, AggregatedOptions, Levels, RpLock},
+};
 use std::{env, error::Error, time::Instant};
 use tofu2_sim::virt::{Job, Platform};
 

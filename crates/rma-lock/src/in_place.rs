@@ -230,6 +230,39 @@ fn boxed<'a, F: Future + Send + 'a>(future: F) -> Boxed<'a, F::Output> {
     Box::pin(future)
 }
 
+/// A value that is there already, or the boxed future of it.
+pub(crate) enum Soon<'a, T> {
+    /// `None` when it has been taken.
+    Now(Option<T>),
+    Later(Boxed<'a, T>),
+}
+
+impl<'a, T> Soon<'a, T> {
+    #[inline]
+    pub(crate) fn now(value: T) -> Self {
+        Soon::Now(Some(value))
+    }
+
+    #[cold]
+    pub(crate) fn later(future: impl Future<Output = T> + Send + 'a) -> Self {
+        Soon::Later(Box::pin(future))
+    }
+}
+
+impl<T> Unpin for Soon<'_, T> {}
+
+impl<T> Future for Soon<'_, T> {
+    type Output = T;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        match &mut *self {
+            Soon::Now(value) => Poll::Ready(value.take().expect("polled after the end")),
+            Soon::Later(future) => future.as_mut().poll(cx),
+        }
+    }
+}
+
 /// An atomic that was posted.
 #[derive(Debug)]
 pub enum Posting {

@@ -1,7 +1,10 @@
 //! The locks that back off, in virtual time: what they cost, when they give up, and what is left when a rank is lost.
 
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
-use rma_lock::{Access, BackOff, BackOffLock, Guard, LockError, RmaLock, WindowLock};
+use rma_lock::{
+    Access, Guard, LockError, RmaLock,
+    locks::{BackOff, BackOffLock, WindowLock},
+};
 use std::{
     sync::{Arc, Mutex},
     time::Duration,

@@ -8,8 +8,11 @@ use rdma_fabric::{
     Fabric, Group, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, RemoteWord, join::join_all,
 };
 use rma_lock::{
-    Access, AccessLock, Aggregated, BackOffLock, EachLock, Guard, IndicatorLock, Lock, LockError, OneLock, PackedLock,
-    PerRankLock, RecoverableLock, RmaLock, RpLock, WindowLock, WritersFirstLock,
+    Access, AccessLock, Guard, Lock, LockError, RmaLock,
+    locks::{
+        Aggregated, BackOffLock, EachLock, IndicatorLock, OneLock, PackedLock, PerRankLock, RecoverableLock, RpLock,
+        WindowLock, WritersFirstLock,
+    },
 };
 use std::{
     future::Future,

@@ -6,7 +6,10 @@ use rdma_fabric::{
     Fabric, Group, ProgramResult, Rank,
     join::{Either, race},
 };
-use rma_lock::{Access, BackOffLock, Guard, LockError, RmaLock, RpLock, WindowLock};
+use rma_lock::{
+    Access, Guard, LockError, RmaLock,
+    locks::{BackOffLock, RpLock, WindowLock},
+};
 use std::time::Duration;
 use tofu2_sim::{
     shm::Threads,

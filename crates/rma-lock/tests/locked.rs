@@ -2,8 +2,8 @@
 
 use rdma_fabric::{AtomicWord, Deps, Fabric, FabricError, Group, Program, ProgramResult, Rank, RegionKey, RemoteAddr};
 use rma_lock::{
-    AcquireError, BackOffLock, Entered, Excludes, LockError, Locked, LockedReadGuard, LockedWriteGuard, RpLock,
-    WindowLock,
+    AcquireError, Entered, Excludes, LockError, Locked, LockedReadGuard, LockedWriteGuard,
+    locks::{BackOffLock, RpLock, WindowLock},
 };
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use tofu2_sim::{

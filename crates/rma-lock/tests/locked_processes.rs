@@ -3,7 +3,10 @@
 #![cfg(target_os = "linux")]
 
 use rdma_fabric::{Deps, Fabric, FabricError, Group, Program, ProgramResult, Rank, Region};
-use rma_lock::{BackOff, BackOffLock, LockError, Locked};
+use rma_lock::{
+    LockError, Locked,
+    locks::{BackOff, BackOffLock},
+};
 use std::{env, fs, path::Path, process::Command, time::Duration};
 use tofu2_sim::shm::{JOB_VARIABLE, Launcher, run_rank};
 

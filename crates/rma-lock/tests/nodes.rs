@@ -3,8 +3,11 @@
 use observe::Recorder;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{
-    Access, AccessLock, Aggregated, AggregatedOptions, AnyLock, BackOffLock, Choice, EachLock, EachOptions, Guard,
-    Hint, IndicatorLock, Levels, Lock, LockKind, PerRankLock, RmaLock, RpLock,
+    Access, AccessLock, Guard, Lock, RmaLock, RwLock,
+    locks::{
+        Aggregated, AggregatedOptions, BackOffLock, Choice, EachLock, EachOptions, Hint, IndicatorLock, Levels,
+        LockKind, PerRankLock, RpLock,
+    },
 };
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
@@ -249,7 +252,7 @@ fn access_to_all_costs_two_operations_for_each_node_instead_of_two_for_each_pair
 
 /// Every rank writes once and reads around it, with a lock chosen at run time.
 async fn with_any(fabric: Fabric, choice: Choice) -> ProgramResult<u64> {
-    let lock = AnyLock::symmetric_with(&fabric, HOME, choice).await?;
+    let lock = RwLock::symmetric_with(&fabric, HOME, choice).await?;
     let data = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(data.at(HOME, 0))?;
     let mut world = Group::world(&fabric).await?;
@@ -272,8 +275,8 @@ fn a_lock_may_be_chosen_at_run_time() {
     let kinds = [
         LockKind::ReaderPreference,
         LockKind::BackOff,
-        LockKind::Nodes(Levels::Nodes),
-        LockKind::Nodes(Levels::Tree { radix: 2 }),
+        LockKind::ByNode,
+        LockKind::Tree { radix: 2 },
         LockKind::Indicator,
     ];
     for choice in kinds.map(Choice::from).into_iter().chain([LockKind::auto(64, 16, Hint::MostlyShared)]) {

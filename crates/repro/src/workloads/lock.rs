@@ -2,7 +2,7 @@
 
 use super::Together;
 use rdma_fabric::{Amo, Fabric, Program, ProgramResult, Rank, op};
-use rma_lock::RpLock;
+use rma_lock::locks::RpLock;
 
 /// Where the lock lives in every workload of the paper.
 const HOME: Rank = Rank::new(0);

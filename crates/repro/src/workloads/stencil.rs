@@ -7,7 +7,10 @@
 //! step before, since there is one barrier a step. So edges have two places, used in turn.
 
 use rdma_fabric::{Fabric, ProgramResult, Rank};
-use rma_lock::{AccessLock, OneLock, RpLock, Window};
+use rma_lock::{
+    AccessLock, Window,
+    locks::{OneLock, RpLock},
+};
 use std::{hash::Hasher, time::Duration};
 
 /// What is computed.

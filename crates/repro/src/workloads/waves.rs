@@ -3,7 +3,10 @@
 use super::Together;
 use core::fmt;
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
-use rma_lock::{Aggregated, AggregatedOptions, Guard, Levels, PackedLock, RmaLock, RpLock};
+use rma_lock::{
+    Guard, RmaLock,
+    locks::{Aggregated, AggregatedOptions, Levels, PackedLock, RpLock},
+};
 
 /// Where the lock lives.
 const HOME: Rank = Rank::new(0);

@@ -2,7 +2,7 @@
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use repro::workloads::hashtable::{Cells, Hashtable, TableError, VolumeSize};
-use rma_lock::{BackOffLock, RpLock};
+use rma_lock::locks::{BackOffLock, RpLock};
 use std::collections::BTreeMap;
 use tofu2_sim::virt::{Job, Platform};
 

@@ -3,7 +3,9 @@
 
 use super::{AcquireError, Excludes, Locked};
 use crate::{
-    BackOffLock, FairLock, LockError, PackedLock, RpLock, WindowLock, WritersFirstLock, holder_limit::MAX_HOLDERS,
+    LockError,
+    holder_limit::MAX_HOLDERS,
+    locks::{BackOffLock, FairLock, PackedLock, RpLock, WindowLock, WritersFirstLock},
     queue,
 };
 use core::mem;

@@ -2,24 +2,25 @@
 
 use super::{
     Window,
-    error::{EpochKind, WindowResult},
-    open::Opened,
-    passive::finish_later,
-    side::Core,
+    core::{Core, Word, Words, rounds},
+    epochs::{EpochKind, OpenEpoch},
+    error::WindowResult,
+    locked,
     target::Target,
 };
 use crate::AccessLock;
-use core::fmt;
-use rdma_fabric::{Pod, Rank};
-use std::sync::Arc;
+use core::{fmt, future::Future, marker::PhantomData};
+use rdma_fabric::{Fabric, Pod, PutOptions, Rank, Result, op::Put, provider::Boxed};
+use std::sync::{Arc, Mutex};
 
 /// Between fences: each member may reach each one's memory.
 ///
 /// Dropping it does not wait for the others; what was begun goes on in the background, and the next fence of the window completes it.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct FenceEpoch<'w, T: Pod> {
-    core: &'w Arc<Core<T>>,
-    _opened: Opened<'w>,
+    core: &'w Arc<Core>,
+    element: PhantomData<fn() -> T>,
+    _open: OpenEpoch<'w>,
 }
 
 impl<T: Pod> fmt::Debug for FenceEpoch<'_, T> {
@@ -37,9 +38,9 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] of a member.
     pub async fn fence(&self) -> WindowResult<FenceEpoch<'_, T>> {
-        let opened = self.core.open.begin(EpochKind::Fence, false)?;
+        let open = self.core.open.begin(EpochKind::Fence, false)?;
         self.core.fence().await?;
-        Ok(FenceEpoch { core: &self.core, _opened: opened })
+        Ok(FenceEpoch { core: &self.core, element: PhantomData, _open: open })
     }
 }
 
@@ -61,8 +62,8 @@ impl<T: Pod> FenceEpoch<'_, T> {
     /// # Errors
     /// The first error of an operation of the epoch, with the next epoch begun all the same; [`rdma_fabric::FabricError::PeerLost`],
     /// [`rdma_fabric::FabricError::PeersLeft`] of a member.
-    pub async fn fence(&mut self) -> WindowResult<()> {
-        self.core.fence().await
+    pub fn fence(&mut self) -> impl Future<Output = WindowResult<()>> {
+        self.core.fence()
     }
 
     /// The last fence (`MPI_Win_fence` with `MPI_MODE_NOSUCCEED`): no epoch follows.
@@ -76,6 +77,54 @@ impl<T: Pod> FenceEpoch<'_, T> {
 
 impl<T: Pod> Drop for FenceEpoch<'_, T> {
     fn drop(&mut self) {
-        finish_later(self.core);
+        self.core.finish_later();
+    }
+}
+
+/// How far this rank has come.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// MemberBarriers begun.
+    number: u64,
+    /// Of the last one, if that is not over.
+    round: Option<u32>,
+    /// Whether the partner of this round was notified.
+    notified: bool,
+}
+
+/// Where all members of a window meet: a dissemination barrier of one word per round, which can be dropped and gone on with.
+#[derive(Debug, Default)]
+pub(super) struct MemberBarrier(Mutex<State>);
+
+impl MemberBarrier {
+    /// Waits until every member has come. If the future is dropped, the next call goes on with it: it is the same barrier.
+    pub(super) fn meet<'a>(&'a self, fabric: &'a Fabric, words: &'a Words) -> Boxed<'a, Result<()>> {
+        Box::pin(async move {
+            let members = words.memory().members();
+            let me = words.memory().number(fabric.rank()).unwrap_or(0);
+            let mut at = {
+                let mut state = locked(&self.0);
+                if state.round.is_none() {
+                    *state = State { number: state.number + 1, round: Some(0), notified: false };
+                }
+                *state
+            };
+            for round in at.round.unwrap_or(0)..rounds(members) {
+                if !at.notified {
+                    let next = words.memory().member((me + (1 << round)) % members)?;
+                    let word = words.theirs(fabric, next, Word::Reached(round))?.as_span();
+                    // Puts are not ordered among themselves: that of the barrier before must not land on top of this one.
+                    fabric.flush(next).await?;
+                    drop(fabric.post(Put { to: &word, from: [at.number], options: PutOptions::default() }).await?);
+                    locked(&self.0).notified = true;
+                }
+                let mine = words.own(fabric, Word::Reached(round))?;
+                fabric.wait_until(&mine, words.memory().deps(), |reached| reached >= at.number).await?;
+                at.notified = false;
+                *locked(&self.0) = State { round: Some(round + 1), ..at };
+            }
+            locked(&self.0).round = None;
+            Ok(())
+        })
     }
 }

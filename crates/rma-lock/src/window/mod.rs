@@ -18,23 +18,21 @@
 //! Operations are methods of an epoch, or of the [`Target`] that an epoch gives for a rank; there are none outside. What is visible when, and
 //! which call of MPI is which method here, stands in `docs/windows.md`.
 
+mod core;
+mod epochs;
 mod error;
 mod fence;
-mod jobs;
-mod meeting;
-mod memory;
+mod in_flight;
 mod op;
-mod open;
 mod passive;
 mod post_start;
 mod request;
 mod set_up;
-mod side;
 mod target;
 mod update;
-mod words;
 
-pub use error::{EpochKind, WindowError, WindowResult};
+pub use epochs::EpochKind;
+pub use error::{WindowError, WindowResult};
 pub use fence::FenceEpoch;
 pub use op::{Op, WindowElement};
 pub use passive::{AllEpoch, LockEpoch, LockMode};
@@ -43,13 +41,14 @@ pub use request::{Request, Transfer};
 pub use set_up::WindowOptions;
 pub use target::Target;
 
-use self::{memory::range, side::Core};
+use self::core::{Core, range};
 use crate::{
     AccessLock,
     locks::{OneLock, RpLock},
 };
-use core::{
+use ::core::{
     fmt,
+    marker::PhantomData,
     ops::Range,
     sync::atomic::{Ordering, fence},
 };
@@ -63,8 +62,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// `L` is the lock of passive-target epochs: by default the reader-preference lock, one for all of the window, as on FX100.
 pub struct Window<T: Pod, L = OneLock<RpLock>> {
-    core: Arc<Core<T>>,
+    core: Arc<Core>,
     lock: L,
+    element: PhantomData<fn() -> T>,
 }
 
 impl<T: Pod, L: fmt::Debug> fmt::Debug for Window<T, L> {
@@ -115,7 +115,10 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
     pub fn own(&self, elements: Range<usize>) -> WindowResult<LocalSpan<T>> {
-        Ok(self.core.memory.own(&self.core.fabric, elements)?)
+        let (fabric, memory) = (&self.core.fabric, &self.core.memory);
+        let (addr, len) = memory.part(fabric.rank())?;
+        memory.check(fabric.rank(), &elements)?;
+        Ok(fabric.local_span::<T>(addr, len)?.slice(elements)?)
     }
 
     /// Copy own elements out, from place `at` on. Of an element that others write meanwhile, each byte is an old or a new one.
@@ -148,7 +151,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// # Errors
     /// [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] of a member.
     pub async fn barrier(&self) -> WindowResult<()> {
-        Ok(self.core.meeting.meet(&self.core.fabric, &self.core.words).await?)
+        Ok(self.core.barrier.meet(&self.core.fabric, &self.core.words).await?)
     }
 }
 

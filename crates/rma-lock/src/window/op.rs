@@ -60,7 +60,7 @@ pub trait WindowElement: Pod + Unpin + sealed::Sealed {
 
     /// How the fabric does `op`; `None` if it makes no sense for such elements.
     #[doc(hidden)]
-    fn step(op: Op) -> Option<UpdateForm>;
+    fn form(op: Op) -> Option<UpdateForm>;
 }
 
 /// What is the same for all elements.
@@ -80,7 +80,7 @@ macro_rules! integers {
             fn bits(self) -> u64 { self as $unsigned as u64 }
             #[inline]
             fn of_bits(bits: u64) -> Self { bits as $element }
-            fn step(op: Op) -> Option<UpdateForm> {
+            fn form(op: Op) -> Option<UpdateForm> {
                 let compute: fn(u64, u64) -> u64 = match op {
                     Op::Sum => return Some(UpdateForm::Atomic(Amo::Add)),
                     Op::BitAnd => return Some(UpdateForm::Atomic(Amo::And)),
@@ -109,7 +109,7 @@ macro_rules! floats {
             fn bits(self) -> u64 { self.to_bits().into() }
             #[inline]
             fn of_bits(bits: u64) -> Self { <$element>::from_bits(bits as $unsigned) }
-            fn step(op: Op) -> Option<UpdateForm> {
+            fn form(op: Op) -> Option<UpdateForm> {
                 let compute: fn(u64, u64) -> u64 = match op {
                     Op::Sum => |a, b| (Self::of_bits(a) + Self::of_bits(b)).bits(),
                     Op::Prod => |a, b| (Self::of_bits(a) * Self::of_bits(b)).bits(),
@@ -128,8 +128,8 @@ floats!(f32: u32, f64: u64);
 impl Op {
     /// The element that `op` makes of `old` and `operand`; `None` if it makes no sense for such elements.
     pub fn apply<T: WindowElement>(self, old: T, operand: T) -> Option<T> {
-        T::step(self).map(|step| {
-            T::of_bits(match step {
+        T::form(self).map(|form| {
+            T::of_bits(match form {
                 UpdateForm::Atomic(amo) => amo(operand.bits()).apply(old.bits()),
                 UpdateForm::Compute(compute) => compute(old.bits(), operand.bits()),
                 UpdateForm::Exchange(expected) if expected == old.bits() => operand.bits(),

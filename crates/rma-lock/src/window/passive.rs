@@ -2,13 +2,13 @@
 
 use super::{
     Window,
-    error::{EpochKind, WindowResult},
-    open::Opened,
-    side::Core,
+    core::Core,
+    epochs::{EpochKind, OpenEpoch},
+    error::WindowResult,
     target::Target,
 };
 use crate::{Access, AccessLock, Fairness, Guard};
-use core::{fmt, ops::Deref};
+use core::{fmt, marker::PhantomData, ops::Deref};
 use rdma_fabric::{Pod, Rank};
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub struct LockEpoch<'w, T: Pod, L: AccessLock + 'w> {
     target: Target<'w, T>,
     /// `None` without a lock.
     guard: Option<L::Guard<'w>>,
-    _opened: Opened<'w>,
+    _open: OpenEpoch<'w>,
 }
 
 /// An epoch of all members' memory.
@@ -37,10 +37,11 @@ pub struct LockEpoch<'w, T: Pod, L: AccessLock + 'w> {
 /// Dropping it is as dropping a [`LockEpoch`].
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct AllEpoch<'w, T: Pod, L: AccessLock + 'w> {
-    core: &'w Arc<Core<T>>,
+    core: &'w Arc<Core>,
+    element: PhantomData<fn() -> T>,
     /// `None` without a lock.
     guard: Option<L::Guard<'w>>,
-    _opened: Opened<'w>,
+    _open: OpenEpoch<'w>,
 }
 
 impl<T: Pod, L: AccessLock> fmt::Debug for LockEpoch<'_, T, L> {
@@ -72,10 +73,10 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
             LockMode::Shared => (EpochKind::Shared, Access::Shared(rank)),
             LockMode::Exclusive => (EpochKind::Exclusive, Access::Exclusive(rank)),
         };
-        let opened = self.core.open.begin(asked, Self::NESTS)?;
+        let open = self.core.open.begin(asked, Self::NESTS)?;
         let target = Target::new(&self.core, rank)?;
         let guard = self.lock.lock(access).await?;
-        Ok(LockEpoch { target, guard: Some(guard), _opened: opened })
+        Ok(LockEpoch { target, guard: Some(guard), _open: open })
     }
 
     /// The same without the lock (`MPI_MODE_NOCHECK`): the caller promises that nobody holds it, or asks for it, in a way that conflicts.
@@ -83,8 +84,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`].
     pub fn lock_no_check(&self, rank: Rank) -> WindowResult<LockEpoch<'_, T, L>> {
-        let opened = self.core.open.begin(EpochKind::NoCheck, Self::NESTS)?;
-        Ok(LockEpoch { target: Target::new(&self.core, rank)?, guard: None, _opened: opened })
+        let open = self.core.open.begin(EpochKind::NoCheck, Self::NESTS)?;
+        Ok(LockEpoch { target: Target::new(&self.core, rank)?, guard: None, _open: open })
     }
 
     /// Begin an epoch of all members' memory, shared (`MPI_Win_lock_all`). Otherwise as [`Window::lock`].
@@ -92,9 +93,9 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; what the lock meets.
     pub async fn lock_all(&self) -> WindowResult<AllEpoch<'_, T, L>> {
-        let opened = self.core.open.begin(EpochKind::All, Self::NESTS)?;
+        let open = self.core.open.begin(EpochKind::All, Self::NESTS)?;
         let guard = self.lock.lock(Access::All).await?;
-        Ok(AllEpoch { core: &self.core, guard: Some(guard), _opened: opened })
+        Ok(AllEpoch { core: &self.core, element: PhantomData, guard: Some(guard), _open: open })
     }
 
     /// The same without the lock, as [`Window::lock_no_check`].
@@ -102,8 +103,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// # Errors
     /// [`crate::WindowError::EpochOpen`].
     pub fn lock_all_no_check(&self) -> WindowResult<AllEpoch<'_, T, L>> {
-        let opened = self.core.open.begin(EpochKind::NoCheck, Self::NESTS)?;
-        Ok(AllEpoch { core: &self.core, guard: None, _opened: opened })
+        let open = self.core.open.begin(EpochKind::NoCheck, Self::NESTS)?;
+        Ok(AllEpoch { core: &self.core, element: PhantomData, guard: None, _open: open })
     }
 }
 
@@ -191,34 +192,26 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
     }
 }
 
-/// Complete everything, then let go. A release makes puts visible by itself.
-async fn leave<T: Pod>(core: &Core<T>, rank: Option<Rank>, guard: Option<impl Guard>) -> WindowResult<()> {
+/// Completes everything, then lets go. A release makes puts visible by itself.
+async fn leave(core: &Core, rank: Option<Rank>, guard: Option<impl Guard>) -> WindowResult<()> {
     match guard {
         None => Ok(core.flush(rank).await?),
         Some(guard) => {
-            let settled = core.jobs.settle(&core.fabric, rank).await;
+            let quiesced = core.in_flight.quiesce(&core.fabric, rank).await;
             guard.release().await?;
-            Ok(settled?)
+            Ok(quiesced?)
         }
     }
 }
 
 impl<T: Pod, L: AccessLock> Drop for LockEpoch<'_, T, L> {
     fn drop(&mut self) {
-        finish_later(self.target.core);
+        self.target.core.finish_later();
     }
 }
 
 impl<T: Pod, L: AccessLock> Drop for AllEpoch<'_, T, L> {
     fn drop(&mut self) {
-        finish_later(self.core);
-    }
-}
-
-/// Go on with what is unfinished, in the background.
-pub(super) fn finish_later<T: Pod>(core: &Arc<Core<T>>) {
-    if !core.jobs.is_idle() {
-        let owner = core.clone();
-        core.fabric.detach(async move { drop(owner.jobs.settle(&owner.fabric, None).await) });
+        self.core.finish_later();
     }
 }

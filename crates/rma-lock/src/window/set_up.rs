@@ -2,19 +2,18 @@
 
 use super::{
     Window,
+    core::{Core, MemberPart, Parts, WindowMemory, Words},
+    epochs::OpenEpochs,
     error::{WindowError, WindowResult},
-    jobs::Jobs,
-    meeting::Meeting,
-    memory::{MemberPart, WindowMemory},
-    open::Open,
-    side::Core,
-    words::Words,
+    fence::MemberBarrier,
+    in_flight::InFlightTable,
 };
 use crate::AccessLock;
-use core::sync::atomic::AtomicBool;
+use core::{marker::PhantomData, sync::atomic::AtomicBool};
 use rdma_fabric::{
-    Fabric, FabricError, Group, GroupMemory, Pod, Rank, RegionKey, RegisterError, Uses,
+    Fabric, FabricError, Group, GroupMemory, Pod, Rank, RegionKey, RegisterError, Registered, Uses,
     error::{Mismatch, OutOfMemory},
+    provider::Boxed,
 };
 use std::sync::{Arc, Mutex};
 
@@ -96,14 +95,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         options: WindowOptions<L::Options>,
     ) -> WindowResult<Self> {
         let fabric = group.fabric().clone();
-        if group.len() < fabric.ranks() {
-            let all = group.allgather(elements as u64).await?;
-            if let Some(other) = all.iter().position(|theirs| *theirs != elements as u64) {
-                let (theirs, ours) = (elements as u64, all[other]);
-                let (rank, other) = (fabric.rank(), group.rank(other)?);
-                return Err(FabricError::from(Mismatch { collective: "in_group", rank, theirs, other, ours }).into());
-            }
-        }
+        agree(group, elements).await?;
         let layout = Self::layout(&fabric, elements, &options, group.len())?;
         let memory = group.memory(layout.bytes()).await?;
         Self::over(&fabric, memory, elements, layout, options)
@@ -130,13 +122,14 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         layout: Layout,
         options: WindowOptions<L::Options>,
     ) -> WindowResult<Self> {
-        let data = WindowMemory::Allocated { memory: memory.part(0, elements * size_of::<T>())?, elements };
+        let data = memory.part(0, elements * size_of::<T>())?;
+        let data = WindowMemory { members: data, element: size_of::<T>(), parts: Parts::Allocated { elements } };
         Self::around(fabric, data, memory, layout, options)
     }
 
     fn around(
         fabric: &Fabric,
-        data: WindowMemory<T>,
+        data: WindowMemory,
         memory: GroupMemory,
         layout: Layout,
         options: WindowOptions<L::Options>,
@@ -151,13 +144,13 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
             fabric: fabric.clone(),
             memory: data,
             words,
-            meeting: Meeting::default(),
-            jobs: Jobs::new(),
-            open: Open::default(),
+            barrier: MemberBarrier::default(),
+            in_flight: InFlightTable::new(),
+            open: OpenEpochs::default(),
             exposed: Mutex::default(),
             reads_registered: AtomicBool::new(false),
         };
-        Ok(Window { core: Arc::new(core), lock })
+        Ok(Window { core: Arc::new(core), lock, element: PhantomData })
     }
 
     /// Wait until all members have called this, then drop the window (`MPI_Win_free`).
@@ -193,14 +186,24 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
             Uses::Atomics => fabric.register_for_atomics(memory),
         };
         let part = match &registered {
-            Ok(mine) => Some(WindowMemory::card(mine)),
+            Ok(mine) => Some(MemberPart { key: mine.key(), elements: mine.elements() as u64 }),
             Err(_) => None,
         };
         // Everybody comes here, so that nobody waits for one that could not register.
-        let attached = Self::exchange(group, part, &options).await;
+        let attached = exchange(group, part, options.home).await;
+        let attached = match attached {
+            Ok(parts) => match Self::layout(&fabric, 0, &options, group.len()) {
+                Ok(layout) => {
+                    group.memory(layout.bytes()).await.map(|memory| (parts, memory, layout)).map_err(Into::into)
+                }
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        };
         match (registered, attached) {
             (Ok(mine), Ok((parts, memory, layout))) => {
-                let data = WindowMemory::Attached { members: memory.clone(), mine, parts };
+                let parts = Parts::Attached { mine: Box::new(mine), parts };
+                let data = WindowMemory { members: memory.clone(), element: size_of::<T>(), parts };
                 match Self::around(&fabric, data, memory, layout, options) {
                     Ok(window) => Ok(window),
                     // The lock refused its options; the memory went with what was made of it.
@@ -212,30 +215,6 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         }
     }
 
-    /// What all members bring, and memory for words and lock.
-    #[allow(clippy::type_complexity)]
-    async fn exchange(
-        group: &mut Group,
-        part: Option<MemberPart>,
-        options: &WindowOptions<L::Options>,
-    ) -> WindowResult<(Box<[MemberPart]>, GroupMemory, Layout)> {
-        let fabric = group.fabric().clone();
-        if let Some(home) = options.home {
-            group.number(home)?;
-        }
-        // Whether it could be registered, key, elements.
-        let card = part.map_or([0; 3], |part| [1, part.key.to_bits(), part.elements]);
-        let cards = group.allgather(card).await?;
-        if let Some(number) = cards.iter().position(|[registered, ..]| *registered == 0) {
-            return Err(WindowError::NotAttached { rank: group.rank(number)? });
-        }
-        let layout = Self::layout(&fabric, 0, options, group.len())?;
-        let memory = group.memory(layout.bytes()).await?;
-        let part = |[_, key, elements]: &[u64; 3]| MemberPart { key: RegionKey::from_bits(*key), elements: *elements };
-        let parts = cards.iter().map(part).collect();
-        Ok((parts, memory, layout))
-    }
-
     /// End a window of memory that existed, and get that back, with what was written to it. Collective over the members. Of a window that
     /// was allocated it is `None`.
     ///
@@ -245,10 +224,50 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         let flushed = self.core.flush(None).await;
         self.barrier().await?;
         let taken = match Arc::try_unwrap(self.core) {
-            Ok(Core { memory: WindowMemory::Attached { mine, .. }, .. }) => Some(mine.take().await?),
+            Ok(Core { memory: WindowMemory { parts: Parts::Attached { mine, .. }, .. }, .. }) => {
+                let mine = mine.downcast::<Registered<T>>().expect("it was registered as elements of the window");
+                Some(mine.take().await?)
+            }
             _ => None,
         };
         flushed?;
         Ok(taken)
     }
+}
+
+/// Checks that all members of a group ask for as many elements.
+fn agree(group: &mut Group, elements: usize) -> Boxed<'_, WindowResult<()>> {
+    Box::pin(async move {
+        let fabric = group.fabric().clone();
+        if group.len() < fabric.ranks() {
+            let all = group.allgather(elements as u64).await?;
+            if let Some(other) = all.iter().position(|theirs| *theirs != elements as u64) {
+                let (theirs, ours) = (elements as u64, all[other]);
+                let (rank, other) = (fabric.rank(), group.rank(other)?);
+                return Err(FabricError::from(Mismatch { collective: "in_group", rank, theirs, other, ours }).into());
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Yields what all members bring.
+fn exchange(
+    group: &mut Group,
+    part: Option<MemberPart>,
+    home: Option<Rank>,
+) -> Boxed<'_, WindowResult<Box<[MemberPart]>>> {
+    Box::pin(async move {
+        if let Some(home) = home {
+            group.number(home)?;
+        }
+        // Whether it could be registered, key, elements.
+        let card = part.map_or([0; 3], |part| [1, part.key.to_bits(), part.elements]);
+        let cards = group.allgather(card).await?;
+        if let Some(number) = cards.iter().position(|[registered, ..]| *registered == 0) {
+            return Err(WindowError::NotAttached { rank: group.rank(number)? });
+        }
+        let part = |[_, key, elements]: &[u64; 3]| MemberPart { key: RegionKey::from_bits(*key), elements: *elements };
+        Ok(cards.iter().map(part).collect())
+    })
 }

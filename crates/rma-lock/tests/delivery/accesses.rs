@@ -8,7 +8,8 @@ use explore::{Explorer, Probe, View};
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, RemoteAddr, Time};
 use rma_lock::{
     Access::{self, *},
-    AccessLock, EachLock, EachOptions, Guard, LockError, PerRankLock, RpLock,
+    AccessLock, Guard, LockError,
+    locks::{EachLock, EachOptions, PerRankLock, RpLock},
 };
 use std::time::Instant;
 

@@ -12,7 +12,10 @@ use crate::{
 };
 use explore::{Explorer, Probe, Report};
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
-use rma_lock::{BackOff, BackOffLock, RmaLock, WindowLock};
+use rma_lock::{
+    RmaLock,
+    locks::{BackOff, BackOffLock, WindowLock},
+};
 use std::{
     cell::Cell,
     time::{Duration, Instant},
@@ -245,7 +248,7 @@ mod accesses {
     use rdma_fabric::{Fabric, Rank};
     use rma_lock::{
         Access::{self, *},
-        WindowLock,
+        locks::WindowLock,
     };
 
     const EXCLUSIVE: u32 = 10;

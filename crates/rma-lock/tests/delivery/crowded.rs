@@ -10,7 +10,10 @@ use crate::{
 };
 use explore::{Explorer, Probe};
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, RegionKey, RemoteAddr};
-use rma_lock::{BackOff, BackOffLock, Guard, LockError, PackedLock, RmaLock, RpLock, WindowLock, WritersFirstLock};
+use rma_lock::{
+    Guard, LockError, RmaLock,
+    locks::{BackOff, BackOffLock, PackedLock, RpLock, WindowLock, WritersFirstLock},
+};
 use std::{cell::Cell, time::Duration};
 
 const HOME: Rank = Rank::new(0);

@@ -3,7 +3,10 @@
 use crate::program::Role::{self, *};
 use explore::{Explorer, Fabric, Probe, Rank, Report};
 use rdma_fabric::{Group, ProgramResult};
-use rma_lock::{FairLock, Guard, PackedLock, RmaLock, RpLock, WritersFirstLock};
+use rma_lock::{
+    Guard, RmaLock,
+    locks::{FairLock, PackedLock, RpLock, WritersFirstLock},
+};
 
 const HOME: Rank = Rank::new(0);
 const WRITERS: u32 = 0;

@@ -9,7 +9,7 @@ use crate::{
 };
 use explore::{Explorer, Probe};
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
-use rma_lock::{IndicatorLock, RpLock};
+use rma_lock::locks::{IndicatorLock, RpLock};
 use std::time::Instant;
 
 /// Bytes: the queue's words, then the node's, then a line of flags, then the lock that keeps writers apart.

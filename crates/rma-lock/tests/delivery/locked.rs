@@ -9,7 +9,10 @@ use crate::{
 };
 use explore::{Explorer, Probe};
 use rdma_fabric::{Fabric, ProgramResult, Rank};
-use rma_lock::{BackOff, BackOffLock, Excludes, Locked, RpLock};
+use rma_lock::{
+    Excludes, Locked,
+    locks::{BackOff, BackOffLock, RpLock},
+};
 use std::time::Duration;
 
 const HOME: Rank = Rank::new(0);

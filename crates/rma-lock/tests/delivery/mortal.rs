@@ -12,7 +12,7 @@ use crate::{
 };
 use explore::{Explorer, Fabric, Probe, Rank, Report};
 use rdma_fabric::{FabricError, ProgramResult};
-use rma_lock::{Guard, LockError, RmaLock, RpLock};
+use rma_lock::{Guard, LockError, RmaLock, locks::RpLock};
 use std::error::Error;
 
 const HOME: Rank = Rank::new(0);

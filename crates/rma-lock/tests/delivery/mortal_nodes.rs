@@ -8,7 +8,7 @@ use crate::{
     program::Role::{self, *},
 };
 use explore::{Fabric, Rank};
-use rma_lock::{Aggregated, RpLock};
+use rma_lock::locks::{Aggregated, RpLock};
 
 fn exhaust(nodes: &'static [u32], roles: &'static [Role], mortal: u32, at_least: u64) {
     let case = Case { which: Which::Nodes, nodes, roles, rounds: 1, at_least, quick: true };

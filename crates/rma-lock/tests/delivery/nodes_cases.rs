@@ -9,7 +9,7 @@ use super::{
 };
 use explore::{Explorer, Probe, View};
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
-use rma_lock::{Aggregated, AggregatedOptions, BackOff, BackOffLock, Levels, RpLock};
+use rma_lock::locks::{Aggregated, AggregatedOptions, BackOff, BackOffLock, Levels, RpLock};
 use std::{cell::Cell, time::Duration};
 
 /// Which lock.
@@ -323,7 +323,7 @@ fn nodes<O>(lock: O) -> AggregatedOptions<O> {
 }
 
 /// One rank's part with `Aggregated<L>`.
-fn run<L: rma_lock::AnonymousShared>(
+fn run<L: rma_lock::locks::AnonymousShared>(
     fabric: Fabric,
     case: &Case,
     options: AggregatedOptions<L::Options>,

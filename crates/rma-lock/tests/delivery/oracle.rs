@@ -7,7 +7,10 @@ use crate::{mutant::assert_idle, program::in_time};
 use explore::{Event, LiveJob};
 use proptest::prelude::*;
 use rdma_fabric::{Caps, Fabric, ProgramResult, Rank};
-use rma_lock::{FairLock, Fairness, Guard, PackedLock, RmaLock, RpLock, WritersFirstLock};
+use rma_lock::{
+    Fairness, Guard, RmaLock,
+    locks::{FairLock, PackedLock, RpLock, WritersFirstLock},
+};
 use std::{cell::Cell, collections::VecDeque, future::poll_fn, rc::Rc, task::Poll};
 
 const RANKS: usize = 4;

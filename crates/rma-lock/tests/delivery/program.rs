@@ -3,7 +3,10 @@
 use super::mutant::{Fair, Rp, Step, Subject, assert_idle, mutant};
 use explore::{Explorer, Probe};
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
-use rma_lock::{FairLock, Guard, LockError, PackedLock, RmaLock, RpLock, WritersFirstLock};
+use rma_lock::{
+    Guard, LockError, RmaLock,
+    locks::{FairLock, PackedLock, RpLock, WritersFirstLock},
+};
 
 /// What a rank does, any number of times.
 #[allow(dead_code, reason = "not every checker needs all of them")]

@@ -5,7 +5,10 @@
 use crate::program::Role::{self, *};
 use explore::{Explorer, Fabric, Probe, Rank, View};
 use rdma_fabric::{ProgramResult, RemoteWord};
-use rma_lock::{Lock, LockError, RecoverableLock, RecoverableWriteGuard, Recovery};
+use rma_lock::{
+    Lock, LockError,
+    locks::{RecoverableLock, RecoverableWriteGuard, Recovery},
+};
 use std::{future::Future, pin::Pin, time::Instant};
 
 const HOME: Rank = Rank::new(0);

@@ -1,7 +1,10 @@
 //! What ranks do under the lock, and what must hold of it whoever dies: nobody is inside beside a writer, and nobody sees a half-written record unless told.
 
 use rdma_fabric::{Deps, Fabric, Group, LocalWord, ProgramResult, Rank, Region, RemoteWord};
-use rma_lock::{Lock, LockError, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery};
+use rma_lock::{
+    Lock, LockError,
+    locks::{RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery},
+};
 use std::{fmt, str::FromStr};
 
 pub(crate) const HOME: Rank = Rank::new(0);

@@ -7,7 +7,10 @@ use crate::{
     job::{Outcome, launch_on},
 };
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
-use rma_lock::{Aggregated, Lock, LockError, RmaLock, RpLock};
+use rma_lock::{
+    Lock, LockError, RmaLock,
+    locks::{Aggregated, RpLock},
+};
 
 const RANKS: usize = 5;
 const HOME: Rank = Rank::new(0);

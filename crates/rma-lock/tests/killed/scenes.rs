@@ -5,7 +5,10 @@ use crate::{
     dying::{Points, die, die_after, dying},
 };
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
-use rma_lock::{LockError, RecoverableReadGuard, RecoverableWriteGuard};
+use rma_lock::{
+    LockError,
+    locks::{RecoverableReadGuard, RecoverableWriteGuard},
+};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::Arc,

@@ -7,7 +7,10 @@
 use crate::mutant::{Mutation, assert_idle, mutant};
 use loom_fabric::{Config, DataCell, Delivery, check, check_fails, run};
 use rdma_fabric::{Amo, Fabric, Rank, Region, RegionKey, RemoteAddr};
-use rma_lock::{Guard, LockError, PackedLock, RmaLock, RpLock, WritersFirstLock};
+use rma_lock::{
+    Guard, LockError, RmaLock,
+    locks::{PackedLock, RpLock, WritersFirstLock},
+};
 use std::{
     cell::Cell,
     rc::Rc,

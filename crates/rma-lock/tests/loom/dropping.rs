@@ -13,7 +13,7 @@ use crate::{
 };
 use loom_fabric::{Config, DataCell, Delivery, check, check_fails, run};
 use rdma_fabric::PutOrder;
-use rma_lock::RpLock;
+use rma_lock::locks::RpLock;
 use std::{
     rc::Rc,
     sync::{Arc, atomic::Ordering::Relaxed},

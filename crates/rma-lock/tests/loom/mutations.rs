@@ -11,7 +11,7 @@ use crate::{
     },
 };
 use loom_fabric::{Access, Config, DataCell, Delivery, check, check_fails, run};
-use rma_lock::RpLock;
+use rma_lock::locks::RpLock;
 use std::rc::Rc;
 
 const DEADLOCK: &str = "deadlock";

@@ -2,7 +2,10 @@
 
 use loom_fabric::{Config, DataCell, Delivery, check, run};
 use rdma_fabric::{Fabric, Rank};
-use rma_lock::{Aggregated, Guard, IndicatorLock, LockError, RmaLock, RpLock};
+use rma_lock::{
+    Guard, LockError, RmaLock,
+    locks::{Aggregated, IndicatorLock, RpLock},
+};
 use std::rc::Rc;
 
 const HOME: Rank = Rank::new(0);

@@ -5,7 +5,10 @@ use crate::rp::{
     Seen, model_of,
 };
 use loom_fabric::{Config, Delivery, check};
-use rma_lock::{FairLock, PackedLock, RmaLock, WritersFirstLock};
+use rma_lock::{
+    RmaLock,
+    locks::{FairLock, PackedLock, WritersFirstLock},
+};
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 /// Jobs, with the preemptions that each may have.

@@ -5,7 +5,7 @@
 use crate::mutant::assert_idle;
 use loom_fabric::{Config, DataCell, Delivery, Seat, check, run};
 use rdma_fabric::{Fabric, Rank, Region, RemoteWord, Time};
-use rma_lock::{Guard, LockError, RmaLock, RpLock};
+use rma_lock::{Guard, LockError, RmaLock, locks::RpLock};
 use std::{
     future::{Future, poll_fn},
     pin::pin,

@@ -1,7 +1,10 @@
 //! A job of 4096 ranks: the holder dies, and who recovers from that dies too.
 
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
-use rma_lock::{Lock, LockError, RecoverableLock, Recovery};
+use rma_lock::{
+    Lock, LockError,
+    locks::{RecoverableLock, Recovery},
+};
 use std::time::{Duration, Instant};
 use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Platform};
 

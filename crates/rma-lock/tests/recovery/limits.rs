@@ -1,7 +1,10 @@
 //! What a lock does not survive, who is not concerned, and suspicion.
 
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, Time};
-use rma_lock::{Lock, LockError, RecoverableLock, Recovery, Torn};
+use rma_lock::{
+    Lock, LockError,
+    locks::{RecoverableLock, Recovery, Torn},
+};
 use std::time::Duration;
 use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Platform};
 

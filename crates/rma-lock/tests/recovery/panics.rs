@@ -1,7 +1,10 @@
 //! A panic in a guard for writing tears what the lock protects, whether its rank goes on or dies of it.
 
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
-use rma_lock::{Lock, LockError, RecoverableLock, Recovery, Torn};
+use rma_lock::{
+    Lock, LockError,
+    locks::{RecoverableLock, Recovery, Torn},
+};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     time::Duration,

@@ -1,7 +1,10 @@
 //! What ranks do with the lock, and what must hold of it whoever dies.
 
 use rdma_fabric::{Fabric, ProgramResult, Rank, RemoteWord};
-use rma_lock::{Lock, LockError, RecoverableLock, RecoverableWriteGuard, Recovery};
+use rma_lock::{
+    Lock, LockError,
+    locks::{RecoverableLock, RecoverableWriteGuard, Recovery},
+};
 use std::time::Duration;
 
 pub(crate) const HOME: Rank = Rank::new(0);

@@ -36,22 +36,22 @@ pub(crate) const ALL: [Which; 10] = [
 macro_rules! with_lock {
     ($which:expr, $function:ident($($argument:expr),*)) => {
         match $which {
-            crate::which::Which::ReaderPreference => $function::<rma_lock::RpLock>($($argument),*).await,
-            crate::which::Which::Packed => $function::<rma_lock::PackedLock>($($argument),*).await,
-            crate::which::Which::WritersFirst => $function::<rma_lock::WritersFirstLock>($($argument),*).await,
-            crate::which::Which::Fair => $function::<rma_lock::FairLock>($($argument),*).await,
-            crate::which::Which::BackOff => $function::<rma_lock::BackOffLock>($($argument),*).await,
+            crate::which::Which::ReaderPreference => $function::<rma_lock::locks::RpLock>($($argument),*).await,
+            crate::which::Which::Packed => $function::<rma_lock::locks::PackedLock>($($argument),*).await,
+            crate::which::Which::WritersFirst => $function::<rma_lock::locks::WritersFirstLock>($($argument),*).await,
+            crate::which::Which::Fair => $function::<rma_lock::locks::FairLock>($($argument),*).await,
+            crate::which::Which::BackOff => $function::<rma_lock::locks::BackOffLock>($($argument),*).await,
             crate::which::Which::Nodes => {
-                $function::<rma_lock::Aggregated<rma_lock::RpLock>>($($argument),*).await
+                $function::<rma_lock::locks::Aggregated<rma_lock::locks::RpLock>>($($argument),*).await
             }
             crate::which::Which::Indicator => {
-                $function::<rma_lock::IndicatorLock<rma_lock::RpLock>>($($argument),*).await
+                $function::<rma_lock::locks::IndicatorLock<rma_lock::locks::RpLock>>($($argument),*).await
             }
             crate::which::Which::NodesBackOff => {
-                $function::<rma_lock::Aggregated<rma_lock::BackOffLock>>($($argument),*).await
+                $function::<rma_lock::locks::Aggregated<rma_lock::locks::BackOffLock>>($($argument),*).await
             }
-            crate::which::Which::TwoLevels => $function::<rma_lock::WindowLock>($($argument),*).await,
-            crate::which::Which::Recoverable => $function::<rma_lock::RecoverableLock>($($argument),*).await,
+            crate::which::Which::TwoLevels => $function::<rma_lock::locks::WindowLock>($($argument),*).await,
+            crate::which::Which::Recoverable => $function::<rma_lock::locks::RecoverableLock>($($argument),*).await,
         }
     };
 }
@@ -64,33 +64,33 @@ macro_rules! with_access_lock {
     ($which:expr, $function:ident($($argument:expr),*)) => {
         match $which {
             crate::which::Which::ReaderPreference => {
-                $function::<rma_lock::OneLock<rma_lock::RpLock>>($($argument),*).await
+                $function::<rma_lock::locks::OneLock<rma_lock::locks::RpLock>>($($argument),*).await
             }
             crate::which::Which::Packed => {
-                $function::<rma_lock::OneLock<rma_lock::PackedLock>>($($argument),*).await
+                $function::<rma_lock::locks::OneLock<rma_lock::locks::PackedLock>>($($argument),*).await
             }
             crate::which::Which::WritersFirst => {
-                $function::<rma_lock::OneLock<rma_lock::WritersFirstLock>>($($argument),*).await
+                $function::<rma_lock::locks::OneLock<rma_lock::locks::WritersFirstLock>>($($argument),*).await
             }
             crate::which::Which::Fair => {
-                $function::<rma_lock::OneLock<rma_lock::FairLock>>($($argument),*).await
+                $function::<rma_lock::locks::OneLock<rma_lock::locks::FairLock>>($($argument),*).await
             }
             crate::which::Which::Nodes => {
-                $function::<rma_lock::OneLock<rma_lock::Aggregated<rma_lock::RpLock>>>($($argument),*).await
+                $function::<rma_lock::locks::OneLock<rma_lock::locks::Aggregated<rma_lock::locks::RpLock>>>($($argument),*).await
             }
             crate::which::Which::NodesBackOff => {
-                $function::<rma_lock::OneLock<rma_lock::Aggregated<rma_lock::BackOffLock>>>($($argument),*).await
+                $function::<rma_lock::locks::OneLock<rma_lock::locks::Aggregated<rma_lock::locks::BackOffLock>>>($($argument),*).await
             }
             crate::which::Which::Indicator => {
-                $function::<rma_lock::OneLock<rma_lock::IndicatorLock<rma_lock::RpLock>>>($($argument),*).await
+                $function::<rma_lock::locks::OneLock<rma_lock::locks::IndicatorLock<rma_lock::locks::RpLock>>>($($argument),*).await
             }
             crate::which::Which::Recoverable => {
-                $function::<rma_lock::OneLock<rma_lock::RecoverableLock>>($($argument),*).await
+                $function::<rma_lock::locks::OneLock<rma_lock::locks::RecoverableLock>>($($argument),*).await
             }
             crate::which::Which::BackOff => {
-                $function::<rma_lock::OneLock<rma_lock::BackOffLock>>($($argument),*).await
+                $function::<rma_lock::locks::OneLock<rma_lock::locks::BackOffLock>>($($argument),*).await
             }
-            crate::which::Which::TwoLevels => $function::<rma_lock::WindowLock>($($argument),*).await,
+            crate::which::Which::TwoLevels => $function::<rma_lock::locks::WindowLock>($($argument),*).await,
         }
     };
 }

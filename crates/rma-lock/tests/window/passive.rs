@@ -5,7 +5,7 @@ use crate::{
     which::{ALL, Which, with_access_lock},
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{AccessLock, LockMode, Op, Window, WindowLock};
+use rma_lock::{AccessLock, LockMode, Op, Window, locks::WindowLock};
 use tofu2_sim::shm::Threads;
 
 const ROUNDS: i64 = if cfg!(miri) { 2 } else { 20 };

@@ -9,7 +9,7 @@
 //! ```
 //! use rdma_fabric::{Fabric, ProgramResult};
 //! use repro::workloads::hashtable::{Hashtable, VolumeSize};
-//! use rma_lock::RpLock;
+//! use rma_lock::locks::RpLock;
 //!
 //! /// Every rank inserts a key and finds it.
 //! async fn insert_one(fabric: Fabric) -> ProgramResult<()> {

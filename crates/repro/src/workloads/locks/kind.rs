@@ -3,8 +3,11 @@
 use core::{fmt, future::Future, str::FromStr};
 use rdma_fabric::{Fabric, Rank};
 use rma_lock::{
-    Aggregated, BackOffLock, FairLock, IndicatorLock, PackedLock, RecoverableLock, RmaLock, RpLock, WindowLock,
-    WritersFirstLock,
+    RmaLock,
+    locks::{
+        Aggregated, BackOffLock, FairLock, IndicatorLock, PackedLock, RecoverableLock, RpLock, WindowLock,
+        WritersFirstLock,
+    },
 };
 use serde::{Deserialize, Serialize};
 

@@ -11,7 +11,10 @@ use super::{
     pair::{PEER, Pair},
 };
 use rdma_fabric::{ProgramResult, Rank};
-use rma_lock::{Access, AccessLock, Guard, Lock, PackedLock, PerRankLock, RpLock};
+use rma_lock::{
+    Access, AccessLock, Guard, Lock,
+    locks::{PackedLock, PerRankLock, RpLock},
+};
 
 const EXCLUSIVE: Case = Case::new("lock-both-exclusive", "both ranks exclusive, a lock + unlock of each", Takes::Both)
     .goal(Goal::Ratio(1.3));

@@ -20,7 +20,10 @@ use core::{
     time::Duration,
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{BackOffLock, Guard, RmaLock, RpLock};
+use rma_lock::{
+    Guard, RmaLock,
+    locks::{BackOffLock, RpLock},
+};
 use std::time::Instant;
 
 /// Ranks of the job.

@@ -10,7 +10,10 @@ use super::{
     pair::{PEER, Pair},
 };
 use rdma_fabric::{Group, ProgramResult};
-use rma_lock::{Aggregated, Lock, PackedLock, RmaLock, RpLock};
+use rma_lock::{
+    Lock, RmaLock,
+    locks::{Aggregated, PackedLock, RpLock},
+};
 
 const SHARED: Case =
     Case::new("lock-shared", "shared lock + unlock, remote and idle", Takes::Origin).goal(Goal::Ns(8.0));

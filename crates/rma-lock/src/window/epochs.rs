@@ -1,43 +1,53 @@
-//! Which epochs of a window its rank is inside of.
+//! The kinds of epochs, and which of them a rank is inside of.
 
 use super::{
-    error::{EpochKind, WindowError, WindowResult},
+    error::{WindowError, WindowResult},
     locked,
 };
+use core::fmt;
 use std::sync::Mutex;
 
-/// How many epochs of each kind are open.
-#[derive(Debug, Default)]
-pub(super) struct Open(Mutex<Counts>);
-
-#[derive(Debug, Default)]
-struct Counts {
-    fence: u32,
-    start: u32,
-    exposure: u32,
-    shared: u32,
-    exclusive: u32,
-    all: u32,
-    no_check: u32,
+/// The kinds of epochs, as errors name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EpochKind {
+    /// Between fences.
+    Fence,
+    /// Between start and complete.
+    Start,
+    /// Between post and wait.
+    Exposure,
+    /// One rank's memory, shared.
+    Shared,
+    /// One rank's memory, exclusively.
+    Exclusive,
+    /// All ranks' memory, shared.
+    All,
+    /// Without a lock.
+    NoCheck,
 }
 
-impl Counts {
-    fn of(&mut self, kind: EpochKind) -> &mut u32 {
-        match kind {
-            EpochKind::Fence => &mut self.fence,
-            EpochKind::Start => &mut self.start,
-            EpochKind::Exposure => &mut self.exposure,
-            EpochKind::Shared => &mut self.shared,
-            EpochKind::Exclusive => &mut self.exclusive,
-            EpochKind::All => &mut self.all,
-            EpochKind::NoCheck => &mut self.no_check,
-        }
+impl fmt::Display for EpochKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EpochKind::Fence => "an epoch between fences",
+            EpochKind::Start => "an epoch between start and complete",
+            EpochKind::Exposure => "an exposure between post and wait",
+            EpochKind::Shared => "a shared epoch",
+            EpochKind::Exclusive => "an exclusive epoch",
+            EpochKind::All => "an epoch of all ranks",
+            EpochKind::NoCheck => "an epoch without a lock",
+        })
     }
 }
 
+/// How many epochs of each [kind](EpochKind) are open, by its number.
+#[derive(Debug, Default)]
+pub(super) struct OpenEpochs(Mutex<[u32; 7]>);
+
 use EpochKind::{All, Exclusive, Exposure, Fence, NoCheck, Shared, Start};
 
-/// What must not be open when an epoch of this kind begins. `nests`: whether the lock can be held shared twice.
+/// Returns the kinds of which none may be open when an epoch of this kind begins. `nests`: whether the lock can be held shared twice.
 fn excluded(kind: EpochKind, nests: bool) -> &'static [EpochKind] {
     match kind {
         Fence => &[Fence, Start, Exposure, Shared, Exclusive, All, NoCheck],
@@ -49,39 +59,39 @@ fn excluded(kind: EpochKind, nests: bool) -> &'static [EpochKind] {
     }
 }
 
-impl Open {
-    /// Begin an epoch.
-    pub(super) fn begin(&self, asked: EpochKind, nests: bool) -> WindowResult<Opened<'_>> {
+impl OpenEpochs {
+    /// Begins an epoch.
+    pub(super) fn begin(&self, asked: EpochKind, nests: bool) -> WindowResult<OpenEpoch<'_>> {
         let mut counts = locked(&self.0);
-        match excluded(asked, nests).iter().find(|kind| *counts.of(**kind) > 0) {
+        match excluded(asked, nests).iter().find(|kind| counts[**kind as usize] > 0) {
             Some(&open) => Err(WindowError::EpochOpen { open, asked }),
             None => {
-                *counts.of(asked) += 1;
-                Ok(Opened { open: self, kind: asked })
+                counts[asked as usize] += 1;
+                Ok(OpenEpoch { open: self, kind: asked })
             }
         }
     }
 
     pub(super) fn end(&self, kind: EpochKind) {
-        *locked(&self.0).of(kind) -= 1;
+        locked(&self.0)[kind as usize] -= 1;
     }
 }
 
 /// An epoch that is open until this is dropped.
 #[derive(Debug)]
-pub(super) struct Opened<'a> {
-    open: &'a Open,
+pub(super) struct OpenEpoch<'a> {
+    open: &'a OpenEpochs,
     kind: EpochKind,
 }
 
-impl Opened<'_> {
-    /// It stays open; [`Open::end`] ends it.
+impl OpenEpoch<'_> {
+    /// It stays open; [`OpenEpochs::end`] ends it.
     pub(super) fn keep(self) {
         core::mem::forget(self);
     }
 }
 
-impl Drop for Opened<'_> {
+impl Drop for OpenEpoch<'_> {
     fn drop(&mut self) {
         self.open.end(self.kind);
     }
@@ -93,7 +103,7 @@ mod tests {
 
     #[test]
     fn epochs_exclude_what_they_must() {
-        let open = Open::default();
+        let open = OpenEpochs::default();
         let refused = |asked, nests| match open.begin(asked, nests) {
             Err(WindowError::EpochOpen { open, asked: same }) if same == asked => Some(open),
             Err(error) => panic!("{error}"),
