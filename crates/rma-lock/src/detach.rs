@@ -23,7 +23,7 @@ pub(crate) trait HasFabric {
 pub(crate) struct Cancelled(Arc<AtomicBool>);
 
 impl Cancelled {
-    /// Set and seen by one thread at a time: the one that drops and detaches.
+    /// Returns whether it was cancelled: set and seen by one thread at a time: the one that drops and detaches.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Relaxed)
     }

@@ -39,6 +39,7 @@
 
 mod access;
 mod back_off;
+mod boxed;
 mod classes;
 mod counted;
 mod detach;

@@ -54,24 +54,24 @@ impl Claim {
         Claim { enter: Amo::Add(one), in_the_way, limit_bits, held: field, leave: Amo::Add(one.wrapping_neg()) }
     }
 
-    /// Whether it was made, if the word was `old` before.
+    /// Returns whether it was made, if the word was `old` before.
     #[inline(always)]
     pub(super) fn admits(&self, old: u64) -> bool {
         old & (self.in_the_way | self.limit_bits) == 0
     }
 
-    /// Whether it was not made because so many others are, whoever else was in the way.
+    /// Returns whether it was not made because so many others are, whoever else was in the way.
     pub(super) fn is_over_limit(&self, old: u64) -> bool {
         old & self.limit_bits != 0
     }
 
-    /// Whether it can have been held, if the word was `old` before it was given back.
+    /// Returns whether it can have been held, if the word was `old` before it was given back.
     #[inline(always)]
     pub(super) fn was_held(&self, old: u64) -> bool {
         old & self.held != 0
     }
 
-    /// How it is taken back where it was not admitted. A comparison that failed has changed nothing.
+    /// Returns the atomic that takes it back where it was not admitted. A comparison that failed has changed nothing.
     pub(super) fn undo(&self) -> Option<Amo<u64>> {
         matches!(self.enter, Amo::Add(_)).then_some(self.leave)
     }
@@ -124,7 +124,7 @@ impl Base {
         })
     }
 
-    /// Whether what this rank did before is known.
+    /// Returns whether what this rank did before is known.
     #[inline(always)]
     pub(super) fn is_whole(&self) -> bool {
         self.broken.cause().is_none()
@@ -172,12 +172,12 @@ impl Base {
         Ok(true)
     }
 
-    /// All of `ways`, the last first, whatever the others meet.
+    /// Leaves all of `ways`, the last first, whatever the others meet.
     async fn leave(&self, ways: &[Way]) -> Result<(), Stopped> {
         self.leave_from(ways, None).await
     }
 
-    /// The same. The atomic of the last may have been posted already.
+    /// Leaves all of `ways`, the last first. The atomic of the last may have been posted already.
     async fn leave_from(&self, ways: &[Way], mut last: NotOver) -> Result<(), Stopped> {
         let mut outcome = Ok(());
         for way in ways.iter().rev() {
@@ -196,7 +196,7 @@ impl Base {
     }
 }
 
-/// Words that are lost with their rank hold nothing any more that would have to be undone.
+/// Returns how an operation on `word` failed: a word that is lost with its rank holds nothing any more that would have to be undone.
 fn lost_with_its_words(word: &RemoteWord<u64>, error: FabricError) -> Stopped {
     match error {
         FabricError::PeerLost { rank } if rank == word.rank() => Stopped::GaveUp(error.into()),
@@ -241,7 +241,7 @@ pub(super) async fn acquire<const N: usize>(
     Ok(())
 }
 
-/// Give all of `ways` back; if this is dropped, in the background. The atomic of the last may have been posted already.
+/// Gives all of `ways` back; if this is dropped, in the background. The atomic of the last may have been posted already.
 pub(super) async fn release<const N: usize>(base: &Arc<Base>, ways: [Way; N], last: NotOver) -> Result<()> {
     DetachOnDrop::new(base, |base, _| async move { base.broken.answer(base.leave_from(&ways, last).await) }).await
 }

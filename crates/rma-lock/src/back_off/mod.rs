@@ -19,10 +19,12 @@
 //! free is anybody's, and a rank that does not run delays no other.
 
 mod attempt;
+mod guard;
 mod pace;
 mod single;
 mod window;
 
+pub use guard::{BackOffGuard, Exclusive, Mode, Shared};
 pub use pace::BackOff;
-pub use single::{BackOffGuard, BackOffLock, Exclusive, Mode, Shared};
+pub use single::BackOffLock;
 pub use window::{WindowGuard, WindowLock};

@@ -1,21 +1,17 @@
 //! One word for readers and writers.
 
 use super::{
-    attempt::{Base, Claim, Way, acquire, release, release_unawaited, try_acquire},
+    attempt::{Base, Claim, Way, acquire, try_acquire},
+    guard::{BackOffGuard, Exclusive, Mode, Shared},
     pace::BackOff,
 };
 use crate::{
-    Fairness, Guard, Lock, Result, RmaLock,
-    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic, wrapped},
-    lock::{AnonymousShared, KeptExclusive, OfThisCrate, guard_by_itself, lock_by_itself},
+    Fairness, Lock, Result, RmaLock,
+    boxed::wrapped,
+    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic},
+    lock::{AnonymousShared, KeptExclusive, OfThisCrate, lock_by_itself},
 };
-use core::{
-    fmt,
-    future::Future,
-    marker::PhantomData,
-    mem,
-    task::{Context, Waker},
-};
+use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
 use std::sync::Arc;
 
@@ -42,61 +38,14 @@ const LOCK_BYTES: usize = 64;
 /// sleep owes nothing.
 #[derive(Clone)]
 pub struct BackOffLock {
-    base: Arc<Base>,
-    word: RemoteWord<u64>,
+    pub(super) base: Arc<Base>,
+    pub(super) word: RemoteWord<u64>,
 }
 
 impl fmt::Debug for BackOffLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "BackOffLock({:?})", self.base)
     }
-}
-
-/// Shared access.
-#[derive(Clone, Copy, Debug)]
-pub struct Shared;
-
-/// Exclusive access.
-#[derive(Clone, Copy, Debug)]
-pub struct Exclusive;
-
-/// [`Shared`] or [`Exclusive`].
-pub trait Mode: Sealed + fmt::Debug + 'static {
-    /// The access, for people.
-    const NAME: &'static str;
-}
-
-mod sealed {
-    use crate::back_off::attempt::Claim;
-
-    pub trait Sealed {
-        #[doc(hidden)]
-        #[allow(private_interfaces, reason = "only this crate can name it")]
-        const CLAIM: Claim;
-        #[doc(hidden)]
-        const WRITES: bool;
-    }
-}
-use sealed::Sealed;
-
-#[allow(private_interfaces, reason = "only this crate can name it")]
-impl Sealed for Shared {
-    const CLAIM: Claim = Claim::READ;
-    const WRITES: bool = false;
-}
-
-impl Mode for Shared {
-    const NAME: &'static str = "shared";
-}
-
-#[allow(private_interfaces, reason = "only this crate can name it")]
-impl Sealed for Exclusive {
-    const CLAIM: Claim = Claim::WRITE;
-    const WRITES: bool = true;
-}
-
-impl Mode for Exclusive {
-    const NAME: &'static str = "exclusive";
 }
 
 /// The first attempt, where it is over when it is posted.
@@ -122,7 +71,7 @@ impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> FastPath for Enter<'a, (M, He
 }
 
 impl BackOffLock {
-    /// A lock homed at `home` with the default [`BackOff`]. Collective over the job: all ranks call it in the same order relative to
+    /// Makes a lock homed at `home` with the default [`BackOff`]. Collective over the job: all ranks call it in the same order relative to
     /// other symmetric allocations.
     ///
     /// # Errors
@@ -131,7 +80,7 @@ impl BackOffLock {
         BackOffLock::symmetric_with(fabric, home, BackOff::default())
     }
 
-    /// The same with another [`BackOff`].
+    /// Makes a lock of the whole job with another [`BackOff`]: [`BackOffLock::symmetric`].
     ///
     /// # Errors
     /// As [`BackOffLock::symmetric`].
@@ -139,17 +88,17 @@ impl BackOffLock {
         <Self as Lock>::symmetric_with(fabric, home, back_off)
     }
 
-    /// The rank whose memory holds the lock word.
+    /// Returns the rank whose memory holds the lock word.
     pub fn home(&self) -> Rank {
         self.base.home
     }
 
-    /// The fabric the lock lives on.
+    /// Returns the fabric the lock lives on.
     pub fn fabric(&self) -> &Fabric {
         &self.base.fabric
     }
 
-    /// Take the lock shared: no writer is inside. What earlier writers put is visible to gets posted afterwards.
+    /// Takes the lock shared: no writer is inside. What earlier writers put is visible to gets posted afterwards.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`];
@@ -160,7 +109,7 @@ impl BackOffLock {
         self.enter_before(Time::MAX)
     }
 
-    /// Take the lock shared, or give up at `deadline`; it is tried at least once.
+    /// Takes the lock shared, or gives up at `deadline`; it is tried at least once.
     ///
     /// # Errors
     /// As [`BackOffLock::read`], and [`crate::LockError::TimedOut`].
@@ -169,7 +118,7 @@ impl BackOffLock {
         self.enter_before(deadline)
     }
 
-    /// Take the lock shared if no writer is inside.
+    /// Takes the lock shared if no writer is inside.
     ///
     /// # Errors
     /// As [`BackOffLock::read`], never [`crate::LockError::Contended`].
@@ -178,7 +127,7 @@ impl BackOffLock {
         self.try_enter()
     }
 
-    /// Take the lock exclusively: nobody else is inside. What earlier holders put is visible to gets posted afterwards.
+    /// Takes the lock exclusively: nobody else is inside. What earlier holders put is visible to gets posted afterwards.
     ///
     /// # Errors
     /// As [`BackOffLock::read`].
@@ -187,7 +136,7 @@ impl BackOffLock {
         self.enter_before(Time::MAX)
     }
 
-    /// Take the lock exclusively, or give up at `deadline`; it is tried at least once.
+    /// Takes the lock exclusively, or gives up at `deadline`; it is tried at least once.
     ///
     /// # Errors
     /// As [`BackOffLock::write`], and [`crate::LockError::TimedOut`].
@@ -196,7 +145,7 @@ impl BackOffLock {
         self.enter_before(deadline)
     }
 
-    /// Take the lock exclusively if nobody is inside. A reader that is about to find a writer there, and to take itself back, counts as inside.
+    /// Takes the lock exclusively if nobody is inside. A reader that is about to find a writer there, and to take itself back, counts as inside.
     ///
     /// # Errors
     /// As [`BackOffLock::write`], never [`crate::LockError::Contended`].
@@ -227,117 +176,8 @@ impl BackOffLock {
         Box::pin(try_acquire(&self.base, self.ways(claim), first))
     }
 
-    fn ways(&self, claim: Claim) -> [Way; 1] {
+    pub(super) fn ways(&self, claim: Claim) -> [Way; 1] {
         [Way { word: self.word.clone(), claim }]
-    }
-}
-
-/// [`Shared`] or [`Exclusive`] access, by a [`BackOffLock`].
-///
-/// Dropping it releases the lock in the background, as [`BackOffGuard::release`] does, and reports no errors.
-#[must_use = "a guard that is dropped at once protects nothing"]
-pub struct BackOffGuard<'a, M: Mode> {
-    lock: &'a BackOffLock,
-    mode: PhantomData<M>,
-}
-
-impl<M: Mode> fmt::Debug for BackOffGuard<'_, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {:?}", M::NAME, self.lock)
-    }
-}
-
-impl<'a, M: Mode> BackOffGuard<'a, M> {
-    #[inline(always)]
-    pub(super) fn new(lock: &'a BackOffLock) -> Self {
-        BackOffGuard { lock, mode: PhantomData }
-    }
-
-    /// The lock that is held.
-    pub fn lock(&self) -> &'a BackOffLock {
-        self.lock
-    }
-
-    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
-    /// background.
-    ///
-    /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
-    /// met, after which further calls on this lock answer [`crate::LockError::Broken`] unless the home is lost.
-    #[inline]
-    pub fn release(self) -> impl Future<Output = Result<()>> {
-        in_place(Leave(self), |(guard, posted)| guard.release_from(posted))
-    }
-
-    /// Where an atomic is over when it is posted. Otherwise it may have been posted.
-    #[inline(always)]
-    fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver> {
-        let (base, claim) = (&self.lock.base, M::CLAIM);
-        if !base.ordered_everywhere {
-            return Err(None);
-        }
-        match poll_atomic(&base.fabric, &self.lock.word, claim.leave, cx)? {
-            old if claim.was_held(old) => Ok(()),
-            old => Err(Some(Box::new(Posting::Over(Ok(old))))),
-        }
-    }
-
-    /// Releases in general, where the atomic is not over yet, or not posted.
-    fn release_from(self, posted: NotOver) -> Boxed<'a, Result<()>> {
-        let armed = Armed(self.lock, M::CLAIM);
-        mem::forget(self);
-        release_later(armed, posted)
-    }
-}
-
-/// A hold that is given back in the background if it is dropped.
-struct Armed<'a>(&'a BackOffLock, Claim);
-
-impl Drop for Armed<'_> {
-    fn drop(&mut self) {
-        release_unawaited(&self.0.base, self.0.ways(self.1), None);
-    }
-}
-
-fn release_later(armed: Armed<'_>, posted: NotOver) -> Boxed<'_, Result<()>> {
-    Box::pin(async move {
-        let (lock, claim) = (armed.0, armed.1);
-        let flushed = if posted.is_none() { lock.base.flush_data().await } else { Ok(()) };
-        mem::forget(armed);
-        release(&lock.base, lock.ways(claim), posted).await.and(flushed)
-    })
-}
-
-impl<M: Mode> Drop for BackOffGuard<'_, M> {
-    #[inline]
-    fn drop(&mut self) {
-        if let Err(posted) = self.leave_now(&mut Context::from_waker(Waker::noop())) {
-            release_unawaited(&self.lock.base, self.lock.ways(M::CLAIM), posted);
-        }
-    }
-}
-
-guard_by_itself!([M: Mode] BackOffGuard<'_, M>);
-
-/// The release, where it is over when it is posted.
-struct Leave<'a, M: Mode>(BackOffGuard<'a, M>);
-
-impl<'a, M: Mode> FastPath for Leave<'a, M> {
-    type Out = Result<()>;
-    type Posted = Never<Self>;
-    /// The guard is armed though its atomic may have been posted.
-    type Stage = (BackOffGuard<'a, M>, NotOver);
-
-    #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
-        let Leave(guard) = self;
-        match guard.leave_now(cx) {
-            Ok(()) => {
-                mem::forget(guard);
-                Attempt::Done(Ok(()))
-            }
-            Err(posted) => Attempt::NotDone((guard, posted)),
-        }
     }
 }
 

@@ -46,7 +46,7 @@ enum Ways {
 }
 
 impl WindowLock {
-    /// A lock whose second level is at `home`, with the default [`BackOff`]. Collective over the job: all ranks call it in the same order
+    /// Makes a lock whose second level is at `home`, with the default [`BackOff`]. Collective over the job: all ranks call it in the same order
     /// relative to other symmetric allocations.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl WindowLock {
         WindowLock::symmetric_with(fabric, home, BackOff::default())
     }
 
-    /// The same with another [`BackOff`].
+    /// Makes a lock of the whole job with another [`BackOff`]: [`WindowLock::symmetric`].
     ///
     /// # Errors
     /// As [`WindowLock::symmetric`].
@@ -63,7 +63,7 @@ impl WindowLock {
         <Self as Lock>::symmetric_with(fabric, home, back_off)
     }
 
-    /// Take the lock for `access`. What earlier holders put is visible to gets posted afterwards.
+    /// Takes the lock for `access`. What earlier holders put is visible to gets posted afterwards.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`];
@@ -111,7 +111,7 @@ impl WindowLock {
         })
     }
 
-    /// The home comes first: who has a rank's word waits for nobody.
+    /// Returns the claims of an access. That of the home comes first: a holder of a rank's word waits for nobody.
     fn ways(&self, access: Access) -> Result<Ways> {
         let all = |claim| Way { word: self.all.clone(), claim };
         let own = |rank, claim| -> Result<_> {
@@ -127,7 +127,7 @@ impl WindowLock {
 
 /// Access to a rank's memory, or to all ranks', by a [`WindowLock`].
 ///
-/// Dropping it releases the lock in the background, as [`WindowGuard::release`] does, and tells nobody about errors.
+/// Dropping it releases the lock in the background, as [`WindowGuard::release`] does, and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct WindowGuard<'a> {
     lock: &'a WindowLock,
@@ -144,12 +144,12 @@ impl fmt::Debug for WindowGuard<'_> {
 }
 
 impl WindowGuard<'_> {
-    /// What is held.
+    /// Returns the access that is held.
     pub fn access(&self) -> Access {
         self.access
     }
 
-    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
     /// background.
     ///
     /// # Errors

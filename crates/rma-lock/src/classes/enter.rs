@@ -5,7 +5,7 @@ use crate::{LockError, detach::Cancelled, error::Stopped, holder_limit, nodes::P
 use rdma_fabric::{Amo, Time};
 
 impl Classes {
-    /// Be inside. Ended by `cancelled` it is not inside.
+    /// Gets inside. Ended by `cancelled` it is not inside.
     pub(super) async fn enter(&self, class: Class, patience: Patience, cancelled: &Cancelled) -> Result<bool, Stopped> {
         let inside = match patience {
             Patience::Before(deadline) => self.enter_before(class, deadline, cancelled).await.map(|()| true)?,

@@ -28,7 +28,7 @@ impl Classes {
         self.do_duties(Duties { class, leaving: 1, ..Duties::default() }, 0).await
     }
 
-    /// Do all duties, and those they lead to. `inside` are counted for the epoch that is begun first, and need not be woken.
+    /// Does all duties, and those they lead to. `inside` are counted for the epoch that is begun first, and need not be woken.
     pub(super) async fn do_duties(&self, mut duties: Duties, mut inside: u64) -> Result<(), Stopped> {
         let queue = &self.queue;
         loop {
@@ -72,7 +72,7 @@ impl Classes {
         Ok(Duties { class, chain, leaving: 0, flip })
     }
 
-    /// Who waits for an epoch that has begun.
+    /// Takes the stack of those that wait for an epoch that has begun; yields its top.
     pub(super) async fn take_stack(&self, epoch: u64) -> Result<Option<NodeId>, Stopped> {
         let top = self.queue.fabric.swap(self.stack(epoch), 0).await?;
         self.queue.decode("waiting", top)

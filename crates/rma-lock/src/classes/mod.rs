@@ -82,7 +82,7 @@ impl Counts {
     }
 }
 
-/// The epoch that comes `after` so many.
+/// Returns the epoch that comes `after` so many.
 fn later(epoch: u64, after: u64) -> u64 {
     (epoch + after) % EPOCHS
 }
@@ -122,7 +122,7 @@ impl Classes {
         })
     }
 
-    /// The stack of those that wait for an epoch.
+    /// Returns the stack of those that wait for an epoch.
     fn stack(&self, epoch: u64) -> &RemoteWord<u64> {
         &self.waiting[(epoch % STACKS) as usize]
     }

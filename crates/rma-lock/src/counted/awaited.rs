@@ -1,7 +1,7 @@
-//! The one atomic of a reader, awaited in place: what it still owes when it is dropped.
+//! The one atomic of a reader, awaited in place, and what goes on in the background when nobody awaits it.
 
-use super::{Core, CountedLock, Scheme};
-use crate::Result;
+use super::{Core, CountedLock, Scheme, reader::UNCOUNT_ME};
+use crate::{Result, queue::Transition};
 use core::{
     future::Future,
     marker::PhantomData,
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What is to be done if the result of an atomic is not taken. A type and not a value, to take no room.
 pub(super) trait Dropped {
-    /// Detach it.
+    /// Detaches it.
     fn dropped<S: Scheme>(core: &Arc<Core<S>>, posted: Handle<u64>);
 }
 
@@ -58,5 +58,60 @@ impl<S: Scheme, D: Dropped> Drop for AwaitedAtomic<'_, S, D> {
         if let Some(handle) = self.handle.take() {
             D::dropped(&self.lock.core, handle);
         }
+    }
+}
+
+impl<S: Scheme> Core<S> {
+    pub(super) fn detach_release(self: &Arc<Self>) {
+        let core = self.clone();
+        self.fabric.detach(async move {
+            let _ = core.flush_data().await;
+            let posted = match core.post(Transition::READER_LEAVES, &core.count, UNCOUNT_ME).await {
+                Ok(posted) => posted,
+                Err(error) => return drop(core.broke(error.into())),
+            };
+            let _ = core.answer(core.uncounted(posted).await);
+        });
+    }
+
+    pub(super) fn detach_wake(self: &Arc<Self>, old: u64) {
+        let core = self.clone();
+        self.fabric.detach(async move { drop(core.answer(core.after_uncounting(old).await)) });
+    }
+
+    pub(super) fn detach_withdrawal(self: &Arc<Self>, posted: Handle<u64>) {
+        let core = self.clone();
+        self.fabric.detach(async move {
+            let counted = async {
+                posted.await?;
+                core.withdraw_reader().await
+            };
+            let _ = core.answer(counted.await);
+        });
+    }
+
+    pub(super) fn detach_departure(self: &Arc<Self>, posted: Handle<u64>) {
+        let core = self.clone();
+        self.fabric.detach(async move { drop(core.answer(core.uncounted(posted).await)) });
+    }
+}
+
+/// R1 was posted by a future that is dropped: the reader takes itself back.
+pub(super) struct Arrival;
+
+impl Dropped for Arrival {
+    #[cold]
+    fn dropped<S: Scheme>(core: &Arc<Core<S>>, posted: Handle<u64>) {
+        S::withdraw_unawaited(core, posted);
+    }
+}
+
+/// U1 was posted by a future that is dropped: the rest of the release.
+pub(super) struct Departure;
+
+impl Dropped for Departure {
+    #[cold]
+    fn dropped<S: Scheme>(core: &Arc<Core<S>>, posted: Handle<u64>) {
+        S::leave_unawaited(core, posted);
     }
 }

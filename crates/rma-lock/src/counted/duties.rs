@@ -7,7 +7,7 @@
 use super::{Core, Scheme};
 use crate::{error::Stopped, queue::NodeId};
 
-/// What this rank still has to do for others. Each entry is owed exactly once.
+/// What this rank still has to do for others, each exactly once.
 #[derive(Debug, Default)]
 pub(super) struct Duties {
     /// A reader to wake; it wakes the rest of its chain.
@@ -38,10 +38,10 @@ pub(super) enum Found {
 }
 
 impl<S: Scheme> Core<S> {
-    /// Do all duties, and those they lead to.
+    /// Does all duties, and those they lead to.
     ///
     /// Readers first: they wait only for us. A departing writer's queue comes next, then the writer to let in, and
-    /// last the leaves of absent readers, which may let another writer in. Readers still owed a leave are counted, so
+    /// last the leaves of absent readers, which may let another writer in. Readers that have yet to leave are counted, so
     /// no writer gets in meanwhile that shouldn't.
     pub(super) async fn do_duties(&self, duties: Duties) -> Result<(), Stopped> {
         match self.do_each(duties).await {

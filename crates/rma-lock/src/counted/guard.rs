@@ -12,7 +12,7 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 
 /// Shared access: no writer is inside. Returned by [`CountedLock::read`].
 ///
-/// Dropping it releases the lock in the background, as [`ReadGuard::release`] does, and tells nobody about errors.
+/// Dropping it releases the lock in the background, as [`ReadGuard::release`] does, and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct ReadGuard<'a, S: Scheme = Flat> {
@@ -21,7 +21,7 @@ pub struct ReadGuard<'a, S: Scheme = Flat> {
 
 /// Exclusive access: nobody else is inside. Returned by [`CountedLock::write`].
 ///
-/// Dropping it releases the lock in the background, as [`WriteGuard::release`] does, and tells nobody about errors.
+/// Dropping it releases the lock in the background, as [`WriteGuard::release`] does, and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct WriteGuard<'a, S: Scheme = Flat> {
@@ -35,12 +35,12 @@ impl<'a, S: Scheme> ReadGuard<'a, S> {
         ReadGuard { lock }
     }
 
-    /// The lock that is held.
+    /// Returns the lock that is held.
     pub fn lock(&self) -> &'a CountedLock<S> {
         self.lock
     }
 
-    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
     /// background.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
         WriteGuard { lock, held }
     }
 
-    /// The lock that is held.
+    /// Returns the lock that is held.
     pub fn lock(&self) -> &'a CountedLock<S> {
         self.lock
     }
@@ -99,7 +99,7 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
         self.held
     }
 
-    /// What is held; the guard does nothing more.
+    /// Returns what is held; the guard does nothing more.
     pub(crate) fn disarm(self) -> Writing {
         let held = self.held;
         mem::forget(self);

@@ -35,27 +35,27 @@ macro_rules! later {
 }
 
 later! {
-    /// The rest of [`CountedLock::read_before`].
+    /// Goes on with [`CountedLock::read_before`].
     fn read_later<'a>(lock: &'a CountedLock<Self>, entry: ReadEntry, deadline: Time) -> Boxed<'a, Result<ReadGuard<'a, Self>>> {
         Box::pin(lock.wait_to_read(entry, deadline))
     }
-    /// The rest of [`CountedLock::try_read`].
+    /// Goes on with [`CountedLock::try_read`].
     fn try_read_later<'a>(lock: &'a CountedLock<Self>, entry: ReadEntry) -> Boxed<'a, Result<Option<ReadGuard<'a, Self>>>> {
         Box::pin(lock.read_or_withdraw(entry))
     }
-    /// The rest of [`ReadGuard::release`].
+    /// Goes on with [`ReadGuard::release`].
     fn release_read_later<'a>(exit: ReadExit<'a, Self>) -> Boxed<'a, Result<()>> {
         Box::pin(CountedLock::uncount_me_later(exit))
     }
-    /// The rest of [`CountedLock::write_before`].
+    /// Goes on with [`CountedLock::write_before`].
     fn write_later<'a>(lock: &'a CountedLock<Self>, entry: NotInside, deadline: Time) -> Boxed<'a, Result<WriteGuard<'a, Self>>> {
         Box::pin(lock.wait_to_write(entry, deadline))
     }
-    /// The rest of [`CountedLock::try_write`].
+    /// Goes on with [`CountedLock::try_write`].
     fn try_write_later<'a>(lock: &'a CountedLock<Self>, entry: NotInside) -> Boxed<'a, Result<Option<WriteGuard<'a, Self>>>> {
         Box::pin(lock.write_or_withdraw(entry))
     }
-    /// The rest of [`WriteGuard::release`].
+    /// Goes on with [`WriteGuard::release`].
     fn release_write_later<'a>(guard: WriteGuard<'a, Self>, exit: NotOut) -> Boxed<'a, Result<()>> {
         Box::pin(CountedLock::leave_later(guard, exit))
     }

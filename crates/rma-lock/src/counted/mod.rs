@@ -46,6 +46,7 @@ pub(crate) mod recoverable;
 mod scheme;
 mod writer;
 mod writer_exit;
+mod writer_wait;
 
 pub use guard::{ReadGuard, WriteGuard};
 pub(crate) use recoverable::Recoverable;
@@ -76,7 +77,7 @@ const _: () = assert!(Home::Head as u64 + 8 <= HOME_BYTES);
 /// unlock 2 atomics.
 pub type RpLock = CountedLock<Flat>;
 
-/// The same with all that registers a writer in one word.
+/// A readers-writer lock with reader preference, and all that registers a writer in one word.
 ///
 /// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics, unlock 2. From writer to writer 1, and a
 /// wake; the last reader lets a writer in by 2, and a wake.
@@ -149,7 +150,7 @@ impl<S: Scheme> fmt::Debug for Core<S> {
 }
 
 impl<S: Scheme> CountedLock<S> {
-    /// A lock homed at `home`. Collective over the job: all ranks call it in the same order relative to other
+    /// Makes a lock homed at `home`. Collective over the job: all ranks call it in the same order relative to other
     /// symmetric allocations.
     ///
     /// # Errors
@@ -173,12 +174,12 @@ impl<S: Scheme> CountedLock<S> {
         Self::with(fabric, memory, home, S::EpochLink::default())
     }
 
-    /// The rank whose memory holds the lock words.
+    /// Returns the rank whose memory holds the lock words.
     pub fn home(&self) -> Rank {
         self.core.home
     }
 
-    /// The fabric the lock lives on.
+    /// Returns the fabric the lock lives on.
     pub fn fabric(&self) -> &Fabric {
         &self.core.fabric
     }
@@ -190,7 +191,7 @@ impl<S: Scheme> HasFabric for Core<S> {
     }
 }
 
-/// The same as the queue's, and whoever wants to know is told.
+/// The queue's functions of these names, followed by what a recoverable lock does when this rank has gone on.
 impl<S: Scheme> Core<S> {
     #[inline(always)]
     fn publish(&self, step: Transition) -> Result<(), FabricError> {
@@ -209,7 +210,7 @@ impl<S: Scheme> Core<S> {
         S::went_on(&self.link, &self.fabric, || !is_inside(self.published.sum()));
     }
 
-    /// The top of the stack of waiting readers. Who looks there waits anyway.
+    /// Returns the top of the stack of waiting readers. Who looks there waits anyway.
     fn readers(&self) -> Result<RemoteWord<u64>, FabricError> {
         self.fabric.remote_word(self.at_home(Home::Readers as u64)?)
     }
@@ -232,14 +233,14 @@ impl<S: Scheme> Core<S> {
         Ok(self.writers.get_or_init(|| Box::new(writers)))
     }
 
-    /// Announce a step and post its atomic, waiting for room. Until it is posted, dropping this owes nothing.
+    /// Announces a step and posts its atomic, waiting for room. Until it is posted, nothing depends on this future.
     async fn post(&self, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<Handle<u64>, FabricError> {
         let posted = self.queue.post(step, word, amo).await;
         self.went_on();
         posted
     }
 
-    /// Announce a step, and do its atomic or post it; a copy of `amo` is posted, as in [`crate::in_place::atomic_now`].
+    /// Announces a step, and does its atomic or posts it; a copy of `amo` is posted, as in [`crate::in_place::atomic_now`].
     #[inline(always)]
     fn begin(&self, lane: Lane, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Started {
         if self.queue.publish_in(lane, step).is_err() {
@@ -256,7 +257,7 @@ impl<S: Scheme> Core<S> {
         begun
     }
 
-    /// The atomic of a step that was announced; if it can't be posted that is taken back.
+    /// Posts the atomic of a step that was announced; if it can't be posted the announcement is taken back.
     #[inline(never)]
     fn begin_slowly(&self, lane: Lane, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Option<Handle<u64>> {
         let posted = self.fabric.try_atomic(word, amo);
@@ -266,12 +267,12 @@ impl<S: Scheme> Core<S> {
         posted.ok()
     }
 
-    /// Whether `error` is the loss of a member that this lock survives.
+    /// Returns whether `error` is the loss of a member that this lock survives.
     fn tolerates(&self, error: &LockError) -> bool {
         self.is_gone(error) && matches!(error, LockError::Fabric(FabricError::PeerLost { .. }))
     }
 
-    /// The same, or that a member has dropped its part: it is about to be lost, or has left the lock as others may where the epoch is closed.
+    /// Whether `error` is the loss of a member, or that one has dropped its part: it is about to be lost, or has left the lock as others may where the epoch is closed.
     fn is_gone(&self, error: &LockError) -> bool {
         let LockError::Fabric(error) = error else { return false };
         S::RECOVERABLE && error.gone().is_some_and(|rank| rank != self.home)

@@ -1,8 +1,8 @@
 //! Readers: one atomic in, one atomic out, unless a writer is about.
 
 use super::{
-    Core, CountedLock, Scheme, Started,
-    awaited::{AwaitedAtomic, Dropped},
+    CountedLock, Scheme, Started,
+    awaited::{Arrival, AwaitedAtomic, Departure, Dropped},
     guard::ReadGuard,
     reader_wait::wait_as_reader,
     scheme::READER,
@@ -20,8 +20,7 @@ use core::{
     pin::{Pin, pin},
     task::{Context, Poll},
 };
-use rdma_fabric::{Amo, Handle, Time};
-use std::sync::Arc;
+use rdma_fabric::{Amo, Time};
 
 pub(super) const COUNT_ME: Amo<u64> = Amo::Add(READER);
 pub(super) const UNCOUNT_ME: Amo<u64> = Amo::Add(READER.wrapping_neg());
@@ -81,7 +80,7 @@ pub enum ReadEntry {
     Counted(u64),
 }
 
-/// A call, so that the word need not be kept in memory where nobody is in the way.
+/// Returns where the acquisition stands: by a call, so that the word need not be kept in memory where nobody is in the way.
 #[cold]
 #[inline(never)]
 fn counted(old: u64) -> ReadEntry {
@@ -156,7 +155,7 @@ pub enum ReadExit<'a, S: Scheme> {
 }
 
 impl<S: Scheme> CountedLock<S> {
-    /// Take the lock shared.
+    /// Takes the lock shared.
     ///
     /// What earlier writers put is visible to gets posted afterwards. Without a writer in its way this is 1
     /// remote atomic.
@@ -173,7 +172,7 @@ impl<S: Scheme> CountedLock<S> {
         self.read_before(Time::MAX)
     }
 
-    /// Take the lock shared, or give up at `deadline`. Giving up costs 1 atomic on own memory; whoever would have woken
+    /// Takes the lock shared, or gives up at `deadline`. Giving up costs 1 atomic on own memory; whoever would have woken
     /// this rank takes its reader off the count. Dropping the future does the same.
     ///
     /// # Errors
@@ -183,7 +182,7 @@ impl<S: Scheme> CountedLock<S> {
         in_place(ReadNow(self, PhantomData), move |entry| S::read_later(self, entry, deadline))
     }
 
-    /// Take the lock shared if no writer is in the way. 1 remote atomic if so, 2 or more if not. Dropping the future takes back what it
+    /// Takes the lock shared if no writer is in the way. 1 remote atomic if so, 2 or more if not. Dropping the future takes back what it
     /// has done.
     ///
     /// # Errors
@@ -211,7 +210,7 @@ impl<S: Scheme> CountedLock<S> {
         Ok(Some(ReadGuard::new(self)))
     }
 
-    /// The result of R1 is here.
+    /// Enters if `old`, the result of R1, allows it.
     #[inline(always)]
     fn enter<'a, Held: From<ReadGuard<'a, S>>>(&'a self, lane: Lane, old: u64) -> Result<Result<Held>, ReadEntry> {
         if old & (S::KEEPS_OUT | S::OVER_LIMIT) != 0 {
@@ -223,7 +222,7 @@ impl<S: Scheme> CountedLock<S> {
         })
     }
 
-    /// The result of U1 is here.
+    /// Leaves when U1 has found `old`.
     #[inline(always)]
     fn leave(&self, lane: Lane, old: u64) -> Result<Result<()>, ReadExit<'_, S>> {
         match self.core.publish_in(lane, Transition::READER_IS_GONE) {
@@ -278,7 +277,7 @@ impl<S: Scheme> CountedLock<S> {
         flushed
     }
 
-    /// Release a shared hold that nobody will: at once as far as that is possible, the rest in the background.
+    /// Releases a shared hold that nobody will: at once as far as that is possible, the rest in the background.
     pub(crate) fn release_read_unawaited(&self) {
         if self.core.ordered_everywhere {
             let lane = self.core.published.lane();
@@ -294,60 +293,5 @@ impl<S: Scheme> CountedLock<S> {
             }
         }
         S::release_read_unawaited(&self.core);
-    }
-}
-
-impl<S: Scheme> Core<S> {
-    pub(super) fn detach_release(self: &Arc<Self>) {
-        let core = self.clone();
-        self.fabric.detach(async move {
-            let _ = core.flush_data().await;
-            let posted = match core.post(Transition::READER_LEAVES, &core.count, UNCOUNT_ME).await {
-                Ok(posted) => posted,
-                Err(error) => return drop(core.broke(error.into())),
-            };
-            let _ = core.answer(core.uncounted(posted).await);
-        });
-    }
-
-    pub(super) fn detach_wake(self: &Arc<Self>, old: u64) {
-        let core = self.clone();
-        self.fabric.detach(async move { drop(core.answer(core.after_uncounting(old).await)) });
-    }
-
-    pub(super) fn detach_withdrawal(self: &Arc<Self>, posted: Handle<u64>) {
-        let core = self.clone();
-        self.fabric.detach(async move {
-            let counted = async {
-                posted.await?;
-                core.withdraw_reader().await
-            };
-            let _ = core.answer(counted.await);
-        });
-    }
-
-    pub(super) fn detach_departure(self: &Arc<Self>, posted: Handle<u64>) {
-        let core = self.clone();
-        self.fabric.detach(async move { drop(core.answer(core.uncounted(posted).await)) });
-    }
-}
-
-/// R1 was posted by a future that is dropped: the reader takes itself back.
-struct Arrival;
-
-impl Dropped for Arrival {
-    #[cold]
-    fn dropped<S: Scheme>(core: &Arc<Core<S>>, posted: Handle<u64>) {
-        S::withdraw_unawaited(core, posted);
-    }
-}
-
-/// U1 was posted by a future that is dropped: the rest of the release.
-struct Departure;
-
-impl Dropped for Departure {
-    #[cold]
-    fn dropped<S: Scheme>(core: &Arc<Core<S>>, posted: Handle<u64>) {
-        S::leave_unawaited(core, posted);
     }
 }

@@ -33,7 +33,7 @@ impl<S: Scheme> Core<S> {
         self.after_uncounting(old).await
     }
 
-    /// Take an announced reader back.
+    /// Takes an announced reader back.
     pub(super) async fn withdraw_reader(&self) -> Result<(), Stopped> {
         let old = self.fabric.atomic(&self.count, UNCOUNT_ME).await?; // U1
         self.publish(Transition::READER_GIVES_UP)?;
@@ -88,7 +88,7 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// The same if waiting readers are not counted: U1, and R3–R7 until R1 finds no writer.
+    /// Waits as a reader that is not counted meanwhile: U1, and R3–R7 until R1 finds no writer.
     async fn wait_uncounted(&self, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
         loop {
             let old = self.fabric.atomic(&self.count, UNCOUNT_ME).await?; // U1
@@ -123,7 +123,7 @@ impl<S: Scheme> Core<S> {
         }
     }
 
-    /// A hold that another reader let go of is this rank's.
+    /// Takes over a hold that another rank has passed on.
     pub(crate) fn take_reader_over(&self) {
         if let Err(error) = self.publish(Transition::READER_ENTERED) {
             self.broke_by(error);
@@ -187,7 +187,7 @@ impl<S: Scheme> Core<S> {
         }
     }
 
-    /// The swap. That readers began or ceased to wait does not matter.
+    /// Turns interest into activity by comparing and swapping. That readers began or ceased to wait does not matter.
     pub(super) async fn activate(&self, mut word: u64) -> Result<bool, Stopped> {
         loop {
             let old = self.fabric.compare_swap(&self.count, word, S::granted(word)).await?;

@@ -68,7 +68,7 @@ impl Rules for Recoverable {
 }
 
 impl CountedLock<Recoverable> {
-    /// The lock of an epoch, in its words. After the first epoch a rank's last node is for its stand-in.
+    /// Returns the lock of an epoch, in its words. After the first epoch a rank's last node is for its stand-in.
     pub(crate) fn of_epoch(core: &Arc<recovery::Core>, epoch: usize, memory: GroupMemory) -> Result<Self> {
         let link = EpochLink::new(core, epoch)?;
         let lock = CountedLock::with(core.fabric(), memory, core.home(), link)?;
@@ -78,18 +78,18 @@ impl CountedLock<Recoverable> {
         Ok(lock)
     }
 
-    /// Whether this rank is on its way in, or inside.
+    /// Returns whether this rank is on its way in, or inside.
     pub(crate) fn is_inside(&self) -> bool {
         queue::is_inside(self.core.published.sum())
     }
 
-    /// What keeps acquisitions out now.
+    /// Yields what keeps acquisitions out now.
     pub(crate) async fn shut(&self) -> Result<Shut> {
         let word = self.core.fabric.get_word(&self.core.count).await?;
         Ok(Shut { torn: word & TORN != 0, closed: Recoverable::is_closed(word) })
     }
 
-    /// Whether the lock is not torn, where that is known at once.
+    /// Returns whether the lock is not torn, where that is known at once.
     #[inline(always)]
     pub(crate) fn is_whole_now(&self) -> bool {
         self.core.fabric.get_word_now(&self.core.count).is_some_and(|word| word & TORN == 0)
@@ -104,7 +104,7 @@ impl CountedLock<Recoverable> {
         Ok(())
     }
 
-    /// Whether the epoch was closed before that.
+    /// Marks what the lock protects as whole; yields whether the epoch was closed before that.
     pub(crate) async fn mark_whole(&self) -> Result<bool> {
         Ok(Recoverable::is_closed(self.core.fabric.fetch_and(&self.core.count, !TORN).await?))
     }
@@ -126,7 +126,7 @@ impl CountedLock<Recoverable> {
 }
 
 impl WriteGuard<'_, Recoverable> {
-    /// Release what is half-written; in the background.
+    /// Releases what is half-written; in the background.
     pub(crate) fn release_torn(self, core: Arc<recovery::Core>) {
         let lock = self.lock().clone();
         let held = self.disarm();
@@ -182,7 +182,7 @@ impl HomeWords {
         Ok(Closed { writer: writer.map(NodeId::rank), torn: word & TORN != 0 })
     }
 
-    /// Words of an epoch that nobody else knows of yet: the stand-in of `writer` is inside, or nobody.
+    /// Writes the words of an epoch that nobody else knows of yet: the stand-in of `writer` is inside, or nobody.
     pub(crate) async fn install(&self, fabric: &Fabric, writer: Option<Rank>, torn: bool) -> Result<()> {
         let node = writer.map_or(0, |rank| NodeId::stand_in(rank).bits());
         let active = if node == 0 { 0 } else { Recoverable::active(node) };
@@ -202,7 +202,7 @@ impl HomeWords {
         Ok(())
     }
 
-    /// The stand-in of `writer` is not inside after all, and nobody has come behind it.
+    /// Takes the stand-in of `writer` out again: it is not inside after all, and nobody has come behind it.
     pub(crate) async fn unseat(&self, fabric: &Fabric, writer: Rank) -> Result<()> {
         let node = NodeId::stand_in(writer).bits();
         fabric.fetch_add(&self.count, Recoverable::active(node).wrapping_neg()).await?;

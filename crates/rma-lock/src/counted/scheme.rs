@@ -64,50 +64,50 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     /// at the count word again.
     const RECOVERABLE: bool = false;
 
-    /// What is added to the count word to show `node`'s interest.
+    /// Returns what is added to the count word to show `node`'s interest.
     #[inline(always)]
     fn interest(node: u64) -> u64 {
         node << HEAD | WRITER_INTERESTED
     }
 
-    /// What the count word has while `node` is active, readers apart.
+    /// Returns what the count word has while `node` is active, readers apart.
     #[inline(always)]
     fn active(node: u64) -> u64 {
         node << HEAD | WRITER_ACTIVE
     }
 
-    /// The count word in which interest has become activity.
+    /// Returns the count word in which interest has become activity.
     #[inline(always)]
     fn granted(word: u64) -> u64 {
         word - WRITER_INTERESTED + WRITER_ACTIVE
     }
 
-    /// Whether the reader that found `word` at U1 was the last one before a writer.
+    /// Returns whether the reader that found `word` at U1 was the last one before a writer.
     fn is_last(word: u64) -> bool;
 
-    /// Whether nobody is inside or registered.
+    /// Returns whether nobody is inside or registered.
     fn is_free(word: u64) -> bool;
 
-    /// Whether the writer that found `word` at X2 must look for waiting readers.
+    /// Returns whether the writer that found `word` at X2 must look for waiting readers.
     fn must_sweep(word: u64) -> bool;
 
-    /// Whether nobody is to be inside, whoever let him in.
+    /// Returns whether nobody is to be inside, whoever let him in.
     #[inline]
     fn is_shut(_word: u64) -> bool {
         false
     }
 
-    /// Whether the epoch is over: what is left in its queue concerns nobody.
+    /// Returns whether the epoch is over: what is left in its queue concerns nobody.
     #[inline]
     fn is_closed(_word: u64) -> bool {
         false
     }
 
-    /// A step was published. `is_out` tells whether this rank is neither inside now nor on its way in.
+    /// Follows each change that is published. `is_out` tells whether this rank is neither inside now nor on its way in.
     #[inline(always)]
     fn went_on(_link: &Self::EpochLink, _fabric: &Fabric, _is_out: impl FnOnce() -> bool) {}
 
-    /// The head in a count word.
+    /// Returns the head in a count word.
     #[inline]
     fn head(word: u64) -> u64 {
         word >> HEAD

@@ -2,20 +2,17 @@
 
 use super::{
     Core, CountedLock, Scheme, Writers,
-    duties::{Departing, Duties, Found},
     guard::WriteGuard,
-    scheme::WRITER_INTERESTED,
+    writer_wait::{acquire, try_acquire},
 };
 use crate::{
     Result,
-    detach::{Cancelled, DetachOnDrop},
-    error::Stopped,
+    detach::DetachOnDrop,
     in_place::{Attempt, FastPath, Never, Posting, in_place},
-    queue::{NodeId, NodeWord, Own, Transition},
+    queue::{NodeId, Transition},
 };
 use core::{fmt, future::Future, marker::PhantomData, task::Context};
 use rdma_fabric::{Amo, PutOptions, Time};
-use std::sync::Arc;
 
 /// What a writer inside must remember: its queue node, and whether somebody woke it. One word, to be cheap to move.
 #[derive(Clone, Copy)]
@@ -35,7 +32,7 @@ impl Writing {
     }
 
     #[inline(always)]
-    fn new(node: NodeId, woken: bool) -> Self {
+    pub(super) fn new(node: NodeId, woken: bool) -> Self {
         Writing(node.bits() | if woken { Writing::WOKEN } else { 0 })
     }
 
@@ -102,7 +99,7 @@ where
 }
 
 impl<S: Scheme> CountedLock<S> {
-    /// Take the lock exclusively.
+    /// Takes the lock exclusively.
     ///
     /// Everything that earlier holders put is visible to gets posted afterwards. On an idle lock this is 3 remote
     /// atomics and a put, one after the other.
@@ -117,7 +114,7 @@ impl<S: Scheme> CountedLock<S> {
         self.write_before(Time::MAX)
     }
 
-    /// Take the lock exclusively, or give up at `deadline`. Giving up costs 1 atomic on own memory; whoever would
+    /// Takes the lock exclusively, or gives up at `deadline`. Giving up costs 1 atomic on own memory; whoever would
     /// have woken this rank hands the lock on. Dropping the future does the same.
     ///
     /// # Errors
@@ -127,7 +124,7 @@ impl<S: Scheme> CountedLock<S> {
         in_place(WriteNow(self, queue_up, PhantomData), move |entry| S::write_later(self, entry, deadline))
     }
 
-    /// Take the lock exclusively if nobody is inside or waits to write. Dropping the future takes back what it has done.
+    /// Takes the lock exclusively if nobody is inside or waits to write. Dropping the future takes back what it has done.
     ///
     /// # Errors
     /// As [`CountedLock::write`].
@@ -151,27 +148,6 @@ impl<S: Scheme> CountedLock<S> {
         let held = DetachOnDrop::new(core, |core, cancelled| try_acquire(core, node, entry, cancelled)).await?;
         Ok(held.map(|held| WriteGuard::new(self, held)))
     }
-}
-
-/// W2–W7 from `entry` on.
-async fn acquire<S: Scheme>(
-    core: Arc<Core<S>>,
-    node: NodeId,
-    entry: WriteEntry,
-    deadline: Time,
-    cancelled: Cancelled,
-) -> Result<Writing> {
-    core.answer(core.enter_from(node, entry, deadline, &cancelled).await)
-}
-
-/// The same for a try.
-async fn try_acquire<S: Scheme>(
-    core: Arc<Core<S>>,
-    node: NodeId,
-    entry: WriteEntry,
-    cancelled: Cancelled,
-) -> Result<Option<Writing>> {
-    core.answer(core.try_enter_from(node, entry, &cancelled).await)
 }
 
 /// W2.
@@ -243,168 +219,9 @@ impl<S: Scheme> Core<S> {
         }
     }
 
-    /// A node whose W2, `first`, was posted, now if that has not happened. Until then dropping this owes nothing, and then it
-    /// is over.
-    async fn started(
-        &self,
-        entry: NotInside,
-        deadline: Time,
-        first: impl Fn(NodeId) -> Amo<u64>,
-    ) -> Result<(NodeId, WriteEntry)> {
-        if let Some(started) = entry {
-            return Ok(*started);
-        }
-        self.check()?;
-        let own = match self.take_fresh_node(self.published.lane()) {
-            Some(own) => own,
-            None => self.answer(Box::pin(self.take_node(deadline, &Cancelled::default())).await)?,
-        };
-        let posted = self.post(Transition::writer_goes_on(own.id), &self.writers()?.tail, first(own.id)).await?;
-        Ok((own.keep(), WriteEntry::Tail(Posting::InFlight(posted))))
-    }
-
-    async fn enter_from(
-        &self,
-        node: NodeId,
-        entry: WriteEntry,
-        deadline: Time,
-        cancelled: &Cancelled,
-    ) -> Result<Writing, Stopped> {
-        let own = self.adopt(node);
-        let inside = match entry {
-            WriteEntry::Tail(posting) => match posting.result().await? {
-                0 => self.contend(node, WriteEntry::First).await?,
-                before => match self.link(node, before).await {
-                    Ok(first) => first && self.contend(node, WriteEntry::First).await?,
-                    Err(stopped) => {
-                        // The node stays in a queue out of which nobody will take it.
-                        own.keep();
-                        return Err(stopped);
-                    }
-                },
-            },
-            entry => self.contend(node, entry).await?,
-        };
-        if !inside {
-            self.await_turn(&own, deadline, cancelled).await?;
-        }
-        self.now_inside(own, !inside, cancelled).await
-    }
-
-    async fn try_enter_from(
-        &self,
-        node: NodeId,
-        entry: WriteEntry,
-        cancelled: &Cancelled,
-    ) -> Result<Option<Writing>, Stopped> {
-        let own = self.adopt(node);
-        let inside = match entry {
-            WriteEntry::Tail(posting) => {
-                if posting.result().await? != 0 {
-                    self.publish(Transition::writer_goes_back(node, 1))?;
-                    own.give_back_fresh();
-                    return Ok(None);
-                }
-                self.try_contend(node, WriteEntry::First).await?
-            }
-            entry => self.try_contend(node, entry).await?,
-        };
-        if !inside {
-            // Readers are inside. Withdraw my interest, unless one of them has already let me in.
-            if !S::HEAD_APART || self.fabric.fetch_and(&self.count, !WRITER_INTERESTED).await? & WRITER_INTERESTED != 0
-            {
-                let departing = Some(Departing { node, queue: Found::Nothing });
-                self.do_duties(Duties { departing, ..Duties::default() }).await?;
-                self.publish(Transition::writer_goes_back(node, 1))?;
-                return Ok(None);
-            }
-            self.await_turn(&own, Time::MAX, cancelled).await?;
-        }
-        self.now_inside(own, !inside, cancelled).await.map(Some)
-    }
-
-    /// W7. Given up, the node stays in the queue; its waker will make it ready again.
-    async fn await_turn(&self, own: &Own<'_>, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
-        let woken = self.wait_to_be_woken(own, deadline, cancelled).await;
-        if let Err(Stopped::GaveUp(_)) = woken {
-            self.publish(Transition::writer_goes_back(own.id, 1))?;
-        }
-        woken
-    }
-
-    async fn now_inside(&self, own: Own<'_>, woken: bool, cancelled: &Cancelled) -> Result<Writing, Stopped> {
-        self.publish(Transition::writer_goes_on(own.id))?;
-        let held = Writing::new(own.keep(), woken);
-        if cancelled.is_set() {
-            self.release_writer(held).await?;
-            return Err(Stopped::GaveUp(Cancelled::REASON));
-        }
-        Ok(held)
-    }
-
-    /// W6: behind a writer that may be gone already; true if so, and `node` is first.
-    async fn link(&self, node: NodeId, before: u64) -> Result<bool, Stopped> {
-        let Some(before) = self.decode("tail", before)? else { return Ok(true) };
-        let linked = async { self.fabric.swap(&self.node(before, NodeWord::Next)?, node.bits()).await };
-        match linked.await.map_err(Stopped::from) {
-            Ok(old) => Ok(old == NodeId::PASSED),
-            Err(Stopped::Broken(lost)) if self.is_gone(&lost) => {
-                self.publish(Transition::writer_goes_back(node, 1))?;
-                Err(Stopped::GaveUp(lost))
-            }
-            Err(stopped) => Err(stopped),
-        }
-    }
-
-    /// W3–W5 from `entry` on: first in the queue, `node` registers and enters if no reader is there.
-    async fn contend(&self, node: NodeId, entry: WriteEntry) -> Result<bool, Stopped> {
-        let interest = S::interest(node.bits());
-        let count = match entry {
-            _ if !S::HEAD_APART => {
-                if self.found_free(node, entry).await? {
-                    return Ok(true);
-                }
-                self.register(node).await?
-            }
-            WriteEntry::Tail(_) | WriteEntry::First => self.register(node).await?,
-            WriteEntry::Interest(posting) => posting.result().await?,
-            WriteEntry::Alone => 0,
-            WriteEntry::Enter(posting) => return Ok(posting.result().await? == interest),
-        };
-        Ok(S::is_free(count) && self.activate(count + interest).await?)
-    }
-
-    /// The same for one that wants to enter now. Where one comparison does it, it fails without having registered.
-    async fn try_contend(&self, node: NodeId, entry: WriteEntry) -> Result<bool, Stopped> {
-        if S::HEAD_APART { self.contend(node, entry).await } else { self.found_free(node, entry).await }
-    }
-
-    /// W3–W5 in one, from `entry` on.
-    async fn found_free(&self, node: NodeId, entry: WriteEntry) -> Result<bool, Stopped> {
-        let count = match entry {
-            WriteEntry::Enter(posting) => posting.result().await?,
-            _ => self.fabric.atomic(&self.count, self.enter_free(node)).await?,
-        };
-        Ok(count == 0)
-    }
-
     /// W3–W5 in one, if nobody is about.
     #[inline(always)]
-    fn enter_free(&self, node: NodeId) -> Amo<u64> {
+    pub(super) fn enter_free(&self, node: NodeId) -> Amo<u64> {
         Amo::CompareSwap { expected: 0, new: S::active(node.bits()) }
-    }
-
-    /// W3, W4; X5, X6: make `node` the head, visibly, and then show interest. Yields the count word before.
-    ///
-    /// Interest is known not to be shown: only the first of the queue shows it, and it is first no more when it has become active or
-    /// withdrawn.
-    pub(super) async fn register(&self, node: NodeId) -> Result<u64, Stopped> {
-        if S::HEAD_APART {
-            self.fabric.put_word(&self.writers()?.head, node.bits()).await?;
-            if !self.ordered_here {
-                self.fabric.flush(self.home).await?;
-            }
-        }
-        Ok(self.fabric.atomic(&self.count, Amo::Add(S::interest(node.bits()))).await?)
     }
 }

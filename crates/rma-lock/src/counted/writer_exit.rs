@@ -77,7 +77,7 @@ impl<S: Scheme> CountedLock<S> {
         flushed
     }
 
-    /// Release an exclusive hold that nobody will, in the same way.
+    /// Releases an exclusive hold that nobody will: at once as far as that is possible, the rest in the background.
     pub(crate) fn release_write_unawaited(&self, held: Writing) {
         if let Err(exit) = self.core.leave(held) {
             S::release_write_unawaited(&self.core, held, exit);
@@ -136,7 +136,7 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// Whether nobody has linked itself behind my node.
+    /// Returns whether nobody has linked itself behind my node.
     #[inline(always)]
     fn is_last(&self, node: NodeId) -> bool {
         self.own(node.slot(), NodeWord::Next).is_ok_and(|next| matches!(self.fabric.load(next), Ok(0)))
@@ -208,7 +208,7 @@ impl<S: Scheme> Core<S> {
         self.deactivate_for(node, Found::Nothing, duties).await
     }
 
-    /// The lock was handed on to `next`, if the comparison that needs found what it should.
+    /// Completes a hand-over to `next`, unless the comparison that it needs found something else: then leaves in general.
     async fn pass_to_next(
         &self,
         node: NodeId,
@@ -283,7 +283,7 @@ impl<S: Scheme> Core<S> {
         self.decode("next", linked)
     }
 
-    /// Who has linked itself behind `node`; 0 if nobody has.
+    /// Yields who has linked itself behind `node`; 0 if nobody has.
     async fn linked(&self, node: NodeId) -> Result<u64, FabricError> {
         if node.rank() == self.me {
             self.fabric.load(self.own(node.slot(), NodeWord::Next)?)
@@ -293,7 +293,7 @@ impl<S: Scheme> Core<S> {
     }
 }
 
-/// What hands the lock on from `node` to `next`, if anything has to be done but to wake it.
+/// Returns what hands the lock on from `node` to `next`, if anything has to be done but to wake it.
 fn pass_on_to<S: Scheme>(node: NodeId, next: u64) -> Option<Amo<u64>> {
     (S::HAND_OVER == HandOver::IfNoReaders)
         .then(|| Amo::CompareSwap { expected: S::active(node.bits()), new: S::active(next) })

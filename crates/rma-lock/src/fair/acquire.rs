@@ -16,7 +16,8 @@ use crate::{
 use rdma_fabric::{Amo, Time};
 
 impl Core {
-    /// A node whose F1, `first`, was posted, now if that has not happened. Until then dropping this owes nothing, and then it is over.
+    /// Yields a node whose F1, `first`, was posted, now if that has not happened. Until then nothing depends on this future, and then it is
+    /// over.
     pub(super) async fn started(
         &self,
         entry: NotInside,
@@ -68,7 +69,7 @@ impl Core {
         self.now_inside(own, class, said, !inside, cancelled).await
     }
 
-    /// The same for a try. It waits for nobody: only an empty queue or a reader inside may be before it.
+    /// F1–F7 of a try, from `entry` on. It waits for nobody: only an empty queue or a reader inside may be before it.
     pub(super) async fn try_acquire(
         &self,
         node: NodeId,
@@ -183,7 +184,7 @@ impl Core {
         Ok(held)
     }
 
-    /// The queue's first, with readers inside, leaves the queue instead of waiting for them.
+    /// Leaves the queue as its first, with readers inside, instead of waiting for them.
     async fn withdraw(&self, own: Own<'_>) -> Result<(), Stopped> {
         let node = own.id;
         let out = self.leave_queue(node, Said::Nothing).await?;

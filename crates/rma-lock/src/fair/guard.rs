@@ -22,7 +22,7 @@ pub(super) struct Held {
 
 /// [`crate::locks::Shared`] or [`crate::locks::Exclusive`] access, by a [`FairLock`].
 ///
-/// Dropping it releases the lock in the background, as [`FairGuard::release`] does, and tells nobody about errors.
+/// Dropping it releases the lock in the background, as [`FairGuard::release`] does, and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct FairGuard<'a, M: Mode> {
     lock: &'a FairLock,
@@ -42,12 +42,12 @@ impl<'a, M: Mode> FairGuard<'a, M> {
         FairGuard { lock, held, mode: PhantomData }
     }
 
-    /// The lock that is held.
+    /// Returns the lock that is held.
     pub fn lock(&self) -> &'a FairLock {
         self.lock
     }
 
-    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
     /// background.
     ///
     /// # Errors

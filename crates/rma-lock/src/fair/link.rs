@@ -64,7 +64,7 @@ impl Core {
         }
     }
 
-    /// Whether `node`'s reader is inside, as far as can be seen, and nobody has linked itself.
+    /// Yields whether `node`'s reader is inside, as far as can be seen, and nobody has linked itself.
     pub(super) async fn is_inside(&self, node: NodeId) -> Result<bool, Stopped> {
         Ok(self.fabric.get_word(&self.node(node, NodeWord::Next)?).await? == INSIDE)
     }
@@ -95,7 +95,7 @@ impl Core {
         self.leave_queue_from(node, said, tail).await
     }
 
-    /// The same, if `tail` is what G1's comparison found.
+    /// G1 from what its comparison found in the tail on.
     pub(super) async fn leave_queue_from(&self, node: NodeId, said: Said, tail: u64) -> Result<Out, Stopped> {
         if tail == node.bits() {
             return Ok(Out::Last);
@@ -112,7 +112,7 @@ impl Core {
         }
     }
 
-    /// Whether nobody has linked itself behind my node, which said so much.
+    /// Returns whether nobody has linked itself behind my node, which said so much.
     #[inline(always)]
     pub(super) fn is_last(&self, node: NodeId, said: Said) -> bool {
         let next = self.own(node.slot(), NodeWord::Next);

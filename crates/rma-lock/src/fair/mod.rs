@@ -35,8 +35,9 @@ pub use guard::FairGuard;
 
 use crate::{
     Fairness, Lock, Result, RmaLock,
+    boxed::wrapped,
     detach::{DetachOnDrop, HasFabric},
-    in_place::{in_place, wrapped},
+    in_place::in_place,
     locks::{Exclusive, Mode, Shared},
     queue::{HOME_BYTES, LOCK_BYTES, NodeId, Queue, Transition},
 };
@@ -104,7 +105,7 @@ impl Class {
         }
     }
 
-    /// What a node of this class has said when its owner is inside.
+    /// Returns what a node of this class has said when its owner is inside.
     #[inline(always)]
     fn said(self) -> Said {
         match self {

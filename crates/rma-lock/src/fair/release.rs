@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{error::Stopped, in_place::Posting, queue::NodeId};
 
-/// Whether a reader that left the state so was the last one before a writer.
+/// Returns whether a reader that left the state so was the last one before a writer.
 #[inline(always)]
 pub(super) fn was_waited_for(left: u64) -> bool {
     left as u32 == 0 && left >> WRITER != 0
@@ -79,7 +79,7 @@ impl Core {
         Ok(self.decode("state", first)?.map(|writer| (writer, Class::Writer)))
     }
 
-    /// Wake `node`. If it was given up, do what its owner would have done inside, which is to leave; that may lead to further nodes.
+    /// Wakes `node`. If it was given up, does what its owner would have done inside, which is to leave; that may lead to further nodes.
     pub(super) async fn wake_or_act_for(&self, mut node: NodeId, mut class: Class) -> Result<(), Stopped> {
         while !self.wake(node).await? {
             let out = self.leave_queue(node, Said::Nothing).await?;

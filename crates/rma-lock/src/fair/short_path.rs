@@ -48,7 +48,7 @@ pub(super) enum FairExit {
     Tail(Posting),
     /// The node was the queue's last and is out of it.
     Last,
-    /// The same, and a reader's G3 was posted.
+    /// The node was the queue's last and is out of it, and a reader's G3 was posted.
     Uncount(Posting),
 }
 
@@ -180,7 +180,7 @@ impl Core {
         }
     }
 
-    /// The same where it takes a handle.
+    /// F4, with no reader inside, where it takes a handle.
     #[inline(never)]
     fn look_slowly(&self) -> Result<(), Box<FairEntry>> {
         let Ok(mut look) = self.fabric.try_get(&self.state.as_span(), [0]) else {

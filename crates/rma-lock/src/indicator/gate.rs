@@ -43,13 +43,13 @@ impl Gate {
         self.0 & MASK
     }
 
-    /// Whether a reader that found this is inside.
+    /// Returns whether a reader that found this is inside.
     #[inline(always)]
     pub(super) fn admits(self) -> bool {
         self.0 & (CLOSED | OVER_LIMIT) == 0
     }
 
-    /// Whether so many readers are counted that one more is refused.
+    /// Returns whether so many readers are counted that one more is refused.
     pub(super) fn is_over_limit(self) -> bool {
         self.0 & OVER_LIMIT != 0
     }
@@ -75,7 +75,7 @@ impl Gate {
     }
 }
 
-/// What the reader is told that is one too many.
+/// Returns the error of a reader beyond the limit.
 #[cold]
 pub(super) fn refusal() -> LockError {
     LockError::TooManyHolders { most: MOST as u32 }
@@ -91,12 +91,12 @@ impl Limit {
         Limit((u64::from(writer.number()) + 1) << FIELD | (gate.departures() + gate.readers()) & MASK)
     }
 
-    /// Whether it is reached with so many departures.
+    /// Returns whether it is reached with so many departures.
     pub(super) fn is(self, departures: u64) -> bool {
         self.0 & MASK == departures & MASK
     }
 
-    /// Who waits for it; `None` before anybody has.
+    /// Returns who waits for it; `None` before anybody has.
     pub(super) fn writer(self) -> Option<u64> {
         (self.0 >> FIELD).checked_sub(1)
     }

@@ -6,8 +6,9 @@ use super::{
 };
 use crate::{
     Fairness, Guard, Lock, LockError, Result, RmaLock,
+    boxed::wrapped,
     detach::DetachOnDrop,
-    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic, wrapped},
+    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic},
     lock::{KeptExclusive, guard_by_itself},
     nodes::own_node,
     queue::{LOCK_BYTES, Queue},

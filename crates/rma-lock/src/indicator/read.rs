@@ -8,7 +8,7 @@ use crate::{detach::Cancelled, error::Stopped, in_place::NotOver, queue::NodeId}
 use rdma_fabric::{Rank, RemoteWord, Time};
 
 impl Core {
-    /// Be inside; `None` for a deadline is not to wait at all. The first atomic may have been posted.
+    /// Gets inside; `None` for a deadline is not to wait at all. The first atomic may have been posted.
     pub(super) async fn arrive(
         &self,
         first: NotOver,
@@ -80,13 +80,13 @@ impl Core {
         }
     }
 
-    /// Take the stack and wake its top, who wakes the next.
+    /// Takes the stack and wakes its top, who wakes the next.
     pub(super) async fn sweep(&self, waiting: &RemoteWord<u64>) -> Result<(), Stopped> {
         let top = self.queue.fabric.swap(waiting, 0).await?;
         self.wake(self.queue.decode("waiting", top)?).await
     }
 
-    /// Wake `node`, if it is one; those below it, as long as they gave up. These have uncounted themselves.
+    /// Wakes `node`, if it is one; those below it, as long as they gave up. These have uncounted themselves.
     async fn wake(&self, mut node: Option<NodeId>) -> Result<(), Stopped> {
         while let Some(reader) = node.take() {
             if !self.queue.wake(reader).await? {

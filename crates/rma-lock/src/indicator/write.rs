@@ -13,7 +13,7 @@ use crate::{
 use rdma_fabric::{Amo, FabricError, RemoteWord, Time, op};
 
 impl Core {
-    /// Close all gates, and wait until nobody is inside; `None` for a deadline is not to wait at all.
+    /// Closes all gates, and waits until nobody is inside; `None` for a deadline is not to wait at all.
     pub(super) async fn shut(&self, deadline: Option<Time>, cancelled: &Cancelled) -> Result<Option<Shut>, Stopped> {
         let kept = match deadline {
             Some(deadline) => unless_cancelled(cancelled, self.writers.keep(deadline)).await.map(Some),
@@ -43,7 +43,7 @@ impl Core {
         }
     }
 
-    /// Post an atomic for each of some words, and await them all.
+    /// Posts an atomic for each of some words, and awaits them all.
     async fn all(
         &self,
         atomics: impl Iterator<Item = Result<(RemoteWord<u64>, Amo<u64>), FabricError>>,

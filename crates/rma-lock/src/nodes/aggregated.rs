@@ -3,7 +3,7 @@
 use super::{Above, Inside, Levels, Stair};
 use crate::{
     Fairness, Guard, Lock, Result, RmaLock,
-    in_place::wrapped,
+    boxed::wrapped,
     lock::{AnonymousShared, OURS, guard_by_itself},
 };
 use core::{fmt, future::Future};
@@ -78,12 +78,12 @@ impl<L: AnonymousShared> fmt::Debug for Aggregated<L> {
 }
 
 impl<L: AnonymousShared> Aggregated<L> {
-    /// The lock above all levels.
+    /// Returns the lock above all levels.
     pub fn inner(&self) -> &L {
         &self.lock
     }
 
-    /// How many levels this rank passes on its way up: those where it may meet others.
+    /// Returns how many levels this rank passes on its way up: those where it may meet others.
     pub fn levels(&self) -> usize {
         self.stair.levels.len()
     }
@@ -122,7 +122,7 @@ impl<L: AnonymousShared> Lock for Aggregated<L> {
 
 /// Shared access by an [`Aggregated`] lock.
 ///
-/// Dropping it releases the lock in the background, as [`AggregatedGuard::release`] does, and tells nobody about errors.
+/// Dropping it releases the lock in the background, as [`AggregatedGuard::release`] does, and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct AggregatedGuard<'a, L: AnonymousShared> {
     lock: &'a Aggregated<L>,
@@ -136,12 +136,12 @@ impl<L: AnonymousShared> fmt::Debug for AggregatedGuard<'_, L> {
 }
 
 impl<'a, L: AnonymousShared> AggregatedGuard<'a, L> {
-    /// The lock that is held.
+    /// Returns the lock that is held.
     pub fn lock(&self) -> &'a Aggregated<L> {
         self.lock
     }
 
-    /// Make every put of this rank visible, then leave; the last one of the node lets go of the lock. If the future is dropped half-way, the
+    /// Makes every put of this rank visible, then leave; the last one of the node lets go of the lock. If the future is dropped half-way, the
     /// rest is done in the background.
     ///
     /// # Errors

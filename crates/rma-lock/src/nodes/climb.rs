@@ -38,7 +38,7 @@ pub(crate) async fn unless_cancelled<T>(
 }
 
 impl Stair {
-    /// Get inside. Ended by `cancelled` it is not inside. The first atomic may have been posted.
+    /// Gets inside. Ended by `cancelled` it is not inside. The first atomic may have been posted.
     pub(super) async fn enter(
         &self,
         first: NotOver,

@@ -7,7 +7,8 @@ use super::{
 };
 use crate::{
     Result,
-    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic, wrapped},
+    boxed::wrapped,
+    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic},
 };
 use core::{
     future::Future,

@@ -75,7 +75,7 @@ impl Stair {
         self.wake(level, below, Wait::Offered).await
     }
 
-    /// Take the stack of `level` and wake its top, who wakes the next. Who was pushed before the flag that `how` stands for was set is there, who is
+    /// Takes the stack of `level` and wakes its top, who wakes the next. Who was pushed before the flag that `how` stands for was set is there, who is
     /// pushed later sees the flag. Those there are counted, so that the flag [`HELD`] stays.
     pub(super) async fn sweep(&self, level: usize, how: Wait) -> Result<(), Stopped> {
         let top = self.queue.fabric.swap(&self.levels[level].waiting, 0).await?;
@@ -83,7 +83,7 @@ impl Stair {
         self.wake(level, top, how).await
     }
 
-    /// Wake `node`, if it is one; those below it, as long as they gave up. These are uncounted.
+    /// Wakes `node`, if it is one; those below it, as long as they gave up. These are uncounted.
     pub(super) async fn wake(&self, level: usize, mut node: Option<NodeId>, how: Wait) -> Result<(), Stopped> {
         while let Some(reader) = node.take() {
             if !self.queue.wake_to(reader, how).await? {

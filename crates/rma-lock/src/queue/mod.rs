@@ -15,6 +15,7 @@
 
 mod layout;
 mod node;
+mod own;
 mod publish;
 mod wait;
 
@@ -22,8 +23,8 @@ mod wait;
 pub(crate) use layout::NODES;
 pub(crate) use layout::{CLAIM, HOME_BYTES, LOCK_BYTES, NodeWord, PUBLISHED, RECOVERABLE_BYTES, VERSION};
 pub(crate) use node::{NodeId, Wait};
+pub(crate) use own::Own;
 pub(crate) use publish::{Lane, Transition, is_inside};
-pub(crate) use wait::Own;
 
 use crate::{
     LockError, Result,
@@ -32,9 +33,9 @@ use crate::{
     in_place::{self, NotOver},
 };
 use core::fmt;
+use own::Nodes;
 use publish::Published;
 use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Handle, PutOrder, Rank, Refused, RemoteAddr, RemoteWord};
-use wait::Nodes;
 
 /// A rank's side of a lock with queues.
 pub(crate) struct Queue {
@@ -87,7 +88,7 @@ impl Queue {
         })
     }
 
-    /// A place in the home's part of the memory.
+    /// Returns the address of an offset in the home's part of the memory.
     pub(crate) fn at_home(&self, offset: u64) -> Result<RemoteAddr, FabricError> {
         self.memory.at(self.home, offset)
     }
@@ -98,7 +99,7 @@ impl Queue {
         self.broken.check()
     }
 
-    /// Whether what this rank did before is known.
+    /// Returns whether what this rank did before is known.
     #[inline(always)]
     pub(crate) fn is_whole(&self) -> bool {
         self.broken.cause().is_none()
@@ -131,7 +132,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether operations are over when they are posted and nothing need be flushed: then an acquisition or release that meets
+    /// Returns whether operations are over when they are posted and nothing need be flushed: then an acquisition or release that meets
     /// nobody need not wait. (Where puts are ordered so strictly but results take their time, trying costs little.)
     #[inline(always)]
     pub(crate) fn is_fast(&self) -> bool {
@@ -177,7 +178,7 @@ impl Queue {
         }
     }
 
-    /// Announces a step and posts its atomic, waiting for room. Until it is posted, dropping this owes nothing.
+    /// Announces a step and posts its atomic, waiting for room. Until it is posted, nothing depends on this future.
     pub(crate) async fn post(
         &self,
         step: Transition,

@@ -34,7 +34,7 @@ impl NodeId {
     /// Nodes that a lock can have.
     pub(crate) const MOST: u64 = RANKS as u64 * NODES as u64;
 
-    /// Whether all of `ranks` ranks' nodes have names.
+    /// Returns whether all of `ranks` ranks' nodes have names.
     pub(super) fn check(ranks: usize) -> Result<()> {
         match u32::try_from(ranks) {
             Ok(ranks) if ranks <= RANKS => Ok(()),
@@ -47,12 +47,12 @@ impl NodeId {
         NodeId((turn as u32) << TURN | (rank.number() + 1) << RANK | slot as u32)
     }
 
-    /// The node by which a rank stands in for itself ([`crate::recovery`]): its last, in its first turn.
+    /// Returns the node by which a rank stands in for itself ([`crate::recovery`]): its last, in its first turn.
     pub(crate) fn stand_in(rank: Rank) -> Self {
         NodeId::new(rank, NODES - 1, 0)
     }
 
-    /// The node that `bits` of a lock word name.
+    /// Returns the node that `bits` of a lock word name.
     pub(crate) fn decode(word: &'static str, bits: u64, ranks: usize) -> Result<Option<Self>> {
         if bits == 0 {
             return Ok(None);
@@ -90,7 +90,7 @@ impl NodeId {
         (self.0 & ((1 << RANK) - 1)) as usize
     }
 
-    /// The same node the next time it is used.
+    /// Returns the name of the node the next time it is used.
     pub(super) fn next_turn(self) -> NodeId {
         NodeId(self.0.wrapping_add(1 << TURN))
     }
@@ -119,7 +119,7 @@ pub(crate) enum Wait {
     Offered = 3,
 }
 
-/// A wake word: `turn:16 | unused:40 | wait:8`. A wake names the turn, so that one that comes too late for it changes nothing.
+/// Returns a wake word: `turn:16 | unused:40 | wait:8`. A wake names the turn, so that one that comes too late for it changes nothing.
 pub(super) fn wake_word(wait: Wait, node: NodeId) -> u64 {
     (node.turn() as u64) << 48 | wait as u64
 }

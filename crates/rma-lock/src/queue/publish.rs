@@ -50,13 +50,13 @@ impl Transition {
     /// It gave up; who finds its node uncounts it.
     pub(crate) const READER_GIVES_UP: Transition = Transition(ARRIVING.wrapping_neg());
 
-    /// The writer on `node` goes on: from nothing to arriving, inside, leaving. Two bits for each slot.
+    /// Announces that the writer on `node` goes on: from nothing to arriving, inside, leaving. Two bits for each slot.
     #[inline(always)]
     pub(crate) fn writer_goes_on(node: NodeId) -> Transition {
         Transition(1 << (2 * node.slot()))
     }
 
-    /// The opposite, `times` times.
+    /// Announces that the writer on `node` goes back, `times` steps.
     #[inline(always)]
     pub(crate) fn writer_goes_back(node: NodeId, times: u64) -> Transition {
         Transition((times << (2 * node.slot())).wrapping_neg())
@@ -86,7 +86,7 @@ struct Others {
     version: u64,
 }
 
-/// Whether a rank that publishes `sum` is inside, or may be. One that is leaving has nothing to do inside any more.
+/// Returns whether a rank that publishes `sum` is inside, or may be. One that is leaving has nothing to do inside any more.
 pub(crate) fn is_inside(sum: u64) -> bool {
     let readers = sum & (LEAVING - ARRIVING) != 0;
     let writers = (0..NODES).any(|slot| matches!(sum >> (2 * slot) & 3, 1 | 2));
@@ -124,20 +124,20 @@ impl Published {
         })
     }
 
-    /// Whether the calling thread has the first lane.
+    /// Returns whether the calling thread has the first lane.
     #[inline(always)]
     pub(crate) fn is_owner(&self) -> bool {
         let (here, owner) = (here(), self.owner.load(Relaxed));
         here == owner || owner == 0 && self.owner.compare_exchange(0, here, Relaxed, Relaxed).is_ok()
     }
 
-    /// The calling thread's.
+    /// Returns the calling thread's lane.
     #[inline(always)]
     pub(crate) fn lane(&self) -> Lane {
         Lane { first: self.is_owner(), here: PhantomData }
     }
 
-    /// Publish a change.
+    /// Publishes a change.
     #[inline(always)]
     pub(crate) fn step(&self, fabric: &Fabric, memory: &GroupMemory, lane: Lane, step: Transition) -> Result<()> {
         if !lane.first {
@@ -165,7 +165,7 @@ impl Published {
         fabric.store_unwaited(&version, others.version)
     }
 
-    /// What both lanes say together.
+    /// Returns what both lanes say together.
     pub(crate) fn sum(&self) -> u64 {
         let others = self.others.lock().unwrap_or_else(PoisonError::into_inner).sum;
         self.own.load(Relaxed).wrapping_add(others)

@@ -89,7 +89,7 @@ impl<L: RmaLock> Lock for EachLock<L> {
         Ok(EachLock { locks: PerRank::over(fabric, memory, options.lock)?, home, at_once })
     }
 
-    /// What it was made with; the words are at all ranks.
+    /// Returns the home that it was made with; the words are at all ranks.
     fn home(&self) -> Rank {
         self.home
     }

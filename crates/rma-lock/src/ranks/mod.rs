@@ -39,7 +39,7 @@ impl<L: Lock> fmt::Debug for PerRank<L> {
 }
 
 impl<L: Lock> PerRank<L> {
-    /// Bytes at each of so many ranks: all locks' queue nodes are at each.
+    /// Returns the bytes at each of so many ranks: all locks' queue nodes are at each.
     fn bytes(options: &L::Options, members: usize) -> usize {
         members * L::bytes(options, members)
     }
@@ -59,7 +59,7 @@ impl<L: Lock> PerRank<L> {
         self.inner.locks.len()
     }
 
-    /// The lock homed at `rank`.
+    /// Returns the lock homed at `rank`.
     fn of(&self, rank: Rank) -> Result<&L> {
         match self.inner.memory.number(rank) {
             Some(number) => self.numbered(number),
@@ -67,7 +67,7 @@ impl<L: Lock> PerRank<L> {
         }
     }
 
-    /// All locks, in the order of members.
+    /// Returns all locks, in the order of members.
     fn all(&self) -> impl Iterator<Item = Result<&L>> {
         (0..self.len()).map(|number| self.numbered(number))
     }

@@ -55,7 +55,7 @@ impl<L: Lock> fmt::Debug for PerRankLock<L> {
 
 /// Access by a [`PerRankLock`].
 ///
-/// Dropping it releases the lock in the background and tells nobody about errors.
+/// Dropping it releases the lock in the background and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct PerRankGuard<'a, L: RmaLock> {
     held: Held<'a, L>,
@@ -80,7 +80,7 @@ impl<L: RmaLock> fmt::Debug for PerRankGuard<'_, L> {
 }
 
 impl<L: RmaLock> PerRankGuard<'_, L> {
-    /// What is held.
+    /// Returns the access that is held.
     pub fn access(&self) -> Access {
         self.access
     }

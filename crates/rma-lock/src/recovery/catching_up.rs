@@ -24,7 +24,59 @@ pub(super) enum Reason {
 }
 
 impl Core {
-    /// Come to the epoch after `from`, which is left for `reason`: open it, or wait until somebody else has.
+    /// Comes to the epoch in which to try again after an acquisition in `epoch` ended with `error`, or says why there is none.
+    pub(super) async fn go_on(self: &Arc<Self>, epoch: usize, error: LockError, deadline: Time) -> Result<()> {
+        let reason = match &error {
+            kept_out if *kept_out == LockError::KEPT_OUT => Reason::Closed,
+            LockError::Fabric(cause) => match cause.gone().filter(|rank| *rank != self.home) {
+                Some(_) if matches!(cause, FabricError::PeerLost { .. }) => Reason::Loss,
+                Some(rank) => match self.why_gone(epoch, rank, deadline).await? {
+                    Some(reason) => reason,
+                    None => return Err(error),
+                },
+                None => return Err(error),
+            },
+            _ => return Err(error),
+        };
+        if reason == Reason::Closed {
+            let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
+            if seen.state == State::Open && seen.epoch == epoch {
+                return Err(LockError::Torn { by: self.torn().await?.by });
+            }
+        }
+        self.catch_up(epoch, reason, deadline).await
+    }
+
+    /// `rank` has dropped its part of the lock while this one acquired in `epoch`: it may have left when that was closed already, or is about to be lost.
+    /// `None` if it has left an epoch that is open.
+    async fn why_gone(&self, epoch: usize, rank: Rank, deadline: Time) -> Result<Option<Reason>> {
+        let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
+        if (seen.state, seen.epoch) != (State::Open, epoch) {
+            return Ok(Some(Reason::Closed));
+        }
+        let end = self.fabric.wait_until(&self.doorbell, Deps::One(rank), |rung| rung > epoch as u64);
+        match before(&self.fabric, deadline, end).await {
+            None => Err(LockError::TimedOut),
+            Some(Ok(_)) => Ok(Some(Reason::Closed)),
+            Some(Err(FabricError::PeerLost { rank: lost })) if lost == rank => Ok(Some(Reason::Loss)),
+            Some(Err(FabricError::PeersLeft)) => Ok(None),
+            Some(Err(error)) => Err(error.into()),
+        }
+    }
+
+    /// Yields whether a try in `epoch` was refused because that is over: then this has come to the next one, and it is worth another try.
+    pub(super) async fn is_shut(self: &Arc<Self>, epoch: usize, lock: &EpochLock) -> Result<bool> {
+        let shut = lock.shut().await?;
+        if shut.torn {
+            return Err(LockError::Torn { by: self.torn().await?.by });
+        }
+        if shut.closed {
+            self.catch_up(epoch, Reason::Closed, Time::MAX).await?;
+        }
+        Ok(shut.closed)
+    }
+
+    /// Comes to the epoch after `from`, which is left for `reason`: opens it, or waits until somebody else has.
     ///
     /// Dropped, it owes nothing, or goes on opening in the background.
     pub(super) async fn catch_up(self: &Arc<Self>, from: usize, reason: Reason, deadline: Time) -> Result<()> {
@@ -45,7 +97,7 @@ impl Core {
         }
     }
 
-    /// Open the next epoch, unless somebody else has agreed to do it.
+    /// Opens the next epoch, unless somebody else has agreed to do it.
     async fn propose(self: &Arc<Self>, seen: Agreement) -> Result<()> {
         let proposal = seen.opened_by(self.me, self.options.epochs);
         // What was agreed must be done, awaited or not.
@@ -56,7 +108,7 @@ impl Core {
         .await
     }
 
-    /// Wait until `by` has opened `next`; if it dies, take its place.
+    /// Waits until `by` has opened `next`; if it dies, takes its place.
     pub(super) async fn await_opening(
         self: &Arc<Self>,
         seen: Agreement,
@@ -75,7 +127,7 @@ impl Core {
         }
     }
 
-    /// Make the lock of the epoch that is, or was last, open.
+    /// Makes the lock of the epoch that is, or was last, open.
     pub(super) async fn come_to(self: &Arc<Self>, seen: Agreement) -> Result<()> {
         if self.open().0 >= seen.epoch {
             return Ok(());
@@ -88,7 +140,7 @@ impl Core {
         Ok(())
     }
 
-    /// The first `number` dead.
+    /// Yields the first `number` dead.
     pub(super) async fn dead(&self, number: usize) -> Result<Vec<Rank>> {
         if number == 0 {
             return Ok(Vec::new());
@@ -98,7 +150,7 @@ impl Core {
         Ok(written.into_iter().map(|rank| Rank::new(rank as u32)).collect())
     }
 
-    /// The lock of an epoch for those who live in it.
+    /// Returns the lock of an epoch for those who live in it.
     pub(super) fn lock_of(self: &Arc<Self>, epoch: usize, dead: &[Rank]) -> Result<EpochLock> {
         let memory = self.words_of(epoch)?.without(dead);
         CountedLock::of_epoch(self, epoch, memory)

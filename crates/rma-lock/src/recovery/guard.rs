@@ -1,18 +1,18 @@
 //! Proof of holding a recoverable lock.
 
-use super::{Core, Recoverable};
+use super::{Core, Recoverable, Torn};
 use crate::{
     Guard, Result,
     counted::{ReadGuard, WriteGuard},
     lock::guard_by_itself,
 };
 use core::future::Future;
-use rdma_fabric::{Rank, provider::Boxed};
+use rdma_fabric::provider::Boxed;
 use std::{sync::Arc, thread};
 
 /// Shared access: no writer is inside. Returned by [`super::RecoverableLock::read`].
 ///
-/// Dropping it releases the lock in the background, as [`RecoverableReadGuard::release`] does, and tells nobody about errors.
+/// Dropping it releases the lock in the background, as [`RecoverableReadGuard::release`] does, and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RecoverableReadGuard<'a> {
@@ -21,7 +21,7 @@ pub struct RecoverableReadGuard<'a> {
 
 /// Exclusive access: nobody else is inside. Returned by [`super::RecoverableLock::write`] and [`super::RecoverableLock::mend`].
 ///
-/// Dropping it releases the lock in the background, as [`RecoverableWriteGuard::release`] does, and tells nobody about errors. If it is dropped by a panic, what the
+/// Dropping it releases the lock in the background, as [`RecoverableWriteGuard::release`] does, and reports no errors. If it is dropped by a panic, what the
 /// lock protects is torn.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
@@ -32,19 +32,12 @@ pub struct RecoverableWriteGuard<'a> {
     torn: Option<Torn>,
 }
 
-/// What a lock protects may be half-written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Torn {
-    /// Who wrote, and died, panicked, or is [suspected](super::RecoverableLock::suspect).
-    pub by: Rank,
-}
-
 impl<'a> RecoverableReadGuard<'a> {
     pub(super) fn new(inside: ReadGuard<'a, Recoverable>) -> Self {
         RecoverableReadGuard { inside }
     }
 
-    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
     /// background.
     ///
     /// # Errors
@@ -59,12 +52,12 @@ impl<'a> RecoverableWriteGuard<'a> {
         RecoverableWriteGuard { core, inside: Some(inside), torn }
     }
 
-    /// Whether what the lock protects may be half-written: only if [`super::RecoverableLock::mend`] was asked for it.
+    /// Returns whether what the lock protects may be half-written: only if [`super::RecoverableLock::mend`] was asked for it.
     pub fn torn(&self) -> Option<Torn> {
         self.torn
     }
 
-    /// What the lock protects is whole again: acquisitions are let in as before. It is so from the moment this is done, whatever becomes of
+    /// Declares that what the lock protects is whole again: acquisitions are let in as before. It is so from the moment this is done, whatever becomes of
     /// the guard.
     ///
     /// # Errors

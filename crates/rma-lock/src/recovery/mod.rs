@@ -32,11 +32,13 @@ mod finishing;
 mod guard;
 mod opening;
 mod scan;
+mod torn;
 mod words;
 
 pub(crate) use crate::counted::Recoverable;
 pub(crate) use finishing::EpochLink;
-pub use guard::{RecoverableReadGuard, RecoverableWriteGuard, Torn};
+pub use guard::{RecoverableReadGuard, RecoverableWriteGuard};
+pub use torn::Torn;
 
 use crate::{
     Fairness, Lock, LockError, Result, RmaLock, counted::CountedLock, detach::HasFabric, lock::lock_by_itself,
@@ -140,7 +142,7 @@ impl HasFabric for Core {
 }
 
 impl Core {
-    /// The last epoch this rank knows of, and its lock.
+    /// Returns the last epoch this rank knows of, and its lock.
     #[inline(always)]
     fn open(&self) -> (usize, &EpochLock) {
         // Acquire: pairs with the release of who came to it.
@@ -156,7 +158,7 @@ impl Core {
         self.home
     }
 
-    /// The members that are not among `dead`.
+    /// Returns the members that are not among `dead`.
     fn living(&self, dead: &[Rank]) -> Vec<Rank> {
         self.memory.ranks().filter(|rank| !dead.contains(rank)).collect()
     }

@@ -9,7 +9,7 @@ use crate::{LockError, Result, counted::recoverable};
 use rdma_fabric::{Amo, FabricError, GroupMemory, Rank, RemoteWord, op};
 use std::sync::Arc;
 
-/// Do what was agreed.
+/// Does what was agreed.
 pub(super) async fn open(core: &Arc<Core>, mut agreed: Agreement) -> Result<()> {
     loop {
         let end = match agreed.state {
@@ -42,7 +42,7 @@ enum End {
     Over,
 }
 
-/// Wake those who wait for it, on their own memory.
+/// Wakes those who wait for it, on their own memory.
 async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
     let number = match agreed.state {
         State::Opening { next, .. } => next as u64,
@@ -66,7 +66,7 @@ async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> 
 }
 
 impl Core {
-    /// Replace what this rank has agreed to do: nobody else does.
+    /// Replaces what this rank has agreed to do: nobody else does.
     async fn agree(&self, agreed: Agreement, now: Agreement) -> Result<()> {
         let old = self.fabric.compare_swap(&self.agreement, agreed.bits(), now.bits()).await?;
         if old == agreed.bits() { Ok(()) } else { Err(LockError::corrupt("agreement", old)) }
@@ -141,7 +141,7 @@ impl<'a> Opening<'a> {
         self.declare().await
     }
 
-    /// Write down who is dead, and open the epoch.
+    /// Writes down who is dead, and opens the epoch.
     async fn declare(self) -> Result<End> {
         let (core, fabric) = (self.core, &self.core.fabric);
         let deaths = self.agreed.deaths + self.found.len();
@@ -157,7 +157,7 @@ impl<'a> Opening<'a> {
         Ok(End::Open(self.members.into_iter().filter(|rank| !self.found.contains(rank)).collect()))
     }
 
-    /// Put a stand-in for `rank` into the next epoch, unless it turns out to be through with the old one.
+    /// Puts a stand-in for `rank` into the next epoch, unless it turns out to be through with the old one.
     async fn stand_in(&self, rank: Rank, writes: bool) -> Result<()> {
         if !writes {
             self.home_words.count_reader(&self.core.fabric).await?;
@@ -168,7 +168,7 @@ impl<'a> Opening<'a> {
         Ok(())
     }
 
-    /// Leave it to `rank` to take its stand-in out. False if it will not, because there is no need for one.
+    /// Leaves it to `rank` to take its stand-in out. False if it will not, because there is no need for one.
     async fn mark(&self, rank: Rank, writes: bool) -> Result<bool, FabricError> {
         let fabric = &self.core.fabric;
         let (there, here) = (self.claim(&self.new, rank)?, self.claim(&self.old, rank)?);
@@ -210,7 +210,7 @@ impl<'a> Opening<'a> {
         Ok(())
     }
 
-    /// Whether a stand-in of `rank` is in the old epoch.
+    /// Yields whether a stand-in of `rank` is in the old epoch.
     async fn hosts(&self, rank: Rank) -> Result<bool> {
         let claim = async { self.core.fabric.get_word(&self.claim(&self.old, rank)?).await };
         match claim.await {

@@ -17,7 +17,7 @@ pub(super) enum Seen {
 }
 
 impl Core {
-    /// How each of `members` stands in the epoch of that number, in their order.
+    /// Yields how each of `members` stands in the epoch of that number, in their order.
     ///
     /// What a member publishes is the sum of two words. The second changes only between two changes of a version; so it is the same for as long as it takes
     /// to read the first if the version is even, and the same before and after.
@@ -35,7 +35,7 @@ impl Core {
         Ok(seen)
     }
 
-    /// How one member stands, as soon as it stands still.
+    /// Yields how one member stands, as soon as it stands still.
     pub(super) async fn look(&self, epoch: usize, member: Rank) -> Result<Seen> {
         let memory = self.memory.part(words::epoch(&self.options, epoch), queue::RECOVERABLE_BYTES)?;
         loop {
@@ -45,7 +45,7 @@ impl Core {
         }
     }
 
-    /// How each of a batch stands; `None` if it was changing.
+    /// Yields how each of a batch stands; `None` if it was changing.
     async fn read(&self, memory: &GroupMemory, batch: &[Rank]) -> Result<Vec<Option<Seen>>> {
         // Each is awaited before the next is posted: gets are not ordered.
         let before = self.gets(memory, batch, queue::VERSION).await;
@@ -64,7 +64,7 @@ impl Core {
     }
 }
 
-/// How `member` stands; `None` if it was changing.
+/// Returns how `member` stands; `None` if it was changing.
 fn judge(
     member: Rank,
     before: Result<[u64; 1]>,

@@ -86,7 +86,7 @@ impl Agreement {
         if agreement.bits() == bits { Ok(agreement) } else { Err(LockError::corrupt("agreement", bits)) }
     }
 
-    /// What `me` proposes if this agreement stands: to open the next epoch of `epochs`. Words of an epoch that somebody began to open, and did not,
+    /// Returns what `me` proposes if this agreement stands: to open the next epoch of `epochs`. Words of an epoch that somebody began to open, and did not,
     /// are not used again.
     pub(super) fn opened_by(self, me: Rank, epochs: usize) -> Self {
         let next = match self.state {
@@ -139,12 +139,12 @@ impl Claim {
         self.0 & Claim::HOSTS != 0
     }
 
-    /// The epoch in which it has a stand-in, and whether that writes.
+    /// Returns the epoch in which it has a stand-in, and whether that writes.
     pub(super) fn stand_in(self) -> Option<(usize, bool)> {
         (self.0 & Claim::STAND_IN != 0).then_some(((self.0 >> Claim::EPOCH) as usize, self.0 & Claim::WRITES != 0))
     }
 
-    /// The same with a stand-in in `epoch`.
+    /// Returns this claim with a stand-in in `epoch`.
     pub(super) fn with_stand_in(self, epoch: usize, writes: bool) -> Self {
         let writes = if writes { Claim::WRITES } else { 0 };
         Claim(self.0 & (Claim::OVER | Claim::HOSTS) | Claim::STAND_IN | writes | (epoch as u64) << Claim::EPOCH)

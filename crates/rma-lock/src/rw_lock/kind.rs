@@ -44,48 +44,22 @@ pub enum LockKind {
 macro_rules! with_lock {
     ($kind:expr, $lock:ident => $value:expr) => {
         match $kind {
-            $crate::locks::LockKind::ReaderPreference => {
-                type $lock = $crate::locks::RpLock;
-                $value
-            }
-            $crate::locks::LockKind::Packed => {
-                type $lock = $crate::locks::PackedLock;
-                $value
-            }
-            $crate::locks::LockKind::WritersFirst => {
-                type $lock = $crate::locks::WritersFirstLock;
-                $value
-            }
-            $crate::locks::LockKind::Fair => {
-                type $lock = $crate::locks::FairLock;
-                $value
-            }
-            $crate::locks::LockKind::BackOff => {
-                type $lock = $crate::locks::BackOffLock;
-                $value
-            }
-            $crate::locks::LockKind::TwoLevels => {
-                type $lock = $crate::locks::WindowLock;
-                $value
-            }
-            $crate::locks::LockKind::ByNode | $crate::locks::LockKind::Tree { .. } => {
-                type $lock = $crate::locks::Aggregated<$crate::locks::RpLock>;
-                $value
-            }
-            $crate::locks::LockKind::ByNodeBackOff => {
-                type $lock = $crate::locks::Aggregated<$crate::locks::BackOffLock>;
-                $value
-            }
-            $crate::locks::LockKind::Indicator => {
-                type $lock = $crate::locks::IndicatorLock<$crate::locks::RpLock>;
-                $value
-            }
-            $crate::locks::LockKind::Recoverable => {
-                type $lock = $crate::locks::RecoverableLock;
-                $value
-            }
+            $crate::locks::LockKind::ReaderPreference => $crate::with_lock!(@ $lock, $crate::locks::RpLock, $value),
+            $crate::locks::LockKind::Packed => $crate::with_lock!(@ $lock, $crate::locks::PackedLock, $value),
+            $crate::locks::LockKind::WritersFirst => $crate::with_lock!(@ $lock, $crate::locks::WritersFirstLock, $value),
+            $crate::locks::LockKind::Fair => $crate::with_lock!(@ $lock, $crate::locks::FairLock, $value),
+            $crate::locks::LockKind::BackOff => $crate::with_lock!(@ $lock, $crate::locks::BackOffLock, $value),
+            $crate::locks::LockKind::TwoLevels => $crate::with_lock!(@ $lock, $crate::locks::WindowLock, $value),
+            $crate::locks::LockKind::ByNode | $crate::locks::LockKind::Tree { .. } => $crate::with_lock!(@ $lock, $crate::locks::Aggregated<$crate::locks::RpLock>, $value),
+            $crate::locks::LockKind::ByNodeBackOff => $crate::with_lock!(@ $lock, $crate::locks::Aggregated<$crate::locks::BackOffLock>, $value),
+            $crate::locks::LockKind::Indicator => $crate::with_lock!(@ $lock, $crate::locks::IndicatorLock<$crate::locks::RpLock>, $value),
+            $crate::locks::LockKind::Recoverable => $crate::with_lock!(@ $lock, $crate::locks::RecoverableLock, $value),
         }
     };
+    (@ $lock:ident, $of:ty, $value:expr) => {{
+        type $lock = $of;
+        $value
+    }};
 }
 
 /// No lock has the name that was read.
@@ -173,7 +147,7 @@ const MANY_NODES: usize = 1024;
 const FEW_RANKS: usize = 16;
 
 impl LockKind {
-    /// The lock for a job of so many ranks on so many nodes.
+    /// Returns the lock for a job of so many ranks on so many nodes.
     pub fn auto(ranks: usize, nodes: usize, hint: Hint) -> Choice {
         use Reason::*;
         let alone = ranks <= nodes;

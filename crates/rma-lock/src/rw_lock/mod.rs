@@ -6,7 +6,7 @@ pub use kind::{Choice, Hint, LockKind, Policy, UnknownLock};
 
 use crate::{
     Fairness, Guard, Lock, Result, RmaLock,
-    in_place::{poll_once, poll_or_box, wrapped},
+    boxed::{poll_once, poll_or_box, wrapped},
     lock::{guard_by_itself, lock_by_itself},
     locks::{
         Aggregated, AggregatedOptions, BackOffLock, FairLock, IndicatorLock, Levels, PackedLock, RecoverableLock,

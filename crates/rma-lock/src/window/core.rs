@@ -92,7 +92,7 @@ pub(super) enum Parts {
     Attached { mine: Box<dyn Any + Send + Sync>, parts: Box<[MemberPart]> },
 }
 
-/// The elements from `at` on.
+/// Returns the elements from `at` on.
 pub(super) fn range(at: usize, len: usize) -> Range<usize> {
     at..at.saturating_add(len)
 }

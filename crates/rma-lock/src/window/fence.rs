@@ -30,7 +30,7 @@ impl<T: Pod> fmt::Debug for FenceEpoch<'_, T> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// The fence that begins the first epoch (`MPI_Win_fence` with `MPI_MODE_NOPRECEDE`). Collective over the members.
+    /// Begins the first epoch by a fence (`MPI_Win_fence` with `MPI_MODE_NOPRECEDE`). Collective over the members.
     ///
     /// When it returns, every member has called it; so it may be accessed, and what they wrote to their own memory before is there.
     /// If the future is dropped, the next fence or barrier of this rank goes on with it.
@@ -45,7 +45,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
 }
 
 impl<T: Pod> FenceEpoch<'_, T> {
-    /// A member's memory. Cheap, but not free: keep it for several operations.
+    /// Returns a member's memory. Cheap, but not free: keep it for several operations.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::StaleRegion`], [`rdma_fabric::FabricError::PeerLost`].
@@ -53,7 +53,7 @@ impl<T: Pod> FenceEpoch<'_, T> {
         Ok(Target::new(self.core, rank)?)
     }
 
-    /// End this epoch and begin the next (`MPI_Win_fence`). Collective over the members.
+    /// Ends this epoch and begins the next (`MPI_Win_fence`). Collective over the members.
     ///
     /// When it returns, everything that any member did in the epoch is complete and visible. If nothing was done since the last fence, nothing is
     /// flushed: the assertion `MPI_MODE_NOPRECEDE` need not be told. `MPI_MODE_NOSTORE` and `MPI_MODE_NOPUT` would save nothing.
@@ -66,7 +66,7 @@ impl<T: Pod> FenceEpoch<'_, T> {
         self.core.fence()
     }
 
-    /// The last fence (`MPI_Win_fence` with `MPI_MODE_NOSUCCEED`): no epoch follows.
+    /// Ends the last epoch by a fence (`MPI_Win_fence` with `MPI_MODE_NOSUCCEED`): no epoch follows.
     ///
     /// # Errors
     /// As [`FenceEpoch::fence`].

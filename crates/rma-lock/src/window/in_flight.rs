@@ -11,7 +11,7 @@ use super::{
     locked,
     update::{Look, Progress, Update},
 };
-use crate::in_place::Soon;
+use crate::boxed::Soon;
 use core::{
     future::poll_fn,
     task::{Poll, Waker},
@@ -221,7 +221,7 @@ impl InFlightTable {
         }
     }
 
-    /// Whether a claimed accumulate is over. Never waits.
+    /// Returns whether a claimed accumulate is over. Never waits.
     pub(super) fn test(&self, fabric: &Fabric, number: u64) -> bool {
         let mut table = locked(&self.0);
         table.advance(fabric, Look::Test);
@@ -258,7 +258,7 @@ impl InFlightTable {
         }
     }
 
-    /// Whether nothing is unfinished.
+    /// Returns whether nothing is unfinished.
     pub(super) fn is_idle(&self) -> bool {
         locked(&self.0).unfinished(None) == 0
     }

@@ -79,22 +79,22 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// The fabric the window lives on.
+    /// Returns the fabric the window lives on.
     pub fn fabric(&self) -> &Fabric {
         &self.core.fabric
     }
 
-    /// The lock of passive-target epochs.
+    /// Returns the lock of passive-target epochs.
     pub fn lock_used(&self) -> &L {
         &self.lock
     }
 
-    /// Number of members.
+    /// Returns the number of members.
     pub fn members(&self) -> usize {
         self.core.words.memory().members()
     }
 
-    /// The rank of a member.
+    /// Returns the rank of a member.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NoSuchRank`] if there is no member of that number.
@@ -102,7 +102,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.words.memory().member(number)?)
     }
 
-    /// Number of elements of a member.
+    /// Returns the number of elements of a member.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotInGroup`].
@@ -110,7 +110,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.memory.part(rank)?.1)
     }
 
-    /// Own elements, as source and sink of operations.
+    /// Returns own elements, as source and sink of operations.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -121,7 +121,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(fabric.local_span::<T>(addr, len)?.slice(elements)?)
     }
 
-    /// Copy own elements out, from place `at` on. Of an element that others write meanwhile, each byte is an old or a new one.
+    /// Copies own elements out, from place `at` on. Of an element that others write meanwhile, each byte is an old or a new one.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -129,7 +129,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.read(&self.own(range(at, into.len()))?, into)?)
     }
 
-    /// Copy into own memory, from place `at` on.
+    /// Copies into own memory, from place `at` on.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -137,13 +137,13 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.write(&self.own(range(at, from.len()))?, from)?)
     }
 
-    /// Order this rank's accesses to its own memory before it against those after it (`MPI_Win_sync`). Memory has no private copy here (MPI's
+    /// Orders this rank's accesses to its own memory before it against those after it (`MPI_Win_sync`). Memory has no private copy here (MPI's
     /// *unified* model), so this is a fence of the processor; epochs and waits contain what they need.
     pub fn sync(&self) {
         fence(Ordering::SeqCst);
     }
 
-    /// Wait until every member has called it, or a fence. Completes no operations. Collective over the members.
+    /// Waits until every member has called it, or a fence. Completes no operations. Collective over the members.
     ///
     /// What members flushed, or wrote to their own memory, before is visible to all after. If the future is dropped, the next barrier or
     /// fence goes on with it.
@@ -160,7 +160,7 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.local_word(self.own(range(at, 1))?.addr())?)
     }
 
-    /// An own element, whole, with everything that was visible to who wrote it (acquire).
+    /// Loads an own element, whole, with everything that was visible to who wrote it (acquire).
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -174,7 +174,7 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         }))
     }
 
-    /// Store an own element whole, after everything stored before (release). Atomic with accumulates only where
+    /// Stores an own element whole, after everything stored before (release). Atomic with accumulates only where
     /// [`rdma_fabric::Caps::coherent_atomics`].
     ///
     /// # Errors

@@ -52,18 +52,18 @@ mod sealed {
     note = "its elements are `u32`, `i32`, `u64`, `i64`, `f32` and `f64`; memory of other types is under a lock in `Locked`, or is reached by `RemoteSpan`s"
 )]
 pub trait WindowElement: Pod + Unpin + sealed::Sealed {
-    /// The bits, zero-extended.
+    /// Returns the bits, zero-extended.
     fn bits(self) -> u64;
 
-    /// The element with these low bits.
+    /// Returns the element with these low bits.
     fn of_bits(bits: u64) -> Self;
 
-    /// How the fabric does `op`; `None` if it makes no sense for such elements.
+    /// Returns the form in which the fabric does `op`; `None` if it makes no sense for such elements.
     #[doc(hidden)]
     fn form(op: Op) -> Option<UpdateForm>;
 }
 
-/// What is the same for all elements.
+/// Returns the form of the operations that do the same to all elements.
 fn common(op: Op) -> Option<UpdateForm> {
     match op {
         Op::Replace => Some(UpdateForm::Atomic(Amo::Swap)),
@@ -126,7 +126,7 @@ macro_rules! floats {
 floats!(f32: u32, f64: u64);
 
 impl Op {
-    /// The element that `op` makes of `old` and `operand`; `None` if it makes no sense for such elements.
+    /// Returns the element that `op` makes of `old` and `operand`; `None` if it makes no sense for such elements.
     pub fn apply<T: WindowElement>(self, old: T, operand: T) -> Option<T> {
         T::form(self).map(|form| {
             T::of_bits(match form {

@@ -28,7 +28,7 @@ enum Check {
 
 /// An epoch of some members' memory, between start and complete.
 ///
-/// Dropping it completes it in the background, and tells nobody about errors.
+/// Dropping it completes it in the background, and reports no errors.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct StartEpoch<'w, T: Pod> {
     core: &'w Arc<Core>,
@@ -62,7 +62,7 @@ impl<T: Pod> fmt::Debug for Exposure<'_, T> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// Expose own memory to `origins` (`MPI_Win_post`). What this rank wrote to it before is there when they start.
+    /// Exposes own memory to `origins` (`MPI_Win_post`). What this rank wrote to it before is there when they start.
     ///
     /// An exposure that was not waited for is waited for first. If the future is dropped, those that have been told may start, and
     /// the next post waits for them.
@@ -75,7 +75,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(Exposure { core: &self.core, element: PhantomData })
     }
 
-    /// The same without telling them (`MPI_MODE_NOCHECK`): they learn of it by other means, and use [`Window::start_no_check`].
+    /// Exposes own memory to `origins` without notifying them (`MPI_MODE_NOCHECK`): they learn of it by other means, and use [`Window::start_no_check`].
     ///
     /// # Errors
     /// As [`Window::post`].
@@ -84,7 +84,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(Exposure { core: &self.core, element: PhantomData })
     }
 
-    /// Begin an epoch of the memory of `targets` when all of them have posted (`MPI_Win_start`). Dropping the future leaves nothing.
+    /// Begins an epoch of the memory of `targets` when all of them have posted (`MPI_Win_start`). Dropping the future leaves nothing.
     ///
     /// # Errors
     /// [`WindowError::EpochOpen`]; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`]; [`FabricError::PeerLost`],
@@ -94,7 +94,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(StartEpoch { core: &self.core, element: PhantomData, targets, notified: 0, _open: open })
     }
 
-    /// The same, at once (`MPI_MODE_NOCHECK`): the caller promises that all of them have called [`Window::post_no_check`].
+    /// Begins an epoch of the memory of `targets` at once (`MPI_MODE_NOCHECK`): the caller promises that all of them have called [`Window::post_no_check`].
     ///
     /// # Errors
     /// As [`Window::start`].
@@ -223,7 +223,7 @@ impl Core {
 }
 
 impl<T: Pod> StartEpoch<'_, T> {
-    /// A target's memory. Cheap, but not free: keep it for several operations.
+    /// Returns a target's memory. Cheap, but not free: keep it for several operations.
     ///
     /// # Errors
     /// [`WindowError::NotInEpoch`]; [`FabricError::StaleRegion`], [`FabricError::PeerLost`].
@@ -234,7 +234,7 @@ impl<T: Pod> StartEpoch<'_, T> {
         Ok(Target::new(self.core, rank)?)
     }
 
-    /// End the epoch: complete everything, make it visible, and tell the targets (`MPI_Win_complete`). If the future is dropped, the rest is done in
+    /// Ends the epoch: completes everything, make it visible, and tells the targets (`MPI_Win_complete`). If the future is dropped, the rest is done in
     /// the background.
     ///
     /// # Errors
@@ -257,7 +257,7 @@ impl<T: Pod> Drop for StartEpoch<'_, T> {
 }
 
 impl<T: Pod> Exposure<'_, T> {
-    /// Wait until everybody to whom the memory was exposed has completed (`MPI_Win_wait`). What they did is there then. If the future is
+    /// Waits until everybody to whom the memory was exposed has completed (`MPI_Win_wait`). What they did is there then. If the future is
     /// dropped, the exposure goes on.
     ///
     /// # Errors
@@ -267,7 +267,7 @@ impl<T: Pod> Exposure<'_, T> {
         self.core.exposure_over()
     }
 
-    /// End the exposure if everybody has completed, and tell whether it is over (`MPI_Win_test`). Never waits.
+    /// Ends the exposure if everybody has completed, and tells whether it is over (`MPI_Win_test`). Never waits.
     ///
     /// # Errors
     /// [`FabricError::StaleRegion`] only.

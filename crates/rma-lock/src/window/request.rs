@@ -1,7 +1,7 @@
 //! Operations whose end is asked for later.
 
 use super::core::Core;
-use crate::in_place::Soon;
+use crate::boxed::Soon;
 use core::{
     fmt,
     future::Future,
@@ -31,12 +31,12 @@ impl<B: Unpin + 'static> Transfer<'_, B> {
         Transfer { handle, epoch: PhantomData }
     }
 
-    /// Whether it is complete (`MPI_Test`). Never blocks.
+    /// Returns whether it is complete (`MPI_Test`). Never blocks.
     pub fn test(&mut self) -> bool {
         self.handle.test()
     }
 
-    /// Block the calling thread until it is complete.
+    /// Blocks the calling thread until it is complete.
     ///
     /// # Errors
     /// As [`rdma_fabric::Handle::wait`].
@@ -79,7 +79,7 @@ impl<'e, Out> Request<'e, Out> {
         Request { core: claim.core, number: claim.number, before: Soon::later(claim.before()), out }
     }
 
-    /// Whether it is complete (`MPI_Test`). Never blocks.
+    /// Returns whether it is complete (`MPI_Test`). Never blocks.
     pub fn test(&mut self) -> bool {
         self.core.in_flight.test(&self.core.fabric, self.number)
     }

@@ -51,7 +51,7 @@ impl Layout {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// A window of the whole job with `elements` elements, all zero, at each rank (`MPI_Win_allocate`). Collective over the job: all ranks call
+    /// Makes a window of the whole job with `elements` elements, all zero, at each rank (`MPI_Win_allocate`). Collective over the job: all ranks call
     /// it in the same order relative to other symmetric allocations.
     ///
     /// No rank keeps a table of the others.
@@ -62,7 +62,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Self::allocate_with(fabric, elements, WindowOptions::default()).await
     }
 
-    /// The same with other options.
+    /// Makes a window of the whole job with other options: [`Window::allocate`].
     ///
     /// # Errors
     /// As [`Window::allocate`], and [`FabricError::NotInGroup`], [`FabricError::NoSuchRank`] of the home.
@@ -76,7 +76,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Self::over(fabric, memory, elements, layout, options)
     }
 
-    /// A window of a group's members. Collective over the group; others are not concerned, alive or dead.
+    /// Makes a window of a group's members. Collective over the group; others are not concerned, alive or dead.
     ///
     /// # Errors
     /// As [`Group::memory`]; [`FabricError::Mismatch`] at every member, for the world group at one at least, if they ask for different numbers of
@@ -85,7 +85,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Self::in_group_with(group, elements, WindowOptions::default()).await
     }
 
-    /// The same with other options.
+    /// Makes a window of a group's members with other options: [`Window::in_group`].
     ///
     /// # Errors
     /// As [`Window::in_group`], and [`FabricError::NotInGroup`] of the home.
@@ -153,7 +153,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(Window { core: Arc::new(core), lock, element: PhantomData })
     }
 
-    /// Wait until all members have called this, then drop the window (`MPI_Win_free`).
+    /// Waits until all members have called this, then drop the window (`MPI_Win_free`).
     ///
     /// # Errors
     /// As [`Window::barrier`]; the first error of an operation that nobody has heard of. The window is dropped all the same.
@@ -165,7 +165,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
 }
 
 impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
-    /// A window of memory that the members of a group already have (`MPI_Win_create`), of any length each. Collective over the group. [`Window::detach`]
+    /// Makes a window of memory that the members of a group already have (`MPI_Win_create`), of any length each. Collective over the group. [`Window::detach`]
     /// gives it back.
     ///
     /// Accumulates need memory registered for [`Uses::Atomics`]; `docs/existing-memory.md` tells what that costs. Each member keeps a table
@@ -215,7 +215,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         }
     }
 
-    /// End a window of memory that existed, and get that back, with what was written to it. Collective over the members. Of a window that
+    /// Ends a window of memory that existed, and get that back, with what was written to it. Collective over the members. Of a window that
     /// was allocated it is `None`.
     ///
     /// # Errors

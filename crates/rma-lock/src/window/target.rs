@@ -53,7 +53,7 @@ impl<'e, T: Pod> Target<'e, T> {
         self.rank
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.span.len()
@@ -65,7 +65,7 @@ impl<'e, T: Pod> Target<'e, T> {
         self.span.slice(range)
     }
 
-    /// Write elements from place `at` on (`MPI_Put`). Returns when it is posted.
+    /// Writes elements from place `at` on (`MPI_Put`). Returns when it is posted.
     ///
     /// # Errors
     /// As all operations.
@@ -73,7 +73,7 @@ impl<'e, T: Pod> Target<'e, T> {
         self.rput(at, from).await.map(drop)
     }
 
-    /// The same; the request yields the source when it may be reused (`MPI_Rput`).
+    /// Writes elements from place `at` on (`MPI_Rput`). The request yields the source when it may be reused.
     ///
     /// # Errors
     /// As all operations.
@@ -86,7 +86,7 @@ impl<'e, T: Pod> Target<'e, T> {
         self.core.fabric.post(put).await.map(Transfer::new)
     }
 
-    /// Read as many elements as `into` has from place `at` on, and give it back filled (`MPI_Get`).
+    /// Reads as many elements as `into` has from place `at` on, and gives it back filled (`MPI_Get`).
     ///
     /// # Errors
     /// As all operations.
@@ -97,7 +97,7 @@ impl<'e, T: Pod> Target<'e, T> {
         self.rget(at, into).await?.await
     }
 
-    /// Read one element.
+    /// Reads one element.
     ///
     /// # Errors
     /// As all operations.
@@ -109,7 +109,7 @@ impl<'e, T: Pod> Target<'e, T> {
         Ok(element)
     }
 
-    /// [`Target::get`], begun (`MPI_Rget`).
+    /// Reads as many elements as `into` has from place `at` on (`MPI_Rget`). The request yields it filled.
     ///
     /// # Errors
     /// As all operations.
@@ -121,7 +121,7 @@ impl<'e, T: Pod> Target<'e, T> {
         self.core.fabric.post(Get { from: &from, to: into }).await.map(Transfer::new)
     }
 
-    /// Read elements from place `at` on into own registered memory, such as [`crate::Window::own`] (`MPI_Get`). Returns when it is posted; they are there
+    /// Reads elements from place `at` on into own registered memory, such as [`crate::Window::own`] (`MPI_Get`). Returns when it is posted; they are there
     /// after a flush, a local one too.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ impl<'e, T: WindowElement> Target<'e, T> {
         Ok(Claim::new(self.core, self.update(at, form, values, true)?))
     }
 
-    /// Combine each element from place `at` on with a value (`MPI_Accumulate`). Returns when it is begun.
+    /// Combines each element from place `at` on with a value (`MPI_Accumulate`). Returns when it is begun.
     ///
     /// # Errors
     /// As all operations; [`FabricError::Unsupported`] if `op` makes no sense for such elements; [`FabricError::NoAtomics`] where memory that
@@ -158,7 +158,7 @@ impl<'e, T: WindowElement> Target<'e, T> {
         self.core.in_flight.fewer_than(&self.core.fabric, MAX_UNFINISHED).await
     }
 
-    /// The same; the request tells when it has happened (`MPI_Raccumulate`).
+    /// Combines each element from place `at` on with a value (`MPI_Raccumulate`). The request ends when it has happened.
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -166,7 +166,7 @@ impl<'e, T: WindowElement> Target<'e, T> {
         Ok(Request::new(self.claim(at, form::<T>(op)?, values)?, drop))
     }
 
-    /// [`Target::accumulate`], and yield the elements before (`MPI_Get_accumulate`). Each is read and changed at once, not all of them together.
+    /// Combines each element from place `at` on with a value, and yields the elements before (`MPI_Get_accumulate`). Each is read and changed at once, not all of them together.
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -174,7 +174,7 @@ impl<'e, T: WindowElement> Target<'e, T> {
         self.claim(at, form::<T>(op)?, values)?.before().await.map(elements)
     }
 
-    /// The same, begun (`MPI_Rget_accumulate`).
+    /// Combines each element from place `at` on with a value; the request yields the elements before (`MPI_Rget_accumulate`).
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -182,7 +182,7 @@ impl<'e, T: WindowElement> Target<'e, T> {
         Ok(Request::new(self.claim(at, form::<T>(op)?, values)?, elements))
     }
 
-    /// Combine one element with a value, and yield what it was before (`MPI_Fetch_and_op`).
+    /// Combines one element with a value, and yields what it was before (`MPI_Fetch_and_op`).
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -190,7 +190,7 @@ impl<'e, T: WindowElement> Target<'e, T> {
         one(self.claim(at, form::<T>(op)?, &[value])?).await
     }
 
-    /// Store `new` if the element has the bits of `expected`; yields what it was before (`MPI_Compare_and_swap`).
+    /// Stores `new` if the element has the bits of `expected`; yields what it was before (`MPI_Compare_and_swap`).
     ///
     /// # Errors
     /// As [`Target::accumulate`].

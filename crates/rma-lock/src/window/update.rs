@@ -86,18 +86,18 @@ impl Update {
         if self.wide { u64::BYTES } else { u32::BYTES }
     }
 
-    /// Whether it has bytes in common with another.
+    /// Returns whether it has bytes in common with another.
     pub(super) fn overlaps(&self, other: &Update) -> bool {
         let end = |update: &Update| update.at.offset + (update.values.len() * update.bytes()) as u64;
         self.at.rank == other.at.rank && self.at.offset < end(other) && other.at.offset < end(self)
     }
 
-    /// What was there before, or why it failed.
+    /// Returns what was there before, or why it failed.
     pub(super) fn outcome(self) -> Result<Vec<u64>> {
         self.error.map_or(Ok(self.values), Err)
     }
 
-    /// Do what can be done now.
+    /// Does what can be done now.
     pub(super) fn advance(&mut self, fabric: &Fabric, look: &mut Look<'_, '_>) -> Progress {
         loop {
             self.land(look);
@@ -119,7 +119,7 @@ impl Update {
         self.again.is_empty() && self.next == self.values.len()
     }
 
-    /// Take the results that are here.
+    /// Takes the results that are here.
     fn land(&mut self, look: &mut Look<'_, '_>) {
         let mut position = 0;
         while let Some(op) = self.in_flight.get_mut(position) {
@@ -144,7 +144,7 @@ impl Update {
         }
     }
 
-    /// Post what there is room for; whether anything was posted, and whether there was no room for more.
+    /// Posts what there is room for; whether anything was posted, and whether there was no room for more.
     fn post(&mut self, fabric: &Fabric) -> (bool, bool) {
         let mut posted = false;
         while self.error.is_none() && self.in_flight.len() < TOGETHER && !self.begun() {

@@ -1,0 +1,175 @@
+//! Proof of holding a lock of one word.
+
+use super::{
+    attempt::{Claim, release, release_unawaited},
+    single::BackOffLock,
+};
+use crate::{
+    Guard, Result,
+    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic},
+    lock::guard_by_itself,
+};
+use core::{
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    mem,
+    task::{Context, Waker},
+};
+use rdma_fabric::provider::Boxed;
+
+/// Shared access.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared;
+
+/// Exclusive access.
+#[derive(Clone, Copy, Debug)]
+pub struct Exclusive;
+
+/// [`Shared`] or [`Exclusive`].
+pub trait Mode: Sealed + fmt::Debug + 'static {
+    /// The access, for people.
+    const NAME: &'static str;
+}
+
+mod sealed {
+    use crate::back_off::attempt::Claim;
+
+    pub trait Sealed {
+        #[doc(hidden)]
+        #[allow(private_interfaces, reason = "only this crate can name it")]
+        const CLAIM: Claim;
+        #[doc(hidden)]
+        const WRITES: bool;
+    }
+}
+use sealed::Sealed;
+
+#[allow(private_interfaces, reason = "only this crate can name it")]
+impl Sealed for Shared {
+    const CLAIM: Claim = Claim::READ;
+    const WRITES: bool = false;
+}
+
+impl Mode for Shared {
+    const NAME: &'static str = "shared";
+}
+
+#[allow(private_interfaces, reason = "only this crate can name it")]
+impl Sealed for Exclusive {
+    const CLAIM: Claim = Claim::WRITE;
+    const WRITES: bool = true;
+}
+
+impl Mode for Exclusive {
+    const NAME: &'static str = "exclusive";
+}
+
+/// [`Shared`] or [`Exclusive`] access, by a [`BackOffLock`].
+///
+/// Dropping it releases the lock in the background, as [`BackOffGuard::release`] does, and reports no errors.
+#[must_use = "a guard that is dropped at once protects nothing"]
+pub struct BackOffGuard<'a, M: Mode> {
+    lock: &'a BackOffLock,
+    mode: PhantomData<M>,
+}
+
+impl<M: Mode> fmt::Debug for BackOffGuard<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {:?}", M::NAME, self.lock)
+    }
+}
+
+impl<'a, M: Mode> BackOffGuard<'a, M> {
+    #[inline(always)]
+    pub(super) fn new(lock: &'a BackOffLock) -> Self {
+        BackOffGuard { lock, mode: PhantomData }
+    }
+
+    /// Returns the lock that is held.
+    pub fn lock(&self) -> &'a BackOffLock {
+        self.lock
+    }
+
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
+    /// background.
+    ///
+    /// # Errors
+    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
+    /// met, after which further calls on this lock answer [`crate::LockError::Broken`] unless the home is lost.
+    #[inline]
+    pub fn release(self) -> impl Future<Output = Result<()>> {
+        in_place(Leave(self), |(guard, posted)| guard.release_from(posted))
+    }
+
+    /// Leaves where an atomic is over when it is posted. Otherwise it may have been posted.
+    #[inline(always)]
+    fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver> {
+        let (base, claim) = (&self.lock.base, M::CLAIM);
+        if !base.ordered_everywhere {
+            return Err(None);
+        }
+        match poll_atomic(&base.fabric, &self.lock.word, claim.leave, cx)? {
+            old if claim.was_held(old) => Ok(()),
+            old => Err(Some(Box::new(Posting::Over(Ok(old))))),
+        }
+    }
+
+    /// Releases in general, where the atomic is not over yet, or not posted.
+    fn release_from(self, posted: NotOver) -> Boxed<'a, Result<()>> {
+        let armed = Armed(self.lock, M::CLAIM);
+        mem::forget(self);
+        release_later(armed, posted)
+    }
+}
+
+/// A hold that is given back in the background if it is dropped.
+struct Armed<'a>(&'a BackOffLock, Claim);
+
+impl Drop for Armed<'_> {
+    fn drop(&mut self) {
+        release_unawaited(&self.0.base, self.0.ways(self.1), None);
+    }
+}
+
+fn release_later(armed: Armed<'_>, posted: NotOver) -> Boxed<'_, Result<()>> {
+    Box::pin(async move {
+        let (lock, claim) = (armed.0, armed.1);
+        let flushed = if posted.is_none() { lock.base.flush_data().await } else { Ok(()) };
+        mem::forget(armed);
+        release(&lock.base, lock.ways(claim), posted).await.and(flushed)
+    })
+}
+
+impl<M: Mode> Drop for BackOffGuard<'_, M> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Err(posted) = self.leave_now(&mut Context::from_waker(Waker::noop())) {
+            release_unawaited(&self.lock.base, self.lock.ways(M::CLAIM), posted);
+        }
+    }
+}
+
+guard_by_itself!([M: Mode] BackOffGuard<'_, M>);
+
+/// The release, where it is over when it is posted.
+struct Leave<'a, M: Mode>(BackOffGuard<'a, M>);
+
+impl<'a, M: Mode> FastPath for Leave<'a, M> {
+    type Out = Result<()>;
+    type Posted = Never<Self>;
+    /// The guard is armed though its atomic may have been posted.
+    type Stage = (BackOffGuard<'a, M>, NotOver);
+
+    #[inline(always)]
+    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
+        let Leave(guard) = self;
+        match guard.leave_now(cx) {
+            Ok(()) => {
+                mem::forget(guard);
+                Attempt::Done(Ok(()))
+            }
+            Err(posted) => Attempt::NotDone((guard, posted)),
+        }
+    }
+}
