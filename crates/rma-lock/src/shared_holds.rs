@@ -28,9 +28,9 @@ async fn relay<L: AnonymousShared>(fabric: Fabric, options: L::Options) -> Progr
             fabric.put_word(&fabric.remote_word(baton)?, seen + 1).await?;
         }
         1 => {
-            let told = fabric.wait_until(&fabric.local_word::<u64>(baton)?, Deps::All, |told| told != 0).await?;
+            let baton = fabric.wait_until(&fabric.local_word::<u64>(baton)?, Deps::All, |baton| baton != 0).await?;
             assert_eq!(probe.get(WRITER_INSIDE), 0, "a writer is inside");
-            assert_eq!(fabric.get_word(&data).await?, told - 1, "somebody wrote");
+            assert_eq!(fabric.get_word(&data).await?, baton - 1, "somebody wrote");
             lock.end_hold(OURS).await?;
         }
         _ => {
@@ -54,8 +54,8 @@ fn exhaust<L: AnonymousShared>(options: &L::Options) {
                 .iter()
                 .filter(|(addr, _)| addr.rank == HOME && addr.offset < of_home.min(HEAD))
                 .all(|(_, value)| *value == 0);
-            let said = lock.iter().filter(|(addr, _)| PUBLISHED.contains(&addr.offset));
-            free && said.fold(0u64, |sum, (_, value)| sum.wrapping_add(*value)) == 0
+            let published = lock.iter().filter(|(addr, _)| PUBLISHED.contains(&addr.offset));
+            free && published.fold(0u64, |sum, (_, value)| sum.wrapping_add(*value)) == 0
         })
         .run(|fabric| relay::<L>(fabric, options.clone()));
     report.expect_exhausted();

@@ -90,9 +90,12 @@ pub(crate) struct Base {
     broken: Broken,
 }
 
+/// What an access claims: one word or two, in order.
+pub(super) type Claims = Arc<[WordClaim]>;
+
 /// One claim of an access.
 #[derive(Clone)]
-pub(super) struct Way {
+pub(super) struct WordClaim {
     pub(super) word: RemoteWord<u64>,
     pub(super) claim: Claim,
 }
@@ -138,57 +141,57 @@ impl Base {
         Ok(())
     }
 
-    /// One attempt: all of `ways`, or none. The atomic of the first may have been posted already.
-    async fn enter(&self, ways: &[Way], mut first: NotOver, cancelled: &Cancelled) -> Result<bool, Stopped> {
-        for (before, way) in ways.iter().enumerate() {
+    /// One attempt: all of `claims`, or none. The atomic of the first may have been posted already.
+    async fn enter(&self, claims: &[WordClaim], mut first: NotOver, cancelled: &Cancelled) -> Result<bool, Stopped> {
+        for (before, held) in claims.iter().enumerate() {
             let old = match first.take() {
                 Some(posting) => posting.result().await,
-                None => self.fabric.atomic(&way.word, way.claim.enter).await,
+                None => self.fabric.atomic(&held.word, held.claim.enter).await,
             };
             match old {
-                Ok(old) if way.claim.admits(old) => {}
+                Ok(old) if held.claim.admits(old) => {}
                 Ok(old) => {
-                    if let Some(undo) = way.claim.undo() {
-                        self.fabric.atomic(&way.word, undo).await?;
+                    if let Some(undo) = held.claim.undo() {
+                        self.fabric.atomic(&held.word, undo).await?;
                     }
-                    self.leave(&ways[..before]).await?;
-                    return if way.claim.is_over_limit(old) {
+                    self.leave(&claims[..before]).await?;
+                    return if held.claim.is_over_limit(old) {
                         Err(Stopped::GaveUp(holder_limit::refusal()))
                     } else {
                         Ok(false)
                     };
                 }
                 Err(error) => {
-                    let stopped = lost_with_its_words(&way.word, error);
-                    self.leave(&ways[..before]).await?;
+                    let stopped = lost_with_its_words(&held.word, error);
+                    self.leave(&claims[..before]).await?;
                     return Err(stopped);
                 }
             }
         }
         if cancelled.is_set() {
-            self.leave(ways).await?;
+            self.leave(claims).await?;
             return Err(Stopped::GaveUp(Cancelled::REASON));
         }
         Ok(true)
     }
 
-    /// Leaves all of `ways`, the last first, whatever the others meet.
-    async fn leave(&self, ways: &[Way]) -> Result<(), Stopped> {
-        self.leave_from(ways, None).await
+    /// Leaves all of `claims`, the last first, whatever the others meet.
+    async fn leave(&self, claims: &[WordClaim]) -> Result<(), Stopped> {
+        self.leave_from(claims, None).await
     }
 
-    /// Leaves all of `ways`, the last first. The atomic of the last may have been posted already.
-    async fn leave_from(&self, ways: &[Way], mut last: NotOver) -> Result<(), Stopped> {
+    /// Leaves all of `claims`, the last first. The atomic of the last may have been posted already.
+    async fn leave_from(&self, claims: &[WordClaim], mut last: NotOver) -> Result<(), Stopped> {
         let mut outcome = Ok(());
-        for way in ways.iter().rev() {
+        for held in claims.iter().rev() {
             let old = match last.take() {
                 Some(posting) => posting.result().await,
-                None => self.fabric.atomic(&way.word, way.claim.leave).await,
+                None => self.fabric.atomic(&held.word, held.claim.leave).await,
             };
             let left = match old {
-                Ok(old) if way.claim.was_held(old) => Ok(()),
+                Ok(old) if held.claim.was_held(old) => Ok(()),
                 Ok(old) => Err(Stopped::Broken(LockError::corrupt("word", old))),
-                Err(error) => Err(lost_with_its_words(&way.word, error)),
+                Err(error) => Err(lost_with_its_words(&held.word, error)),
             };
             outcome = outcome.and(left);
         }
@@ -205,26 +208,20 @@ fn lost_with_its_words(word: &RemoteWord<u64>, error: FabricError) -> Stopped {
 }
 
 /// One attempt, which ends not holding the lock if this is dropped.
-pub(super) async fn try_acquire<const N: usize>(base: &Arc<Base>, ways: [Way; N], first: NotOver) -> Result<bool> {
+pub(super) async fn try_acquire(base: &Arc<Base>, claims: Claims, first: NotOver) -> Result<bool> {
     if first.is_none() {
         base.broken.check()?;
     }
-    DetachOnDrop::new(
-        base,
-        |base, cancelled| async move { base.broken.answer(base.enter(&ways, first, &cancelled).await) },
-    )
+    DetachOnDrop::new(base, |base, cancelled| async move {
+        base.broken.answer(base.enter(&claims, first, &cancelled).await)
+    })
     .await
 }
 
-/// As many attempts as it takes until `deadline`. Between them nothing is held and nothing owed.
-pub(super) async fn acquire<const N: usize>(
-    base: &Arc<Base>,
-    ways: [Way; N],
-    mut first: NotOver,
-    deadline: Time,
-) -> Result<()> {
+/// As many attempts as it takes until `deadline`. Between them nothing is held, and nobody depends on this future.
+pub(super) async fn acquire(base: &Arc<Base>, claims: Claims, mut first: NotOver, deadline: Time) -> Result<()> {
     let mut attempts = 0u32;
-    while !try_acquire(base, ways.clone(), first.take()).await? {
+    while !try_acquire(base, claims.clone(), first.take()).await? {
         attempts = attempts.saturating_add(1);
         if attempts >= base.pace.attempts {
             return Err(LockError::Contended { attempts });
@@ -241,19 +238,19 @@ pub(super) async fn acquire<const N: usize>(
     Ok(())
 }
 
-/// Gives all of `ways` back; if this is dropped, in the background. The atomic of the last may have been posted already.
-pub(super) async fn release<const N: usize>(base: &Arc<Base>, ways: [Way; N], last: NotOver) -> Result<()> {
-    DetachOnDrop::new(base, |base, _| async move { base.broken.answer(base.leave_from(&ways, last).await) }).await
+/// Gives all of `claims` back; if this is dropped, in the background. The atomic of the last may have been posted already.
+pub(super) async fn release(base: &Arc<Base>, claims: Claims, last: NotOver) -> Result<()> {
+    DetachOnDrop::new(base, |base, _| async move { base.broken.answer(base.leave_from(&claims, last).await) }).await
 }
 
-/// Flush, and give all of `ways` back, in the background. The atomic of the last may have been posted already.
+/// Flush, and give all of `claims` back, in the background. The atomic of the last may have been posted already.
 #[cold]
-pub(super) fn release_unawaited<const N: usize>(base: &Arc<Base>, ways: [Way; N], last: NotOver) {
+pub(super) fn release_unawaited(base: &Arc<Base>, claims: Claims, last: NotOver) {
     let owner = base.clone();
     base.fabric.detach(async move {
         if last.is_none() {
             let _ = owner.flush_data().await;
         }
-        let _ = owner.broken.answer(owner.leave_from(&ways, last).await);
+        let _ = owner.broken.answer(owner.leave_from(&claims, last).await);
     });
 }

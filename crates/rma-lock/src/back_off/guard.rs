@@ -128,7 +128,7 @@ struct Armed<'a>(&'a BackOffLock, Claim);
 
 impl Drop for Armed<'_> {
     fn drop(&mut self) {
-        release_unawaited(&self.0.base, self.0.ways(self.1), None);
+        release_unawaited(&self.0.base, self.0.claims(self.1), None);
     }
 }
 
@@ -137,7 +137,7 @@ fn release_later(armed: Armed<'_>, posted: NotOver) -> Boxed<'_, Result<()>> {
         let (lock, claim) = (armed.0, armed.1);
         let flushed = if posted.is_none() { lock.base.flush_data().await } else { Ok(()) };
         mem::forget(armed);
-        release(&lock.base, lock.ways(claim), posted).await.and(flushed)
+        release(&lock.base, lock.claims(claim), posted).await.and(flushed)
     })
 }
 
@@ -145,7 +145,7 @@ impl<M: Mode> Drop for BackOffGuard<'_, M> {
     #[inline]
     fn drop(&mut self) {
         if let Err(posted) = self.leave_now(&mut Context::from_waker(Waker::noop())) {
-            release_unawaited(&self.lock.base, self.lock.ways(M::CLAIM), posted);
+            release_unawaited(&self.lock.base, self.lock.claims(M::CLAIM), posted);
         }
     }
 }

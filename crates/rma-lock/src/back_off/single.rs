@@ -1,7 +1,7 @@
 //! One word for readers and writers.
 
 use super::{
-    attempt::{Base, Claim, Way, acquire, try_acquire},
+    attempt::{Base, Claim, Claims, WordClaim, acquire, try_acquire},
     guard::{BackOffGuard, Exclusive, Mode, Shared},
     pace::BackOff,
 };
@@ -35,7 +35,7 @@ const LOCK_BYTES: usize = 64;
 ///
 /// # Dropped futures
 /// An attempt under way that is dropped is awaited in the background, and given back if it succeeded; a release is completed. A
-/// sleep owes nothing.
+/// sleep is just ended.
 #[derive(Clone)]
 pub struct BackOffLock {
     pub(super) base: Arc<Base>,
@@ -169,15 +169,15 @@ impl BackOffLock {
     }
 
     fn enter_later(&self, claim: Claim, first: NotOver, deadline: Time) -> Boxed<'_, Result<()>> {
-        Box::pin(acquire(&self.base, self.ways(claim), first, deadline))
+        Box::pin(acquire(&self.base, self.claims(claim), first, deadline))
     }
 
     fn try_enter_later(&self, claim: Claim, first: NotOver) -> Boxed<'_, Result<bool>> {
-        Box::pin(try_acquire(&self.base, self.ways(claim), first))
+        Box::pin(try_acquire(&self.base, self.claims(claim), first))
     }
 
-    pub(super) fn ways(&self, claim: Claim) -> [Way; 1] {
-        [Way { word: self.word.clone(), claim }]
+    pub(super) fn claims(&self, claim: Claim) -> Claims {
+        Arc::new([WordClaim { word: self.word.clone(), claim }])
     }
 }
 
@@ -212,7 +212,10 @@ lock_by_itself!([] BackOffLock, BackOffGuard<'a, Shared>, BackOffGuard<'a, Exclu
 
 impl AnonymousShared for BackOffLock {
     fn hold(&self, deadline: Time, _: OfThisCrate) -> Boxed<'_, Result<()>> {
-        Box::pin(async move { Ok(mem::forget(self.read_before(deadline).await?)) })
+        Box::pin(async move {
+            mem::forget(self.read_before(deadline).await?);
+            Ok(())
+        })
     }
 
     fn try_hold(&self, _: OfThisCrate) -> Boxed<'_, Result<bool>> {

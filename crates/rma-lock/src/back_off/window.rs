@@ -1,7 +1,7 @@
 //! A word for each rank, and one for all: the two levels.
 
 use super::{
-    attempt::{Base, Claim, Way, acquire, release, release_unawaited, try_acquire},
+    attempt::{Base, Claim, Claims, WordClaim, acquire, release, release_unawaited, try_acquire},
     pace::BackOff,
 };
 use crate::{Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock, lock::guard_by_itself};
@@ -36,13 +36,6 @@ impl fmt::Debug for WindowLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "WindowLock({:?})", self.base)
     }
-}
-
-/// An access of any kind takes one claim or two.
-#[derive(Clone)]
-enum Ways {
-    One([Way; 1]),
-    Two([Way; 2]),
 }
 
 impl WindowLock {
@@ -91,36 +84,30 @@ impl WindowLock {
 
     fn enter(&self, access: Access, deadline: Time) -> Boxed<'_, Result<WindowGuard<'_>>> {
         Box::pin(async move {
-            let ways = self.ways(access)?;
-            match ways.clone() {
-                Ways::One(ways) => acquire(&self.base, ways, None, deadline).await?,
-                Ways::Two(ways) => acquire(&self.base, ways, None, deadline).await?,
-            }
-            Ok(WindowGuard { lock: self, access, held: Some(ways) })
+            let claims = self.claims(access)?;
+            acquire(&self.base, claims.clone(), None, deadline).await?;
+            Ok(WindowGuard { lock: self, access, held: Some(claims) })
         })
     }
 
     fn try_enter(&self, access: Access) -> Boxed<'_, Result<Option<WindowGuard<'_>>>> {
         Box::pin(async move {
-            let ways = self.ways(access)?;
-            let entered = match ways.clone() {
-                Ways::One(ways) => try_acquire(&self.base, ways, None).await?,
-                Ways::Two(ways) => try_acquire(&self.base, ways, None).await?,
-            };
-            Ok(entered.then(|| WindowGuard { lock: self, access, held: Some(ways) }))
+            let claims = self.claims(access)?;
+            let entered = try_acquire(&self.base, claims.clone(), None).await?;
+            Ok(entered.then(|| WindowGuard { lock: self, access, held: Some(claims) }))
         })
     }
 
     /// Returns the claims of an access. That of the home comes first: a holder of a rank's word waits for nobody.
-    fn ways(&self, access: Access) -> Result<Ways> {
-        let all = |claim| Way { word: self.all.clone(), claim };
+    fn claims(&self, access: Access) -> Result<Claims> {
+        let all = |claim| WordClaim { word: self.all.clone(), claim };
         let own = |rank, claim| -> Result<_> {
-            Ok(Way { word: self.base.fabric.remote_word(self.base.memory.at(rank, OWN)?)?, claim })
+            Ok(WordClaim { word: self.base.fabric.remote_word(self.base.memory.at(rank, OWN)?)?, claim })
         };
         Ok(match access {
-            Access::All => Ways::One([all(Claim::EVERYWHERE)]),
-            Access::Shared(rank) => Ways::One([own(rank, Claim::READ)?]),
-            Access::Exclusive(rank) => Ways::Two([all(Claim::SOMEWHERE), own(rank, Claim::WRITE)?]),
+            Access::All => Arc::new([all(Claim::EVERYWHERE)]),
+            Access::Shared(rank) => Arc::new([own(rank, Claim::READ)?]),
+            Access::Exclusive(rank) => Arc::new([all(Claim::SOMEWHERE), own(rank, Claim::WRITE)?]),
         })
     }
 }
@@ -134,7 +121,7 @@ pub struct WindowGuard<'a> {
     access: Access,
     /// Resolved before: a rank that is lost can be resolved no more, and the home's word is to be given back all the same. `None` when that
     /// is done.
-    held: Option<Ways>,
+    held: Option<Claims>,
 }
 
 impl fmt::Debug for WindowGuard<'_> {
@@ -165,8 +152,7 @@ impl<'a> WindowGuard<'a> {
             let base = &self.lock.base;
             let flushed = base.flush_data().await;
             let left = match self.held.take() {
-                Some(Ways::One(ways)) => release(base, ways, None).await,
-                Some(Ways::Two(ways)) => release(base, ways, None).await,
+                Some(claims) => release(base, claims, None).await,
                 None => Ok(()),
             };
             left.and(flushed)
@@ -176,10 +162,8 @@ impl<'a> WindowGuard<'a> {
 
 impl Drop for WindowGuard<'_> {
     fn drop(&mut self) {
-        match self.held.take() {
-            Some(Ways::One(ways)) => release_unawaited(&self.lock.base, ways, None),
-            Some(Ways::Two(ways)) => release_unawaited(&self.lock.base, ways, None),
-            None => {}
+        if let Some(claims) = self.held.take() {
+            release_unawaited(&self.lock.base, claims, None);
         }
     }
 }

@@ -96,7 +96,7 @@ pub type WritersFirstLock = CountedLock<WritersFirst>;
 /// holding it exclusively and asking for it again deadlocks, as with any lock that is not reentrant.
 ///
 /// # Dropped futures
-/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What it still owes is
+/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What others still depend on is
 /// [detached](Fabric::detach): a dropped acquisition ends not holding the lock, a dropped release ends having released it. The
 /// others, and later calls of this rank, need not know.
 ///
@@ -118,7 +118,7 @@ impl<S: Scheme> fmt::Debug for CountedLock<S> {
     }
 }
 
-/// A rank's side of a lock, kept by its values and by what their dropped futures still owe.
+/// A rank's side of a lock, kept by its values and by what their dropped futures still do.
 pub(crate) struct Core<S: Scheme> {
     queue: Queue,
     count: RemoteWord<u64>,
@@ -267,7 +267,7 @@ impl<S: Scheme> Core<S> {
         posted.ok()
     }
 
-    /// Returns whether `error` is the loss of a member that this lock survives.
+    /// Returns whether `error` is the loss of a member that this lock tolerates.
     fn tolerates(&self, error: &LockError) -> bool {
         self.is_gone(error) && matches!(error, LockError::Fabric(FabricError::PeerLost { .. }))
     }

@@ -1,4 +1,4 @@
-//! The packed scheme in an epoch of a lock that survives its ranks: two flags more, and what is done to its words from outside.
+//! The packed scheme in an epoch of a recoverable lock: two flags more, and what is done to its words from outside.
 
 use super::{
     CountedLock, Home, WriteGuard,

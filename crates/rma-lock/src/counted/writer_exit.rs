@@ -196,7 +196,7 @@ impl<S: Scheme> Core<S> {
     /// X2, X3 for one who gave up, or the hand-over in their place.
     pub(super) async fn writer_leaves(&self, node: NodeId, duties: &mut Duties) -> Result<(), Stopped> {
         if S::HAND_OVER != HandOver::Never {
-            let next = self.linked(node).await?;
+            let next = self.next_of(node).await?;
             if next != 0 {
                 let old = match pass_on_to::<S>(node, next) {
                     Some(amo) => Some(self.fabric.atomic(&self.count, amo).await?),
@@ -268,7 +268,7 @@ impl<S: Scheme> Core<S> {
             Found::Tail(tail) => tail,
             Found::Link(linked) => return self.decode("next", linked),
             Found::Nothing => {
-                let linked = self.linked(node).await?;
+                let linked = self.next_of(node).await?;
                 if linked != 0 {
                     return self.decode("next", linked);
                 }
@@ -281,15 +281,6 @@ impl<S: Scheme> Core<S> {
         let next = self.node(node, NodeWord::Next)?;
         let linked = self.fabric.compare_swap(&next, 0, NodeId::PASSED).await?;
         self.decode("next", linked)
-    }
-
-    /// Yields who has linked itself behind `node`; 0 if nobody has.
-    async fn linked(&self, node: NodeId) -> Result<u64, FabricError> {
-        if node.rank() == self.me {
-            self.fabric.load(self.own(node.slot(), NodeWord::Next)?)
-        } else {
-            self.fabric.get_word(&self.node(node, NodeWord::Next)?).await
-        }
     }
 }
 

@@ -10,7 +10,6 @@ use crate::{
     Result,
     detach::Cancelled,
     error::Stopped,
-    in_place::Posting,
     queue::{NodeId, NodeWord, Own, Transition},
 };
 use rdma_fabric::{Amo, Time};
@@ -49,13 +48,9 @@ impl<S: Scheme> Core<S> {
         if let Some(started) = entry {
             return Ok(*started);
         }
-        self.check()?;
-        let own = match self.take_fresh_node(self.published.lane()) {
-            Some(own) => own,
-            None => self.answer(Box::pin(self.take_node(deadline, &Cancelled::default())).await)?,
-        };
-        let posted = self.post(Transition::writer_goes_on(own.id), &self.writers()?.tail, first(own.id)).await?;
-        Ok((own.keep(), WriteEntry::Tail(Posting::InFlight(posted))))
+        let queued = self.queue.queue_up(deadline, Transition::writer_goes_on, &self.writers()?.tail, first).await;
+        self.went_on();
+        queued.map(|(node, posting)| (node, WriteEntry::Tail(posting)))
     }
 
     async fn enter_from(

@@ -28,13 +28,8 @@ impl Core {
         if let Some(started) = entry {
             return Ok(*started);
         }
-        self.check()?;
-        let own = match self.take_fresh_node(self.published.lane()) {
-            Some(own) => own,
-            None => self.answer(Box::pin(self.take_node(deadline, &Cancelled::default())).await)?,
-        };
-        let posted = self.post(class.arrives(own.id), &self.tail, first(own.id)).await?;
-        Ok((own.keep(), FairEntry::Tail(Posting::InFlight(posted))))
+        let queued = self.queue_up(deadline, |node| class.arrives(node), &self.tail, first).await;
+        queued.map(|(node, posting)| (node, FairEntry::Tail(posting)))
     }
 
     /// F1–F7 from `entry` on.

@@ -83,11 +83,7 @@ impl Core {
 
     /// G1: `node`, mine or one that was given up, leaves the queue.
     pub(super) async fn leave_queue(&self, node: NodeId, said: Said) -> Result<Out, Stopped> {
-        let link = if node.rank() == self.me {
-            self.fabric.load(self.own(node.slot(), NodeWord::Next)?)?
-        } else {
-            self.fabric.get_word(&self.node(node, NodeWord::Next)?).await?
-        };
+        let link = self.next_of(node).await?;
         if link != said.bits() {
             return self.out_before(link);
         }

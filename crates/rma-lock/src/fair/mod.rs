@@ -131,7 +131,7 @@ impl Class {
 /// queue nodes at a time: more are [`crate::LockError::TooManyWaiting`].
 ///
 /// # Dropped futures
-/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What it still owes is
+/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What others still depend on is
 /// [detached](Fabric::detach): a dropped acquisition ends not holding the lock, a dropped release ends having released it. An acquisition that was given up keeps its
 /// place in the queue, and with it who came later, until the lock would have come to it.
 ///
@@ -148,7 +148,7 @@ impl fmt::Debug for FairLock {
     }
 }
 
-/// A rank's side of a lock, kept by its values and by what their dropped futures still owe.
+/// A rank's side of a lock, kept by its values and by what their dropped futures still do.
 struct Core {
     queue: Queue,
     state: RemoteWord<u64>,

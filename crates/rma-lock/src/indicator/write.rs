@@ -31,7 +31,7 @@ impl Core {
             Ok(true) if !cancelled.is_set() => return Ok(Some(shut)),
             _ => {}
         }
-        // Given up: those inside go on, and nobody is to tell.
+        // Given up: those inside go on, and nobody waits to hear of it.
         for (node, _) in awaited {
             self.queue.fabric.swap(&self.flag_at(self.queue.me, node)?, 0).await?;
         }
@@ -70,7 +70,7 @@ impl Core {
         }
     }
 
-    /// G2, G3: at which nodes readers are still inside, by number, and the limits that they are to tell of.
+    /// G2, G3: at which nodes readers are still inside, by number, and the limits of which they are to notify the writer.
     async fn look_for_readers(&self, gates: &[Gate]) -> Result<Vec<(usize, Limit)>, Stopped> {
         let (fabric, me) = (&self.queue.fabric, self.queue.me);
         let first = self.first_ranks().map_err(Stopped::Broken)?;

@@ -22,7 +22,7 @@ use rdma_fabric::Time;
 /// What an arrival at a level leads to.
 enum Arrival {
     Inside,
-    /// It must take what is above, and tell this one then.
+    /// It must take what is above, and wake this one then.
     Leads(Option<NodeId>),
     /// It would have to wait, and does not.
     NotNow,
@@ -45,7 +45,7 @@ impl Stair {
         patience: Patience,
         cancelled: &Cancelled,
     ) -> Result<bool, Stopped> {
-        // Whom to tell, for each level that this rank leads, from the lowest.
+        // Whom to wake, for each level that this rank leads, from the lowest.
         let mut led = Vec::new();
         match self.climb(&mut led, first, patience, cancelled).await {
             Ok(true) => {

@@ -23,7 +23,7 @@ pub(crate) const HOME_BYTES: u64 = LAST_NODE;
 pub(crate) const RECOVERABLE_BYTES: usize = LOCK_BYTES + LINE as usize;
 /// There: how often the second word that a rank publishes has been changed, twice.
 pub(crate) const VERSION: u64 = LOCK_BYTES as u64;
-/// And a word for the lock that survives.
+/// And a word for the recoverable lock.
 pub(crate) const CLAIM: u64 = VERSION + 8;
 
 /// The words of a node. Two, because two different ranks write them.

@@ -11,7 +11,7 @@
 //!
 //! # Errors
 //! What fails between two steps of a protocol leaves words of which nobody knows what they should be: [`Queue::answer`] remembers it, and
-//! later calls of this rank are told.
+//! later calls of this rank fail with it.
 
 mod layout;
 mod node;
@@ -28,14 +28,16 @@ pub(crate) use publish::{Lane, Transition, is_inside};
 
 use crate::{
     LockError, Result,
-    detach::{Broken, HasFabric},
+    detach::{Broken, Cancelled, HasFabric},
     error::Stopped,
-    in_place::{self, NotOver},
+    in_place::{self, NotOver, Posting},
 };
 use core::fmt;
 use own::Nodes;
 use publish::Published;
-use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Handle, PutOrder, Rank, Refused, RemoteAddr, RemoteWord};
+use rdma_fabric::{
+    Amo, Fabric, FabricError, GroupMemory, Handle, PutOrder, Rank, Refused, RemoteAddr, RemoteWord, Time,
+};
 
 /// A rank's side of a lock with queues.
 pub(crate) struct Queue {
@@ -185,26 +187,39 @@ impl Queue {
         word: &RemoteWord<u64>,
         amo: Amo<u64>,
     ) -> Result<Handle<u64>, FabricError> {
-        match self.try_post(self.published.lane(), step, word, amo) {
-            Ok(handle) => Ok(handle),
-            Err(Refused::Failed(error, ())) => Err(error),
-            Err(Refused::Full(())) => Box::pin(self.post_later(step, word, amo)).await,
-        }
-    }
-
-    async fn post_later(
-        &self,
-        step: Transition,
-        word: &RemoteWord<u64>,
-        amo: Amo<u64>,
-    ) -> Result<Handle<u64>, FabricError> {
         loop {
-            self.fabric.room(None).await?;
             match self.try_post(self.published.lane(), step, word, amo) {
                 Ok(handle) => return Ok(handle),
                 Err(Refused::Failed(error, ())) => return Err(error),
-                Err(Refused::Full(())) => {}
+                Err(Refused::Full(())) => Box::pin(self.fabric.room(None)).await?,
             }
+        }
+    }
+
+    /// Takes a node and posts `first`, the atomic that puts it at the end of the queue whose `tail` that is; `step` announces it. Until
+    /// it is posted, nothing depends on this future, and then it is over.
+    pub(crate) async fn queue_up(
+        &self,
+        deadline: Time,
+        step: impl Fn(NodeId) -> Transition,
+        tail: &RemoteWord<u64>,
+        first: impl Fn(NodeId) -> Amo<u64>,
+    ) -> Result<(NodeId, Posting)> {
+        self.check()?;
+        let own = match self.take_fresh_node(self.published.lane()) {
+            Some(own) => own,
+            None => self.answer(Box::pin(self.take_node(deadline, &Cancelled::default())).await)?,
+        };
+        let posted = self.post(step(own.id), tail, first(own.id)).await?;
+        Ok((own.keep(), Posting::InFlight(posted)))
+    }
+
+    /// Yields what `node`'s next word holds.
+    pub(crate) async fn next_of(&self, node: NodeId) -> Result<u64, FabricError> {
+        if node.rank() == self.me {
+            self.fabric.load(self.own(node.slot(), NodeWord::Next)?)
+        } else {
+            self.fabric.get_word(&self.node(node, NodeWord::Next)?).await
         }
     }
 

@@ -106,7 +106,7 @@ impl Queue {
         if node.rank() == self.me {
             self.fabric.store(self.own(node.slot(), NodeWord::Wake)?, ready)?;
         } else if self.recoverable {
-            // A put that fails would be told to whoever flushes next.
+            // A put that fails would be reported to whoever flushes next.
             self.fabric.swap(&self.node(node, NodeWord::Wake)?, ready).await?;
         } else {
             self.fabric.put_word(&self.node(node, NodeWord::Wake)?, ready).await?;

@@ -59,7 +59,7 @@ impl<S: fmt::Debug, E: fmt::Debug> fmt::Debug for EachGuard<S, E> {
 }
 
 impl<S: Guard, E: Guard> Guard for EachGuard<S, E> {
-    /// Of several errors the first is told.
+    /// Of several errors the first is returned.
     async fn release(self) -> Result<()> {
         match self {
             EachGuard::All(guards) => {

@@ -22,7 +22,7 @@
 //! [`crate::LockError::Torn`] until somebody looks ([`RecoverableLock::mend`]) and clears it.
 //!
 //! # What it stands on
-//! * A rank's loss is told only when it is proven, and no operation of the lost takes effect afterwards (`docs/fabric-contract.md`, E4).
+//! * A rank's loss is reported only when it is proven, and no operation of the lost takes effect afterwards (`docs/fabric-contract.md`, E4).
 //!   Mere suspicion does not take a lock from anybody ([`RecoverableLock::suspect`]).
 //! * The home lives. Its loss is [`rdma_fabric::FabricError::PeerLost`] for everybody.
 

@@ -2,7 +2,7 @@
 //!
 //! For each pair of members there are two words. *Posted*, at the origin: its target sets it when it exposes its memory, the origin clears it when it
 //! starts. *Completed*, at the target: its origin sets it when it has flushed what it did, the target clears it when all have. Each is set only
-//! when the other side has cleared it, which it was told by the other word; so no put of one epoch lands in the next.
+//! when the other side has cleared it, as the other word says; so no put of one epoch lands in the next.
 
 use super::{
     Window,
@@ -64,11 +64,11 @@ impl<T: Pod> fmt::Debug for Exposure<'_, T> {
 impl<T: Pod, L: AccessLock> Window<T, L> {
     /// Exposes own memory to `origins` (`MPI_Win_post`). What this rank wrote to it before is there when they start.
     ///
-    /// An exposure that was not waited for is waited for first. If the future is dropped, those that have been told may start, and
+    /// An exposure that was not waited for is waited for first. If the future is dropped, those that have been notified may start, and
     /// the next post waits for them.
     ///
     /// # Errors
-    /// [`WindowError::EpochOpen`] between fences; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`] with nobody told;
+    /// [`WindowError::EpochOpen`] between fences; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`] with nobody notified;
     /// [`FabricError::PeerLost`].
     pub async fn post(&self, origins: &[Rank]) -> WindowResult<Exposure<'_, T>> {
         self.core.expose(origins, Check::Notified).await?;
@@ -238,7 +238,7 @@ impl<T: Pod> StartEpoch<'_, T> {
     /// the background.
     ///
     /// # Errors
-    /// The first error of an operation of the epoch, with the targets told all the same; [`FabricError::PeerLost`].
+    /// The first error of an operation of the epoch, with the targets notified all the same; [`FabricError::PeerLost`].
     pub async fn complete(mut self) -> WindowResult<()> {
         let core = self.core;
         let StartEpoch { targets, notified, .. } = &mut self;

@@ -108,7 +108,7 @@ impl Update {
             if self.in_flight.is_empty() && (self.error.is_some() || self.begun()) {
                 return Progress::Over;
             }
-            // What was posted may be over already; if not, its handle must be told whom to wake.
+            // What was posted may be over already; if not, its handle must know whom to wake.
             if !posted {
                 return Progress::Waiting;
             }
