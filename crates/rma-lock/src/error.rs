@@ -61,7 +61,7 @@ pub enum LockError {
          `mend`, repair what it protects, and say so by `clear_torn`"
     )]
     Torn {
-        /// Who wrote.
+        /// The rank that wrote.
         by: Rank,
     },
     /// More ranks have died, or in more turns, than the lock was made to survive ([`crate::locks::Recovery`]).

@@ -60,7 +60,7 @@ impl WindowLock {
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`];
-    /// [`crate::LockError::TooManyHolders`], which counts who holds all, and who holds any rank
+    /// [`crate::LockError::TooManyHolders`], which counts the holders of all ranks, and those that hold any rank
     /// exclusively; [`crate::LockError::Broken`] if an earlier call failed half-way.
     pub fn lock(&self, access: Access) -> impl Future<Output = Result<WindowGuard<'_>>> {
         self.lock_before(access, Time::MAX)

@@ -19,7 +19,7 @@ impl Classes {
     }
 
     async fn enter_before(&self, class: Class, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
-        // Before anything is counted: who is counted and finds that it must wait can't take itself back.
+        // Before anything is counted: a rank that is counted and finds that it must wait can't take itself back.
         let own = self.queue.take_node(deadline, cancelled).await?;
         let old = Counts(self.queue.fabric.atomic(&self.counts, Amo::Add(class.one())).await?); // C1
         let others = old.of(class.other());

@@ -10,7 +10,7 @@ pub(super) struct Duties {
     pub(super) class: Class,
     /// A waiter to wake; it wakes the rest of its chain.
     pub(super) chain: Option<NodeId>,
-    /// Waiters that gave up, whose turn has come, and who are still counted.
+    /// Waiters that gave up, whose turn has come, and which are still counted.
     pub(super) leaving: u32,
     /// The next epoch is to be begun. Then nobody of this one is left in the chain or counted.
     pub(super) flip: bool,

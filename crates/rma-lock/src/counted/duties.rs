@@ -1,4 +1,4 @@
-//! Waking, and acting for those who gave up.
+//! Waking, and acting for those that gave up.
 //!
 //! A waiter whose deadline comes, or whose future is dropped, marks its own node abandoned and goes. Exactly one rank will try to wake
 //! that node, as for every node; it finds the mark and does what the waiter would have done with its grant: a reader wakes the

@@ -22,11 +22,11 @@
 //! Mellor-Crummey and Scott's Figure 7 as numbered in this project's documentation (`docs/rp-lock.md`), X1 being
 //! redundant. These things differ from the print:
 //! * A waiter is woken by a compare-and-swap and not by a store. It fails if the waiter gave up (a deadline) or
-//!   if the wake belongs to another turn of the node; the waker then acts for who gave up: [`duties`].
+//!   if the wake belongs to another turn of the node; the waker then acts for the one that gave up: [`duties`].
 //! * A writer links itself behind its predecessor with a swap. A leaving writer that finds no successor linked
 //!   yet, though one is on its way (the printed X4 waits for it), leaves [`NodeId::PASSED`] there and goes; the successor finds it
 //!   and registers itself. So no release waits for another rank's CPU.
-//! * A node is ready to be waited on as long as it is in no queue: who takes it out of one makes it so (R2, W1).
+//! * A node is ready to be waited on as long as it is in no queue: whoever takes it out of one makes it so (R2, W1).
 //! * Flags known to be clear, or set, are changed by an addition (W4, X2, X6).
 //! * The leaving writer looks for waiting readers only if the count word shows any (X3).
 //!
@@ -210,7 +210,7 @@ impl<S: Scheme> Core<S> {
         S::went_on(&self.link, &self.fabric, || !is_inside(self.published.sum()));
     }
 
-    /// Returns the top of the stack of waiting readers. Who looks there waits anyway.
+    /// Returns the top of the stack of waiting readers. A rank that looks there waits anyway.
     fn readers(&self) -> Result<RemoteWord<u64>, FabricError> {
         self.fabric.remote_word(self.at_home(Home::Readers as u64)?)
     }

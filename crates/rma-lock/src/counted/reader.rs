@@ -164,8 +164,8 @@ impl<S: Scheme> CountedLock<S> {
     /// counted, at the cost of 1 atomic on own memory now; one that is about to wait, or let in, uncounts itself in the background.
     ///
     /// # Errors
-    /// [`LockError::Fabric`]; [`LockError::TooManyWaiting`]; [`LockError::TooManyHolders`];
-    /// [`LockError::Broken`] if an earlier call failed half-way. The loss of any rank ends a wait
+    /// [`crate::LockError::Fabric`]; [`crate::LockError::TooManyWaiting`]; [`crate::LockError::TooManyHolders`];
+    /// [`crate::LockError::Broken`] if an earlier call failed half-way. The loss of any rank ends a wait
     /// with [`rdma_fabric::FabricError::PeerLost`]; nothing is left to undo then.
     #[inline]
     pub fn read(&self) -> impl Future<Output = Result<ReadGuard<'_, S>>> {
@@ -176,7 +176,7 @@ impl<S: Scheme> CountedLock<S> {
     /// this rank takes its reader off the count. Dropping the future does the same.
     ///
     /// # Errors
-    /// As [`CountedLock::read`], and [`LockError::TimedOut`].
+    /// As [`CountedLock::read`], and [`crate::LockError::TimedOut`].
     #[inline]
     pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, S>>> {
         in_place(ReadNow(self, PhantomData), move |entry| S::read_later(self, entry, deadline))

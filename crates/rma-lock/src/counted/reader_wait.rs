@@ -169,7 +169,7 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// U2, U3; X7: turn the interest in `word`, in which no reader is counted, into activity. Fails if a reader came in, who will then do it. A
+    /// U2, U3; X7: turn the interest in `word`, in which no reader is counted, into activity. Fails if a reader came in, which will then do it. A
     /// head apart is read *after* the swap: it has no identity, and may have succeeded for a later writer than the one seen before.
     pub(super) async fn let_writer_in(&self, word: u64) -> Result<Option<NodeId>, Stopped> {
         if !self.activate(word).await? {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The epoch is closed: nobody gets in any more.
 const CLOSED: u64 = 1 << 31;
-/// What the lock protects may be half-written: only who asks for that gets in.
+/// What the lock protects may be half-written: only an acquisition that asks for that gets in.
 const TORN: u64 = 1 << 30;
 
 /// Reader preference, packed, in an epoch of a [`crate::locks::RecoverableLock`].
@@ -149,7 +149,7 @@ pub(crate) struct Shut {
     pub(crate) closed: bool,
 }
 
-/// An epoch's words at the home, for who closes it or opens it.
+/// An epoch's words at the home, for the rank that closes it or opens it.
 pub(crate) struct HomeWords {
     count: RemoteWord<u64>,
     tail: RemoteWord<u64>,

@@ -60,7 +60,7 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     const HEAD_APART: bool;
     /// How a writer hands the lock over.
     const HAND_OVER: HandOver;
-    /// Whether the loss of a member is somebody's business: then an operation on the lost rank's node that fails is no error, and who is woken looks
+    /// Whether the loss of a member is somebody's business: then an operation on the lost rank's node that fails is no error, and a waiter that is woken looks
     /// at the count word again.
     const RECOVERABLE: bool = false;
 

@@ -193,7 +193,7 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// X2, X3 for one who gave up, or the hand-over in their place.
+    /// X2, X3 for one that gave up, or the hand-over in their place.
     pub(super) async fn writer_leaves(&self, node: NodeId, duties: &mut Duties) -> Result<(), Stopped> {
         if S::HAND_OVER != HandOver::Never {
             let next = self.next_of(node).await?;
@@ -240,14 +240,14 @@ impl<S: Scheme> Core<S> {
             return Ok(None);
         }
         if !S::WAITS_COUNTED {
-            // Before the stack: who comes upon an empty one says so again.
+            // Before the stack: a reader that comes upon an empty one says so again.
             self.fabric.fetch_and(&self.count, !READERS_WAIT).await?;
         }
         let top = self.fabric.swap(&self.readers()?, 0).await?;
         self.decode("readers", top)
     }
 
-    /// X4–X7, mine or for one who gave up: leave the queue, register the successor. Yields the writer to
+    /// X4–X7, mine or for one that gave up: leave the queue, register the successor. Yields the writer to
     /// be woken, if there is one and no reader is in its way.
     pub(super) async fn pass_queue_on(&self, departing: Departing) -> Result<Option<NodeId>, Stopped> {
         let node = departing.node;
@@ -262,7 +262,7 @@ impl<S: Scheme> Core<S> {
         self.let_writer_in(count + S::interest(successor.bits())).await // X7
     }
 
-    /// X4: who comes after `node`. `None` if nobody does, or if who does will register itself.
+    /// X4: the writer after `node`. `None` if there is none, or if it will register itself.
     async fn successor(&self, Departing { node, queue }: Departing) -> Result<Option<NodeId>, Stopped> {
         let tail = match queue {
             Found::Tail(tail) => tail,

@@ -136,7 +136,7 @@ impl Core {
         Ok(state == 0)
     }
 
-    /// F5: `node` is first and waits for the readers. True if there is none any more; otherwise the last of them sees who waits.
+    /// F5: `node` is first and waits for the readers. True if there is none any more; otherwise the last of them sees which writer waits.
     pub(super) async fn registered_among_none(&self, node: NodeId) -> Result<bool, Stopped> {
         let writer = node.bits() << WRITER;
         if self.fabric.fetch_add(&self.state, writer).await? != 0 {

@@ -17,7 +17,7 @@ const INSIDE: u64 = 1 << 33;
 /// F7.
 pub(super) const SAY_INSIDE: Amo<u64> = Amo::CompareSwap { expected: 0, new: INSIDE };
 
-/// Who comes next.
+/// The next in the queue.
 pub(super) type Next = (NodeId, Class);
 
 /// What a node's owner has said of it before it leaves the queue.
@@ -69,7 +69,7 @@ impl Core {
         Ok(self.fabric.get_word(&self.node(node, NodeWord::Next)?).await? == INSIDE)
     }
 
-    /// F7, posted already if there is `said`: my reader is inside. Yields who came before that was said.
+    /// F7, posted already if there is `said`: my reader is inside. Yields the one that came before that was said.
     pub(super) async fn say_inside(&self, node: NodeId, said: Option<Posting>) -> Result<Option<Next>, Stopped> {
         let link = match said {
             Some(posting) => posting.result().await?,

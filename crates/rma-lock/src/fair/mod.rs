@@ -5,14 +5,14 @@
 //! * `state`: readers inside, or let in, in the low half; in the high half the writer that waits for them to leave, if it is the queue's first.
 //! * `tail`: last of the queue, in which readers and writers stand, and readers stay while they are inside.
 //!
-//! At each rank its queue nodes ([`crate::queue`]), whose next words say more here ([`link`]): who comes next, and of which class; or that the node's
+//! At each rank its queue nodes ([`crate::queue`]), whose next words say more here ([`link`]): the next in the queue, and its class; or that the node's
 //! reader is inside; or that its owner has left.
 //!
 //! # Steps
 //! Comments name these, which `docs/queued-locks.md` has with their operations. All is after Mellor-Crummey and Scott's fair lock (PPoPP 1991, Figure 4), as
 //! corrected later; what differs is told there.
 //! * F1: to the end of the queue. F2: link behind the one before, and learn whether that is a reader inside, or gone.
-//! * F3: a reader that needs not wait counts itself. F4: a writer that is first looks whether readers are inside; F5: if so it says who it is, and looks
+//! * F3: a reader that need not wait counts itself. F4: a writer that is first looks whether readers are inside; F5: if so it says who it is, and looks
 //!   again. F6: wait. F7: a reader inside says so in its own node; a reader that came before that is counted, and woken.
 //! * G1: leave the queue, as the last or with a mark for a successor on its way. G2: a writer counts the reader it lets in. G3: a reader uncounts itself
 //!   and, in the same atomic, says which writer comes next. G4: the last of them takes that back, for it has seen it. G5: wake.
@@ -56,11 +56,11 @@ const _: () = assert!(TAIL + 8 <= HOME_BYTES);
 const READER: u64 = 1;
 /// Where the state has its writer.
 const WRITER: u32 = 32;
-/// Who is counted stands at a node, of which a rank has few, so forgotten guards can't overflow the
+/// Whoever is counted stands at a node, of which a rank has few, so forgotten guards can't overflow the
 /// count: whoever lacks a node is refused before.
 const _: () = assert!(NodeId::MOST <= 1 << (WRITER - 2));
 
-/// Who stands at a node.
+/// What stands at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Reader,
@@ -133,7 +133,7 @@ impl Class {
 /// # Dropped futures
 /// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What others still depend on is
 /// [detached](Fabric::detach): a dropped acquisition ends not holding the lock, a dropped release ends having released it. An acquisition that was given up keeps its
-/// place in the queue, and with it who came later, until the lock would have come to it.
+/// place in the queue, and with it those that came later, until the lock would have come to it.
 ///
 /// # Threads
 /// A lock may be used by several threads, if its fabric may.

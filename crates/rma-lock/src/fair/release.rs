@@ -1,4 +1,4 @@
-//! Leaving, for oneself and for those who gave up: G1–G5.
+//! Leaving, for oneself and for those that gave up: G1–G5.
 
 use super::{
     Class, Core, READER, WRITER,
@@ -49,7 +49,7 @@ impl Core {
         Ok(())
     }
 
-    /// G2: who is to be woken when a writer has left.
+    /// G2: yields the next to be woken when a writer has left.
     async fn let_in(&self, out: Out) -> Result<Option<Next>, Stopped> {
         let Out::Before(node, class) = out else { return Ok(None) };
         if class == Class::Reader {
@@ -58,7 +58,7 @@ impl Core {
         Ok(Some((node, class)))
     }
 
-    /// G3, posted already if there is `uncounting`, and G4: who is to be woken when a reader that was inside has left. A reader behind it is inside, too.
+    /// G3, posted already if there is `uncounting`, and G4: yields the next to be woken when a reader that was inside has left. A reader behind it is inside, too.
     async fn uncount(&self, out: Out, uncounting: Option<Posting>) -> Result<Option<Next>, Stopped> {
         let writer = match out {
             Out::Before(writer, Class::Writer) => writer.bits(),

@@ -202,7 +202,7 @@ impl Core {
     pub(super) fn leave(&self, held: Held) -> Result<(), NotOut> {
         let Held { node, class, woken } = held;
         let said = class.said();
-        // Who was woken begins another turn of its node.
+        // One that was woken begins another turn of its node.
         if !self.is_fast() || woken || !self.is_last(node, said) {
             return Err(None);
         }

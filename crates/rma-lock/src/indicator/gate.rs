@@ -96,7 +96,7 @@ impl Limit {
         self.0 & MASK == departures & MASK
     }
 
-    /// Returns who waits for it; `None` before anybody has.
+    /// Returns the writer that waits for it; `None` before any has.
     pub(super) fn writer(self) -> Option<u64> {
         (self.0 >> FIELD).checked_sub(1)
     }

@@ -20,7 +20,7 @@ impl Core {
             None => self.queue.fabric.atomic(&self.gate, ARRIVE).await?, // I1
         });
         if old.is_over_limit() {
-            // In an open gate it is one of those for whom a writer waits that comes now.
+            // In an open gate a writer that comes now waits for it.
             if old.is_closed() {
                 self.withdraw(old.epoch()).await?
             } else {
@@ -73,14 +73,14 @@ impl Core {
             queue.retire(own.id).await?;
             drop(own);
             self.wake(next).await?;
-            // I6: who was late with I4, or gave up, may have woken those that have to wait.
+            // I6: a reader that was late with I4, or gave up, may have woken those that have to wait.
             if Gate(fabric.get_word(&self.gate).await?).epoch() != epoch {
                 return Ok(());
             }
         }
     }
 
-    /// Takes the stack and wakes its top, who wakes the next.
+    /// Takes the stack and wakes its top, which wakes the next.
     pub(super) async fn sweep(&self, waiting: &RemoteWord<u64>) -> Result<(), Stopped> {
         let top = self.queue.fabric.swap(waiting, 0).await?;
         self.wake(self.queue.decode("waiting", top)?).await

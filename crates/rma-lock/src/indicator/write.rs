@@ -87,7 +87,7 @@ impl Core {
             fabric.put_word(&self.limit_at(first[*node])?, limit.0).await?;
         }
         fabric.flush_all().await?;
-        // G3: who departed before that may not have seen the limit.
+        // G3: a reader that departed before that may not have seen the limit.
         let looks = busy.iter().map(|(node, _)| Ok((self.gate_at(first[*node])?, Amo::Or(0))));
         let now = self.all(looks).await?;
         let mut awaited = Vec::new();
@@ -111,7 +111,7 @@ impl Core {
         let fabric = &self.queue.fabric;
         for (node, _) in awaited {
             let flag = fabric.local_word::<u64>(self.flag_addr(*node)?)?;
-            // Acquire: pairs with the release of who lowers it.
+            // Acquire: pairs with the release of whoever lowers it.
             let lowered = fabric.wait_until(&flag, self.deps(), |bits| bits == 0 || cancelled.is_set());
             let bits = before(fabric, deadline, lowered).await.ok_or(LockError::TimedOut)??;
             if bits != 0 {

@@ -36,7 +36,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
     /// Enters shared, or gives up at `deadline`.
     ///
     /// # Errors
-    /// As [`Locked::read`], and [`LockError::TimedOut`].
+    /// As [`Locked::read`], and [`crate::LockError::TimedOut`].
     #[inline]
     pub async fn read_before(&self, deadline: Time) -> Entered<LockedReadGuard<'_, T, L>> {
         entering!(self, self.lock.read_before(deadline), LockedReadGuard)
@@ -65,7 +65,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
     /// Enters alone, or gives up at `deadline`.
     ///
     /// # Errors
-    /// As [`Locked::write`], and [`LockError::TimedOut`].
+    /// As [`Locked::write`], and [`crate::LockError::TimedOut`].
     #[inline]
     pub async fn write_before(&self, deadline: Time) -> Entered<LockedWriteGuard<'_, T, L>> {
         entering!(self, self.lock.write_before(deadline), LockedWriteGuard)

@@ -51,7 +51,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 ///     let guard = counters.read().await?;
 ///     let count = guard.get(there, 3..4).await?[0];
 ///     guard.release().await?;
-///     world.barrier().await?; // who ends first takes its memory along
+///     world.barrier().await?; // the memory of a rank that ends goes with it
 ///     Ok(count)
 /// }
 /// let counts = tofu2_sim::shm::Threads::new(3).run(&count).unwrap();
@@ -146,7 +146,7 @@ pub struct Locked<T: Element, L: Excludes = RpLock> {
     memory: Memory<T>,
     /// Made over a handle that has no keys; nobody gets at it.
     lock: L,
-    /// Who was lost when a call of this value met it.
+    /// The rank whose loss a call of this value has met.
     lost: OnceLock<Rank>,
 }
 

@@ -18,7 +18,7 @@ pub(super) fn offset(level: usize) -> usize {
 
 /// What is above is held for all that are counted.
 pub(super) const HELD: u64 = 1;
-/// Somebody is counted, or was, and nobody takes what is above: who sees this may claim that.
+/// Somebody is counted, or was, and nobody takes what is above: a reader that sees this may claim that.
 pub(super) const ORPHAN: u64 = 2;
 /// One that is inside, or comes.
 pub(super) const READER: u64 = 4;
@@ -67,7 +67,7 @@ impl Stair {
         let fabric = &self.queue.fabric;
         let old = fabric.atomic(&self.levels[level].count, GIVE_UP).await?;
         if old == READER {
-            // Fails if somebody came, who saw it.
+            // Fails if another reader came, which saw it.
             fabric.compare_swap(&self.levels[level].count, ORPHAN, 0).await?;
             return Ok(());
         }
@@ -75,7 +75,7 @@ impl Stair {
         self.wake(level, below, Wait::Offered).await
     }
 
-    /// Takes the stack of `level` and wakes its top, who wakes the next. Who was pushed before the flag that `how` stands for was set is there, who is
+    /// Takes the stack of `level` and wakes its top, which wakes the next. A node that was pushed before the flag that `how` stands for was set is there; one that is
     /// pushed later sees the flag. Those there are counted, so that the flag [`HELD`] stays.
     pub(super) async fn sweep(&self, level: usize, how: Wait) -> Result<(), Stopped> {
         let top = self.queue.fabric.swap(&self.levels[level].waiting, 0).await?;
@@ -107,7 +107,7 @@ impl Stair {
             };
             match old {
                 LAST_INSIDE => {
-                    // Fails if somebody came, who is inside, or if somebody else was faster.
+                    // Fails if another reader came, which is inside, or if another rank was faster.
                     if fabric.compare_swap(&level.count, HELD, 0).await? != HELD {
                         return Ok(());
                     }

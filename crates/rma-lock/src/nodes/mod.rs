@@ -10,7 +10,7 @@
 //! An acquisition is a loop up and one down ([`climb`]), a release a loop up ([`level`]); nothing is recursive, and how many levels there are is
 //! known at run time ([`shape`]).
 //!
-//! There is no phase in which a level lets go: the last one out ends it first, and gives back what is above then. Who comes in between takes that a second
+//! There is no phase in which a level lets go: the last one out ends it first, and gives back what is above then. A reader that comes in between takes that a second
 //! time, which its owner, counting anonymous holders, does not mind.
 
 mod aggregated;

@@ -1,4 +1,4 @@
-//! Who shares a word with whom: the levels between a rank and what it asks for.
+//! Which ranks share a word: the levels between a rank and what it asks for.
 
 use crate::Result;
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Node, Rank};
@@ -119,7 +119,7 @@ pub(crate) fn first_ranks(fabric: &Fabric, memory: &GroupMemory) -> Result<Vec<R
 pub(crate) struct Meeting {
     /// 0 is the level of the nodes.
     pub(crate) level: usize,
-    /// Who has the words.
+    /// The rank that has the words.
     pub(crate) at: Rank,
 }
 

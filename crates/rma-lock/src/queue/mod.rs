@@ -7,7 +7,7 @@
 //! # Waiting and waking
 //! Whoever has to wait puts one of its nodes into a queue or stack of the lock and waits on that node's wake word, in its own memory.
 //! Exactly one rank takes the node out, and wakes it. A wake is a compare-and-swap and not a store: it fails if the waiter gave up (a
-//! deadline, a dropped future) or if it belongs to another turn of the node. The waker then acts for who gave up, in the way of the lock.
+//! deadline, a dropped future) or if it belongs to another turn of the node. The waker then acts for the one that gave up, in the way of the lock.
 //!
 //! # Errors
 //! What fails between two steps of a protocol leaves words of which nobody knows what they should be: [`Queue::answer`] remembers it, and

@@ -3,8 +3,8 @@
 //! A node is two words of the waiter's own memory. `wake` says how the wait stands; `next` names the waiter to be
 //! woken afterwards (of the stack or queue the node is in).
 //!
-//! A node in no queue is blocked in its next turn and has no next, ready for R2 or W1 without a store. Who takes a node out of
-//! its queue begins its next turn ([`Queue::retire`]), for itself or for an owner who gave up. A writer that nobody had to wake and that leaves
+//! A node in no queue is blocked in its next turn and has no next, ready for R2 or W1 without a store. Whoever takes a node out of
+//! its queue begins its next turn ([`Queue::retire`]), for itself or for an owner that gave up. A writer that nobody had to wake and that leaves
 //! the queue as its last takes the same turn again: nobody knows it of its node.
 //!
 //! [`NodeId::PASSED`] in the next word means that a successor is still on its way to it; the node is not taken before.

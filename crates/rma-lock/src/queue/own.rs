@@ -34,7 +34,7 @@ pub(crate) struct Nodes {
 struct Slot {
     /// [`FRESH`], [`WORN`] or [`TAKEN`].
     state: AtomicU8,
-    /// The node's turn when it was last taken. Changed by who has taken it.
+    /// The node's turn when it was last taken. Changed by the one that has taken it.
     turn: AtomicU16,
 }
 
@@ -84,7 +84,7 @@ impl Own<'_> {
     /// Gives the node back as it was: nobody woke it or linked to it.
     #[inline(always)]
     pub(crate) fn give_back_fresh(self) {
-        // Release: pairs with the acquire of who takes it.
+        // Release: pairs with the acquire of whoever takes it.
         self.slot.state.store(FRESH, Release);
         core::mem::forget(self);
     }
@@ -92,7 +92,7 @@ impl Own<'_> {
 
 impl Drop for Own<'_> {
     fn drop(&mut self) {
-        // Release: pairs with the acquire of who takes it.
+        // Release: pairs with the acquire of whoever takes it.
         self.slot.state.store(WORN, Release);
     }
 }
@@ -102,7 +102,7 @@ impl Queue {
     #[inline(always)]
     pub(crate) fn take_fresh_node(&self, lane: Lane) -> Option<Own<'_>> {
         let slot = &self.nodes.slots[0];
-        // Acquire: pairs with the release of who gave it back.
+        // Acquire: pairs with the release of whoever gave it back.
         if lane.is_first() && slot.state.load(Acquire) == FRESH {
             slot.state.store(TAKEN, Relaxed);
             return Some(self.own_node(0));
@@ -150,7 +150,7 @@ impl Queue {
     fn take_any(&self) -> Result<Option<Own<'_>>, FabricError> {
         let (mut ready, mut passed) = (None, None);
         for (slot, Slot { state, .. }) in self.nodes.slots.iter().enumerate() {
-            // Acquire: pairs with the release of who gave it back.
+            // Acquire: pairs with the release of whoever gave it back.
             let before = if slot > 0 {
                 state.swap(TAKEN, Acquire)
             } else if self.published.is_owner() {

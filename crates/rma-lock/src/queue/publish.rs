@@ -3,7 +3,7 @@
 //! `count` at the home is anonymous: it can't tell whose readers it counts. So each rank says in words that
 //! others can read, but only it writes, how many readers it has on the way in, inside and on the way out, and
 //! how far the writer of each of its queue nodes is. When a rank has died, the survivors of a
-//! [`crate::locks::RecoverableLock`] read in these words who may be inside, before they go on in the words of the next epoch; nobody reads those of another lock.
+//! [`crate::locks::RecoverableLock`] read in these words which ranks may be inside, before they go on in the words of the next epoch; nobody reads those of another lock.
 //!
 //! They are written *before* the step they announce and again after the step's result is known: [`Published::step`].
 //!
@@ -28,7 +28,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Places of the reader counters, above the writers' bits. Those inside are no more than a count
 /// word counts ([`crate::holder_limit`]), and those arriving would need more than 2⁵¹ to bring both
-/// together to the end of their 52 bits. Nobody depends on who leaves, so that count may wrap.
+/// together to the end of their 52 bits. Nobody depends on readers that leave, so that count may wrap.
 const ARRIVING: u64 = 1 << 8;
 const INSIDE: u64 = 1 << 32;
 const LEAVING: u64 = 1 << 60;
@@ -47,7 +47,7 @@ impl Transition {
     pub(crate) const READER_LEAVES: Transition = Transition(LEAVING.wrapping_sub(INSIDE));
     /// It is not counted any more.
     pub(crate) const READER_IS_GONE: Transition = Transition(LEAVING.wrapping_neg());
-    /// It gave up; who finds its node uncounts it.
+    /// It gave up; whoever finds its node uncounts it.
     pub(crate) const READER_GIVES_UP: Transition = Transition(ARRIVING.wrapping_neg());
 
     /// Announces that the writer on `node` goes on: from nothing to arriving, inside, leaving. Two bits for each slot.

@@ -27,7 +27,7 @@ impl RecoverableLock {
     /// atomic.
     ///
     /// # Errors
-    /// [`LockError::Torn`]; [`LockError::Unrecoverable`]; [`LockError::Fabric`], where [`FabricError::PeerLost`] names the home; else as
+    /// [`LockError::Torn`]; [`LockError::Unrecoverable`]; [`LockError::Fabric`], where [`rdma_fabric::FabricError::PeerLost`] names the home; else as
     /// [`crate::locks::PackedLock::read`].
     #[inline]
     pub fn read(&self) -> impl Future<Output = Result<RecoverableReadGuard<'_>>> {

@@ -90,7 +90,7 @@ impl Core {
                 }
                 State::Open if seen.epoch > from => return Ok(()),
                 State::Open if reason == Reason::Loss => self.propose(seen).await?,
-                // An epoch is closed by who has agreed to open the next.
+                // An epoch is closed by the rank that has agreed to open the next.
                 State::Open => return Err(LockError::corrupt("agreement", seen.bits())),
                 State::Opening { next, by } => self.await_opening(seen, next, by, deadline).await?,
             }
@@ -135,7 +135,7 @@ impl Core {
         let dead = self.dead(seen.deaths).await?;
         let lock = self.lock_of(seen.epoch, &dead)?;
         let _ = self.epochs[seen.epoch].set(lock);
-        // Release: pairs with the acquire of who uses it.
+        // Release: pairs with the acquire of whoever uses it.
         self.current.fetch_max(seen.epoch, AcqRel);
         Ok(())
     }
@@ -150,7 +150,7 @@ impl Core {
         Ok(written.into_iter().map(|rank| Rank::new(rank as u32)).collect())
     }
 
-    /// Returns the lock of an epoch for those who live in it.
+    /// Returns the lock of an epoch for those that live in it.
     pub(super) fn lock_of(self: &Arc<Self>, epoch: usize, dead: &[Rank]) -> Result<EpochLock> {
         let memory = self.words_of(epoch)?.without(dead);
         CountedLock::of_epoch(self, epoch, memory)

@@ -6,14 +6,14 @@
 //! of a closed epoch, a wake or a link to a queue node, concerns nobody any more.
 //!
 //! # Closing and opening
-//! Who notices a death (a wait for the lock ended with `PeerLost`) proposes itself in a word at the home, the [agreement](words::Agreement). One wins, and does it alone ([`opening`]), by one-sided
+//! A rank that notices a death (a wait for the lock ended with `PeerLost`) proposes itself in a word at the home, the [agreement](words::Agreement). One wins, and does it alone ([`opening`]), by one-sided
 //! operations only: no other rank's CPU has to run.
 //! 1. It sets *closed* in the old epoch's home word. Whoever comes later finds that in the result of its first atomic, and goes on in the next epoch. Nobody is let in
 //!    by the old words any more, for all that lets somebody in is a comparison with a word that was not closed.
 //! 2. It reads what each member publishes of itself in the old epoch: on the way in or inside, or not. Members that can't be read are dead or have left.
 //! 3. For each survivor that may be inside it puts a [stand-in](words::Claim) into the next epoch. The survivor takes it out when it is through with the old epoch. So a
 //!    holder keeps what it holds, and nobody comes in beside it.
-//! 4. It writes down who is dead, opens the epoch in the agreement, and rings the doorbells of those who wait for it.
+//! 4. It writes down the dead, opens the epoch in the agreement, and rings the doorbells of those that wait for it.
 //!
 //! Who dies doing this is replaced by whoever waited for it; the words of the epoch that it began are never used.
 //!
@@ -56,7 +56,7 @@ type EpochLock = CountedLock<Recoverable>;
 /// One value per rank refers to one lock for all; clones of it are the same value. Without deaths it is a [`crate::locks::PackedLock`], and costs the same remote operations,
 /// and one get more for each exclusive acquisition, which looks whether what the lock protects is torn.
 ///
-/// The loss of a member that does not hold the lock is noticed by those who wait, and costs them a while. If it held the lock to write, what the
+/// The loss of a member that does not hold the lock is noticed by those that wait, and costs them a while. If it held the lock to write, what the
 /// lock protects may be torn: then acquisitions answer [`crate::LockError::Torn`] until [`RecoverableLock::mend`].
 #[derive(Clone)]
 pub struct RecoverableLock {
@@ -145,7 +145,7 @@ impl Core {
     /// Returns the last epoch this rank knows of, and its lock.
     #[inline(always)]
     fn open(&self) -> (usize, &EpochLock) {
-        // Acquire: pairs with the release of who came to it.
+        // Acquire: pairs with the release of whoever came to it.
         let epoch = self.current.load(Acquire);
         (epoch, self.epochs[epoch].get().expect("epochs are made before they are current"))
     }

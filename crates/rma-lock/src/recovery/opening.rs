@@ -42,7 +42,7 @@ enum End {
     Over,
 }
 
-/// Wakes those who wait for it, on their own memory.
+/// Wakes those that wait for it, on their own memory.
 async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
     let number = match agreed.state {
         State::Opening { next, .. } => next as u64,
@@ -56,7 +56,7 @@ async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> 
         };
         for (rank, rung) in batch.iter().zip(at_each::<_, _>(batch, ring).await) {
             match rung {
-                // Who is gone waits for nothing.
+                // A rank that is gone waits for nothing.
                 Err(error) if error.gone() != Some(*rank) => return Err(error.into()),
                 _ => {}
             }
@@ -79,7 +79,7 @@ struct Opening<'a> {
     next: usize,
     /// Members that were alive when the old epoch was opened.
     members: Vec<Rank>,
-    /// Those who have been found dead since.
+    /// Those that have been found dead since.
     found: Vec<Rank>,
     /// The words of the old epoch and of the next.
     old: GroupMemory,
@@ -141,7 +141,7 @@ impl<'a> Opening<'a> {
         self.declare().await
     }
 
-    /// Writes down who is dead, and opens the epoch.
+    /// Writes down the dead, and opens the epoch.
     async fn declare(self) -> Result<End> {
         let (core, fabric) = (self.core, &self.core.fabric);
         let deaths = self.agreed.deaths + self.found.len();

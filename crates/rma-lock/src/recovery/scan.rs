@@ -5,7 +5,7 @@ use crate::queue::{self, is_inside};
 use core::{future::Future, slice::Chunks};
 use rdma_fabric::{FabricError, GroupMemory, Handle, Rank, Result, op};
 
-/// How a member is seen by who opens the next epoch.
+/// How a member is seen by the rank that opens the next epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
     /// It does nothing in the old epoch, or is on its way out and holds nothing any more.

@@ -12,13 +12,13 @@ use std::sync::Arc;
 /// What a lock protects may be half-written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Torn {
-    /// Who wrote, and died, panicked, or is [suspected](RecoverableLock::suspect).
+    /// The rank that wrote, and died, panicked, or is [suspected](RecoverableLock::suspect).
     pub by: Rank,
 }
 
 impl RecoverableLock {
     /// `rank` is suspected to have died, or to hold the lock and never to let go, but that is not proven: what the lock protects counts as torn from now on.
-    /// Nothing is taken from anybody; who waits goes on waiting.
+    /// Nothing is taken from anybody; waiting ranks go on waiting.
     ///
     /// # Errors
     /// [`LockError::Fabric`].
@@ -50,7 +50,7 @@ impl Core {
     /// Marks as whole what the lock protects. This rank is inside in the epoch of `held`.
     pub(super) async fn make_whole(self: &Arc<Self>, held: &EpochLock) -> Result<()> {
         let mut closed = held.mark_whole().await?;
-        // Who closed the epoch before may have found it torn, and carried that over. In the next one a stand-in of this rank is inside.
+        // The rank that closed the epoch before may have found it torn, and carried that over. In the next one a stand-in of this rank is inside.
         while closed {
             let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
             match seen.state {
@@ -72,7 +72,7 @@ impl Core {
         loop {
             self.come_to(seen).await?;
             self.open().1.mark_torn().await?;
-            // Who has closed this epoch before may have missed it.
+            // The rank that has closed this epoch before may have missed it.
             match (seen.state, Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?) {
                 (State::Open | State::Over, after) if after.epoch == seen.epoch => return Ok(()),
                 (State::Opening { next, by }, after) if after == seen => {

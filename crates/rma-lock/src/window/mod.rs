@@ -57,8 +57,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Elements of type `T` at each member of a group, which every member can reach in epochs.
 ///
-/// One value per rank refers to one window for all. Dropping it deregisters this rank's part: who still reaches for it gets
-/// [`rdma_fabric::FabricError::StaleRegion`], and who waits for this rank ends when it leaves; [`Window::free`] waits for all instead.
+/// One value per rank refers to one window for all. Dropping it deregisters this rank's part: a rank that still accesses it gets
+/// [`rdma_fabric::FabricError::StaleRegion`], and a wait for this rank ends when it leaves; [`Window::free`] waits for all instead.
 ///
 /// `L` is the lock of passive-target epochs: by default the reader-preference lock, one for all of the window, as on FX100.
 pub struct Window<T: Pod, L = OneLock<RpLock>> {
@@ -160,7 +160,7 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.local_word(self.own(range(at, 1))?.addr())?)
     }
 
-    /// Loads an own element, whole, with everything that was visible to who wrote it (acquire).
+    /// Loads an own element, whole, with everything that was visible to its writer (acquire).
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].

@@ -180,7 +180,7 @@ impl Core {
                 let word = self.words.own(&self.fabric, Word::Completed(self.words.number(*origin)?))?;
                 let set = self.fabric.wait_until(&word, Deps::One(*origin), |set| set == 1).await;
                 if let Err(error) = set {
-                    // Who is lost, or has left, will not complete.
+                    // An origin that is lost, or has left, will not complete.
                     if matches!(error, FabricError::PeerLost { .. } | FabricError::PeersLeft) {
                         locked(&self.exposed).retain(|other| other != origin);
                         self.exposed_to_nobody();
@@ -257,7 +257,7 @@ impl<T: Pod> Drop for StartEpoch<'_, T> {
 }
 
 impl<T: Pod> Exposure<'_, T> {
-    /// Waits until everybody to whom the memory was exposed has completed (`MPI_Win_wait`). What they did is there then. If the future is
+    /// Waits until all origins of the exposure have completed (`MPI_Win_wait`). What they did is there then. If the future is
     /// dropped, the exposure goes on.
     ///
     /// # Errors

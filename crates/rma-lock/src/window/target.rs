@@ -48,7 +48,7 @@ impl<'e, T: Pod> Target<'e, T> {
         Ok(Target { core, rank, span: core.fabric.remote_span(addr, elements)? })
     }
 
-    /// Whose memory it is.
+    /// Returns the rank whose memory it is.
     pub fn rank(&self) -> Rank {
         self.rank
     }

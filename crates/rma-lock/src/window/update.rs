@@ -15,9 +15,9 @@ const TOGETHER: usize = 32;
 
 /// How handles are looked at.
 pub(super) enum Look<'a, 'b> {
-    /// By who can be woken.
+    /// By a task that can be woken.
     Poll(&'a mut Context<'b>),
-    /// By who only wants to know.
+    /// By a caller that only wants to know.
     Test,
 }
 
@@ -108,7 +108,7 @@ impl Update {
             if self.in_flight.is_empty() && (self.error.is_some() || self.begun()) {
                 return Progress::Over;
             }
-            // What was posted may be over already; if not, its handle must know whom to wake.
+            // What was posted may be over already; if not, its handle must have a waker.
             if !posted {
                 return Progress::Waiting;
             }
