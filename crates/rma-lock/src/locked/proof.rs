@@ -37,7 +37,7 @@ use rdma_fabric::{Mapped, Pact, Rank, RegionKey};
 /// * while a value of `Exclusive` exists, or has been forgotten, no other value of `Shared` or `Exclusive` does, at any rank; nor after its holder was
 ///   lost: a lock that takes itself back from a holder must know that the holder does not run any more;
 /// * what a holder did before it let go happens before what the next one does;
-/// * all its words are in symmetric memory of the fabric it was made with, and it gives access to that fabric and those words only to holders of a
+/// * all its words are in symmetric memory of the fabric it was made with, and it lets nobody at that fabric or those words but who has a
 ///   value of the lock or a guard;
 /// * no other lock has its [`Excludes::DISCIPLINE`].
 pub unsafe trait Excludes: RmaLock {
