@@ -10,7 +10,7 @@ use core::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     task::{Context, Poll},
 };
-use rdma_fabric::{Fabric, Time};
+use rdma_fabric::{Fabric, FabricError, Time};
 use std::sync::{Arc, OnceLock};
 
 /// A rank's side of a lock.
@@ -78,6 +78,12 @@ impl Broken {
         self.0.get()
     }
 
+    /// Whether what this rank did before is known.
+    #[inline(always)]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.0.get().is_none()
+    }
+
     /// Refuses an acquisition once something has failed.
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<()> {
@@ -92,6 +98,13 @@ impl Broken {
     pub(crate) fn by(&self, error: LockError) -> LockError {
         self.0.get_or_init(|| error.clone());
         error
+    }
+
+    /// Remembers that `error` of the fabric came between two steps.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn by_fabric(&self, error: FabricError) -> LockError {
+        self.by(error.into())
     }
 
     /// Returns what a call answers.

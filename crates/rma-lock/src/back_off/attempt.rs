@@ -87,7 +87,7 @@ pub(crate) struct Base {
     /// Whether puts are ordered before all atomics, so that nothing need be flushed. Where they are, operations tend to be over
     /// when they are posted.
     pub(super) ordered_everywhere: bool,
-    broken: Broken,
+    pub(super) broken: Broken,
 }
 
 /// What an access claims: one word or two, in order.
@@ -125,12 +125,6 @@ impl Base {
             ordered_everywhere: fabric.caps().put_order >= PutOrder::AllTargets,
             broken: Broken::default(),
         })
-    }
-
-    /// Returns whether what this rank did before is known.
-    #[inline(always)]
-    pub(super) fn is_whole(&self) -> bool {
-        self.broken.cause().is_none()
     }
 
     /// Puts before the lock passes on (release): every target, because no fabric orders different targets.

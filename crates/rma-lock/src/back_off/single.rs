@@ -59,7 +59,7 @@ impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> FastPath for Enter<'a, (M, He
     #[inline(always)]
     fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
         let Enter(lock, claim, _) = self;
-        if !lock.base.ordered_everywhere || !lock.base.is_whole() {
+        if !lock.base.ordered_everywhere || !lock.base.broken.is_whole() {
             return Attempt::NotDone(None);
         }
         match poll_atomic(&lock.base.fabric, &lock.word, claim.enter, cx) {

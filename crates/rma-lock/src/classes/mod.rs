@@ -143,10 +143,10 @@ impl fmt::Debug for ClassOf {
 impl ClassOf {
     fn acquire(&self, patience: Patience) -> Boxed<'_, Result<bool>> {
         Box::pin(async move {
-            self.classes.queue.check()?;
+            self.classes.queue.broken.check()?;
             let class = self.class;
             DetachOnDrop::new(&self.classes, |classes, cancelled| async move {
-                classes.queue.answer(classes.enter(class, patience, &cancelled).await)
+                classes.queue.broken.answer(classes.enter(class, patience, &cancelled).await)
             })
             .await
         })
@@ -166,7 +166,7 @@ impl Above for ClassOf {
     fn leave(&self) -> Boxed<'_, Result<()>> {
         let class = self.class;
         Box::pin(DetachOnDrop::new(&self.classes, move |classes, _| async move {
-            classes.queue.answer(classes.leave(class).await)
+            classes.queue.broken.answer(classes.leave(class).await)
         }))
     }
 }

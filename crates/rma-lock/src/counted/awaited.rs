@@ -47,7 +47,7 @@ impl<S: Scheme, D: Dropped> Future for AwaitedAtomic<'_, S, D> {
         self.handle = None;
         Poll::Ready(match result {
             Ok(old) => Ok(old),
-            Err(error) => Err(self.lock.core.broke_by(error)),
+            Err(error) => Err(self.lock.core.broken.by_fabric(error)),
         })
     }
 }
@@ -68,15 +68,15 @@ impl<S: Scheme> Core<S> {
             let _ = core.flush_data().await;
             let posted = match core.post(Transition::READER_LEAVES, &core.count, UNCOUNT_ME).await {
                 Ok(posted) => posted,
-                Err(error) => return drop(core.broke(error.into())),
+                Err(error) => return drop(core.broken.by(error.into())),
             };
-            let _ = core.answer(core.uncounted(posted).await);
+            let _ = core.broken.answer(core.uncounted(posted).await);
         });
     }
 
     pub(super) fn detach_wake(self: &Arc<Self>, old: u64) {
         let core = self.clone();
-        self.fabric.detach(async move { drop(core.answer(core.after_uncounting(old).await)) });
+        self.fabric.detach(async move { drop(core.broken.answer(core.after_uncounting(old).await)) });
     }
 
     pub(super) fn detach_withdrawal(self: &Arc<Self>, posted: Handle<u64>) {
@@ -86,13 +86,13 @@ impl<S: Scheme> Core<S> {
                 posted.await?;
                 core.withdraw_reader().await
             };
-            let _ = core.answer(counted.await);
+            let _ = core.broken.answer(counted.await);
         });
     }
 
     pub(super) fn detach_departure(self: &Arc<Self>, posted: Handle<u64>) {
         let core = self.clone();
-        self.fabric.detach(async move { drop(core.answer(core.uncounted(posted).await)) });
+        self.fabric.detach(async move { drop(core.broken.answer(core.uncounted(posted).await)) });
     }
 }
 

@@ -39,7 +39,7 @@ impl<'a, S: Scheme, Held: From<ReadGuard<'a, S>>> FastPath for ReadNow<'a, S, He
     #[inline(always)]
     fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
         let (lock, core) = (self.0, &self.0.core);
-        if !core.is_whole() {
+        if !core.broken.is_whole() {
             return Attempt::NotDone(ReadEntry::Outside);
         }
         let lane = core.published.lane();
@@ -49,7 +49,7 @@ impl<'a, S: Scheme, Held: From<ReadGuard<'a, S>>> FastPath for ReadNow<'a, S, He
             Started::Posted(mut posted) => match Pin::new(&mut posted).poll(cx) {
                 Poll::Pending => return Attempt::Posted(ArrivalPosted(AwaitedAtomic::new(lock, posted), PhantomData)),
                 Poll::Ready(Ok(old)) => old,
-                Poll::Ready(Err(error)) => return Attempt::Done(Err(core.broke_by(error))),
+                Poll::Ready(Err(error)) => return Attempt::Done(Err(core.broken.by_fabric(error))),
             },
         };
         match lock.enter(lane, old) {
@@ -122,7 +122,7 @@ impl<'a, S: Scheme> FastPath for ReleaseRead<'a, S> {
                 match Pin::new(&mut posted).poll(cx) {
                     Poll::Pending => return Attempt::Posted(DeparturePosted(AwaitedAtomic::new(lock, posted))),
                     Poll::Ready(Ok(old)) => old,
-                    Poll::Ready(Err(error)) => return Attempt::Done(Err(core.broke_by(error))),
+                    Poll::Ready(Err(error)) => return Attempt::Done(Err(core.broken.by_fabric(error))),
                 }
             }
         };
@@ -204,7 +204,10 @@ impl<S: Scheme> CountedLock<S> {
     pub(super) async fn read_or_withdraw(&self, entry: ReadEntry) -> Result<Option<ReadGuard<'_, S>>> {
         if !self.count_me_later(entry).await? {
             let withdrawn =
-                DetachOnDrop::new(&self.core, |core, _| async move { core.answer(core.withdraw_reader().await) });
+                DetachOnDrop::new(
+                    &self.core,
+                    |core, _| async move { core.broken.answer(core.withdraw_reader().await) },
+                );
             return withdrawn.await.map(|()| None);
         }
         Ok(Some(ReadGuard::new(self)))
@@ -218,7 +221,7 @@ impl<S: Scheme> CountedLock<S> {
         }
         Ok(match self.core.publish_in(lane, Transition::READER_ENTERS) {
             Ok(()) => Ok(ReadGuard::new(self).into()),
-            Err(error) => Err(self.core.broke_by(error)),
+            Err(error) => Err(self.core.broken.by_fabric(error)),
         })
     }
 
@@ -228,7 +231,7 @@ impl<S: Scheme> CountedLock<S> {
         match self.core.publish_in(lane, Transition::READER_IS_GONE) {
             Ok(()) if S::is_last(old) => Err(ReadExit::Last(self, old)),
             Ok(()) => Ok(Ok(())),
-            Err(error) => Ok(Err(self.core.broke_by(error))),
+            Err(error) => Ok(Err(self.core.broken.by_fabric(error))),
         }
     }
 
@@ -238,16 +241,16 @@ impl<S: Scheme> CountedLock<S> {
         let old = match entry {
             ReadEntry::Counted(old) => old,
             ReadEntry::Outside => {
-                core.check()?;
+                core.broken.check()?;
                 let posted = core.post(Transition::READER_ARRIVES, &core.count, COUNT_ME).await?;
                 AwaitedAtomic::<_, Arrival>::new(self, posted).await?
             }
         };
         if old & S::OVER_LIMIT != 0 {
-            DetachOnDrop::new(core, |core, _| async move { core.answer(core.refuse_reader(old).await) }).await?;
+            DetachOnDrop::new(core, |core, _| async move { core.broken.answer(core.refuse_reader(old).await) }).await?;
         }
         if old & S::KEEPS_OUT == 0 {
-            core.publish(Transition::READER_ENTERS).map_err(|error| core.broke_by(error))?;
+            core.publish(Transition::READER_ENTERS).map_err(|error| core.broken.by_fabric(error))?;
             return Ok(true);
         }
         Ok(false)
@@ -266,14 +269,15 @@ impl<S: Scheme> CountedLock<S> {
                 let posted = core.post(Transition::READER_LEAVES, &core.count, UNCOUNT_ME).await?;
                 mem::forget(guard);
                 let old = AwaitedAtomic::<_, Departure>::new(lock, posted).await?;
-                core.publish(Transition::READER_IS_GONE).map_err(|error| core.broke_by(error))?;
+                core.publish(Transition::READER_IS_GONE).map_err(|error| core.broken.by_fabric(error))?;
                 if !S::is_last(old) {
                     return flushed;
                 }
                 (lock, old, flushed)
             }
         };
-        DetachOnDrop::new(&lock.core, |core, _| async move { core.answer(core.after_uncounting(old).await) }).await?;
+        DetachOnDrop::new(&lock.core, |core, _| async move { core.broken.answer(core.after_uncounting(old).await) })
+            .await?;
         flushed
     }
 

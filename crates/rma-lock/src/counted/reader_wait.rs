@@ -23,7 +23,7 @@ pub(super) async fn wait_as_reader<S: Scheme>(core: Arc<Core<S>>, deadline: Time
     } else {
         core.wait_uncounted(deadline, &cancelled).await
     };
-    core.answer(waited)
+    core.broken.answer(waited)
 }
 
 impl<S: Scheme> Core<S> {
@@ -119,14 +119,14 @@ impl<S: Scheme> Core<S> {
     /// The hold of a reader of this rank is no longer its own.
     pub(crate) fn pass_reader_on(&self) {
         if let Err(error) = self.publish(Transition::READER_ENTERED.undone()) {
-            self.broke_by(error);
+            self.broken.by_fabric(error);
         }
     }
 
     /// Takes over a hold that another rank has passed on.
     pub(crate) fn take_reader_over(&self) {
         if let Err(error) = self.publish(Transition::READER_ENTERED) {
-            self.broke_by(error);
+            self.broken.by_fabric(error);
         }
     }
 

@@ -121,7 +121,7 @@ impl CountedLock<Recoverable> {
             }
             core.do_duties(duties).await
         };
-        core.answer(left.await)
+        core.broken.answer(left.await)
     }
 }
 

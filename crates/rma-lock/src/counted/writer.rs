@@ -164,7 +164,7 @@ impl<S: Scheme> Core<S> {
     /// W1–W5 as far as nothing has to be waited for: inside.
     #[inline(always)]
     fn start(&self, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Writing, NotInside> {
-        if !self.is_fast() || !self.is_whole() {
+        if !self.is_fast() || !self.broken.is_whole() {
             return Err(None);
         }
         let Ok(writers) = self.writers() else { return Err(None) };

@@ -73,7 +73,7 @@ impl<S: Scheme> CountedLock<S> {
             }
         };
         let held = guard.disarm();
-        DetachOnDrop::new(core, |core, _| async move { core.answer(core.leave_from(held, exit).await) }).await?;
+        DetachOnDrop::new(core, |core, _| async move { core.broken.answer(core.leave_from(held, exit).await) }).await?;
         flushed
     }
 
@@ -96,7 +96,7 @@ impl<S: Scheme> Core<S> {
                     core.release_writer(held).await
                 }
             };
-            let _ = core.answer(released);
+            let _ = core.broken.answer(released);
         });
     }
 

@@ -23,7 +23,7 @@ pub(super) async fn acquire<S: Scheme>(
     deadline: Time,
     cancelled: Cancelled,
 ) -> Result<Writing> {
-    core.answer(core.enter_from(node, entry, deadline, &cancelled).await)
+    core.broken.answer(core.enter_from(node, entry, deadline, &cancelled).await)
 }
 
 /// W2–W7 of a try, from `entry` on.
@@ -33,7 +33,7 @@ pub(super) async fn try_acquire<S: Scheme>(
     entry: WriteEntry,
     cancelled: Cancelled,
 ) -> Result<Option<Writing>> {
-    core.answer(core.try_enter_from(node, entry, &cancelled).await)
+    core.broken.answer(core.try_enter_from(node, entry, &cancelled).await)
 }
 
 impl<S: Scheme> Core<S> {

@@ -96,7 +96,7 @@ impl Drop for Armed<'_> {
             if exit.is_none() {
                 let _ = core.flush_data().await;
             }
-            let _ = core.answer(core.release(held, exit).await);
+            let _ = core.broken.answer(core.release(held, exit).await);
         });
     }
 }
@@ -107,7 +107,7 @@ fn release_later(armed: Armed<'_>, exit: NotOut) -> Boxed<'_, Result<()>> {
         let (core, held) = (armed.core, armed.held);
         let flushed = if exit.is_none() { core.flush_data().await } else { Ok(()) };
         mem::forget(armed);
-        DetachOnDrop::new(core, |core, _| async move { core.answer(core.release(held, exit).await) }).await?;
+        DetachOnDrop::new(core, |core, _| async move { core.broken.answer(core.release(held, exit).await) }).await?;
         flushed
     })
 }

@@ -192,7 +192,7 @@ fn acquire_later(core: &Arc<Core>, class: Class, entry: NotInside, deadline: Tim
     Box::pin(async move {
         let (node, entry) = core.started(entry, class, deadline, queue_up).await?;
         let held = DetachOnDrop::new(core, |core, cancelled| async move {
-            core.answer(core.acquire(node, class, entry, deadline, &cancelled).await)
+            core.broken.answer(core.acquire(node, class, entry, deadline, &cancelled).await)
         });
         held.await
     })
@@ -202,7 +202,7 @@ fn try_acquire_later(core: &Arc<Core>, class: Class, entry: NotInside) -> Boxed<
     Box::pin(async move {
         let (node, entry) = core.started(entry, class, Time::MAX, if_empty).await?;
         let held = DetachOnDrop::new(core, |core, cancelled| async move {
-            core.answer(core.try_acquire(node, class, entry, &cancelled).await)
+            core.broken.answer(core.try_acquire(node, class, entry, &cancelled).await)
         });
         held.await
     })

@@ -120,7 +120,7 @@ impl Core {
     /// F1–F7: inside.
     #[inline(always)]
     fn start(&self, class: Class, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Held, NotInside> {
-        if !self.is_fast() || !self.is_whole() {
+        if !self.is_fast() || !self.broken.is_whole() {
             return Err(None);
         }
         let lane = self.published.lane();

@@ -144,7 +144,7 @@ impl<'a> Held<'a> {
             let flushed = if posted.is_none() { core.queue.flush_data().await } else { Ok(()) };
             let what = mem::replace(&mut self.what, What::Nothing);
             let left = DetachOnDrop::new(core, |core, _| async move {
-                core.queue.answer(match what {
+                core.queue.broken.answer(match what {
                     What::Shared => core.depart(posted).await,
                     What::Exclusive(shut) => core.open(*shut).await,
                     What::Nothing => Ok(()),
@@ -164,7 +164,7 @@ impl Drop for Held<'_> {
         let core = self.core.clone();
         self.core.queue.fabric.detach(async move {
             let _ = core.queue.flush_data().await;
-            let _ = core.queue.answer(match what {
+            let _ = core.queue.broken.answer(match what {
                 What::Shared => core.depart(None).await,
                 What::Exclusive(shut) => core.open(*shut).await,
                 What::Nothing => Ok(()),
@@ -186,7 +186,7 @@ impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter
     #[inline(always)]
     fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
         let core = &self.0.core;
-        if !core.queue.ordered_everywhere || !core.queue.is_whole() {
+        if !core.queue.ordered_everywhere || !core.queue.broken.is_whole() {
             return Attempt::NotDone(None);
         }
         match poll_atomic(&core.queue.fabric, &core.gate, ARRIVE, cx) {
@@ -228,10 +228,10 @@ impl<'a> FastPath for Leave<'a> {
 fn arrive(core: &Arc<Core>, first: NotOver, deadline: Option<Time>) -> Boxed<'_, Result<bool>> {
     Box::pin(async move {
         if first.is_none() {
-            core.queue.check()?;
+            core.queue.broken.check()?;
         }
         DetachOnDrop::new(core, |core, cancelled| async move {
-            core.queue.answer(core.arrive(first, deadline, &cancelled).await)
+            core.queue.broken.answer(core.arrive(first, deadline, &cancelled).await)
         })
         .await
     })
@@ -245,9 +245,9 @@ fn shut(core: &Arc<Core>, deadline: Time) -> Boxed<'_, Result<Held<'_>>> {
 /// G1–G4; `None` for a deadline is not to wait at all.
 fn try_shut(core: &Arc<Core>, deadline: Option<Time>) -> Boxed<'_, Result<Option<Held<'_>>>> {
     Box::pin(async move {
-        core.queue.check()?;
+        core.queue.broken.check()?;
         let shut = DetachOnDrop::new(core, |core, cancelled| async move {
-            core.queue.answer(core.shut(deadline, &cancelled).await)
+            core.queue.broken.answer(core.shut(deadline, &cancelled).await)
         });
         Ok(shut.await?.map(|shut| Held { core, what: What::Exclusive(Box::new(shut)) }))
     })

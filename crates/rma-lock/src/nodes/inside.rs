@@ -36,7 +36,7 @@ impl<'a, Held: From<Inside<'a>>> FastPath for Enter<'a, Held> {
     fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
         let stair = self.0;
         let Some(level) = stair.levels.first() else { return Attempt::NotDone(None) };
-        if !stair.queue.ordered_everywhere || !stair.queue.is_whole() {
+        if !stair.queue.ordered_everywhere || !stair.queue.broken.is_whole() {
             return Attempt::NotDone(None);
         }
         match poll_atomic(&stair.queue.fabric, &level.count, COUNT_ME, cx) {

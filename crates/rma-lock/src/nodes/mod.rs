@@ -107,10 +107,10 @@ impl Stair {
     fn acquire(self: &Arc<Self>, first: NotOver, patience: Patience) -> Boxed<'_, Result<bool>> {
         Box::pin(async move {
             if first.is_none() {
-                self.queue.check()?;
+                self.queue.broken.check()?;
             }
             DetachOnDrop::new(self, |stair, cancelled| async move {
-                stair.queue.answer(stair.enter(first, patience, &cancelled).await)
+                stair.queue.broken.answer(stair.enter(first, patience, &cancelled).await)
             })
             .await
         })
@@ -118,7 +118,7 @@ impl Stair {
 
     /// Leaves; the first atomic may have been posted. If the future is dropped the rest is done in the background.
     async fn release(self: &Arc<Self>, first: NotOver) -> Result<()> {
-        DetachOnDrop::new(self, |stair, _| async move { stair.queue.answer(stair.leave_by(first).await) }).await
+        DetachOnDrop::new(self, |stair, _| async move { stair.queue.broken.answer(stair.leave_by(first).await) }).await
     }
 
     /// Detaches a [`Stair::release`]; flushes before, unless the first atomic was posted.
@@ -129,7 +129,7 @@ impl Stair {
             if first.is_none() {
                 let _ = stair.queue.flush_data().await;
             }
-            let _ = stair.queue.answer(stair.leave_by(first).await);
+            let _ = stair.queue.broken.answer(stair.leave_by(first).await);
         });
     }
 

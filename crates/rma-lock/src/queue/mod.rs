@@ -10,7 +10,7 @@
 //! deadline, a dropped future) or if it belongs to another turn of the node. The waker then acts for the one that gave up, in the way of the lock.
 //!
 //! # Errors
-//! What fails between two steps of a protocol leaves words of which nobody knows what they should be: [`Queue::answer`] remembers it, and
+//! What fails between two steps of a protocol leaves words of which nobody knows what they should be: [`Broken`] remembers it, and
 //! later calls of this rank fail with it.
 
 mod layout;
@@ -27,9 +27,8 @@ pub(crate) use own::Own;
 pub(crate) use publish::{Lane, Transition, is_inside};
 
 use crate::{
-    LockError, Result,
-    detach::{Broken, Cancelled, HasFabric},
-    error::Stopped,
+    Result,
+    detach::{Broken, Cancelled},
     in_place::{self, NotOver, Posting},
 };
 use core::fmt;
@@ -54,18 +53,12 @@ pub(crate) struct Queue {
     memory: GroupMemory,
     nodes: Nodes,
     pub(crate) published: Published,
-    broken: Broken,
+    pub(crate) broken: Broken,
 }
 
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "home {}, {:?}{:?}", self.home, self.published, self.nodes)
-    }
-}
-
-impl HasFabric for Queue {
-    fn fabric(&self) -> &Fabric {
-        &self.fabric
     }
 }
 
@@ -93,36 +86,6 @@ impl Queue {
     /// Returns the address of an offset in the home's part of the memory.
     pub(crate) fn at_home(&self, offset: u64) -> Result<RemoteAddr, FabricError> {
         self.memory.at(self.home, offset)
-    }
-
-    /// Refuses an acquisition if what this rank did before is unknown.
-    #[inline(always)]
-    pub(crate) fn check(&self) -> Result<()> {
-        self.broken.check()
-    }
-
-    /// Returns whether what this rank did before is known.
-    #[inline(always)]
-    pub(crate) fn is_whole(&self) -> bool {
-        self.broken.cause().is_none()
-    }
-
-    /// Remembers that `error` came between two steps.
-    #[cold]
-    pub(crate) fn broke(&self, error: LockError) -> LockError {
-        self.broken.by(error)
-    }
-
-    /// Remembers that `error` of the fabric came between two steps.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn broke_by(&self, error: FabricError) -> LockError {
-        self.broke(error.into())
-    }
-
-    /// Returns what a call answers.
-    pub(crate) fn answer<T>(&self, outcome: Result<T, Stopped>) -> Result<T> {
-        self.broken.answer(outcome)
     }
 
     /// Puts before the lock passes on (release): every target, because no fabric orders different targets.
@@ -205,10 +168,10 @@ impl Queue {
         tail: &RemoteWord<u64>,
         first: impl Fn(NodeId) -> Amo<u64>,
     ) -> Result<(NodeId, Posting)> {
-        self.check()?;
+        self.broken.check()?;
         let own = match self.take_fresh_node(self.published.lane()) {
             Some(own) => own,
-            None => self.answer(Box::pin(self.take_node(deadline, &Cancelled::default())).await)?,
+            None => self.broken.answer(Box::pin(self.take_node(deadline, &Cancelled::default())).await)?,
         };
         let posted = self.post(step(own.id), tail, first(own.id)).await?;
         Ok((own.keep(), Posting::InFlight(posted)))
