@@ -195,6 +195,22 @@ impl LockKind {
         }
     }
 
+    /// Returns the name of the lock's type.
+    pub const fn type_name(self) -> &'static str {
+        match self {
+            LockKind::ReaderPreference => "RpLock",
+            LockKind::Packed => "PackedLock",
+            LockKind::WritersFirst => "WritersFirstLock",
+            LockKind::Fair => "FairLock",
+            LockKind::BackOff => "BackOffLock",
+            LockKind::TwoLevels => "WindowLock",
+            LockKind::ByNode | LockKind::Tree { .. } => "Aggregated<RpLock>",
+            LockKind::ByNodeBackOff => "Aggregated<BackOffLock>",
+            LockKind::Indicator => "IndicatorLock<RpLock>",
+            LockKind::Recoverable => "RecoverableLock",
+        }
+    }
+
     /// Returns the order in which ranks that want the lock get it.
     pub fn fairness(self) -> Fairness {
         crate::with_lock!(self, L => <L as Lock>::FAIRNESS)
@@ -213,11 +229,12 @@ impl fmt::Display for LockKind {
 impl FromStr for LockKind {
     type Err = UnknownLock;
 
+    /// Reads a [name](LockKind::name) or a [type's name](LockKind::type_name).
     fn from_str(name: &str) -> Result<Self, UnknownLock> {
         if let Some(Ok(radix)) = name.strip_prefix("tree-").map(str::parse) {
             return Ok(LockKind::Tree { radix });
         }
-        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| UnknownLock { name: name.to_owned() })
+        Self::ALL.into_iter().find(|kind| kind.name() == name || kind.type_name() == name).ok_or_else(|| UnknownLock { name: name.to_owned() })
     }
 }
 
@@ -285,6 +302,9 @@ mod tests {
     fn names_are_read_back() {
         for kind in LockKind::ALL.into_iter().chain([LockKind::Tree { radix: 64 }]) {
             assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        for kind in LockKind::ALL {
+            assert_eq!(kind.type_name().parse(), Ok(kind));
         }
         let unknown = "spin".parse::<LockKind>().expect_err("there is no such lock").to_string();
         assert!(LockKind::ALL.iter().all(|kind| unknown.contains(kind.name())), "{unknown}");
