@@ -102,14 +102,9 @@ pub type WritersFirstLock = CountedLock<WritersFirst>;
 ///
 /// # Threads
 /// A lock may be used by several threads, if its fabric may. It is fastest for the thread that uses it first.
+#[derive(Clone)]
 pub struct CountedLock<S: Scheme> {
     pub(crate) core: Arc<Core<S>>,
-}
-
-impl<S: Scheme> Clone for CountedLock<S> {
-    fn clone(&self) -> Self {
-        CountedLock { core: self.core.clone() }
-    }
 }
 
 impl<S: Scheme> fmt::Debug for CountedLock<S> {

@@ -15,7 +15,7 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, join::join_all};
 /// otherwise. Of other locks it is ignored.
 ///
 /// Each rank has memory for all P locks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct EachLock<L: Lock> {
     locks: PerRank<L>,
     home: Rank,
@@ -29,12 +29,6 @@ pub struct EachOptions<O> {
     pub at_once: bool,
     /// How each lock is made.
     pub lock: O,
-}
-
-impl<L: Lock> Clone for EachLock<L> {
-    fn clone(&self) -> Self {
-        EachLock { locks: self.locks.clone(), home: self.home, at_once: self.at_once }
-    }
 }
 
 /// Access by an [`EachLock`]. Dropping it releases what is held in the background.

@@ -12,6 +12,7 @@ use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank};
 use std::sync::{Arc, OnceLock};
 
 /// A lock homed at each rank, of which this rank makes those that it uses.
+#[derive(Clone)]
 struct PerRank<L: Lock> {
     inner: Arc<Inner<L>>,
 }
@@ -23,12 +24,6 @@ struct Inner<L: Lock> {
     options: L::Options,
     /// By the members' numbers.
     locks: Box<[OnceLock<L>]>,
-}
-
-impl<L: Lock> Clone for PerRank<L> {
-    fn clone(&self) -> Self {
-        PerRank { inner: self.inner.clone() }
-    }
 }
 
 /// Those locks that were made.

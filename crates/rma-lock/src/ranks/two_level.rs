@@ -33,18 +33,12 @@ const SOME: Class = Class::Odd;
 ///
 /// # Memory
 /// Each rank has the queue nodes of all ranks' locks: `L`'s bytes times the number of ranks.
+#[derive(Clone)]
 pub struct PerRankLock<L: Lock> {
     locks: PerRank<L>,
     all: Arc<Stair>,
     some: Arc<Stair>,
     home: Rank,
-}
-
-impl<L: Lock> Clone for PerRankLock<L> {
-    fn clone(&self) -> Self {
-        let PerRankLock { locks, all, some, home } = self;
-        PerRankLock { locks: locks.clone(), all: all.clone(), some: some.clone(), home: *home }
-    }
 }
 
 impl<L: Lock> fmt::Debug for PerRankLock<L> {

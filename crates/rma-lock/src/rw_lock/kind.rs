@@ -234,7 +234,10 @@ impl FromStr for LockKind {
         if let Some(Ok(radix)) = name.strip_prefix("tree-").map(str::parse) {
             return Ok(LockKind::Tree { radix });
         }
-        Self::ALL.into_iter().find(|kind| kind.name() == name || kind.type_name() == name).ok_or_else(|| UnknownLock { name: name.to_owned() })
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name || kind.type_name() == name)
+            .ok_or_else(|| UnknownLock { name: name.to_owned() })
     }
 }
 
