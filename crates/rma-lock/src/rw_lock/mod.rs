@@ -19,7 +19,7 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 /// A readers-writer lock in one rank's memory, with the [`Policy`] that it was made with.
 ///
 /// One value per rank refers to one lock for all; clones of it are the same value. What holds for all locks stands in the crate's
-/// documentation; what the policies promise, in theirs. A future of this type costs what that of the lock inside costs, and a branch.
+/// documentation; what the policies promise, in theirs.
 ///
 /// ```
 /// use rdma_fabric::{Fabric, ProgramResult, Rank};
