@@ -1,0 +1,84 @@
+//! Every run of the code is a run of the model: drawn at random, and followed access by access.
+
+use super::Same;
+use checks::lock::mutation::QueuedMistake;
+use explore::Access;
+use twin::{Job, Lock, Replay, Role, Role::*, Seen};
+
+/// Follow the run of `same` from `seed` in `model`. What does not fit, if anything does not; otherwise how many accesses there were.
+pub(super) fn follow(same: &Same, model: &Job, mistake: Option<QueuedMistake>, seed: u64) -> Result<usize, String> {
+    let (effects, wrong) = same.explorer().effects(seed, same.program(mistake));
+    let mut replay = Replay::new(model);
+    for (number, effect) in effects.iter().enumerate() {
+        let Some(word) = same.word(effect.at) else { continue };
+        let seen = match effect.access {
+            Access::Atomic(amo) => Seen::Atomic(amo),
+            Access::Get => Seen::Get,
+            Access::Put => Seen::Put,
+            Access::Load => Seen::Load,
+            Access::Store => Seen::Store,
+            Access::Watch => Seen::Watch,
+        };
+        let did = replay.see(effect.by.index(), word, seen, effect.bits);
+        did.map_err(|refused| format!("seed {seed}, access {number}: {refused}"))?;
+    }
+    if let Some(wrong) = wrong {
+        if wrong.starts_with("deadlock") && replay.can_go_on() {
+            return Err(format!("seed {seed}: {wrong}, where the model has more to do"));
+        }
+        return Err(format!("seed {seed}: {wrong}"));
+    }
+    replay.end().map_err(|wrong| format!("seed {seed}: {wrong}"))?;
+    Ok(effects.len())
+}
+
+const fn same(lock: Lock, roles: &'static [Role], nodes: &'static [u8], rounds: usize) -> Same {
+    Same { lock, roles, nodes, rounds }
+}
+
+/// The jobs that the model is for.
+fn jobs(lock: Lock) -> [Same; 4] {
+    [
+        same(lock, &[Read, Read, Write, Write], &[0, 0, 1, 1], 2),
+        same(lock, &[Read, Read, Read, Write], &[0, 0, 1, 1], 1),
+        same(lock, &[Read, Write, Write, Write], &[0, 0, 1, 1], 2),
+        same(lock, &[Read, Read, Read, Write, Write], &[0, 0, 1, 1, 1], 1),
+    ]
+}
+
+fn every_run_fits(lock: Lock) {
+    const RUNS: u64 = 500;
+    for same in jobs(lock) {
+        let model = same.model();
+        let mut accesses = 0;
+        for seed in 0..RUNS {
+            accesses += follow(&same, &model, None, seed).unwrap_or_else(|what| panic!("{same:?}: {what}"));
+        }
+        println!("{same:?}: {RUNS} runs, {accesses} accesses");
+    }
+}
+
+#[test]
+fn flat() {
+    every_run_fits(Lock::Flat);
+}
+
+#[test]
+fn packed() {
+    every_run_fits(Lock::Packed);
+}
+
+#[test]
+fn writers_first() {
+    every_run_fits(Lock::WritersFirst);
+}
+
+#[test]
+fn fair() {
+    every_run_fits(Lock::Fair);
+}
+
+#[test]
+fn aggregated() {
+    every_run_fits(Lock::Aggregated);
+}

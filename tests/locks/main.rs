@@ -1,0 +1,9 @@
+//! The locks' pages: what each path posts (`docs/rp-lock.md`, `docs/queued-locks.md`), and the table of all locks (`docs/locks.md`).
+
+mod counts;
+#[path = "../conformance/page.rs"]
+mod page;
+mod play;
+mod scenes;
+mod table;
+mod tally;
