@@ -2,8 +2,8 @@
 //!
 //! Programs, bounds and mutations are those of `onesided-checks`, the smallest of which are tests. `docs/verification.md` says what is proven.
 
+pub(crate) mod output;
 mod row;
-mod table;
 
 use crate::progress::Progress;
 use checks::{
@@ -12,16 +12,9 @@ use checks::{
     lock,
 };
 use clap::Args;
-use row::Row;
-use std::{
-    error::Error,
-    fs,
-    io::{self, Write},
-    path::PathBuf,
-    process::ExitCode,
-    rc::Rc,
-    time::Instant,
-};
+use output::Output;
+use row::{Row, filled, summary};
+use std::{error::Error, process::ExitCode, rc::Rc, time::Instant};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -37,15 +30,8 @@ pub(crate) struct Options {
     /// Show the timelines of counter-examples.
     #[arg(long)]
     timelines: bool,
-    /// Write the result as JSON; `-` is standard output, without the table.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
-    json: Option<PathBuf>,
-    /// Rewrite the part of this page between `<!-- begin explorer -->` and `<!-- end explorer -->`.
-    #[arg(long, value_name = "PAGE")]
-    markdown: Option<PathBuf>,
-    /// List what would be explored.
-    #[arg(long)]
-    list: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Everything there is to explore.
@@ -80,33 +66,20 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         (exploration.size() < Size::Full || !options.quick) && (options.only.is_empty() || named)
     };
     let items: Vec<_> = explorations().into_iter().filter(wanted).collect();
-    let mut out = io::stdout().lock();
-    if items.is_empty() {
-        return Err("no case has such a name; --list shows them".into());
-    }
-    if options.list {
-        for item in &items {
-            writeln!(out, "{}", item.name())?;
-        }
+    let names: Vec<_> = items.iter().map(Exploration::name).collect();
+    if options.output.lists("case", &names)? {
         return Ok(ExitCode::SUCCESS);
     }
     let rows: Vec<_> = items.iter().map(|exploration| explore(exploration, options.states)).collect();
-    let to_stdout = options.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    if let Some(path) = &options.json {
-        let json = serde_json::to_string_pretty(&rows)?;
-        if to_stdout { writeln!(out, "{json}")? } else { fs::write(path, json)? }
-    }
-    if !to_stdout {
-        writeln!(out, "{}\n\n{}", crate::table::terminal(table::filled(&rows)), table::summary(&rows))?;
+    options.output.write("explorer", &rows, || filled(&rows))?;
+    if !options.output.is_json() {
+        println!("\n{}", summary(&rows));
         if options.timelines {
             for row in rows.iter().filter(|row| !row.timeline.is_empty()) {
-                writeln!(out, "\n{}: {}", row.name, row.what.as_deref().unwrap_or_default())?;
-                row.timeline.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+                println!("\n{}: {}", row.name, row.what.as_deref().unwrap_or_default());
+                row.timeline.iter().for_each(|line| println!("  {line}"));
             }
         }
-    }
-    if let Some(path) = &options.markdown {
-        fs::write(path, crate::table::rewritten(&fs::read_to_string(path)?, "explorer", table::filled(&rows))?)?;
     }
     Ok(if rows.iter().all(|row| row.as_expected) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,6 +1,7 @@
-//! What exploring one case came to.
+//! What exploring one case came to, for programs and for people.
 
 use checks::exploration::{Expected, Exploration, Explored};
+use comfy_table::{Cell, CellAlignment, Table};
 use explore::{Report, Sample, Stop, Verdict};
 use serde::Serialize;
 use std::time::Duration;
@@ -111,4 +112,28 @@ impl Row {
             _ => "exhausted".to_owned(),
         }
     }
+}
+
+/// Fills a table with rows.
+pub(super) fn filled(rows: &[Row]) -> Table {
+    let mut table = Table::new();
+    table.set_header(["case", "states", "transitions", "longest path", "s", "result"]);
+    for row in rows {
+        let number = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+        table.add_row([
+            Cell::new(&row.name),
+            number(row.states.to_string()),
+            number(row.transitions.to_string()),
+            number(row.longest_path.to_string()),
+            number(format!("{:.1}", row.seconds)),
+            Cell::new(row.result()),
+        ]);
+    }
+    table
+}
+
+/// Says how many rows are as they should be.
+pub(super) fn summary(rows: &[Row]) -> String {
+    let unexpected = rows.iter().filter(|row| !row.as_expected).count();
+    format!("{} of {} as expected", rows.len() - unexpected, rows.len())
 }

@@ -3,7 +3,7 @@
 
 use super::{Same, tested, traces::follow};
 use checks::lock::{mutation::QueuedMistake, program, queued_mutations};
-use twin::{Job, Lock, Mistake, Mistake::*, Role, Role::*, Search, Verdict};
+use twin::{Lock, Mistake, Mistake::*, Model, Role, Role::*, Search, Verdict};
 
 /// A mistake, and a job that shows it.
 type Shown = (Lock, Mistake, &'static [Role], usize);
@@ -86,7 +86,7 @@ fn same((lock, _, roles, rounds): Shown) -> Same {
     Same { lock, roles, nodes: &[0, 0, 1, 1][..roles.len()], rounds }
 }
 
-fn model(shown: Shown) -> Job {
+fn model(shown: Shown) -> Model {
     same(shown).model().mistaken(shown.1)
 }
 
@@ -96,7 +96,7 @@ fn the_search_finds_them() {
         let model = model(*shown);
         let report = Search::new(&model).limit(1_000_000).run();
         let Verdict::Broken(wrong, path) = &report.verdict else { panic!("{shown:?} passed: {report}") };
-        assert!(!matches!(wrong, twin::Wrong::NoRoom(_)), "{shown:?}: {report}");
+        assert!(!matches!(wrong, twin::Violation::NoRoom(_)), "{shown:?}: {report}");
         println!("{shown:?}: {wrong} after {} things happened, {} states", path.len(), report.states);
     }
 }

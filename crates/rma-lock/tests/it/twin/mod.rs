@@ -13,7 +13,7 @@ use checks::{
 use explore::Explorer;
 use rdma_fabric::{Fabric, RemoteAddr};
 use rma_lock::Levels;
-use twin::{Job, Lock, Role, Word};
+use twin::{Lock, Model, Role, Word};
 
 /// A job of the locks' own code, and the same job of the model.
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +43,8 @@ const QUEUE: u64 = 128;
 const LEVEL: u64 = 64;
 
 impl Same {
-    fn model(&self) -> Job {
-        Job::new(self.lock, self.roles, self.rounds).nodes(self.nodes)
+    fn model(&self) -> Model {
+        Model::new(self.lock, self.roles, self.rounds).nodes(self.nodes)
     }
 
     fn roles(&self) -> &'static [program::Role] {

@@ -1,7 +1,7 @@
 //! What the search leaves out changes nothing: with and without it the shared words hold the same values in small jobs.
 
 use std::collections::BTreeSet;
-use twin::{Job, Lock, Role, Role::*, Search, Verdict};
+use twin::{Lock, Model, Role, Role::*, Search, Verdict};
 
 const JOBS: [(&[Role], &[u8], usize); 6] = [
     (&[Read, Write], &[0, 0], 2),
@@ -13,10 +13,10 @@ const JOBS: [(&[Role], &[u8], usize); 6] = [
 ];
 
 /// Those of a lock that are small for it.
-fn jobs(lock: Lock) -> impl Iterator<Item = (&'static [Role], usize, Job)> {
+fn jobs(lock: Lock) -> impl Iterator<Item = (&'static [Role], usize, Model)> {
     let small = move |ranks| ranks < 4 || matches!(lock, Lock::Flat | Lock::Packed | Lock::Fair);
     let jobs = JOBS.into_iter().filter(move |(roles, ..)| small(roles.len()));
-    jobs.map(move |(roles, nodes, rounds)| (roles, rounds, Job::new(lock, roles, rounds).nodes(nodes)))
+    jobs.map(move |(roles, nodes, rounds)| (roles, rounds, Model::new(lock, roles, rounds).nodes(nodes)))
 }
 
 /// What the shared words held.

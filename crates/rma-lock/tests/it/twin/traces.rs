@@ -3,21 +3,21 @@
 use super::Same;
 use checks::lock::mutation::QueuedMistake;
 use explore::Access;
-use twin::{Job, Lock, Replay, Role, Role::*, Seen};
+use twin::{Lock, Model, Replay, Role, Role::*};
 
 /// Follow the run of `same` from `seed` in `model`. What does not fit, if anything does not; otherwise how many accesses there were.
-pub(super) fn follow(same: &Same, model: &Job, mistake: Option<QueuedMistake>, seed: u64) -> Result<usize, String> {
+pub(super) fn follow(same: &Same, model: &Model, mistake: Option<QueuedMistake>, seed: u64) -> Result<usize, String> {
     let (effects, wrong) = same.explorer().effects(seed, same.program(mistake));
     let mut replay = Replay::new(model);
     for (number, effect) in effects.iter().enumerate() {
         let Some(word) = same.word(effect.at) else { continue };
         let seen = match effect.access {
-            Access::Atomic(amo) => Seen::Atomic(amo),
-            Access::Get => Seen::Get,
-            Access::Put => Seen::Put,
-            Access::Load => Seen::Load,
-            Access::Store => Seen::Store,
-            Access::Watch => Seen::Watch,
+            Access::Atomic(amo) => twin::Access::Atomic(amo),
+            Access::Get => twin::Access::Get,
+            Access::Put => twin::Access::Put,
+            Access::Load => twin::Access::Load,
+            Access::Store => twin::Access::Store,
+            Access::Watch => twin::Access::Watch,
         };
         let did = replay.see(effect.by.index(), word, seen, effect.bits);
         did.map_err(|refused| format!("seed {seed}, access {number}: {refused}"))?;

@@ -30,7 +30,7 @@ fn of_code(same: &Same) -> Combinations {
 fn of_model(same: &Same, mistake: Option<Mistake>) -> Combinations {
     let mut all = Combinations::new();
     let model = same.model();
-    let model = mistake.into_iter().fold(model, twin::Job::mistaken);
+    let model = mistake.into_iter().fold(model, twin::Model::mistaken);
     Search::new(&model).apart().whole().look(|state| _ = all.insert(state.shared())).run();
     all
 }

@@ -1,7 +1,7 @@
 //! What is searched: a lock, what its ranks do with it, and what may be done wrong.
 
 use crate::{
-    counted::Ctx,
+    counted::Then,
     mistake::Mistake,
     state::{Cell, Goal, MOST_RANKS, Pc, Rank, Slot, State},
 };
@@ -47,9 +47,9 @@ pub enum Role {
     Write,
 }
 
-/// What breaks a job.
+/// What breaks a run of a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wrong {
+pub enum Violation {
     /// A writer is inside, and somebody else.
     Exclusion,
     /// Somebody inside sees an older version than the last one.
@@ -82,24 +82,24 @@ pub enum Wrong {
     NoRoom(&'static str),
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Wrong::Exclusion => write!(f, "exclusion: a writer is not alone inside"),
-            Wrong::Missed { version, writes } => {
+            Violation::Exclusion => write!(f, "exclusion: a writer is not alone inside"),
+            Violation::Missed { version, writes } => {
                 write!(f, "visibility: version {version} is seen after {writes} writes")
             }
-            Wrong::Corrupt { what, bits } => write!(f, "error: {what} holds {bits:#x}"),
-            Wrong::Deadlock { rank } => write!(f, "deadlock: rank {rank} waits for ever"),
-            Wrong::Residue { word, bits } => write!(f, "residue: {word} holds {bits:#x} at the end"),
-            Wrong::NoRoom(what) => write!(f, "the model has no room for {what}"),
+            Violation::Corrupt { what, bits } => write!(f, "error: {what} holds {bits:#x}"),
+            Violation::Deadlock { rank } => write!(f, "deadlock: rank {rank} waits for ever"),
+            Violation::Residue { word, bits } => write!(f, "residue: {word} holds {bits:#x} at the end"),
+            Violation::NoRoom(what) => write!(f, "the model has no room for {what}"),
         }
     }
 }
 
-/// A lock and what its ranks do with it.
+/// A lock, what its ranks do with it, and the step that is done wrong, if one is.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct Model {
     pub(crate) lock: Lock,
     pub(crate) roles: Vec<Role>,
     /// The node of each rank; of interest to [`Lock::Aggregated`].
@@ -108,15 +108,15 @@ pub struct Job {
     pub(crate) mistake: Option<Mistake>,
 }
 
-impl Job {
-    /// Each rank does its part so many times. All ranks are on one node unless [said](Job::nodes).
+impl Model {
+    /// Each rank does its part so many times. All ranks are on one node unless [said](Model::nodes).
     ///
     /// # Panics
     /// If there are more than five ranks, or other than one or two rounds.
-    pub fn new(lock: Lock, roles: &[Role], rounds: usize) -> Job {
+    pub fn new(lock: Lock, roles: &[Role], rounds: usize) -> Model {
         assert!((1..=MOST_RANKS).contains(&roles.len()), "{} ranks; 1 to {MOST_RANKS} have room", roles.len());
         assert!((1..=2).contains(&rounds), "{rounds} rounds; 1 or 2 have room: a rank has two nodes here");
-        Job { lock, roles: roles.to_vec(), nodes: vec![0; roles.len()], rounds: rounds as u8, mistake: None }
+        Model { lock, roles: roles.to_vec(), nodes: vec![0; roles.len()], rounds: rounds as u8, mistake: None }
     }
 
     /// The node of each rank, 0 or 1.
@@ -124,7 +124,7 @@ impl Job {
     /// # Panics
     /// If these are not as many as ranks, or others.
     #[must_use]
-    pub fn nodes(mut self, nodes: &[u8]) -> Job {
+    pub fn nodes(mut self, nodes: &[u8]) -> Model {
         assert!(
             nodes.len() == self.roles.len() && nodes.iter().all(|node| *node < 2),
             "a node for each rank: {nodes:?}"
@@ -135,7 +135,7 @@ impl Job {
 
     /// With one step done wrong.
     #[must_use]
-    pub fn mistaken(mut self, mistake: Mistake) -> Job {
+    pub fn mistaken(mut self, mistake: Mistake) -> Model {
         self.mistake = Some(mistake);
         self
     }
@@ -167,7 +167,7 @@ impl Job {
             turns: [0; 2],
             pc: Pc::End,
             goal: Goal::R3,
-            ctx: Ctx::End,
+            ctx: Then::End,
             cell: 0,
             rounds: 0,
             woken: false,
