@@ -6,7 +6,7 @@ use super::{
     mutation::word,
     program::{HOME, PACE, READERS, WRITERS, in_time},
 };
-use crate::exploration::{Expected, Exploration, Run};
+use crate::exploration::{Expected, Exploration, Run, Size};
 use explore::{
     Explorer, Probe,
     mutant::{Mutation, mutant},
@@ -151,7 +151,11 @@ fn exploration<L: RmaLock>(options: L::Options, count: Count, mistake: Option<Re
         };
         Box::pin(part::<L>(fabric, options, probe, count)) as Run
     };
-    Exploration::new(format!("{}: {what}", L::NAME), expected, move || explorer(count), program)
+    let name = format!("{}: {what}", L::NAME);
+    // A million states.
+    let large = name == "writer preference: one reader too many";
+    let size = if large { Size::Quick } else { Size::Test };
+    Exploration::new(name, expected, move || explorer(count), program).of_size(size)
 }
 
 /// Right, and with each of these mistakes.

@@ -225,7 +225,9 @@ pub(super) fn explorations() -> Vec<Exploration> {
     });
     let wrong = MUTATIONS.iter().map(|&(mistake, case)| {
         let name = format!("{mistake:?} ({})", case.name());
-        exploration(name, case, Some(mistake), Expected::Violated { saying: "", within: 1_000_000 })
+        // Half a million states come before it.
+        let size = if mistake == NodesMistake::ClaimedTwice { Quick } else { Test };
+        exploration(name, case, Some(mistake), Expected::Violated { saying: "", within: 1_000_000 }).of_size(size)
     });
     let random = AT_RANDOM
         .iter()

@@ -4,12 +4,12 @@
 //! Nobody here takes a lock as often as that: what so many guards would have added to its word is
 //! added by one atomic.
 
+use checks::{lock::TestedLock, with_lock};
 use rdma_fabric::{
     Fabric, Group, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, RemoteWord, join::join_all,
 };
 use rma_lock::{
-    Access, AccessLock, Aggregated, BackOffLock, EachLock, Guard, IndicatorLock, Lock, LockError, OneLock, PackedLock,
-    PerRankLock, RecoverableLock, RmaLock, RpLock, WindowLock, WritersFirstLock,
+    Access, AccessLock, EachLock, Guard, Lock, LockError, OneLock, PackedLock, PerRankLock, RmaLock, WindowLock,
 };
 use std::{
     future::Future,
@@ -46,30 +46,23 @@ const GATE: Count = Count { leaves: (1 << 40) - 1, most: 1 << 22, ..count(128, 1
 /// Room for 31 deaths before it.
 const RECOVERABLE: Count = count(320, 4);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
-    ReaderPreference,
-    Packed,
-    WritersFirst,
-    BackOff,
-    TwoLevels,
-    Nodes,
-    Indicator,
-    Recoverable,
+/// Where a lock counts readers; `None` if it has no word for that.
+fn count_of(lock: TestedLock) -> Option<Count> {
+    Some(match lock {
+        TestedLock::ReaderPreference | TestedLock::Packed | TestedLock::WritersFirst => count(0, 4),
+        TestedLock::Fair => return None,
+        TestedLock::BackOff => count(0, 2),
+        TestedLock::TwoLevels => count(64, 1 << 32),
+        TestedLock::Nodes => count(128, 4),
+        // As at the nodes of the other.
+        TestedLock::NodesBackOff => return None,
+        TestedLock::Indicator => GATE,
+        TestedLock::Recoverable => RECOVERABLE,
+    })
 }
-use Which::*;
 
-async fn crowd(fabric: Fabric, which: Which) -> ProgramResult<()> {
-    match which {
-        ReaderPreference => fill::<RpLock>(fabric, count(0, 4)).await,
-        Packed => fill::<PackedLock>(fabric, count(0, 4)).await,
-        WritersFirst => fill::<WritersFirstLock>(fabric, count(0, 4)).await,
-        BackOff => fill::<BackOffLock>(fabric, count(0, 2)).await,
-        TwoLevels => fill::<WindowLock>(fabric, count(64, 1 << 32)).await,
-        Nodes => fill::<Aggregated<RpLock>>(fabric, count(128, 4)).await,
-        Indicator => fill::<IndicatorLock<RpLock>>(fabric, GATE).await,
-        Recoverable => fill::<RecoverableLock>(fabric, RECOVERABLE).await,
-    }
+async fn over_limit(fabric: Fabric, lock: TestedLock, count: Count) -> ProgramResult<()> {
+    with_lock!(lock, fill(fabric, count))
 }
 
 /// The word in which the symmetric region counts that was allocated last.
@@ -163,12 +156,13 @@ fn in_virtual_time<P: Program>(program: &P) {
 
 #[test]
 fn one_too_many_is_refused_and_takes_itself_back() {
-    for which in [ReaderPreference, Packed, WritersFirst, BackOff, TwoLevels, Nodes, Indicator, Recoverable] {
-        println!("{which:?}");
-        on_threads(&async |fabric| crowd(fabric, which).await);
+    let counting = TestedLock::ALL.into_iter().filter_map(|lock| Some((lock, count_of(lock)?)));
+    for (lock, count) in counting {
+        println!("{lock}");
+        on_threads(&async |fabric| over_limit(fabric, lock, count).await);
         // There each rank has a node to itself, and counts there.
-        if !matches!(which, Nodes | Indicator) {
-            in_virtual_time(&async |fabric| crowd(fabric, which).await);
+        if !matches!(lock, TestedLock::Nodes | TestedLock::Indicator) {
+            in_virtual_time(&async |fabric| over_limit(fabric, lock, count).await);
         }
     }
 }

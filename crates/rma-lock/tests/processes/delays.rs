@@ -5,15 +5,11 @@
 use crate::{
     checked::{Protected, Tally},
     dying::die,
-    job::{Outcome, launch},
-    points::TABLE,
+    job::{Outcome, asked_number, launch, publish},
 };
 use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank};
 use rustix::process::{Pid, Signal, getpid, kill_process};
-use std::{
-    env, fs,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 /// Deaths of each kind of holder.
 const DEATHS: &str = "KILLED_DEATHS";
@@ -97,7 +93,7 @@ fn measure(held: &str, deaths: u64) -> Vec<u64> {
 
 #[test]
 fn a_survivor_is_inside_soon() {
-    let deaths = env::var(DEATHS).map_or(3, |text| text.parse().unwrap_or_else(|_| panic!("{DEATHS} is {text:?}")));
+    let deaths = asked_number(DEATHS).unwrap_or(3);
     let mut table = "| who dies | deaths | median, ms | p99, ms | longest, ms |\n|---|---|---|---|---|\n".to_owned();
     let mut medians = Vec::new();
     for held in ["writer", "reader"] {
@@ -113,9 +109,6 @@ fn a_survivor_is_inside_soon() {
         );
         medians.push(Duration::from_nanos(median));
     }
-    println!("{table}");
-    if let Some(file) = env::var_os(TABLE) {
-        fs::write(&file, &table).unwrap_or_else(|error| panic!("{TABLE}: {error}"));
-    }
+    publish(&table);
     assert!(medians.iter().all(|median| *median <= SOON), "{medians:?}");
 }

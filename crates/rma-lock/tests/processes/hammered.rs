@@ -5,11 +5,10 @@
 use crate::{
     checked::{HOME, Protected, Tally},
     dying::die_after,
-    job::{Outcome, launch},
-    points::TABLE,
+    job::{Outcome, asked_number, launch, publish},
 };
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
-use std::{env, fs, time::Duration};
+use std::time::Duration;
 
 /// Number of kills.
 const KILLS: &str = "KILLED_KILLS";
@@ -70,15 +69,10 @@ impl Draw {
     }
 }
 
-fn number(name: &str) -> Option<u64> {
-    let text = env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, no number")))
-}
-
 #[test]
 fn ranks_are_killed_at_random() {
-    let kills = number(KILLS).unwrap_or(20);
-    let seed = number(SEED).unwrap_or_else(|| u64::from(std::process::id()));
+    let kills = asked_number(KILLS).unwrap_or(20);
+    let seed = asked_number(SEED).unwrap_or_else(|| u64::from(std::process::id()));
     let mut draw = Draw(seed);
     let (mut well, mut torn, mut rounds, mut hangs, mut wrong) = (0, 0, 0, 0, Vec::new());
     for kill in 0..kills {
@@ -114,10 +108,7 @@ fn ranks_are_killed_at_random() {
          {torn} |\n| times survivors wrote | {rounds} |\n| survivors with anything else | {} |\n| hangs | {hangs} |\n",
         wrong.len()
     );
-    println!("{table}");
+    publish(&table);
     wrong.iter().for_each(|line| println!("{line}"));
-    if let Some(file) = env::var_os(TABLE) {
-        fs::write(&file, &table).unwrap_or_else(|error| panic!("{TABLE}: {error}"));
-    }
     assert!(wrong.is_empty() && hangs == 0, "seed {seed}: {hangs} hangs, {wrong:#?}");
 }

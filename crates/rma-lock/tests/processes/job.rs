@@ -18,6 +18,8 @@ use tofu2_sim::{
 
 /// `<directory> <part> <words …>`, for ranks.
 const ASKED: &str = "KILLED_JOB";
+/// A file for the table.
+const TABLE: &str = "KILLED_TABLE";
 /// How long the others may take to end when one has died, ten times what they should.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -78,6 +80,20 @@ async fn play(fabric: Fabric, words: Vec<String>, points: Arc<Points>) -> Progra
         ["locked", program] => locked::play(fabric, program).await,
         ["delay", held] => delays::play(fabric, held).await,
         _ => Err(format!("no such part: {words:?}").into()),
+    }
+}
+
+/// Returns the number that the environment variable `name` asks for.
+pub(crate) fn asked_number(name: &str) -> Option<u64> {
+    let text = env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, no number")))
+}
+
+/// Prints a table, and writes it to the file that `cargo xtask` asks for.
+pub(crate) fn publish(table: &str) {
+    println!("{table}");
+    if let Some(file) = env::var_os(TABLE) {
+        fs::write(&file, table).unwrap_or_else(|error| panic!("{TABLE}: {error}"));
     }
 }
 

@@ -2,15 +2,13 @@
 
 use crate::{
     checked::Tally,
-    job::{Outcome, launch},
+    job::{Outcome, launch, publish},
     scenes::{Scene, VICTIM},
 };
-use std::{collections::BTreeMap, env, fmt::Write, fs, time::Instant};
+use std::{collections::BTreeMap, env, fmt::Write, time::Instant};
 
 /// Set to run all points.
 const ALL: &str = "KILLED_POINTS";
-/// A file for the table.
-pub(crate) const TABLE: &str = "KILLED_TABLE";
 
 /// What came of a scene's runs.
 #[derive(Default)]
@@ -104,10 +102,7 @@ fn a_rank_dies_at_its_points() {
         rows.insert(number, row);
     }
     let table = table(&rows);
-    println!("{table}");
-    if let Some(file) = env::var_os(TABLE) {
-        fs::write(&file, &table).unwrap_or_else(|error| panic!("{TABLE}: {error}"));
-    }
+    publish(&table);
     let wrong: Vec<_> = rows.values().flat_map(|row| &row.wrong).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
