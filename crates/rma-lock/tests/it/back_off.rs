@@ -52,14 +52,10 @@ async fn pairs(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     Ok(took)
 }
 
-async fn alone(fabric: Fabric) -> ProgramResult<Vec<u64>> {
-    pairs(fabric).await
-}
-
 /// Beside atomics only the (empty) flush of a release may take time.
 #[test]
 fn a_free_lock_costs_its_atomics() {
-    let outs = fx100(2).run(&alone).unwrap().outs;
+    let outs = fx100(2).run(&pairs).unwrap().outs;
     let [atomic, ref accesses @ ..] = outs[1][..] else { panic!("{outs:?}") };
     let atomics = accesses.iter().map(|took| (*took as f64 / atomic as f64).round() as u64).collect::<Vec<_>>();
     assert_eq!(atomics, [1, 1, 1, 1, 1, 1, 2, 2], "in atomics of {atomic} ps: {accesses:?}");

@@ -114,30 +114,21 @@ fn between_threads() {
 
 /// Compiled, not run: over shared memory all futures may move between the threads of a runtime, and be spawned with a lock of their own.
 #[allow(dead_code, reason = "the compiler is the test")]
-fn so_are_those_that_back_off(lock: BackOffLock, window: WindowLock) {
+fn futures_over_shared_memory_are_send(queues: RpLock, backs_off: BackOffLock, window: WindowLock) {
     fn send(_: &impl Send) {}
-    send(&lock.read());
-    send(&lock.try_write());
+    send(&queues.read());
+    send(&queues.write());
+    send(&queues.try_read());
+    send(&queues.try_write());
+    send(&backs_off.read());
+    send(&backs_off.try_write());
     fn spawn(_: impl Future<Output = Result<(), LockError>> + Send + 'static) {}
     spawn(async move {
-        lock.read().await?.release().await?;
-        lock.write().await?.release().await?;
+        queues.read().await?.release().await?;
+        queues.write().await?.release().await?;
+        backs_off.read().await?.release().await?;
+        backs_off.write().await?.release().await?;
         window.lock(Access::All).await?.release().await
-    });
-}
-
-/// The same of the lock that queues.
-#[allow(dead_code, reason = "the compiler is the test")]
-fn futures_over_shared_memory_are_send(lock: RpLock) {
-    fn send(_: &impl Send) {}
-    send(&lock.read());
-    send(&lock.write());
-    send(&lock.try_read());
-    send(&lock.try_write());
-    fn spawn(_: impl Future<Output = Result<(), LockError>> + Send + 'static) {}
-    spawn(async move {
-        lock.read().await?.release().await?;
-        lock.write().await?.release().await
     });
 }
 

@@ -34,39 +34,31 @@ async fn change<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
     let (a, b, inside) = (at(0)?, at(1)?, at(2)?);
     let mut wrote = 0u64;
     for round in 0..ROUNDS {
-        match (fabric.rank().number() as u64 + round) % 3 {
-            0 => {
-                let guard = lock.write().await?;
-                assert_eq!(fabric.fetch_add(&inside, 1000).await?, 0, "a writer is not alone");
-                let value = fabric.get_word(&a).await?;
-                fabric.put_word(&a, value + 1).await?;
-                fabric.put_word(&b, value + 1).await?;
-                fabric.fetch_add(&inside, 1000u64.wrapping_neg()).await?;
-                guard.release().await?;
-                wrote += 1;
-            }
-            1 => {
-                let guard = lock.read().await?;
-                assert!(fabric.fetch_add(&inside, 1).await? < 1000, "a reader met a writer");
-                let pair = (fabric.get_word(&a).await?, fabric.get_word(&b).await?);
-                assert_eq!(pair.0, pair.1, "a reader saw half of what a writer wrote");
-                fabric.fetch_add(&inside, 1u64.wrapping_neg()).await?;
-                guard.release().await?;
-            }
-            _ => match lock.write_before(fabric.now() + Duration::from_micros(1)).await {
-                Err(LockError::TimedOut) => {}
-                Err(error) => return Err(error.into()),
-                Ok(guard) => {
-                    assert_eq!(fabric.fetch_add(&inside, 1000).await?, 0, "a writer is not alone");
-                    let value = fabric.get_word(&b).await?;
-                    fabric.put_word(&b, value + 1).await?;
-                    fabric.put_word(&a, value + 1).await?;
-                    fabric.fetch_add(&inside, 1000u64.wrapping_neg()).await?;
-                    guard.release().await?;
-                    wrote += 1;
-                }
-            },
+        let turn = (fabric.rank().number() as u64 + round) % 3;
+        if turn == 1 {
+            let guard = lock.read().await?;
+            assert!(fabric.fetch_add(&inside, 1).await? < 1000, "a reader met a writer");
+            let pair = (fabric.get_word(&a).await?, fabric.get_word(&b).await?);
+            assert_eq!(pair.0, pair.1, "a reader saw half of what a writer wrote");
+            fabric.fetch_add(&inside, 1u64.wrapping_neg()).await?;
+            guard.release().await?;
+            continue;
         }
+        // Each way changes another word first.
+        let (guard, [first, second]) = match turn {
+            0 => (lock.write().await?, [&a, &b]),
+            _ => match lock.write_before(fabric.now() + Duration::from_micros(1)).await {
+                Err(LockError::TimedOut) => continue,
+                guard => (guard?, [&b, &a]),
+            },
+        };
+        assert_eq!(fabric.fetch_add(&inside, 1000).await?, 0, "a writer is not alone");
+        let value = fabric.get_word(first).await?;
+        fabric.put_word(first, value + 1).await?;
+        fabric.put_word(second, value + 1).await?;
+        fabric.fetch_add(&inside, 1000u64.wrapping_neg()).await?;
+        guard.release().await?;
+        wrote += 1;
     }
     let wrote: u64 = world.allgather(wrote).await?.into_iter().sum();
     assert_eq!(fabric.get_word(&a).await?, wrote, "writes that were not lost");

@@ -18,8 +18,8 @@ const FOLLOWED: Duration = Duration::from_micros(5);
 const READ: Duration = Duration::from_millis(80);
 const END: Duration = Duration::from_millis(400);
 
-/// When this rank got in.
-async fn crowd(fabric: Fabric) -> ProgramResult<Result<u64, String>> {
+/// Returns when this rank got in.
+async fn when_it_comes_in(fabric: Fabric) -> ProgramResult<Result<u64, String>> {
     Ok(comes_in(fabric).await.map_err(|error| error.to_string()))
 }
 
@@ -71,7 +71,7 @@ fn run(after: Option<Duration>) -> Duration {
     let stops = [Some(stop(HOLDS, DIES)), after.map(|after| stop(RECOVERS, DIES + after))];
     let faults = Faults::new(stops.into_iter().flatten().collect());
     let job = Job::new(&Platform::fx100(), RANKS).faults(faults);
-    let (run, _) = job.run_through(&crowd).unwrap_or_else(|error| panic!("{after:?}: {error}"));
+    let (run, _) = job.run_through(&when_it_comes_in).unwrap_or_else(|error| panic!("{after:?}: {error}"));
     let mut inside = u64::MAX;
     for (rank, out) in run.outs.iter().enumerate() {
         let dies = rank == HOLDS as usize || after.is_some() && rank == RECOVERS as usize;
