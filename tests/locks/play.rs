@@ -191,16 +191,16 @@ impl Program for Play<'_> {
     }
 }
 
-enum Held<S, E> {
+enum HeldGuard<S, E> {
     Shared(S),
     Exclusive(E),
 }
 
-impl<S: Guard, E: Guard> Held<S, E> {
+impl<S: Guard, E: Guard> HeldGuard<S, E> {
     async fn release(self) -> Result<(), LockError> {
         match self {
-            Held::Shared(guard) => guard.release().await,
-            Held::Exclusive(guard) => guard.release().await,
+            HeldGuard::Shared(guard) => guard.release().await,
+            HeldGuard::Exclusive(guard) => guard.release().await,
         }
     }
 }
@@ -211,7 +211,7 @@ struct Player<'a, L: RmaLock> {
     lock: &'a L,
     /// A word of another rank.
     data: RemoteSpan<u64>,
-    held: Vec<Held<L::Shared<'a>, L::Exclusive<'a>>>,
+    held: Vec<HeldGuard<L::Shared<'a>, L::Exclusive<'a>>>,
 }
 
 impl<L: RmaLock> Player<'_, L> {
@@ -220,14 +220,14 @@ impl<L: RmaLock> Player<'_, L> {
         let at = |nanos| begin + Duration::from_nanos(nanos);
         let unexpected = || Err(format!("{act:?} went another way").into());
         match act {
-            Act::Read => self.held.push(Held::Shared(lock.read().await?)),
-            Act::Write => self.held.push(Held::Exclusive(lock.write().await?)),
+            Act::Read => self.held.push(HeldGuard::Shared(lock.read().await?)),
+            Act::Write => self.held.push(HeldGuard::Exclusive(lock.write().await?)),
             Act::TryRead => match lock.try_read().await? {
-                Some(guard) => self.held.push(Held::Shared(guard)),
+                Some(guard) => self.held.push(HeldGuard::Shared(guard)),
                 None => return unexpected(),
             },
             Act::TryWrite => match lock.try_write().await? {
-                Some(guard) => self.held.push(Held::Exclusive(guard)),
+                Some(guard) => self.held.push(HeldGuard::Exclusive(guard)),
                 None => return unexpected(),
             },
             Act::TryReadFails if lock.try_read().await?.is_none() => {}

@@ -166,7 +166,7 @@ fn the_page_has_all_locks() {
             assert!(there.exists(), "{name}: there is no {file}");
         }
         let short =
-            |file: &&str| file.replace("rma-lock/tests/", "").replace("it/", "").replace("checks/src/lock/", "");
+            |file: &&str| file.replace("rma-lock/tests/", "").replace("it/", "").replace("checks/src/lock/", "checks/");
         let evidence: Vec<_> = evidence.iter().map(short).collect();
         table += &format!(
             "| {name} | {} | {} | {} | {shared} | {shared_micros:.2} | {exclusive} | {exclusive_micros:.2} | {loss} | {} |\n",

@@ -14,6 +14,7 @@ pub mod mutation;
 mod nodes;
 pub mod program;
 mod queued;
+mod record;
 mod recoverable;
 mod recovery_mistakes;
 mod window;
@@ -23,6 +24,7 @@ pub use kind::TestedLock;
 pub use locked::NotFlushed;
 pub use nodes::NodesCase;
 pub use queued::{QueuedMutation, queued_mutations};
+pub use record::Record;
 
 use crate::exploration::Exploration;
 

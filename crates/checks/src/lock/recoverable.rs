@@ -2,14 +2,17 @@
 //!
 //! The home is rank 0 and lives. Writers change two words, one after the other; a death in between leaves them apart.
 
-use super::program::{
-    HOME,
-    Role::{self, *},
+use super::{
+    Record,
+    program::{
+        HOME,
+        Role::{self, *},
+    },
 };
 use crate::exploration::{Expected, Exploration, Run};
 use explore::{Explorer, Fabric, Probe, Rank, View};
-use rdma_fabric::{ProgramResult, RemoteWord};
-use rma_lock::{Lock, LockError, RecoverableLock, RecoverableWriteGuard, Recovery};
+use rdma_fabric::ProgramResult;
+use rma_lock::{Lock, LockError, RecoverableLock, Recovery};
 
 /// Facts: who is inside, a byte for each rank.
 const WRITERS: u32 = 0;
@@ -19,55 +22,19 @@ const TORN: u32 = 2;
 /// Whether rank 0, 1, ... has put something as a reader, and let go.
 const PUTS: u32 = 100;
 
-type Record = [RemoteWord<u64>; 2];
-
-async fn look(fabric: &Fabric, record: &Record) -> ProgramResult<[u64; 2]> {
-    Ok([fabric.get_word(&record[0]).await?, fabric.get_word(&record[1]).await?])
-}
-
-async fn set(fabric: &Fabric, record: &Record, version: u64) -> ProgramResult<()> {
-    for word in record {
-        fabric.put_word(word, version).await?;
-    }
-    Ok(())
-}
-
-/// A guard for writing, and the record whole.
-async fn write<'a>(
-    fabric: &Fabric,
-    probe: &Probe,
-    lock: &'a RecoverableLock,
-    record: &Record,
-) -> ProgramResult<RecoverableWriteGuard<'a>> {
-    match lock.write().await {
-        Err(LockError::Torn { .. }) => {
-            let mut guard = lock.mend().await?;
-            if guard.torn().is_some() {
-                probe.add(TORN, 1);
-                let [a, b] = look(fabric, record).await?;
-                set(fabric, record, a.max(b)).await?;
-                fabric.flush(HOME).await?;
-                guard.clear_torn().await?;
-            }
-            Ok(guard)
-        }
-        guard => Ok(guard?),
-    }
-}
-
 /// Takes the lock once: one rank's part.
 pub(super) async fn once(fabric: Fabric, probe: Probe, role: Role, deaths: usize) -> ProgramResult<()> {
     let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(deaths)).await?;
     let region = fabric.alloc_symmetric(16 + 8 * fabric.ranks()).await?;
     let put_by = |rank: u32| fabric.remote_word::<u64>(region.at(HOME, 16 + 8 * u64::from(rank)));
-    let record = [fabric.remote_word(region.at(HOME, 0))?, fabric.remote_word(region.at(HOME, 8))?];
+    let record = Record::new(&fabric, &region)?;
     let me = 1 << (8 * fabric.rank().number());
     if role.writes() {
-        let guard = write(&fabric, &probe, &lock, &record).await?;
+        let (guard, torn) = record.write(&lock).await?;
+        probe.add(TORN, u64::from(torn));
         probe.add(WRITERS, me);
-        let [a, b] = look(&fabric, &record).await?;
-        assert_eq!(a, b, "a writer saw torn data");
-        set(&fabric, &record, a + 1).await?;
+        let version = record.version("a writer").await?;
+        record.set(version + 1).await?;
         if role == WriteAndLook {
             for rank in 0..fabric.ranks() as u32 {
                 let puts = probe.get(PUTS + rank);
@@ -83,8 +50,7 @@ pub(super) async fn once(fabric: Fabric, probe: Probe, role: Role, deaths: usize
             guard => {
                 let guard = guard?;
                 probe.add(READERS, me);
-                let [a, b] = look(&fabric, &record).await?;
-                assert_eq!(a, b, "a reader saw torn data");
+                record.version("a reader").await?;
                 if role == ReadAndPut {
                     fabric.put_word(&put_by(fabric.rank().number())?, 1).await?;
                 }

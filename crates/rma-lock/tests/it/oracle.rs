@@ -15,7 +15,7 @@ const RANKS: usize = 4;
 const NODES_TO_SPARE: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
+enum LockCall {
     Read,
     Write,
     /// With a future that is dropped where the others give up.
@@ -63,24 +63,24 @@ impl Table {
         self.holds.contains(&hold)
     }
 
-    fn call(&mut self, rank: usize, call: Call) {
+    fn call(&mut self, rank: usize, call: LockCall) {
         let written = self.any(Hold::Exclusive);
         let free = !written && !self.any(Hold::Shared) && self.queue.is_empty();
         let lets_readers_in = !written && (self.fairness == Fairness::ReadersFirst || self.queue.is_empty());
         self.holds[rank] = match call {
-            Call::Read | Call::ReadOrDrop | Call::TryRead if lets_readers_in => Hold::Shared,
-            Call::Read | Call::ReadOrDrop => {
+            LockCall::Read | LockCall::ReadOrDrop | LockCall::TryRead if lets_readers_in => Hold::Shared,
+            LockCall::Read | LockCall::ReadOrDrop => {
                 if self.fairness == Fairness::Fifo {
                     self.queue.push_back(Waiting { rank, writes: false, gave_up: false });
                 }
                 Hold::WaitsShared
             }
-            Call::Write | Call::WriteOrDrop | Call::TryWrite if free => Hold::Exclusive,
-            Call::Write | Call::WriteOrDrop => {
+            LockCall::Write | LockCall::WriteOrDrop | LockCall::TryWrite if free => Hold::Exclusive,
+            LockCall::Write | LockCall::WriteOrDrop => {
                 self.queue.push_back(Waiting { rank, writes: true, gave_up: false });
                 Hold::WaitsExclusive
             }
-            Call::TryRead | Call::TryWrite => Hold::Nothing,
+            LockCall::TryRead | LockCall::TryWrite => Hold::Nothing,
         };
     }
 
@@ -135,77 +135,77 @@ impl Table {
 
 /// Between the driver and a rank's program.
 #[derive(Debug, Default)]
-struct Desk {
-    call: Cell<Option<Call>>,
+struct Mailbox {
+    call: Cell<Option<LockCall>>,
     release: Cell<bool>,
     end: Cell<bool>,
     hold: Cell<Hold>,
 }
 
-/// Make the calls that are put on the desk, until the end.
-async fn serve<L: RmaLock>(fabric: Fabric, desk: Rc<Desk>) -> ProgramResult<()> {
+/// Make the calls that are put into the mailbox, until the end.
+async fn serve<L: RmaLock>(fabric: Fabric, mailbox: Rc<Mailbox>) -> ProgramResult<()> {
     let lock = L::symmetric(&fabric, Rank::new(0)).await?;
     loop {
-        let call = poll_fn(|_| match desk.call.take() {
+        let call = poll_fn(|_| match mailbox.call.take() {
             Some(call) => Poll::Ready(Some(call)),
-            None if desk.end.get() => Poll::Ready(None),
+            None if mailbox.end.get() => Poll::Ready(None),
             None => Poll::Pending,
         });
         let Some(call) = call.await else { return Ok(()) };
-        let released = poll_fn(|_| if desk.release.take() { Poll::Ready(()) } else { Poll::Pending });
+        let released = poll_fn(|_| if mailbox.release.take() { Poll::Ready(()) } else { Poll::Pending });
         // All waits have a deadline, which comes only if the driver says so.
         let deadline = fabric.now().plus_picos(1);
         match call {
-            Call::Read | Call::ReadOrDrop | Call::TryRead => {
-                desk.hold.set(Hold::WaitsShared);
+            LockCall::Read | LockCall::ReadOrDrop | LockCall::TryRead => {
+                mailbox.hold.set(Hold::WaitsShared);
                 let guard = match call {
-                    Call::Read => in_time(lock.read_before(deadline).await)?,
-                    Call::ReadOrDrop => fabric.before(deadline, lock.read()).await.transpose()?,
+                    LockCall::Read => in_time(lock.read_before(deadline).await)?,
+                    LockCall::ReadOrDrop => fabric.before(deadline, lock.read()).await.transpose()?,
                     _ => lock.try_read().await?,
                 };
                 if let Some(guard) = guard {
-                    desk.hold.set(Hold::Shared);
+                    mailbox.hold.set(Hold::Shared);
                     released.await;
                     guard.release().await?;
                 }
             }
-            Call::Write | Call::WriteOrDrop | Call::TryWrite => {
-                desk.hold.set(Hold::WaitsExclusive);
+            LockCall::Write | LockCall::WriteOrDrop | LockCall::TryWrite => {
+                mailbox.hold.set(Hold::WaitsExclusive);
                 let guard = match call {
-                    Call::Write => in_time(lock.write_before(deadline).await)?,
-                    Call::WriteOrDrop => fabric.before(deadline, lock.write()).await.transpose()?,
+                    LockCall::Write => in_time(lock.write_before(deadline).await)?,
+                    LockCall::WriteOrDrop => fabric.before(deadline, lock.write()).await.transpose()?,
                     _ => lock.try_write().await?,
                 };
                 if let Some(guard) = guard {
-                    desk.hold.set(Hold::Exclusive);
+                    mailbox.hold.set(Hold::Exclusive);
                     released.await;
                     guard.release().await?;
                 }
             }
         }
-        desk.hold.set(Hold::Nothing);
+        mailbox.hold.set(Hold::Nothing);
     }
 }
 
 struct Driver {
     job: LiveJob,
-    desks: Vec<Rc<Desk>>,
+    mailboxes: Vec<Rc<Mailbox>>,
     dice: u64,
 }
 
 impl Driver {
     fn new<L: RmaLock>(seed: u64) -> Self {
-        let desks: Vec<_> = (0..RANKS).map(|_| Rc::<Desk>::default()).collect();
+        let mailboxes: Vec<_> = (0..RANKS).map(|_| Rc::<Mailbox>::default()).collect();
         let job = LiveJob::new(RANKS, Caps::weakest(), |fabric| {
-            let desk = desks[fabric.rank().index()].clone();
-            serve::<L>(fabric, desk)
+            let mailbox = mailboxes[fabric.rank().index()].clone();
+            serve::<L>(fabric, mailbox)
         });
-        let mut driver = Driver { job, desks, dice: seed };
+        let mut driver = Driver { job, mailboxes, dice: seed };
         driver.settle();
         driver
     }
 
-    /// A rank finds what was put on its desk.
+    /// A rank finds what was put into its mailbox.
     fn go(&mut self, rank: usize) {
         self.job.go(Rank::new(rank as u32)).expect("no call fails");
     }
@@ -230,37 +230,37 @@ impl Driver {
 #[derive(Clone, Copy, Debug)]
 struct Wish {
     rank: usize,
-    call: Call,
+    call: LockCall,
     /// Of a waiting rank: whether its deadline comes.
     gives_up: bool,
 }
 
 fn wish() -> impl Strategy<Value = Wish> {
     let call = prop_oneof![
-        Just(Call::Read),
-        Just(Call::Write),
-        Just(Call::ReadOrDrop),
-        Just(Call::WriteOrDrop),
-        Just(Call::TryRead),
-        Just(Call::TryWrite)
+        Just(LockCall::Read),
+        Just(LockCall::Write),
+        Just(LockCall::ReadOrDrop),
+        Just(LockCall::WriteOrDrop),
+        Just(LockCall::TryRead),
+        Just(LockCall::TryWrite)
     ];
     (0..RANKS, call, prop::bool::weighted(0.3)).prop_map(|(rank, call, gives_up)| Wish { rank, call, gives_up })
 }
 
 fn follow<L: RmaLock>(wishes: &[Wish], seed: u64) -> Result<(), TestCaseError> {
     let (mut table, mut driver) = (Table::new(L::FAIRNESS), Driver::new::<L>(seed));
-    let end = (0..RANKS).cycle().map(|rank| Wish { rank, call: Call::TryRead, gives_up: false });
+    let end = (0..RANKS).cycle().map(|rank| Wish { rank, call: LockCall::TryRead, gives_up: false });
     for (number, Wish { rank, call, gives_up }) in wishes.iter().copied().chain(end.take(3 * RANKS * RANKS)).enumerate()
     {
         match table.holds[rank] {
             Hold::Nothing if number >= wishes.len() || table.gave_up[rank] >= NODES_TO_SPARE => continue,
             Hold::Nothing => {
                 table.call(rank, call);
-                driver.desks[rank].call.set(Some(call));
+                driver.mailboxes[rank].call.set(Some(call));
             }
             Hold::Shared | Hold::Exclusive => {
                 table.release(rank);
-                driver.desks[rank].release.set(true);
+                driver.mailboxes[rank].release.set(true);
             }
             _ if gives_up => {
                 table.give_up(rank);
@@ -270,11 +270,11 @@ fn follow<L: RmaLock>(wishes: &[Wish], seed: u64) -> Result<(), TestCaseError> {
         }
         driver.go(rank);
         driver.settle();
-        let held: Vec<_> = driver.desks.iter().map(|desk| desk.hold.get()).collect();
+        let held: Vec<_> = driver.mailboxes.iter().map(|mailbox| mailbox.hold.get()).collect();
         prop_assert_eq!(&held[..], &table.holds[..], "after call {} ({:?} of rank {})", number, call, rank);
     }
     for rank in 0..RANKS {
-        driver.desks[rank].end.set(true);
+        driver.mailboxes[rank].end.set(true);
         driver.go(rank);
     }
     driver.settle();

@@ -1,5 +1,6 @@
 //! What ranks do under the lock, and what must hold of it whoever dies: nobody is inside beside a writer, and nobody sees a half-written record unless told.
 
+use checks::lock::Record;
 use rdma_fabric::{Deps, Fabric, Group, LocalWord, ProgramResult, Rank, Region, RemoteWord};
 use rma_lock::{Lock, LockError, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery};
 use std::{fmt, str::FromStr};
@@ -37,7 +38,7 @@ impl FromStr for Tally {
 pub(crate) struct Protected {
     pub(crate) fabric: Fabric,
     pub(crate) lock: RecoverableLock,
-    record: [RemoteWord<u64>; 2],
+    pub(crate) record: Record,
     /// A bit for each writer, and, from bit 32 on, for each reader.
     inside: RemoteWord<u64>,
     /// Ranks that die are not counted: nobody takes their bits back.
@@ -53,10 +54,10 @@ impl Protected {
     pub(crate) async fn new(fabric: &Fabric, mortal: &[Rank]) -> ProgramResult<Self> {
         let lock = RecoverableLock::symmetric_with(fabric, HOME, Recovery::of_deaths(3)).await?;
         let region = fabric.alloc_symmetric(64).await?;
-        let word = |offset| fabric.remote_word(region.at(HOME, offset));
+        let inside = fabric.remote_word(region.at(HOME, 16))?;
         let dead = mortal.iter().fold(0, |dead, rank| dead | 1 << rank.number());
         let counted = !(dead | dead << READERS);
-        Ok(Protected { record: [word(0)?, word(8)?], inside: word(16)?, fabric: fabric.clone(), lock, counted, region })
+        Ok(Protected { record: Record::new(fabric, &region)?, inside, fabric: fabric.clone(), lock, counted, region })
     }
 
     /// Begin together: when a mortal rank comes back from this, nobody is in a barrier any more.
@@ -83,10 +84,6 @@ impl Protected {
         Ok(self.region.word(&self.fabric, 24 + 8 * number as usize)?)
     }
 
-    async fn look(&self) -> ProgramResult<[u64; 2]> {
-        Ok([self.fabric.get_word(&self.record[0]).await?, self.fabric.get_word(&self.record[1]).await?])
-    }
-
     fn bit(&self, reads: bool) -> u64 {
         1 << (self.fabric.rank().number() + if reads { READERS } else { 0 })
     }
@@ -102,44 +99,18 @@ impl Protected {
         Ok(())
     }
 
-    /// Come in to write, though the record be torn.
+    /// Comes in to write, though the record be torn.
     pub(crate) async fn write(&self, tally: &mut Tally) -> ProgramResult<RecoverableWriteGuard<'_>> {
-        let guard = match self.lock.write().await {
-            Err(LockError::Torn { .. }) => self.mend(tally).await?,
-            guard => guard?,
-        };
+        let (guard, torn) = self.record.write(&self.lock).await?;
+        tally.torn += u64::from(torn);
         self.comes_in(false).await?;
         Ok(guard)
     }
 
-    pub(crate) async fn mend(&self, tally: &mut Tally) -> ProgramResult<RecoverableWriteGuard<'_>> {
-        let mut guard = self.lock.mend().await?;
-        if guard.torn().is_some() {
-            tally.torn += 1;
-            let [a, b] = self.look().await?;
-            self.set(a.max(b)).await?;
-            self.fabric.flush(HOME).await?;
-            guard.clear_torn().await?;
-        }
-        Ok(guard)
-    }
-
-    async fn set(&self, version: u64) -> ProgramResult<()> {
-        self.change_half(0, version).await?;
-        self.change_half(1, version).await
-    }
-
-    pub(crate) async fn change_half(&self, half: usize, version: u64) -> ProgramResult<()> {
-        Ok(self.fabric.put_word(&self.record[half], version).await?)
-    }
-
-    /// Write the next version.
+    /// Writes the next version.
     pub(crate) async fn change(&self) -> ProgramResult<()> {
-        let [a, b] = self.look().await?;
-        if a != b {
-            return Err(format!("a writer saw a torn record, {a} and {b}").into());
-        }
-        self.set(a + 1).await
+        let version = self.record.version("a writer").await?;
+        self.record.set(version + 1).await
     }
 
     pub(crate) async fn writer_leaves(&self, guard: RecoverableWriteGuard<'_>) -> ProgramResult<()> {
@@ -158,10 +129,7 @@ impl Protected {
     }
 
     pub(crate) async fn reader_leaves(&self, guard: RecoverableReadGuard<'_>) -> ProgramResult<()> {
-        let [a, b] = self.look().await?;
-        if a != b {
-            return Err(format!("a reader saw a torn record, {a} and {b}").into());
-        }
+        self.record.version("a reader").await?;
         self.goes(true).await?;
         Ok(guard.release().await?)
     }
@@ -180,7 +148,7 @@ impl Protected {
 
     /// The version at the end.
     pub(crate) async fn version(&self) -> ProgramResult<u64> {
-        let [a, b] = self.look().await?;
+        let [a, b] = self.record.halves().await?;
         Ok(a.max(b))
     }
 }

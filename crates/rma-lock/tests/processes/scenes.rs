@@ -109,7 +109,7 @@ impl Scene {
 }
 
 /// What a rank holds when the scene begins.
-enum Held<'a> {
+enum HeldGuard<'a> {
     Nothing,
     Read(RecoverableReadGuard<'a>),
     Write(RecoverableWriteGuard<'a>),
@@ -169,7 +169,7 @@ pub(crate) async fn play(fabric: Fabric, scene: Scene, points: Arc<Points>) -> P
 }
 
 impl Stage {
-    async fn begins(&self, scene: Scene) -> ProgramResult<Held<'_>> {
+    async fn begins(&self, scene: Scene) -> ProgramResult<HeldGuard<'_>> {
         use Scene::*;
         let (reads, writes) = match scene {
             TryReadInVain | TryWriteInVain | ReadWaits | WriteWaits | ReadGivesUp | WriteGivesUp | OpensWithWriter => {
@@ -187,16 +187,16 @@ impl Stage {
             self.it.lock.suspect(HELPER).await?;
         }
         Ok(if me == reads {
-            self.it.read().await?.map_or(Held::Nothing, Held::Read)
+            self.it.read().await?.map_or(HeldGuard::Nothing, HeldGuard::Read)
         } else if me == writes {
-            Held::Write(self.it.write(&mut Tally::default()).await?)
+            HeldGuard::Write(self.it.write(&mut Tally::default()).await?)
         } else {
-            Held::Nothing
+            HeldGuard::Nothing
         })
     }
 
     /// The victim's part.
-    async fn acts(&self, scene: Scene, held: Held<'_>, tally: &mut Tally) -> ProgramResult<()> {
+    async fn acts(&self, scene: Scene, held: HeldGuard<'_>, tally: &mut Tally) -> ProgramResult<()> {
         use Scene::*;
         let it = &self.it;
         let soon = it.fabric.now() + SOON;
@@ -204,26 +204,26 @@ impl Stage {
             Read | ReadWaits => {
                 self.points.within("read");
                 let guard = it.read().await?;
-                self.leaves(guard.map_or(Held::Nothing, Held::Read)).await?;
+                self.leaves(guard.map_or(HeldGuard::Nothing, HeldGuard::Read)).await?;
             }
             Write | WriteWaits | WriteWaitsForReader | OpensAfterWriter | OpensAfterReader | OpensWithReader
             | OpensWithWriter => {
                 self.points.within("write");
                 let guard = it.write(tally).await?;
-                self.leaves(Held::Write(guard)).await?;
+                self.leaves(HeldGuard::Write(guard)).await?;
             }
             TryRead | TryReadInVain => {
                 self.points.within("try_read");
                 if let Some(guard) = it.lock.try_read().await? {
                     it.comes_in(true).await?;
-                    self.leaves(Held::Read(guard)).await?;
+                    self.leaves(HeldGuard::Read(guard)).await?;
                 }
             }
             TryWrite | TryWriteInVain => {
                 self.points.within("try_write");
                 if let Some(guard) = it.lock.try_write().await? {
                     it.comes_in(false).await?;
-                    self.leaves(Held::Write(guard)).await?;
+                    self.leaves(HeldGuard::Write(guard)).await?;
                 }
             }
             ReadGivesUp => {
@@ -242,17 +242,18 @@ impl Stage {
             }
             Mend => {
                 self.points.within("mend");
-                let guard = it.mend(tally).await?;
+                let (guard, torn) = it.record.mend(&it.lock).await?;
+                tally.torn += u64::from(torn);
                 it.comes_in(false).await?;
-                self.leaves(Held::Write(guard)).await?;
+                self.leaves(HeldGuard::Write(guard)).await?;
             }
             Suspect => {
                 self.points.within("suspect");
                 it.lock.suspect(HELPER).await?;
             }
             Panics => {
-                let Held::Write(guard) = held else { return Err("nothing to tear".into()) };
-                it.change_half(0, 7).await?;
+                let HeldGuard::Write(guard) = held else { return Err("nothing to tear".into()) };
+                it.record.set_half(0, 7).await?;
                 self.points.within("drop by a panic");
                 let panicked = catch_unwind(AssertUnwindSafe(|| {
                     let _guard = guard;
@@ -273,14 +274,14 @@ impl Stage {
         Ok(())
     }
 
-    async fn leaves(&self, held: Held<'_>) -> ProgramResult<()> {
+    async fn leaves(&self, held: HeldGuard<'_>) -> ProgramResult<()> {
         match held {
-            Held::Nothing => Ok(()),
-            Held::Read(guard) => {
+            HeldGuard::Nothing => Ok(()),
+            HeldGuard::Read(guard) => {
                 self.points.within("inside, and release of a reader");
                 self.it.reader_leaves(guard).await
             }
-            Held::Write(guard) => {
+            HeldGuard::Write(guard) => {
                 self.points.within("inside, and release of a writer");
                 self.it.change().await?;
                 self.it.writer_leaves(guard).await
@@ -289,7 +290,7 @@ impl Stage {
     }
 
     /// The helper's part.
-    async fn helps(&self, scene: Scene, held: Held<'_>, tally: &mut Tally) -> ProgramResult<()> {
+    async fn helps(&self, scene: Scene, held: HeldGuard<'_>, tally: &mut Tally) -> ProgramResult<()> {
         use Scene::*;
         match scene {
             TryReadInVain | TryWriteInVain | ReadGivesUp | WriteGivesUp => self.victim_is_through().await?,
@@ -300,13 +301,13 @@ impl Stage {
             HandsOver | LastReaderLeaves | ReaderStandsIn | WriterStandsIn => self.it.round(tally).await?,
             _ => self.it.fabric.sleep(SOON).await,
         }
-        tally.wrote += u64::from(matches!(held, Held::Write(_)));
+        tally.wrote += u64::from(matches!(held, HeldGuard::Write(_)));
         self.leaves(held).await
     }
 
     /// The part of the one that dies first, when others wait.
-    async fn dies(&self, scene: Scene, held: Held<'_>) -> ProgramResult<()> {
-        if matches!(held, Held::Nothing) {
+    async fn dies(&self, scene: Scene, held: HeldGuard<'_>) -> ProgramResult<()> {
+        if matches!(held, HeldGuard::Nothing) {
             die_after(2 * SOON);
             // It waits until then, unless the victim was faster.
             let _held = self.it.lock.write().await;
@@ -315,7 +316,7 @@ impl Stage {
         }
         self.it.fabric.sleep(2 * SOON).await;
         if scene == Scene::OpensAfterWriter {
-            self.it.change_half(0, 7).await?;
+            self.it.record.set_half(0, 7).await?;
         }
         die()
     }

@@ -1,8 +1,9 @@
 //! Ranks that stop at each moment of a run, at drawn moments with links that are slow or down meanwhile, or during a recovery: what survivors do with
 //! the lock, and what must hold of it. A failure is replayed from its seed, or from the list it prints.
 
-use rdma_fabric::{Fabric, ProgramResult, Rank, RemoteWord, Time};
-use rma_lock::{Lock, LockError, RecoverableLock, RecoverableWriteGuard, Recovery};
+use checks::lock::Record;
+use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
+use rma_lock::{Lock, LockError, RecoverableLock, Recovery};
 use std::time::Duration;
 use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Odds, Platform};
 
@@ -21,53 +22,28 @@ struct Tally {
     version: u64,
 }
 
-/// Two words that are always the same under the lock.
-struct Record([RemoteWord<u64>; 2]);
-
-impl Record {
-    async fn look(&self, fabric: &Fabric) -> ProgramResult<[u64; 2]> {
-        Ok([fabric.get_word(&self.0[0]).await?, fabric.get_word(&self.0[1]).await?])
-    }
-
-    async fn set(&self, fabric: &Fabric, version: u64) -> ProgramResult<()> {
-        for word in &self.0 {
-            fabric.put_word(word, version).await?;
-        }
-        Ok(())
-    }
-}
-
 /// Reads and writes in turn, `rounds` times. A rank that dies may leave the record torn; who finds it mends it.
 async fn rounds(fabric: Fabric, deaths: usize, rounds: u64, end: Duration) -> ProgramResult<Tally> {
     let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(deaths)).await?;
     let region = fabric.alloc_symmetric(16).await?;
-    let record = Record([0, 8].map(|offset| fabric.remote_word(region.at(HOME, offset)).expect("two words")));
+    let record = Record::new(&fabric, &region)?;
     let mut tally = Tally::default();
     for round in 0..rounds {
         if (round + u64::from(fabric.rank().number())).is_multiple_of(2) {
-            let guard = match lock.write().await {
-                Err(LockError::Torn { .. }) => {
-                    let mut guard = lock.mend().await?;
-                    if guard.torn().is_some() {
-                        tally.torn += 1;
-                        let [a, b] = record.look(&fabric).await?;
-                        record.set(&fabric, a.max(b)).await?;
-                        fabric.flush(HOME).await?;
-                        guard.clear_torn().await?;
-                    }
-                    guard
-                }
-                guard => guard?,
-            };
-            write(&fabric, &record, guard).await?;
+            let (guard, torn) = record.write(&lock).await?;
+            tally.torn += u64::from(torn);
+            let version = record.version("a writer").await? + 1;
+            record.set_half(0, version).await?;
+            fabric.compute(BUSY).await;
+            record.set_half(1, version).await?;
+            guard.release().await?;
             tally.wrote += 1;
         } else {
             match lock.read().await {
                 Err(LockError::Torn { .. }) => continue,
                 guard => {
                     let guard = guard?;
-                    let [a, b] = record.look(&fabric).await?;
-                    assert_eq!(a, b, "a reader saw a torn record");
+                    record.version("a reader").await?;
                     guard.release().await?;
                 }
             }
@@ -76,19 +52,10 @@ async fn rounds(fabric: Fabric, deaths: usize, rounds: u64, end: Duration) -> Pr
     if fabric.rank() == HOME {
         // Its memory is needed.
         fabric.sleep(end).await;
-        let [a, b] = record.look(&fabric).await?;
+        let [a, b] = record.halves().await?;
         tally.version = a.max(b);
     }
     Ok(tally)
-}
-
-async fn write(fabric: &Fabric, record: &Record, guard: RecoverableWriteGuard<'_>) -> ProgramResult<()> {
-    let [a, b] = record.look(fabric).await?;
-    assert_eq!(a, b, "a writer saw a torn record");
-    fabric.put_word(&record.0[0], a + 1).await?;
-    fabric.compute(BUSY).await;
-    fabric.put_word(&record.0[1], a + 1).await?;
-    Ok(guard.release().await?)
 }
 
 /// A job of such ranks.

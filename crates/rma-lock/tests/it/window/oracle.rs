@@ -9,7 +9,7 @@ use tofu2_sim::virt::{Job, Platform};
 const ELEMENTS: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum CallKind {
     Accumulate,
     Request,
     /// A request that is dropped at once.
@@ -21,8 +21,8 @@ enum Kind {
 
 /// One call, of any element type.
 #[derive(Clone, Debug)]
-struct Call {
-    kind: Kind,
+struct WindowCall {
+    kind: CallKind,
     at: usize,
     op: Op,
     values: Vec<i32>,
@@ -43,19 +43,19 @@ const OPS: [Op; 12] = [
     Op::NoOp,
 ];
 
-fn call() -> impl Strategy<Value = Call> {
+fn call() -> impl Strategy<Value = WindowCall> {
     let kind = prop::sample::select(vec![
-        Kind::Accumulate,
-        Kind::Request,
-        Kind::Dropped,
-        Kind::Fetch,
-        Kind::Exchange,
-        Kind::Flush,
+        CallKind::Accumulate,
+        CallKind::Request,
+        CallKind::Dropped,
+        CallKind::Fetch,
+        CallKind::Exchange,
+        CallKind::Flush,
     ]);
     let values = prop::collection::vec(-3..4, 1..=ELEMENTS);
     (kind, 0..ELEMENTS, prop::sample::select(OPS.to_vec()), values).prop_map(|(kind, at, op, mut values)| {
         values.truncate(ELEMENTS - at);
-        Call { kind, at, op, values }
+        WindowCall { kind, at, op, values }
     })
 }
 
@@ -75,20 +75,20 @@ samples!(u32, i32, u64, i64, f32, f64);
 
 /// Rank 0 makes all calls at rank 1, waiting for as few as it can; all that it is told, and what is there at last, must be as if each
 /// had been over before the next.
-async fn make<T: Sample>(fabric: Fabric, calls: &[Call]) -> ProgramResult<()> {
+async fn make<T: Sample>(fabric: Fabric, calls: &[WindowCall]) -> ProgramResult<()> {
     let window = Window::<T>::allocate(&fabric, ELEMENTS).await?;
     let mut account = [T::of(0); ELEMENTS];
     let mut expected: Vec<Vec<T>> = Vec::new();
-    for Call { kind, at, op, values } in calls {
+    for WindowCall { kind, at, op, values } in calls {
         let cells = &mut account[*at..];
         let mut before = Vec::new();
         for (cell, value) in cells.iter_mut().zip(values) {
             before.push(*cell);
-            let one = matches!(kind, Kind::Fetch | Kind::Exchange);
-            if *kind != Kind::Flush && !(one && before.len() > 1) {
+            let one = matches!(kind, CallKind::Fetch | CallKind::Exchange);
+            if *kind != CallKind::Flush && !(one && before.len() > 1) {
                 *cell = match kind {
-                    Kind::Exchange if cell.bits() != T::of(values[0]).bits() => *cell,
-                    Kind::Exchange => T::of(values[0] + 1),
+                    CallKind::Exchange if cell.bits() != T::of(values[0]).bits() => *cell,
+                    CallKind::Exchange => T::of(values[0] + 1),
                     _ => op.apply(*cell, T::of(*value)).unwrap_or(*cell),
                 };
             }
@@ -99,20 +99,20 @@ async fn make<T: Sample>(fabric: Fabric, calls: &[Call]) -> ProgramResult<()> {
         let epoch = window.lock_all().await?;
         let target = epoch.at(Rank::new(1))?;
         let mut requests = Vec::new();
-        for (number, Call { kind, at, op, values }) in calls.iter().enumerate() {
+        for (number, WindowCall { kind, at, op, values }) in calls.iter().enumerate() {
             let values: Vec<T> = values.iter().map(|value| T::of(*value)).collect();
             let makes_sense = op.apply(T::of(1), T::of(1)).is_some();
             match kind {
-                Kind::Flush => epoch.flush_all().await?,
-                Kind::Exchange => {
+                CallKind::Flush => epoch.flush_all().await?,
+                CallKind::Exchange => {
                     let new = T::of(calls[number].values[0] + 1);
                     assert_eq!(target.compare_and_swap(*at, values[0], new).await?, expected[number][0]);
                 }
                 _ if !makes_sense => {}
-                Kind::Accumulate => target.accumulate(*at, *op, &values).await?,
-                Kind::Request => requests.push((number, target.rget_accumulate(*at, *op, &values)?)),
-                Kind::Dropped => drop(target.raccumulate(*at, *op, &values)?),
-                Kind::Fetch => assert_eq!(target.fetch_and_op(*at, *op, values[0]).await?, expected[number][0]),
+                CallKind::Accumulate => target.accumulate(*at, *op, &values).await?,
+                CallKind::Request => requests.push((number, target.rget_accumulate(*at, *op, &values)?)),
+                CallKind::Dropped => drop(target.raccumulate(*at, *op, &values)?),
+                CallKind::Fetch => assert_eq!(target.fetch_and_op(*at, *op, values[0]).await?, expected[number][0]),
             }
         }
         // In any order.
@@ -132,7 +132,7 @@ async fn make<T: Sample>(fabric: Fabric, calls: &[Call]) -> ProgramResult<()> {
     Ok(window.free().await?)
 }
 
-async fn random_calls(fabric: Fabric, calls: Vec<Call>, element: usize) -> ProgramResult<()> {
+async fn random_calls(fabric: Fabric, calls: Vec<WindowCall>, element: usize) -> ProgramResult<()> {
     match element {
         0 => make::<u32>(fabric, &calls).await,
         1 => make::<i32>(fabric, &calls).await,
