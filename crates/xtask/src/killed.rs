@@ -17,7 +17,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Box<dyn Error>> {
     let table = std::env::temp_dir().join(format!("onesided-killed-{}.md", process::id()));
     environment.push(("KILLED_TABLE", table.display().to_string()));
-    let code = suite::run_of("rma-lock", "killed", name, &environment)?;
+    let code = suite::run_of("rma-lock", "processes", name, &environment)?;
     let found = fs::read_to_string(&table);
     let _ = fs::remove_file(&table);
     if write && code == ExitCode::SUCCESS {

@@ -28,8 +28,8 @@ const PROGRAMS: [(&str, &[&str]); 5] = [
     ("rdma-fabric: unit tests", &["--package", "rdma-fabric", "--lib"]),
     ("tofu2-sim: unit tests of shm", &["--package", "tofu2-sim", "--lib", "--", "shm::"]),
     ("tofu2-sim: thread ranks", &["--package", "tofu2-sim", "--test", "shm_threads"]),
-    ("rma-lock: thread ranks", &["--package", "rma-lock", "--test", "threads"]),
-    ("rma-lock: references to locked memory", &["--package", "rma-lock", "--test", "locked"]),
+    ("rma-lock: thread ranks", &["--package", "rma-lock", "--test", "it", "threads::"]),
+    ("rma-lock: references to locked memory", &["--package", "rma-lock", "--test", "it", "locked::"]),
 ];
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {

@@ -43,8 +43,8 @@ const PROGRAMS: [(&str, &[&str]); 6] = [
     ("tofu2-sim: thread ranks", &["--package", "tofu2-sim", "--test", "shm_threads"]),
     ("tofu2-sim: ranks that are processes", &["--package", "tofu2-sim", "--test", "shm_processes"]),
     ("tofu2-sim: control queues", &["--package", "tofu2-sim", "--test", "control_queues"]),
-    ("rma-lock: references to locked memory", &["--package", "rma-lock", "--test", "locked"]),
-    ("rma-lock: killed holders of locked memory", &["--package", "rma-lock", "--test", "locked_processes"]),
+    ("rma-lock: references to locked memory", &["--package", "rma-lock", "--test", "it", "locked::"]),
+    ("rma-lock: killed holders of locked memory", &["--package", "rma-lock", "--test", "processes", "locked::"]),
 ];
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
