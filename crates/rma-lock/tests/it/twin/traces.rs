@@ -46,9 +46,10 @@ fn jobs(lock: Lock) -> [Same; 4] {
     ]
 }
 
-fn every_run_fits(lock: Lock) {
+#[test]
+fn every_run_of_the_code_fits() {
     const RUNS: u64 = 500;
-    for same in jobs(lock) {
+    for same in Lock::ALL.into_iter().flat_map(jobs) {
         let model = same.model();
         let mut accesses = 0;
         for seed in 0..RUNS {
@@ -56,29 +57,4 @@ fn every_run_fits(lock: Lock) {
         }
         println!("{same:?}: {RUNS} runs, {accesses} accesses");
     }
-}
-
-#[test]
-fn flat() {
-    every_run_fits(Lock::Flat);
-}
-
-#[test]
-fn packed() {
-    every_run_fits(Lock::Packed);
-}
-
-#[test]
-fn writers_first() {
-    every_run_fits(Lock::WritersFirst);
-}
-
-#[test]
-fn fair() {
-    every_run_fits(Lock::Fair);
-}
-
-#[test]
-fn aggregated() {
-    every_run_fits(Lock::Aggregated);
 }

@@ -45,8 +45,9 @@ const SMALL: [(&[Role], &[u8], usize); 7] = [
     (&[Read, Read, Read], &[0, 0, 0], 1),
 ];
 
-fn the_same(lock: Lock) {
-    for (roles, nodes, rounds) in SMALL {
+#[test]
+fn hold_the_same_values() {
+    for (lock, (roles, nodes, rounds)) in Lock::ALL.into_iter().flat_map(|lock| SMALL.map(|job| (lock, job))) {
         let same = Same { lock, roles, nodes, rounds };
         let (code, model) = (of_code(&same), of_model(&same, None));
         let [too_few, too_many] = [&code - &model, &model - &code];
@@ -61,31 +62,6 @@ fn the_same(lock: Lock) {
         );
         println!("{same:?}: {} combinations", code.len());
     }
-}
-
-#[test]
-fn flat() {
-    the_same(Lock::Flat);
-}
-
-#[test]
-fn packed() {
-    the_same(Lock::Packed);
-}
-
-#[test]
-fn writers_first() {
-    the_same(Lock::WritersFirst);
-}
-
-#[test]
-fn fair() {
-    the_same(Lock::Fair);
-}
-
-#[test]
-fn aggregated() {
-    the_same(Lock::Aggregated);
 }
 
 /// A step more or less shows in the words.
