@@ -72,14 +72,17 @@ impl fmt::Debug for Exploration {
 }
 
 impl Exploration {
-    /// A job of [`Size::Test`], explored as `explorer` says.
+    /// Describes a job of [`Size::Test`], explored as `explorer` says. Of one that is explored at random the name says so.
     pub fn new(
         name: impl Into<String>,
         expected: Expected,
         explorer: impl Fn() -> Explorer<'static> + 'static,
         program: impl Fn(Fabric) -> Run + 'static,
     ) -> Self {
-        let (name, explorer, program) = (name.into(), Rc::new(explorer), Rc::new(program));
+        let (mut name, explorer, program) = (name.into(), Rc::new(explorer), Rc::new(program));
+        if matches!(expected, Expected::Sampled { .. } | Expected::ViolatedAtRandom { .. }) {
+            name += ", at random";
+        }
         Exploration { name, size: Size::Test, expected, explorer, program }
     }
 

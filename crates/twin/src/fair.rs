@@ -25,7 +25,7 @@ pub(crate) enum AtFair {
     G1Load,
     G1,
     G1Mark,
-    /// As the last, and woken by nobody: what the node said is taken back.
+    /// G1 of the last in the queue, woken by nobody: what the node said is taken back.
     G1Unsay,
     G1Retire,
     G2,

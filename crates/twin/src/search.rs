@@ -112,41 +112,41 @@ struct Frame {
 }
 
 impl<'a> Search<'a> {
-    /// All states of `model`.
+    /// Prepares a search of all states of `model`.
     pub fn new(model: &'a Model) -> Self {
         let watch = Box::new(|_: &Progress| ControlFlow::Continue(()));
         Search { model, limit: u64::MAX, at_once: true, whole: false, watch, look: Box::new(|_| ()) }
     }
 
-    /// Stop at so many states. Each takes 17 to 34 bytes, and up to 51 while the set grows.
+    /// Stops at so many states. Each takes 17 to 34 bytes, and up to 51 while the set grows.
     #[must_use]
     pub fn limit(mut self, states: u64) -> Self {
         self.limit = states;
         self
     }
 
-    /// Let nothing [happen at once](crate#what-happens-at-once): every move is one of its own.
+    /// Lets nothing [happen at once](crate#what-happens-at-once): every move is one of its own.
     #[must_use]
     pub fn apart(mut self) -> Self {
         self.at_once = false;
         self
     }
 
-    /// Take no two states for [one](crate#what-is-taken-for-one). They are kept whole, with some 500 bytes each.
+    /// Takes no two states for [one](crate#what-is-taken-for-one). They are kept whole, with some 500 bytes each.
     #[must_use]
     pub fn whole(mut self) -> Self {
         self.whole = true;
         self
     }
 
-    /// Be told of the progress now and then, and stop if it says so.
+    /// Shows `watch` the progress now and then, and stops if it says so.
     #[must_use]
     pub fn watch(mut self, watch: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
         self.watch = Box::new(watch);
         self
     }
 
-    /// Be shown each state once.
+    /// Shows each state to `look` once.
     #[must_use]
     pub fn look(mut self, look: impl FnMut(&State) + 'a) -> Self {
         self.look = Box::new(look);
@@ -172,7 +172,7 @@ impl<'a> Search<'a> {
         Ok(state)
     }
 
-    /// Go through them.
+    /// Goes through all states of the model, or to the first that is wrong.
     pub fn run(mut self) -> Report {
         let classes = (!self.whole).then(|| canonical::classes(self.model));
         let mut fingerprints: HashSet<u128, Known> = HashSet::default();

@@ -45,7 +45,7 @@ pub(crate) enum Taking {
     /// Is a successor still on its way to it?
     Load,
     Clear,
-    /// The same, too late: after the node is in its queue.
+    /// The node is made ready too late: after it is in its queue.
     ClearLate,
 }
 

@@ -78,7 +78,7 @@ impl Model {
         Moves(bits)
     }
 
-    /// Let `next`, which must be possible, happen. What is wrong then, if anything is, comes with what happened.
+    /// Lets `next`, which must be possible, happen. What is wrong then, if anything is, comes with what happened.
     pub fn take(&self, s: &mut State, next: Move) -> (Done, Result<(), Violation>) {
         match next {
             Move::Arrive(rank, word) => {
@@ -116,7 +116,7 @@ impl Model {
         }
     }
 
-    /// Make all moves that [happen at once](self). `note` is told of each.
+    /// Makes all moves that [happen at once](self). `note` is told of each.
     pub(crate) fn settle(&self, s: &mut State, mut note: impl FnMut(Done)) -> Result<(), Violation> {
         let mut me = 0;
         let mut quiet = 0;

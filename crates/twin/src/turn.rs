@@ -49,7 +49,7 @@ impl Rank {
         Op::Watch(self.wake_word(me), wake_word(GRANTED, self.turn()))
     }
 
-    /// Begin the node's next turn.
+    /// Begins the node's next turn.
     pub(crate) fn retire(&self, me: usize) -> Op {
         Op::Store(self.wake_word(me), wake_word(BLOCKED, self.turn() + 1))
     }

@@ -80,7 +80,7 @@ impl Id {
         (owner >= 1 && owner as usize <= ranks && id.slot() < 2).then_some(id)
     }
 
-    /// The same of a word that may name nobody.
+    /// Returns what [`Id::of`] does, or `None` for a word that names nobody.
     ///
     /// # Errors
     /// Where the lock would call the word corrupt.

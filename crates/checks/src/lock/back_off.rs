@@ -154,7 +154,6 @@ fn exploration(
     expected: Expected,
 ) -> Exploration {
     let what = mistake.map_or(String::new(), |mistake| format!("{mistake:?}, "));
-    let random = if matches!(expected, Expected::Sampled { .. }) { ", at random" } else { "" };
     let program = move |fabric: Fabric| {
         let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
         let fabric = match mistake {
@@ -165,7 +164,7 @@ fn exploration(
         };
         part(fabric, lock, Levels::Nodes, probe, role, rounds)
     };
-    Exploration::new(format!("{lock}: {what}{roles:?} x{rounds}{random}"), expected, move || explorer(roles), program)
+    Exploration::new(format!("{lock}: {what}{roles:?} x{rounds}"), expected, move || explorer(roles), program)
 }
 
 /// Returns what is explored of the locks that back off.

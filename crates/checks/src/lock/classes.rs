@@ -283,9 +283,8 @@ impl AccessCase {
 
     /// The job with a [`PerRankLock`], with one step done wrong, or none.
     fn per_rank(&'static self, mistake: Option<ClassesMistake>, expected: Expected) -> Exploration {
-        let random = if matches!(expected, Expected::Sampled { .. }) { ", at random" } else { "" };
         let what = mistake.map_or("a lock for each rank under two classes".into(), |mistake| format!("{mistake:?}"));
-        let name = self.name(&what) + random;
+        let name = self.name(&what);
         let program = move |fabric: Fabric| {
             let (probe, turn) = (Probe::of(&fabric), self.turns[fabric.rank().index()]);
             let fabric = match mistake {

@@ -120,8 +120,7 @@ impl IndicatorCase {
     fn exploration(self, mistake: Option<IndicatorMistake>, expected: Expected) -> Exploration {
         let IndicatorCase { nodes, roles, rounds } = self;
         let what = mistake.map_or(String::new(), |mistake| format!("{mistake:?}, "));
-        let random = if matches!(expected, Expected::Sampled { .. }) { ", at random" } else { "" };
-        let name = format!("indicator: {what}{roles:?} on {nodes:?} x{rounds}{random}");
+        let name = format!("indicator: {what}{roles:?} on {nodes:?} x{rounds}");
         Exploration::new(name, expected, move || self.explorer(), self.program(mistake))
     }
 }

@@ -229,9 +229,7 @@ pub(super) fn explorations() -> Vec<Exploration> {
         let size = if mistake == NodesMistake::ClaimedTwice { Quick } else { Test };
         exploration(name, case, Some(mistake), Expected::Violated { saying: "", within: 1_000_000 }).of_size(size)
     });
-    let random = AT_RANDOM
-        .iter()
-        .map(|&case| exploration(format!("{}, at random", case.name()), case, None, Expected::Sampled { runs: 2_000 }));
+    let random = AT_RANDOM.iter().map(|&case| exploration(case.name(), case, None, Expected::Sampled { runs: 2_000 }));
     let mortal = MORTAL.iter().map(|&(case, rank, at_least)| case.in_which_dies(rank, at_least));
     right.chain(wrong).chain(random).chain(mortal).collect()
 }

@@ -257,7 +257,7 @@ pub(super) fn explorations(lock: TestedLock) -> Vec<Exploration> {
         if mistake == ToldTooLate {
             // To go through all orders takes long.
             let random = Expected::ViolatedAtRandom { runs: 200_000 };
-            all.push(exploration(format!("{name}, at random"), lock, job, Some(mistake), random));
+            all.push(exploration(name.clone(), lock, job, Some(mistake), random));
             all.push(exploration(name, lock, job, Some(mistake), expected).of_size(Size::Full));
         } else {
             all.push(exploration(name, lock, job, Some(mistake), expected));
@@ -274,7 +274,7 @@ pub(super) fn explorations(lock: TestedLock) -> Vec<Exploration> {
         ));
     }
     for (roles, rounds) in AT_RANDOM {
-        let name = format!("{lock}: {roles:?} x{rounds}, at random");
+        let name = format!("{lock}: {roles:?} x{rounds}");
         all.push(exploration(name, lock, (roles, rounds), None, Expected::Sampled { runs: 2_000 }));
     }
     all

@@ -88,12 +88,11 @@ pub(super) fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'stat
 }
 
 fn exploration(roles: &'static [Role], mortal: &'static [u32], expected: Expected) -> Exploration {
-    let random = if matches!(expected, Expected::Sampled { .. }) { ", at random" } else { "" };
     let program = move |fabric: Fabric| {
         let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
         Box::pin(once(fabric, probe, role, mortal.len())) as Run
     };
-    let name = format!("RecoverableLock: {roles:?}, mortal {mortal:?}{random}");
+    let name = format!("RecoverableLock: {roles:?}, mortal {mortal:?}");
     Exploration::new(name, expected, move || explorer(roles, mortal), program)
 }
 

@@ -164,7 +164,7 @@ pub(super) fn explorations() -> Vec<Exploration> {
         let name = format!("{mistake:?} ({roles:?}, mortal {mortal:?})");
         let right = Expected::Sampled { runs: RUNS / 20 };
         [
-            exploration(format!("{name} done right, at random"), (roles, mortal), RecoveryMistake::Nothing, right),
+            exploration(format!("{name} done right"), (roles, mortal), RecoveryMistake::Nothing, right),
             exploration(name, (roles, mortal), mistake, Expected::ViolatedAtRandom { runs: RUNS }),
         ]
     };

@@ -45,7 +45,7 @@ async fn version<L: Excludes>(guard: &LockedReadGuard<'_, u64, L>) -> ProgramRes
     Ok(versions[0])
 }
 
-/// Write the next version everywhere: by reference to one rank after the other, to all at once, or by copies.
+/// Writes the next version everywhere: by reference to one rank after the other, to all at once, or by copies.
 async fn write<L: Excludes>(guard: &mut LockedWriteGuard<'_, u64, L>, round: u64) -> ProgramResult<()> {
     let (ranks, len, maps) = (guard.locked().fabric().ranks(), guard.locked().len(), guard.locked().maps());
     if maps && round.is_multiple_of(3) {
@@ -130,7 +130,7 @@ fn is_shut(fabric: &Fabric, addr: RemoteAddr) -> bool {
         && (!own || locked_out(fabric.local_word::<u64>(addr)) && locked_out(fabric.local_span::<u64>(addr, 1)))
 }
 
-/// Guess all keys; how many are of locked regions.
+/// Guesses all keys; returns how many are of locked regions.
 async fn guess(fabric: Fabric) -> ProgramResult<usize> {
     let mut world = Group::world(&fabric).await?;
     let locked = Locked::<u64>::symmetric(&fabric, HOME, 8).await?;
@@ -216,7 +216,7 @@ fn ranks_that_disagree_are_told() {
     threads().run(&disagree).unwrap();
 }
 
-/// Panic under `guard`, after half of a change.
+/// Panics under `guard`, after half of a change.
 fn panic_inside(mut guard: LockedWriteGuard<'_, u64>) {
     let panicked = catch_unwind(AssertUnwindSafe(move || {
         if guard.locked().maps() {

@@ -28,7 +28,7 @@ fn additions(recorder: &Recorder) -> u64 {
     recorder.record().counts.peers.get(&HOME.number()).map_or(0, |counts| counts.atomics.add)
 }
 
-/// Take and release the lock `waves` times, all ranks; with barriers in between or not. Yields this rank's additions at the home.
+/// Takes and releases the lock `waves` times on all ranks, with barriers in between or not; returns this rank's additions at the home.
 async fn waves<L: RmaLock>(fabric: Fabric, options: L::Options, waves: u32, apart: bool) -> ProgramResult<u64> {
     let recorder = Recorder::new(fabric.rank(), None);
     let observed = observe::observed(&fabric, recorder.clone());

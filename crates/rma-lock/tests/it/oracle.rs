@@ -142,7 +142,7 @@ struct Mailbox {
     hold: Cell<Hold>,
 }
 
-/// Make the calls that are put into the mailbox, until the end.
+/// Makes the calls that are put into the mailbox, until the end.
 async fn serve<L: RmaLock>(fabric: Fabric, mailbox: Rc<Mailbox>) -> ProgramResult<()> {
     let lock = L::symmetric(&fabric, Rank::new(0)).await?;
     loop {

@@ -60,7 +60,7 @@ impl Protected {
         Ok(Protected { record: Record::new(fabric, &region)?, inside, fabric: fabric.clone(), lock, counted, region })
     }
 
-    /// Begin together: when a mortal rank comes back from this, nobody is in a barrier any more.
+    /// Begins together: when a mortal rank comes back from this, nobody is in a barrier any more.
     pub(crate) async fn begin(&self, world: &mut Group, mortal: &[Rank]) -> ProgramResult<()> {
         let (me, ranks) = (self.fabric.rank(), self.fabric.ranks());
         world.barrier().await?;
@@ -118,7 +118,7 @@ impl Protected {
         Ok(guard.release().await?)
     }
 
-    /// Come in to read; `None` if the record is torn.
+    /// Comes in to read; `None` if the record is torn.
     pub(crate) async fn read(&self) -> ProgramResult<Option<RecoverableReadGuard<'_>>> {
         let guard = match self.lock.read().await {
             Err(LockError::Torn { .. }) => return Ok(None),

@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-/// End this process as `kill -9` does.
+/// Ends this process as `kill -9` does.
 pub(crate) fn die() -> ! {
     let _ = kill_process(getpid(), Signal::KILL);
     loop {
@@ -23,7 +23,7 @@ pub(crate) fn die() -> ! {
     }
 }
 
-/// The same after a while, whatever it does then.
+/// Ends this process as [`die`] does after a while, whatever it does then.
 pub(crate) fn die_after(delay: Duration) {
     thread::spawn(move || {
         thread::sleep(delay);

@@ -97,7 +97,7 @@ pub(crate) fn publish(table: &str) {
     }
 }
 
-/// Run by [`launch`]; without a job, nothing.
+/// Is one rank of a job that [`launch`] started; does nothing without one.
 #[test]
 fn is_a_rank() {
     if env::var_os(JOB_VARIABLE).is_none() {

@@ -41,7 +41,7 @@ async fn in_time<T>(fabric: &Fabric, wait: impl Future<Output = T>) -> ProgramRe
     fabric.before(fabric.now() + HANG, wait).await.ok_or_else(|| "it hangs".into())
 }
 
-/// Wait until everybody but the victim knows that it is lost.
+/// Waits until everybody but the victim knows that it is lost.
 async fn notice_the_loss(fabric: &Fabric) -> ProgramResult<()> {
     let word = fabric.alloc(8)?;
     let word = word.word::<u64>(fabric, 0)?;

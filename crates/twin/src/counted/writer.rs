@@ -23,7 +23,7 @@ impl Turn<'_> {
         self.on(At::W7)
     }
 
-    /// Show interest for a node: the count word before was `found`.
+    /// Shows interest for a node: the count word before was `found`.
     fn registered(&mut self, node: u64, found: u64, ctx: Then) -> StepResult {
         let model = self.model;
         // Merged, the flag is taken back in the same operation.

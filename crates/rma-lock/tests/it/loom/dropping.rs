@@ -24,7 +24,7 @@ fn config(ranks: usize, order: PutOrder) -> Config {
     config
 }
 
-/// Check `dropped` beside `others` for every number of polls up to the one that always suffices; that is at least `points`.
+/// Checks `dropped` beside `others` for every number of polls up to the one that always suffices; that is at least `points`.
 fn everywhere(bound: usize, dropped: fn(u8) -> LoomRole, others: &[LoomRole], points: u8) {
     for order in ORDERS {
         let mut polls = 0;

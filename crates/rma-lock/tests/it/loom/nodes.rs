@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// Two locks with queues, a line for a node and one for flags, and the data, of 8 bytes each.
 const CELLS: usize = 56;
 
-/// Take the lock, look at the data or change it, let go.
+/// Takes the lock, looks at the data or changes it, and lets go.
 async fn once<L: RmaLock>(
     fabric: Fabric,
     data: Rc<DataCell>,

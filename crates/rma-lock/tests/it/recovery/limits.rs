@@ -26,7 +26,7 @@ fn run(ranks: usize, scene: Scene, stops: &[(u32, u64)]) -> Vec<Option<String>> 
 enum Scene {
     /// Survivors write, so many deaths survived, until an error.
     Writes(Recovery),
-    /// The same in a group of all but the last rank.
+    /// Survivors write as in [`Scene::Writes`], in a group of all but the last rank.
     InGroup,
     Suspicion,
     /// Made so, and used once.
