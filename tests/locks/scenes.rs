@@ -169,8 +169,8 @@ pub(super) fn rewrite(counted: &[(&Scene, u32, u32, Tally)]) {
     let mut text = fs::read_to_string(file()).unwrap_or_else(|error| panic!("{GOLDEN}: {error}"));
     for (scene, phase, rank, tally) in counted {
         let head = format!("\n{}: {}", scene.lock, scene.name);
-        let at = text.match_indices(&head).map(|(at, _)| at + head.len());
-        let at = at.filter(|at| text[*at..].starts_with([';', '\n'])).next().expect("the scene is in the file");
+        let mut at = text.match_indices(&head).map(|(at, _)| at + head.len());
+        let at = at.find(|at| text[*at..].starts_with([';', '\n'])).expect("the scene is in the file");
         let end = text[at..].find("\n\n").map_or(text.len(), |end| at + end);
         let steps = tally.steps();
         let block = match scene.line(*phase, *rank) {
