@@ -31,7 +31,9 @@ pub(super) async fn once(fabric: Fabric, probe: Probe, role: Role, deaths: usize
     let me = 1 << (8 * fabric.rank().number());
     if role.writes() {
         let (guard, torn) = record.write(&lock).await?;
-        probe.add(TORN, u64::from(torn));
+        if torn {
+            probe.add(TORN, 1);
+        }
         probe.add(WRITERS, me);
         let version = record.version("a writer").await?;
         record.set(version + 1).await?;
