@@ -128,7 +128,7 @@ const SLOW: &[(TestedLock, &str)] = &[
 ];
 
 /// A quick job is for `cargo test`, too, if with no lock more states were recorded than about twice this.
-const SMALL: u64 = 12_000;
+const SMALL: u64 = 35_000;
 
 /// A step of a lock with queues done wrong, and the smallest job known to show it.
 #[derive(Clone, Copy, Debug)]
