@@ -9,8 +9,8 @@
 use crate::{
     Edge, Layout, Options, Request, Result,
     buffer::Buffer,
-    init::{Block, Blocks, Making, check, single},
-    publish::Published,
+    init::{Block, Blocks, RequestBuilder, check, single},
+    publish::TableHeader,
     topology::Topology,
 };
 use core::fmt;
@@ -48,7 +48,7 @@ pub async fn points_init(
     receives: Vec<Point>,
     options: &Options,
 ) -> Result<(Vec<Request>, Vec<Request>)> {
-    let headers = group.memory(Published::BYTES).await?;
+    let headers = group.memory(TableHeader::BYTES).await?;
     let edges = |points: &[Point]| points.iter().map(|point| Some(point.edge)).collect();
     let topology = Topology::of(edges(&receives), edges(&sends));
     let blocks = |points: Vec<Point>| points.into_iter().map(|point| point.block).collect::<Vec<_>>();
@@ -63,7 +63,7 @@ pub async fn points_init(
         Some(error) => Err(error),
         None => Ok(&given),
     };
-    let making = Making { group, headers: &headers, requests: &requests, blocks, options };
+    let making = RequestBuilder { group, headers: &headers, requests: &requests, blocks, options };
     let made = making.make().await?.into_iter().zip(&requests);
     let mut made: Vec<_> = made.map(|(made, channels)| Request::new(made, channels, &given)).collect();
     let received = made.split_off(many);

@@ -14,7 +14,7 @@ use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Rank, Region, RegionK
 /// What a header says: where a member's table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct Published {
+pub(crate) struct TableHeader {
     /// The region with the table; [`NOWHERE`] if there is none because it could not be registered. Of no meaning if the
     /// table is empty.
     pub(crate) key: u64,
@@ -25,19 +25,19 @@ pub(crate) struct Published {
 /// What no region is called.
 pub(crate) const NOWHERE: u64 = u64::MAX;
 
-impl Published {
+impl TableHeader {
     /// Bytes of a header: what `headers` of [`publish`] has at each member.
-    pub(crate) const BYTES: usize = size_of::<Published>();
+    pub(crate) const BYTES: usize = size_of::<TableHeader>();
 
     /// Register `records` and say where they are. The region is to be kept until nobody reads any more.
-    pub(crate) fn register<T: Pod>(fabric: &Fabric, records: &[T]) -> Result<(Published, Option<Region>)> {
+    pub(crate) fn register<T: Pod>(fabric: &Fabric, records: &[T]) -> Result<(TableHeader, Option<Region>)> {
         let elements = records.len() as u64;
         if size_of_val(records) == 0 {
-            return Ok((Published { key: 0, elements }, None));
+            return Ok((TableHeader { key: 0, elements }, None));
         }
         let region = fabric.alloc(size_of_val(records).next_multiple_of(8))?;
         fabric.write(&region.span::<T>(fabric, 0, records.len())?, records)?;
-        Ok((Published { key: region.key().to_bits(), elements }, Some(region)))
+        Ok((TableHeader { key: region.key().to_bits(), elements }, Some(region)))
     }
 
     pub(crate) fn tell(self, headers: &GroupMemory, fabric: &Fabric) -> Result<()> {
@@ -51,7 +51,7 @@ impl Published {
 /// Publish `records`, and read the tables of `members` (numbers in the group; in their order, which may name a member
 /// again). Collective over the group; members may publish different lengths, and read different tables.
 ///
-/// `headers` has at least [`Published::BYTES`] bytes at each member of `group`, which nothing else uses meanwhile. It can
+/// `headers` has at least [`TableHeader::BYTES`] bytes at each member of `group`, which nothing else uses meanwhile. It can
 /// be used again at once.
 ///
 /// # Errors
@@ -65,8 +65,8 @@ pub(crate) async fn publish<T: Pod + Unpin>(
     members: &[usize],
 ) -> Result<Vec<Vec<T>>> {
     let fabric = group.fabric().clone();
-    let mine = Published::register(&fabric, records);
-    let header = mine.as_ref().map_or(Published { key: NOWHERE, elements: 0 }, |(header, _)| *header);
+    let mine = TableHeader::register(&fabric, records);
+    let header = mine.as_ref().map_or(TableHeader { key: NOWHERE, elements: 0 }, |(header, _)| *header);
     let told = header.tell(headers, &fabric);
     group.barrier().await?;
     let reads = members.iter().map(|member| {
@@ -102,7 +102,7 @@ async fn table<T: Pod + Unpin>(fabric: &Fabric, headers: &GroupMemory, rank: Ran
 
 #[cfg(test)]
 mod tests {
-    use super::{Published, publish};
+    use super::{TableHeader, publish};
     use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
     use tofu2_sim::{
         shm::Threads,
@@ -117,7 +117,7 @@ mod tests {
     /// Everybody reads the two after it, and itself; three times with the same headers.
     async fn neighbours(fabric: Fabric) -> ProgramResult<()> {
         let mut group = Group::world(&fabric).await?;
-        let headers = group.memory(Published::BYTES).await?;
+        let headers = group.memory(TableHeader::BYTES).await?;
         let (n, me) = (group.len(), group.me());
         let asked = [(me + 2) % n, me, (me + 1) % n, (me + 2) % n];
         for round in 0..3 {
@@ -132,7 +132,7 @@ mod tests {
     /// Member 1 has more to tell than it can register, and asks for a member that is none.
     async fn failing(fabric: Fabric) -> ProgramResult<String> {
         let mut group = Group::world(&fabric).await?;
-        let headers = group.memory(Published::BYTES).await?;
+        let headers = group.memory(TableHeader::BYTES).await?;
         let me = group.me();
         let told = match me {
             1 => publish(&mut group, &headers, &vec![1u64; 1 << 16], &[0]).await.expect_err("too much"),

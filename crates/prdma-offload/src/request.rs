@@ -2,10 +2,9 @@
 
 use crate::{
     Aggregation, Form, PrdmaError, Result,
-    buffer::Held,
+    buffer::ClaimSet,
     collective::Reduction,
     engine::{AnyEngine, Engine, Progress},
-    fate,
     init::{Blocks, Channel, Made, Wires},
 };
 use core::fmt;
@@ -27,7 +26,7 @@ pub struct Request {
     form: Form,
     obstacle: Option<PrdmaError>,
     aggregation: Aggregation,
-    claims: Held,
+    claims: ClaimSet,
     /// What is left to the CPU.
     reduction: Option<Reduction>,
     state: State,
@@ -52,11 +51,11 @@ impl fmt::Debug for Request {
 
 impl Request {
     pub(crate) fn new(made: Made, channels: &[Channel], blocks: &Blocks) -> Self {
-        Request::of(made, Held::of_channels(channels, blocks), None)
+        Request::of(made, ClaimSet::of_channels(channels, blocks), None)
     }
 
     /// A request, of an allreduce if there is a reduction.
-    pub(crate) fn of(made: Made, claims: Held, reduction: Option<Reduction>) -> Self {
+    pub(crate) fn of(made: Made, claims: ClaimSet, reduction: Option<Reduction>) -> Self {
         let Made { engine, wires, fabric, form, obstacle, aggregation } = made;
         let state = State::Inactive;
         Request {
@@ -120,7 +119,7 @@ impl Request {
         self.iteration += 1;
         // Until it is through: who drops it here leaves commands behind that no later start can tell from its own.
         self.state = State::Broken(PrdmaError::HalfStarted { iteration: self.iteration });
-        let started = self.begin().await.map_err(|error| fate::known(&self.fabric, &self.wires, error));
+        let started = self.begin().await.map_err(|error| self.wires.name_loss(&self.fabric, error));
         self.state = match &started {
             Ok(()) => State::Active,
             Err(error) => State::Broken(error.clone()),
@@ -183,7 +182,7 @@ impl Request {
         let unpacked = ended
             .and_then(|()| self.wires.unpacks.iter().try_for_each(|staged| staged.unpack(scratch)))
             .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(k, scratch)))
-            .map_err(|error| fate::known(&self.fabric, &self.wires, error));
+            .map_err(|error| self.wires.name_loss(&self.fabric, error));
         self.state = match &unpacked {
             Ok(()) => State::Inactive,
             Err(error) => State::Broken(error.clone()),

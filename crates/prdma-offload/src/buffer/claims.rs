@@ -1,6 +1,11 @@
 //! Which bytes of a buffer belong to active requests.
 
-use crate::{PrdmaError, Result, layout::Layout};
+use super::Memory;
+use crate::{
+    PrdmaError, Result,
+    init::{Block, Blocks, Channel},
+    layout::Layout,
+};
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -48,9 +53,9 @@ impl Claim {
 
 /// All claims on a buffer. Requests that were freed are swept out when a new one comes.
 #[derive(Debug, Default)]
-pub(crate) struct Claims(Mutex<Vec<Weak<Claim>>>);
+pub(crate) struct ClaimTable(Mutex<Vec<Weak<Claim>>>);
 
-impl Claims {
+impl ClaimTable {
     fn all(&self) -> MutexGuard<'_, Vec<Weak<Claim>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,5 +81,44 @@ impl Claims {
                 use_of: if used == Use::Send { "sends" } else { "receives" },
             }),
         }
+    }
+}
+
+/// ClaimTable on the buffers; active while the request is.
+pub(crate) struct ClaimSet(Vec<Arc<Claim>>);
+
+impl ClaimSet {
+    /// On no buffer.
+    pub(crate) fn none() -> Self {
+        ClaimSet(Vec::new())
+    }
+
+    /// Enter one claim in each of the buffers.
+    pub(crate) fn of<'a>(blocks: impl Iterator<Item = (Use, &'a Block)>) -> Self {
+        let mut buffers: Vec<(&Memory, Uses)> = Vec::new();
+        for (used, block) in blocks {
+            match buffers.iter_mut().find(|(memory, _)| memory.is(&block.memory)) {
+                Some((_, blocks)) => blocks.push((used, block.layout)),
+                None => buffers.push((&block.memory, vec![(used, block.layout)])),
+            }
+        }
+        let enter = |(memory, blocks): (&Memory, _)| {
+            let claim = Claim::new(blocks);
+            memory.claim(claim.clone());
+            claim
+        };
+        ClaimSet(buffers.into_iter().map(enter).collect())
+    }
+
+    /// Those of the blocks of slots that have a neighbour.
+    pub(crate) fn of_channels(channels: &[Channel], blocks: &Blocks) -> Self {
+        let outs = channels.iter().filter_map(|channel| channel.out).map(|end| (Use::Send, &blocks.sends[end.slot]));
+        let ins =
+            channels.iter().filter_map(|channel| channel.inn).map(|end| (Use::Receive, &blocks.receives[end.slot]));
+        ClaimSet::of(outs.chain(ins))
+    }
+
+    pub(crate) fn set(&self, active: bool) {
+        self.0.iter().for_each(|claim| claim.set(active));
     }
 }

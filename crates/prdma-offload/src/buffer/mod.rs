@@ -1,15 +1,13 @@
 //! Registered memory of which requests send and into which they receive.
 
 mod claims;
-mod held;
 mod width;
 
-pub(crate) use claims::{Claim, Use, Uses};
-pub(crate) use held::Held;
+pub(crate) use claims::{ClaimSet, Use};
 pub(crate) use width::{Cells, Width, with_width};
 
 use crate::{Result, init::Block, layout::Layout};
-use claims::Claims;
+use claims::{Claim, ClaimTable};
 use core::{fmt, marker::PhantomData};
 use rdma_fabric::{Fabric, FabricError, Pod, Region};
 use std::sync::Arc;
@@ -26,16 +24,16 @@ pub struct Buffer<T> {
 
 /// A buffer whatever its elements are.
 pub(crate) struct Memory {
-    shared: Arc<Shared>,
+    allocation: Arc<Allocation>,
 }
 
-struct Shared {
+struct Allocation {
     fabric: Fabric,
     region: Region,
     /// Those that were asked for; the region may have more.
     bytes: usize,
     width: Width,
-    claims: Claims,
+    claims: ClaimTable,
 }
 
 impl<T> Clone for Buffer<T> {
@@ -46,7 +44,7 @@ impl<T> Clone for Buffer<T> {
 
 impl Clone for Memory {
     fn clone(&self) -> Self {
-        Memory { shared: self.shared.clone() }
+        Memory { allocation: self.allocation.clone() }
     }
 }
 
@@ -77,11 +75,11 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     /// [`crate::PrdmaError::InUse`]; [`rdma_fabric::FabricError::OutOfBounds`].
     pub fn read(&self, start: usize, into: &mut [T]) -> Result<()> {
-        let shared = &self.memory.shared;
-        shared.inside(start, into)?;
-        shared.claims.may(Use::Receive, start * size_of::<T>(), size_of_val(into))?;
-        let span = shared.region.span::<T>(&shared.fabric, start * size_of::<T>(), into.len())?;
-        Ok(shared.fabric.read(&span, into)?)
+        let allocation = &self.memory.allocation;
+        allocation.inside(start, into)?;
+        allocation.claims.may(Use::Receive, start * size_of::<T>(), size_of_val(into))?;
+        let span = allocation.region.span::<T>(&allocation.fabric, start * size_of::<T>(), into.len())?;
+        Ok(allocation.fabric.read(&span, into)?)
     }
 
     /// Copy `from` to the elements from `start` on.
@@ -89,11 +87,11 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     /// As [`Buffer::read`].
     pub fn write(&self, start: usize, from: &[T]) -> Result<()> {
-        let shared = &self.memory.shared;
-        shared.inside(start, from)?;
-        shared.claims.may(Use::Send, start * size_of::<T>(), size_of_val(from))?;
-        let span = shared.region.span::<T>(&shared.fabric, start * size_of::<T>(), from.len())?;
-        Ok(shared.fabric.write(&span, from)?)
+        let allocation = &self.memory.allocation;
+        allocation.inside(start, from)?;
+        allocation.claims.may(Use::Send, start * size_of::<T>(), size_of_val(from))?;
+        let span = allocation.region.span::<T>(&allocation.fabric, start * size_of::<T>(), from.len())?;
+        Ok(allocation.fabric.write(&span, from)?)
     }
 
     /// All elements.
@@ -112,7 +110,7 @@ impl<T: Pod> Buffer<T> {
     }
 }
 
-impl Shared {
+impl Allocation {
     /// Whether `elements` from number `start` on are inside.
     fn inside<T>(&self, start: usize, elements: &[T]) -> Result<()> {
         let (offset, len) = (start.saturating_mul(size_of::<T>()), size_of_val(elements));
@@ -128,41 +126,41 @@ impl Memory {
     /// Zeroed bytes, accessed in cells of `width`.
     pub(crate) fn new(fabric: &Fabric, bytes: usize, width: Width) -> Result<Self> {
         let region = fabric.alloc(bytes.max(1).next_multiple_of(8))?;
-        let claims = Claims::default();
-        Ok(Memory { shared: Arc::new(Shared { fabric: fabric.clone(), region, bytes, width, claims }) })
+        let claims = ClaimTable::default();
+        Ok(Memory { allocation: Arc::new(Allocation { fabric: fabric.clone(), region, bytes, width, claims }) })
     }
 
     pub(crate) fn region(&self) -> &Region {
-        &self.shared.region
+        &self.allocation.region
     }
 
     pub(crate) fn width(&self) -> Width {
-        self.shared.width
+        self.allocation.width
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.shared.bytes as u64
+        self.allocation.bytes as u64
     }
 
     pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shared, &other.shared)
+        Arc::ptr_eq(&self.allocation, &other.allocation)
     }
 
     /// Enter what a request will do with it.
     pub(crate) fn claim(&self, claim: Arc<Claim>) {
-        self.shared.claims.enter(claim);
+        self.allocation.claims.enter(claim);
     }
 
     /// The bytes of `layout`, one after the other, into `out`.
     pub(crate) fn gather(&self, layout: &Layout, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
-        with_width!(self.width(), W => Cells::<W>::gather(&self.shared.fabric, &self.shared.region, layout.runs(), out)?);
+        with_width!(self.width(), W => Cells::<W>::gather(&self.allocation.fabric, &self.allocation.region, layout.runs(), out)?);
         Ok(())
     }
 
     /// `bytes`, one after the other, to where `layout` says.
     pub(crate) fn scatter(&self, layout: &Layout, bytes: &[u8]) -> Result<()> {
-        with_width!(self.width(), W => Cells::<W>::scatter(&self.shared.fabric, &self.shared.region, layout.runs(), bytes)?);
+        with_width!(self.width(), W => Cells::<W>::scatter(&self.allocation.fabric, &self.allocation.region, layout.runs(), bytes)?);
         Ok(())
     }
 }

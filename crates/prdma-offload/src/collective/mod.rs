@@ -13,33 +13,27 @@
 //! D. Hensgen, R. Finkel, U. Manber, Two algorithms for barrier synchronization (1988); of blocks: J. Bruck et al., Efficient algorithms for all-to-all
 //! communications in multiport message-passing systems (1997).
 
-mod acts;
-mod dissemination;
 mod fast;
 mod making;
 #[cfg(test)]
 mod model;
 mod plan;
 mod reduction;
-#[cfg(test)]
-mod tests;
 mod tree;
-mod tree_plan;
 
 pub(crate) use reduction::Reduction;
 pub use tree::Shape;
 
 use crate::{
     Buffer, Form, Layout, Options, PrdmaError, Request, Result, Side,
-    buffer::{Held, Memory, Use},
-    init::{Block, longest, together},
-    publish::Published,
+    buffer::{ClaimSet, Memory, Use},
+    init::{Block, all_succeed, longest},
+    publish::TableHeader,
 };
 use core::fmt;
-use making::{Kind, Making};
+use making::{CollectiveBuilder, Operation};
 use rdma_fabric::{FabricError, Group, GroupMemory, Pod, Rank};
-use tree::Tree;
-use tree_plan::Load;
+use tree::{Load, Tree};
 
 /// How a broadcast goes down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +72,7 @@ impl Collectives {
     /// # Errors
     /// As [`Group::memory`].
     pub async fn new(mut group: Group) -> Result<Self> {
-        let headers = group.memory(Published::BYTES).await?;
+        let headers = group.memory(TableHeader::BYTES).await?;
         Ok(Collectives { group, headers })
     }
 
@@ -99,8 +93,8 @@ impl Collectives {
     /// # Errors
     /// [`PrdmaError::Disagreement`]; [`PrdmaError::ElsewhereFailed`]; of the fabric.
     pub async fn barrier_init(&mut self, options: &Options) -> Result<Request> {
-        let made = self.make(Kind::Barrier, [None, None], Ok(()), options).await?;
-        Ok(Request::of(made, Held::none(), None))
+        let made = self.make(Operation::Barrier, [None, None], Ok(()), options).await?;
+        Ok(Request::of(made, ClaimSet::none(), None))
     }
 
     /// `len` elements of `buffer` from `start` on, those of member `root`, go to the same number at `start` of each member's own `buffer`
@@ -133,10 +127,10 @@ impl Collectives {
         let down = len.saturating_mul(size_of::<T>()) as u64;
         let load = Load { up: 0, down, segments: self.segments(down, pipeline.segments) };
         let area = block.as_ref().ok().map(|block| (block.memory.clone(), block.layout.offset));
-        let made = self.make(Kind::Tree { tree, load }, [None, area], checked, options).await?;
+        let made = self.make(Operation::Tree { tree, load }, [None, area], checked, options).await?;
         let used = if me == root { Use::Send } else { Use::Receive };
         let block = block?;
-        Ok(Request::of(made, Held::of([(used, &block)].into_iter()), None))
+        Ok(Request::of(made, ClaimSet::of([(used, &block)].into_iter()), None))
     }
 
     /// `len` elements of each member, from the start of `send`, are combined one by one, and the result is at the start of each member's `receive`
@@ -192,9 +186,9 @@ impl Collectives {
             Err(_) => [None, None],
         };
         let checked = prepared.as_ref().map(drop).map_err(Clone::clone);
-        let made = self.make(Kind::Tree { tree, load }, areas, checked, options).await?;
+        let made = self.make(Operation::Tree { tree, load }, areas, checked, options).await?;
         let (sent, result, gather, blocks) = prepared?;
-        let held = Held::of([(Use::Send, &sent), (Use::Receive, &result)].into_iter());
+        let held = ClaimSet::of([(Use::Send, &sent), (Use::Receive, &result)].into_iter());
         let (areas, fold) = ([gather, blocks], reduction::fold(combine));
         let alternating = (made.form == Form::Fast).then_some(me);
         let reduction = Reduction { sent, result, areas, members, alternating, fold };
@@ -208,13 +202,13 @@ impl Collectives {
 
     async fn make(
         &mut self,
-        kind: Kind,
+        operation: Operation,
         areas: [Option<(Memory, u64)>; 2],
         checked: Result<()>,
         options: &Options,
     ) -> Result<crate::init::Made> {
-        together(&mut self.group, checked).await?;
-        Making { group: &mut self.group, headers: &self.headers, kind, areas, options }.make().await
+        all_succeed(&mut self.group, checked).await?;
+        CollectiveBuilder { group: &mut self.group, headers: &self.headers, operation, areas, options }.make().await
     }
 }
 

@@ -2,6 +2,11 @@
 //!
 //! A plan says what each member's queues hold; `program` makes it commands, and the tests carry plans out in every order they can think of.
 
+use super::{
+    fast::steps,
+    tree::{Load, Tree},
+};
+
 /// Memory of a collective at a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Area {
@@ -112,4 +117,66 @@ pub(super) fn release(me: usize, queue: usize, slots: usize, span: Option<Span>)
 /// NOPs.
 pub(super) fn nops(many: usize) -> impl Iterator<Item = Slot> {
     core::iter::repeat_n(None, many)
+}
+
+/// One put, and the word that says it has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CpuPut {
+    /// Own words that must have this iteration's number.
+    pub(super) needs: Vec<usize>,
+    /// To which member, and which of its words gets the number.
+    pub(super) to: (usize, usize),
+    pub(super) span: Option<Span>,
+}
+
+/// A member's part. An iteration is over when all is done and the words of `finally` have its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CpuPlan {
+    pub(super) words: usize,
+    pub(super) puts: Vec<CpuPut>,
+    pub(super) finally: Vec<usize>,
+}
+
+/// Dissemination: what is needed is named, so nothing is counted.
+pub(super) fn cpu_barrier(members: usize, me: usize) -> CpuPlan {
+    let steps = steps(members);
+    let put = |step: usize| CpuPut { needs: (0..step).collect(), to: ((me + (1 << step)) % members, step), span: None };
+    CpuPlan { words: steps, puts: (0..steps).map(put).collect(), finally: (0..steps).collect() }
+}
+
+/// Up the tree and down again, in the order that [`super::tree_plan`] has. Words: those of the children, the root's turn, the segments.
+pub(super) fn cpu_tree(tree: &Tree, load: &Load, me: usize) -> CpuPlan {
+    let children = tree.children(me);
+    let (ups, segments) = (0..children.len(), load.segments as usize);
+    let turn = children.len();
+    let down = |children: usize, segment: usize| children + 1 + segment;
+    let mut puts = Vec::new();
+    let turned = load.turned().filter(|_| tree.members > 1);
+    match (tree.parent(me), turned) {
+        (Some(parent), _) => {
+            puts.push(CpuPut {
+                needs: ups.clone().collect(),
+                to: (parent, tree.number(me)),
+                span: load.gathered(tree, me),
+            });
+        }
+        (None, Some(_)) => puts.push(CpuPut { needs: ups.clone().collect(), to: (me, turn), span: turned }),
+        (None, None) => {}
+    }
+    for segment in 0..segments {
+        for child in &children {
+            let needs = match (tree.parent(me), turned) {
+                (Some(_), _) => vec![down(children.len(), segment)],
+                (None, Some(_)) => vec![turn],
+                (None, None) => ups.clone().collect(),
+            };
+            let to = (*child, down(tree.children(*child).len(), segment));
+            puts.push(CpuPut { needs, to, span: load.segment(segment as u64) });
+        }
+    }
+    let finally = match tree.parent(me) {
+        Some(_) => (0..segments).map(|segment| down(children.len(), segment)).collect(),
+        None => Vec::new(),
+    };
+    CpuPlan { words: children.len() + 1 + segments, puts, finally }
 }

@@ -1,14 +1,12 @@
-//! The first half of making a request: both ends of every edge compare what they expect.
+//! The first half of making a request: a member checks its blocks, then both ends of every edge compare what they expect.
 
-use super::{
-    Name,
-    channels::{Channel, End},
-};
+use super::channels::{Channel, EdgeEnd, Name};
 use crate::{
-    PrdmaError, Result, Side,
+    Edge, PrdmaError, Result, Side,
     buffer::{Memory, Width},
     engine::Data,
     layout::{Layout, Piece, count_blocks, pieces},
+    topology::Topology,
 };
 use bytemuck::{Pod, Zeroable};
 
@@ -81,9 +79,9 @@ pub(crate) struct Blocks {
 
 /// What this member says of `channel`.
 pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], direct_blocks: u32) -> Terms {
-    let block = |end: Option<End>, blocks: &[Block]| match end {
+    let block = |end: Option<EdgeEnd>, blocks: &[Block]| match end {
         None => (0, 0, [0; Layout::WORDS]),
-        Some(End { slot, label }) => {
+        Some(EdgeEnd { slot, label }) => {
             let Block { memory, layout } = &blocks[slot];
             (u64::from(label) + 1, memory.width().bytes(), layout.to_words())
         }
@@ -153,4 +151,38 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
         }
     };
     Ok(Agreed { out, inn })
+}
+
+/// Whether there is a block for each slot, inside its buffer, and none that is received shares bytes with another or itself. Blocks of slots
+/// without a neighbour count for nothing.
+pub(crate) fn check(topology: &Topology, sends: &[Block], receives: &[Block]) -> Result<()> {
+    let sides = [(Side::Destination, sends, topology.destinations()), (Side::Source, receives, topology.sources())];
+    for (side, blocks, slots) in sides {
+        if blocks.len() != slots.len() {
+            return Err(PrdmaError::Slots { side, given: blocks.len(), slots: slots.len() });
+        }
+        for (side, slot, block) in used(side, blocks, slots) {
+            let (end, len) = (block.layout.end(), block.memory.bytes());
+            if end > len {
+                return Err(PrdmaError::OutOfBounds { side, slot, end, len });
+            }
+        }
+    }
+    let sent = used(Side::Destination, sends, topology.destinations());
+    let received = used(Side::Source, receives, topology.sources());
+    for (at, (_, slot, block)) in received.iter().enumerate() {
+        block.layout.for_receiving()?;
+        let others = received[at + 1..].iter().chain(&sent);
+        let shares = |other: &Block| other.memory.is(&block.memory) && other.layout.overlaps(&block.layout);
+        if let Some((side, other, _)) = others.into_iter().find(|(_, _, other)| shares(other)) {
+            return Err(PrdmaError::Overlap { slot: *slot, side: *side, other: *other });
+        }
+    }
+    Ok(())
+}
+
+/// The blocks of slots that have a neighbour.
+fn used<'a>(side: Side, blocks: &'a [Block], slots: &[Option<Edge>]) -> Vec<(Side, usize, &'a Block)> {
+    let blocks = blocks.iter().zip(slots).enumerate().filter(|(_, (_, edge))| edge.is_some());
+    blocks.map(|(slot, (block, _))| (side, slot, block)).collect()
 }

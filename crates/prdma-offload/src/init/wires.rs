@@ -5,11 +5,11 @@ use super::{
     terms::{Agreed, Block},
 };
 use crate::{
-    Result,
+    PrdmaError, Result,
     buffer::{Memory, Width},
     layout::Layout,
 };
-use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, join};
 
 /// Bytes of the READYs, or ENDs, of channels with one neighbour. Two cache lines: neighbours don't disturb each other, nor READYs ENDs.
 const LINE: u64 = 128;
@@ -162,6 +162,27 @@ impl Wires {
     /// Offset of the word that the channel's sender writes when the data are there.
     pub(crate) fn end_word(&self, channel: &Channel) -> u64 {
         self.ready[channel.place] + LINE
+    }
+
+    /// The own word in which the channel's sender says END.
+    ///
+    /// # Errors
+    /// As [`Fabric::locate`].
+    pub(crate) fn end(&self, fabric: &Fabric, channel: &Channel) -> Result<LocalWord<u64>> {
+        Ok(self.words.region().word(fabric, self.end_word(channel) as usize)?)
+    }
+
+    /// Turns an error of a command that met memory or queues of a neighbour that had just gone into the loss of that neighbour, or the end of all, if this is known
+    /// by now; any other `error` stays as it is.
+    pub(crate) fn name_loss(&self, fabric: &Fabric, error: PrdmaError) -> PrdmaError {
+        let Some(rank) = error.gone().filter(|rank| *rank != fabric.rank()) else { return error };
+        // Any word of the own memory.
+        let Ok(word) = self.words.region().word::<u64>(fabric, self.scratch as usize) else { return error };
+        // A wait for nothing ends at once where nobody is left who could end it.
+        match join::now(fabric.wait_until(&word, Deps::One(rank), |_| false)) {
+            Some(Err(loss @ (FabricError::PeerLost { .. } | FabricError::PeersLeft))) => loss.into(),
+            _ => error,
+        }
     }
 
     /// Offset of a word that means nothing.

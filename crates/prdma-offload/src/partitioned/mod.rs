@@ -18,24 +18,17 @@
 //! # Source
 //! MPI 4.1, chapter 4.
 
-mod carrier;
 mod making;
 mod marks;
-mod posting;
-#[cfg(test)]
-mod tests;
 
 use crate::{
     Form, PrdmaError, Result, Side,
-    buffer::{Held, Use},
-    engine::{Engine, Progress, QueueParts},
-    fate,
+    buffer::{ClaimSet, Use},
+    engine::{Engine, PartitionEngine, Progress, QueuePartitions},
     init::{Blocks, Channel, Wires},
 };
-use carrier::Carrier;
 use core::{fmt, ops::Range};
-use marks::Marks;
-use posting::Posting;
+use marks::{BreakOnDrop, ReadyPartitions};
 use rdma_fabric::{Deps, Fabric, LocalWord, Rank, join};
 use std::sync::OnceLock;
 
@@ -44,17 +37,17 @@ use std::sync::OnceLock;
 /// What is sent may be written until it is marked, and what is received may be read once it has [arrived](Partitioned::arrived).
 pub struct Partitioned {
     /// Its queues close before the memory goes that they address.
-    carrier: Carrier,
+    engine: PartitionEngine,
     wires: Wires,
     fabric: Fabric,
     form: Form,
     obstacle: Option<PrdmaError>,
     /// Of each slot.
     partitions: usize,
-    /// By slot and partition: which part of the carrier it is, and its claim; `None` without a neighbour.
-    outs: Vec<Option<(usize, Held)>>,
+    /// By slot and partition: which part of the engine it is, and its claim; `None` without a neighbour.
+    outs: Vec<Option<(usize, ClaimSet)>>,
     /// As many as `outs`.
-    marks: Marks,
+    marked: ReadyPartitions,
     /// By slot and partition; `None` without a neighbour.
     ins: Vec<Option<In>>,
     active: bool,
@@ -69,7 +62,7 @@ struct In {
     from: Rank,
     /// Here its sender says that it has come.
     end: LocalWord<u64>,
-    claim: Held,
+    claim: ClaimSet,
 }
 
 impl fmt::Debug for Partitioned {
@@ -83,7 +76,7 @@ impl fmt::Debug for Partitioned {
 impl Partitioned {
     /// Of channels that are parts of edges, and the parts of blocks. `form` and `obstacle` are those of the request.
     fn new(
-        carrier: Carrier,
+        engine: PartitionEngine,
         wires: Wires,
         fabric: &Fabric,
         (form, obstacle): (Form, Option<PrdmaError>),
@@ -96,25 +89,25 @@ impl Partitioned {
         let mut parts = 0;
         for channel in channels {
             if let Some(end) = channel.out {
-                outs[end.slot] = Some((parts, Held::of([(Use::Send, &blocks.sends[end.slot])].into_iter())));
+                outs[end.slot] = Some((parts, ClaimSet::of([(Use::Send, &blocks.sends[end.slot])].into_iter())));
                 parts += 1;
             }
             if let Some(end) = channel.inn {
-                let claim = Held::of([(Use::Receive, &blocks.receives[end.slot])].into_iter());
+                let claim = ClaimSet::of([(Use::Receive, &blocks.receives[end.slot])].into_iter());
                 let word = wires.words.region().word(fabric, wires.end_word(channel) as usize)?;
                 ins[end.slot] = Some(In { from: channel.rank, end: word, claim });
             }
         }
-        let (marks, fabric, broken) = (Marks::new(outs.len()), fabric.clone(), OnceLock::new());
+        let (marked, fabric, broken) = (ReadyPartitions::new(outs.len()), fabric.clone(), OnceLock::new());
         Ok(Partitioned {
-            carrier,
+            engine,
             wires,
             fabric,
             form,
             obstacle,
             partitions,
             outs,
-            marks,
+            marked,
             ins,
             active: false,
             broken,
@@ -156,7 +149,7 @@ impl Partitioned {
 
     /// An error breaks it; the first one is kept. A neighbour's loss that is known by now is told as that.
     fn kept<T>(&self, done: Result<T>) -> Result<T> {
-        let done = done.map_err(|error| fate::known(&self.fabric, &self.wires, error));
+        let done = done.map_err(|error| self.wires.name_loss(&self.fabric, error));
         if let Err(error) = &done {
             let _ = self.broken.set(error.clone());
         }
@@ -173,12 +166,12 @@ impl Partitioned {
             return Err(PrdmaError::Active { iteration: self.iteration });
         }
         self.iteration += 1;
-        self.marks.clear();
+        self.marked.clear();
         self.ins.iter().flatten().for_each(|inn| inn.claim.set(true));
         // Until it is through.
         let _ = self.broken.set(PrdmaError::HalfStarted { iteration: self.iteration });
         self.fabric.charge("prdma.start").await;
-        let started = self.carrier.start(self.iteration).await;
+        let started = self.engine.start(self.iteration).await;
         self.broken.take();
         self.active = started.is_ok();
         self.kept(started)
@@ -206,7 +199,7 @@ impl Partitioned {
             return Err(PrdmaError::Inactive);
         }
         let places = self.places(Side::Destination, slot, partitions.clone())?;
-        self.marks.mark(places.clone()).map_err(|taken| PrdmaError::ReadyTwice {
+        self.marked.mark(places.clone()).map_err(|taken| PrdmaError::ReadyTwice {
             slot,
             partition: taken % self.partitions,
             iteration: self.iteration,
@@ -215,15 +208,15 @@ impl Partitioned {
             claim.set(true);
             *part
         });
-        match &self.carrier {
-            Carrier::Queues(queues) => {
+        match &self.engine {
+            PartitionEngine::Queues(queues) => {
                 let half = PrdmaError::HalfReady { slot, first: partitions.start, end: partitions.end };
-                let posting = Posting::begun(&self.broken, half);
+                let posting = BreakOnDrop::new(&self.broken, half);
                 let posted = self.post(queues, parts).await;
-                posting.over();
+                posting.finish();
                 self.kept(posted)
             }
-            Carrier::Cpu(cpu) => {
+            PartitionEngine::Cpu(cpu) => {
                 parts.for_each(|part| cpu.arm(part, self.iteration));
                 self.fabric.triggers().advance().await;
                 Ok(())
@@ -231,7 +224,7 @@ impl Partitioned {
         }
     }
 
-    async fn post(&self, queues: &QueueParts, parts: impl Iterator<Item = usize>) -> Result<()> {
+    async fn post(&self, queues: &QueuePartitions, parts: impl Iterator<Item = usize>) -> Result<()> {
         for part in parts {
             queues.post(part, self.iteration).await?;
         }
@@ -271,7 +264,7 @@ impl Partitioned {
             return Ok(());
         }
         self.all_marked()?;
-        let waited = self.carrier.wait(self.iteration).await;
+        let waited = self.engine.wait(self.iteration).await;
         self.end(waited)
     }
 
@@ -285,14 +278,14 @@ impl Partitioned {
             return Ok(true);
         }
         self.all_marked()?;
-        match self.carrier.test(self.iteration).await {
+        match self.engine.test(self.iteration).await {
             Ok(Progress::Pending) => Ok(false),
             ended => self.end(ended.map(drop)).map(|()| true),
         }
     }
 
     fn all_marked(&self) -> Result<()> {
-        let idle = self.outs.iter().enumerate().find(|(at, out)| out.is_some() && self.marks.is_idle(*at));
+        let idle = self.outs.iter().enumerate().find(|(at, out)| out.is_some() && self.marked.is_idle(*at));
         idle.map_or(Ok(()), |(at, _)| {
             let (slot, partition) = (at / self.partitions, at % self.partitions);
             Err(PrdmaError::NotReady { slot, partition, iteration: self.iteration })

@@ -4,8 +4,8 @@
 //! at each of these; they count the tickets, make room for so many notes, and are told where their edges are; then they
 //! get them. A member holds the edges it gave and those that concern it.
 
-use super::{Topology, TopologyError, verdict::agreed};
-use crate::publish::{NOWHERE, Published};
+use super::{Topology, TopologyError, agreement::agreed};
+use crate::publish::{NOWHERE, TableHeader};
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Region, RegionKey, RemoteAddr, Result, join::join_all};
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl Topology {
     /// [`TopologyError::NoSuchEnd`] at all members; other errors of one member are [`TopologyError::Failed`] at the
     /// others. As [`Group::memory`], [`Group::barrier`].
     pub async fn from_edges(group: &mut Group, edges: &[(usize, Vec<usize>)]) -> Result<Topology, TopologyError> {
-        let memory = group.memory(Published::BYTES).await?;
+        let memory = group.memory(TableHeader::BYTES).await?;
         let (me, members) = (group.me(), group.len());
         let all = || edges.iter().flat_map(|(source, to)| to.iter().map(|destination| (*source, *destination)));
         let ends = edges.iter().flat_map(|(source, to)| core::iter::once(source).chain(to)).copied();
@@ -77,7 +77,7 @@ async fn told(
     halves: &BTreeMap<usize, Vec<Half>>,
 ) -> Result<Result<Vec<Half>>> {
     let fabric = group.fabric().clone();
-    let outbox = Published::register(&fabric, &halves.values().flatten().copied().collect::<Vec<_>>());
+    let outbox = TableHeader::register(&fabric, &halves.values().flatten().copied().collect::<Vec<_>>());
     let tickets = match &outbox {
         Ok(_) => tickets(group, memory, halves.keys()).await,
         Err(error) => Err(error.clone()),
@@ -115,7 +115,7 @@ async fn tickets(group: &Group, memory: &GroupMemory, members: impl Iterator<Ite
 fn inbox(fabric: &Fabric, memory: &GroupMemory) -> Result<Option<(Region, usize)>> {
     let taken = fabric.load(&fabric.local_word::<u64>(memory.at(fabric.rank(), TICKETS)?)?)?;
     let notes = vec![Note { key: NOWHERE, ..Note::zeroed() }; taken as usize];
-    let inbox = Published::register(fabric, &notes);
+    let inbox = TableHeader::register(fabric, &notes);
     let key = inbox.as_ref().map_or(NOWHERE, |(inbox, _)| inbox.key);
     fabric.store(&fabric.local_word(memory.at(fabric.rank(), INBOX)?)?, key)?;
     Ok(inbox?.1.map(|region| (region, notes.len())))

@@ -3,11 +3,11 @@
 //! For each channel a member has an offer (the receiver writes it, the sender reads it) and an answer (the other way round), both in its own
 //! memory, so that it waits for own words only. Where they are is exchanged once.
 
-use super::offer::Offer;
+use super::edge::Offer;
 use crate::{
     PrdmaError, Result, Side,
     buffer::{Memory, Width},
-    init::{Channel, Name, contacts, together},
+    init::{Channel, Name, all_succeed, contacts},
 };
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{
@@ -99,7 +99,7 @@ impl Mailboxes {
             }
             Ok(Mailboxes { outs, ins, iteration: 0, closed: false, words })
         });
-        together(group, made).await
+        all_succeed(group, made).await
     }
 }
 

@@ -18,15 +18,12 @@
 
 mod edge;
 mod mailboxes;
-mod offer;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use mailboxes::Mailboxes;
 
 use crate::{
     Buffer, Layout, Neighbourhood, PrdmaError, Result,
-    buffer::Held,
+    buffer::ClaimSet,
     init::{Blocks, check},
 };
 use mailboxes::CLOSED;
@@ -66,7 +63,7 @@ impl Neighbourhood {
         };
         let checked = check(topology, &blocks.sends, &blocks.receives);
         let blocks = checked.is_ok().then_some(blocks);
-        let held = blocks.as_ref().map(|blocks| Held::of_channels(channels, blocks));
+        let held = blocks.as_ref().map(|blocks| ClaimSet::of_channels(channels, blocks));
         held.iter().for_each(|held| held.set(true));
         let exchanged = boxes.exchange(group.fabric(), blocks.as_ref()).await;
         held.iter().for_each(|held| held.set(false));
@@ -81,7 +78,7 @@ impl Mailboxes {
         let k = self.iteration;
         // Until it is through.
         self.closed = true;
-        let closing = Closing { fabric, boxes: self, over: false };
+        let closing = CloseOnDrop { fabric, boxes: self, over: false };
         // The call costs what a start does, at least.
         fabric.charge("prdma.start").await;
         let receives = self.ins.iter().map(|inn| inn.receive(fabric, k, blocks.map(|all| &all.receives[inn.slot])));
@@ -99,29 +96,29 @@ impl Mailboxes {
     }
 
     /// What to write last to words of neighbours. They have read all earlier offers, but maybe not the last answer.
-    fn farewell(&self) -> Vec<(Rank, RemoteWord<u64>, u64)> {
+    fn leave_words(&self) -> Vec<(Rank, RemoteWord<u64>, u64)> {
         let answers = self.outs.iter().map(|out| (out.to, out.answer.clone(), CLOSED | out.answered));
         answers.chain(self.ins.iter().map(|inn| (inn.from, inn.offered.clone(), CLOSED))).collect()
     }
 }
 
 /// An exchange under way: when it is dropped, neighbours are told.
-struct Closing<'a> {
+struct CloseOnDrop<'a> {
     fabric: &'a Fabric,
     boxes: &'a Mailboxes,
     over: bool,
 }
 
-impl Closing<'_> {
+impl CloseOnDrop<'_> {
     fn over(mut self) {
         self.over = true;
     }
 }
 
-impl Drop for Closing<'_> {
+impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
         if !self.over {
-            let (fabric, words) = (self.fabric.clone(), self.boxes.farewell());
+            let (fabric, words) = (self.fabric.clone(), self.boxes.leave_words());
             self.fabric.detach(async move {
                 for (rank, word, last) in words {
                     // After what was put before. Who is lost need not be told.

@@ -5,24 +5,21 @@
 //!
 //! `walks` tries many plans in random orders, `orders` small ones in all orders. Both try wrong plans: each of these is looked at.
 
-mod mutants;
-mod orders;
-mod walks;
+mod cases;
 
 use super::{
-    making::Kind,
+    making::Operation,
     plan::{Area, Plan, Put, Span},
-    tree::{Shape, Tree},
-    tree_plan::Load,
+    tree::{Load, Shape, Tree},
 };
 use crate::{
     Form,
-    session_model::{Arrival, Job, Queue, Rounds, Slot, Wrong},
+    session_model::{Arrival, Model, Queue, Rounds, Slot, Wrong},
 };
 
 /// A collective whose queues are filled.
 struct World {
-    kind: Kind,
+    operation: Operation,
     plans: Vec<Plan>,
     iterations: u8,
     prompt: bool,
@@ -43,7 +40,7 @@ fn value(member: usize, k: u8, at: usize) -> u16 {
 }
 
 impl World {
-    fn new(kind: Kind, plans: Vec<Plan>, iterations: u8) -> Self {
+    fn new(operation: Operation, plans: Vec<Plan>, iterations: u8) -> Self {
         let first = |member: usize| plans[..member].iter().map(|plan| plan.queues.len()).sum::<usize>();
         let slot = |slot: &Option<Put>| match slot {
             None => Slot::default(),
@@ -65,11 +62,11 @@ impl World {
                 places.push((member, number));
             }
         }
-        let areas = match kind {
-            Kind::Barrier => [0, 0],
-            Kind::Tree { load, .. } => [load.up as usize * plans.len(), load.down as usize],
+        let areas = match operation {
+            Operation::Barrier => [0, 0],
+            Operation::Tree { load, .. } => [load.up as usize * plans.len(), load.down as usize],
         };
-        World { kind, plans, iterations, prompt: false, slow: Vec::new(), single: false, queues, places, areas }
+        World { operation, plans, iterations, prompt: false, slow: Vec::new(), single: false, queues, places, areas }
     }
 
     /// Where an area of a member is.
@@ -84,8 +81,8 @@ impl World {
 
     /// Bytes of a block, where areas alternate.
     fn alternating(&self) -> Option<usize> {
-        match self.kind {
-            Kind::Tree { load, .. } if self.plans[0].alternating => Some(load.up as usize),
+        match self.operation {
+            Operation::Tree { load, .. } if self.plans[0].alternating => Some(load.up as usize),
             _ => None,
         }
     }
@@ -101,7 +98,7 @@ impl World {
 
     /// Whether `member` has the data of iteration `k`, in the first of its blocks that are so many if areas alternate.
     fn check(&self, memory: &[u16], member: usize, k: u8, blocks: usize) -> Result<(), Wrong> {
-        let Kind::Tree { tree, load } = self.kind else { return Ok(()) };
+        let Operation::Tree { tree, load } = self.operation else { return Ok(()) };
         let (members, up) = (self.plans.len(), load.up as usize);
         if load.up > 0 && members == 1 {
             // No data is under way.
@@ -124,7 +121,7 @@ impl World {
     }
 }
 
-impl Job for World {
+impl Model for World {
     /// The areas of all members.
     type Memory = Vec<u16>;
     type Data = Vec<u16>;
@@ -157,11 +154,11 @@ impl Job for World {
         if k > 1 && self.alternating().is_none() {
             self.check(memory, me, k - 1, 0)?;
         }
-        let (area, many) = match self.kind {
-            Kind::Tree { load, .. } if load.up > 0 => {
+        let (area, many) = match self.operation {
+            Operation::Tree { load, .. } if load.up > 0 => {
                 (self.alternating().map_or(Area::Gather, |_| self.area(k)), load.up as usize)
             }
-            Kind::Tree { tree, load } if tree.root == me => (Area::Result, load.down as usize),
+            Operation::Tree { tree, load } if tree.root == me => (Area::Result, load.down as usize),
             _ => return Ok(()),
         };
         let first = self.at(me, area);
@@ -209,7 +206,7 @@ impl Job for World {
 
     fn end(&self, memory: &mut Vec<u16>, rounds: &[Rounds], me: usize, k: u8) -> Result<(), Wrong> {
         if let Some(late) = rounds.iter().position(|member| member.started < k)
-            && matches!(self.kind, Kind::Barrier)
+            && matches!(self.operation, Operation::Barrier)
         {
             return Err(Wrong::Memory(format!("member {me} left barrier {k}, which {late} has not begun")));
         }
@@ -217,12 +214,12 @@ impl Job for World {
     }
 }
 
-fn plans(kind: Kind, form: Form, members: usize) -> Option<Vec<Plan>> {
-    (0..members).map(|me| kind.plan(form, members, me)).collect()
+fn plans(operation: Operation, form: Form, members: usize) -> Option<Vec<Plan>> {
+    (0..members).map(|me| operation.plan(form, members, me)).collect()
 }
 
 /// An allreduce with blocks of so many elements, turned at `root` if it has a tree.
-fn allreduce(members: usize, root: usize, block: u64) -> Kind {
+fn allreduce(members: usize, root: usize, block: u64) -> Operation {
     let tree = Tree { members, root, shape: Shape::Binomial };
-    Kind::Tree { tree, load: Load { up: block, down: block * members as u64, segments: 1 } }
+    Operation::Tree { tree, load: Load { up: block, down: block * members as u64, segments: 1 } }
 }
