@@ -9,7 +9,6 @@ mod cases;
 mod mutant;
 #[path = "../../../rma-lock/tests/delivery/nodes_cases.rs"]
 mod nodes_cases;
-mod persistent;
 #[path = "../../../rma-lock/tests/delivery/program.rs"]
 mod program;
 mod row;
@@ -61,8 +60,8 @@ enum Item {
     Wrong(Mutation),
     Nodes(nodes_cases::Case),
     NodesWrong(nodes_cases::Mistaken),
-    Exchange(persistent::member::Case),
-    ExchangeWrong(persistent::spoiled::Mistaken),
+    Exchange(checks::exchange::Case),
+    ExchangeWrong(checks::exchange::Mistaken),
 }
 
 impl Item {
@@ -120,17 +119,17 @@ impl Item {
 
     fn explore_exchange(
         &self,
-        case: &persistent::member::Case,
-        mistaken: Option<&persistent::spoiled::Mistaken>,
+        case: &checks::exchange::Case,
+        mistaken: Option<&checks::exchange::Mistaken>,
         states: u64,
         progress: &Progress,
     ) -> Row {
         let start = Instant::now();
-        let explorer = persistent::exchange::explorer(case)
+        let explorer = checks::exchange::explorer(case)
             .state_limit(states)
             .watch(|now| progress.look(now.states, now.transitions, now.depth));
         let report = match mistaken {
-            None => explorer.run(persistent::exchange::job(*case)),
+            None => explorer.run(checks::exchange::job(*case)),
             Some(mistaken) => explorer.run(mistaken.job()),
         };
         Row::new(self.name(), mistaken.is_some(), case.at_least, &report, start.elapsed())
@@ -143,9 +142,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let wanted = |item: &Item| options.only.is_empty() || options.only.iter().any(|part| item.name().contains(part));
     let nodes = nodes_cases::CASES.iter().filter(|case| case.quick || !options.quick).map(|case| Item::Nodes(*case));
     let nodes_wrong = nodes_cases::MISTAKES.iter().map(|mistaken| Item::NodesWrong(*mistaken));
-    let exchanges = persistent::cases::CASES.iter().filter(|case| case.quick || !options.quick);
+    let exchanges = checks::exchange::CASES.iter().filter(|case| case.quick || !options.quick);
     let exchanges = exchanges.map(|case| Item::Exchange(*case));
-    let exchanges_wrong = persistent::spoiled::MISTAKES.iter().map(|mistaken| Item::ExchangeWrong(*mistaken));
+    let exchanges_wrong = checks::exchange::MISTAKES.iter().map(|mistaken| Item::ExchangeWrong(*mistaken));
     let items: Vec<_> = right
         .chain(wrong)
         .chain(nodes)
