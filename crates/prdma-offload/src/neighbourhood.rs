@@ -2,14 +2,15 @@
 
 use crate::{
     Buffer, Layout, Options, Request, Result,
-    init::{self, Blocks, Channel, RequestBuilder, check},
+    buffer::Memory,
+    init::{self, Block, Blocks, Channel, RequestBuilder, check, compiled_here},
     layout::LayoutError,
     publish::TableHeader,
     topology::Topology,
     transient::Mailboxes,
 };
 use core::fmt;
-use rdma_fabric::{Group, GroupMemory, Pod};
+use rdma_fabric::{Group, GroupMemory, Pod, provider::Boxed};
 
 /// A group of ranks with a topology (MPI: a communicator with one): what requests are made on.
 ///
@@ -31,14 +32,16 @@ impl fmt::Debug for Neighbourhood {
 }
 
 impl Neighbourhood {
-    /// Give the members of `group` the neighbours that each names. Collective.
+    /// Gives the members of `group` the neighbours that each names. Collective.
     ///
     /// # Errors
     /// As [`Group::memory`]; [`rdma_fabric::FabricError::NoSuchRank`] for an edge to nobody.
-    pub async fn new(mut group: Group, topology: Topology) -> Result<Self> {
-        let headers = group.memory(TableHeader::BYTES).await?;
-        let channels = init::channels(&topology, &group)?;
-        Ok(Neighbourhood { group, topology, channels, headers, mailboxes: None })
+    pub fn new(mut group: Group, topology: Topology) -> impl Future<Output = Result<Self>> {
+        compiled_here(async move {
+            let headers = group.memory(TableHeader::BYTES).await?;
+            let channels = init::channels(&topology, &group)?;
+            Ok(Neighbourhood { group, topology, channels, headers, mailboxes: None })
+        })
     }
 
     /// The group.
@@ -51,21 +54,19 @@ impl Neighbourhood {
         &mut self.group
     }
 
-    /// The own neighbours.
+    /// This member's neighbours.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
-}
 
-impl Neighbourhood {
-    /// A persistent exchange, the general one: block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is laid
-    /// down as block `i` of `receives` (`MPI_Neighbor_alltoallw_init`). Blocks of slots without a neighbour count for nothing.
+    /// Makes a persistent exchange, the general one: block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is laid
+    /// down as block `i` of `receives` (`MPI_Neighbor_alltoallw_init`). Blocks of slots without a neighbour are ignored.
     ///
     /// Both buffers may be one. Collective; sizes are compared. Nothing is sent yet.
     ///
     /// # Errors
     /// [`crate::PrdmaError::Slots`], [`crate::PrdmaError::OutOfBounds`], [`crate::PrdmaError::Overlap`], [`crate::PrdmaError::Unmatched`],
-    /// [`crate::PrdmaError::Size`] where it is so, and [`crate::PrdmaError::ElsewhereFailed`] at all other members; no member has a request then.
+    /// [`crate::PrdmaError::Size`] at the member with such blocks, and [`crate::PrdmaError::ElsewhereFailed`] at all others; no member has a request then.
     pub async fn alltoallw_init<S: Pod, R: Pod>(
         &mut self,
         send: &Buffer<S>,
@@ -74,10 +75,11 @@ impl Neighbourhood {
         receives: &[Layout],
         options: &Options,
     ) -> Result<Request> {
-        self.given(send, Ok(sends.to_vec()), receive, Ok(receives.to_vec()), options).await
+        self.exchange((&send.memory, Ok(sends.to_vec())), (&receive.memory, Ok(receives.to_vec())), options).await
     }
 
-    /// `count` elements along each slot: block `j` starts at element `j * count` of its buffer, on both sides (`MPI_Neighbor_alltoall_init`).
+    /// Makes a persistent exchange of `count` elements along each slot: block `j` starts at element `j * count` of its buffer, on both sides
+    /// (`MPI_Neighbor_alltoall_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -88,12 +90,11 @@ impl Neighbourhood {
         count: usize,
         options: &Options,
     ) -> Result<Request> {
-        let rows = |slots: usize| (0..slots).map(|slot| (slot.saturating_mul(count), count)).collect::<Vec<_>>();
-        let (sends, receives) = (rows(self.topology.destinations().len()), rows(self.topology.sources().len()));
-        self.alltoallv_init(send, &sends, receive, &receives, options).await
+        let (sends, receives) = (self.topology.destinations().len(), self.topology.sources().len());
+        self.alltoallv_init(send, &rows(sends, count), receive, &rows(receives, count), options).await
     }
 
-    /// Contiguous blocks, each given by its first element and their number (`MPI_Neighbor_alltoallv_init`).
+    /// Makes a persistent exchange of contiguous blocks, each given by its first element and their number (`MPI_Neighbor_alltoallv_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -105,12 +106,11 @@ impl Neighbourhood {
         receives: &[(usize, usize)],
         options: &Options,
     ) -> Result<Request> {
-        let (sends, receives) = (ranges::<T>(sends), ranges::<T>(receives));
-        self.given(send, sends, receive, receives, options).await
+        self.exchange((&send.memory, ranges::<T>(sends)), (&receive.memory, ranges::<T>(receives)), options).await
     }
 
-    /// The same `count` elements from `start` of the send buffer on go to every destination; what comes from source slot `i` starts at
-    /// element `i * count` (`MPI_Neighbor_allgather_init`).
+    /// Makes a persistent exchange in which the same `count` elements from `start` of the send buffer on go to every destination, and what comes from source
+    /// slot `i` starts at element `i * count` (`MPI_Neighbor_allgather_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -122,13 +122,12 @@ impl Neighbourhood {
         count: usize,
         options: &Options,
     ) -> Result<Request> {
-        let sources = self.topology.sources().len();
-        let receives: Vec<_> = (0..sources).map(|slot| (slot.saturating_mul(count), count)).collect();
+        let receives = rows(self.topology.sources().len(), count);
         self.allgatherv_init(send, (start, count), receive, &receives, options).await
     }
 
-    /// The same elements (the first one, how many) go to every destination; what comes along each source slot is laid down where it says
-    /// (`MPI_Neighbor_allgatherv_init`).
+    /// Makes a persistent exchange in which the same elements (the first one, how many) go to every destination, and what comes along each source slot is laid
+    /// down at the elements given for it (`MPI_Neighbor_allgatherv_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -140,37 +139,38 @@ impl Neighbourhood {
         receives: &[(usize, usize)],
         options: &Options,
     ) -> Result<Request> {
-        let sends = ranges::<T>(&vec![sent; self.topology.destinations().len()]);
-        self.given(send, sends, receive, ranges::<T>(receives), options).await
+        let sends = vec![sent; self.topology.destinations().len()];
+        self.alltoallv_init(send, &sends, receive, receives, options).await
     }
 
-    /// An exchange whose layouts may be impossible: then all members hear of it.
-    async fn given<S: Pod, R: Pod>(
-        &mut self,
-        send: &Buffer<S>,
-        sends: Result<Vec<Layout>, LayoutError>,
-        receive: &Buffer<R>,
-        receives: Result<Vec<Layout>, LayoutError>,
-        options: &Options,
-    ) -> Result<Request> {
+    /// Makes an exchange, each side given by its memory and layouts, which may be impossible: then all members get an error. Collective.
+    fn exchange<'a>(
+        &'a mut self,
+        (send, sends): (&Memory, Result<Vec<Layout>, LayoutError>),
+        (receive, receives): (&Memory, Result<Vec<Layout>, LayoutError>),
+        options: &'a Options,
+    ) -> Boxed<'a, Result<Request>> {
+        let blocks = |memory: &Memory, layouts: Vec<Layout>| {
+            layouts.into_iter().map(|layout| Block { memory: memory.clone(), layout }).collect()
+        };
         let blocks = || {
-            let blocks = Blocks {
-                sends: sends?.into_iter().map(|layout| send.block(layout)).collect(),
-                receives: receives?.into_iter().map(|layout| receive.block(layout)).collect(),
-            };
+            let blocks = Blocks { sends: blocks(send, sends?), receives: blocks(receive, receives?) };
             check(&self.topology, &blocks.sends, &blocks.receives).map(|()| blocks)
         };
         let blocks = blocks();
-        self.exchange(blocks, options).await
+        compiled_here(async move {
+            let Neighbourhood { group, channels, headers, .. } = self;
+            let requests = [&channels[..]];
+            let builder = RequestBuilder { group, headers, requests: &requests, blocks: blocks.as_ref(), options };
+            let made = builder.make_by_node().await?;
+            Ok(Request::new(made, channels, &blocks?))
+        })
     }
+}
 
-    async fn exchange(&mut self, blocks: Result<Blocks>, options: &Options) -> Result<Request> {
-        let Neighbourhood { group, channels, headers, .. } = self;
-        let requests = [&channels[..]];
-        let making = RequestBuilder { group, headers, requests: &requests, blocks: blocks.as_ref(), options };
-        let made = making.make_by_node().await?;
-        Ok(Request::new(made, channels, &blocks?))
-    }
+/// One row of `count` elements after the other: the first element and the number of each.
+fn rows(slots: usize, count: usize) -> Vec<(usize, usize)> {
+    (0..slots).map(|slot| (slot.saturating_mul(count), count)).collect()
 }
 
 /// The layouts of elements given by the first one and their number.

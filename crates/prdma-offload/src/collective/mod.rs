@@ -27,12 +27,12 @@ pub use tree::Shape;
 use crate::{
     Buffer, Form, Layout, Options, PrdmaError, Request, Result, Side,
     buffer::{ClaimSet, Memory, Use},
-    init::{Block, all_succeed, longest},
+    init::{Block, Made, all_succeed, compiled_here, longest},
     publish::TableHeader,
 };
 use core::fmt;
 use making::{CollectiveBuilder, Operation};
-use rdma_fabric::{FabricError, Group, GroupMemory, Pod, Rank};
+use rdma_fabric::{FabricError, Group, GroupMemory, Pod, Rank, provider::Boxed};
 use tree::{Load, Tree};
 
 /// How a broadcast goes down.
@@ -71,9 +71,11 @@ impl Collectives {
     ///
     /// # Errors
     /// As [`Group::memory`].
-    pub async fn new(mut group: Group) -> Result<Self> {
-        let headers = group.memory(TableHeader::BYTES).await?;
-        Ok(Collectives { group, headers })
+    pub fn new(mut group: Group) -> impl Future<Output = Result<Self>> {
+        compiled_here(async move {
+            let headers = group.memory(TableHeader::BYTES).await?;
+            Ok(Collectives { group, headers })
+        })
     }
 
     /// The group.
@@ -200,15 +202,19 @@ impl Collectives {
         u64::from(wished.max(1)).max(bytes.div_ceil(longest(self.group.fabric())))
     }
 
-    async fn make(
-        &mut self,
+    /// Makes the machinery of a collective, if all members have `checked` their arguments. Collective.
+    fn make<'a>(
+        &'a mut self,
         operation: Operation,
         areas: [Option<(Memory, u64)>; 2],
         checked: Result<()>,
-        options: &Options,
-    ) -> Result<crate::init::Made> {
-        all_succeed(&mut self.group, checked).await?;
-        CollectiveBuilder { group: &mut self.group, headers: &self.headers, operation, areas, options }.make().await
+        options: &'a Options,
+    ) -> Boxed<'a, Result<Made>> {
+        let Collectives { group, headers } = self;
+        compiled_here(async move {
+            all_succeed(group, checked).await?;
+            CollectiveBuilder { group, headers, operation, areas, options }.make().await
+        })
     }
 }
 

@@ -24,12 +24,8 @@ use crate::{
     publish::publish,
 };
 use channels::neighbours;
-use core::{future::Future, pin::Pin};
-use rdma_fabric::{Fabric, Group, GroupMemory, Rank};
+use rdma_fabric::{Fabric, Group, GroupMemory, Rank, provider::Boxed};
 use terms::{agree, terms};
-
-/// A future behind a pointer.
-pub(crate) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Puts `future` behind a pointer. The body of an `async` block is compiled again in each crate that polls it; behind this one, called by a function that is not
 /// generic, only here.

@@ -5,11 +5,11 @@ use crate::{
     Buffer, Layout, Neighbourhood, Options, PrdmaError, Result, Side,
     engine::{CpuPartitions, Demand},
     init::{
-        Block, Blocks, Boxed, Channel, Compared, EdgeEnd, Outcome, RequestBuilder, all_succeed, check, compiled_here,
+        Block, Blocks, Channel, Compared, EdgeEnd, Outcome, RequestBuilder, all_succeed, check, compiled_here,
         engines_with, least, open,
     },
 };
-use rdma_fabric::Pod;
+use rdma_fabric::{Pod, provider::Boxed};
 
 impl Neighbourhood {
     /// A persistent exchange whose blocks are sent part by part (`MPI_Psend_init`, `MPI_Precv_init`): as

@@ -1,7 +1,10 @@
 //! Whether both ends know of every edge, and one answer for all members of a call that any of them can fail.
 
 use super::{Edge, Record, Side, Topology, TopologyError};
-use crate::publish::{TableHeader, publish};
+use crate::{
+    init::compiled_here,
+    publish::{TableHeader, publish},
+};
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::Group;
 use std::collections::BTreeSet;
@@ -20,7 +23,11 @@ impl Topology {
     /// [`TopologyError::Unmatched`]. [`TopologyError::NoSuchMember`] at who has such an edge, because its topology is
     /// of a greater group; that and other errors of one member are [`TopologyError::Failed`] at the others. As
     /// [`Group::memory`], [`Group::barrier`].
-    pub async fn check(&self, group: &mut Group) -> Result<(), TopologyError> {
+    pub fn check<'a>(&'a self, group: &'a mut Group) -> impl Future<Output = Result<(), TopologyError>> {
+        compiled_here(self.check_edges(group))
+    }
+
+    async fn check_edges(&self, group: &mut Group) -> Result<(), TopologyError> {
         let headers = group.memory(TableHeader::BYTES).await?;
         let members = group.len();
         let inside = self.outside(members).map_or(Ok(()), Err);

@@ -1,6 +1,7 @@
 //! Grids.
 
 use super::{Edge, Topology, TopologyError};
+use crate::init::compiled_here;
 use rdma_fabric::Group;
 
 /// A grid of members, numbered with the last dimension fastest (`MPI_Cart_create`).
@@ -162,7 +163,15 @@ impl Cartesian {
     ///
     /// # Errors
     /// [`TopologyError::Dimensions`], [`TopologyError::WrongMembers`]; as [`Group::split`].
-    pub async fn sub(&self, group: &mut Group, keep: &[bool]) -> Result<(Group, Cartesian), TopologyError> {
+    pub fn sub<'a>(
+        &'a self,
+        group: &'a mut Group,
+        keep: &'a [bool],
+    ) -> impl Future<Output = Result<(Group, Cartesian), TopologyError>> {
+        compiled_here(self.part(group, keep))
+    }
+
+    async fn part(&self, group: &mut Group, keep: &[bool]) -> Result<(Group, Cartesian), TopologyError> {
         if keep.len() != self.dims.len() {
             return Err(TopologyError::Dimensions { given: keep.len(), dims: self.dims.len() });
         }

@@ -5,7 +5,10 @@
 //! get them. A member holds the edges it gave and those that concern it.
 
 use super::{Topology, TopologyError, agreement::agreed};
-use crate::publish::{NOWHERE, TableHeader};
+use crate::{
+    init::compiled_here,
+    publish::{NOWHERE, TableHeader},
+};
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Region, RegionKey, RemoteAddr, Result, join::join_all};
 use std::collections::BTreeMap;
@@ -45,7 +48,14 @@ impl Topology {
     /// # Errors
     /// [`TopologyError::NoSuchEnd`] at all members; other errors of one member are [`TopologyError::Failed`] at the
     /// others. As [`Group::memory`], [`Group::barrier`].
-    pub async fn from_edges(group: &mut Group, edges: &[(usize, Vec<usize>)]) -> Result<Topology, TopologyError> {
+    pub fn from_edges<'a>(
+        group: &'a mut Group,
+        edges: &'a [(usize, Vec<usize>)],
+    ) -> impl Future<Output = Result<Topology, TopologyError>> {
+        compiled_here(Topology::gather(group, edges))
+    }
+
+    async fn gather(group: &mut Group, edges: &[(usize, Vec<usize>)]) -> Result<Topology, TopologyError> {
         let memory = group.memory(TableHeader::BYTES).await?;
         let (me, members) = (group.me(), group.len());
         let all = || edges.iter().flat_map(|(source, to)| to.iter().map(|destination| (*source, *destination)));

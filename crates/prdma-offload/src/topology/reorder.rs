@@ -4,6 +4,7 @@
 
 use super::{Cartesian, Record, Topology, TopologyError, agreement::agreed, cartesian::digits};
 use crate::{
+    init::compiled_here,
     nodes::Nodes,
     publish::{TableHeader, publish},
 };
@@ -20,7 +21,14 @@ impl Cartesian {
     ///
     /// # Errors
     /// [`TopologyError::WrongMembers`]; as [`Group::split`].
-    pub async fn reordered(&self, group: &mut Group) -> Result<(Group, Topology), TopologyError> {
+    pub fn reordered<'a>(
+        &'a self,
+        group: &'a mut Group,
+    ) -> impl Future<Output = Result<(Group, Topology), TopologyError>> {
+        compiled_here(self.renumber(group))
+    }
+
+    async fn renumber(&self, group: &mut Group) -> Result<(Group, Topology), TopologyError> {
         self.fits(group)?;
         let me = group.me();
         let vertex = self.in_blocks(&Nodes::of_group(group)?).map_or(me, |vertices| vertices[me]);
@@ -41,7 +49,14 @@ impl Topology {
     ///
     /// # Errors
     /// [`TopologyError::Failed`] at the others for an error of one member. As [`Group::memory`], [`Group::split`].
-    pub async fn reordered(&self, group: &mut Group) -> Result<(Group, Topology), TopologyError> {
+    pub fn reordered<'a>(
+        &'a self,
+        group: &'a mut Group,
+    ) -> impl Future<Output = Result<(Group, Topology), TopologyError>> {
+        compiled_here(self.renumber(group))
+    }
+
+    async fn renumber(&self, group: &mut Group) -> Result<(Group, Topology), TopologyError> {
         let headers = group.memory(TableHeader::BYTES).await?;
         let records = self.records();
         let all: Vec<usize> = if group.me() == 0 { (0..group.len()).collect() } else { Vec::new() };

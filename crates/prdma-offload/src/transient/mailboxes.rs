@@ -79,7 +79,7 @@ pub(super) struct InBox {
 }
 
 impl Mailboxes {
-    /// Make them. Collective over the group.
+    /// Makes a member's mailboxes. Collective over the group.
     ///
     /// # Errors
     /// [`PrdmaError::Unmatched`]; [`PrdmaError::ElsewhereFailed`]; as [`Fabric::alloc`] and [`Group::barrier`].

@@ -24,10 +24,10 @@ pub(crate) use mailboxes::Mailboxes;
 use crate::{
     Buffer, Layout, Neighbourhood, PrdmaError, Result,
     buffer::ClaimSet,
-    init::{Blocks, check},
+    init::{Blocks, check, compiled_here},
 };
 use mailboxes::CLOSED;
-use rdma_fabric::{Fabric, Pod, Rank, RemoteWord, join};
+use rdma_fabric::{Fabric, Pod, Rank, RemoteWord, join, provider::Boxed};
 
 impl Neighbourhood {
     /// Exchange blocks once (`MPI_Neighbor_alltoallw`): block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is
@@ -49,30 +49,36 @@ impl Neighbourhood {
         receive: &Buffer<R>,
         receives: &[Layout],
     ) -> Result<()> {
-        let Neighbourhood { group, topology, channels, headers, mailboxes } = self;
-        let boxes = match mailboxes {
-            Some(boxes) => boxes,
-            None => mailboxes.insert(Mailboxes::new(group, headers, channels).await?),
-        };
-        if boxes.closed {
-            return Err(PrdmaError::Dropped);
-        }
         let blocks = Blocks {
             sends: sends.iter().map(|layout| send.block(*layout)).collect(),
             receives: receives.iter().map(|layout| receive.block(*layout)).collect(),
         };
-        let checked = check(topology, &blocks.sends, &blocks.receives);
-        let blocks = checked.is_ok().then_some(blocks);
-        let held = blocks.as_ref().map(|blocks| ClaimSet::of_channels(channels, blocks));
-        held.iter().for_each(|held| held.set(true));
-        let exchanged = boxes.exchange(group.fabric(), blocks.as_ref()).await;
-        held.iter().for_each(|held| held.set(false));
-        checked.and(exchanged)
+        self.transient(blocks).await
+    }
+
+    fn transient(&mut self, blocks: Blocks) -> Boxed<'_, Result<()>> {
+        let Neighbourhood { group, topology, channels, headers, mailboxes } = self;
+        compiled_here(async move {
+            let boxes = match mailboxes {
+                Some(boxes) => boxes,
+                None => mailboxes.insert(Mailboxes::new(group, headers, channels).await?),
+            };
+            if boxes.closed {
+                return Err(PrdmaError::Dropped);
+            }
+            let checked = check(topology, &blocks.sends, &blocks.receives);
+            let blocks = checked.is_ok().then_some(blocks);
+            let claims = blocks.as_ref().map(|blocks| ClaimSet::of_channels(channels, blocks));
+            claims.iter().for_each(|claims| claims.set(true));
+            let exchanged = boxes.exchange(group.fabric(), blocks.as_ref()).await;
+            claims.iter().for_each(|claims| claims.set(false));
+            checked.and(exchanged)
+        })
     }
 }
 
 impl Mailboxes {
-    /// All edges together: none waits behind another.
+    /// Exchanges along all edges together: none waits behind another.
     async fn exchange(&mut self, fabric: &Fabric, blocks: Option<&Blocks>) -> Result<()> {
         self.iteration += 1;
         let k = self.iteration;
@@ -95,14 +101,14 @@ impl Mailboxes {
         errors.into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// What to write last to words of neighbours. They have read all earlier offers, but maybe not the last answer.
+    /// What a member writes last to words of its neighbours when it leaves. They have read all earlier offers, but maybe not the last answer.
     fn leave_words(&self) -> Vec<(Rank, RemoteWord<u64>, u64)> {
         let answers = self.outs.iter().map(|out| (out.to, out.answer.clone(), CLOSED | out.answered));
         answers.chain(self.ins.iter().map(|inn| (inn.from, inn.offered.clone(), CLOSED))).collect()
     }
 }
 
-/// An exchange under way: when it is dropped, neighbours are told.
+/// An exchange under way: when it is dropped, this member closes its mailboxes and its neighbours learn it.
 struct CloseOnDrop<'a> {
     fabric: &'a Fabric,
     boxes: &'a Mailboxes,
