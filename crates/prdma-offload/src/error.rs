@@ -202,7 +202,7 @@ pub enum PrdmaError {
 }
 
 impl PrdmaError {
-    /// The rank that is gone for this reason, with its memory or its queues: it was lost, has ended, or has dropped what was addressed. As
+    /// Returns the rank that is gone for this reason, with its memory or its queues: it was lost, has ended, or has dropped what was addressed. As
     /// [`FabricError::gone`]; also of a request that is [broken](PrdmaError::Broken) by it.
     pub fn gone(&self) -> Option<Rank> {
         match self {

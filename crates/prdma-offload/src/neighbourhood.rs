@@ -44,12 +44,12 @@ impl Neighbourhood {
         })
     }
 
-    /// The group.
+    /// Returns the group.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// The group, for collective calls between requests.
+    /// Returns the group, for collective calls between requests.
     pub fn group_mut(&mut self) -> &mut Group {
         &mut self.group
     }
@@ -173,7 +173,7 @@ fn rows(slots: usize, count: usize) -> Vec<(usize, usize)> {
     (0..slots).map(|slot| (slot.saturating_mul(count), count)).collect()
 }
 
-/// The layouts of elements given by the first one and their number.
+/// Returns the layouts of elements given by the first one and their number.
 fn ranges<T: Pod>(ranges: &[(usize, usize)]) -> Result<Vec<Layout>, LayoutError> {
     ranges.iter().map(|(start, len)| Layout::contiguous::<T>(*start, *len)).collect()
 }

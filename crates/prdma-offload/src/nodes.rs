@@ -13,7 +13,7 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// The nodes of all members of `group`.
+    /// Returns the nodes of all members of `group`.
     ///
     /// # Errors
     /// As [`rdma_fabric::Fabric::node`].
@@ -37,17 +37,17 @@ impl Nodes {
         Nodes { of, members }
     }
 
-    /// The node of a member; `None` if there is no such.
+    /// Returns the node of a member; `None` if there is no such member.
     pub(crate) fn of(&self, member: usize) -> Option<usize> {
         self.of.get(member).copied()
     }
 
-    /// The members of a node.
+    /// Returns the members of a node.
     pub(crate) fn members(&self, node: usize) -> &[usize] {
         &self.members[node]
     }
 
-    /// The member of a node that represents it to the neighbour at `place` among the node's neighbours: in turn.
+    /// Returns the member of a node that represents it to the neighbour at `place` among the node's neighbours: in turn.
     pub(crate) fn representative(&self, node: usize, place: usize) -> usize {
         let members = self.members(node);
         members[place % members.len()]

@@ -29,7 +29,7 @@ impl TableHeader {
     /// Bytes of a header: what `headers` of [`publish`] has at each member.
     pub(crate) const BYTES: usize = size_of::<TableHeader>();
 
-    /// Register `records` and say where they are. The region is to be kept until nobody reads any more.
+    /// Registers `records` and returns a header that says where they are. The region is to be kept until nobody reads any more.
     pub(crate) fn register<T: Pod>(fabric: &Fabric, records: &[T]) -> Result<(TableHeader, Option<Region>)> {
         let elements = records.len() as u64;
         if size_of_val(records) == 0 {
@@ -48,7 +48,7 @@ impl TableHeader {
     }
 }
 
-/// Publish `records`, and read the tables of `members` (numbers in the group; in their order, which may name a member
+/// Publishes `records`, and reads the tables of `members` (numbers in the group; in their order, which may name a member
 /// again). Collective over the group; members may publish different lengths, and read different tables.
 ///
 /// `headers` has at least [`TableHeader::BYTES`] bytes at each member of `group`, which nothing else uses meanwhile. It can
@@ -82,7 +82,7 @@ pub(crate) async fn publish<T: Pod + Unpin>(
     tables.into_iter().collect()
 }
 
-/// The table that `rank` has published.
+/// Returns the table that `rank` has published.
 async fn table<T: Pod + Unpin>(fabric: &Fabric, headers: &GroupMemory, rank: Rank) -> Result<Vec<T>> {
     let header = fabric.remote_span::<u64>(headers.at(rank, 0)?, 2)?;
     let [key, elements] = fabric.get(&header, [0; 2]).await?;
@@ -109,7 +109,7 @@ mod tests {
         virt::{Job, Platform},
     };
 
-    /// A table as a member's number tells: longer for greater ones, none for the first.
+    /// Returns a table as a member's number tells: longer for greater ones, none for the first.
     fn table(member: usize, round: usize) -> Vec<[u32; 3]> {
         (0..member * 5).map(|at| [member as u32, at as u32, round as u32]).collect()
     }

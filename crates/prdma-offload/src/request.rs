@@ -54,7 +54,7 @@ impl Request {
         Request::of(made, ClaimSet::of_channels(channels, blocks), None)
     }
 
-    /// A request, of an allreduce if there is a reduction.
+    /// Makes a request, of an allreduce if there is a reduction.
     pub(crate) fn of(made: Made, claims: ClaimSet, reduction: Option<Reduction>) -> Self {
         let Made { engine, wires, fabric, form, obstacle, aggregation } = made;
         let state = State::Inactive;
@@ -73,36 +73,36 @@ impl Request {
         }
     }
 
-    /// How its iterations are carried out; the same at all members.
+    /// Returns the form in which iterations are carried out; the same at all members.
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// Whether blocks travel together; the same at all members. [`Aggregation::None`] also where it was wished for and no two blocks have the same way, or there
-    /// are too few queues for it.
+    /// Returns whether blocks travel together; the same at all members. [`Aggregation::None`] also where aggregation was asked for and no two blocks have the same way,
+    /// or there are too few queues for it.
     pub fn aggregation(&self) -> Aggregation {
         self.aggregation
     }
 
-    /// Why the form is thriftier than members wished: the first thing that kept this member from having the queues it asked for.
+    /// Returns why the form is thriftier than members asked for: the first thing that kept this member from having the queues it wanted.
     /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no control queues, [`PrdmaError::Limit`] where too few are free or an
     /// iteration needs a deeper one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`] where only
-    /// another member could not have its own. `None` if wishes and budgets alone made the form.
+    /// another member could not have its own. `None` if options alone made the form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
         self.obstacle.as_ref()
     }
 
-    /// Whether it is started and not waited for.
+    /// Returns whether the request is started and not waited for.
     pub fn is_active(&self) -> bool {
         self.state == State::Active
     }
 
-    /// Iterations started so far.
+    /// Returns how many iterations were started so far.
     pub fn iterations(&self) -> u64 {
         self.iteration
     }
 
-    /// Begin an iteration (`MPI_Start`). Waits for nobody: its future is there because the CPU takes time to post.
+    /// Begins an iteration (`MPI_Start`). Waits for nobody: its future is there because the CPU takes time to post.
     ///
     /// What was written to the buffers before is what is sent. Until it is waited for, the program may not write what is sent nor touch
     /// what is received: [`PrdmaError::InUse`].
@@ -139,26 +139,26 @@ impl Request {
         self.engine.start(self.iteration).await
     }
 
-    /// Wait for the end of the iteration (`MPI_Wait`): what was to be received is here (acquire), what was sent may be written again. Returns at
+    /// Waits for the end of the iteration (`MPI_Wait`): what was to be received is here (acquire), what was sent may be written again. Returns at
     /// once if the request is inactive. May be dropped and called again.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::PeerLost`] if a neighbour is lost, [`rdma_fabric::FabricError::PeersLeft`] if all have ended, and others of
     /// the fabric: the request is broken then. [`PrdmaError::Broken`] if it was.
     pub async fn wait(&mut self) -> Result<()> {
-        if self.settled()? {
+        if self.is_over()? {
             return Ok(());
         }
         let waited = self.engine.wait(self.iteration).await;
         self.end(waited)
     }
 
-    /// Look whether the iteration has ended, and end it if so (`MPI_Test`). `true` if the request is inactive now.
+    /// Looks whether the iteration has ended, and ends it if so (`MPI_Test`). `true` if the request is inactive now.
     ///
     /// # Errors
     /// As [`Request::wait`].
     pub async fn test(&mut self) -> Result<bool> {
-        if self.settled()? {
+        if self.is_over()? {
             return Ok(true);
         }
         match self.engine.test(self.iteration).await {
@@ -168,8 +168,8 @@ impl Request {
         }
     }
 
-    /// Whether there is nothing to wait for.
-    fn settled(&self) -> Result<bool> {
+    /// Returns whether there is nothing to wait for.
+    fn is_over(&self) -> Result<bool> {
         match &self.state {
             State::Inactive => Ok(true),
             State::Active => Ok(false),
@@ -192,7 +192,7 @@ impl Request {
     }
 }
 
-/// Start several requests (`MPI_Startall`).
+/// Starts several requests (`MPI_Startall`).
 ///
 /// # Errors
 /// Of the first one that can't be started; those before it are active.
@@ -203,7 +203,7 @@ pub async fn start_all(requests: &mut [Request]) -> Result<()> {
     Ok(())
 }
 
-/// Wait for several requests together (`MPI_Waitall`): none waits behind another.
+/// Waits for several requests together (`MPI_Waitall`): none waits behind another.
 ///
 /// # Errors
 /// The first in order; all have ended or are broken.

@@ -49,33 +49,33 @@ pub(crate) trait Model {
     fn iterations(&self) -> u8;
     fn memory(&self) -> Self::Memory;
 
-    /// Whether queues start what they may at once, and not later: then [`Model::leave`] must see what a later start could.
+    /// Returns whether queues start what they may at once, and not later: then [`Model::leave`] must see what a later start could.
     fn prompt(&self) -> bool {
         false
     }
 
-    /// Whether events at `member` may be late. At others they happen as soon as they can.
+    /// Returns whether events at `member` may be late. At others they happen as soon as they can.
     fn slow(&self, member: usize) -> bool {
         let _ = member;
         true
     }
 
-    /// `member` starts iteration `k`.
+    /// Changes memory as `member` does when it starts iteration `k`.
     fn start(&self, memory: &mut Self::Memory, member: usize, k: u8) -> Result<(), Wrong> {
         let _ = (memory, member, k);
         Ok(())
     }
 
-    /// A put of iteration `k` starts: slot `of.1` of queue `of.0`.
+    /// Starts a put of iteration `k`, slot `of.1` of queue `of.0`, and returns what it carries.
     fn leave(&self, memory: &mut Self::Memory, of: (usize, usize), k: u8) -> Result<Self::Data, Wrong>;
 
-    /// It arrives.
+    /// Changes memory as a put does when it arrives.
     fn arrive(&self, memory: &mut Self::Memory, rounds: &[Rounds], put: Arrival<'_, Self::Data>) -> Result<(), Wrong> {
         let _ = (memory, rounds, put);
         Ok(())
     }
 
-    /// `member` ends iteration `k`.
+    /// Looks at memory as `member` does when it ends iteration `k`.
     fn end(&self, memory: &mut Self::Memory, rounds: &[Rounds], member: usize, k: u8) -> Result<(), Wrong> {
         let _ = (memory, rounds, member, k);
         Ok(())
@@ -156,7 +156,7 @@ enum Event {
 
 type StateOf<T> = State<<T as Model>::Memory, <T as Model>::Data>;
 
-/// Before all.
+/// Returns the state before all events.
 fn start<T: Model>(model: &T) -> StateOf<T> {
     let pointers = |queue: &Queue| Pointers { scheduled: queue.ahead.unwrap_or(0), ..Pointers::default() };
     State {
@@ -169,13 +169,13 @@ fn start<T: Model>(model: &T) -> StateOf<T> {
 }
 
 impl<M, D> State<M, D> {
-    /// Where the notices of a queue are.
+    /// Returns where the notices of a queue are.
     fn notices_of(&self, queue: usize) -> Range<usize> {
         let before = |bound: usize| self.notices.partition_point(|(at, _)| usize::from(*at) < bound);
         before(queue)..before(queue + 1)
     }
 
-    /// What may happen.
+    /// Returns the events that may happen.
     fn events<T: Model<Memory = M, Data = D>>(&self, model: &T) -> Vec<Event> {
         let queues = || self.queues.iter().zip(model.queues());
         let may = |(pointers, queue): (&Pointers, &Queue)| {
@@ -213,7 +213,7 @@ impl<M, D> State<M, D> {
         }
     }
 
-    /// It happens.
+    /// Makes `event` happen.
     fn happen<T: Model<Memory = M, Data = D>>(&mut self, model: &T, event: Event) -> Result<(), Wrong> {
         match event {
             Event::Start(member) => {
@@ -269,7 +269,7 @@ impl<M, D> State<M, D> {
         }
     }
 
-    /// Nothing can happen any more.
+    /// Checks a state in which nothing can happen any more.
     fn rest<T: Model<Memory = M, Data = D>>(&self, model: &T) -> Result<(), Wrong> {
         if let Some(member) = self.rounds.iter().position(|rounds| rounds.ended < model.iterations()) {
             return Err(Wrong::Stuck { member });
@@ -286,7 +286,7 @@ impl<M, D> State<M, D> {
     }
 }
 
-/// Go through all orders; how many states there are.
+/// Goes through all orders of events; returns how many states there are.
 pub(crate) fn explore<T: Model>(model: &T) -> Result<usize, Wrong> {
     let start = start(model);
     let (mut seen, mut open): (HashSet<StateOf<T>>, Vec<StateOf<T>>) = (HashSet::from([start.clone()]), vec![start]);
@@ -311,14 +311,14 @@ pub(crate) fn explore<T: Model>(model: &T) -> Result<usize, Wrong> {
 struct Chance(u64);
 
 impl Chance {
-    /// A number below `many`.
+    /// Returns a number below `many`.
     fn below(&mut self, many: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % many as u64) as usize
     }
 }
 
-/// One order at random, in which one member is slow, and what one queue sends.
+/// Goes through one order of events at random, in which one member is slow, and what one queue sends.
 pub(crate) fn walk<T: Model>(model: &T, seed: u64) -> Result<(), Wrong> {
     let mut chance = Chance(seed);
     let (slow, lame) = (chance.below(model.members()), chance.below(model.queues().len().max(1)) as u16);

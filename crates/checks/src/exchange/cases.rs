@@ -28,7 +28,7 @@ const APART: Edges = &[&[1], &[0], &[2]];
 const WEAK: PutOrder = PutOrder::None;
 const STRONG: PutOrder = PutOrder::SameTarget;
 
-/// A job with blocks of one word.
+/// Returns a job with blocks of one word.
 pub const fn case(name: &'static str, edges: Edges, iterations: u64, order: PutOrder) -> Case {
     Case {
         name,
@@ -75,7 +75,7 @@ const fn dying(rank: usize, case: Case) -> Case {
     Case { mortal: Some(rank), ..case }
 }
 
-/// The cases of at most a few thousand states, for `cargo test`.
+/// Returns the cases of at most a few thousand states, for `cargo test`.
 pub fn small() -> impl Iterator<Item = &'static Case> {
     CASES.iter().filter(|case| case.quick && case.at_least <= 2_500)
 }

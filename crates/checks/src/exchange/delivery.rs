@@ -74,7 +74,7 @@ fn names_the_loss(error: &(dyn Error + 'static), lost: usize) -> bool {
     error.downcast_ref() == Some(&PrdmaError::Fabric(loss.clone())) || error.downcast_ref() == Some(&loss)
 }
 
-/// The explorer of a case, with what must hold of it.
+/// Returns the explorer of a case, with what must hold of it.
 pub fn explorer(case: &Case) -> Explorer<'static> {
     let (ranks, last) = (case.ranks() as u32, case.iterations);
     let mut caps = Caps::weakest();

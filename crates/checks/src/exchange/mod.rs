@@ -61,12 +61,12 @@ impl Case {
         self.edges.len()
     }
 
-    /// Whether two members exchange something.
+    /// Returns whether two members exchange something.
     fn are_neighbours(&self, one: usize, other: usize) -> bool {
         self.edges[one].contains(&other) || self.edges[other].contains(&one)
     }
 
-    /// The members that `me` receives from, slot by slot, and the sender's slot.
+    /// Returns the members that `me` receives from, slot by slot, and the sender's slot.
     fn sources(&self, me: usize) -> Vec<(usize, usize)> {
         let edges = self.edges.iter().enumerate();
         let from = edges.flat_map(|(member, to)| to.iter().enumerate().map(move |(slot, to)| (member, slot, *to)));
@@ -74,18 +74,18 @@ impl Case {
     }
 }
 
-/// A word that is sent; never 0.
+/// Returns a word that is sent; never 0.
 fn content(iteration: u64, member: usize, slot: usize, word: usize) -> u64 {
     0xDA7A << 48 | iteration << 24 | (member as u64) << 16 | (slot as u64) << 8 | word as u64
 }
 
-/// The words that `me` sends in an iteration.
+/// Returns the words that `me` sends in an iteration.
 fn sent(case: &Case, me: usize, iteration: u64) -> Vec<u64> {
     let slots = 0..case.edges[me].len();
     slots.flat_map(|slot| (0..case.words).map(move |word| content(iteration, me, slot, word))).collect()
 }
 
-/// The words that `me` has received after an iteration: zeros before the first.
+/// Returns the words that `me` has received after an iteration: zeros before the first.
 fn received(case: &Case, me: usize, iteration: u64) -> Vec<u64> {
     let of = |(member, slot)| (0..case.words).map(move |word| content(iteration, member, slot, word));
     let all = case.sources(me).into_iter().flat_map(of);

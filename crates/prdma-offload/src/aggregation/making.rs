@@ -99,7 +99,7 @@ async fn opposite(
     Ok(opposite)
 }
 
-/// The memory that the channels address.
+/// Returns the memory that the channels address.
 fn wires(fabric: &Fabric, plan: &Plan, channels: &[Channel], (sends, receives): (&[Block], &[Block])) -> Result<Wires> {
     let mut wires = Wires::of_channels(fabric, channels)?;
     let room = |room: &Option<(u64, _)>| match *room {

@@ -89,8 +89,8 @@ impl Aggregation {
         Aggregation::ByNode { longest: 256, gap: 1024 }
     }
 
-    /// What all wish for; `None` if somebody wishes no aggregation. An error of anybody, `mine` or another's, is one of all. Collective: one agreement, and
-    /// another one where all wish it.
+    /// Returns the aggregation that all members ask for; `None` if one asks for none. An error of any member, `mine` or another's, is one of all. Collective: one
+    /// agreement, and another one where all ask for it.
     pub(crate) async fn agree(self, group: &mut Group, mine: Result<()>) -> Result<Option<AgreedAggregation>> {
         let (longest, gap) = match self {
             Aggregation::None => (0, 0),

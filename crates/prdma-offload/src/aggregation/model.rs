@@ -29,7 +29,7 @@ struct NodeGraph {
 }
 
 impl NodeGraph {
-    /// A channel for each edge of a member.
+    /// Returns a channel for each edge of a member.
     fn channels(&self, me: usize) -> Vec<(Channel, Agreed)> {
         let channel = |member, index, out: bool, slot| {
             let end = Some(EdgeEnd { slot, label: 0 });
@@ -160,7 +160,7 @@ fn no_order_of_events_breaks_an_exchange_by_node() {
 /// A change of the command at a place.
 type Change = fn(&mut Vec<CommandTemplate>, usize);
 
-/// Each way to change the queues by one number: a name, the queue, the place, and the change.
+/// Returns each way to change the queues by one number: a name, the queue, the command's place in it, and the change.
 fn mutants(queues: &[Filled]) -> Vec<(String, usize, usize, Change)> {
     fn credit(command: &mut CommandTemplate, change: impl Fn(u8) -> u8) {
         match command {

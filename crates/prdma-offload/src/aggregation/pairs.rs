@@ -28,7 +28,7 @@ pub(super) struct CrossNodeEdge {
     pub(super) place: u64,
 }
 
-/// The edges of `me` that may travel with others.
+/// Returns the edges of `me` that may travel with others.
 pub(super) fn cross_node_edges(
     channels: &[Channel],
     agreed: &[Agreed],
@@ -92,7 +92,7 @@ pub(super) struct Stretch {
 }
 
 impl Pair {
-    /// `None` if there is nothing to share a message.
+    /// Makes a pair; `None` if there are no two blocks to share a message.
     fn new(mut edges: Vec<Edge>, width: u64) -> Option<Self> {
         if edges.len() < 2 {
             return None;
@@ -106,7 +106,7 @@ impl Pair {
         Some(Pair { edges, width: Width::of_bytes(width) })
     }
 
-    /// Of the message.
+    /// Bytes of the message.
     pub(super) fn bytes(&self) -> u64 {
         self.edges.last().map_or(0, |edge| edge.at + edge.bytes)
     }
@@ -132,7 +132,7 @@ impl Pair {
         self.edges.iter().filter(|edge| edge.to == member).copied().collect()
     }
 
-    /// How a receiver's blocks are dealt out, those together that are no more than `gap` apart.
+    /// Returns the stretches of a receiver's blocks: blocks that are no more than `gap` bytes apart are one.
     pub(super) fn stretches(&self, member: usize, gap: u64) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
         for edge in self.received_by(member) {
@@ -160,7 +160,7 @@ pub(super) struct Neighbour {
     pub(super) inn: Option<Pair>,
 }
 
-/// The neighbours of node `home` in order, from the tables of its members.
+/// Returns the neighbours of node `home` in order, from the tables of its members.
 ///
 /// # Errors
 /// [`PrdmaError::Damaged`].

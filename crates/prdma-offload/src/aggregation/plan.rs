@@ -82,7 +82,7 @@ enum Leg {
     Down,
 }
 
-/// The number of a step's channel; above those of all edges. What goes up and down between two members is of one neighbour each.
+/// Returns the number of a leg's channel, above those of all edges. What goes up and down between two members is of one neighbour each.
 fn index(step: Leg, neighbour: usize) -> u32 {
     let step = match step {
         Leg::Up => 0,
@@ -93,7 +93,7 @@ fn index(step: Leg, neighbour: usize) -> u32 {
 }
 
 impl Planner<'_> {
-    /// The plan, if it forwards anything; `rank` tells members' ranks.
+    /// Makes the plan of this member; `rank` yields members' ranks.
     ///
     /// # Errors
     /// [`PrdmaError::Damaged`].
@@ -112,7 +112,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// The channels that go by themselves, and what is left of those of which one edge does.
+    /// Plans the channels that go by themselves, and what is left of those of which one edge does.
     fn alone(&self, plan: &mut Plan) {
         let pair = |member: usize| {
             let neighbour = self.neighbours.iter().find(|neighbour| Some(neighbour.node) == self.nodes.of(member));
@@ -138,7 +138,7 @@ impl Planner<'_> {
         }
     }
 
-    /// A and B of what goes to a neighbour; the memory that takes here.
+    /// Plans legs A and B of what goes to a neighbour, and returns the memory that they take here.
     fn outgoing(&self, plan: &mut Plan, place: usize, neighbour: &Neighbour) -> Result<Option<StagingSize>> {
         let Some(pair) = &neighbour.out else { return Ok(None) };
         let (mine, up) = (pair.sent_by(self.me), index(Leg::Up, neighbour.node));
@@ -170,7 +170,7 @@ impl Planner<'_> {
         Ok(Some((pair.bytes(), pair.width)))
     }
 
-    /// B and C of what comes from a neighbour; the memory that takes here.
+    /// Plans legs B and C of what comes from a neighbour, and returns the memory that they take here.
     fn incoming(&self, plan: &mut Plan, place: usize, neighbour: &Neighbour) -> Result<Option<StagingSize>> {
         let Some(pair) = &neighbour.inn else { return Ok(None) };
         let (mine, down) = (pair.received_by(self.me), index(Leg::Down, neighbour.node));
@@ -211,7 +211,7 @@ impl Planner<'_> {
         Ok(Some((pair.bytes(), pair.width)))
     }
 
-    /// Who represents this node to a neighbour.
+    /// Returns who represents this node to a neighbour.
     fn representative(&self, place: usize) -> usize {
         self.nodes.of(self.me).map_or(self.me, |node| self.nodes.representative(node, place))
     }
@@ -221,7 +221,7 @@ impl Planner<'_> {
         self.opposite[place].ok_or(PrdmaError::Damaged { member: first })
     }
 
-    /// The slot of an edge here.
+    /// Returns the slot of an edge here.
     fn slot(&self, member: usize, index: u32, end: impl Fn(&Channel) -> Option<EdgeEnd>) -> Result<usize> {
         let mut channels = self.channels.iter().filter(|channel| channel.member == member && channel.index == index);
         Ok(channels.find_map(end).ok_or(PrdmaError::Damaged { member: self.me })?.slot)
@@ -241,7 +241,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Bytes, each from a place here to one there, of what two nodes exchange.
+    /// Plans a channel that sends bytes, each from an offset here to one there, of what two nodes exchange.
     fn sends(
         &self,
         member: usize,
@@ -263,7 +263,7 @@ impl Planner<'_> {
     }
 }
 
-/// The other end of [`Planner::sends`].
+/// Plans a channel that receives what the other end [sends](Planner::sends).
 fn receives(
     member: usize,
     index: u32,
@@ -282,7 +282,7 @@ fn receives(
     }
 }
 
-/// A channel of no slot, in one direction. Its place and its rank are not known yet.
+/// Makes a channel without a slot, in one direction. Its place and its rank are not known yet.
 fn leg_channel(member: usize, index: u32, out: bool) -> Channel {
     let end = Some(EdgeEnd { slot: 0, label: 0 });
     let (out, inn) = if out { (end, None) } else { (None, end) };

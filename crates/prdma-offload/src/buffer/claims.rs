@@ -37,7 +37,7 @@ impl Claim {
         self.active.store(active, Ordering::Release);
     }
 
-    /// The use that forbids to `wish` for bytes of `layout`.
+    /// Returns the use that forbids an access of kind `wish` to bytes of `layout`, if one does.
     fn forbids(&self, wish: Use, layout: &Layout) -> Option<Use> {
         if !self.active.load(Ordering::Acquire) {
             return None;
@@ -66,7 +66,10 @@ impl ClaimTable {
         all.push(Arc::downgrade(&claim));
     }
 
-    /// Whether the program may access bytes now: [`Use::Receive`] stands for reading, [`Use::Send`] for writing.
+    /// Checks that the program may access bytes now: [`Use::Receive`] stands for reading, [`Use::Send`] for writing.
+    ///
+    /// # Errors
+    /// [`PrdmaError::InUse`].
     pub(crate) fn may(&self, wish: Use, start: usize, len: usize) -> Result<()> {
         let all = self.all();
         if all.is_empty() || len == 0 {
@@ -88,12 +91,12 @@ impl ClaimTable {
 pub(crate) struct ClaimSet(Vec<Arc<Claim>>);
 
 impl ClaimSet {
-    /// On no buffer.
+    /// Makes claims on no buffer.
     pub(crate) fn none() -> Self {
         ClaimSet(Vec::new())
     }
 
-    /// Enter one claim in each of the buffers.
+    /// Enters one claim in each of the blocks' buffers.
     pub(crate) fn of<'a>(blocks: impl Iterator<Item = (Use, &'a Block)>) -> Self {
         let mut buffers: Vec<(&Memory, Uses)> = Vec::new();
         for (used, block) in blocks {
@@ -110,7 +113,7 @@ impl ClaimSet {
         ClaimSet(buffers.into_iter().map(enter).collect())
     }
 
-    /// Those of the blocks of slots that have a neighbour.
+    /// Enters claims for the blocks of slots that have a neighbour.
     pub(crate) fn of_channels(channels: &[Channel], blocks: &Blocks) -> Self {
         let outs = channels.iter().filter_map(|channel| channel.out).map(|end| (Use::Send, &blocks.sends[end.slot]));
         let ins =

@@ -55,7 +55,7 @@ impl<T> fmt::Debug for Buffer<T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// Allocate `len` elements.
+    /// Allocates `len` elements.
     ///
     /// # Errors
     /// As [`Fabric::alloc`].
@@ -64,13 +64,13 @@ impl<T: Pod> Buffer<T> {
         Ok(Buffer { memory: Memory::new(fabric, bytes, Width::of::<T>())?, len, elements: PhantomData })
     }
 
-    /// Elements.
+    /// Returns the number of elements.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Copy elements from `start` on into `into`.
+    /// Copies elements from `start` on into `into`.
     ///
     /// # Errors
     /// [`crate::PrdmaError::InUse`]; [`rdma_fabric::FabricError::OutOfBounds`].
@@ -82,7 +82,7 @@ impl<T: Pod> Buffer<T> {
         Ok(allocation.fabric.read(&span, into)?)
     }
 
-    /// Copy `from` to the elements from `start` on.
+    /// Copies `from` to the elements from `start` on.
     ///
     /// # Errors
     /// As [`Buffer::read`].
@@ -94,7 +94,7 @@ impl<T: Pod> Buffer<T> {
         Ok(allocation.fabric.write(&span, from)?)
     }
 
-    /// All elements.
+    /// Returns all elements.
     ///
     /// # Errors
     /// As [`Buffer::read`].
@@ -104,14 +104,14 @@ impl<T: Pod> Buffer<T> {
         Ok(all)
     }
 
-    /// A block of it.
+    /// Makes a block of the buffer.
     pub(crate) fn block(&self, layout: Layout) -> Block {
         Block { memory: self.memory.clone(), layout }
     }
 }
 
 impl Allocation {
-    /// Whether `elements` from number `start` on are inside.
+    /// Checks that `elements` from number `start` on are inside the buffer.
     fn inside<T>(&self, start: usize, elements: &[T]) -> Result<()> {
         let (offset, len) = (start.saturating_mul(size_of::<T>()), size_of_val(elements));
         if offset.checked_add(len).is_some_and(|end| end <= self.bytes) {
@@ -123,7 +123,7 @@ impl Allocation {
 }
 
 impl Memory {
-    /// Zeroed bytes, accessed in cells of `width`.
+    /// Allocates zeroed bytes, which are accessed in cells of `width`.
     pub(crate) fn new(fabric: &Fabric, bytes: usize, width: Width) -> Result<Self> {
         let region = fabric.alloc(bytes.max(1).next_multiple_of(8))?;
         let claims = ClaimTable::default();
@@ -146,19 +146,19 @@ impl Memory {
         Arc::ptr_eq(&self.allocation, &other.allocation)
     }
 
-    /// Enter what a request will do with it.
+    /// Enters what a request will do with the memory.
     pub(crate) fn claim(&self, claim: Arc<Claim>) {
         self.allocation.claims.enter(claim);
     }
 
-    /// The bytes of `layout`, one after the other, into `out`.
+    /// Replaces `out` by the bytes of `layout`, one after the other.
     pub(crate) fn gather(&self, layout: &Layout, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         with_width!(self.width(), W => Cells::<W>::gather(&self.allocation.fabric, &self.allocation.region, layout.runs(), out)?);
         Ok(())
     }
 
-    /// `bytes`, one after the other, to where `layout` says.
+    /// Writes `bytes`, one after the other, to the bytes of `layout`.
     pub(crate) fn scatter(&self, layout: &Layout, bytes: &[u8]) -> Result<()> {
         with_width!(self.width(), W => Cells::<W>::scatter(&self.allocation.fabric, &self.allocation.region, layout.runs(), bytes)?);
         Ok(())

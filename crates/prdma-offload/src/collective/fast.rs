@@ -53,17 +53,17 @@ pub(super) fn steps(members: usize) -> usize {
     members.next_power_of_two().trailing_zeros() as usize
 }
 
-/// The part of `me` in a barrier.
+/// Returns the queues of `me` in a barrier.
 pub(super) fn barrier(members: usize, me: usize) -> Plan {
     plan(members, me, 0, 1)
 }
 
-/// The part of `me` in an allreduce with blocks of so many bytes.
+/// Returns the queues of `me` in an allreduce with blocks of so many bytes.
 pub(super) fn allreduce(members: usize, me: usize, block: u64) -> Plan {
     Plan { alternating: true, ..plan(members, me, block, 2) }
 }
 
-/// SELF releases `weight` times as many slots as an arrival.
+/// Returns the queues of `me` in a dissemination whose SELFs release `weight` times as many slots as an arrival.
 fn plan(members: usize, me: usize, block: u64, weight: u8) -> Plan {
     let steps = steps(members);
     // What an arrival releases of step i: Pi, and SELF behind it.
@@ -89,7 +89,7 @@ fn plan(members: usize, me: usize, block: u64, weight: u8) -> Plan {
     Plan { queues: (0..steps).map(queue).collect(), ..Plan::default() }
 }
 
-/// The part of `me` in a broadcast; `None` where one queue is as good, or counts do not fit in what a put can carry.
+/// Returns the queues of `me` in a broadcast; `None` where one queue is as good, or counts do not fit in what a put can carry.
 pub(super) fn broadcast(tree: &Tree, load: &Load, me: usize) -> Option<Plan> {
     let segments = load.segments as usize;
     let fits = segments <= MOST_SPS && tree.children(tree.root).len() < MOST_SPS;

@@ -29,7 +29,7 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// What must be the same at all members.
+    /// Returns the numbers that must be the same at all members, each with what it is.
     fn terms(&self) -> [(&'static str, u64); 5] {
         let (operation, root, up, down, way) = match self {
             Operation::Barrier => (0, 0, 0, 0, 0),
@@ -47,7 +47,7 @@ impl Operation {
         ]
     }
 
-    /// The part of member `me`; `None` if there is no such form.
+    /// Returns the queues of member `me`; `None` if the operation has no such form.
     pub(super) fn plan(&self, form: Form, members: usize, me: usize) -> Option<Plan> {
         match (self, form) {
             (Operation::Barrier, Form::Fast) => Some(fast::barrier(members, me)),
@@ -147,7 +147,7 @@ impl CollectiveBuilder<'_> {
         Ok(Made { engine, wires: wires?, fabric, form, obstacle, aggregation: Aggregation::None })
     }
 
-    /// Publish the own contacts and read those of `targets`.
+    /// Publishes this member's contacts and reads those of `targets`. Collective.
     async fn contacts(
         &mut self,
         mine: Result<Vec<MemberContact>>,
@@ -203,7 +203,7 @@ impl CollectiveBuilder<'_> {
         Ok(QueueEngine::new(fabric, running.into_iter(), ranks))
     }
 
-    /// What others are told of one of the own queues.
+    /// Returns the contact of one of this member's queues.
     fn contact(&self, queue: &ControlQueue, wires: &Wires) -> Result<MemberContact> {
         let words = queue.register(wires.words.region())? + wires.scratch_word();
         let mut contact =
@@ -261,7 +261,7 @@ impl CollectiveBuilder<'_> {
     }
 }
 
-/// The command of a put; `None` if the contact is none of `rank`.
+/// Returns the command of a put; `None` if the contact is not one of `rank`.
 fn posting(put: &Put, own: &MemberContact, theirs: &MemberContact, rank: Rank) -> Option<Posting> {
     let to = QueueId::from_bits(theirs.queue).filter(|to| to.rank() == rank)?;
     let place = |contact: &MemberContact, (area, offset): (Area, u64)| {

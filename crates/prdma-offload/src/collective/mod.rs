@@ -3,7 +3,7 @@
 //! They are requests like any other: made together, started, waited for, again and again; after start the queues need no CPU. A collective is
 //! not sparse as an exchange with neighbours is, so queues are what it must not waste: with one ([`Form::Mrc`]) all of them go up a tree and down
 //! again (`tree_plan`); with about log2 N ([`Form::Fast`]) what a barrier tells and an allreduce brings is disseminated (`dissemination`), and a broadcast lets
-//! a late member hold up only those next to it and below (`fast`). Without queues the CPUs do the same in their calls (`acts`).
+//! a late member hold up only those next to it and below (`fast`). Without queues the CPUs do the same in their calls ([`plan::CpuPlan`]).
 //!
 //! Queues can't compute. An allreduce brings all blocks to all members, and each folds them at wait in the order of members: the same bits at all
 //! of them, and in each run, floating point too. It takes N blocks of memory at each, so it is for short ones.
@@ -67,7 +67,7 @@ impl fmt::Debug for Collectives {
 }
 
 impl Collectives {
-    /// Of the members of `group`. Collective.
+    /// Makes the members of `group` ready for persistent collectives. Collective.
     ///
     /// # Errors
     /// As [`Group::memory`].
@@ -78,17 +78,17 @@ impl Collectives {
         })
     }
 
-    /// The group.
+    /// Returns the group.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// The group, for collective calls between requests.
+    /// Returns the group, for collective calls between requests.
     pub fn group_mut(&mut self) -> &mut Group {
         &mut self.group
     }
 
-    /// A barrier (`MPI_Barrier_init`): an iteration ends nowhere before it has been started everywhere. Collective.
+    /// Makes a barrier (`MPI_Barrier_init`): an iteration ends nowhere before it has been started everywhere. Collective.
     ///
     /// [`Form::Fast`] takes ceil(log2 N) session queues and as many steps, [`Form::Mrc`] one and twice the steps.
     ///
@@ -99,8 +99,8 @@ impl Collectives {
         Ok(Request::of(made, ClaimSet::none(), None))
     }
 
-    /// `len` elements of `buffer` from `start` on, those of member `root`, go to the same number at `start` of each member's own `buffer`
-    /// (`MPI_Bcast_init`). `root`, `len` and `pipeline` are the same at all members; `start` need not be. Collective.
+    /// Makes a broadcast (`MPI_Bcast_init`): `len` elements of `buffer` from `start` on, those of member `root`, go to the same number at `start` of each member's
+    /// own `buffer`. `root`, `len` and `pipeline` are the same at all members; `start` need not be. Collective.
     ///
     /// Nothing is written at a member that has not started. [`Form::Mrc`] takes one session queue, and nothing leaves before all members have started.
     /// [`Form::Fast`] takes one for each member directly below, and one more below the root; who is late holds up those below it and its parent only. It is made
@@ -135,8 +135,8 @@ impl Collectives {
         Ok(Request::of(made, ClaimSet::of([(used, &block)].into_iter()), None))
     }
 
-    /// `len` elements of each member, from the start of `send`, are combined one by one, and the result is at the start of each member's `receive`
-    /// (`MPI_Allreduce_init`). `combine` is called left to right in the order of members: `((x0 * x1) * x2) ...`; it must be the same function at all
+    /// Makes an allreduce (`MPI_Allreduce_init`): `len` elements of each member, from the start of `send`, are combined one by one, and the result is at the start
+    /// of each member's `receive`. `combine` is called left to right in the order of members: `((x0 * x1) * x2) ...`; it must be the same function at all
     /// of them. `len` is the same at all members. Collective.
     ///
     /// The exchange needs no CPU after start; folding is done in wait, or in the test that ends the iteration. [`Form::Fast`] takes ceil(log2 N) session
@@ -197,7 +197,7 @@ impl Collectives {
         Ok(Request::of(made, held, Some(reduction)))
     }
 
-    /// As many segments as are wished for, or as the network needs.
+    /// Returns the number of segments: as many as are asked for, or as the network needs.
     fn segments(&self, bytes: u64, wished: u32) -> u64 {
         u64::from(wished.max(1)).max(bytes.div_ceil(longest(self.group.fabric())))
     }

@@ -24,7 +24,7 @@ impl Area {
         }
     }
 
-    /// Where an iteration's blocks are, where plans are [alternating](Plan::alternating).
+    /// Returns where an iteration's blocks are, where plans are [alternating](Plan::alternating).
     pub(super) fn alternating(iteration: u64) -> Area {
         if iteration % 2 == 1 { Area::Gather } else { Area::Result }
     }
@@ -52,7 +52,7 @@ pub(super) struct Put {
 }
 
 impl Put {
-    /// The same put of an even iteration, where plans are [alternating](Plan::alternating).
+    /// Returns this put as it is in an even iteration, where plans are [alternating](Plan::alternating).
     pub(super) fn other(self) -> Put {
         let other =
             |span: Span| Span { from: (span.from.0.other(), span.from.1), at: (span.at.0.other(), span.at.1), ..span };
@@ -79,7 +79,7 @@ impl Queue {
         (2 * self.slots.len() as u64 + 2).next_power_of_two().max(16)
     }
 
-    /// Whether it has SELFs, if it is one of member `me`: puts to an own queue, this or another, to release what waits there.
+    /// Returns whether this queue of member `me` has SELFs: puts to a queue of its own, this or another, that release what waits there.
     pub(super) fn has_selfs(&self, me: usize) -> bool {
         self.slots.iter().flatten().any(|put| put.to.0 == me)
     }
@@ -96,7 +96,7 @@ pub(super) struct Plan {
 /// The most slots that one put releases.
 pub(super) const MOST_SPS: usize = 15;
 
-/// How many puts to oneself release `slots` others, one another included but for the first.
+/// Returns how many puts to oneself release `slots` others, one another included but for the first.
 fn chain(slots: usize) -> usize {
     if slots == 0 { 0 } else { (slots - 1).div_ceil(MOST_SPS - 1).max(1) }
 }
@@ -114,7 +114,7 @@ pub(super) fn release(me: usize, queue: usize, slots: usize, span: Option<Span>)
     (0..many).map(put).collect()
 }
 
-/// NOPs.
+/// Returns so many NOPs.
 pub(super) fn nops(many: usize) -> impl Iterator<Item = Slot> {
     core::iter::repeat_n(None, many)
 }
@@ -137,14 +137,14 @@ pub(super) struct CpuPlan {
     pub(super) finally: Vec<usize>,
 }
 
-/// Dissemination: what is needed is named, so nothing is counted.
+/// Returns the puts of `me` in a dissemination: what is needed is named, so nothing is counted.
 pub(super) fn cpu_barrier(members: usize, me: usize) -> CpuPlan {
     let steps = steps(members);
     let put = |step: usize| CpuPut { needs: (0..step).collect(), to: ((me + (1 << step)) % members, step), span: None };
     CpuPlan { words: steps, puts: (0..steps).map(put).collect(), finally: (0..steps).collect() }
 }
 
-/// Up the tree and down again, in the order that [`super::tree_plan`] has. Words: those of the children, the root's turn, the segments.
+/// Returns the puts of `me` up the tree and down again, in the order of [`super::tree`]. Words: those of the children, the root's turn, the segments.
 pub(super) fn cpu_tree(tree: &Tree, load: &Load, me: usize) -> CpuPlan {
     let children = tree.children(me);
     let (ups, segments) = (0..children.len(), load.segments as usize);

@@ -41,7 +41,7 @@ impl Load {
         (bytes > 0).then_some(Span { from: (Area::Result, start), at: (Area::Result, start), bytes })
     }
 
-    /// What `member` and those below it send up.
+    /// Returns what `member` and those below it send up.
     pub(super) fn gathered(&self, tree: &Tree, member: usize) -> Option<Span> {
         let parent = tree.parent(member)?;
         let at = (tree.place(member) - tree.place(parent)) as u64 * self.up;
@@ -49,14 +49,14 @@ impl Load {
         (bytes > 0).then_some(Span { from: (Area::Gather, 0), at: (Area::Gather, at), bytes })
     }
 
-    /// What the root copies between the way up and the way down.
+    /// Returns what the root copies between the way up and the way down.
     pub(super) fn turned(&self) -> Option<Span> {
         let copies = self.up > 0 && self.down > 0;
         copies.then_some(Span { from: (Area::Gather, 0), at: (Area::Result, 0), bytes: self.down })
     }
 }
 
-/// The part of `me`. A group of one has no queue.
+/// Returns the queue of `me` in the form MRC. A group of one has none.
 pub(super) fn plan(tree: &Tree, load: &Load, me: usize) -> Plan {
     if tree.members == 1 {
         return Plan::default();
@@ -117,7 +117,7 @@ impl Tree {
         (place + self.root) % self.members
     }
 
-    /// As many places as a whole tree below `place` would take.
+    /// Returns how many places a whole tree below `place` would take.
     fn reach(&self, place: usize) -> usize {
         match (place, self.shape) {
             (_, Shape::Chain) => self.members - place,
@@ -132,7 +132,7 @@ impl Tree {
         self.reach(place).min(self.members - place)
     }
 
-    /// The member above; `None` at the root.
+    /// Returns the member above; `None` at the root.
     pub(super) fn parent(&self, member: usize) -> Option<usize> {
         let place = self.place(member);
         match (place, self.shape) {
@@ -142,7 +142,7 @@ impl Tree {
         }
     }
 
-    /// The members directly below, those with most below them first.
+    /// Returns the members directly below, those with most below them first.
     pub(super) fn children(&self, member: usize) -> Vec<usize> {
         let place = self.place(member);
         let steps: Vec<usize> = match self.shape {
@@ -152,7 +152,7 @@ impl Tree {
         steps.into_iter().map(|step| place + step).filter(|at| *at < self.members).map(|at| self.member(at)).collect()
     }
 
-    /// Which child of its parent `member` is.
+    /// Returns which child of its parent `member` is.
     pub(super) fn number(&self, member: usize) -> usize {
         let siblings = self.parent(member).map(|parent| self.children(parent)).unwrap_or_default();
         siblings.iter().position(|child| *child == member).unwrap_or(0)

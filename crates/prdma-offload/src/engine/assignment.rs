@@ -37,12 +37,12 @@ impl Demand {
         Demand::new(agreed.data_slots(), agreed.inn.is_some())
     }
 
-    /// Whether what is received along it is forwarded.
+    /// Returns whether what is received along the channel is forwarded.
     pub(crate) fn feeds(&self) -> bool {
         self.data.is_none() && self.relay.is_some()
     }
 
-    /// Whether its data leave as soon as their receiver is ready.
+    /// Returns whether the channel's data leave as soon as their receiver is ready.
     fn plain(&self) -> bool {
         self.data.is_some() && self.relay.is_none()
     }
@@ -110,7 +110,7 @@ fn relays(form: Form, channels: &[Demand], many: usize) -> (BTreeMap<Relay, usiz
     (relays, all)
 }
 
-/// The largest number of queues that one of the stages could use.
+/// Returns the largest number of queues that one of the stages could use.
 pub(crate) fn widest(channels: &[Demand]) -> u32 {
     let plain = channels.iter().filter(|edges| edges.plain()).count() as u32;
     let mut stages: BTreeMap<u8, Vec<u32>> = BTreeMap::new();

@@ -41,7 +41,7 @@ pub(crate) fn open_queue(
     }
 }
 
-/// Which of its node's ranks this is.
+/// Returns which of its node's ranks this is.
 fn number_on_node(fabric: &Fabric) -> usize {
     let Ok(node) = fabric.node(fabric.rank()) else { return 0 };
     let mut ranks = (0..).map_while(|number| fabric.rank_on(node, number));
@@ -70,24 +70,24 @@ pub(crate) struct QueueContact {
 }
 
 impl QueueContact {
-    /// The neighbour's queue.
+    /// Returns the neighbour's queue.
     fn queue(&self, channel: &Channel) -> Result<QueueId> {
         let to = QueueId::from_bits(self.queue).filter(|to| to.rank() == channel.rank);
         to.ok_or(PrdmaError::Damaged { member: channel.member })
     }
 
-    /// How many slots each arrival releases.
+    /// Returns how many slots each arrival releases.
     fn credit(&self, channel: &Channel) -> Result<u8> {
         let credit = u8::try_from(self.credit).ok().filter(|credit| (1..=15).contains(credit));
         credit.ok_or(PrdmaError::Damaged { member: channel.member })
     }
 
-    /// The READY for the neighbour's edge.
+    /// Returns the READY for the neighbour's edge.
     fn ready(&self, channel: &Channel) -> Result<Ready> {
         Ok(Ready { to: self.queue(channel)?, word: Stadd::from_bits(self.word), credit: self.credit(channel)? })
     }
 
-    /// What data do where they arrive.
+    /// Returns what data do where they arrive.
     fn on_arrival(&self, channel: &Channel) -> Result<OnArrival> {
         let credit = if self.feeds == 1 { self.credit(channel)? } else { 0 };
         Ok(OnArrival { notice: self.notice == 1, credit })
@@ -112,7 +112,7 @@ impl OpenQueue {
         Ok(self.queue.register(wires.words.region())? + wires.scratch_word())
     }
 
-    /// The data that are sent along a channel.
+    /// Returns the data that are sent along a channel.
     fn data(&self, channel: &Channel, agreed: &Agreed, wires: &Wires, contact: &QueueContact) -> Result<Option<Data>> {
         let Some(out) = &agreed.out else { return Ok(None) };
         let from = self.queue.register(wires.sending(channel).unwrap_or(&wires.words).region())?;

@@ -88,7 +88,7 @@ pub(crate) enum CommandTemplate {
 }
 
 impl CommandTemplate {
-    /// The command for iteration `k`.
+    /// Returns the command for iteration `k`.
     pub(crate) fn posting(&self, k: u64) -> Posting {
         match self {
             CommandTemplate::Ready { to, word, credit } => {
@@ -104,7 +104,7 @@ impl CommandTemplate {
         }
     }
 
-    /// Make [`CommandTemplate::posting`] of another iteration that of `k`.
+    /// Turns `posting`, [made](CommandTemplate::posting) for another iteration, into that of `k`.
     pub(crate) fn renew(&self, posting: &mut Posting, k: u64) {
         if let CommandTemplate::Alternating(_) = self {
             *posting = self.posting(k);
@@ -149,12 +149,12 @@ impl Shape {
     /// Of a queue that does nothing yet.
     pub(crate) const NONE: Shape = Shape { readies: 0, awaited: 0, data: 0, notices: 0 };
 
-    /// Whether what arrives releases the data itself.
+    /// Returns whether what arrives releases the data itself.
     fn direct(&self) -> bool {
         self.awaited == 1 && self.data + self.readies <= MOST_SPS
     }
 
-    /// As many slots each arrival that it awaits is to release.
+    /// Returns how many slots each awaited arrival is to release.
     pub(crate) fn credit(&self) -> u8 {
         if self.direct() { (self.data + self.readies) as u8 } else { 1 }
     }
@@ -181,7 +181,7 @@ impl Shape {
     }
 }
 
-/// The program of queue `me`, whose `shape` is that of what it sends. `scratch` is a word of own memory on it.
+/// Returns the program of queue `me`, whose `shape` is that of what it sends. `scratch` is a word of own memory on it.
 pub(crate) fn program(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Ready], data: &[Data]) -> Program {
     debug_assert_eq!(shape.readies, readies.len() as u64);
     debug_assert_eq!(shape.data, data.iter().map(|data| Data::slots(&data.pieces)).sum::<u64>());
@@ -202,7 +202,7 @@ pub(crate) fn program(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Rea
     Program { commands, completions: u32::from(completes), chained: shape.selfs() > 0 }
 }
 
-/// All but the data: READYs, and what arriving READYs release before data.
+/// Returns all but the data: READYs, and what arriving READYs release before data.
 pub(crate) fn releases(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Ready]) -> Vec<CommandTemplate> {
     let mut commands: Vec<CommandTemplate> = readies
         .iter()
@@ -223,7 +223,7 @@ pub(crate) fn releases(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Re
     commands
 }
 
-/// The data of one edge, the last put by itself.
+/// Returns the data of one edge, the last put by itself.
 fn moves(data: &Data) -> (Vec<CommandTemplate>, Posting) {
     let (last, before) = data.pieces.split_last().expect("a transfer has a piece");
     let mut commands: Vec<CommandTemplate> =

@@ -42,17 +42,17 @@ pub(crate) struct Filled {
     shape: Shape,
 }
 
-/// The number of an edge: its receiver and the channel there.
+/// Returns the number of an edge: its receiver and the channel there.
 fn number(member: usize, channel: usize) -> usize {
     member * 16 + channel
 }
 
-/// What names it.
+/// Returns the address that stands for the edge.
 fn address(member: usize, channel: usize) -> Stadd {
     Stadd::fixed(1) + number(member, channel) as u64 * (1 << 20)
 }
 
-/// The number of the edge that is named so.
+/// Returns the number of the edge that the address stands for.
 fn edge(at: Stadd) -> usize {
     (at.offset() >> 20) as usize
 }
@@ -206,17 +206,17 @@ impl Model for Exchange {
     }
 }
 
-/// Go through all orders of events; how many states there are.
+/// Goes through all orders of events; returns how many states there are.
 pub(crate) fn explore(case: &Case, queues: &[Filled]) -> Result<usize, Wrong> {
     session_model::explore(&Exchange::new(case, queues))
 }
 
-/// What left too early, for its receiver or for what it forwards.
+/// Returns whether data left too early, for their receiver or for what they forward.
 pub(crate) fn early(wrong: &Wrong) -> bool {
     matches!(wrong, Wrong::Memory(_))
 }
 
-/// A posting of several blocks as so many of one.
+/// Splits a posting of several blocks into as many of one.
 fn singles(posting: Posting) -> Vec<Posting> {
     match posting.command {
         Command::Put { to, from, at, len, blocks } => {
@@ -301,7 +301,7 @@ fn no_order_of_events_breaks_an_exchange() {
     }
 }
 
-/// What was released too early, or too often.
+/// Returns whether something was released too early, or too often.
 fn released(wrong: &Wrong) -> bool {
     early(wrong) || matches!(wrong, Wrong::Credit { .. })
 }

@@ -96,7 +96,7 @@ pub(crate) async fn open_everywhere<T>(
     Ok(Outcome { form, obstacle, opened: None })
 }
 
-/// The most bytes of one transfer; whole words.
+/// Returns the most bytes of one transfer; whole words.
 pub(crate) fn longest(fabric: &Fabric) -> u64 {
     let longest = match fabric.queue_limits().longest {
         0 => u32::MAX,

@@ -34,7 +34,7 @@ pub(crate) struct EdgeEnd {
     pub(crate) label: u32,
 }
 
-/// The channels of a member, in the order of their slots.
+/// Returns the channels of a member, in the order of their slots.
 pub(crate) fn channels(topology: &Topology, group: &Group) -> Result<Vec<Channel>> {
     let outs = sorted(topology.destinations());
     let ins = sorted(topology.sources());
@@ -69,7 +69,7 @@ fn sorted(slots: &[Option<crate::Edge>]) -> Vec<(usize, EdgeEnd)> {
     ends
 }
 
-/// The edges of a member one by one, each of them a request of its own: those that are sent along first.
+/// Returns the edges of a member one by one, each of them a request of its own: those that are sent along first.
 pub(crate) fn single(topology: &Topology, group: &Group) -> Result<Vec<Channel>> {
     let outs = sorted(topology.destinations()).into_iter().map(|(member, end)| (member, Some(end), None));
     let ins = sorted(topology.sources()).into_iter().map(|(member, end)| (member, None, Some(end)));
@@ -92,20 +92,20 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    /// As the member that has the channel calls it.
+    /// Returns the name that the member with the channel publishes.
     pub(crate) fn of(channel: &Channel) -> Self {
         let receives = u64::from(channel.out.is_none());
         Name { member: channel.member as u64, index: u64::from(channel.index), receives }
     }
 
-    /// What the neighbour calls it.
+    /// Returns the name that the neighbour of `me` publishes for the channel.
     pub(super) fn other(channel: &Channel, me: usize) -> Self {
         let receives = u64::from(channel.inn.is_none());
         Name { member: me as u64, index: u64::from(channel.index), receives }
     }
 }
 
-/// Publish `mine`, and find the neighbour's record of each channel of the own ones, which go to `members`.
+/// Publishes `mine`, and returns the neighbour's record of each of this member's channels. Collective.
 pub(crate) async fn contacts<T: Pod + Unpin>(
     group: &mut Group,
     headers: &GroupMemory,
@@ -125,7 +125,7 @@ pub(crate) async fn contacts<T: Pod + Unpin>(
     channels.iter().zip(by).map(find).collect()
 }
 
-/// The members that channels go to, each once; and by channel, which of them.
+/// Returns the members that channels go to, each once; and by channel, which of them.
 pub(super) fn neighbours(channels: &[&Channel]) -> (Vec<usize>, Vec<usize>) {
     let mut members: Vec<usize> = channels.iter().map(|channel| channel.member).collect();
     members.sort_unstable();

@@ -71,7 +71,7 @@ impl<'a> RequestBuilder<'a> {
         self.compare_sound().await
     }
 
-    /// Whether this member has blocks. Agreed on first of all: a neighbour whose terms were missing would look like an edge without an end.
+    /// Returns whether this member has blocks. Agreed on first of all: a neighbour whose terms were missing would look like an edge without an end.
     fn sound(&self) -> Result<()> {
         self.blocks.map(drop).map_err(Clone::clone)
     }
@@ -153,7 +153,7 @@ impl<'a> RequestBuilder<'a> {
     }
 }
 
-/// The blocks that are sent, and those that are received.
+/// Returns the blocks that are sent, and those that are received.
 pub(crate) fn sides<'b>(blocks: &Result<&'b Blocks, &PrdmaError>) -> (&'b [Block], &'b [Block]) {
     blocks.as_ref().map_or((&[][..], &[][..]), |blocks| (&blocks.sends, &blocks.receives))
 }

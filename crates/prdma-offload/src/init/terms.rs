@@ -77,7 +77,7 @@ pub(crate) struct Blocks {
     pub(crate) receives: Vec<Block>,
 }
 
-/// What this member says of `channel`.
+/// Returns the terms of this member for `channel`.
 pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], direct_blocks: u32) -> Terms {
     let block = |end: Option<EdgeEnd>, blocks: &[Block]| match end {
         None => (0, 0, [0; Layout::WORDS]),
@@ -99,7 +99,7 @@ pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], dire
     }
 }
 
-/// Compare the own terms of a channel with the `table` of the neighbour.
+/// Compares the own terms of a channel with the `table` of the neighbour.
 ///
 /// # Errors
 /// [`PrdmaError::Unmatched`], [`PrdmaError::Size`], [`PrdmaError::Damaged`].
@@ -153,8 +153,11 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
     Ok(Agreed { out, inn })
 }
 
-/// Whether there is a block for each slot, inside its buffer, and none that is received shares bytes with another or itself. Blocks of slots
-/// without a neighbour count for nothing.
+/// Checks that there is a block for each slot, inside its buffer, and none that is received shares bytes with another or itself. Blocks of slots without a
+/// neighbour are ignored.
+///
+/// # Errors
+/// [`PrdmaError::Slots`], [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`], [`PrdmaError::Layout`].
 pub(crate) fn check(topology: &Topology, sends: &[Block], receives: &[Block]) -> Result<()> {
     let sides = [(Side::Destination, sends, topology.destinations()), (Side::Source, receives, topology.sources())];
     for (side, blocks, slots) in sides {
@@ -181,7 +184,7 @@ pub(crate) fn check(topology: &Topology, sends: &[Block], receives: &[Block]) ->
     Ok(())
 }
 
-/// The blocks of slots that have a neighbour.
+/// Returns the blocks of slots that have a neighbour.
 fn used<'a>(side: Side, blocks: &'a [Block], slots: &[Option<Edge>]) -> Vec<(Side, usize, &'a Block)> {
     let blocks = blocks.iter().zip(slots).enumerate().filter(|(_, (_, edge))| edge.is_some());
     blocks.map(|(slot, (block, _))| (side, slot, block)).collect()

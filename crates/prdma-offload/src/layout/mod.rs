@@ -36,61 +36,61 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// No bytes.
+    /// Returns the layout of no bytes.
     pub const fn nothing() -> Layout {
         Layout { offset: 0, run: 0, dims: [(1, 0); MOST_DIMS], used: 0 }
     }
 
-    /// How many bytes are sent, counting again those that are sent again.
+    /// Returns how many bytes are sent, counting again those that are sent again.
     pub fn bytes(&self) -> u64 {
         self.run * self.count()
     }
 
-    /// How many runs; 0 if there are no bytes.
+    /// Returns how many runs; 0 if there are no bytes.
     pub fn count(&self) -> u64 {
         if self.run == 0 { 0 } else { self.dims().iter().map(|(count, _)| count).product() }
     }
 
-    /// Where the last byte ends, in bytes from the buffer's start; 0 if there are no bytes.
+    /// Returns where the last byte ends, in bytes from the buffer's start; 0 if there are no bytes.
     pub fn end(&self) -> u64 {
         self.offset + self.dims().iter().map(|(count, stride)| (count - 1) * stride).sum::<u64>() + self.run
     }
 
-    /// Whether all bytes are in one run, or there are none.
+    /// Returns whether all bytes are in one run, or there are none.
     pub fn is_contiguous(&self) -> bool {
         self.used == 0
     }
 
-    /// Whether all bytes are in a buffer of `len` bytes.
+    /// Returns whether all bytes are in a buffer of `len` bytes.
     pub fn inside(&self, len: u64) -> bool {
         self.end() <= len
     }
 
-    /// The runs in order, each with its offset and length in bytes.
+    /// Returns the runs in order, each with its offset and length in bytes.
     pub fn runs(&self) -> Runs {
         Runs::new(*self)
     }
 
-    /// Those in use, outermost first.
+    /// Returns the distances in use, outermost first.
     pub(crate) fn dims(&self) -> &[(u64, u64)] {
         &self.dims[..usize::from(self.used)]
     }
 }
 
 impl Layout {
-    /// `len` bytes from `start` on, both of memory that exists.
+    /// Returns the layout of `len` bytes from `start` on, both of memory that exists.
     pub(crate) fn range(start: u64, len: u64) -> Layout {
         Layout::strided(start, len, &[]).unwrap_or(Layout::nothing())
     }
 
-    /// The first `len` bytes.
+    /// Returns the layout of the first `len` bytes.
     pub(crate) fn first(len: u64) -> Layout {
         Layout::range(0, len)
     }
 }
 
 impl Layout {
-    /// What is cut into parts: counts of the outermost distance, or, if the bytes are contiguous, elements of so many bytes.
+    /// Returns how many units a cut divides: counts of the outermost distance, or, if the bytes are contiguous, elements of so many bytes.
     pub(crate) fn divisible(&self, element: u64) -> u64 {
         self.dims().first().map_or(self.run / element.max(1), |(count, _)| *count)
     }
@@ -114,7 +114,7 @@ impl Layout {
 }
 
 impl Layout {
-    /// Append the layout's bytes of the buffer `from` to `out`, in order (`MPI_Pack`).
+    /// Appends the layout's bytes of the buffer `from` to `out`, in order (`MPI_Pack`).
     ///
     /// # Errors
     /// [`LayoutError::OutsideBuffer`]; `out` is as it was then.
@@ -127,7 +127,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Copy `packed`, which has just the layout's bytes, to their places in the buffer `at` (`MPI_Unpack`).
+    /// Copies `packed`, which has just the layout's bytes, to their places in the buffer `at` (`MPI_Unpack`).
     ///
     /// # Errors
     /// [`LayoutError::OutsideBuffer`], [`LayoutError::Lengths`]; `at` is as it was then.
@@ -155,7 +155,7 @@ impl Layout {
     /// Words of a layout.
     pub const WORDS: usize = 2 + 2 * MOST_DIMS;
 
-    /// The layout as plain words, for exchange through registered memory.
+    /// Returns the layout as plain words, for exchange through registered memory.
     pub fn to_words(&self) -> [u64; Layout::WORDS] {
         let mut words = [0; Layout::WORDS];
         (words[0], words[1]) = (self.offset, self.run);
@@ -165,7 +165,7 @@ impl Layout {
         words
     }
 
-    /// The inverse of [`Layout::to_words`]; `None` for words that it never makes. What this returns never overflows.
+    /// Returns the inverse of [`Layout::to_words`]; `None` for words that it never makes. What this returns never overflows.
     pub fn from_words(words: [u64; Layout::WORDS]) -> Option<Layout> {
         let mut dims = [(1, 0); MOST_DIMS];
         for (dim, pair) in dims.iter_mut().zip(words[2..].chunks_exact(2)) {

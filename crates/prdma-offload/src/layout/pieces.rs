@@ -23,7 +23,7 @@ pub struct Piece {
     pub stride: u64,
 }
 
-/// The transfer of all bytes of `from` to the places of `at`, in order, as commands with blocks of at most `longest`
+/// Returns the transfer of all bytes of `from` to the places of `at`, in order, as commands with blocks of at most `longest`
 /// bytes. No bytes are one command of length 0. What is written twice, because `at` [overlaps
 /// itself](Layout::for_receiving), may be written in any order.
 ///
@@ -47,7 +47,7 @@ pub fn pieces(from: &Layout, at: &Layout, longest: u32) -> Result<Vec<Piece>, La
     })
 }
 
-/// How many blocks the transfer of `from` to `at` has that are in one run at both ends, whatever their length: what
+/// Returns how many blocks the transfer of `from` to `at` has that are in one run at both ends, whatever their length: what
 /// decides whether to [pack](Layout::pack) first. Found without making them. 1 for no bytes, 0 if the layouts have
 /// different numbers of bytes.
 pub fn count_blocks(from: &Layout, at: &Layout) -> u64 {
@@ -87,7 +87,7 @@ fn one_by_one(from: &Layout, at: &Layout, longest: u32) -> Vec<Piece> {
     }
 }
 
-/// One block more, in the last command if it goes on there.
+/// Appends a block, to the last command if it goes on there.
 fn append(pieces: &mut Vec<Piece>, from: u64, at: u64, len: u32) {
     if let Some(last) = pieces.last_mut().filter(|last| last.len == len && last.count < u32::MAX) {
         if last.count == 1 && from > last.from && from.checked_sub(last.from) == at.checked_sub(last.at) {
@@ -117,7 +117,7 @@ pub(super) struct Nest {
     loops: Vec<Loop>,
 }
 
-/// The nest of two layouts with equal numbers of bytes, not 0; `None` if a loop of one straddles those of the other.
+/// Returns the nest of two layouts with equal numbers of bytes, not 0; `None` if a loop of one straddles those of the other.
 pub(super) fn of_both(from: &Layout, at: &Layout) -> Option<Nest> {
     let (mut sources, mut places) = (inside_out(from), inside_out(at));
     let (mut source, mut place) = (sources.next()?, places.next()?);
@@ -141,7 +141,7 @@ fn inside_out(layout: &Layout) -> impl Iterator<Item = (u64, u64)> {
     core::iter::once((layout.run, 1)).chain(layout.dims().iter().rev().copied())
 }
 
-/// What is left of a loop after `count` of its steps were made a loop of their own; then the next one.
+/// Returns what is left of a loop after `count` of its steps were made a loop of their own; then the next one.
 fn rest((have, step): (u64, u64), count: u64, others: &mut impl Iterator<Item = (u64, u64)>) -> Option<(u64, u64)> {
     if have == count { others.next() } else { Some((have / count, step * count)) }
 }
@@ -164,7 +164,7 @@ impl Nest {
         pieces
     }
 
-    /// A command for each turn of all loops but one: the longest of those with the same step at both ends.
+    /// Appends a command for each turn of all loops but one: the longest of those with the same step at both ends.
     fn emit(&self, from: u64, at: u64, len: u32, pieces: &mut Vec<Piece>) {
         let equal = self.loops.iter().enumerate().filter(|(_, turn)| turn.from == turn.at && turn.from > 0);
         // Of equally long ones the innermost.
@@ -190,7 +190,7 @@ impl Nest {
     }
 }
 
-/// Every turn of `loops`, the outermost first.
+/// Calls `each` for every turn of `loops`, the outermost first.
 fn nested(loops: &[Loop], from: u64, at: u64, each: &mut impl FnMut(u64, u64)) {
     match loops.split_first() {
         None => each(from, at),

@@ -12,7 +12,7 @@ use crate::{
 use rdma_fabric::{Pod, provider::Boxed};
 
 impl Neighbourhood {
-    /// A persistent exchange whose blocks are sent part by part (`MPI_Psend_init`, `MPI_Precv_init`): as
+    /// Makes a persistent exchange whose blocks are sent part by part (`MPI_Psend_init`, `MPI_Precv_init`): as
     /// [`Neighbourhood::alltoallw_init`], each block cut into `partitions` equal parts, in order. A contiguous block is cut by its elements, another
     /// along its outermost distance. Both ends of all edges have the same number of partitions.
     ///

@@ -19,7 +19,7 @@ impl ReadyPartitions {
         ReadyPartitions((0..many).map(|_| AtomicU8::new(IDLE)).collect())
     }
 
-    /// For the next iteration.
+    /// Unmarks all partitions for the next iteration.
     pub(super) fn clear(&mut self) {
         self.0.iter_mut().for_each(|mark| *mark.get_mut() = IDLE);
     }
@@ -29,7 +29,10 @@ impl ReadyPartitions {
         self.0[at].compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Mark all of them, or none: then the one that was marked before.
+    /// Marks all partitions of the range, or none.
+    ///
+    /// # Errors
+    /// The first partition that was marked before.
     pub(super) fn mark(&self, range: core::ops::Range<usize>) -> Result<(), usize> {
         if let Some(taken) = range.clone().find(|at| !self.step(*at, IDLE, RESERVED)) {
             for kept in range.start..taken {
@@ -41,7 +44,7 @@ impl ReadyPartitions {
         Ok(())
     }
 
-    /// Whether it has not been marked.
+    /// Returns whether a partition has not been marked.
     pub(super) fn is_idle(&self, at: usize) -> bool {
         self.0[at].load(Ordering::Relaxed) <= RESERVED
     }
@@ -54,7 +57,7 @@ pub(super) struct BreakOnDrop<'a> {
 }
 
 impl<'a> BreakOnDrop<'a> {
-    /// A call that breaks the request with `half` if it is not [over](BreakOnDrop::over).
+    /// Begins a call that breaks the request with `half` if it does not [finish](BreakOnDrop::finish).
     pub(super) fn new(broken: &'a OnceLock<PrdmaError>, half: PrdmaError) -> Self {
         BreakOnDrop { broken, half: Some(half) }
     }

@@ -74,7 +74,7 @@ impl fmt::Debug for Partitioned {
 }
 
 impl Partitioned {
-    /// Of channels that are parts of edges, and the parts of blocks. `form` and `obstacle` are those of the request.
+    /// Makes a request of `channels`, one for each partition of an edge, and the partitions of blocks.
     fn new(
         engine: PartitionEngine,
         wires: Wires,
@@ -115,30 +115,30 @@ impl Partitioned {
         })
     }
 
-    /// How its iterations are carried out; the same at all members.
+    /// Returns the form in which iterations are carried out; the same at all members.
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// Why the form is thriftier than members wished: the first thing that kept this member from having the queues it asked for.
+    /// Returns why the form is thriftier than members asked for: the first thing that kept this member from having the queues it wanted.
     /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no control queues, [`PrdmaError::Limit`] where too few are free or an
     /// iteration needs a deeper one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`] where only
-    /// another member could not have its own. `None` if wishes and budgets alone made the form.
+    /// another member could not have its own. `None` if options alone made the form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
         self.obstacle.as_ref()
     }
 
-    /// Partitions of each block.
+    /// Returns the number of partitions of each block.
     pub fn partitions(&self) -> usize {
         self.partitions
     }
 
-    /// Whether it is started and not waited for.
+    /// Returns whether the request is started and not waited for.
     pub fn is_active(&self) -> bool {
         self.active
     }
 
-    /// Iterations started so far.
+    /// Returns how many iterations were started so far.
     pub fn iterations(&self) -> u64 {
         self.iteration
     }
@@ -147,7 +147,7 @@ impl Partitioned {
         self.broken.get().map_or(Ok(()), |error| Err(PrdmaError::Broken(Box::new(error.clone()))))
     }
 
-    /// An error breaks it; the first one is kept. A neighbour's loss that is known by now is told as that.
+    /// Breaks the request if `done` is an error; the first error is kept. If a neighbour's loss is known by now, the error becomes that.
     fn kept<T>(&self, done: Result<T>) -> Result<T> {
         let done = done.map_err(|error| self.wires.name_loss(&self.fabric, error));
         if let Err(error) = &done {
@@ -156,7 +156,7 @@ impl Partitioned {
         done
     }
 
-    /// Begin an iteration (`MPI_Start`). Nothing of it is sent; neighbours may send from now on. Waits for nobody.
+    /// Begins an iteration (`MPI_Start`). Nothing of it is sent; neighbours may send from now on. Waits for nobody.
     ///
     /// # Errors
     /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A start that is dropped half-way does so, too.
@@ -177,7 +177,7 @@ impl Partitioned {
         self.kept(started)
     }
 
-    /// Mark a partition of what is sent along a destination slot as ready (`MPI_Pready`): it leaves when its receiver is ready, and may not be
+    /// Marks a partition of what is sent along a destination slot as ready (`MPI_Pready`): it leaves when its receiver is ready, and may not be
     /// written until the request has been waited for. Each is marked once in an iteration. Those of a slot without a neighbour count for nothing.
     ///
     /// A call that is dropped half-way has marked it; with queues it may break the request: [`PrdmaError::HalfReady`].
@@ -189,7 +189,7 @@ impl Partitioned {
         self.ready_range(slot, partition..partition.saturating_add(1)).await
     }
 
-    /// Mark several partitions of a slot, or none of them (`MPI_Pready_range`).
+    /// Marks several partitions of a slot, or none of them (`MPI_Pready_range`).
     ///
     /// # Errors
     /// As [`Partitioned::ready`].
@@ -231,7 +231,7 @@ impl Partitioned {
         Ok(())
     }
 
-    /// Whether a partition along a source slot has come (`MPI_Parrived`): then it may be read (acquire), although the request is active. `true`
+    /// Returns whether a partition along a source slot has come (`MPI_Parrived`): then it may be read (acquire), although the request is active. `true`
     /// if the request is inactive, or without a neighbour.
     ///
     /// # Errors
@@ -252,7 +252,7 @@ impl Partitioned {
         Ok(here)
     }
 
-    /// Wait for the end of the iteration (`MPI_Wait`): all partitions have come (acquire), and what was sent may be written again. Returns at once if
+    /// Waits for the end of the iteration (`MPI_Wait`): all partitions have come (acquire), and what was sent may be written again. Returns at once if
     /// the request is inactive. May be dropped and called again.
     ///
     /// # Errors
@@ -268,7 +268,7 @@ impl Partitioned {
         self.end(waited)
     }
 
-    /// Look whether the iteration has ended, and end it if so (`MPI_Test`). `true` if the request is inactive now.
+    /// Looks whether the iteration has ended, and ends it if so (`MPI_Test`). `true` if the request is inactive now.
     ///
     /// # Errors
     /// As [`Partitioned::wait`].
@@ -299,7 +299,7 @@ impl Partitioned {
         self.kept(ended)
     }
 
-    /// Where partitions of a slot are.
+    /// Returns the places of partitions of a slot.
     fn places(&self, side: Side, slot: usize, partitions: Range<usize>) -> Result<Range<usize>> {
         let all = if side == Side::Destination { self.outs.len() } else { self.ins.len() };
         let slots = all / self.partitions;

@@ -10,7 +10,7 @@ use rdma_fabric::Group;
 use std::collections::BTreeSet;
 
 impl Topology {
-    /// Compare this member's edges with those of the other ends: each destination must have it among its sources with
+    /// Compares this member's edges with those of the other ends: each destination must have it among its sources with
     /// the same label, each source among its destinations. Collective over the group that the topology is for.
     ///
     /// If edges are inconsistent, every member is told the same one: of the least member that has an edge whose other
@@ -43,7 +43,7 @@ impl Topology {
         agreed(group, found).await
     }
 
-    /// The first edge to a member that there is not.
+    /// Returns the first edge to a member that the group does not have.
     fn outside(&self, members: usize) -> Option<TopologyError> {
         [Side::Destination, Side::Source].into_iter().find_map(|side| {
             let mut edges = self.side(side).iter().enumerate();
@@ -54,7 +54,7 @@ impl Topology {
         })
     }
 
-    /// The first edge that the tables of the peers do not have.
+    /// Returns the first edge that the tables of the peers do not have.
     fn unmatched(&self, me: usize, peers: &[usize], tables: &[Vec<Record>]) -> Option<TopologyError> {
         let labels = |(peer, table): (&usize, &Vec<Record>)| {
             let peer = *peer;
@@ -119,8 +119,8 @@ impl ErrorRecord {
     }
 }
 
-/// Whether all members have come through: what this one has then. Otherwise all are told the error of the least member
-/// that has one, but that those with an error that only they can understand keep it. Collective over the group.
+/// Returns `mine` if no member has an error. Otherwise all get the error of the least member that has one, except that a member with an error that only it
+/// can understand keeps it. Collective over the group.
 pub(super) async fn agreed<T>(group: &mut Group, mine: Result<T, TopologyError>) -> Result<T, TopologyError> {
     let vote = if mine.is_ok() { u64::MAX } else { group.me() as u64 };
     let first = !group.greatest(!vote).await?;

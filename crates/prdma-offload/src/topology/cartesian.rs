@@ -14,7 +14,7 @@ pub struct Cartesian {
 }
 
 impl Cartesian {
-    /// A grid of these extents; a dimension that is periodic is a ring. Without dimensions it is one member.
+    /// Makes a grid of these extents; a dimension that is periodic is a ring. Without dimensions it is one member.
     ///
     /// # Errors
     /// [`TopologyError::Dimensions`]; [`TopologyError::WrongMembers`] if it has no members, or more than can be
@@ -29,22 +29,22 @@ impl Cartesian {
         }
     }
 
-    /// How many members it has.
+    /// Returns how many members it has.
     pub fn members(&self) -> usize {
         self.dims.iter().product()
     }
 
-    /// The extents.
+    /// Returns the extents.
     pub fn dims(&self) -> &[usize] {
         &self.dims
     }
 
-    /// Which dimensions are rings.
+    /// Returns which dimensions are rings.
     pub fn periodic(&self) -> &[bool] {
         &self.periodic
     }
 
-    /// Where a member is (`MPI_Cart_coords`).
+    /// Returns the coordinates of a member (`MPI_Cart_coords`).
     ///
     /// # Errors
     /// [`TopologyError::NotAMember`].
@@ -55,7 +55,7 @@ impl Cartesian {
         Ok(digits(member, &self.dims))
     }
 
-    /// Who is there (`MPI_Cart_rank`): around in periodic dimensions, `None` beyond a border of others.
+    /// Returns the member at some coordinates (`MPI_Cart_rank`): around in periodic dimensions, `None` beyond a border of others.
     ///
     /// # Errors
     /// [`TopologyError::Dimensions`].
@@ -70,7 +70,7 @@ impl Cartesian {
         }))
     }
 
-    /// Whom `me` receives from and sends to if everybody sends `displacement` further along `dim` (`MPI_Cart_shift`).
+    /// Returns the members that `me` receives from and sends to if everybody sends `displacement` further along `dim` (`MPI_Cart_shift`).
     ///
     /// # Errors
     /// [`TopologyError::NotAMember`], [`TopologyError::NoSuchDim`].
@@ -94,7 +94,7 @@ impl Cartesian {
         Ok((moved(-i128::from(displacement)), moved(i128::from(displacement))))
     }
 
-    /// The neighbours of `me` along the axes (`MPI_Cart_create`, MPI 4.1 section 8.6): slot `2d` is the one in negative
+    /// Returns the neighbours of `me` along the axes (`MPI_Cart_create`, MPI 4.1 section 8.6): slot `2d` is the one in negative
     /// direction of dimension `d`, slot `2d + 1` the one in positive direction, at both sides; `None` beyond a border.
     ///
     /// A block that is sent in slot `s` arrives in slot `s ^ 1` of the receiver, also where a ring has one or two
@@ -112,7 +112,7 @@ impl Cartesian {
         self.towards(me, directions.collect(), |slot| slot ^ 1)
     }
 
-    /// The 3ⁿ − 1 members that surround `me`, corners too: those of stencils of 9 and 27 points. Directions are in
+    /// Returns the 3ⁿ − 1 members that surround `me`, corners too: those of stencils of 9 and 27 points. Directions are in
     /// order of their coordinates −1, 0, 1, the last dimension fastest, without the one that leads nowhere; `None`
     /// beyond a border. MPI has no such topology.
     ///
@@ -130,7 +130,7 @@ impl Cartesian {
         self.towards(me, directions.collect(), |slot| self.opposite(slot))
     }
 
-    /// The slot of [`Cartesian::moore`] where a block sent in `slot` arrives.
+    /// Returns the slot of [`Cartesian::moore`] where a block sent in `slot` arrives.
     ///
     /// # Panics
     /// If there is no such slot.
@@ -138,7 +138,7 @@ impl Cartesian {
         3usize.pow(self.dims.len() as u32) - 2 - slot
     }
 
-    /// Neighbours in `directions`; each edge has the slot of its source as label.
+    /// Returns the topology with neighbours in `directions`; each edge has the slot of its source as label.
     fn towards(&self, me: usize, directions: Vec<Vec<i64>>, opposite: impl Fn(usize) -> usize) -> Topology {
         assert!(me < self.members(), "member {me} of a grid of {}", self.members());
         let at = digits(me, &self.dims);
@@ -158,7 +158,7 @@ impl Cartesian {
         Topology { sources: edges(&opposite), destinations: edges(&|slot| slot), weights: None }
     }
 
-    /// The part of the grid that has the same coordinates as this member in all dimensions that are not kept, as a
+    /// Makes the part of the grid that has the same coordinates as this member in all dimensions that are not kept, as a
     /// group and a grid of its own (`MPI_Cart_sub`). Collective over `group`, of which this is the grid.
     ///
     /// # Errors
@@ -193,14 +193,14 @@ impl Cartesian {
         }
     }
 
-    /// Whether it is as large as a group.
+    /// Checks that the grid is as large as a group.
     pub(super) fn fits(&self, group: &Group) -> Result<(), TopologyError> {
         let (wanted, members) = (Some(self.members()), group.len());
         if wanted == Some(members) { Ok(()) } else { Err(TopologyError::WrongMembers { wanted, members }) }
     }
 }
 
-/// The digits of `number` in mixed radix, the last fastest.
+/// Returns the digits of `number` in mixed radix, the last fastest.
 pub(super) fn digits(number: usize, radices: &[usize]) -> Vec<usize> {
     let mut rest = number;
     let mut digits: Vec<usize> = radices
@@ -216,7 +216,7 @@ pub(super) fn digits(number: usize, radices: &[usize]) -> Vec<usize> {
     digits
 }
 
-/// Extents of `dims` dimensions that multiply to `members`, as close to each other as can be (`MPI_Dims_create` without
+/// Returns extents of `dims` dimensions that multiply to `members`, as close to each other as can be (`MPI_Dims_create` without
 /// constraints): never increasing, the first as small as can be, then the second, and so on.
 ///
 /// # Errors
@@ -233,7 +233,7 @@ pub fn dims_create(members: usize, dims: usize) -> Result<Vec<usize>, TopologyEr
     }
 }
 
-/// Append `dims` extents of at most `most` that multiply to `left`, if there are such.
+/// Appends `dims` extents of at most `most` that multiply to `left`, if there are such.
 fn split(left: usize, dims: usize, most: usize, divisors: &[usize], extents: &mut Vec<usize>) -> bool {
     if dims == 0 {
         return left == 1;

@@ -13,7 +13,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The side of the same edges at the other end.
+    /// Returns the side of the same edges at the other end.
     pub(crate) fn other(self) -> Side {
         match self {
             Side::Source => Side::Destination,

@@ -39,7 +39,7 @@ const TICKETS: u64 = 0;
 const INBOX: u64 = 8;
 
 impl Topology {
-    /// The graph of all edges that the members give, each a source and its destinations; anybody may give any edge
+    /// Makes the graph of all edges that the members give, each a source and its destinations; anybody may give any edge
     /// (`MPI_Dist_graph_create`). Collective over the group.
     ///
     /// Slots are in the order of the members that gave the edges, then in that in which they gave them. Edges that are
@@ -79,7 +79,7 @@ impl Topology {
     }
 }
 
-/// Tell each member its halves, and return those that this one is told. The outer error has ended the collective; the
+/// Passes each member its half edges, and returns those that this one gets. The outer error has ended the collective; the
 /// inner one is this member's.
 async fn told(
     group: &mut Group,
@@ -111,7 +111,7 @@ async fn told(
     Ok(noted.and(read))
 }
 
-/// A place in the inbox of each member.
+/// Takes a place in the inbox of each member.
 async fn tickets(group: &Group, memory: &GroupMemory, members: impl Iterator<Item = &usize>) -> Result<Vec<u64>> {
     let fabric = group.fabric();
     let tickets = join_all(members.map(|member| async move {
@@ -121,7 +121,7 @@ async fn tickets(group: &Group, memory: &GroupMemory, members: impl Iterator<Ite
     tickets.await.into_iter().collect()
 }
 
-/// Room for as many notes as tickets were taken.
+/// Allocates room for as many notes as tickets were taken.
 fn inbox(fabric: &Fabric, memory: &GroupMemory) -> Result<Option<(Region, usize)>> {
     let taken = fabric.load(&fabric.local_word::<u64>(memory.at(fabric.rank(), TICKETS)?)?)?;
     let notes = vec![Note { key: NOWHERE, ..Note::zeroed() }; taken as usize];
@@ -131,7 +131,7 @@ fn inbox(fabric: &Fabric, memory: &GroupMemory) -> Result<Option<(Region, usize)
     Ok(inbox?.1.map(|region| (region, notes.len())))
 }
 
-/// Leave a note at each member.
+/// Leaves a note at each member.
 async fn note(
     group: &Group,
     memory: &GroupMemory,
@@ -159,7 +159,7 @@ async fn note(
     left.and(fabric.flush_all().await)
 }
 
-/// Get what the notes tell of, in the order of contributors.
+/// Gets the half edges that the notes point to, in the order of contributors.
 async fn collect(group: &Group, inbox: &Option<(Region, usize)>) -> Result<Vec<Half>> {
     let Some((region, len)) = inbox else { return Ok(Vec::new()) };
     let fabric = group.fabric();

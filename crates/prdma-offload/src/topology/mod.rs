@@ -58,28 +58,28 @@ struct Weights {
 }
 
 impl Topology {
-    /// A topology of these slots, without weights. Edges must have the same label at both ends.
+    /// Makes a topology of these slots, without weights. Edges must have the same label at both ends.
     #[doc(hidden)]
     pub fn of(sources: Box<[Option<Edge>]>, destinations: Box<[Option<Edge>]>) -> Self {
         Topology { sources, destinations, weights: None }
     }
 
-    /// Whom blocks come from, by slot; `None` beyond a border, where nothing comes and the block stays as it is.
+    /// Returns the edges that blocks come along, by slot; `None` beyond a border, where nothing comes and the block stays as it is.
     pub fn sources(&self) -> &[Option<Edge>] {
         &self.sources
     }
 
-    /// Whom blocks go to, by slot.
+    /// Returns the edges that blocks go along, by slot; `None` beyond a border.
     pub fn destinations(&self) -> &[Option<Edge>] {
         &self.destinations
     }
 
-    /// The weights of the sources, by slot; `None` if the topology is unweighted (`MPI_UNWEIGHTED`).
+    /// Returns the weights of the sources, by slot; `None` if the topology is unweighted (`MPI_UNWEIGHTED`).
     pub fn source_weights(&self) -> Option<&[u32]> {
         self.weights.as_ref().map(|weights| &*weights.sources)
     }
 
-    /// The weights of the destinations, by slot.
+    /// Returns the weights of the destinations, by slot.
     pub fn destination_weights(&self) -> Option<&[u32]> {
         self.weights.as_ref().map(|weights| &*weights.destinations)
     }
@@ -93,7 +93,7 @@ impl Topology {
 }
 
 impl Topology {
-    /// The neighbours of member `me` of `members`, in the order given (`MPI_Dist_graph_create_adjacent`). Local.
+    /// Makes the topology of member `me` of `members` from its neighbours, in the order given (`MPI_Dist_graph_create_adjacent`). Local.
     ///
     /// A member may be named again, and `me` may name itself: the *k*-th slot of a destination is the *k*-th slot of
     /// `me` among that member's sources. That the other end names `me` as often is the program's duty, which
@@ -117,7 +117,7 @@ impl Topology {
         })
     }
 
-    /// The same with weights: how much goes along each edge, in any unit. They are hints for [`Topology::reordered`]
+    /// Adds weights: how much goes along each edge, in any unit. They are hints for [`Topology::reordered`]
     /// and change nothing else.
     ///
     /// # Errors
@@ -174,7 +174,7 @@ impl Record {
         Some(Edge { member, label: self.label })
     }
 
-    /// How much it counts.
+    /// Returns how much the edge counts in a renumbering.
     pub(super) fn counts(&self) -> u64 {
         if self.weighted == 0 { 1 } else { u64::from(self.weight) }
     }
@@ -199,7 +199,7 @@ impl Topology {
         all
     }
 
-    /// The inverse of [`Topology::records`], but that a topology without slots is unweighted.
+    /// Makes a topology of its [records](Topology::records); one without slots is unweighted.
     pub(super) fn from_records(records: &[Record]) -> Topology {
         let of = |side: Side| records.iter().filter(move |record| record.side() == side);
         let edges = |side| of(side).map(Record::edge).collect();

@@ -12,7 +12,7 @@ use rdma_fabric::{Group, GroupMemory, Result};
 use std::collections::BTreeMap;
 
 impl Cartesian {
-    /// A group of the same members, numbered so that each node has a block of the grid, and the
+    /// Makes a group of the same members, numbered so that each node has a block of the grid, and the
     /// [topology](Cartesian::topology) of this member's new number, [`Group::me`]. Collective over `group`, which is as
     /// large as the grid.
     ///
@@ -39,7 +39,7 @@ impl Cartesian {
 }
 
 impl Topology {
-    /// A group of the same members, numbered so that members that exchange much share a node, and the topology of this
+    /// Makes a group of the same members, numbered so that members that exchange much share a node, and the topology of this
     /// member's new number, [`Group::me`]: the one that the member with that number had. Collective over the group that
     /// the topology is for.
     ///
@@ -77,7 +77,7 @@ impl Topology {
     }
 }
 
-/// Write each member its new number.
+/// Writes each member its new number.
 async fn give(group: &Group, words: &GroupMemory, tables: &[Vec<Record>]) -> Result<()> {
     let nodes = Nodes::of_group(group)?;
     let vertices = greedy(&traffic(tables), &nodes).unwrap_or_else(|| (0..nodes.of.len()).collect());
@@ -104,7 +104,7 @@ fn traffic(tables: &[Vec<Record>]) -> Traffic {
     traffic
 }
 
-/// The same members, each with its vertex as number.
+/// Makes a group of the same members, each with its vertex as number. Collective.
 async fn renumbered(group: &mut Group, vertex: usize) -> Result<Group, TopologyError> {
     let member = group.me();
     group.split(Some(0), vertex as u64).await?.ok_or(TopologyError::Failed { member })
@@ -114,7 +114,7 @@ async fn renumbered(group: &mut Group, vertex: usize) -> Result<Group, TopologyE
 pub(super) type Traffic = Vec<BTreeMap<usize, u64>>;
 
 impl Cartesian {
-    /// For each member its vertex: nodes take blocks of the grid. `None` if nodes differ in size, no block of a node's
+    /// Returns the vertex of each member: nodes take blocks of the grid. `None` if nodes differ in size, no block of a node's
     /// size divides the grid, or as many neighbours as before would be on other nodes.
     pub(super) fn in_blocks(&self, nodes: &Nodes) -> Option<Vec<usize>> {
         let size = nodes.members.first()?.len();
@@ -136,7 +136,7 @@ impl Cartesian {
         (self.between_nodes(nodes, &vertices) < self.between_nodes(nodes, &unchanged)).then_some(vertices)
     }
 
-    /// Extents of a block of `size` members that divides the grid so that the fewest pairs of neighbours are in
+    /// Returns the extents of a block of `size` members that divides the grid so that the fewest pairs of neighbours are in
     /// different blocks; of several the one with the least first extent, then the least second, and so on.
     fn block(&self, size: usize) -> Option<Vec<usize>> {
         let mut blocks = vec![(size, Vec::new())];
@@ -159,7 +159,7 @@ impl Cartesian {
         blocks.into_iter().filter(|(left, _)| *left == 1).map(|(_, block)| block).min_by_key(outside)
     }
 
-    /// How many pairs of neighbours are on different nodes.
+    /// Returns how many pairs of neighbours are on different nodes.
     fn between_nodes(&self, nodes: &Nodes, vertices: &[usize]) -> usize {
         let node = by_vertex(nodes, vertices);
         let next = |vertex: usize, dim: usize| self.shift(vertex, dim, 1).ok()?.1;
@@ -170,7 +170,7 @@ impl Cartesian {
     }
 }
 
-/// For each member its vertex: each node takes in turn the least vertex that is left, then again and again the one that
+/// Returns the vertex of each member: each node takes in turn the least vertex that is left, then again and again the one that
 /// exchanges most with those it has, of several the least. `None` if as much as before would go between nodes.
 pub(super) fn greedy(traffic: &Traffic, nodes: &Nodes) -> Option<Vec<usize>> {
     let mut vertices = vec![0; nodes.of.len()];
@@ -199,7 +199,7 @@ pub(super) fn greedy(traffic: &Traffic, nodes: &Nodes) -> Option<Vec<usize>> {
     (cut(traffic, nodes, &vertices) < cut(traffic, nodes, &unchanged)).then_some(vertices)
 }
 
-/// How much goes between nodes, twice.
+/// Returns twice the traffic between nodes.
 fn cut(traffic: &Traffic, nodes: &Nodes, vertices: &[usize]) -> u128 {
     let node = by_vertex(nodes, vertices);
     let all = traffic.iter().enumerate();
@@ -207,7 +207,7 @@ fn cut(traffic: &Traffic, nodes: &Nodes, vertices: &[usize]) -> u128 {
     edges.filter(|(a, b, _)| node[*a] != node[*b]).map(|(_, _, weight)| u128::from(weight)).sum()
 }
 
-/// The node of each vertex.
+/// Returns the node of each vertex.
 fn by_vertex(nodes: &Nodes, vertices: &[usize]) -> Vec<usize> {
     let mut node = vec![0; nodes.of.len()];
     vertices.iter().zip(&nodes.of).for_each(|(vertex, at)| node[*vertex] = *at);

@@ -14,7 +14,7 @@ use rdma_fabric::{Deps, Fabric, RegionKey, RemoteAddr, triggered::put_behind};
 const DIRECT_BLOCKS: u64 = 12;
 
 impl OutBox {
-    /// Wait for the receiver's offer of exchange `k`, compare, put the block, and say so. Who has no block says that.
+    /// Waits for the receiver's offer of exchange `k`, compares sizes, puts the block, and answers. A sender without a block answers that.
     pub(super) async fn send(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let offered = fabric.wait_until(&self.offered, Deps::One(self.to), |offered| offered >= k);
         if fabric.triggers().beside(offered).await? & CLOSED != 0 {
@@ -69,7 +69,7 @@ impl OutBox {
 }
 
 impl InBox {
-    /// Offer the block's place for exchange `k`, and wait for the answer. Who has no block says so and waits for none.
+    /// Offers the block's memory for exchange `k`, and waits for the answer. A receiver without a block says so and waits for none.
     pub(super) async fn receive(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let staged = match block {
             Some(block) if block.layout.count() > DIRECT_BLOCKS => Some(Staged::new(fabric, block)),
@@ -126,7 +126,7 @@ pub(super) struct Offer {
 impl Offer {
     pub(super) const WORDS: usize = 2 + Layout::WORDS;
 
-    /// As words. `None` is the offer of a receiver that can't take part.
+    /// Returns an offer as words; `None` is that of a receiver that can't take part.
     pub(super) fn to_words(offer: Option<Offer>) -> [u64; Offer::WORDS] {
         let mut words = [0; Offer::WORDS];
         if let Some(Offer { region, width, layout }) = offer {
@@ -136,7 +136,7 @@ impl Offer {
         words
     }
 
-    /// What the words say; an error if no member of this version says so.
+    /// Returns the offer that words stand for; an error if no member of this version writes them.
     pub(super) fn from_words(words: [u64; Offer::WORDS]) -> Result<Option<Offer>, ()> {
         if words[1] == 0 {
             return Ok(None);

@@ -30,7 +30,7 @@ use mailboxes::CLOSED;
 use rdma_fabric::{Fabric, Pod, Rank, RemoteWord, join, provider::Boxed};
 
 impl Neighbourhood {
-    /// Exchange blocks once (`MPI_Neighbor_alltoallw`): block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is
+    /// Exchanges blocks once (`MPI_Neighbor_alltoallw`): block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is
     /// laid down as block `i` of `receives`. Waits until the own blocks are here and the sent ones may be written again.
     ///
     /// Addresses are exchanged in every call, and the CPUs move the data. All members call it equally often. The first call makes mailboxes, and is
@@ -101,7 +101,7 @@ impl Mailboxes {
         errors.into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// What a member writes last to words of its neighbours when it leaves. They have read all earlier offers, but maybe not the last answer.
+    /// Returns what a member writes last to words of its neighbours when it leaves. They have read all earlier offers, but maybe not the last answer.
     fn leave_words(&self) -> Vec<(Rank, RemoteWord<u64>, u64)> {
         let answers = self.outs.iter().map(|out| (out.to, out.answer.clone(), CLOSED | out.answered));
         answers.chain(self.ins.iter().map(|inn| (inn.from, inn.offered.clone(), CLOSED))).collect()

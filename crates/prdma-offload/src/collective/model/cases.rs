@@ -156,7 +156,7 @@ fn every_wrong_number_in_a_program_is_noticed() {
     assert!(noticed > 170);
 }
 
-/// Each way to change the program of one member, one number at a time.
+/// Returns each way to change the program of one member, one number at a time.
 pub(super) fn mutants(plans: &[Plan]) -> Vec<(String, Vec<Plan>)> {
     let mut mutants = Vec::new();
     let me = 1;

@@ -34,7 +34,7 @@ struct World {
     areas: [usize; 2],
 }
 
-/// What a member's block holds in an iteration, element by element.
+/// Returns what a member's block holds in an iteration, element by element.
 fn value(member: usize, k: u8, at: usize) -> u16 {
     (u16::from(k) * 24 + member as u16) * 24 + at as u16
 }
@@ -69,12 +69,12 @@ impl World {
         World { operation, plans, iterations, prompt: false, slow: Vec::new(), single: false, queues, places, areas }
     }
 
-    /// Where an area of a member is.
+    /// Returns where an area of a member is.
     fn at(&self, member: usize, area: Area) -> usize {
         member * (self.areas[0] + self.areas[1]) + if area == Area::Gather { 0 } else { self.areas[0] }
     }
 
-    /// Where an iteration of an alternating plan is.
+    /// Returns where an iteration of an alternating plan is.
     fn area(&self, k: u8) -> Area {
         Area::alternating(if self.single { 1 } else { k.into() })
     }
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// What a put of iteration `k` carries.
+    /// Returns what a put of iteration `k` carries.
     fn span(&self, of: (usize, usize), k: u8) -> Option<(Put, Span)> {
         let (member, number) = self.places[of.0];
         let put = self.plans[member].queues[number].slots[of.1]?;
@@ -96,7 +96,7 @@ impl World {
         Some((put, put.span?))
     }
 
-    /// Whether `member` has the data of iteration `k`, in the first of its blocks that are so many if areas alternate.
+    /// Returns whether `member` has the data of iteration `k`, in the first of its blocks that are so many if areas alternate.
     fn check(&self, memory: &[u16], member: usize, k: u8, blocks: usize) -> Result<(), Wrong> {
         let Operation::Tree { tree, load } = self.operation else { return Ok(()) };
         let (members, up) = (self.plans.len(), load.up as usize);
@@ -218,7 +218,7 @@ fn plans(operation: Operation, form: Form, members: usize) -> Option<Vec<Plan>> 
     (0..members).map(|me| operation.plan(form, members, me)).collect()
 }
 
-/// An allreduce with blocks of so many elements, turned at `root` if it has a tree.
+/// Returns an allreduce with blocks of so many elements, turned at `root` if it has a tree.
 fn allreduce(members: usize, root: usize, block: u64) -> Operation {
     let tree = Tree { members, root, shape: Shape::Binomial };
     Operation::Tree { tree, load: Load { up: block, down: block * members as u64, segments: 1 } }

@@ -41,7 +41,7 @@ impl Maker {
     }
 }
 
-/// Make a request so often; nanoseconds of it.
+/// Makes a request so often, and returns how many nanoseconds that took.
 async fn making(fabric: Fabric, options: Options, times: u64) -> ProgramResult<u64> {
     let ring = |me| vec![(me + MEMBERS - 1) % MEMBERS, (me + 1) % MEMBERS];
     let mut maker = Maker::new(&fabric, ring).await?;

@@ -100,7 +100,7 @@ fn queues_send_partitions_while_all_compute() {
     }
 }
 
-/// Poll until it is over, on whatever thread.
+/// Polls a future until it is over, on whatever thread.
 fn drive<T>(future: impl core::future::Future<Output = T>) -> T {
     let mut future = core::pin::pin!(future);
     let mut cx = core::task::Context::from_waker(core::task::Waker::noop());

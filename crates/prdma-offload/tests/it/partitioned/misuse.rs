@@ -15,7 +15,7 @@ use tofu2_sim::shm::Threads;
 /// More polls than any of these futures needs to get somewhere.
 const MOST: usize = 8;
 
-/// Poll so often, and drop; what it came to if it was over by then.
+/// Polls a future so often, then drops it; returns its output if it was over by then.
 async fn polled<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
     let (mut future, mut left) = (pin!(future), polls);
     poll_fn(|cx| {

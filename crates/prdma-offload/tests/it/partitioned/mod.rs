@@ -33,7 +33,7 @@ async fn threes(
 /// All orders of three.
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
-/// Write partition `partition` of block `slot` of `data`, of three of `len` elements each.
+/// Writes partition `partition` of block `slot` of `data`, of three of `len` elements each.
 fn write(
     buffer: &Buffer<u64>,
     columns: bool,
