@@ -13,7 +13,7 @@
 //! # Steps are channels
 //! Each A, B and C is a [channel](crate::init::Channel) in one direction like that of an edge: its receiver says READY(k) at its start, then data may be
 //! written. What is more: B leaves when its READY *and* all A of its pair are here, C when the READYs of all receivers of the pair and B are. All members make
-//! each of these from their own [plan](plan).
+//! each of these from their own [plan].
 //!
 //! # Queues
 //! An arrival that is to be forwarded is credit like a READY's: with n contributions and a READY there are n NOPs before B. A, and blocks that go directly,

@@ -279,7 +279,7 @@ impl Case {
 
 #[test]
 fn no_order_of_events_breaks_an_exchange() {
-    let cases = [
+    explore_all(&[
         ("ring of 1, fast", Case::ring(1, Form::Fast, 1, 3)),
         ("ring of 1, mrc", Case::ring(1, Form::Mrc, 2, 3)),
         ("ring of 2, fast", Case::ring(2, Form::Fast, 1, 2)),
@@ -287,16 +287,26 @@ fn no_order_of_events_breaks_an_exchange() {
         ("ring of 3, mrc", Case::ring(3, Form::Mrc, 1, 2)),
         ("star of 3, fast", Case::star(3, Form::Fast, 3)),
         ("star of 4, mrc", Case::star(4, Form::Mrc, 2)),
-        ("star of 4, two queues", Case::star(4, Form::Queues(2), 2)),
         ("one way round 3, fast", Case::one_way(3, Form::Fast, 3)),
         ("one way round 3, mrc", Case::one_way(3, Form::Mrc, 3)),
         ("fan, fast", Case::fan(Form::Fast, 3)),
         ("fan, mrc", Case::fan(Form::Mrc, 3)),
         ("ring of 2, two slots, mrc", Case::ring(2, Form::Mrc, 2, 2)),
+    ]);
+}
+
+#[test]
+#[ignore = "seconds, which CI spends"]
+fn no_order_of_events_breaks_a_longer_exchange() {
+    explore_all(&[
+        ("star of 4, two queues", Case::star(4, Form::Queues(2), 2)),
         ("a chain, fast", Case::one_way(2, Form::Fast, 2).with_slots(17)),
-    ];
+    ]);
+}
+
+fn explore_all(cases: &[(&str, Case)]) {
     for (name, case) in cases {
-        let states = explore(&case, &case.queues()).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
+        let states = explore(case, &case.queues()).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
         println!("{name}: {states} states");
     }
 }

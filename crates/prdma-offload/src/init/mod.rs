@@ -1,6 +1,6 @@
 //! Making requests: all members of a neighbourhood together.
 //!
-//! 1. Each checks its own blocks; they agree whether all are right, and in the same round whether all ask for [`Aggregation`]. Each publishes its [terms] and
+//! 1. Each checks its own blocks; they agree whether all are right, and in the same round whether all ask for [`Aggregation`]. Each publishes its [terms](mod@terms) and
 //!    compares them with its neighbours'.
 //! 2. They agree on a form: the thriftiest that anybody asks for or can afford. Each opens its queues; if they were too few anywhere, all close them and try the next
 //!    thriftier form, down to [`Form::Cpu`], which needs none. What comes out depends only on the options and on the queues that are free.

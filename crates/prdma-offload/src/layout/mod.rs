@@ -6,7 +6,7 @@
 //! Two layouts are equal if and only if they name the same bytes in the same order: every constructor yields the normal
 //! form, in which runs are as long as can be, then inner dimensions as long as can be, and nothing counts to one.
 //!
-//! [`pieces`] says how the bytes of one layout are moved to those of another with few commands of a network interface.
+//! [`pieces()`] says how the bytes of one layout are moved to those of another with few commands of a network interface.
 
 mod build;
 mod overlap;

@@ -48,6 +48,16 @@ fn first_seed() -> u64 {
 
 #[test]
 fn larger_jobs_in_random_orders() {
+    sample(1);
+}
+
+#[test]
+#[ignore = "seconds, which CI spends"]
+fn larger_jobs_in_more_random_orders() {
+    sample(2);
+}
+
+fn sample(runs: u64) {
     let seed = first_seed();
     for order in [PutOrder::None, PutOrder::SameTarget] {
         let cases = [
@@ -57,7 +67,7 @@ fn larger_jobs_in_random_orders() {
             Case { words: 4, looks: true, ..called(case("parts: mixed x2", MIXED, 2, order), Partitions(2)) },
         ];
         for case in cases {
-            let sample = explorer(&case).sample(seed, 2, job(case));
+            let sample = explorer(&case).sample(seed, runs, job(case));
             println!("{}, {order:?}: {} runs of {} events", case.name, sample.runs, sample.events / sample.runs.max(1));
             assert!(sample.failure.is_none(), "{}, {order:?}: {sample}", case.name);
         }

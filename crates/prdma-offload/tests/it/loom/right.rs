@@ -53,7 +53,7 @@ fn a_pair_twice() {
     let (quick, slowly) = (case("a pair x2", PAIR, 2, WEAK), slow(case("slow: a pair x2", PAIR, 2, WEAK)));
     let ordered = Case { order: STRONG, ..slowly };
     for (bound, delivery, case, at_least) in [
-        (2, AtPost, quick, 24_960),
+        (1, AtPost, quick, 1_984),
         (2, AtFlush, quick, 3_932),
         (1, AtPost, slowly, 1_984),
         (1, AtPost, ordered, 1_984),
@@ -62,6 +62,13 @@ fn a_pair_twice() {
     ] {
         pair(Some(bound), delivery, at_least, case);
     }
+}
+
+#[test]
+#[ignore = "seconds, which CI spends"]
+fn with_two_preemptions() {
+    pair(Some(2), AtPost, 24_960, case("a pair x2", PAIR, 2, WEAK));
+    pair(Some(2), AtFlush, 6_724, case("a circle of three x1", CIRCLE, 1, WEAK));
 }
 
 #[test]
@@ -94,7 +101,7 @@ fn a_loop() {
 fn a_circle_of_three() {
     let once = case("a circle of three x1", CIRCLE, 1, WEAK);
     pair(Some(1), AtPost, 1_320, once);
-    pair(Some(2), AtFlush, 6_724, once);
+    pair(Some(1), AtFlush, 400, once);
 }
 
 #[test]
