@@ -69,7 +69,7 @@ pub enum PrdmaError {
         /// Bytes of the other.
         theirs: u64,
     },
-    /// Another member's part of a collective call failed: nobody has made the request.
+    /// A collective call failed at another member: nobody has made the request.
     #[error("the call failed at another member, which knows why; nothing was made anywhere")]
     ElsewhereFailed,
     /// Members asked for different things in one collective call: nobody has made the request.

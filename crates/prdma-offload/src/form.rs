@@ -14,7 +14,7 @@ pub enum Form {
     Queues(u32),
     /// One session queue for all neighbours: no data leaves before all are ready (PRDMA-SMCQ-MRC, *minimal resource consumption*).
     Mrc,
-    /// No control queue. The CPU looks for READYs, puts the data and tells its end: data moves in calls only, in whatever this rank waits for next, be it
+    /// No control queue. The CPU looks for READYs, puts the data and END behind it: data moves in calls only, in whatever this rank waits for next, be it
     /// another request or a collective of a group ([`rdma_fabric::triggered`]).
     Cpu,
 }

@@ -40,7 +40,8 @@ impl TableHeader {
         Ok((TableHeader { key: region.key().to_bits(), elements }, Some(region)))
     }
 
-    pub(crate) fn tell(self, headers: &GroupMemory, fabric: &Fabric) -> Result<()> {
+    /// Writes the header to where the other members read it.
+    fn write(self, headers: &GroupMemory, fabric: &Fabric) -> Result<()> {
         for (place, value) in [(0, self.key), (8, self.elements)] {
             fabric.store(&fabric.local_word(headers.at(fabric.rank(), place)?)?, value)?;
         }
@@ -56,7 +57,7 @@ impl TableHeader {
 ///
 /// # Errors
 /// As [`Fabric::alloc`] here and [`FabricError::NoSuchRegion`] at who reads a member that had that error;
-/// [`FabricError::NoSuchRank`] for a number that is no member's; as [`Group::barrier`]. The first is told after all
+/// [`FabricError::NoSuchRank`] for a number that is no member's; as [`Group::barrier`]. The first comes after all
 /// members have met.
 pub(crate) async fn publish<T: Pod + Unpin>(
     group: &mut Group,
@@ -67,7 +68,7 @@ pub(crate) async fn publish<T: Pod + Unpin>(
     let fabric = group.fabric().clone();
     let mine = TableHeader::register(&fabric, records);
     let header = mine.as_ref().map_or(TableHeader { key: NOWHERE, elements: 0 }, |(header, _)| *header);
-    let told = header.tell(headers, &fabric);
+    let written = header.write(headers, &fabric);
     group.barrier().await?;
     let reads = members.iter().map(|member| {
         let rank = group.rank(*member);
@@ -78,7 +79,7 @@ pub(crate) async fn publish<T: Pod + Unpin>(
     group.barrier().await?;
     // The table has been registered until here.
     let _region = mine?;
-    told?;
+    written?;
     tables.into_iter().collect()
 }
 
@@ -109,12 +110,12 @@ mod tests {
         virt::{Job, Platform},
     };
 
-    /// Returns a table as a member's number tells: longer for greater ones, none for the first.
+    /// Returns the table of a member: longer for greater numbers, empty for the first.
     fn table(member: usize, round: usize) -> Vec<[u32; 3]> {
         (0..member * 5).map(|at| [member as u32, at as u32, round as u32]).collect()
     }
 
-    /// Everybody reads the two after it, and itself; three times with the same headers.
+    /// Reads, at every member, the tables of the two after it and its own; three times with the same headers.
     async fn neighbours(fabric: Fabric) -> ProgramResult<()> {
         let mut group = Group::world(&fabric).await?;
         let headers = group.memory(TableHeader::BYTES).await?;
@@ -129,7 +130,7 @@ mod tests {
         Ok(())
     }
 
-    /// Member 1 has more to tell than it can register, and asks for a member that is none.
+    /// Publishes, at member 1, more than it can register, and reads a member that is none.
     async fn failing(fabric: Fabric) -> ProgramResult<String> {
         let mut group = Group::world(&fabric).await?;
         let headers = group.memory(TableHeader::BYTES).await?;

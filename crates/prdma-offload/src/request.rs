@@ -117,7 +117,7 @@ impl Request {
             State::Broken(error) => return Err(PrdmaError::Broken(Box::new(error.clone()))),
         }
         self.iteration += 1;
-        // Until it is through: who drops it here leaves commands behind that no later start can tell from its own.
+        // Until it is through: a start that is dropped here leaves commands behind that a later one would take for its own.
         self.state = State::Broken(PrdmaError::HalfStarted { iteration: self.iteration });
         let started = self.begin().await.map_err(|error| self.wires.name_loss(&self.fabric, error));
         self.state = match &started {

@@ -29,7 +29,7 @@ pub enum Mistake {
     EndNotOrdered,
     /// END goes first.
     EndFirst,
-    /// END of the iteration before is told again.
+    /// END of the iteration before is put again.
     EndRepeated,
     /// A wait is content with the END of the iteration before.
     WaitsForTheLast,

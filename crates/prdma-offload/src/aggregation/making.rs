@@ -76,7 +76,7 @@ async fn plan(
     all_succeed(builder.group, plan).await.map(Some)
 }
 
-/// Yields, by neighbour, who represents it, if this member represents its own node. The first member of a node tells which neighbours it has. Collective.
+/// Yields, by neighbour, who represents it, if this member represents its own node. The first member of a node publishes which neighbours the node has. Collective.
 async fn opposite(
     builder: &mut RequestBuilder<'_>,
     nodes: &Nodes,

@@ -63,7 +63,7 @@ use crate::{
 };
 use rdma_fabric::Group;
 
-/// Whether the blocks between two nodes travel together. By node only if all members wish that.
+/// Whether the blocks between two nodes travel together. By node only if all members ask for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Aggregation {
     /// Each block goes to its destination by itself.
@@ -84,7 +84,7 @@ pub enum Aggregation {
 
 impl Aggregation {
     /// By node, blocks of up to 256 bytes, with gaps of up to 1 KiB, for Tofu2, where a command costs an engine about as much as 1000 bytes. Longer blocks lose
-    /// in every pattern that `docs/persistent.md` has; whether shorter ones gain is told there.
+    /// in every pattern that `docs/persistent.md` has; that page says whether shorter ones gain.
     pub const fn by_node() -> Self {
         Aggregation::ByNode { longest: 256, gap: 1024 }
     }

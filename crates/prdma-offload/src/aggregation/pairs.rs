@@ -1,4 +1,4 @@
-//! What goes from one node to another, as both ends work it out by themselves from what the members of both tell of their edges.
+//! What goes from one node to another, as both ends work it out by themselves from the edges that the members of both publish.
 
 use super::AgreedAggregation;
 use crate::{
@@ -66,7 +66,7 @@ pub(super) struct Edge {
     /// Which of the edges between both.
     pub(super) index: u32,
     pub(super) bytes: u64,
-    /// As [`CrossNodeEdge::place`], at the end of it that told.
+    /// As [`CrossNodeEdge::place`], at the end that published it.
     pub(super) place: u64,
     /// Where in the message it is.
     pub(super) at: u64,

@@ -1,4 +1,4 @@
-//! A member's part: which channels it has, what they forward, which memory they address.
+//! The plan of a member: which channels it has, what they forward, which memory they address.
 //!
 //! Members say nothing of this to each other. Both ends of a channel come to it from the same [pairs](super::pairs).
 

@@ -37,8 +37,8 @@ impl Claim {
         self.active.store(active, Ordering::Release);
     }
 
-    /// Returns the use that forbids an access of kind `wish` to bytes of `layout`, if one does.
-    fn forbids(&self, wish: Use, layout: &Layout) -> Option<Use> {
+    /// Returns the use that forbids the access `wanted` to bytes of `layout`, if one does.
+    fn forbids(&self, wanted: Use, layout: &Layout) -> Option<Use> {
         if !self.active.load(Ordering::Acquire) {
             return None;
         }
@@ -46,7 +46,7 @@ impl Claim {
         let hurt = self
             .blocks
             .iter()
-            .find(|(used, block)| (wish == Use::Send || *used == Use::Receive) && block.overlaps(layout));
+            .find(|(used, block)| (wanted == Use::Send || *used == Use::Receive) && block.overlaps(layout));
         hurt.map(|(used, _)| *used)
     }
 }
@@ -70,13 +70,13 @@ impl ClaimTable {
     ///
     /// # Errors
     /// [`PrdmaError::InUse`].
-    pub(crate) fn may(&self, wish: Use, start: usize, len: usize) -> Result<()> {
+    pub(crate) fn may(&self, wanted: Use, start: usize, len: usize) -> Result<()> {
         let all = self.all();
         if all.is_empty() || len == 0 {
             return Ok(());
         }
         let layout = Layout::range(start as u64, len as u64);
-        match all.iter().filter_map(Weak::upgrade).find_map(|claim| claim.forbids(wish, &layout)) {
+        match all.iter().filter_map(Weak::upgrade).find_map(|claim| claim.forbids(wanted, &layout)) {
             None => Ok(()),
             Some(used) => Err(PrdmaError::InUse {
                 start: start as u64,

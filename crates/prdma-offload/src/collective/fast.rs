@@ -105,8 +105,8 @@ pub(super) fn broadcast(tree: &Tree, load: &Load, me: usize) -> Option<Plan> {
         let mut above = Queue { ahead: 1, notices: 1, ..Queue::default() };
         above.slots.push(Some(Put { to: (parent, number), span: None, sps: segments as u8, notice: false }));
         for _ in 0..segments {
-            let tell = |number| Some(Put { to: (me, first + number), span: None, sps: 1, notice: false });
-            above.slots.extend((0..children.len()).map(tell));
+            let release = |number| Some(Put { to: (me, first + number), span: None, sps: 1, notice: false });
+            above.slots.extend((0..children.len()).map(release));
         }
         queues.push(above);
     }

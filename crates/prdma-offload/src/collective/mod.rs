@@ -2,8 +2,8 @@
 //!
 //! They are requests like any other: made together, started, waited for, again and again; after start the queues need no CPU. A collective is
 //! not sparse as an exchange with neighbours is, so queues are what it must not waste: with one ([`Form::Mrc`]) all of them go up a tree and down
-//! again (`tree_plan`); with about log2 N ([`Form::Fast`]) what a barrier tells and an allreduce brings is disseminated (`dissemination`), and a broadcast lets
-//! a late member hold up only those next to it and below (`fast`). Without queues the CPUs do the same in their calls ([`plan::CpuPlan`]).
+//! again ([`tree`]); with about log2 N ([`Form::Fast`]) what a barrier says and an allreduce brings is disseminated, and a broadcast lets
+//! a late member hold up only those next to it and below ([`fast`]). Without queues the CPUs do the same in their calls ([`plan::CpuPlan`]).
 //!
 //! Queues can't compute. An allreduce brings all blocks to all members, and each folds them at wait in the order of members: the same bits at all
 //! of them, and in each run, floating point too. It takes N blocks of memory at each, so it is for short ones.
@@ -40,7 +40,7 @@ use tree::{Load, Tree};
 pub struct Pipeline {
     /// Along which links.
     pub shape: Shape,
-    /// In how many parts, each of which is passed on as soon as it has come. More where the network can't carry a part in one transfer.
+    /// In how many segments, each of which is passed on as soon as it has come. More where the network can't carry a segment in one transfer.
     pub segments: u32,
 }
 
@@ -198,8 +198,8 @@ impl Collectives {
     }
 
     /// Returns the number of segments: as many as are asked for, or as the network needs.
-    fn segments(&self, bytes: u64, wished: u32) -> u64 {
-        u64::from(wished.max(1)).max(bytes.div_ceil(longest(self.group.fabric())))
+    fn segments(&self, bytes: u64, asked: u32) -> u64 {
+        u64::from(asked.max(1)).max(bytes.div_ceil(longest(self.group.fabric())))
     }
 
     /// Makes the machinery of a collective, if all members have `checked` their arguments. Collective.

@@ -85,7 +85,7 @@ impl Queue {
     }
 }
 
-/// A member's part.
+/// The queues of a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) queues: Vec<Queue>,
@@ -129,7 +129,7 @@ pub(super) struct CpuPut {
     pub(super) span: Option<Span>,
 }
 
-/// A member's part. An iteration is over when all is done and the words of `finally` have its number.
+/// The puts of a member whose CPU does them. An iteration is over when all are done and the words of `finally` have its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuPlan {
     pub(super) words: usize,

@@ -44,7 +44,7 @@ pub(crate) struct Ready {
     pub(crate) credit: u8,
 }
 
-/// What tells of data where they arrive.
+/// What data do where they arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OnArrival {
     /// Whether a notice does.
@@ -234,7 +234,7 @@ fn moves(data: &Data) -> (Vec<CommandTemplate>, Posting) {
     (commands, put(data, last, 1, u64::from(last.count) - 1))
 }
 
-/// One partition of an edge's data, then `end`, the receiver's word that tells of it. One slot more than the data.
+/// Returns the commands of one partition of an edge: its data, then END in the receiver's word `end`. One slot more than the data.
 pub(crate) fn partition(data: &Data, end: Stadd) -> Vec<CommandTemplate> {
     let (mut commands, last) = moves(data);
     commands.push(CommandTemplate::Fixed(last));

@@ -12,7 +12,7 @@ use crate::{
 use rdma_fabric::{Pod, provider::Boxed};
 
 impl Neighbourhood {
-    /// Makes a persistent exchange whose blocks are sent part by part (`MPI_Psend_init`, `MPI_Precv_init`): as
+    /// Makes a persistent exchange whose blocks are sent partition by partition (`MPI_Psend_init`, `MPI_Precv_init`): as
     /// [`Neighbourhood::alltoallw_init`], each block cut into `partitions` equal parts, in order. A contiguous block is cut by its elements, another
     /// along its outermost distance. Both ends of all edges have the same number of partitions.
     ///
@@ -113,9 +113,9 @@ fn cut(side: Side, blocks: &[Block], partitions: usize, element: u64) -> Result<
     let uneven = |slot, of| PrdmaError::Uneven { side, slot, partitions, of };
     let mut all = Vec::with_capacity(blocks.len() * partitions);
     for (slot, block) in blocks.iter().enumerate() {
-        let parts = block.layout.parts(partitions as u64, element);
-        let parts = parts.ok_or_else(|| uneven(slot, block.layout.divisible(element)))?;
-        all.extend(parts.into_iter().map(|layout| Block { memory: block.memory.clone(), layout }));
+        let cut = block.layout.cut(partitions as u64, element);
+        let cut = cut.ok_or_else(|| uneven(slot, block.layout.divisible(element)))?;
+        all.extend(cut.into_iter().map(|layout| Block { memory: block.memory.clone(), layout }));
     }
     Ok(all)
 }
@@ -127,7 +127,7 @@ fn spread(channels: &[Channel], partitions: usize) -> Result<Vec<Channel>> {
     if partitions as u64 > limit {
         return Err(PrdmaError::Limit { what: "partitions", value: partitions as u64, limit });
     }
-    let part = |channel: &Channel, at: usize| {
+    let partition = |channel: &Channel, at: usize| {
         let end = |end: EdgeEnd| EdgeEnd { slot: end.slot * partitions + at, ..end };
         Channel {
             place: channel.place * partitions + at,
@@ -137,7 +137,7 @@ fn spread(channels: &[Channel], partitions: usize) -> Result<Vec<Channel>> {
             ..*channel
         }
     };
-    Ok(channels.iter().flat_map(|channel| (0..partitions).map(move |at| part(channel, at))).collect())
+    Ok(channels.iter().flat_map(|channel| (0..partitions).map(move |at| partition(channel, at))).collect())
 }
 
 /// Turns the error of a partition into that of its block.

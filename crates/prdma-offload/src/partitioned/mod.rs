@@ -1,4 +1,4 @@
-//! Exchanges whose blocks are made by several tasks, and leave part by part.
+//! Exchanges whose blocks are made by several tasks, and leave partition by partition.
 //!
 //! ```text
 //! start -- ready(slot, partition), each once, from any task -- arrived(slot, partition) -- wait
@@ -44,7 +44,7 @@ pub struct Partitioned {
     obstacle: Option<PrdmaError>,
     /// Of each slot.
     partitions: usize,
-    /// By slot and partition: which part of the engine it is, and its claim; `None` without a neighbour.
+    /// By slot and partition: its number in the engine, and its claim; `None` without a neighbour.
     outs: Vec<Option<(usize, ClaimSet)>>,
     /// As many as `outs`.
     marked: ReadyPartitions,
@@ -86,11 +86,11 @@ impl Partitioned {
     ) -> Result<Self> {
         let mut outs: Vec<_> = blocks.sends.iter().map(|_| None).collect();
         let mut ins: Vec<_> = blocks.receives.iter().map(|_| None).collect();
-        let mut parts = 0;
+        let mut sent = 0;
         for channel in channels {
             if let Some(end) = channel.out {
-                outs[end.slot] = Some((parts, ClaimSet::of([(Use::Send, &blocks.sends[end.slot])].into_iter())));
-                parts += 1;
+                outs[end.slot] = Some((sent, ClaimSet::of([(Use::Send, &blocks.sends[end.slot])].into_iter())));
+                sent += 1;
             }
             if let Some(end) = channel.inn {
                 let claim = ClaimSet::of([(Use::Receive, &blocks.receives[end.slot])].into_iter());
@@ -204,29 +204,29 @@ impl Partitioned {
             partition: taken % self.partitions,
             iteration: self.iteration,
         })?;
-        let parts = self.outs[places].iter().flatten().map(|(part, claim)| {
+        let numbers = self.outs[places].iter().flatten().map(|(number, claim)| {
             claim.set(true);
-            *part
+            *number
         });
         match &self.engine {
             PartitionEngine::Queues(queues) => {
                 let half = PrdmaError::HalfReady { slot, first: partitions.start, end: partitions.end };
                 let posting = BreakOnDrop::new(&self.broken, half);
-                let posted = self.post(queues, parts).await;
+                let posted = self.post(queues, numbers).await;
                 posting.finish();
                 self.kept(posted)
             }
             PartitionEngine::Cpu(cpu) => {
-                parts.for_each(|part| cpu.arm(part, self.iteration));
+                numbers.for_each(|number| cpu.arm(number, self.iteration));
                 self.fabric.triggers().advance().await;
                 Ok(())
             }
         }
     }
 
-    async fn post(&self, queues: &QueuePartitions, parts: impl Iterator<Item = usize>) -> Result<()> {
-        for part in parts {
-            queues.post(part, self.iteration).await?;
+    async fn post(&self, queues: &QueuePartitions, numbers: impl Iterator<Item = usize>) -> Result<()> {
+        for number in numbers {
+            queues.post(number, self.iteration).await?;
         }
         Ok(())
     }

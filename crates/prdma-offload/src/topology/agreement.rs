@@ -13,7 +13,7 @@ impl Topology {
     /// Compares this member's edges with those of the other ends: each destination must have it among its sources with
     /// the same label, each source among its destinations. Collective over the group that the topology is for.
     ///
-    /// If edges are inconsistent, every member is told the same one: of the least member that has an edge whose other
+    /// If edges are inconsistent, every member gets the same one: of the least member that has an edge whose other
     /// end lacks it, its first such destination, or if there is none its first such source. After an error the group
     /// can still be used.
     ///
@@ -76,7 +76,7 @@ impl Topology {
     }
 }
 
-/// An error as others are told it.
+/// An error as it travels to other members.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct ErrorRecord {
@@ -128,10 +128,10 @@ pub(super) async fn agreed<T>(group: &mut Group, mine: Result<T, TopologyError>)
         return mine;
     }
     let first = first as usize;
-    let told = group.broadcast(first, ErrorRecord::new(mine.as_ref().err())).await?;
+    let record = group.broadcast(first, ErrorRecord::new(mine.as_ref().err())).await?;
     let own = ErrorRecord::new(mine.as_ref().err());
     match mine {
         Err(error) if own.kind == 0 => Err(error),
-        _ => Err(told.error(first, group.len())),
+        _ => Err(record.error(first, group.len())),
     }
 }

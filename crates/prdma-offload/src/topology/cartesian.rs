@@ -168,10 +168,10 @@ impl Cartesian {
         group: &'a mut Group,
         keep: &'a [bool],
     ) -> impl Future<Output = Result<(Group, Cartesian), TopologyError>> {
-        compiled_here(self.part(group, keep))
+        compiled_here(self.kept(group, keep))
     }
 
-    async fn part(&self, group: &mut Group, keep: &[bool]) -> Result<(Group, Cartesian), TopologyError> {
+    async fn kept(&self, group: &mut Group, keep: &[bool]) -> Result<(Group, Cartesian), TopologyError> {
         if keep.len() != self.dims.len() {
             return Err(TopologyError::Dimensions { given: keep.len(), dims: self.dims.len() });
         }

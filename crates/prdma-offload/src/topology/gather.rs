@@ -1,7 +1,7 @@
 //! A distributed graph from edges that anybody gives.
 //!
 //! Nobody knows who gives edges of it. So a contributor sorts its edges by the members they concern and takes a ticket
-//! at each of these; they count the tickets, make room for so many notes, and are told where their edges are; then they
+//! at each of these; they count the tickets, make room for so many notes, and get notes of where their edges are; then they
 //! get them. A member holds the edges it gave and those that concern it.
 
 use super::{Topology, TopologyError, agreement::agreed};
@@ -13,7 +13,7 @@ use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Region, RegionKey, RemoteAddr, Result, join::join_all};
 use std::collections::BTreeMap;
 
-/// An edge as it is told to one of its ends.
+/// An edge as one of its ends gets it.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Half {
@@ -70,7 +70,7 @@ impl Topology {
             halves.entry(source).or_default().push(half(destination, 1));
             halves.entry(destination).or_default().push(half(source, 0));
         }
-        let mine = told(group, &memory, &halves).await?;
+        let mine = scattered(group, &memory, &halves).await?;
         let topology = inside.and(mine.map_err(TopologyError::from)).and_then(|mine| {
             let of = |side| mine.iter().filter(move |half| half.destination == side).map(|half| half.peer as usize);
             Topology::graph(members, me, &of(0).collect::<Vec<_>>(), &of(1).collect::<Vec<_>>())
@@ -81,7 +81,7 @@ impl Topology {
 
 /// Passes each member its half edges, and returns those that this one gets. The outer error has ended the collective; the
 /// inner one is this member's.
-async fn told(
+async fn scattered(
     group: &mut Group,
     memory: &GroupMemory,
     halves: &BTreeMap<usize, Vec<Half>>,

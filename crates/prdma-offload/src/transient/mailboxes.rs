@@ -44,7 +44,7 @@ pub(crate) struct Mailboxes {
     pub(super) ins: Vec<InBox>,
     /// The last exchange that was begun, from 1.
     pub(super) iteration: u64,
-    /// Whether an exchange was dropped half-way: neighbours have been told.
+    /// Whether an exchange was dropped half-way: neighbours know.
     pub(super) closed: bool,
     /// Kept registered.
     #[allow(dead_code)]

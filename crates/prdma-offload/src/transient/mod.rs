@@ -9,8 +9,8 @@
 //! CPUs inside the call, on every fabric, with no control queue.
 //!
 //! # What goes wrong
-//! Each edge ends at both ends whatever happens: sizes that differ, or blocks that are impossible, are told by an offer or answer that says so, and the
-//! next exchange is not disturbed. A call that is dropped closes the mailboxes of this member for ever, and tells its neighbours
+//! Each edge ends at both ends whatever happens: an offer or answer says if sizes differ, or blocks are impossible, and the
+//! next exchange is not disturbed. A call that is dropped closes the mailboxes of this member for ever, and its neighbours learn it
 //! ([`Fabric::detach`]): their exchanges with it fail, and so do its own.
 //!
 //! # Source
@@ -127,7 +127,7 @@ impl Drop for CloseOnDrop<'_> {
             let (fabric, words) = (self.fabric.clone(), self.boxes.leave_words());
             self.fabric.detach(async move {
                 for (rank, word, last) in words {
-                    // After what was put before. Who is lost need not be told.
+                    // After what was put before. A lost neighbour needs no word.
                     let _ = fabric.flush(rank).await;
                     let _ = fabric.put_word(&word, last).await;
                 }

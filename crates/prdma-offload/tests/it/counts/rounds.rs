@@ -75,7 +75,7 @@ fn who_wishes_no_aggregation_pays_no_round_for_it() {
     }
 }
 
-/// Members wish different things, and member 1 sends what leaves its buffer; then nothing is wrong. What comes out.
+/// Makes an exchange for which members ask for different aggregations, with a block of member 1 that leaves its buffer, then a sound one; returns what came out.
 async fn disagreeing(fabric: Fabric, wishes: [Aggregation; 4]) -> ProgramResult<Aggregation> {
     let others = |me| (0..4).filter(|other| *other != me).collect();
     let mut maker = Maker::new(&fabric, others).await?;
@@ -87,7 +87,7 @@ async fn disagreeing(fabric: Fabric, wishes: [Aggregation; 4]) -> ProgramResult<
     Ok(maker.make(0, &options).await?)
 }
 
-/// By node only if all wish it, with the least of all numbers; an error of one member is told at all, whatever they wish.
+/// By node only if all ask for it, with the least of all numbers; an error of one member is one of all, whatever they ask for.
 #[test]
 fn wishes_and_errors_are_agreed_on_in_one_round() {
     let by = |longest, gap| Aggregation::ByNode { longest, gap };
