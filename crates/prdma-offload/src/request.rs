@@ -4,11 +4,11 @@ use crate::{
     Aggregation, Form, PrdmaError, Result,
     buffer::ClaimSet,
     collective::Reduction,
-    engine::{AnyEngine, Engine, Progress},
-    init::{Blocks, Channel, Made, Wires},
+    engine::{Engine, Progress},
+    init::{Blocks, Channel, Made},
 };
 use core::fmt;
-use rdma_fabric::{Fabric, join};
+use rdma_fabric::join;
 
 /// A persistent exchange: made once, started and waited for again and again (MPI-4, section 6.13).
 ///
@@ -20,12 +20,7 @@ use rdma_fabric::{Fabric, join};
 ///
 /// Dropping it gives its queues back, also while it is active: what neighbours then send to it fails, so do it when they have waited, too.
 pub struct Request {
-    engine: AnyEngine,
-    wires: Wires,
-    fabric: Fabric,
-    form: Form,
-    obstacle: Option<PrdmaError>,
-    aggregation: Aggregation,
+    made: Made,
     claims: ClaimSet,
     /// What is left to the CPU.
     reduction: Option<Reduction>,
@@ -45,7 +40,7 @@ enum State {
 
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Request({}, iteration {}, {:?})", self.form, self.iteration, self.state)
+        write!(f, "Request({}, iteration {}, {:?})", self.made.form, self.iteration, self.state)
     }
 }
 
@@ -56,32 +51,18 @@ impl Request {
 
     /// Makes a request, of an allreduce if there is a reduction.
     pub(crate) fn of(made: Made, claims: ClaimSet, reduction: Option<Reduction>) -> Self {
-        let Made { engine, wires, fabric, form, obstacle, aggregation } = made;
-        let state = State::Inactive;
-        Request {
-            engine,
-            wires,
-            fabric,
-            form,
-            obstacle,
-            aggregation,
-            claims,
-            state,
-            reduction,
-            iteration: 0,
-            scratch: Vec::new(),
-        }
+        Request { made, claims, state: State::Inactive, reduction, iteration: 0, scratch: Vec::new() }
     }
 
     /// Returns the form in which iterations are carried out; the same at all members.
     pub fn form(&self) -> Form {
-        self.form
+        self.made.form
     }
 
     /// Returns whether blocks travel together; the same at all members. [`Aggregation::None`] also where aggregation was asked for and no two blocks have the same way,
     /// or there are too few queues for it.
     pub fn aggregation(&self) -> Aggregation {
-        self.aggregation
+        self.made.aggregation
     }
 
     /// Returns why the form is thriftier than members asked for: the first thing that kept this member from having the queues it wanted.
@@ -89,7 +70,7 @@ impl Request {
     /// iteration needs a deeper one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`] where only
     /// another member could not have its own. `None` if options alone made the form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
-        self.obstacle.as_ref()
+        self.made.obstacle.as_ref()
     }
 
     /// Returns whether the request is started and not waited for.
@@ -119,7 +100,7 @@ impl Request {
         self.iteration += 1;
         // Until it is through: a start that is dropped here leaves commands behind that a later one would take for its own.
         self.state = State::Broken(PrdmaError::HalfStarted { iteration: self.iteration });
-        let started = self.begin().await.map_err(|error| self.wires.name_loss(&self.fabric, error));
+        let started = self.begin().await.map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
         self.state = match &started {
             Ok(()) => State::Active,
             Err(error) => State::Broken(error.clone()),
@@ -129,14 +110,14 @@ impl Request {
     }
 
     async fn begin(&mut self) -> Result<()> {
-        self.fabric.charge("prdma.start").await;
-        for staged in &self.wires.packs {
+        self.made.fabric.charge("prdma.start").await;
+        for staged in &self.made.wires.packs {
             staged.pack(&mut self.scratch)?;
         }
         if let Some(reduction) = &self.reduction {
             reduction.begin(self.iteration, &mut self.scratch)?;
         }
-        self.engine.start(self.iteration).await
+        self.made.engine.start(self.iteration).await
     }
 
     /// Waits for the end of the iteration (`MPI_Wait`): what was to be received is here (acquire), what was sent may be written again. Returns at
@@ -149,7 +130,7 @@ impl Request {
         if self.is_over()? {
             return Ok(());
         }
-        let waited = self.engine.wait(self.iteration).await;
+        let waited = self.made.engine.wait(self.iteration).await;
         self.end(waited)
     }
 
@@ -161,7 +142,7 @@ impl Request {
         if self.is_over()? {
             return Ok(true);
         }
-        match self.engine.test(self.iteration).await {
+        match self.made.engine.test(self.iteration).await {
             Ok(Progress::Pending) => Ok(false),
             Ok(Progress::Done) => self.end(Ok(())).map(|()| true),
             Err(error) => self.end(Err(error)).map(|()| true),
@@ -180,9 +161,9 @@ impl Request {
     fn end(&mut self, ended: Result<()>) -> Result<()> {
         let (k, scratch) = (self.iteration, &mut self.scratch);
         let unpacked = ended
-            .and_then(|()| self.wires.unpacks.iter().try_for_each(|staged| staged.unpack(scratch)))
+            .and_then(|()| self.made.wires.unpacks.iter().try_for_each(|staged| staged.unpack(scratch)))
             .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(k, scratch)))
-            .map_err(|error| self.wires.name_loss(&self.fabric, error));
+            .map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
         self.state = match &unpacked {
             Ok(()) => State::Inactive,
             Err(error) => State::Broken(error.clone()),

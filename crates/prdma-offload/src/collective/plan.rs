@@ -6,6 +6,10 @@ use super::{
     fast::steps,
     tree::{Load, Tree},
 };
+use crate::engine::{MOST_SPS as MOST, ring_depth};
+
+/// The most slots that one put releases.
+pub(super) const MOST_SPS: usize = MOST as usize;
 
 /// Memory of a collective at a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,9 +78,9 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Slots of a ring that never gets full and never gets credit a whole ring ahead.
+    /// Slots of a ring for the queue.
     pub(super) fn depth(&self) -> u64 {
-        (2 * self.slots.len() as u64 + 2).next_power_of_two().max(16)
+        ring_depth(self.slots.len() as u64)
     }
 
     /// Returns whether this queue of member `me` has SELFs: puts to a queue of its own, this or another, that release what waits there.
@@ -92,9 +96,6 @@ pub(super) struct Plan {
     /// Whether even iterations have each area in the place of the other.
     pub(super) alternating: bool,
 }
-
-/// The most slots that one put releases.
-pub(super) const MOST_SPS: usize = 15;
 
 /// Returns how many puts to oneself release `slots` others, one another included but for the first.
 fn chain(slots: usize) -> usize {

@@ -31,7 +31,7 @@ use crate::layout::Piece;
 use rdma_fabric::control_queue::{Blocks, Command, Inline, Posting, QueueId, Stadd};
 
 /// The most slots that one put releases.
-const MOST_SPS: u64 = 15;
+pub(crate) const MOST_SPS: u64 = 15;
 
 /// READY-TO-RECEIVE for one edge.
 #[derive(Clone, Copy, Debug)]
@@ -175,10 +175,15 @@ impl Shape {
         self.readies + nops + self.selfs() + self.data
     }
 
-    /// Slots of a ring that never gets full and never gets credit a whole ring ahead.
+    /// Slots of a ring for the queue.
     pub(crate) fn depth(&self) -> u64 {
-        (2 * self.slots() + 2).next_power_of_two().max(16)
+        ring_depth(self.slots())
     }
+}
+
+/// Slots of a ring that never gets full and never gets credit a whole ring ahead, for iterations of so many slots.
+pub(crate) fn ring_depth(slots: u64) -> u64 {
+    (2 * slots + 2).next_power_of_two().max(16)
 }
 
 /// Returns the program of queue `me`, whose `shape` is that of what it sends. `scratch` is a word of own memory on it.

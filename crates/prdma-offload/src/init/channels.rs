@@ -34,6 +34,13 @@ pub(crate) struct EdgeEnd {
     pub(crate) label: u32,
 }
 
+impl EdgeEnd {
+    /// 1 + the label; 0 for no edge.
+    pub(crate) fn to_word(end: Option<EdgeEnd>) -> u64 {
+        end.map_or(0, |end| u64::from(end.label) + 1)
+    }
+}
+
 /// Returns the channels of a member, in the order of their slots.
 pub(crate) fn channels(topology: &Topology, group: &Group) -> Result<Vec<Channel>> {
     let outs = sorted(topology.destinations());

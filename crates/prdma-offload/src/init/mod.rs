@@ -34,8 +34,9 @@ pub(crate) fn compiled_here<'a, T>(future: impl Future<Output = T> + Send + 'a) 
 }
 
 /// A request's machinery.
-pub(crate) struct Made {
-    pub(crate) engine: AnyEngine,
+pub(crate) struct Made<E = AnyEngine> {
+    /// Its queues close before the memory goes that they address.
+    pub(crate) engine: E,
     pub(crate) wires: Wires,
     pub(crate) fabric: Fabric,
     pub(crate) form: Form,

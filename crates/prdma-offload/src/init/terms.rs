@@ -80,18 +80,18 @@ pub(crate) struct Blocks {
 /// Returns the terms of this member for `channel`.
 pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], direct_blocks: u32) -> Terms {
     let block = |end: Option<EdgeEnd>, blocks: &[Block]| match end {
-        None => (0, 0, [0; Layout::WORDS]),
-        Some(EdgeEnd { slot, label }) => {
+        None => (0, [0; Layout::WORDS]),
+        Some(EdgeEnd { slot, .. }) => {
             let Block { memory, layout } = &blocks[slot];
-            (u64::from(label) + 1, memory.width().bytes(), layout.to_words())
+            (memory.width().bytes(), layout.to_words())
         }
     };
-    let (sends, send_cell, send) = block(channel.out, sends);
-    let (receives, receive_cell, receive) = block(channel.inn, receives);
+    let (send_cell, send) = block(channel.out, sends);
+    let (receive_cell, receive) = block(channel.inn, receives);
     Terms {
         name: Name::of(channel),
-        sends,
-        receives,
+        sends: EdgeEnd::to_word(channel.out),
+        receives: EdgeEnd::to_word(channel.inn),
         direct_blocks: u64::from(direct_blocks),
         cells: [send_cell, receive_cell],
         send,

@@ -100,6 +100,7 @@ fn ceiling(value: i128, step: i128) -> i128 {
     -(-value).div_euclid(step)
 }
 
-fn gcd(a: i128, b: i128) -> i128 {
+/// The greatest common divisor of two numbers that are not negative.
+pub(super) fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -6,7 +6,7 @@
 //! blocks of one command. For others the runs of both sides are intersected one by one, and neighbours that go on with
 //! the same step are one command.
 
-use super::{Layout, LayoutError};
+use super::{Layout, LayoutError, overlap::gcd};
 
 /// One command: `count` blocks of `len` bytes, each `stride` bytes after the one before, at both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,14 +57,10 @@ pub fn count_blocks(from: &Layout, at: &Layout) -> u64 {
         (true, 0) => 1,
         // A block starts where a run starts at one end or both.
         (true, _) => {
-            let both = u128::from(from.run) * u128::from(at.run) / u128::from(gcd(from.run, at.run));
+            let both = u128::from(from.run) * u128::from(at.run) / gcd(from.run.into(), at.run.into()) as u128;
             from.count() + at.count() - (u128::from(bytes) / both) as u64
         }
     }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 fn one_by_one(from: &Layout, at: &Layout, longest: u32) -> Vec<Piece> {

@@ -2,10 +2,10 @@
 
 use super::Partitioned;
 use crate::{
-    Buffer, Layout, Neighbourhood, Options, PrdmaError, Result, Side,
+    Aggregation, Buffer, Layout, Neighbourhood, Options, PrdmaError, Result, Side,
     engine::{CpuPartitions, Demand},
     init::{
-        Block, Blocks, Channel, Compared, EdgeEnd, Outcome, RequestBuilder, all_succeed, check, compiled_here,
+        Block, Blocks, Channel, Compared, EdgeEnd, Made, Outcome, RequestBuilder, all_succeed, check, compiled_here,
         engines_with, least, open,
     },
 };
@@ -97,7 +97,8 @@ impl Neighbourhood {
             let [Compared { wires, .. }] = compared;
             let request = engines.and_then(|mut engines| {
                 let engine = engines.pop().expect("one was asked for");
-                Partitioned::new(engine, wires, &fabric, (form, obstacle), partitions, &edges, &blocks)
+                let made = Made { engine, wires, fabric, form, obstacle, aggregation: Aggregation::None };
+                Partitioned::new(made, partitions, &edges, &blocks)
             });
             all_succeed(group, request).await
         })

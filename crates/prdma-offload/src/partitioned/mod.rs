@@ -25,23 +25,18 @@ use crate::{
     Form, PrdmaError, Result, Side,
     buffer::{ClaimSet, Use},
     engine::{Engine, PartitionEngine, Progress, QueuePartitions},
-    init::{Blocks, Channel, Wires},
+    init::{Blocks, Channel, Made},
 };
 use core::{fmt, ops::Range};
 use marks::{BreakOnDrop, ReadyPartitions};
-use rdma_fabric::{Deps, Fabric, LocalWord, Rank, join};
+use rdma_fabric::{Deps, LocalWord, Rank, join};
 use std::sync::OnceLock;
 
 /// A persistent exchange whose blocks are sent partition by partition: [`crate::Neighbourhood::partitioned_init`].
 ///
 /// What is sent may be written until it is marked, and what is received may be read once it has [arrived](Partitioned::arrived).
 pub struct Partitioned {
-    /// Its queues close before the memory goes that they address.
-    engine: PartitionEngine,
-    wires: Wires,
-    fabric: Fabric,
-    form: Form,
-    obstacle: Option<PrdmaError>,
+    made: Made<PartitionEngine>,
     /// Of each slot.
     partitions: usize,
     /// By slot and partition: its number in the engine, and its claim; `None` without a neighbour.
@@ -67,7 +62,7 @@ struct In {
 
 impl fmt::Debug for Partitioned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Partitioned { form, partitions, iteration, active, .. } = self;
+        let Partitioned { made: Made { form, .. }, partitions, iteration, active, .. } = self;
         let state = if *active { "active" } else { "inactive" };
         write!(f, "Partitioned({form}, {partitions} partitions, iteration {iteration}, {state})")
     }
@@ -75,15 +70,7 @@ impl fmt::Debug for Partitioned {
 
 impl Partitioned {
     /// Makes a request of `channels`, one for each partition of an edge, and the partitions of blocks.
-    fn new(
-        engine: PartitionEngine,
-        wires: Wires,
-        fabric: &Fabric,
-        (form, obstacle): (Form, Option<PrdmaError>),
-        partitions: usize,
-        channels: &[Channel],
-        blocks: &Blocks,
-    ) -> Result<Self> {
+    fn new(made: Made<PartitionEngine>, partitions: usize, channels: &[Channel], blocks: &Blocks) -> Result<Self> {
         let mut outs: Vec<_> = blocks.sends.iter().map(|_| None).collect();
         let mut ins: Vec<_> = blocks.receives.iter().map(|_| None).collect();
         let mut sent = 0;
@@ -94,30 +81,16 @@ impl Partitioned {
             }
             if let Some(end) = channel.inn {
                 let claim = ClaimSet::of([(Use::Receive, &blocks.receives[end.slot])].into_iter());
-                let word = wires.words.region().word(fabric, wires.end_word(channel) as usize)?;
-                ins[end.slot] = Some(In { from: channel.rank, end: word, claim });
+                ins[end.slot] = Some(In { from: channel.rank, end: made.wires.end(&made.fabric, channel)?, claim });
             }
         }
-        let (marked, fabric, broken) = (ReadyPartitions::new(outs.len()), fabric.clone(), OnceLock::new());
-        Ok(Partitioned {
-            engine,
-            wires,
-            fabric,
-            form,
-            obstacle,
-            partitions,
-            outs,
-            marked,
-            ins,
-            active: false,
-            broken,
-            iteration: 0,
-        })
+        let (marked, broken) = (ReadyPartitions::new(outs.len()), OnceLock::new());
+        Ok(Partitioned { made, partitions, outs, marked, ins, active: false, broken, iteration: 0 })
     }
 
     /// Returns the form in which iterations are carried out; the same at all members.
     pub fn form(&self) -> Form {
-        self.form
+        self.made.form
     }
 
     /// Returns why the form is thriftier than members asked for: the first thing that kept this member from having the queues it wanted.
@@ -125,7 +98,7 @@ impl Partitioned {
     /// iteration needs a deeper one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`] where only
     /// another member could not have its own. `None` if options alone made the form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
-        self.obstacle.as_ref()
+        self.made.obstacle.as_ref()
     }
 
     /// Returns the number of partitions of each block.
@@ -149,7 +122,7 @@ impl Partitioned {
 
     /// Breaks the request if `done` is an error; the first error is kept. If a neighbour's loss is known by now, the error becomes that.
     fn kept<T>(&self, done: Result<T>) -> Result<T> {
-        let done = done.map_err(|error| self.wires.name_loss(&self.fabric, error));
+        let done = done.map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
         if let Err(error) = &done {
             let _ = self.broken.set(error.clone());
         }
@@ -170,8 +143,8 @@ impl Partitioned {
         self.ins.iter().flatten().for_each(|inn| inn.claim.set(true));
         // Until it is through.
         let _ = self.broken.set(PrdmaError::HalfStarted { iteration: self.iteration });
-        self.fabric.charge("prdma.start").await;
-        let started = self.engine.start(self.iteration).await;
+        self.made.fabric.charge("prdma.start").await;
+        let started = self.made.engine.start(self.iteration).await;
         self.broken.take();
         self.active = started.is_ok();
         self.kept(started)
@@ -208,7 +181,7 @@ impl Partitioned {
             claim.set(true);
             *number
         });
-        match &self.engine {
+        match &self.made.engine {
             PartitionEngine::Queues(queues) => {
                 let half = PrdmaError::HalfReady { slot, first: partitions.start, end: partitions.end };
                 let posting = BreakOnDrop::new(&self.broken, half);
@@ -218,7 +191,7 @@ impl Partitioned {
             }
             PartitionEngine::Cpu(cpu) => {
                 numbers.for_each(|number| cpu.arm(number, self.iteration));
-                self.fabric.triggers().advance().await;
+                self.made.fabric.triggers().advance().await;
                 Ok(())
             }
         }
@@ -243,8 +216,8 @@ impl Partitioned {
         let Some(inn) = self.ins[at].as_ref().filter(|_| self.active) else {
             return Ok(true);
         };
-        self.fabric.triggers().advance().await;
-        let come = self.fabric.wait_until(&inn.end, Deps::One(inn.from), |number| number >= self.iteration);
+        self.made.fabric.triggers().advance().await;
+        let come = self.made.fabric.wait_until(&inn.end, Deps::One(inn.from), |number| number >= self.iteration);
         let here = self.kept(join::now(come).transpose().map_err(PrdmaError::from))?.is_some();
         if here {
             inn.claim.set(false);
@@ -264,7 +237,7 @@ impl Partitioned {
             return Ok(());
         }
         self.all_marked()?;
-        let waited = self.engine.wait(self.iteration).await;
+        let waited = self.made.engine.wait(self.iteration).await;
         self.end(waited)
     }
 
@@ -278,7 +251,7 @@ impl Partitioned {
             return Ok(true);
         }
         self.all_marked()?;
-        match self.engine.test(self.iteration).await {
+        match self.made.engine.test(self.iteration).await {
             Ok(Progress::Pending) => Ok(false),
             ended => self.end(ended.map(drop)).map(|()| true),
         }

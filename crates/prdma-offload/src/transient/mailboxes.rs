@@ -7,7 +7,7 @@ use super::edge::Offer;
 use crate::{
     PrdmaError, Result, Side,
     buffer::{Memory, Width},
-    init::{Channel, Name, all_succeed, contacts},
+    init::{Channel, EdgeEnd, Name, all_succeed, contacts},
 };
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{
@@ -106,8 +106,8 @@ impl Mailboxes {
 fn addresses(channels: &[Channel], words: &Memory) -> Vec<Address> {
     let address = |channel: &Channel| Address {
         name: Name::of(channel),
-        sends: channel.out.map_or(0, |end| u64::from(end.label) + 1),
-        receives: channel.inn.map_or(0, |end| u64::from(end.label) + 1),
+        sends: EdgeEnd::to_word(channel.out),
+        receives: EdgeEnd::to_word(channel.inn),
         region: words.region().key().to_bits(),
         start: channel.place as u64 * CHANNEL,
     };
@@ -131,7 +131,9 @@ fn boxes(fabric: &Fabric, channel: &Channel, theirs: &Address, words: &Memory) -
     };
     let out = match channel.out {
         None => None,
-        Some(end) if theirs.receives != u64::from(end.label) + 1 => return Err(unmatched(Side::Destination, end.slot)),
+        Some(end) if theirs.receives != EdgeEnd::to_word(channel.out) => {
+            return Err(unmatched(Side::Destination, end.slot));
+        }
         Some(end) => Some(OutBox {
             slot: end.slot,
             member,
@@ -145,7 +147,7 @@ fn boxes(fabric: &Fabric, channel: &Channel, theirs: &Address, words: &Memory) -
     };
     let inn = match channel.inn {
         None => None,
-        Some(end) if theirs.sends != u64::from(end.label) + 1 => return Err(unmatched(Side::Source, end.slot)),
+        Some(end) if theirs.sends != EdgeEnd::to_word(channel.inn) => return Err(unmatched(Side::Source, end.slot)),
         Some(end) => Some(InBox {
             slot: end.slot,
             member,
