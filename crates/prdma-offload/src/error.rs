@@ -13,10 +13,10 @@ pub enum PrdmaError {
     /// A block that no memory can have.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// As many blocks as slots must be given.
+    /// Not as many blocks as slots were given.
     #[error("{given} {side} blocks were given for {slots} slots")]
     Slots {
-        /// Of which side.
+        /// The side of the slot.
         side: Side,
         /// Blocks given.
         given: usize,
@@ -26,9 +26,9 @@ pub enum PrdmaError {
     /// A block leaves its buffer.
     #[error("the block of {side} slot {slot} ends at byte {end} of a buffer of {len}")]
     OutOfBounds {
-        /// Of which side.
+        /// The side of the slot.
         side: Side,
-        /// Its slot.
+        /// The slot on that side.
         slot: usize,
         /// The byte after its last one.
         end: u64,
@@ -40,17 +40,17 @@ pub enum PrdmaError {
     Overlap {
         /// The slot of the block that is received.
         slot: usize,
-        /// Of which side the other one is.
+        /// The side of the other block.
         side: Side,
-        /// Its slot.
+        /// The slot of the other block.
         other: usize,
     },
     /// An edge that the member at its other end does not have.
     #[error("{side} slot {slot} names member {member}, which has no edge back to it; check the topology")]
     Unmatched {
-        /// Of which side.
+        /// The side of the slot.
         side: Side,
-        /// Its slot.
+        /// The slot on that side.
         slot: usize,
         /// The member at the other end.
         member: usize,
@@ -58,9 +58,9 @@ pub enum PrdmaError {
     /// The two ends of an edge are of different sizes.
     #[error("{side} slot {slot} has {mine} bytes, the other end at member {member} {theirs}")]
     Size {
-        /// Of which side.
+        /// The side of the slot.
         side: Side,
-        /// Its slot.
+        /// The slot on that side.
         slot: usize,
         /// The member at the other end.
         member: usize,
@@ -109,11 +109,11 @@ pub enum PrdmaError {
         "the block of {side} slot {slot} can't be cut into {partitions} equal partitions: {of} elements, or runs of bytes, are not a multiple"
     )]
     Uneven {
-        /// Of which side.
+        /// The side of the slot.
         side: Side,
-        /// Its slot.
+        /// The slot on that side.
         slot: usize,
-        /// As many were asked for.
+        /// How many were asked for.
         partitions: usize,
         /// What there is: elements of a contiguous block, or counts of the outermost distance of another.
         of: u64,
@@ -121,7 +121,7 @@ pub enum PrdmaError {
     /// There is no such slot, or no such partition of it.
     #[error("partitions {first}..{end} of {side} slot {slot}: there are {slots} slots of {partitions} partitions")]
     NoPartition {
-        /// Of which side.
+        /// The side of the slot.
         side: Side,
         /// The slot asked for.
         slot: usize,
@@ -137,7 +137,7 @@ pub enum PrdmaError {
     /// A partition that was marked before in this iteration.
     #[error("partition {partition} of destination slot {slot} was marked as ready before in iteration {iteration}")]
     ReadyTwice {
-        /// Its slot.
+        /// The slot on that side.
         slot: usize,
         /// Which of them.
         partition: usize,
@@ -147,7 +147,7 @@ pub enum PrdmaError {
     /// A partition that has not been marked in this iteration, so that the iteration can't end.
     #[error("partition {partition} of destination slot {slot} is not marked as ready in iteration {iteration}")]
     NotReady {
-        /// Its slot.
+        /// The slot on that side.
         slot: usize,
         /// Which of them.
         partition: usize,
@@ -192,11 +192,11 @@ pub enum PrdmaError {
     /// What was asked for needs more of something than there is.
     #[error("{what}: {value} is above the limit of {limit}")]
     Limit {
-        /// Of what.
+        /// What there is not enough of.
         what: &'static str,
-        /// As much is asked for.
+        /// How much is asked for.
         value: u64,
-        /// As much there is.
+        /// How much there is.
         limit: u64,
     },
 }

@@ -21,7 +21,7 @@ pub struct Neighbourhood {
     pub(crate) channels: Vec<Channel>,
     /// Where members publish tables to each other.
     pub(crate) headers: GroupMemory,
-    /// Of exchanges that are not persistent; made by the first of them.
+    /// Mailboxes of exchanges that are not persistent; made by the first of them.
     pub(crate) mailboxes: Option<Mailboxes>,
 }
 

@@ -176,7 +176,7 @@ impl Request {
 /// Starts several requests (`MPI_Startall`).
 ///
 /// # Errors
-/// Of the first one that can't be started; those before it are active.
+/// That of the first one that can't be started; those before it are active.
 pub async fn start_all(requests: &mut [Request]) -> Result<()> {
     for request in requests {
         request.start().await?;
@@ -187,7 +187,7 @@ pub async fn start_all(requests: &mut [Request]) -> Result<()> {
 /// Waits for several requests together (`MPI_Waitall`): none waits behind another.
 ///
 /// # Errors
-/// The first in order; all have ended or are broken.
+/// That of the first request that failed; all have ended or are broken.
 pub async fn wait_all(requests: &mut [Request]) -> Result<()> {
     join::join_all(requests.iter_mut().map(Request::wait)).await.into_iter().collect()
 }

@@ -25,7 +25,7 @@ pub(crate) struct Queue {
     pub(crate) member: usize,
     /// An iteration; what has several blocks is several slots.
     pub(crate) slots: Vec<Slot>,
-    /// As many slots need no credit; `None` if none ever does, in a normal queue.
+    /// How many slots of the first iteration need no credit; `None` if none ever does, in a normal queue.
     pub(crate) ahead: Option<u32>,
     /// Credit that is left when all is over.
     pub(crate) left: u32,
@@ -85,9 +85,9 @@ pub(crate) trait Model {
 /// A put that has come.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a, D> {
-    /// Its queue and slot.
+    /// The queue and slot it comes from.
     pub(crate) of: (usize, usize),
-    /// Its iteration.
+    /// The iteration it is of.
     pub(crate) k: u8,
     pub(crate) data: &'a D,
 }
@@ -112,7 +112,7 @@ pub(crate) struct Rounds {
     pub(crate) ended: u8,
 }
 
-/// Of a queue, in slots.
+/// The pointers of a queue, in slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Pointers {
     read: u32,

@@ -132,7 +132,7 @@ const BOTH: NodeGraph = NodeGraph { nodes: &[0, 0, 1], graph: &[&[2], &[2], &[0,
 /// Three neighbours of one node with two members: the first and the third share queues of a representative that sends nothing itself.
 const SHARED: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 2, 3], graph: &[&[], &[2, 2, 3, 3, 4, 4], &[], &[], &[]] };
 
-/// The same in the other direction.
+/// Three nodes that all send to the second member of one with two members: both pairs of a representative share queues.
 const SPREAD: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 2, 3], graph: &[&[], &[], &[1, 1], &[1, 1], &[1, 1]] };
 
 #[test]

@@ -18,9 +18,9 @@ use rdma_fabric::Rank;
 pub(super) enum Backing {
     /// The blocks of its edges, as without aggregation.
     Edges,
-    /// Of a neighbour by its place: [what goes there](Plan::out).
+    /// The memory for [what goes](Plan::out) to the neighbour at a place.
     Out(usize),
-    /// [What comes from there](Plan::inn).
+    /// The memory for [what comes](Plan::inn) from the neighbour at a place.
     In(usize),
     /// The program's block of a slot that is sent.
     Send(usize),

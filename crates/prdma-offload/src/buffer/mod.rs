@@ -30,7 +30,7 @@ pub(crate) struct Memory {
 struct Allocation {
     fabric: Fabric,
     region: Region,
-    /// Those that were asked for; the region may have more.
+    /// How many were asked for; the region may have more.
     bytes: usize,
     width: Width,
     claims: ClaimTable,

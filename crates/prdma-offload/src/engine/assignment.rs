@@ -27,12 +27,12 @@ pub(crate) struct Relay {
 }
 
 impl Demand {
-    /// Of a channel that forwards nothing.
+    /// Makes the demand of a channel that forwards nothing.
     pub(crate) const fn new(data: Option<u64>, ready: bool) -> Self {
         Demand { data, ready, relay: None, notice: ready }
     }
 
-    /// Of a channel whose ends have agreed.
+    /// Makes the demand of a channel whose ends have agreed.
     pub(crate) fn of(agreed: &Agreed) -> Self {
         Demand::new(agreed.data_slots(), agreed.inn.is_some())
     }

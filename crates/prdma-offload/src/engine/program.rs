@@ -40,16 +40,16 @@ pub(crate) struct Ready {
     pub(crate) to: QueueId,
     /// The sender's word for it, which gets the iteration's number.
     pub(crate) word: Stadd,
-    /// As many slots of that queue it releases.
+    /// How many slots of that queue it releases.
     pub(crate) credit: u8,
 }
 
 /// What data do where they arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OnArrival {
-    /// Whether a notice does.
+    /// Whether they raise a notice.
     pub(crate) notice: bool,
-    /// As many slots of the receiver's queue are released: by them, what forwards the data.
+    /// How many slots of the receiver's queue they release: of the queue that forwards them.
     pub(crate) credit: u8,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Data {
     pub(crate) at: Stadd,
     /// At least one.
     pub(crate) pieces: Vec<Piece>,
-    /// Of the last of them.
+    /// What the last piece does where it arrives.
     pub(crate) on_arrival: OnArrival,
 }
 
@@ -81,9 +81,9 @@ pub(crate) enum CommandTemplate {
     Ready { to: QueueId, word: Stadd, credit: u8 },
     /// The END of a partition, behind its data: the posting's word is to be the iteration's number.
     End { to: QueueId, word: Stadd },
-    /// The same each time, but for the iteration modulo 256 in its notice.
+    /// A command that is the same in each iteration, but for the iteration modulo 256 in its notice.
     Fixed(Posting),
-    /// One in even iterations, the other in odd ones.
+    /// A command for even iterations, and one for odd ones.
     Alternating([Posting; 2]),
 }
 
@@ -146,7 +146,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Of a queue that does nothing yet.
+    /// A queue that does nothing yet.
     pub(crate) const NONE: Shape = Shape { readies: 0, awaited: 0, data: 0, notices: 0 };
 
     /// Returns whether what arrives releases the data itself.

@@ -19,7 +19,7 @@ use rdma_fabric::{
 
 /// A job: who sends to whom, how, and how often.
 pub(crate) struct Case {
-    /// Of each member, its channels.
+    /// The channels of each member.
     pub(crate) channels: Vec<Vec<Link>>,
     pub(crate) form: Form,
     pub(crate) rounds: u8,

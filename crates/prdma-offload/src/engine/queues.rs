@@ -28,7 +28,7 @@ pub(crate) struct QueueEngine {
 }
 
 impl QueueEngine {
-    /// Of queues, each with its program and the notices of an iteration. Waits depend on `ranks`.
+    /// Makes an engine of queues, each with its program and the notices of an iteration. Waits depend on `ranks`.
     pub(crate) fn new(
         fabric: &Fabric,
         queues: impl Iterator<Item = (ControlQueue, Program, u32)>,
@@ -47,7 +47,7 @@ struct RunningQueue {
     program: Program,
     /// The program's commands for the iteration that was started last.
     postings: Box<[Posting]>,
-    /// Of an iteration: one for each edge that is received along.
+    /// Notices of an iteration: one for each edge that is received along.
     notices: u32,
     outstanding: Outstanding,
 }

@@ -15,7 +15,7 @@ pub(crate) struct Channel {
     pub(crate) member: usize,
     /// The neighbour.
     pub(crate) rank: Rank,
-    /// Its place among the channels of its request.
+    /// The place among the channels of the request.
     pub(crate) place: usize,
     /// Which of the pairs with this neighbour; the same at both ends.
     pub(crate) index: u32,
@@ -28,9 +28,9 @@ pub(crate) struct Channel {
 /// An edge of a channel at one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EdgeEnd {
-    /// Its slot.
+    /// The slot of the edge.
     pub(crate) slot: usize,
-    /// Its label; both ends have the same.
+    /// The label of the edge; both ends have the same.
     pub(crate) label: u32,
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct RequestBuilder<'a> {
     pub(crate) group: &'a mut Group,
     /// Where members publish tables.
     pub(crate) headers: &'a GroupMemory,
-    /// Of each request, its channels.
+    /// The channels of each request.
     pub(crate) requests: &'a [&'a [Channel]],
     /// What is sent and what is received, by slot, [checked](check); or why there is none, which the others then learn.
     pub(crate) blocks: Result<&'a Blocks, &'a PrdmaError>,

@@ -37,11 +37,11 @@ use std::sync::OnceLock;
 /// What is sent may be written until it is marked, and what is received may be read once it has [arrived](Partitioned::arrived).
 pub struct Partitioned {
     made: Made<PartitionEngine>,
-    /// Of each slot.
+    /// Partitions of each slot.
     partitions: usize,
     /// By slot and partition: its number in the engine, and its claim; `None` without a neighbour.
     outs: Vec<Option<(usize, ClaimSet)>>,
-    /// As many as `outs`.
+    /// By slot and partition, as `outs`.
     marked: ReadyPartitions,
     /// By slot and partition; `None` without a neighbour.
     ins: Vec<Option<In>>,

@@ -47,7 +47,7 @@ pub struct Topology {
     pub(crate) sources: Box<[Option<Edge>]>,
     /// By slot.
     pub(crate) destinations: Box<[Option<Edge>]>,
-    /// As many as slots.
+    /// By slot, on both sides.
     weights: Option<Weights>,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Mailboxes {
     words: Memory,
 }
 
-/// Of an edge that is sent along.
+/// The mailbox of an edge that is sent along.
 pub(super) struct OutBox {
     pub(super) slot: usize,
     pub(super) member: usize,
@@ -67,7 +67,7 @@ pub(super) struct OutBox {
     pub(super) answered: u64,
 }
 
-/// Of an edge that is received along.
+/// The mailbox of an edge that is received along.
 pub(super) struct InBox {
     pub(super) slot: usize,
     pub(super) member: usize,
