@@ -73,31 +73,31 @@ pub(crate) struct Assignments {
 /// Assigns the channels that are sent along to as many queues as `form` has for them, in turn; those that are only received along go to the first.
 /// Relays have queues of their own, as many for those of a stage as `form` has for so many neighbours.
 pub(crate) fn assign_queues(form: Form, channels: &[Demand]) -> Assignments {
-    let sending = channels.iter().filter(|edges| edges.plain()).count();
+    let sending = channels.iter().filter(|demand| demand.plain()).count();
     let many = (form.queues(sending as u32) as usize).max(usize::from(!channels.is_empty()));
     let (relays, all) = relays(form, channels, many);
     let mut next = (0..many).cycle();
-    let mut turn = |edges: &Demand| {
-        let plain = if edges.plain() { next.next().unwrap_or(0) } else { 0 };
-        let queue = edges.relay.map_or(plain, |relay| relays[&relay]);
-        Assignment { queue, ready_queue: plain, feeds: edges.feeds(), notice: edges.notice }
+    let mut turn = |demand: &Demand| {
+        let plain = if demand.plain() { next.next().unwrap_or(0) } else { 0 };
+        let queue = demand.relay.map_or(plain, |relay| relays[&relay]);
+        Assignment { queue, ready_queue: plain, feeds: demand.feeds(), notice: demand.notice }
     };
     let assigned: Vec<Assignment> = channels.iter().map(&mut turn).collect();
     let mut queues = vec![Shape::NONE; all];
-    for (edges, assigned) in channels.iter().zip(&assigned) {
-        queues[assigned.ready_queue].readies += u64::from(edges.ready);
+    for (demand, assigned) in channels.iter().zip(&assigned) {
+        queues[assigned.ready_queue].readies += u64::from(demand.ready);
         let shape = &mut queues[assigned.queue];
-        shape.awaited += u64::from(edges.data.is_some() || edges.feeds());
-        shape.data += edges.data.unwrap_or(0);
-        shape.notices += u64::from(edges.notice);
+        shape.awaited += u64::from(demand.data.is_some() || demand.feeds());
+        shape.data += demand.data.unwrap_or(0);
+        shape.notices += u64::from(demand.notice);
     }
     Assignments { queues, assigned }
 }
 
 /// Yields the queue of each relay, after the first `many`, and how many queues there are then.
 fn relays(form: Form, channels: &[Demand], many: usize) -> (BTreeMap<Relay, usize>, usize) {
-    let mut relays: BTreeMap<Relay, usize> = channels.iter().filter_map(|edges| Some((edges.relay?, 0))).collect();
-    let stages = channels.iter().filter_map(|edges| edges.relay).map(|relay| relay.stage).max().unwrap_or(0);
+    let mut relays: BTreeMap<Relay, usize> = channels.iter().filter_map(|demand| Some((demand.relay?, 0))).collect();
+    let stages = channels.iter().filter_map(|demand| demand.relay).map(|relay| relay.stage).max().unwrap_or(0);
     let mut all = many;
     for stage in 1..=stages {
         let mut mine: Vec<_> = relays.iter_mut().filter(|(relay, _)| relay.stage == stage).collect();
@@ -112,9 +112,9 @@ fn relays(form: Form, channels: &[Demand], many: usize) -> (BTreeMap<Relay, usiz
 
 /// Returns the largest number of queues that one of the stages could use.
 pub(crate) fn widest(channels: &[Demand]) -> u32 {
-    let plain = channels.iter().filter(|edges| edges.plain()).count() as u32;
+    let plain = channels.iter().filter(|demand| demand.plain()).count() as u32;
     let mut stages: BTreeMap<u8, Vec<u32>> = BTreeMap::new();
-    for relay in channels.iter().filter_map(|edges| edges.relay) {
+    for relay in channels.iter().filter_map(|demand| demand.relay) {
         stages.entry(relay.stage).or_default().push(relay.number);
     }
     let relays = stages.into_values().map(|mut numbers| {

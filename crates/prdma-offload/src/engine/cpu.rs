@@ -71,8 +71,9 @@ impl CpuEngine {
                 ends.push(edge.end()?);
             }
             let mut fed = Vec::new();
-            if let Some((edges, _)) = relays {
-                let feeding = channels.iter().zip(edges).filter(|(_, fed)| fed.feeds() && fed.relay == edges[at].relay);
+            if let Some((demands, _)) = relays {
+                let feeding =
+                    channels.iter().zip(demands).filter(|(_, fed)| fed.feeds() && fed.relay == demands[at].relay);
                 for (feeding, _) in feeding {
                     fed.push(wires.end(fabric, feeding)?);
                 }

@@ -63,9 +63,9 @@ fn id(queue: usize) -> QueueId {
 
 impl Case {
     pub(crate) fn queues(&self) -> Vec<Filled> {
-        let edges = |channels: &Vec<Link>| channels.iter().map(|link| link.demand).collect::<Vec<_>>();
+        let demands = |channels: &Vec<Link>| channels.iter().map(|link| link.demand).collect::<Vec<_>>();
         let assignments: Vec<Assignments> =
-            self.channels.iter().map(|channels| assign_queues(self.form, &edges(channels))).collect();
+            self.channels.iter().map(|channels| assign_queues(self.form, &demands(channels))).collect();
         let first = |member: usize| assignments[..member].iter().map(|dealt| dealt.queues.len()).sum::<usize>();
         let mut queues = Vec::new();
         for (member, Assignments { queues: shapes, assigned }) in assignments.iter().enumerate() {
