@@ -2,7 +2,7 @@
 //!
 //! Costs are those of a rank on another node than the home's, on the modelled FX100; they come out the same each time.
 
-#[path = "conformance/page.rs"]
+#[path = "it/page.rs"]
 #[allow(dead_code, reason = "shared with tests that need more of it")]
 mod page;
 #[path = "../crates/rma-lock/tests/which/mod.rs"]

@@ -8,7 +8,7 @@ mod broken;
 #[path = "../../crates/rma-lock/tests/mutant/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "shared with tests that need more of it")]
 mod mutant;
-#[path = "../conformance/page.rs"]
+#[path = "../it/page.rs"]
 mod page;
 mod play;
 mod scene;

@@ -1,0 +1,270 @@
+//! Exchanges in which blocks for another node travel together, on nodes of two ranks each.
+
+use super::{
+    ExchangeCase, FORMS, Start,
+    areas::Cut,
+    exchange::{Call, Exchange, Sizes, Spec, all, busy, place, through},
+    exchange_cases,
+    losses::{Moment, announce_ready, ends, go_on, others_ready},
+    pace::found_complete,
+    shapes::Shape,
+};
+#[cfg(target_os = "linux")]
+use crate::beds;
+use crate::beds::Jittered;
+use fabric_conformance::{CaseProgram, JobReport, Loss, TestBed, ensure_eq};
+use onesided::{
+    ProgramResult, Rank,
+    prdma::{Aggregation, Form, Options},
+};
+use rdma_fabric::Fabric;
+use std::{
+    future::Future,
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+use tofu2_sim::{
+    shm,
+    virt::{Job, Platform},
+};
+
+/// Ranks of a node.
+const ON_NODE: usize = 2;
+
+struct Threads;
+
+impl TestBed for Threads {
+    fn run(program: &CaseProgram, ranks: usize, _: &str, _: u64) -> Option<JobReport> {
+        let threads = shm::Threads::new(ranks).ranks_per_node(ON_NODE);
+        Some(JobReport::of_one_process(program, ranks, |program| threads.run(program)))
+    }
+}
+
+struct Virtual;
+
+impl TestBed for Virtual {
+    fn run(program: &CaseProgram, ranks: usize, _: &str, _: u64) -> Option<JobReport> {
+        let job = Job::new(&Platform::fx100(), ranks).ranks_per_node(ON_NODE as u32);
+        Some(JobReport::of_one_process(program, ranks, |program| job.run(program)))
+    }
+}
+
+#[cfg(target_os = "linux")]
+struct Processes;
+
+#[cfg(target_os = "linux")]
+impl TestBed for Processes {
+    const LOSSES: &'static [Loss] = beds::Processes::LOSSES;
+
+    fn run(program: &CaseProgram, ranks: usize, test: &str, _: u64) -> Option<JobReport> {
+        beds::run_processes(shm::Launcher::new(ranks).ranks_per_node(ON_NODE), ranks, test, program)
+    }
+}
+
+macro_rules! every_case {
+    ($arguments:tt) => {
+        exchange_cases! { $arguments;
+            plain {
+                shapes [2, 4, 5, 6] self::shapes();
+                layouts [4] self::layouts();
+                calls [4] self::calls();
+                late_members [4, 5] self::late();
+                wishes_and_budgets [6] self::budgets();
+                without_a_call [4] self::unattended();
+            }
+            losing {
+                a_lost_representative_fast [6] self::lost(Form::Fast);
+                a_lost_representative_mrc [6] self::lost(Form::Mrc);
+                a_lost_representative_cpu [6] self::lost(Form::Cpu);
+            }
+        }
+    };
+}
+
+every_case!([CASES]);
+every_case!([threads Threads]);
+#[cfg(target_os = "linux")]
+every_case!([processes Processes]);
+every_case!([virt Virtual]);
+every_case!([virt_jittered Jittered<0, 2>]);
+every_case!([#[ignore = "more seeds, which CI runs"] virt_jittered_more Jittered<2, 8>]);
+
+fn everybody(members: usize) -> Shape {
+    let others = |me: usize| (0..members).filter(|other| *other != me).collect();
+    Shape::graph(&(0..members).map(others).collect::<Vec<_>>())
+}
+
+fn by_node(shape: Shape, form: Form) -> Spec {
+    let options = Options { aggregation: Aggregation::by_node(), ..Options::form(form) };
+    Spec { options, sizes: Sizes::Mixed(7), ..Spec::new(shape, form) }
+}
+
+/// All to all; duplicates, loops, members without edges; one way; representatives without edges of their own.
+async fn shapes(fabric: &Fabric) -> ProgramResult<()> {
+    let (_, members) = place(fabric);
+    let graph = |to: &dyn Fn(usize) -> Vec<usize>| Shape::graph(&(0..members).map(to).collect::<Vec<_>>());
+    let tangled = |me: usize| match me % 4 {
+        0 => vec![(me + 2) % members, me, (me + 3) % members, (me + 2) % members],
+        1 => vec![members - 1, 0, members - 1],
+        2 => vec![],
+        _ => (0..members).collect(),
+    };
+    // What goes on is for the last of each node.
+    let onward = |me: usize| if me % 2 == 1 { vec![(me + 2) % members, (me + 2) % members] } else { vec![] };
+    for shape in [everybody(members), graph(&tangled), graph(&onward), Shape::star(members)] {
+        for form in FORMS {
+            through(fabric, &by_node(shape.clone(), form), 4).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Blocks that are copied and blocks that are not; of one buffer; long ones that go alone, and gaps that are bridged or not.
+async fn layouts(fabric: &Fabric) -> ProgramResult<()> {
+    let (_, members) = place(fabric);
+    let cuts = [Cut::Contiguous, Cut::Column, Cut::Face, Cut::Drawn(3)];
+    for (number, (sends, receives)) in cuts.iter().flat_map(|from| cuts.map(|to| (*from, to))).enumerate() {
+        let form = FORMS[number % FORMS.len()];
+        for (longest, gap) in [(u64::MAX, 0), (u64::MAX, 64), (60, u64::MAX), (4096, 1024)] {
+            let options = Options { aggregation: Aggregation::ByNode { longest, gap }, ..Options::form(form) };
+            let spec = Spec { sends, receives, options, shared: number % 3 == 0, ..by_node(everybody(members), form) };
+            through(fabric, &spec, 2).await?;
+        }
+    }
+    // One block of each member to the other node: those of two go together, and are put from and to where they are.
+    let opposite = Shape::graph(&(0..members).map(|me| vec![(me + members / 2) % members]).collect::<Vec<_>>());
+    for form in FORMS {
+        through(fabric, &Spec { sizes: Sizes::All(24), ..by_node(opposite.clone(), form) }, 3).await?;
+    }
+    Ok(())
+}
+
+async fn calls(fabric: &Fabric) -> ProgramResult<()> {
+    let (_, members) = place(fabric);
+    for form in FORMS {
+        let spec = |call, sizes| Spec { call, sizes, ..by_node(everybody(members), form) };
+        let specs = [
+            spec(Call::Alltoallw, Sizes::Mixed(5)),
+            spec(Call::Alltoallv, Sizes::Mixed(5)),
+            spec(Call::Alltoall, Sizes::All(37)),
+            spec(Call::Allgather, Sizes::All(37)),
+            spec(Call::Allgatherv, Sizes::Mixed(6)),
+        ];
+        for spec in &specs {
+            let mut hood = all(fabric, &spec.shape).await?;
+            let mut exchange = Exchange::new(&mut hood, spec).await?;
+            if !matches!(spec.call, Call::Allgatherv) {
+                let got = (exchange.request.form() == Form::Cpu, exchange.request.aggregation());
+                ensure_eq!(
+                    got,
+                    (form == Form::Cpu, Aggregation::by_node()),
+                    "{:?}: there are queues enough",
+                    spec.call
+                );
+            }
+            exchange.steps(3).await?;
+            hood.group_mut().barrier().await?;
+        }
+    }
+    Ok(())
+}
+
+/// Members are late at start, at wait, by several iterations; they look, and drop waits.
+async fn late(fabric: &Fabric) -> ProgramResult<()> {
+    let (me, members) = place(fabric);
+    for form in FORMS {
+        let mut hood = all(fabric, &everybody(members)).await?;
+        let mut exchange = Exchange::new(&mut hood, &by_node(everybody(members), form)).await?;
+        for k in 0..16 {
+            let turn = k % members == me;
+            if turn && k % 2 == 0 {
+                busy(fabric, Duration::from_micros(30)).await;
+            }
+            if me == 1 && k == 6 {
+                busy(fabric, Duration::from_micros(800)).await;
+            }
+            exchange.start().await?;
+            if turn && k % 2 == 1 {
+                busy(fabric, Duration::from_micros(30)).await;
+            }
+            if k % 3 == 0 {
+                while !exchange.request.test().await? {
+                    fabric.sleep(Duration::from_micros(2)).await;
+                }
+            } else if let Poll::Ready(ended) =
+                pin!(exchange.request.wait()).poll(&mut Context::from_waker(Waker::noop()))
+            {
+                ended?;
+            }
+            exchange.wait().await?;
+        }
+        hood.group_mut().barrier().await?;
+    }
+    Ok(())
+}
+
+/// By node if all wish that and all can afford the queues; else as without it. The same everywhere, and again.
+async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
+    let (me, members) = place(fabric);
+    let mut hood = all(fabric, &everybody(members)).await?;
+    let by = Aggregation::by_node();
+    for poor in [0, members - 1] {
+        let wishes = [
+            (Form::Fast, u32::MAX, by, Form::Fast, true),
+            // One for what goes directly, two for the stages of a representative.
+            (Form::Fast, 3, by, Form::Mrc, true),
+            (Form::Mrc, u32::MAX, by, Form::Mrc, true),
+            (Form::Fast, 1, by, Form::Mrc, false),
+            (Form::Fast, 0, by, Form::Cpu, false),
+            (Form::Cpu, u32::MAX, by, Form::Cpu, true),
+            (Form::Fast, u32::MAX, Aggregation::None, Form::Fast, false),
+        ];
+        for (wish, budget, aggregation, form, together) in wishes {
+            let mine = Options { budget, aggregation, ..Options::form(wish) };
+            let options = if me == poor { mine } else { by_node(everybody(members), Form::Fast).options };
+            for round in 0..2 {
+                let spec = Spec { options, ..by_node(everybody(members), Form::Fast) };
+                let mut exchange = Exchange::new(&mut hood, &spec).await?;
+                let got = (exchange.request.form(), exchange.request.aggregation() == by);
+                ensure_eq!(got, (form, together), "{mine:?} of member {poor}, round {round}");
+                exchange.steps(3).await?;
+                hood.group_mut().barrier().await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All compute after start, representatives too, and find the exchange complete; not so without queues.
+async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
+    let (_, members) = place(fabric);
+    let specs = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu].map(|form| by_node(everybody(members), form));
+    found_complete(fabric, &specs, "forwards anything for").await
+}
+
+/// The last member of six represents its node to another and has no edge of its own. All that depend on it hear of its loss in bounded time.
+async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
+    // What 2 and 3 send to 4 goes through 5, for 4 represents the node to the first one.
+    let shape = Shape::graph(&[vec![4], vec![4], vec![4], vec![4, 4], vec![], vec![]]);
+    let (me, members) = place(fabric);
+    let last = Rank::new(members as u32 - 1);
+    let mut hood = all(fabric, &shape).await?;
+    let mut exchange = Exchange::new(&mut hood, &Spec { sizes: Sizes::All(24), ..by_node(shape, form) }).await?;
+    ensure_eq!(exchange.request.aggregation(), Aggregation::by_node(), "{form}");
+    let survivors = hood.group_mut().split((me != last.index()).then_some(0), me as u64).await?;
+    let ready = fabric.alloc_symmetric(8).await?;
+    exchange.steps(3).await?;
+    let Some(survivors) = survivors else {
+        others_ready(fabric, &ready, members as u64 - 1).await?;
+        if let Moment::Started = moment {
+            exchange.start().await?;
+        }
+        return loss.happen();
+    };
+    announce_ready(fabric, &ready, last, moment).await?;
+    // Who only sends may be an iteration ahead, at each step of the way.
+    let what = format!("{form}, {moment:?}, member {me}");
+    ends(fabric, last, (4, loss != Loss::Kill), &what, async || exchange.steps(1).await).await?;
+    go_on(survivors, form).await
+}

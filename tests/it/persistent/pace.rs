@@ -1,0 +1,198 @@
+//! When members start, wait and look, and who moves the data while they compute.
+
+use super::{
+    FORMS,
+    areas::Cut,
+    exchange::{Data, Exchange, Sizes, Spec, all, busy, place},
+    shapes::Shape,
+};
+use fabric_conformance::{ensure, ensure_eq};
+use onesided::{
+    ProgramResult,
+    prdma::{Form, Request, start_all, wait_all},
+};
+use rdma_fabric::Fabric;
+use std::{
+    future::Future,
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+/// Longer than an iteration, and than several.
+pub(super) const LATE: Duration = Duration::from_micros(30);
+pub(super) const LONG: Duration = Duration::from_micros(800);
+
+/// A member is late at start, at wait, and by several iterations of the others.
+pub(super) async fn late(fabric: &Fabric) -> ProgramResult<()> {
+    let (me, members) = place(fabric);
+    for form in FORMS {
+        let mut hood = all(fabric, &Shape::ring(members)).await?;
+        let mut exchange = Exchange::new(&mut hood, &Spec::new(Shape::ring(members), form)).await?;
+        for k in 0..12 {
+            let turn = k % members == me;
+            if turn && k % 2 == 0 {
+                busy(fabric, LATE).await;
+            }
+            if me == 1 && k == 6 {
+                busy(fabric, LONG).await;
+            }
+            exchange.start().await?;
+            if turn && k % 2 == 1 {
+                busy(fabric, LATE).await;
+            }
+            if me == 1 && k == 9 {
+                busy(fabric, LONG).await;
+            }
+            exchange.wait().await?;
+        }
+        hood.group_mut().barrier().await?;
+    }
+    Ok(())
+}
+
+/// Iterations that are ended by looking, and by waits of which some are dropped.
+pub(super) async fn polled(fabric: &Fabric) -> ProgramResult<()> {
+    let (me, members) = place(fabric);
+    for form in FORMS {
+        let mut hood = all(fabric, &Shape::ring(members)).await?;
+        let spec = Spec { receives: Cut::Column, ..Spec::new(Shape::ring(members), form) };
+        let mut exchange = Exchange::new(&mut hood, &spec).await?;
+        for k in 0..10 {
+            exchange.start().await?;
+            if k % members == me {
+                busy(fabric, LATE).await;
+            }
+            if k % 2 == 0 {
+                while !exchange.request.test().await? {
+                    ensure!(exchange.request.is_active(), "{form}: it has ended and does not say so");
+                    fabric.sleep(Duration::from_micros(2)).await;
+                }
+                exchange.data.check()?;
+            } else {
+                let dropped = pin!(exchange.request.wait()).poll(&mut Context::from_waker(Waker::noop()));
+                if let Poll::Ready(ended) = dropped {
+                    ended?;
+                }
+                exchange.wait().await?;
+            }
+            ensure!(!exchange.request.is_active() && exchange.request.test().await?, "{form}: it is over");
+        }
+        hood.group_mut().barrier().await?;
+    }
+    Ok(())
+}
+
+/// More iterations than a notice's number has values.
+pub(super) async fn thousand(fabric: &Fabric) -> ProgramResult<()> {
+    let (_, members) = place(fabric);
+    for form in [Form::Fast, Form::Mrc, Form::Cpu] {
+        let mut hood = all(fabric, &Shape::ring(members)).await?;
+        let spec = Spec { sizes: Sizes::All(12), ..Spec::new(Shape::ring(members), form) };
+        let mut exchange = Exchange::new(&mut hood, &spec).await?;
+        exchange.steps(1000).await?;
+        ensure_eq!(exchange.request.iterations(), 1000, "{form}");
+        hood.group_mut().barrier().await?;
+    }
+    Ok(())
+}
+
+/// Two requests, started and waited for in different orders by different members (MPI-4: without an assertion, any), also with a barrier in between.
+pub(super) async fn orders(fabric: &Fabric) -> ProgramResult<()> {
+    let (me, members) = place(fabric);
+    let forms = [Form::Fast, Form::Mrc, Form::Cpu];
+    for (one, other) in forms.iter().flat_map(|one| forms.map(|other| (*one, other))) {
+        let mut hood = all(fabric, &Shape::ring(members)).await?;
+        let mut a = Exchange::new(&mut hood, &Spec::new(Shape::ring(members), one)).await?;
+        let mut b = Exchange::new(&mut hood, &Spec::new(Shape::ring(members), other)).await?;
+        for k in 0..6 {
+            if (me + k) % 2 == 0 {
+                a.start().await?;
+                b.start().await?;
+            } else {
+                b.start().await?;
+                a.start().await?;
+            }
+            if k == 2 {
+                // Who leaves the barrier last waits for those who wait for it.
+                if me % 2 == 0 {
+                    hood.group_mut().barrier().await?;
+                }
+                a.wait().await?;
+                if me % 2 == 1 {
+                    hood.group_mut().barrier().await?;
+                }
+                b.wait().await?;
+            } else if (me + k / 2) % 2 == 0 {
+                b.wait().await?;
+                a.wait().await?;
+            } else {
+                a.wait().await?;
+                b.wait().await?;
+            }
+        }
+        hood.group_mut().barrier().await?;
+    }
+    Ok(())
+}
+
+/// Ten requests of one neighbourhood, of all forms, at once; each member starts them in an order of its own.
+pub(super) async fn many(fabric: &Fabric) -> ProgramResult<()> {
+    let (me, members) = place(fabric);
+    let mut hood = all(fabric, &Shape::ring(members)).await?;
+    let (mut data, mut requests): (Vec<Data>, Vec<Request>) = (Vec::new(), Vec::new());
+    for number in 0..10 {
+        let sizes = Sizes::All(12 * number);
+        let spec = Spec { sizes, ..Spec::new(Shape::ring(members), FORMS[number % FORMS.len()]) };
+        let exchange = Exchange::new(&mut hood, &spec).await?;
+        data.push(exchange.data);
+        requests.push(exchange.request);
+    }
+    data.rotate_left(me);
+    requests.rotate_left(me);
+    for k in 0..8 {
+        data.iter_mut().try_for_each(Data::fill)?;
+        if k == 4 {
+            data.rotate_left(3);
+            requests.rotate_left(3);
+        }
+        start_all(&mut requests).await?;
+        ensure!(requests.iter().all(Request::is_active), "all are started");
+        wait_all(&mut requests).await?;
+        ensure!(!requests.iter().any(Request::is_active), "all are waited for");
+        data.iter().try_for_each(Data::check)?;
+    }
+    Ok(hood.group_mut().barrier().await?)
+}
+
+/// A member starts late, and both compute without a call. Each finds the exchange complete when it looks for the first time. Not
+/// so without queues, for who looks first: the data of the other one wait for a call there.
+pub(super) async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
+    let (_, members) = place(fabric);
+    let specs = FORMS.map(|form| Spec::new(Shape::ring(members), form));
+    found_complete(fabric, &specs, "moves the data of").await
+}
+
+/// The same with each of `specs`; without queues nobody `does` it for a member that computes.
+pub(super) async fn found_complete(fabric: &Fabric, specs: &[Spec], does: &str) -> ProgramResult<()> {
+    let (me, _) = place(fabric);
+    for spec in specs {
+        let form = spec.options.form;
+        let mut hood = all(fabric, &spec.shape).await?;
+        let mut exchange = Exchange::new(&mut hood, spec).await?;
+        hood.group_mut().barrier().await?;
+        let (before, after) = if me == 0 { (0, 150) } else { (20, 50) };
+        busy(fabric, Duration::from_millis(before)).await;
+        exchange.start().await?;
+        busy(fabric, Duration::from_millis(after)).await;
+        let over = exchange.request.test().await?;
+        if form != Form::Cpu {
+            ensure!(over, "{form}: not complete at member {me} after everybody has started");
+        } else if me == 1 {
+            ensure_eq!(over, false, "without queues nobody {does} a computing member");
+        }
+        exchange.wait().await?;
+        hood.group_mut().barrier().await?;
+    }
+    Ok(())
+}
