@@ -1,4 +1,4 @@
-//! Every rank locks a word of rank 0's memory and adds to it: `cargo run --example counter -- --ranks 4`.
+//! Every rank locks a word of rank 0's memory and adds to it: `cargo example counter -- --ranks 4`.
 
 use onesided::{lock::RpLock, prelude::*};
 

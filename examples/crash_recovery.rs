@@ -1,8 +1,8 @@
 //! A rank kills itself in the middle of an update under a lock. The others find out, mend the record, and go on.
 //!
 //! ```text
-//! cargo run --release --example crash_recovery -- --ranks 4
-//! cargo run --release --example crash_recovery -- --ranks 4 --fabric virt
+//! cargo example crash_recovery --release -- --ranks 4
+//! cargo example crash_recovery --release -- --ranks 4 --fabric virt
 //! ```
 //!
 //! Between processes the rank is killed as by `kill -9`. Elsewhere its program panics, which makes it as lost to the others. A job that has lost a rank ends with its

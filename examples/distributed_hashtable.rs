@@ -4,9 +4,9 @@
 //! table is [`repro::workloads::hashtable`], generic over the lock. Run it between real processes, and in virtual time:
 //!
 //! ```text
-//! cargo run --release --example distributed_hashtable -- --ranks 4
-//! cargo run --release --example distributed_hashtable -- --ranks 4 --fabric virt
-//! cargo run --release --example distributed_hashtable -- --ranks 4 --lock back-off
+//! cargo example distributed_hashtable --release -- --ranks 4
+//! cargo example distributed_hashtable --release -- --ranks 4 --fabric virt
+//! cargo example distributed_hashtable --release -- --ranks 4 --lock back-off
 //! ```
 
 use onesided::{Fabric, Group, ProgramResult, Rank, lock::RmaLock};

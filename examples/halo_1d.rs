@@ -1,9 +1,9 @@
 //! A halo exchange along a ring that the network runs by itself: each rank sends a block to both neighbours in every step, and checks what it got.
 //!
 //! ```text
-//! cargo run --release --example halo_1d -- --ranks 4
-//! cargo run --release --example halo_1d -- --ranks 4 --fabric virt --form mrc --bytes 16384
-//! cargo run --release --example halo_1d -- --ranks 4 --fabric virt --steps 1 --timeline halo.json
+//! cargo example halo_1d --release -- --ranks 4
+//! cargo example halo_1d --release -- --ranks 4 --fabric virt --form mrc --bytes 16384
+//! cargo example halo_1d --release -- --ranks 4 --fabric virt --steps 1 --timeline halo.json
 //! ```
 //!
 //! `--help` tells its options. What is printed is the form that all ranks agreed on: a thriftier one than asked for where queues run out. With one step, `--timeline FILE`

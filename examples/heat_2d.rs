@@ -1,9 +1,9 @@
 //! A heat solver on a grid of ranks whose halos the network exchanges while the inside is computed.
 //!
 //! ```text
-//! cargo run --release --example heat_2d -- --ranks 4
-//! cargo run --release --example heat_2d -- --ranks 4 --picture heat.pgm
-//! cargo run --release --example heat_2d -- --ranks 6 --fabric virt
+//! cargo example heat_2d --release -- --ranks 4
+//! cargo example heat_2d --release -- --ranks 4 --picture heat.pgm
+//! cargo example heat_2d --release -- --ranks 6 --fabric virt
 //! ```
 //!
 //! A tile and its halos are one buffer: rows are sent from it and received in it as they are, columns as vectors. Each step starts the exchange,

@@ -4,8 +4,8 @@
 //! processes, and in virtual time:
 //!
 //! ```text
-//! cargo run --release --example shared_counter -- --ranks 4
-//! cargo run --release --example shared_counter -- --ranks 4 --fabric virt
+//! cargo example shared_counter --release -- --ranks 4
+//! cargo example shared_counter --release -- --ranks 4 --fabric virt
 //! ```
 
 use onesided::{

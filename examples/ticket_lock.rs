@@ -1,5 +1,5 @@
 //! A protocol of one's own, explored: a ticket lock whose holder tells the next one. Run it as
-//! `cargo run -p onesided-explore --example ticket_lock`; with `-- broken`, the release does not flush the data.
+//! `cargo example ticket_lock`; with `-- broken`, the release does not flush the data.
 
 use explore::{Explorer, Probe};
 use rdma_fabric::{Deps, Fabric, LocalWord, ProgramResult, Rank, Region, RemoteWord};

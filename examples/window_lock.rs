@@ -4,8 +4,8 @@
 //! one version. Run it between real processes, and in virtual time:
 //!
 //! ```text
-//! cargo run --release --example window_lock -- --ranks 4
-//! cargo run --release --example window_lock -- --ranks 4 --fabric virt
+//! cargo example window_lock --release -- --ranks 4
+//! cargo example window_lock --release -- --ranks 4 --fabric virt
 //! ```
 
 use onesided::{Group, ProgramResult, Rank, lock::RpLock};

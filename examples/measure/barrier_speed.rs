@@ -1,7 +1,7 @@
 //! How long barriers take: the unit's and the group's own, over two threads on this machine (wall clock, the least of many
 //! samples), and in virtual time from 2 ranks on.
 //!
-//! `cargo run --release -p tofu2-sim --example barrier_speed [most ranks, 4096]`
+//! `cargo example barrier_speed --release [most ranks, 4096]`
 
 use rdma_fabric::{
     Fabric, Group, ProgramResult, Time,

@@ -1,4 +1,4 @@
-//! When blocks for another node had better travel together: `cargo run -p prdma-offload --example exchange_by_node`.
+//! When blocks for another node had better travel together: `cargo example exchange_by_node`.
 //!
 //! FX100 in virtual time. Start and wait, nothing between; microseconds of an iteration at the slowest rank. Each way is asked for with as many queues as its
 //! node has: the form that came out is told.

@@ -1,4 +1,4 @@
-//! What a persistent exchange costs over shared memory: `cargo run --release -p prdma-offload --example exchange_cost`.
+//! What a persistent exchange costs over shared memory: `cargo example exchange_cost --release`.
 //!
 //! Thread ranks in a periodic ring; the fastest of many batches.
 //! * One rank that exchanges with itself: the processor's work alone.

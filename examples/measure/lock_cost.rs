@@ -1,4 +1,4 @@
-//! What a pair of lock and unlock costs over shared memory: `cargo run --release -p rma-lock --example lock_cost`.
+//! What a pair of lock and unlock costs over shared memory: `cargo example lock_cost --release`.
 //!
 //! First a remote idle lock, its home asleep outside the fabric; the fastest of many batches, three million pairs in all. Then sixteen
 //! ranks that all want it exclusively, beside as many threads and a mutex of the standard library. The same for the other locks.

@@ -1,4 +1,4 @@
-//! What control queues cost over shared memory, beside the plain fabric: `cargo run --release --example queue_cost`.
+//! What control queues cost over shared memory, beside the plain fabric: `cargo example queue_cost --release`.
 //!
 //! Two processes (threads with `--threads`); each figure is the least of many samples, in ns.
 //!

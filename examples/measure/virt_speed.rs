@@ -1,7 +1,7 @@
 //! How fast the virtual-time provider is: every rank of a large machine locks and unlocks one readers lock
 //! (two remote fetch-adds) several times, or keeps its control queues full.
 //!
-//! `cargo run --release -p tofu2-sim --example virt_speed [k | hops | lock | queues] [pairs | commands]`
+//! `cargo example virt_speed --release [k | hops | lock | queues] [pairs | commands]`
 //!
 //! * `k`: 663,552 ranks on the K computer's 82,944 nodes, latency-only network, 10 pairs.
 //! * `hops`: one rank on each of the K computer's nodes, Tofu's routes along a snake, routers, 1 pair.

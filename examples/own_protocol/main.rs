@@ -1,9 +1,9 @@
 //! A protocol of one's own, from its first lines to its exploration: many ranks send, one receives, all learn the sum. `docs/own-protocol.md` tells the story.
 //!
 //! ```text
-//! cargo run --example own_protocol --features explore -- --ranks 4
-//! cargo run --example own_protocol --features explore -- --ranks 4 --fabric virt --seed 7 --mistake flush
-//! cargo run --example own_protocol --features explore -- --explore --mistake flush
+//! cargo example own_protocol -- --ranks 4
+//! cargo example own_protocol -- --ranks 4 --fabric virt --seed 7 --mistake flush
+//! cargo example own_protocol -- --explore --mistake flush
 //! ```
 //!
 //! `--mistake` makes one of four: `flush`, `atomic`, `check` or `region`.
@@ -16,6 +16,9 @@ use onesided::{
     },
 };
 use std::{ffi::OsString, process::ExitCode};
+
+#[cfg(test)]
+mod tests;
 
 /// Many ranks send words, one receives them. Each message has a slot of its own.
 #[derive(Debug)]

@@ -1,9 +1,6 @@
 //! The page about protocols of one's own: what it shows is what runs, and what it says comes out does.
 
-#[path = "../examples/own_protocol.rs"]
-#[allow(dead_code, unreachable_pub, reason = "a program of its own")]
-mod own_protocol;
-
+use super::{Mistake, add_up, explored, in_steps, invariants, with_a_death, without_flushes};
 use onesided::{
     Group, ProgramResult,
     explore::Report,
@@ -13,12 +10,11 @@ use onesided::{
         virt::{Job, Platform},
     },
 };
-use own_protocol::{Mistake, add_up, explored, in_steps, invariants, with_a_death, without_flushes};
 use rdma_fabric::Fabric;
 
-const PAGE: &str = include_str!("../docs/own-protocol.md");
+const PAGE: &str = include_str!("../../docs/own-protocol.md");
 /// What the page quotes.
-const QUOTED: [&str; 2] = [include_str!("../examples/own_protocol.rs"), include_str!("own_protocol.rs")];
+const QUOTED: [&str; 2] = [include_str!("main.rs"), include_str!("tests.rs")];
 
 /// The blocks of the page in this language.
 fn blocks(language: &str) -> Vec<&'static str> {

@@ -7,7 +7,7 @@ use std::{
 
 /// Run the test `name`, with these environment variables, and be its exit code. What it prints is shown.
 pub(crate) fn run(name: &str, environment: &[(&str, String)]) -> Result<ExitCode, Box<dyn Error>> {
-    run_of("onesided", "conformance", name, environment)
+    run_of("onesided", "it", &format!("conformance::{name}"), environment)
 }
 
 /// The same with a test of another package's.

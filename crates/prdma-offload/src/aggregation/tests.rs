@@ -1,4 +1,4 @@
-//! Exchanges by node on machines whose nodes have several ranks. `tests/persistent` holds them to an oracle with layouts; here is what it can't see: how
+//! Exchanges by node on machines whose nodes have several ranks. `tests/it/persistent` holds them to an oracle with layouts; here is what it can't see: how
 //! many messages leave a node.
 
 use crate::{Aggregation, Buffer, Form, Neighbourhood, Options, Request, Topology};

@@ -1,4 +1,4 @@
-//! Control queues in virtual time: what `tests/conformance` doesn't ask of every provider.
+//! Control queues in virtual time: what `crates/fabric-conformance` doesn't ask of every provider.
 
 pub(crate) mod determinism;
 mod ending;
