@@ -50,19 +50,17 @@
 
 #![forbid(unsafe_code)]
 
-mod amount;
-mod any_program;
-mod ended;
-mod faults_file;
 mod launch;
-mod launch_error;
-#[cfg_attr(not(feature = "observe"), path = "unobserved.rs")]
+mod launch_options;
+#[cfg(feature = "observe")]
 mod observing;
 mod provider;
 #[cfg(any(test, not(feature = "observe")))]
 mod refusal;
+mod report;
 mod settings;
-mod tell;
+#[cfg(not(feature = "observe"))]
+mod unobserved;
 
 /// What nearly every program names: `use onesided::prelude::*`.
 pub mod prelude {
@@ -73,7 +71,8 @@ pub mod prelude {
 #[cfg(feature = "explore")]
 #[doc(inline)]
 pub use explore;
-pub use launch::{Launch, launch, launch_shared, launch_with};
+pub use launch::{launch, launch_shared, launch_with};
+pub use launch_options::Launch;
 /// Counters and traces of operations and waits, with the feature `observe`.
 #[cfg(feature = "observe")]
 #[doc(inline)]
@@ -96,3 +95,5 @@ pub use rma_lock as lock;
 #[doc(inline)]
 pub use tofu2_sim as sim;
 pub use tofu2_sim::shm::block_on;
+#[cfg(not(feature = "observe"))]
+use unobserved as observing;

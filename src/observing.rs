@@ -2,10 +2,8 @@
 
 use crate::{
     Launch, Provider,
-    launch::UNOBSERVED,
-    launch_error::LaunchError,
+    report::{LaunchError, UNOBSERVED, say},
     settings::{EMPTY, option, setting},
-    tell::say,
 };
 use observe::{Gathering, Observation, ObserveError, Output, Part};
 use rdma_fabric::{Fabric, FabricError, Program, Rank, Time};
@@ -34,14 +32,14 @@ fn flag_variable(name: &'static str) -> Result<bool, FabricError> {
     }
 }
 
-/// Of ranks that have the bare fabric: say so once a job, if somebody wants to observe it.
+/// Says once a job that its ranks have the bare fabric, if somebody wants to observe them.
 pub(crate) fn leave_out(endpoint: &Fabric) {
     if endpoint.rank() == Rank::new(0) && Part::from_env().is_ok_and(|part| part.is_some()) {
         say(UNOBSERVED);
     }
 }
 
-/// The same, where they are threads.
+/// Says that ranks that are threads have the bare fabric, if somebody wants to observe them.
 pub(crate) fn leave_out_threads(launch: &Launch) {
     if launch.observe.detail().is_some() {
         say(UNOBSERVED);

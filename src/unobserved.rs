@@ -2,10 +2,8 @@
 
 use crate::{
     Launch,
-    launch::UNOBSERVED,
-    launch_error::LaunchError,
     refusal::{refuse_launcher, refuse_options},
-    tell::say,
+    report::{LaunchError, UNOBSERVED, say},
 };
 use rdma_fabric::{Fabric, FabricError, Program, Rank};
 use std::{convert::Infallible, ffi::OsString};
