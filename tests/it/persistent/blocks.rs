@@ -3,7 +3,7 @@
 use super::{
     FORMS,
     areas::Cut,
-    exchange::{Call, Exchange, Sizes, Spec, all, place, through},
+    exchange::{Exchange, Sizes, Spec, all, neighbours, place, through},
     shapes::Shape,
 };
 use fabric_conformance::ensure_eq;
@@ -57,7 +57,7 @@ pub(super) async fn elements(fabric: &Fabric) -> ProgramResult<()> {
             to_words.wait().await?;
             to_halves.start().await?;
             to_halves.wait().await?;
-            let (left, right) = ((me + members - 1) % members, (me + 1) % members);
+            let (left, right) = neighbours(fabric);
             let (got, of) = (words.to_vec()?, |at: usize| at..at + 2);
             let double = |words: &[u32]| f64::from_bits(u64::from(words[0]) | u64::from(words[1]) << 32);
             for row in 0..5 {
@@ -99,16 +99,8 @@ pub(super) async fn calls(fabric: &Fabric) -> ProgramResult<()> {
     let tangled = Shape::graph(&[vec![1, 2, 1], vec![1], vec![0]]);
     for form in [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu] {
         for shape in [Shape::ring(members), tangled.clone()] {
-            let spec = |call, sizes| Spec { call, sizes, ..Spec::new(shape.clone(), form) };
-            let specs = [
-                spec(Call::Alltoallw, Sizes::Mixed(5)),
-                spec(Call::Alltoallv, Sizes::Mixed(5)),
-                spec(Call::Alltoall, Sizes::All(37)),
-                spec(Call::Allgather, Sizes::All(37)),
-                spec(Call::Allgatherv, Sizes::Mixed(6)),
-            ];
-            for spec in &specs {
-                through(fabric, spec, 3).await?;
+            for spec in Spec::new(shape, form).by_each_call() {
+                through(fabric, &spec, 3).await?;
             }
         }
     }

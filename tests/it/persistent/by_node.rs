@@ -3,10 +3,10 @@
 use super::{
     ExchangeCase, FORMS, Start,
     areas::Cut,
-    exchange::{Call, Exchange, Sizes, Spec, all, busy, place, through},
+    exchange::{Call, Exchange, Sizes, Spec, all, place, through},
     exchange_cases,
     losses::{Moment, announce_ready, ends, go_on, others_ready},
-    pace::found_complete,
+    pace::{found_complete, is_late},
     shapes::Shape,
 };
 #[cfg(target_os = "linux")]
@@ -90,11 +90,6 @@ every_case!([virt Virtual]);
 every_case!([virt_jittered Jittered<0, 2>]);
 every_case!([#[ignore = "more seeds, which CI runs"] virt_jittered_more Jittered<2, 8>]);
 
-fn everybody(members: usize) -> Shape {
-    let others = |me: usize| (0..members).filter(|other| *other != me).collect();
-    Shape::graph(&(0..members).map(others).collect::<Vec<_>>())
-}
-
 fn by_node(shape: Shape, form: Form) -> Spec {
     let options = Options { aggregation: Aggregation::by_node(), ..Options::form(form) };
     Spec { options, sizes: Sizes::Mixed(7), ..Spec::new(shape, form) }
@@ -103,7 +98,6 @@ fn by_node(shape: Shape, form: Form) -> Spec {
 /// All to all; duplicates, loops, members without edges; one way; representatives without edges of their own.
 async fn shapes(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
-    let graph = |to: &dyn Fn(usize) -> Vec<usize>| Shape::graph(&(0..members).map(to).collect::<Vec<_>>());
     let tangled = |me: usize| match me % 4 {
         0 => vec![(me + 2) % members, me, (me + 3) % members, (me + 2) % members],
         1 => vec![members - 1, 0, members - 1],
@@ -112,7 +106,9 @@ async fn shapes(fabric: &Fabric) -> ProgramResult<()> {
     };
     // What goes on is for the last of each node.
     let onward = |me: usize| if me % 2 == 1 { vec![(me + 2) % members, (me + 2) % members] } else { vec![] };
-    for shape in [everybody(members), graph(&tangled), graph(&onward), Shape::star(members)] {
+    for shape in
+        [Shape::complete(members), Shape::by(members, tangled), Shape::by(members, onward), Shape::star(members)]
+    {
         for form in FORMS {
             through(fabric, &by_node(shape.clone(), form), 4).await?;
         }
@@ -128,12 +124,13 @@ async fn layouts(fabric: &Fabric) -> ProgramResult<()> {
         let form = FORMS[number % FORMS.len()];
         for (longest, gap) in [(u64::MAX, 0), (u64::MAX, 64), (60, u64::MAX), (4096, 1024)] {
             let options = Options { aggregation: Aggregation::ByNode { longest, gap }, ..Options::form(form) };
-            let spec = Spec { sends, receives, options, shared: number % 3 == 0, ..by_node(everybody(members), form) };
+            let spec =
+                Spec { sends, receives, options, shared: number % 3 == 0, ..by_node(Shape::complete(members), form) };
             through(fabric, &spec, 2).await?;
         }
     }
     // One block of each member to the other node: those of two go together, and are put from and to where they are.
-    let opposite = Shape::graph(&(0..members).map(|me| vec![(me + members / 2) % members]).collect::<Vec<_>>());
+    let opposite = Shape::by(members, |me| vec![(me + members / 2) % members]);
     for form in FORMS {
         through(fabric, &Spec { sizes: Sizes::All(24), ..by_node(opposite.clone(), form) }, 3).await?;
     }
@@ -143,17 +140,9 @@ async fn layouts(fabric: &Fabric) -> ProgramResult<()> {
 async fn calls(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     for form in FORMS {
-        let spec = |call, sizes| Spec { call, sizes, ..by_node(everybody(members), form) };
-        let specs = [
-            spec(Call::Alltoallw, Sizes::Mixed(5)),
-            spec(Call::Alltoallv, Sizes::Mixed(5)),
-            spec(Call::Alltoall, Sizes::All(37)),
-            spec(Call::Allgather, Sizes::All(37)),
-            spec(Call::Allgatherv, Sizes::Mixed(6)),
-        ];
-        for spec in &specs {
+        for spec in by_node(Shape::complete(members), form).by_each_call() {
             let mut hood = all(fabric, &spec.shape).await?;
-            let mut exchange = Exchange::new(&mut hood, spec).await?;
+            let mut exchange = Exchange::new(&mut hood, &spec).await?;
             if !matches!(spec.call, Call::Allgatherv) {
                 let got = (exchange.request.form() == Form::Cpu, exchange.request.aggregation());
                 ensure_eq!(
@@ -174,20 +163,12 @@ async fn calls(fabric: &Fabric) -> ProgramResult<()> {
 async fn late(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     for form in FORMS {
-        let mut hood = all(fabric, &everybody(members)).await?;
-        let mut exchange = Exchange::new(&mut hood, &by_node(everybody(members), form)).await?;
+        let mut hood = all(fabric, &Shape::complete(members)).await?;
+        let mut exchange = Exchange::new(&mut hood, &by_node(Shape::complete(members), form)).await?;
         for k in 0..16 {
-            let turn = k % members == me;
-            if turn && k % 2 == 0 {
-                busy(fabric, Duration::from_micros(30)).await;
-            }
-            if me == 1 && k == 6 {
-                busy(fabric, Duration::from_micros(800)).await;
-            }
+            is_late(fabric, k, true, (me, k) == (1, 6)).await;
             exchange.start().await?;
-            if turn && k % 2 == 1 {
-                busy(fabric, Duration::from_micros(30)).await;
-            }
+            is_late(fabric, k, false, false).await;
             if k % 3 == 0 {
                 while !exchange.request.test().await? {
                     fabric.sleep(Duration::from_micros(2)).await;
@@ -207,7 +188,7 @@ async fn late(fabric: &Fabric) -> ProgramResult<()> {
 /// By node if all wish that and all can afford the queues; else as without it. The same everywhere, and again.
 async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
-    let mut hood = all(fabric, &everybody(members)).await?;
+    let mut hood = all(fabric, &Shape::complete(members)).await?;
     let by = Aggregation::by_node();
     for poor in [0, members - 1] {
         let wishes = [
@@ -222,9 +203,9 @@ async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
         ];
         for (wish, budget, aggregation, form, together) in wishes {
             let mine = Options { budget, aggregation, ..Options::form(wish) };
-            let options = if me == poor { mine } else { by_node(everybody(members), Form::Fast).options };
+            let options = if me == poor { mine } else { by_node(Shape::complete(members), Form::Fast).options };
             for round in 0..2 {
-                let spec = Spec { options, ..by_node(everybody(members), Form::Fast) };
+                let spec = Spec { options, ..by_node(Shape::complete(members), Form::Fast) };
                 let mut exchange = Exchange::new(&mut hood, &spec).await?;
                 let got = (exchange.request.form(), exchange.request.aggregation() == by);
                 ensure_eq!(got, (form, together), "{mine:?} of member {poor}, round {round}");
@@ -239,7 +220,7 @@ async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
 /// All compute after start, representatives too, and find the exchange complete; not so without queues.
 async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
-    let specs = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu].map(|form| by_node(everybody(members), form));
+    let specs = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu].map(|form| by_node(Shape::complete(members), form));
     found_complete(fabric, &specs, "forwards anything for").await
 }
 

@@ -76,6 +76,18 @@ impl Spec {
         }
     }
 
+    /// This exchange by each of the five calls, with sizes that it can have.
+    pub(super) fn by_each_call(&self) -> [Spec; 5] {
+        let spec = |call, sizes| Spec { call, sizes, ..self.clone() };
+        [
+            spec(Call::Alltoallw, Sizes::Mixed(5)),
+            spec(Call::Alltoallv, Sizes::Mixed(5)),
+            spec(Call::Alltoall, Sizes::All(37)),
+            spec(Call::Allgather, Sizes::All(37)),
+            spec(Call::Allgatherv, Sizes::Mixed(6)),
+        ]
+    }
+
     /// Of edges that slots without a neighbour have, too.
     fn sent(&self, me: usize) -> Result<Vec<Area>, LayoutError> {
         let slots = self.shape.slots(me).1;
@@ -273,6 +285,12 @@ pub(super) async fn through(fabric: &Fabric, spec: &Spec, steps: u64) -> Program
 /// Who this rank is among how many.
 pub(super) fn place(fabric: &Fabric) -> (usize, usize) {
     (fabric.rank().index(), fabric.ranks())
+}
+
+/// The ranks to the left and to the right on a ring.
+pub(super) fn neighbours(fabric: &Fabric) -> (usize, usize) {
+    let (me, members) = place(fabric);
+    ((me + members - 1) % members, (me + 1) % members)
 }
 
 /// Let time pass without progress: a computing rank, on wall clock too.

@@ -20,8 +20,20 @@ use std::{
 };
 
 /// Longer than an iteration, and than several.
-pub(super) const LATE: Duration = Duration::from_micros(30);
-pub(super) const LONG: Duration = Duration::from_micros(800);
+const LATE: Duration = Duration::from_micros(30);
+const LONG: Duration = Duration::from_micros(800);
+
+/// Is late before start or wait of iteration `k`: in turn by less than an iteration, and in this one by several iterations of the others if
+/// that is where this member `dawdles`.
+pub(super) async fn is_late(fabric: &Fabric, k: usize, before_start: bool, dawdles: bool) {
+    let (me, members) = place(fabric);
+    if k % members == me && (k % 2 == 0) == before_start {
+        busy(fabric, LATE).await;
+    }
+    if dawdles {
+        busy(fabric, LONG).await;
+    }
+}
 
 /// A member is late at start, at wait, and by several iterations of the others.
 pub(super) async fn late(fabric: &Fabric) -> ProgramResult<()> {
@@ -30,20 +42,9 @@ pub(super) async fn late(fabric: &Fabric) -> ProgramResult<()> {
         let mut hood = all(fabric, &Shape::ring(members)).await?;
         let mut exchange = Exchange::new(&mut hood, &Spec::new(Shape::ring(members), form)).await?;
         for k in 0..12 {
-            let turn = k % members == me;
-            if turn && k % 2 == 0 {
-                busy(fabric, LATE).await;
-            }
-            if me == 1 && k == 6 {
-                busy(fabric, LONG).await;
-            }
+            is_late(fabric, k, true, (me, k) == (1, 6)).await;
             exchange.start().await?;
-            if turn && k % 2 == 1 {
-                busy(fabric, LATE).await;
-            }
-            if me == 1 && k == 9 {
-                busy(fabric, LONG).await;
-            }
+            is_late(fabric, k, false, (me, k) == (1, 9)).await;
             exchange.wait().await?;
         }
         hood.group_mut().barrier().await?;

@@ -2,7 +2,7 @@
 
 use super::{
     FORMS,
-    exchange::{busy, place},
+    exchange::{busy, neighbours, place},
 };
 use fabric_conformance::ensure_eq;
 use onesided::{
@@ -21,8 +21,8 @@ fn block(number: usize) -> ProgramResult<Layout> {
 
 /// Three to the right, of which two have one tag, and one to itself; started and waited for in different orders.
 pub(super) async fn points(fabric: &Fabric) -> ProgramResult<()> {
-    let (me, members) = place(fabric);
-    let (left, right) = ((me + members - 1) % members, (me + 1) % members);
+    let (me, _) = place(fabric);
+    let (left, right) = neighbours(fabric);
     for form in FORMS {
         let mut world = Group::world(fabric).await?;
         let (send, receive) = (Buffer::<u32>::new(fabric, 4 * LEN)?, Buffer::<u32>::new(fabric, 8 * LEN)?);

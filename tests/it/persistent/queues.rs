@@ -112,8 +112,7 @@ async fn agreed(hood: &mut Neighbourhood, spec: &Spec) -> ProgramResult<Form> {
 /// The thriftiest budget, and the thriftiest wish, is that of all.
 pub(super) async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
-    let others = |me: usize| (0..members).filter(|other| *other != me).collect();
-    let shape = Shape::graph(&(0..members).map(others).collect::<Vec<_>>());
+    let shape = Shape::complete(members);
     let mut hood = all(fabric, &shape).await?;
     let forms = [(0, Form::Cpu), (1, Form::Mrc), (2, Form::Queues(2)), (3, Form::Fast), (u32::MAX, Form::Fast)];
     for poor in 0..members {

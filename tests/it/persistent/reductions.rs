@@ -1,9 +1,9 @@
 //! Allreduces: the same bits at all members, whoever is late.
 
 use super::{
-    exchange::{busy, place},
+    exchange::place,
     losses::{Moment, announce_ready, ends, others_ready},
-    pace::{LATE, LONG},
+    pace::is_late,
 };
 use fabric_conformance::{Loss, ensure, ensure_eq};
 use onesided::{
@@ -93,20 +93,9 @@ async fn paced<T: Pod + PartialEq + std::fmt::Debug>(
 ) -> ProgramResult<()> {
     let (me, members) = (allreduce.me, allreduce.members);
     for k in 0..8 {
-        let turn = k % members == me;
-        if turn && k % 2 == 0 {
-            busy(fabric, LATE).await;
-        }
-        if me == members / 2 && k == 3 {
-            busy(fabric, LONG).await;
-        }
+        is_late(fabric, k, true, (me, k) == (members / 2, 3)).await;
         allreduce.start().await?;
-        if turn && k % 2 == 1 {
-            busy(fabric, LATE).await;
-        }
-        if me == members / 2 && k == 6 {
-            busy(fabric, LONG).await;
-        }
+        is_late(fabric, k, false, (me, k) == (members / 2, 6)).await;
         allreduce.wait().await?;
     }
     Ok(())

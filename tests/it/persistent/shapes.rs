@@ -40,10 +40,19 @@ impl Shape {
         Shape::Graph((0..destinations.len()).map(|me| (sources(me), destinations[me].clone())).collect())
     }
 
+    /// The destinations of each member, by a rule.
+    pub(super) fn by(members: usize, to: impl Fn(usize) -> Vec<usize>) -> Self {
+        Shape::graph(&(0..members).map(to).collect::<Vec<_>>())
+    }
+
     /// Member 0 exchanges with all others.
     pub(super) fn star(members: usize) -> Self {
-        let to = |me: usize| if me == 0 { (1..members).collect() } else { vec![0] };
-        Shape::graph(&(0..members).map(to).collect::<Vec<_>>())
+        Shape::by(members, |me| if me == 0 { (1..members).collect() } else { vec![0] })
+    }
+
+    /// All exchange with all others.
+    pub(super) fn complete(members: usize) -> Self {
+        Shape::by(members, |me| (0..members).filter(|other| *other != me).collect())
     }
 
     /// What the crate makes of it.

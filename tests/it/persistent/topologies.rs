@@ -3,7 +3,7 @@
 use super::{
     FORMS,
     areas::Cut,
-    exchange::{Sizes, Spec, place, through},
+    exchange::{Sizes, Spec, neighbours, place, through},
     shapes::Shape,
 };
 use fabric_conformance::ensure_eq;
@@ -63,7 +63,7 @@ pub(super) async fn opposite(fabric: &Fabric) -> ProgramResult<()> {
             send.write(0, &[0, 1, 2, 3].map(|slot| name(me, slot)))?;
             request.start().await?;
             request.wait().await?;
-            let (left, right) = ((me + members - 1) % members, (me + 1) % members);
+            let (left, right) = neighbours(fabric);
             let want = [name(left, 1), name(right, 0), name(me, 3), name(me, 2)];
             ensure_eq!(receive.to_vec()?, want, "{form}, iteration {k} of member {me}");
         }
@@ -96,12 +96,11 @@ pub(super) async fn star(fabric: &Fabric) -> ProgramResult<()> {
     in_all_forms(fabric, &Shape::star(members), 4).await?;
     // It only sends, it only receives.
     let spread = |hub: bool| {
-        let to = |me: usize| match (me, hub) {
+        Shape::by(members, |me| match (me, hub) {
             (0, true) => (1..members).collect(),
             (0, false) | (_, true) => vec![],
             _ => vec![0],
-        };
-        Shape::graph(&(0..members).map(to).collect::<Vec<_>>())
+        })
     };
     in_all_forms(fabric, &spread(true), 4).await?;
     in_all_forms(fabric, &spread(false), 4).await?;

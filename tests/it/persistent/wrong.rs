@@ -2,7 +2,7 @@
 
 use super::{
     FORMS,
-    exchange::{Spec, all, place, through},
+    exchange::{Spec, all, neighbours, place, through},
     shapes::Shape,
 };
 use fabric_conformance::{ensure, ensure_eq};
@@ -164,7 +164,7 @@ pub(super) async fn order(fabric: &Fabric) -> ProgramResult<()> {
             ensure!(request.test().await?, "{form}: it is inactive again");
             ensure_eq!(request.iterations(), iteration, "{form}");
             let got = buffer.to_vec()?;
-            let (left, right) = ((me + members - 1) % members, (me + 1) % members);
+            let (left, right) = neighbours(fabric);
             for row in 0..4 {
                 let row = &got[8 * row..8 * row + 8];
                 let (mine, from) = (100 * me as u32 + k, |member: usize| 100 * member as u32 + k);
