@@ -32,7 +32,7 @@ fn at(region: RegionKey, offset: u64) -> RemoteAddr {
 }
 
 /// Whether the provider registers nothing that exists; then it must say so.
-fn is_refused(fabric: &Fabric) -> ProgramResult<bool> {
+pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     if fabric.caps().register_existing != Existing::None {
         return Ok(false);
     }
@@ -44,9 +44,6 @@ fn is_refused(fabric: &Fabric) -> ProgramResult<bool> {
 }
 
 pub(super) async fn peers_reach_it(fabric: Fabric) -> ProgramResult<()> {
-    if is_refused(&fabric)? {
-        return Ok(());
-    }
     let mut world = Group::world(&fabric).await?;
     for len in [1, 8, 9, 1000, 40_000] {
         let (mine, key) = shared(&fabric, &mut world, words(len, 5), false).await?;
@@ -99,9 +96,6 @@ pub(super) async fn peers_reach_it(fabric: Fabric) -> ProgramResult<()> {
 }
 
 pub(super) async fn own_registered_memory_is_source_and_sink(fabric: Fabric) -> ProgramResult<()> {
-    if is_refused(&fabric)? {
-        return Ok(());
-    }
     const LEN: usize = 9_000;
     let mut world = Group::world(&fabric).await?;
     let window = fabric.alloc_symmetric(8 * LEN).await?;
@@ -122,9 +116,6 @@ pub(super) async fn own_registered_memory_is_source_and_sink(fabric: Fabric) -> 
 }
 
 pub(super) async fn atomics_are_done_or_refused(fabric: Fabric) -> ProgramResult<()> {
-    if is_refused(&fabric)? {
-        return Ok(());
-    }
     let mut world = Group::world(&fabric).await?;
     for staged in [false, true] {
         let (mine, key) = shared(&fabric, &mut world, words(4, 0), staged).await?;
@@ -155,9 +146,6 @@ pub(super) async fn atomics_are_done_or_refused(fabric: Fabric) -> ProgramResult
 }
 
 pub(super) async fn puts_and_notices_wake_the_owner(fabric: Fabric) -> ProgramResult<()> {
-    if is_refused(&fabric)? {
-        return Ok(());
-    }
     let mut world = Group::world(&fabric).await?;
     for atomics in [false, true] {
         let (mine, key) = shared(&fabric, &mut world, vec![0u64; 300], atomics).await?;
@@ -186,9 +174,6 @@ pub(super) async fn puts_and_notices_wake_the_owner(fabric: Fabric) -> ProgramRe
 }
 
 pub(super) async fn taking_waits_for_who_is_inside(fabric: Fabric) -> ProgramResult<()> {
-    if is_refused(&fabric)? {
-        return Ok(());
-    }
     const LEN: usize = 20_000;
     let mut world = Group::world(&fabric).await?;
     for round in 0..6u32 {
@@ -230,9 +215,6 @@ pub(super) async fn taking_waits_for_who_is_inside(fabric: Fabric) -> ProgramRes
 }
 
 pub(super) async fn dropping_deregisters(fabric: Fabric) -> ProgramResult<()> {
-    if is_refused(&fabric)? {
-        return Ok(());
-    }
     let mut world = Group::world(&fabric).await?;
     for round in 0..40usize {
         let (mine, key) = shared(&fabric, &mut world, words(2_000, 1), round % 2 == 1).await?;

@@ -41,6 +41,14 @@ pub(super) fn has_queues(fabric: &Fabric) -> ProgramResult<bool> {
     Ok(false)
 }
 
+/// The queue's error in what a call ended with, if that is one.
+pub(super) fn queue_error(error: &Option<FabricError>) -> Option<&QueueError> {
+    match error {
+        Some(FabricError::Queue(error)) => Some(error),
+        _ => None,
+    }
+}
+
 impl Fixture {
     /// `None` if the fabric has no queues. Collective.
     pub(super) async fn open(fabric: Fabric, spec: QueueSpec, bytes: usize) -> ProgramResult<Option<Self>> {

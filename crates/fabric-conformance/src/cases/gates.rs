@@ -2,7 +2,7 @@
 
 use crate::{Loss, ensure, ensure_eq};
 use rdma_fabric::{
-    Deps, Fabric, FabricError, Group, ProgramResult, Rank,
+    Deps, Fabric, FabricError, Group, ProgramResult, Rank, Result,
     barrier::{Barrier, GateError, GateId, Progress, ReduceOp, Reduction, ReductionTo, Shape, Values, Wiring},
 };
 use std::time::Duration;
@@ -12,14 +12,22 @@ const SHAPES: [Shape; 2] = [Shape::RecursiveDoubling, Shape::Ring];
 /// How two values become one.
 type Fold = fn(u64, u64) -> u64;
 
-/// Whether this fabric has a barrier unit; if not, it must say so.
-fn has_gates(fabric: &Fabric) -> ProgramResult<bool> {
+/// Whether this fabric has no barrier unit; then it must say so.
+pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     if fabric.barrier_limits().start_gates > 0 {
-        return Ok(true);
+        return Ok(false);
     }
     let refused = fabric.alloc_gates(1).err();
     ensure!(matches!(refused, Some(FabricError::Unsupported { .. })), "B1: gates where there are none: {refused:?}");
-    Ok(false)
+    Ok(true)
+}
+
+/// The gate's error in what an operation ended with, if that is one.
+fn gate_error<T>(end: &Result<T>) -> Option<&GateError> {
+    match end {
+        Err(FabricError::Gate(error)) => Some(error),
+        _ => None,
+    }
 }
 
 /// Without gates there is nothing to see but the loss.
@@ -41,9 +49,6 @@ async fn rest(fabric: &Fabric) {
 
 /// Nobody leaves before everybody has come, round after round, members being late in turn.
 pub(super) async fn gates_separate(fabric: Fabric) -> ProgramResult<()> {
-    if !has_gates(&fabric)? {
-        return Ok(());
-    }
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(8).await?;
     let counter = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;
@@ -79,9 +84,6 @@ pub(super) async fn gates_separate(fabric: Fabric) -> ProgramResult<()> {
 
 /// Every operation and type, every number of values, in both shapes.
 pub(super) async fn gates_reduce(fabric: Fabric) -> ProgramResult<()> {
-    if !has_gates(&fabric)? {
-        return Ok(());
-    }
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len() as u64, world.me() as u64);
     for shape in SHAPES {
@@ -120,9 +122,6 @@ pub(super) async fn gates_reduce(fabric: Fabric) -> ProgramResult<()> {
 
 /// Sums that lose everything if they are rounded on the way, the same bits in both shapes.
 pub(super) async fn gates_sum_exactly(fabric: Fabric) -> ProgramResult<()> {
-    if !has_gates(&fabric)? {
-        return Ok(());
-    }
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me());
     let mut bits = Vec::new();
@@ -154,9 +153,6 @@ pub(super) async fn gates_sum_exactly(fabric: Fabric) -> ProgramResult<()> {
 
 /// Each member is the owner once; the others may be ahead of it.
 pub(super) async fn gates_reduce_to_an_owner(fabric: Fabric) -> ProgramResult<()> {
-    if !has_gates(&fabric)? {
-        return Ok(());
-    }
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me());
     for owner in 0..n {
@@ -191,9 +187,6 @@ pub(super) async fn gates_reduce_to_an_owner(fabric: Fabric) -> ProgramResult<()
 
 /// Gates of several objects and groups work at the same time and are freed by dropping.
 pub(super) async fn gates_are_many(fabric: Fabric) -> ProgramResult<()> {
-    if !has_gates(&fabric)? {
-        return Ok(());
-    }
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me());
     let mut half = world.split(Some(me as u64 % 2), 0).await?.ok_or("everybody joins")?;
@@ -211,30 +204,23 @@ pub(super) async fn gates_are_many(fabric: Fabric) -> ProgramResult<()> {
     let refused = loop {
         match fabric.alloc_gates(1) {
             Ok(gates) => taken.push(gates),
-            Err(error) => break error,
+            refused => break refused,
         }
     };
-    let left = matches!(&refused, FabricError::Gate(error)
-        if matches!(**error, GateError::NoGates { rank, wanted: 1, starts: 0, .. } if rank == fabric.rank()));
-    ensure!(left, "B1: {refused}");
+    let told = matches!(gate_error(&refused), Some(GateError::NoGates { rank, wanted: 1, starts: 0, .. }) if *rank == fabric.rank());
+    ensure!(told, "B1: {refused:?}");
     ensure!(
         taken.len() <= limits.start_gates && (limits.ranks_per_unit > 1 || taken.len() == limits.start_gates),
         "B1: {} of {limits:?}",
         taken.len()
     );
     world.barrier().await?;
-    let none = Barrier::new(&mut world).await.err();
-    ensure!(
-        matches!(&none, Some(FabricError::Gate(error)) if matches!(**error, GateError::NoGates { .. })),
-        "B1: a barrier without gates: {none:?}"
-    );
+    let none = Barrier::new(&mut world).await;
+    ensure!(matches!(gate_error(&none), Some(GateError::NoGates { .. })), "B1: a barrier without gates: {none:?}");
     drop(taken);
     world.barrier().await?;
-    let too_many = fabric.alloc_gates(limits.relay_gates + 2).err();
-    ensure!(
-        matches!(&too_many, Some(FabricError::Gate(error)) if matches!(**error, GateError::NoGates { .. })),
-        "B1: too many relay gates: {too_many:?}"
-    );
+    let many = fabric.alloc_gates(limits.relay_gates + 2);
+    ensure!(matches!(gate_error(&many), Some(GateError::NoGates { .. })), "B1: too many relay gates: {many:?}");
     let mut barrier = Barrier::new(&mut world).await?;
     barrier.start()?;
     barrier.wait().await?;
@@ -243,9 +229,6 @@ pub(super) async fn gates_are_many(fabric: Fabric) -> ProgramResult<()> {
 
 /// What a rank can find out alone.
 pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
-    if !has_gates(&fabric)? {
-        return Ok(());
-    }
     let mut world = Group::world(&fabric).await?;
     let gates = fabric.alloc_gates(3)?;
     let [start, one, two] = gates.ids()[..] else { return Err("B1: three gates were asked for".into()) };
@@ -308,9 +291,6 @@ pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
 
 /// Operations, types and counts that differ: everybody learns it, nobody hangs, and the next round is good.
 pub(super) async fn gates_tell_mismatches(fabric: Fabric) -> ProgramResult<()> {
-    if !has_gates(&fabric)? {
-        return Ok(());
-    }
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me());
     for shape in SHAPES {
@@ -318,11 +298,11 @@ pub(super) async fn gates_tell_mismatches(fabric: Fabric) -> ProgramResult<()> {
         for odd in 0..n {
             integers.start(if me == odd { ReduceOp::Max } else { ReduceOp::Sum }, &[1])?;
             let end = integers.wait().await;
-            let told = matches!(&end, Err(FabricError::Gate(error)) if matches!(**error, GateError::Mismatch { .. }));
+            let told = matches!(gate_error(&end), Some(GateError::Mismatch { .. }));
             ensure!(told, "B10: operations differ at member {odd} of {n}, {shape:?}: {end:?}");
             integers.start(ReduceOp::Sum, &[1, 2][..1 + usize::from(me == odd)])?;
             let end = integers.wait().await;
-            let told = matches!(&end, Err(FabricError::Gate(error)) if matches!(**error, GateError::Mismatch { .. }));
+            let told = matches!(gate_error(&end), Some(GateError::Mismatch { .. }));
             ensure!(told, "B10: counts differ at member {odd} of {n}, {shape:?}: {end:?}");
             integers.start(ReduceOp::Sum, &[1])?;
             ensure_eq!(integers.wait().await?[0], n as u64, "B10: the round after, {shape:?}");
@@ -335,25 +315,15 @@ pub(super) async fn gates_tell_mismatches(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Rank 0 and rank 1 each with a start/end gate and a relay gate; what they exchange of each other's.
-async fn pair(fabric: &Fabric, world: &mut Group) -> ProgramResult<(rdma_fabric::barrier::Gates, Vec<[u64; 2]>)> {
-    let gates = fabric.alloc_gates(2)?;
-    let mine = [gates.ids()[0].to_bits(), gates.ids()[1].to_bits()];
-    let all = world.allgather(mine).await?;
-    Ok((gates, all))
-}
-
 /// Wires that don't fit, and gates that are freed: named, at whoever depends on them.
 pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> {
-    if !has_gates(&fabric)? {
-        return Ok(());
-    }
     // Ranks 2k and 2k + 1, of which the latter goes wrong.
     let mut world = Group::world(&fabric).await?;
     let mut two = world.split(Some(world.me() as u64 / 2), 0).await?.ok_or("everybody joins")?;
     let (me, wrong_rank) = (two.me(), Rank::new(fabric.rank().number() | 1));
-    let (gates, all) = pair(&fabric, &mut two).await?;
+    let gates = fabric.alloc_gates(2)?;
     let (start, relay) = (gates.ids()[0], gates.ids()[1]);
+    let all = two.allgather([start.to_bits(), relay.to_bits()]).await?;
     let other = all[1 - me].map(GateId::from_bits);
     // Exchange of two, as recursive doubling has it; but the second's relay gate names itself as its remote source.
     let wrong = if me == 1 { relay } else { other[0] };
@@ -376,8 +346,7 @@ pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> 
     two.barrier().await?;
     fabric.start_gate(start, Values::BARRIER)?;
     let end = fabric.await_gate(start, Deps::All).await;
-    let named = matches!(&end, Err(FabricError::Gate(error))
-        if matches!(**error, GateError::PointsElsewhere { gate, .. } if gate.rank() == wrong_rank));
+    let named = matches!(gate_error(&end), Some(GateError::PointsElsewhere { gate, .. }) if gate.rank() == wrong_rank);
     ensure!(named, "B11: at rank {me}: {end:?}");
     two.barrier().await?;
     // A peer that has freed its gates.
@@ -390,8 +359,7 @@ pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> 
     } else {
         barrier.start()?;
         let end = barrier.wait().await;
-        let freed = matches!(&end, Err(FabricError::Gate(error))
-            if matches!(**error, GateError::Freed { gate } if gate.rank() == wrong_rank));
+        let freed = matches!(gate_error(&end), Some(GateError::Freed { gate }) if gate.rank() == wrong_rank);
         ensure!(freed, "B11: a freed gate: {end:?}");
     }
     Ok(world.barrier().await?)
@@ -399,9 +367,6 @@ pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> 
 
 /// Computing between start and wait: the unit works meanwhile.
 pub(super) async fn gates_need_no_cpu(fabric: Fabric) -> ProgramResult<()> {
-    if !has_gates(&fabric)? {
-        return Ok(());
-    }
     let mut world = Group::world(&fabric).await?;
     let mut barrier = Barrier::new(&mut world).await?;
     for _ in 0..10 {
@@ -429,7 +394,7 @@ pub(super) async fn gates_need_no_cpu(fabric: Fabric) -> ProgramResult<()> {
 
 /// A wave that the dead has taken part in may end well; any other ends with its loss.
 pub(super) async fn gates_end_with_a_loss(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    if !has_gates(&fabric)? {
+    if is_missing(&fabric)? {
         return lose(&fabric, loss).await;
     }
     let mut world = Group::world(&fabric).await?;
@@ -460,13 +425,10 @@ pub(super) async fn gates_end_with_a_loss(fabric: Fabric, loss: Loss) -> Program
         }
     };
     for end in [first, second.map(drop)] {
-        let told = match &end {
-            Err(FabricError::PeerLost { rank }) => *rank == last,
+        let told = match gate_error(&end) {
             // It frees its gates when it fails, just before it is lost.
-            Err(FabricError::Gate(error)) => {
-                matches!(**error, GateError::Freed { gate } if loss != Loss::Kill && gate.rank() == last)
-            }
-            _ => false,
+            Some(GateError::Freed { gate }) => loss != Loss::Kill && gate.rank() == last,
+            _ => end == Err(FabricError::PeerLost { rank: last }),
         };
         ensure!(told, "B12: {end:?}");
     }

@@ -61,27 +61,27 @@ fn is_gone<T>(fabric: &Fabric, loss: Loss, end: &Result<T>) -> bool {
     }
 }
 
-/// How the last rank knows that the others have come to where its loss is to meet them.
-struct Stage {
+/// The point of a case at which the last rank is lost, once the others have come to where that is to meet them.
+struct LossPoint {
     fabric: Fabric,
     /// At the last rank: how many have come.
     region: Region,
 }
 
-impl Stage {
+impl LossPoint {
     /// Collective.
     async fn new(fabric: &Fabric) -> Result<Self> {
-        Ok(Stage { fabric: fabric.clone(), region: fabric.alloc_symmetric(8).await? })
+        Ok(LossPoint { fabric: fabric.clone(), region: fabric.alloc_symmetric(8).await? })
     }
 
-    /// This rank is where the loss may meet it.
+    /// Says that this rank is where the loss may meet it.
     async fn ready(&self) -> Result<()> {
         let word = self.fabric.remote_word::<u64>(self.region.at(victim(&self.fabric), 0))?;
         self.fabric.fetch_add(&word, 1).await.map(drop)
     }
 
-    /// The others are ready.
-    async fn is_set(&self) -> ProgramResult<()> {
+    /// Waits until the others are ready.
+    async fn others_ready(&self) -> ProgramResult<()> {
         let fabric = &self.fabric;
         let others = fabric.ranks() as u64 - 1;
         let word = self.region.word::<u64>(fabric, 0)?;
@@ -89,10 +89,14 @@ impl Stage {
         Ok(())
     }
 
-    /// Be lost when the others are ready, have everything that was meant for them, and had time to wait, or not.
-    async fn be_lost(&self, loss: Loss) -> ProgramResult<()> {
+    /// Loses the last rank when the others are ready, have everything that was meant for them, and had time to wait, or not. Elsewhere says that
+    /// this rank is ready.
+    async fn reached(&self, loss: Loss) -> ProgramResult<()> {
         let fabric = &self.fabric;
-        self.is_set().await?;
+        if fabric.rank() != victim(fabric) {
+            return Ok(self.ready().await?);
+        }
+        self.others_ready().await?;
         fabric.flush_all().await?;
         fabric.sleep(Duration::from_micros(700)).await;
         loss.happen()
@@ -100,13 +104,10 @@ impl Stage {
 }
 
 pub(super) async fn waits_end(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     let region = fabric.alloc_symmetric(8).await?;
     let (me, last) = (fabric.rank(), victim(&fabric));
-    if me == last {
-        return stage.be_lost(loss).await;
-    }
-    stage.ready().await?;
+    point.reached(loss).await?;
     let word = region.word::<u64>(&fabric, 0)?;
     let some = [me, last];
     // Not the writer is lost, but somebody of its group.
@@ -128,15 +129,12 @@ pub(super) async fn waits_end(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
 }
 
 pub(super) async fn waits_for_others_go_on(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(8).await?;
     let (me, last) = (fabric.rank(), victim(&fabric));
     let others = others(&mut world).await?;
-    if me == last {
-        return stage.be_lost(loss).await;
-    }
-    stage.ready().await?;
+    point.reached(loss).await?;
     let word = region.word::<u64>(&fabric, 0)?;
     if me == Rank::new(0) {
         notice_the_loss(&fabric).await?;
@@ -154,20 +152,20 @@ pub(super) async fn waits_for_others_go_on(fabric: Fabric, loss: Loss) -> Progra
 
 /// What is armed and waits for the lost rank is told to its owner, and to nobody else.
 pub(super) async fn triggered_puts_end(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(16).await?;
     let (me, last) = (fabric.rank(), victim(&fabric));
     let others = others(&mut world).await?;
     if me == last {
-        return stage.be_lost(loss).await;
+        return point.reached(loss).await;
     }
     let mut others = others.ok_or("the lost rank is here")?;
     let to = fabric.remote_word(region.at(last, 8))?;
     let put = TriggeredPut::new(vec![region.word(&fabric, 0)?], Transfer::empty(), to);
     let mut puts = TriggeredPuts::new(&fabric, vec![put], &[last]);
     puts.arm(1).await?;
-    stage.ready().await?;
+    point.ready().await?;
     for turn in 0..3 {
         let end = ended(&fabric, "P5: a barrier of the others", others.barrier()).await?;
         ensure_eq!(end, Ok(()), "P5: barrier {turn} beside what is armed");
@@ -180,7 +178,7 @@ pub(super) async fn triggered_puts_end(fabric: Fabric, loss: Loss) -> ProgramRes
 }
 
 pub(super) async fn a_satisfied_wait_still_ends_well(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     let region = fabric.alloc_symmetric(16).await?;
     let (me, last) = (fabric.rank(), victim(&fabric));
     let word = region.word::<u64>(&fabric, 0)?;
@@ -188,9 +186,8 @@ pub(super) async fn a_satisfied_wait_still_ends_well(fabric: Fabric, loss: Loss)
         for rank in 0..last.number() {
             fabric.put_word(&fabric.remote_word::<u64>(region.at(Rank::new(rank), 0))?, 7).await?;
         }
-        return stage.be_lost(loss).await;
     }
-    stage.ready().await?;
+    point.reached(loss).await?;
     // What it made visible counts, even if the wait begins after its loss.
     if me.index() % 2 == 1 {
         notice_the_loss(&fabric).await?;
@@ -205,7 +202,7 @@ pub(super) async fn a_satisfied_wait_still_ends_well(fabric: Fabric, loss: Loss)
 }
 
 pub(super) async fn notices_still_arrive(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     // Fewer than any queue holds: nobody takes them before the loss.
     const EACH: u64 = 8;
     let region = fabric.alloc_symmetric(8).await?;
@@ -217,9 +214,8 @@ pub(super) async fn notices_still_arrive(fabric: Fabric, loss: Loss) -> ProgramR
                 fabric.put_notify(&to, [i], i).await?;
             }
         }
-        return stage.be_lost(loss).await;
     }
-    stage.ready().await?;
+    point.reached(loss).await?;
     notice_the_loss(&fabric).await?;
     for i in 0..EACH {
         let notice = ended(&fabric, "E3", fabric.next_notice(Deps::One(last))).await?;
@@ -232,11 +228,11 @@ pub(super) async fn notices_still_arrive(fabric: Fabric, loss: Loss) -> ProgramR
 
 pub(super) async fn nothing_comes_after_a_loss(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     const LONG: usize = 512;
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     let region = fabric.alloc_symmetric(8 * (2 + LONG)).await?;
     let (me, last) = (fabric.rank(), victim(&fabric));
     if me == last {
-        stage.is_set().await?;
+        point.others_ready().await?;
         for rank in (0..last.number()).map(Rank::new) {
             let word = fabric.remote_word::<u64>(region.at(rank, 0))?;
             drop(fabric.post(Atomic { word: &word, amo: Amo::Add(1) }).await?);
@@ -246,7 +242,7 @@ pub(super) async fn nothing_comes_after_a_loss(fabric: Fabric, loss: Loss) -> Pr
         }
         return loss.happen();
     }
-    stage.ready().await?;
+    point.ready().await?;
     notice_the_loss(&fabric).await?;
     let span = region.span::<u64>(&fabric, 0, 2 + LONG)?;
     let mut looks = [(); 2].map(|()| (vec![0; 2 + LONG], 0));
@@ -266,17 +262,14 @@ pub(super) async fn nothing_comes_after_a_loss(fabric: Fabric, loss: Loss) -> Pr
 }
 
 pub(super) async fn operations_fail(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(64).await?;
-    let (me, last) = (fabric.rank(), victim(&fabric));
+    let last = victim(&fabric);
     let others = others(&mut world).await?;
     let word = fabric.remote_word::<u64>(region.at(last, 0))?;
     let span = fabric.remote_span::<u32>(region.at(last, 8), 4)?;
-    if me == last {
-        return stage.be_lost(loss).await;
-    }
-    stage.ready().await?;
+    point.reached(loss).await?;
     notice_the_loss(&fabric).await?;
     let mut all = vec![
         fabric.fetch_add(&word, 1).await.map(drop),
@@ -314,14 +307,11 @@ pub(super) async fn operations_fail(fabric: Fabric, loss: Loss) -> ProgramResult
 }
 
 pub(super) async fn posting_into_a_full_queue(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     let region = fabric.alloc_symmetric(8).await?;
-    let (me, last) = (fabric.rank(), victim(&fabric));
+    let last = victim(&fabric);
     let to = fabric.remote_span::<u64>(region.at(last, 0), 1)?;
-    if me == last {
-        return stage.be_lost(loss).await;
-    }
-    stage.ready().await?;
+    point.reached(loss).await?;
     let mut posted = 0u64;
     let post = async {
         loop {
@@ -337,17 +327,13 @@ pub(super) async fn posting_into_a_full_queue(fabric: Fabric, loss: Loss) -> Pro
 }
 
 pub(super) async fn barriers_end(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     let mut world = Group::world(&fabric).await?;
-    let (me, last) = (fabric.rank(), victim(&fabric));
     let others = others(&mut world).await?;
     for _ in 0..3 {
         world.barrier().await?;
     }
-    if me == last {
-        return stage.be_lost(loss).await;
-    }
-    stage.ready().await?;
+    point.reached(loss).await?;
     for turn in 0..2 {
         let end = ended(&fabric, "G1: a barrier without a lost rank", world.barrier()).await?;
         ensure!(is_gone(&fabric, loss, &end), "W3, G1: barrier {turn}: {end:?}");
@@ -356,16 +342,13 @@ pub(super) async fn barriers_end(fabric: Fabric, loss: Loss) -> ProgramResult<()
 }
 
 pub(super) async fn broadcasts_and_allgathers_end(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     let mut world = Group::world(&fabric).await?;
     let (me, last) = (fabric.rank(), victim(&fabric));
     let others = others(&mut world).await?;
     world.allgather(me.number()).await?;
     world.broadcast(last.index(), 1u8).await?;
-    if me == last {
-        return stage.be_lost(loss).await;
-    }
-    stage.ready().await?;
+    point.reached(loss).await?;
     let end = ended(&fabric, "G2: a broadcast", world.broadcast(last.index(), 1u64)).await?;
     ensure!(is_gone(&fabric, loss, &end), "W3, G2: a broadcast by a lost rank: {end:?}");
     let end = ended(&fabric, "G2: a broadcast", world.broadcast(0, 1u64)).await?;
@@ -378,13 +361,10 @@ pub(super) async fn broadcasts_and_allgathers_end(fabric: Fabric, loss: Loss) ->
 }
 
 pub(super) async fn symmetric_allocation_ends(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     let kept = fabric.alloc_symmetric(64).await?;
-    let (me, last) = (fabric.rank(), victim(&fabric));
-    if me == last {
-        return stage.be_lost(loss).await;
-    }
-    stage.ready().await?;
+    let last = victim(&fabric);
+    point.reached(loss).await?;
     // A provider that reaches all parts without asking their owners need not notice.
     for turn in 0..2 {
         match ended(&fabric, "M2: a symmetric allocation", fabric.alloc_symmetric(64)).await? {
@@ -400,16 +380,13 @@ pub(super) async fn symmetric_allocation_ends(fabric: Fabric, loss: Loss) -> Pro
 }
 
 pub(super) async fn a_window_and_its_member(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     let mut world = Group::world(&fabric).await?;
     let window = Window::<u64>::in_group(&mut world, 1).await?;
     let (me, last) = (fabric.rank(), victim(&fabric));
     let others = others(&mut world).await?;
     world.barrier().await?;
-    if me == last {
-        return stage.be_lost(loss).await;
-    }
-    stage.ready().await?;
+    point.reached(loss).await?;
     // A different one is under way on every rank when it happens; the others begin afterwards.
     for turn in 0..3 {
         let end = match (turn + me.index()) % 3 {
@@ -427,7 +404,7 @@ pub(super) async fn a_window_and_its_member(fabric: Fabric, loss: Loss) -> Progr
 }
 
 pub(super) async fn a_lock_and_its_holder(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
     let mut world = Group::world(&fabric).await?;
     let (me, last) = (fabric.rank(), victim(&fabric));
@@ -437,9 +414,8 @@ pub(super) async fn a_lock_and_its_holder(fabric: Fabric, loss: Loss) -> Program
     if let Some(held) = held {
         // Not released, as by a rank that dies.
         std::mem::forget(held);
-        return stage.be_lost(loss).await;
     }
-    stage.ready().await?;
+    point.reached(loss).await?;
     let end = if me.index() % 2 == 0 {
         ended(&fabric, "W3: a writer behind a lost one", lock.write()).await?.map(drop)
     } else {
@@ -454,25 +430,19 @@ pub(super) async fn a_lock_and_its_holder(fabric: Fabric, loss: Loss) -> Program
 }
 
 pub(super) async fn control_queues(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let stage = Stage::new(&fabric).await?;
+    let point = LossPoint::new(&fabric).await?;
     let spec = QueueSpec::new(QueueMode::Session);
     let Some(mut fixture) = Fixture::open(fabric.clone(), spec, 64).await? else {
         // Without queues there is nothing to see but the loss.
         let mut world = Group::world(&fabric).await?;
         let others = others(&mut world).await?;
-        if fabric.rank() == victim(&fabric) {
-            return stage.be_lost(loss).await;
-        }
-        stage.ready().await?;
+        point.reached(loss).await?;
         notice_the_loss(&fabric).await?;
         return meet(others).await;
     };
     let others = others(&mut fixture.world).await?;
     let gone = victim(&fabric);
-    if fabric.rank() == gone {
-        return stage.be_lost(loss).await;
-    }
-    stage.ready().await?;
+    point.reached(loss).await?;
     let end = ended(&fabric, "Q10: waiting for a notice", fixture.queue.next_notice(Deps::One(gone))).await?;
     ensure_eq!(end, lost(gone), "Q10: a wait for a notice of the lost rank");
     let end = ended(&fabric, "Q10: waiting for a completion", fixture.queue.next_completion(Deps::One(gone))).await?;

@@ -1,6 +1,6 @@
 //! Control queues: what every mode has.
 
-use super::fixture::{Fixture, TAG, has_queues};
+use super::fixture::{Fixture, TAG, has_queues, queue_error};
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{
     Deps, Fabric, FabricError, ProgramResult, Refused,
@@ -30,16 +30,10 @@ pub(super) async fn opening(fabric: Fabric) -> ProgramResult<()> {
     ensure_eq!(queue.spec().depth, 64, "Q1: slots asked for");
     ensure!(fabric.queue_limits().free < limits.free, "Q1: free queues after one was opened");
     let again = fabric.open_queue(spec).err();
-    ensure!(
-        matches!(&again, Some(FabricError::Queue(error)) if matches!(**error, QueueError::InUse { .. })),
-        "Q1: opened twice: {again:?}"
-    );
+    ensure!(matches!(queue_error(&again), Some(QueueError::InUse { .. })), "Q1: opened twice: {again:?}");
     for wrong in [spec.depth(100), spec.depth(0), spec.on(limits.engines), QueueSpec { mrq_depth: 3, ..spec }] {
         let refused = fabric.open_queue(wrong).err();
-        ensure!(
-            matches!(&refused, Some(FabricError::Queue(error)) if matches!(**error, QueueError::Limit { .. })),
-            "Q1: {wrong:?}: {refused:?}"
-        );
+        ensure!(matches!(queue_error(&refused), Some(QueueError::Limit { .. })), "Q1: {wrong:?}: {refused:?}");
     }
     ensure_eq!(queue.close()?, 0, "Q1: commands of a queue that never had any");
     // The name is nobody's now, then somebody else's; free ones come back.
@@ -266,7 +260,7 @@ pub(super) async fn steering_tags(fabric: Fabric) -> ProgramResult<()> {
     fixture.settle().await;
     let kept = queue.poll_tcq().err();
     ensure!(
-        matches!(&kept, Some(FabricError::Queue(error)) if matches!(**error, QueueError::OutOfBounds { .. })),
+        matches!(queue_error(&kept), Some(QueueError::OutOfBounds { .. })),
         "Q6: an error without notice: {kept:?}"
     );
     ensure_eq!(queue.poll_tcq()?, None, "Q6: told twice");

@@ -1,6 +1,6 @@
 //! Control queues in session mode.
 
-use super::fixture::Fixture;
+use super::fixture::{Fixture, queue_error};
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{
     Deps, Fabric, FabricError, ProgramResult, Refused,
@@ -95,10 +95,7 @@ pub(super) async fn several_posted_together(fabric: Fabric) -> ProgramResult<()>
 
     let nop = |tag| Posting::new(Command::Nop).tcq(tag);
     let refused = fixture.queue.post_all(&[nop(41), Posting::new(put(0)).sps(16), nop(42)], Deps::All).await.err();
-    ensure!(
-        matches!(&refused, Some(FabricError::Queue(error)) if matches!(**error, QueueError::Limit { .. })),
-        "Q11: SPS 16: {refused:?}"
-    );
+    ensure!(matches!(queue_error(&refused), Some(QueueError::Limit { .. })), "Q11: SPS 16: {refused:?}");
     ensure_eq!(fixture.credit(fixture.own(), 5).await?, Ok(()), "Q11");
     ensure_eq!(fixture.completed().await?, 1, "Q11: what was posted before one that is refused");
     fixture.queue.post_all(&[43, 44].map(|tag| Posting { delay_start: true, ..nop(tag) }), Deps::All).await?;
