@@ -11,7 +11,7 @@ use core::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Release},
 };
-use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options};
+use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options, Request};
 use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::{
     sync::Arc,
@@ -23,15 +23,19 @@ const ROUNDS: u32 = 100;
 const BATCHES: usize = 1_000;
 const FORMS: [Form; 3] = [Form::Fast, Form::Mrc, Form::Cpu];
 
+/// An exchange of all ranks on a periodic ring.
+async fn on_a_ring(fabric: &Fabric, form: Form, bytes: usize) -> ProgramResult<(Neighbourhood, Request)> {
+    let group = Group::world(fabric).await?;
+    let topology = Cartesian::new(&[group.len()], &[true])?.topology(group.me());
+    let mut hood = Neighbourhood::new(group, topology).await?;
+    let (send, receive) = (Buffer::<u8>::new(fabric, 2 * bytes)?, Buffer::<u8>::new(fabric, 2 * bytes)?);
+    let request = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
+    Ok((hood, request))
+}
+
 /// Nanoseconds an exchange in the fastest batch.
 async fn exchange(fabric: Fabric, form: Form, bytes: usize) -> ProgramResult<f64> {
-    let group = Group::world(&fabric).await?;
-    let ring = Cartesian::new(&[group.len()], &[true])?;
-    let topology = ring.topology(group.me());
-    let mut hood = Neighbourhood::new(group, topology).await?;
-    let send = Buffer::<u8>::new(&fabric, 2 * bytes)?;
-    let receive = Buffer::<u8>::new(&fabric, 2 * bytes)?;
-    let mut request = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
+    let (mut hood, mut request) = on_a_ring(&fabric, form, bytes).await?;
     let mut best = f64::INFINITY;
     for _ in 0..BATCHES {
         let begun = Instant::now();
@@ -64,17 +68,11 @@ async fn overlapped(
     compute: Duration,
     late: Duration,
 ) -> ProgramResult<Overlapped> {
-    let group = Group::world(&fabric).await?;
-    let ring = Cartesian::new(&[group.len()], &[true])?;
-    let me = group.me();
-    let mut hood = Neighbourhood::new(group, ring.topology(me)).await?;
-    let send = Buffer::<u8>::new(&fabric, 2 * bytes)?;
-    let receive = Buffer::<u8>::new(&fabric, 2 * bytes)?;
-    let mut request = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
+    let (mut hood, mut request) = on_a_ring(&fabric, form, bytes).await?;
     let mut best = Overlapped { start: f64::INFINITY, wait: f64::INFINITY, step: f64::INFINITY };
     for _ in 0..300 {
         hood.group_mut().barrier().await?;
-        if me == 1 {
+        if fabric.rank().index() == 1 {
             spin(late);
         }
         let begun = Instant::now();

@@ -4,7 +4,7 @@
 //! ranks that all want it exclusively, beside as many threads and a mutex of the standard library. The same for the other locks.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{BackOffLock, Excludes, FairLock, Guard, Lock, Locked, PackedLock, RmaLock, RpLock, WritersFirstLock};
+use rma_lock::{BackOffLock, Excludes, FairLock, Guard, Locked, PackedLock, RmaLock, RpLock, WritersFirstLock};
 use std::{
     hint::black_box,
     sync::{
@@ -16,13 +16,13 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use tofu2_sim::shm::Threads;
+use tofu2_sim::{JobError, shm::Threads};
 
 const HOME: Rank = Rank::new(1);
 const PAIRS: u32 = 10_000;
 const BATCHES: usize = 300;
-const CROWD: usize = 16;
-const CROWD_PAIRS: u32 = 20_000;
+const CONTENDERS: usize = 16;
+const CONTENDED_PAIRS: u32 = 20_000;
 
 /// What is repeated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,34 +43,37 @@ enum Pair {
     Copied,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Which {
-    Flat,
-    Packed,
-    WritersFirst,
-    Fair,
-    BackOff,
+/// A lock, and what is measured of it.
+struct Measured {
+    name: &'static str,
+    /// Nanoseconds of a pair by rank 0 alone.
+    alone: fn(Pair) -> Result<f64, JobError>,
+    /// The time from the barrier before to the barrier after, of ranks that all lock exclusively.
+    contended: fn() -> Result<Duration, JobError>,
 }
 
-const ALL: [Which; 5] = [Which::Flat, Which::Packed, Which::WritersFirst, Which::Fair, Which::BackOff];
+impl Measured {
+    fn of<L: Excludes + 'static>() -> Self {
+        Measured {
+            name: L::NAME,
+            alone: |pair| {
+                let asleep = Arc::new(Barrier::new(2));
+                Ok(Threads::new(2).run(&async |fabric| alone::<L>(fabric, pair, asleep.clone()).await)?[0])
+            },
+            contended: || {
+                let times = Threads::new(CONTENDERS).run(&async |fabric| contend::<L>(fabric).await)?;
+                Ok(times.into_iter().max().unwrap_or_default())
+            },
+        }
+    }
+}
 
 /// A word with a cache line to itself.
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Rank 0 repeats; nanoseconds per pair in the fastest batch, which other work
-/// of the machine is least likely to have disturbed.
-async fn alone(fabric: Fabric, which: Which, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
-    match which {
-        Which::Flat => repeat::<RpLock>(fabric, pair, asleep).await,
-        Which::Packed => repeat::<PackedLock>(fabric, pair, asleep).await,
-        Which::WritersFirst => repeat::<WritersFirstLock>(fabric, pair, asleep).await,
-        Which::Fair => repeat::<FairLock>(fabric, pair, asleep).await,
-        Which::BackOff => repeat::<BackOffLock>(fabric, pair, asleep).await,
-    }
-}
-
-async fn repeat<L: Excludes>(fabric: Fabric, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
+/// Rank 0 repeats; nanoseconds per pair in the fastest batch, which other work of the machine is least likely to have disturbed.
+async fn alone<L: Excludes>(fabric: Fabric, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric(&fabric, HOME).await?;
     let locked = Locked::<u64, L>::symmetric(&fabric, HOME, 1).await?;
@@ -146,37 +149,27 @@ async fn repeat<L: Excludes>(fabric: Fabric, pair: Pair, asleep: Arc<Barrier>) -
 }
 
 /// All ranks lock exclusively; the time from the barrier before to the barrier after.
-async fn crowd(fabric: Fabric, which: Which) -> ProgramResult<Duration> {
-    match which {
-        Which::Flat => contend::<RpLock>(fabric).await,
-        Which::Packed => contend::<PackedLock>(fabric).await,
-        Which::WritersFirst => contend::<WritersFirstLock>(fabric).await,
-        Which::Fair => contend::<FairLock>(fabric).await,
-        Which::BackOff => contend::<BackOffLock>(fabric).await,
-    }
-}
-
 async fn contend<L: RmaLock>(fabric: Fabric) -> ProgramResult<Duration> {
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric(&fabric, HOME).await?;
     world.barrier().await?;
     let begun = Instant::now();
-    for _ in 0..CROWD_PAIRS {
+    for _ in 0..CONTENDED_PAIRS {
         lock.write().await?.release().await?;
     }
     world.barrier().await?;
     Ok(begun.elapsed())
 }
 
-fn mutex_crowd() -> Duration {
-    let (mutex, together) = (Mutex::new(0u64), Barrier::new(CROWD));
+fn contended_mutex() -> Duration {
+    let (mutex, together) = (Mutex::new(0u64), Barrier::new(CONTENDERS));
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..CROWD)
+        let threads: Vec<_> = (0..CONTENDERS)
             .map(|_| {
                 scope.spawn(|| {
                     together.wait();
                     let begun = Instant::now();
-                    for _ in 0..CROWD_PAIRS {
+                    for _ in 0..CONTENDED_PAIRS {
                         *black_box(&mutex).lock().expect("nobody panics") += 1;
                     }
                     together.wait();
@@ -188,41 +181,29 @@ fn mutex_crowd() -> Duration {
     })
 }
 
-fn main() -> Result<(), tofu2_sim::JobError> {
-    let alone = |which, pair| -> Result<f64, tofu2_sim::JobError> {
-        let asleep = Arc::new(Barrier::new(2));
-        Ok(Threads::new(2).run(&async |fabric| alone(fabric, which, pair, asleep.clone()).await)?[0])
-    };
+fn main() -> Result<(), JobError> {
+    let all = [
+        Measured::of::<RpLock>(),
+        Measured::of::<PackedLock>(),
+        Measured::of::<WritersFirstLock>(),
+        Measured::of::<FairLock>(),
+        Measured::of::<BackOffLock>(),
+    ];
     let of = format!("ns, fastest of {BATCHES} batches of {PAIRS}");
     for pair in [Pair::Limit, Pair::LimitPublished] {
-        println!("{pair:?} pair: {:.2} {of}", alone(Which::Flat, pair)?);
+        println!("{pair:?} pair: {:.2} {of}", (all[0].alone)(pair)?);
     }
-    for which in ALL {
+    for lock in &all {
         for pair in [Pair::Shared, Pair::Exclusive, Pair::Dropped, Pair::Put, Pair::Stored, Pair::Copied] {
-            println!("{}, {pair:?} pair, alone: {:.2} {of}", name(which), alone(which, pair)?);
+            println!("{}, {pair:?} pair, alone: {:.2} {of}", lock.name, (lock.alone)(pair)?);
         }
     }
-    let each = |time: Duration| time.as_nanos() as f64 / (CROWD as f64 * f64::from(CROWD_PAIRS));
+    let each = |time: Duration| time.as_nanos() as f64 / (CONTENDERS as f64 * f64::from(CONTENDED_PAIRS));
     for _ in 0..3 {
-        for which in ALL {
-            let lock = Threads::new(CROWD)
-                .run(&async |fabric| crowd(fabric, which).await)?
-                .into_iter()
-                .max()
-                .unwrap_or_default();
-            println!("{}, {CROWD} ranks, exclusive: {:.0} ns a pair", name(which), each(lock));
+        for lock in &all {
+            println!("{}, {CONTENDERS} ranks, exclusive: {:.0} ns a pair", lock.name, each((lock.contended)()?));
         }
-        println!("mutex, {CROWD} threads: {:.0} ns", each(mutex_crowd()));
+        println!("mutex, {CONTENDERS} threads: {:.0} ns", each(contended_mutex()));
     }
     Ok(())
-}
-
-fn name(which: Which) -> &'static str {
-    match which {
-        Which::Flat => <RpLock as Lock>::NAME,
-        Which::Packed => <PackedLock as Lock>::NAME,
-        Which::WritersFirst => <WritersFirstLock as Lock>::NAME,
-        Which::Fair => <FairLock as Lock>::NAME,
-        Which::BackOff => <BackOffLock as Lock>::NAME,
-    }
 }

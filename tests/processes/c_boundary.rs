@@ -16,7 +16,7 @@ mod library {
     };
 
     /// What `c_open` gives.
-    pub(crate) struct Job {
+    pub(crate) struct OpenRank {
         fabric: Fabric,
         world: Group,
         memory: Region,
@@ -61,8 +61,8 @@ mod library {
     }
 
     /// # Safety
-    /// `name` is a C string; `job` is writable.
-    pub(crate) unsafe extern "C" fn c_open(name: *const c_char, bytes: usize, job: *mut *mut Job) -> c_int {
+    /// `name` is a C string; `rank` is writable.
+    pub(crate) unsafe extern "C" fn c_open(name: *const c_char, bytes: usize, rank: *mut *mut OpenRank) -> c_int {
         // SAFETY: as the caller promises.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
         let opened = chosen(&name).and_then(|fabric| {
@@ -70,73 +70,73 @@ mod library {
                 let (world, memory) = (Group::world(&fabric).await?, fabric.alloc_symmetric(bytes).await?);
                 Ok((world, memory))
             })
-            .map(|(world, memory)| Job { fabric, world, memory })
+            .map(|(world, memory)| OpenRank { fabric, world, memory })
         });
         // SAFETY: as the caller promises.
-        code(opened, |opened| unsafe { job.write(Box::into_raw(Box::new(opened))) })
+        code(opened, |opened| unsafe { rank.write(Box::into_raw(Box::new(opened))) })
     }
 
     /// # Safety
-    /// `job` is of `c_open`, and is used by no call after this.
-    pub(crate) unsafe extern "C" fn c_close(job: *mut Job) -> c_int {
+    /// `rank` is of `c_open`, and is used by no call after this.
+    pub(crate) unsafe extern "C" fn c_close(rank: *mut OpenRank) -> c_int {
         // SAFETY: as the caller promises.
-        let mut job = unsafe { Box::from_raw(job) };
-        code(block_on(job.world.barrier()), drop)
+        let mut rank = unsafe { Box::from_raw(rank) };
+        code(block_on(rank.world.barrier()), drop)
     }
 
     /// # Safety
-    /// `job` is of `c_open` and open.
-    pub(crate) unsafe extern "C" fn c_rank(job: *const Job) -> c_int {
+    /// `rank` is of `c_open` and open.
+    pub(crate) unsafe extern "C" fn c_rank(rank: *const OpenRank) -> c_int {
         // SAFETY: as the caller promises.
-        unsafe { &*job }.fabric.rank().number() as c_int
+        unsafe { &*rank }.fabric.rank().number() as c_int
     }
 
     /// # Safety
-    /// `job` is of `c_open` and open; `values` has `count` elements.
+    /// `rank` is of `c_open` and open; `values` has `count` elements.
     pub(crate) unsafe extern "C" fn c_put(
-        job: *mut Job,
+        rank: *mut OpenRank,
         to: u32,
         at: usize,
         values: *const f64,
         count: usize,
     ) -> c_int {
         // SAFETY: as the caller promises.
-        let (job, values) = unsafe { (&*job, slice::from_raw_parts(values, count)) };
+        let (rank, values) = unsafe { (&*rank, slice::from_raw_parts(values, count)) };
         let put = block_on(async {
             let to = Rank::new(to);
-            let span = job.memory.span_of(&job.fabric, to, at, count)?;
-            job.fabric.put_slice(&span, values).await?;
-            job.fabric.flush(to).await
+            let span = rank.memory.span_of(&rank.fabric, to, at, count)?;
+            rank.fabric.put_slice(&span, values).await?;
+            rank.fabric.flush(to).await
         });
         code(put, drop)
     }
 
     /// # Safety
-    /// `job` is of `c_open` and open; `values` has room for `count` elements.
+    /// `rank` is of `c_open` and open; `values` has room for `count` elements.
     pub(crate) unsafe extern "C" fn c_get(
-        job: *mut Job,
+        rank: *mut OpenRank,
         from: u32,
         at: usize,
         values: *mut f64,
         count: usize,
     ) -> c_int {
         // SAFETY: as the caller promises.
-        let (job, values) = unsafe { (&*job, slice::from_raw_parts_mut(values, count)) };
+        let (rank, values) = unsafe { (&*rank, slice::from_raw_parts_mut(values, count)) };
         let got = block_on(async {
-            let span = job.memory.span_of(&job.fabric, Rank::new(from), at, count)?;
-            job.fabric.get_slice(&span, values).await
+            let span = rank.memory.span_of(&rank.fabric, Rank::new(from), at, count)?;
+            rank.fabric.get_slice(&span, values).await
         });
         code(got, drop)
     }
 
     /// # Safety
-    /// `job` is of `c_open` and open; `before` is writable.
-    pub(crate) unsafe extern "C" fn c_add(job: *mut Job, to: u32, at: usize, by: u64, before: *mut u64) -> c_int {
+    /// `rank` is of `c_open` and open; `before` is writable.
+    pub(crate) unsafe extern "C" fn c_add(rank: *mut OpenRank, to: u32, at: usize, by: u64, before: *mut u64) -> c_int {
         // SAFETY: as the caller promises.
-        let job = unsafe { &*job };
+        let rank = unsafe { &*rank };
         let added = block_on(async {
-            let word = job.memory.word_of(&job.fabric, Rank::new(to), at)?;
-            job.fabric.fetch_add(&word, by).await
+            let word = rank.memory.word_of(&rank.fabric, Rank::new(to), at)?;
+            rank.fabric.fetch_add(&word, by).await
         });
         // SAFETY: as the caller promises.
         code(added, |old| unsafe { before.write(old) })
@@ -145,13 +145,13 @@ mod library {
     /// Until the rank's own word is at least so much.
     ///
     /// # Safety
-    /// `job` is of `c_open` and open.
-    pub(crate) unsafe extern "C" fn c_wait(job: *mut Job, at: usize, least: u64) -> c_int {
+    /// `rank` is of `c_open` and open.
+    pub(crate) unsafe extern "C" fn c_wait(rank: *mut OpenRank, at: usize, least: u64) -> c_int {
         // SAFETY: as the caller promises.
-        let job = unsafe { &*job };
+        let rank = unsafe { &*rank };
         let waited = block_on(async {
-            let word = job.memory.word::<u64>(&job.fabric, at)?;
-            job.fabric.wait_until(&word, Deps::All, |value| value >= least).await
+            let word = rank.memory.word::<u64>(&rank.fabric, at)?;
+            rank.fabric.wait_until(&word, Deps::All, |value| value >= least).await
         });
         code(waited, drop)
     }
@@ -193,15 +193,15 @@ mod caller {
 
     /// A sum, and a ring of arrays of `ranks` ranks, of which the last may end in the midst of it.
     pub(crate) fn ring(fabric: &str, ranks: u32, last_dies: bool) -> c_int {
-        let (name, mut job) = (CString::new(fabric).expect("a name"), null_mut());
-        // SAFETY: all pointers are of locals that outlive the call, and as long as is said; `job` is open until it is closed.
+        let (name, mut rank) = (CString::new(fabric).expect("a name"), null_mut());
+        // SAFETY: all pointers are of locals that outlive the call, and as long as is said; `rank` is open until it is closed.
         unsafe {
-            let opened = c_open(name.as_ptr(), 16 + 8 * FLOATS, &mut job);
+            let opened = c_open(name.as_ptr(), 16 + 8 * FLOATS, &mut rank);
             if opened != OK {
                 println!("not opened: {}", said());
                 return opened;
             }
-            let me = c_rank(job) as u32;
+            let me = c_rank(rank) as u32;
             if last_dies && me == ranks - 1 {
                 std::process::abort();
             }
@@ -209,11 +209,11 @@ mod caller {
             let sent: Vec<f64> = (0..FLOATS).map(|at| f64::from(me) + at as f64 / 8.0).collect();
             let (mut before, mut got) = (0, vec![0.0; FLOATS]);
             let steps = [
-                c_put(job, next, 16, sent.as_ptr(), FLOATS),
-                c_add(job, next, 8, 1, &mut before),
-                c_add(job, 0, 0, u64::from(me), &mut before),
-                c_wait(job, 8, 1),
-                c_get(job, next, 16, got.as_mut_ptr(), FLOATS),
+                c_put(rank, next, 16, sent.as_ptr(), FLOATS),
+                c_add(rank, next, 8, 1, &mut before),
+                c_add(rank, 0, 0, u64::from(me), &mut before),
+                c_wait(rank, 8, 1),
+                c_get(rank, next, 16, got.as_mut_ptr(), FLOATS),
             ];
             if let Some(failed) = steps.into_iter().find(|code| *code != OK) {
                 println!("{me}: {}", said());
@@ -221,11 +221,11 @@ mod caller {
             }
             assert_eq!(got, sent, "what was put into {next}");
             if !last_dies {
-                assert_eq!(c_get(job, ranks, 16, got.as_mut_ptr(), FLOATS), REFUSED);
+                assert_eq!(c_get(rank, ranks, 16, got.as_mut_ptr(), FLOATS), REFUSED);
                 assert!(said().contains(&format!("rank {ranks}")), "{}", said());
-                assert_eq!(c_put(job, next, 24, sent.as_ptr(), FLOATS), REFUSED, "one too far");
+                assert_eq!(c_put(rank, next, 24, sent.as_ptr(), FLOATS), REFUSED, "one too far");
             }
-            let closed = c_close(job);
+            let closed = c_close(rank);
             if closed != OK {
                 println!("{me}: {}", said());
             }

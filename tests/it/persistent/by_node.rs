@@ -3,7 +3,7 @@
 use super::{
     ExchangeCase, FORMS, Start,
     areas::Cut,
-    exchange::{Call, Exchange, Sizes, Spec, all, place, through},
+    exchange::{Collective, Exchange, Sizes, Spec, all, place, through},
     exchange_cases,
     losses::{Moment, announce_ready, ends, go_on, others_ready},
     pace::{found_complete, is_late},
@@ -143,7 +143,7 @@ async fn calls(fabric: &Fabric) -> ProgramResult<()> {
         for spec in by_node(Shape::complete(members), form).by_each_call() {
             let mut hood = all(fabric, &spec.shape).await?;
             let mut exchange = Exchange::new(&mut hood, &spec).await?;
-            if !matches!(spec.call, Call::Allgatherv) {
+            if !matches!(spec.call, Collective::Allgatherv) {
                 let got = (exchange.request.form() == Form::Cpu, exchange.request.aggregation());
                 ensure_eq!(
                     got,

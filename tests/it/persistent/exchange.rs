@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// Which call makes it.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Call {
+pub(super) enum Collective {
     Alltoallw,
     Alltoallv,
     Alltoall,
@@ -35,12 +35,12 @@ pub(super) enum Sizes {
 impl Sizes {
     const SOME: [usize; 6] = [0, 12, 240, 24, 60, 120];
 
-    fn of(self, call: Call, member: usize, slot: usize) -> usize {
+    fn of(self, call: Collective, member: usize, slot: usize) -> usize {
         match self {
             Sizes::All(bytes) => bytes,
             Sizes::Mixed(seed) => {
                 // What goes to all is of one size.
-                let slot = if matches!(call, Call::Allgatherv) { 0 } else { slot };
+                let slot = if matches!(call, Collective::Allgatherv) { 0 } else { slot };
                 Self::SOME[draw(seed, member, slot) as usize % Self::SOME.len()]
             }
         }
@@ -51,7 +51,7 @@ impl Sizes {
 #[derive(Clone, Debug)]
 pub(super) struct Spec {
     pub(super) shape: Shape,
-    pub(super) call: Call,
+    pub(super) call: Collective,
     pub(super) sizes: Sizes,
     pub(super) sends: Cut,
     pub(super) receives: Cut,
@@ -67,7 +67,7 @@ impl Spec {
     pub(super) fn new(shape: Shape, form: Form) -> Self {
         Spec {
             shape,
-            call: Call::Alltoallw,
+            call: Collective::Alltoallw,
             sizes: Sizes::All(60),
             sends: Cut::Contiguous,
             receives: Cut::Contiguous,
@@ -80,11 +80,11 @@ impl Spec {
     pub(super) fn by_each_call(&self) -> [Spec; 5] {
         let spec = |call, sizes| Spec { call, sizes, ..self.clone() };
         [
-            spec(Call::Alltoallw, Sizes::Mixed(5)),
-            spec(Call::Alltoallv, Sizes::Mixed(5)),
-            spec(Call::Alltoall, Sizes::All(37)),
-            spec(Call::Allgather, Sizes::All(37)),
-            spec(Call::Allgatherv, Sizes::Mixed(6)),
+            spec(Collective::Alltoallw, Sizes::Mixed(5)),
+            spec(Collective::Alltoallv, Sizes::Mixed(5)),
+            spec(Collective::Alltoall, Sizes::All(37)),
+            spec(Collective::Allgather, Sizes::All(37)),
+            spec(Collective::Allgatherv, Sizes::Mixed(6)),
         ]
     }
 
@@ -94,9 +94,9 @@ impl Spec {
         let area = |slot: usize| {
             let bytes = self.sizes.of(self.call, me, slot);
             let from = match self.call {
-                Call::Alltoallw | Call::Alltoallv => return self.sends.area(0, slot, slots, bytes, true),
-                Call::Alltoall => slot * bytes,
-                Call::Allgather | Call::Allgatherv => 5,
+                Collective::Alltoallw | Collective::Alltoallv => return self.sends.area(0, slot, slots, bytes, true),
+                Collective::Alltoall => slot * bytes,
+                Collective::Allgather | Collective::Allgatherv => 5,
             };
             Ok(Area { layout: Layout::contiguous::<u8>(from, bytes)?, bytes: (from..from + bytes).collect() })
         };
@@ -112,7 +112,7 @@ impl Spec {
                 None => self.sizes.of(self.call, me, slot),
             };
             match self.call {
-                Call::Alltoall | Call::Allgather => {
+                Collective::Alltoall | Collective::Allgather => {
                     let at = slot * bytes;
                     Ok(Area { layout: Layout::contiguous::<u8>(at, bytes)?, bytes: (at..at + bytes).collect() })
                 }
@@ -243,11 +243,11 @@ impl Exchange {
         };
         let (options, count) = (&spec.options, spec.sizes.of(spec.call, me, 0));
         let request = match spec.call {
-            Call::Alltoallw => hood.alltoallw_init(send, &layouts(&from), receive, &layouts(&at), options).await,
-            Call::Alltoallv => hood.alltoallv_init(send, &runs(&from), receive, &runs(&at), options).await,
-            Call::Alltoall => hood.alltoall_init(send, receive, count, options).await,
-            Call::Allgather => hood.allgather_init(send, 5, receive, count, options).await,
-            Call::Allgatherv => hood.allgatherv_init(send, (5, count), receive, &runs(&at), options).await,
+            Collective::Alltoallw => hood.alltoallw_init(send, &layouts(&from), receive, &layouts(&at), options).await,
+            Collective::Alltoallv => hood.alltoallv_init(send, &runs(&from), receive, &runs(&at), options).await,
+            Collective::Alltoall => hood.alltoall_init(send, receive, count, options).await,
+            Collective::Allgather => hood.allgather_init(send, 5, receive, count, options).await,
+            Collective::Allgatherv => hood.allgatherv_init(send, (5, count), receive, &runs(&at), options).await,
         }?;
         Ok(Exchange { data, request })
     }

@@ -15,7 +15,7 @@ pub(super) async fn barriers_separate(fabric: Fabric) -> ProgramResult<()> {
     for round in 0..10 {
         // Uneven ways to the barrier.
         let late = (fabric.rank().number() as u64 + round) % n;
-        fabric.sleep(std::time::Duration::from_micros(20 * late)).await;
+        fabric.sleep(Duration::from_micros(20 * late)).await;
         fabric.fetch_add(&counter, 1).await?;
         world.barrier().await?;
         ensure_eq!(fabric.get_word(&counter).await?, n * (round + 1), "G1: arrivals before round {round} was over");
@@ -136,7 +136,7 @@ pub(super) async fn the_greatest_of_all(fabric: Fabric) -> ProgramResult<()> {
         // Who has it, and who is late, changes; no barrier keeps the fast from the next one.
         for round in 0..4 * n {
             let late = (me + 3 * round) % n;
-            fabric.sleep(std::time::Duration::from_micros(20 * late)).await;
+            fabric.sleep(Duration::from_micros(20 * late)).await;
             let mine = 1000 * (4 * n - round) + (me + round) % n;
             ensure_eq!(group.greatest(mine).await?, 1000 * (4 * n - round) + n - 1, "G5: round {round}");
             let least = !group.greatest(!mine).await?;

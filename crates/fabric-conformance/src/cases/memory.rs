@@ -5,6 +5,7 @@ use rdma_fabric::{
     Amo, Deps, Fabric, FabricError, Group, LocalWord, Node, Pod, ProgramResult, Rank, Refused, RegionKey, RemoteAddr,
     Zeroable, op,
 };
+use std::time::Duration;
 
 /// What has the largest alignment that a region's start is good for.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -157,20 +158,21 @@ pub(super) async fn a_dropped_region_is_stale(fabric: Fabric) -> ProgramResult<(
         gone.push(fabric.atomic(&word, amo).await.err());
     }
     ensure!(gone.iter().all(|e| *e == Some(stale_now.clone())), "M3: {gone:?}");
-    let mut bytes = [0u8; 5];
-    for end in [fabric.read(&part, &mut bytes).err(), fabric.write(&part, &bytes).err()] {
-        ensure!(matches!(end, Some(FabricError::StaleRegion { .. })), "M3: own bytes: {end:?}");
-    }
-    // As the other end of an operation on memory that is there.
+    // Own memory, also as the other end of an operation on memory that is there.
     let there = fabric.remote_span::<u8>(beside.at(owner, 0), 5)?;
-    let source = fabric.put(&there, part.clone()).await.err();
-    ensure!(matches!(source, Some(FabricError::StaleRegion { .. })), "M3: a source that is gone: {source:?}");
-    let sink = fabric.get(&there, part.clone()).await.err();
-    ensure!(matches!(sink, Some(FabricError::StaleRegion { .. })), "M3: a sink that is gone: {sink:?}");
-    ensure!(matches!(fabric.load(&own), Err(FabricError::StaleRegion { .. })), "M3: an own load");
-    ensure!(matches!(fabric.store(&own, 1), Err(FabricError::StaleRegion { .. })), "M3: an own store");
-    let wait = fabric.wait_until(&own, Deps::All, |_| true).await;
-    ensure!(matches!(wait, Err(FabricError::StaleRegion { .. })), "M3: a wait: {wait:?}");
+    let mut bytes = [0u8; 5];
+    let gone = [
+        ("a read", fabric.read(&part, &mut bytes).err()),
+        ("a write", fabric.write(&part, &bytes).err()),
+        ("a put's source", fabric.put(&there, part.clone()).await.err()),
+        ("a get's sink", fabric.get(&there, part.clone()).await.err()),
+        ("a load", fabric.load(&own).err()),
+        ("a store", fabric.store(&own, 1).err()),
+        ("a wait", fabric.wait_until(&own, Deps::All, |_| true).await.err()),
+    ];
+    for (what, end) in gone {
+        ensure!(matches!(end, Some(FabricError::StaleRegion { .. })), "M3: {what} of own memory: {end:?}");
+    }
     let mut bytes = [1u8; 64];
     fabric.read(&again.span(&fabric, 0, 64)?, &mut bytes)?;
     ensure_eq!(bytes, [0; 64], "M3: memory that took the place");
@@ -280,7 +282,7 @@ pub(super) async fn written_meanwhile(fabric: Fabric) -> ProgramResult<()> {
             }
             // Orders nothing, but tells of a loss.
             fabric.room(Some(peer)).await?;
-            fabric.sleep(std::time::Duration::from_micros(3)).await;
+            fabric.sleep(Duration::from_micros(3)).await;
         }
     }
     Ok(world.barrier().await?)
@@ -306,14 +308,14 @@ pub(super) async fn loads_acquire_what_stores_release(fabric: Fabric) -> Program
             fabric.wait_until(&region.word::<u64>(&fabric, 16)?, Deps::One(peer), |v| v == 100 + round).await?;
         } else {
             while fabric.get_word(&told).await? != round {
-                fabric.sleep(std::time::Duration::from_micros(1)).await;
+                fabric.sleep(Duration::from_micros(1)).await;
             }
             ensure_eq!(fabric.get_word(&far).await?, round, "M6: stored before the flag");
             fabric.put_word(&go_on, round).await?;
             while fabric.load(&flag)? != round {
                 // Orders nothing, but tells of a loss.
                 fabric.room(Some(peer)).await?;
-                fabric.sleep(std::time::Duration::from_micros(1)).await;
+                fabric.sleep(Duration::from_micros(1)).await;
             }
             ensure_eq!(fabric.load(&data)?, round, "M6: visible before the flag");
             fabric.put_word(&go_on, 100 + round).await?;

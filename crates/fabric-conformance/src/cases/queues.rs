@@ -3,7 +3,7 @@
 use super::fixture::{Fixture, TAG, has_queues, queue_error};
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{
-    Deps, Fabric, FabricError, ProgramResult, Refused,
+    Deps, Fabric, FabricError, ProgramResult, Refused, Result,
     control_queue::{
         Armw, Blocks, Command, Inline, MrqKind, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd,
         Width,
@@ -220,40 +220,34 @@ pub(super) async fn steering_tags(fabric: Fabric) -> ProgramResult<()> {
     ensure_eq!(fixture.at, Stadd::fixed(TAG), "Q5: a fixed tag's address");
     let taken = queue.register_fixed(&other, TAG).err();
     ensure_eq!(taken, Some(QueueError::TagInUse { queue: to, tag: TAG }.into()), "Q5: a fixed tag twice");
+    // How a put ends: well, or with an error at its poster (in the completion) or at its target (in the notice).
+    let ends = async |from, at, len| -> Result<Result<(), (&str, QueueError)>> {
+        queue.post(Posting::new(Command::put(to, from, at, len)).tcq(5).local(5), Deps::All).await?;
+        if let Err(error) = queue.next_completion(Deps::All).await?.status {
+            return Ok(Err(("here", error)));
+        }
+        Ok(queue.next_notice(Deps::All).await?.status.map_err(|error| ("there", error)))
+    };
     // An address is one queue's own.
-    let put = |from, at, len| Posting::new(Command::put(to, from, at, len)).tcq(5).local(5);
     let foreign = fixture.sender.register_fixed(&other, TAG + 1)?;
     if !fixture.fabric.queue_limits().shared_address_space {
-        queue.post(put(foreign, fixture.at, 8), Deps::All).await?;
-        let end = queue.next_completion(Deps::All).await?.status;
-        ensure_eq!(end, Err(QueueError::NoSuchTag { queue: to, stadd: foreign }), "Q5: another queue's tag, from here");
-        queue.post(put(fixture.at, foreign, 8), Deps::All).await?;
-        ensure_eq!(queue.next_completion(Deps::All).await?.status, Ok(()), "Q5: here all is well");
-        let end = queue.next_notice(Deps::All).await?.status;
-        ensure_eq!(end, Err(QueueError::NoSuchTag { queue: to, stadd: foreign }), "Q5: another queue's tag, there");
+        let unknown = QueueError::NoSuchTag { queue: to, stadd: foreign };
+        ensure_eq!(ends(foreign, fixture.at, 8).await?, Err(("here", unknown)), "Q5: another queue's tag, from here");
+        ensure_eq!(ends(fixture.at, foreign, 8).await?, Err(("there", unknown)), "Q5: another queue's tag, there");
     }
     // Bounds, at both ends of both sides.
     fixture.set(0, 77)?;
-    queue.post(put(fixture.at, auto + 120, 8), Deps::All).await?;
-    ensure_eq!(queue.next_notice(Deps::All).await?.status, Ok(()), "Q5: the last bytes");
+    ensure_eq!(ends(fixture.at, auto + 120, 8).await?, Ok(()), "Q5: the last bytes");
     ensure_eq!(fixture.fabric.load(&other.word::<u64>(&fixture.fabric, 120)?)?, 77, "Q5: what lies there");
-    queue.next_completion(Deps::All).await?;
-    queue.post(put(fixture.at, auto + 121, 8), Deps::All).await?;
-    let end = queue.next_notice(Deps::All).await?.status;
     let outside = QueueError::OutOfBounds { queue: to, stadd: auto + 121, len: 8, registered: 128 };
-    ensure_eq!(end, Err(outside), "Q5: one byte further");
-    queue.next_completion(Deps::All).await?;
-    queue.post(put(auto + 121, fixture.at, 8), Deps::All).await?;
-    ensure_eq!(queue.next_completion(Deps::All).await?.status, Err(outside), "Q5: from one byte further");
+    ensure_eq!(ends(fixture.at, auto + 121, 8).await?, Err(("there", outside)), "Q5: one byte further");
+    ensure_eq!(ends(auto + 121, fixture.at, 8).await?, Err(("here", outside)), "Q5: from one byte further");
     let odd = Command::Armw { to, at: auto + 4, width: Width::Eight, op: Armw::Add(1) };
     let end = fixture.acknowledged(queue, odd.into()).await?.status;
     ensure_eq!(end, Err(QueueError::Misaligned { queue: to, stadd: auto + 4, width: 8 }), "Q5: alignment");
-    // Read-only.
     queue.set_read_only(auto, true)?;
-    queue.post(put(fixture.at, auto, 8), Deps::All).await?;
-    let end = queue.next_notice(Deps::All).await?.status;
-    ensure_eq!(end, Err(QueueError::ReadOnly { queue: to, stadd: auto }), "Q5: a put to read-only memory");
-    queue.next_completion(Deps::All).await?;
+    let read_only = QueueError::ReadOnly { queue: to, stadd: auto };
+    ensure_eq!(ends(fixture.at, auto, 8).await?, Err(("there", read_only)), "Q5: a put to read-only memory");
     queue.set_read_only(auto, false)?;
     // What nobody asked to hear is told once.
     queue.post(Command::put(to, fixture.at, auto + 128, 1).into(), Deps::All).await?;
@@ -266,14 +260,11 @@ pub(super) async fn steering_tags(fabric: Fabric) -> ProgramResult<()> {
     ensure_eq!(queue.poll_tcq()?, None, "Q6: told twice");
     // A region that goes takes its addresses along; a tag that goes leaves the region.
     drop(other);
-    queue.post(put(fixture.at, auto, 8), Deps::All).await?;
-    let end = queue.next_notice(Deps::All).await?.status;
-    ensure_eq!(end, Err(QueueError::Stale { queue: to, stadd: auto }), "Q5: a dropped region");
+    let stale = QueueError::Stale { queue: to, stadd: auto };
+    ensure_eq!(ends(fixture.at, auto, 8).await?, Err(("there", stale)), "Q5: a dropped region");
     queue.deregister(auto)?;
-    queue.next_completion(Deps::All).await?;
-    queue.post(put(fixture.at, auto, 8), Deps::All).await?;
-    let end = queue.next_notice(Deps::All).await?.status;
-    ensure_eq!(end, Err(QueueError::NoSuchTag { queue: to, stadd: auto }), "Q5: a tag that was given back");
+    let unknown = QueueError::NoSuchTag { queue: to, stadd: auto };
+    ensure_eq!(ends(fixture.at, auto, 8).await?, Err(("there", unknown)), "Q5: a tag that was given back");
     let twice = queue.deregister(auto).err();
     ensure_eq!(twice, Some(QueueError::NoSuchTag { queue: to, stadd: auto }.into()), "Q5: given back twice");
     ensure_eq!(fixture.word(0)?, 77, "Q5: the region itself");
