@@ -1,6 +1,5 @@
 //! The command line.
 
-use crate::size;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use repro::{figures::Paper, lock_paper::Shapes};
 use std::{
@@ -107,7 +106,7 @@ pub(crate) struct Run {
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) ranks: NonZeroUsize,
     /// Memory that each rank can register, e.g. 64M or 1G. Default: the provider's.
-    #[arg(long, value_name = "B", value_parser = size::bytes)]
+    #[arg(long, value_name = "B", value_parser = bytes)]
     pub(crate) segment_bytes: Option<usize>,
     /// Ranks that call themselves one node, in rank order. Default: all of them.
     #[arg(long, value_name = "N")]
@@ -184,6 +183,20 @@ fn paper(name: &str) -> Result<Paper, String> {
     })
 }
 
+/// Reads a number of bytes, with an optional binary suffix K, M or G (or KiB, MiB, GiB).
+fn bytes(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let shift = match &text[digits.len()..] {
+        "" | "B" => 0,
+        "K" | "KiB" => 10,
+        "M" | "MiB" => 20,
+        "G" | "GiB" => 30,
+        suffix => return Err(format!("`{suffix}` is none of K, M, G")),
+    };
+    let number: usize = digits.parse().map_err(|_| format!("`{text}` is not a number of bytes"))?;
+    number.checked_mul(1 << shift).filter(|&bytes| bytes > 0).ok_or_else(|| format!("`{text}` is 0 or too large"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,5 +238,15 @@ mod tests {
     fn unknown_papers_are_refused_with_the_known_ones() {
         let error = parse("onesided reproduce --paper mpi").expect_err("no such paper").to_string();
         assert!(error.contains("lock, acp, fmpl, prdma, xmp"), "{error}");
+    }
+
+    #[test]
+    fn sizes_have_binary_suffixes_and_nonsense_is_refused() {
+        for (text, size) in [("4096", 4096), ("64K", 64 << 10), ("64MiB", 64 << 20), ("2G", 2 << 30)] {
+            assert_eq!(bytes(text), Ok(size), "{text}");
+        }
+        for text in ["", "K", "0", "1.5M", "12X", "-1", "99999999999999999999", "18446744073709551615G"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
     }
 }

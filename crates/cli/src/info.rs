@@ -13,11 +13,11 @@ async fn caps_of(fabric: Fabric) -> ProgramResult<Caps> {
 }
 
 #[derive(Debug, Serialize)]
-struct Report {
+struct MachineReport {
     machine: Machine,
     /// Missing where the system does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    placement: Option<placement::Report>,
+    placement: Option<placement::PlacementReport>,
     shared_memory: SharedMemory,
     platforms: Vec<Platform>,
 }
@@ -70,7 +70,8 @@ struct Constant {
 /// Print it.
 pub(crate) fn info(options: &Info) -> Result<ExitCode, Box<dyn Error>> {
     let placement = placement::report(options.ranks.map(usize::from));
-    let report = Report { machine: machine(), placement, shared_memory: shared_memory()?, platforms: modelled() };
+    let report =
+        MachineReport { machine: machine(), placement, shared_memory: shared_memory()?, platforms: modelled() };
     let text = if options.json { serde_json::to_string_pretty(&report)? + "\n" } else { readable(&report)? };
     observe::print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -145,7 +146,7 @@ fn modelled() -> Vec<Platform> {
     platforms::all().iter().map(|p| Platform { name: p.name().to_owned(), constants: constants(p) }).collect()
 }
 
-fn readable(report: &Report) -> Result<String, std::fmt::Error> {
+fn readable(report: &MachineReport) -> Result<String, std::fmt::Error> {
     let mut text = String::new();
     let known = |number: Option<usize>| number.map_or("unknown".into(), |n| n.to_string());
     let bytes = |number: Option<usize>| number.map_or("unknown".into(), |n| format!("{n} B"));
@@ -213,8 +214,12 @@ mod tests {
     #[test]
     fn both_forms_name_every_constant_and_capability() {
         let shared_memory = shared_memory().expect("threads can be ranks");
-        let report =
-            Report { machine: machine(), placement: placement::report(None), shared_memory, platforms: modelled() };
+        let report = MachineReport {
+            machine: machine(),
+            placement: placement::report(None),
+            shared_memory,
+            platforms: modelled(),
+        };
         let (text, json) = (readable(&report).expect("text"), serde_json::to_string(&report).expect("plain data"));
         for constant in report.platforms.iter().flat_map(|platform| &platform.constants) {
             assert!(text.contains(constant.name) && json.contains(constant.name), "{}", constant.name);

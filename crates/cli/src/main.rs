@@ -5,9 +5,7 @@
 mod arguments;
 mod info;
 mod placement;
-mod plans;
 mod reproduce;
-mod size;
 mod start;
 
 use arguments::{Arguments, Command};

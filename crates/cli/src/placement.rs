@@ -5,7 +5,7 @@ use tofu2_sim::shm::{Bind, Placement};
 
 /// What the system does not tell is left out.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct PlacementReport {
     cpus: Vec<Cpu>,
     caches: Vec<Cache>,
     /// Number of ranks that the lists below are for.
@@ -36,11 +36,11 @@ struct Cache {
 }
 
 /// For `ranks` ranks, or as many as there are CPUs. `None` where the system does not tell which CPUs this process may use.
-pub(crate) fn report(ranks: Option<usize>) -> Option<Report> {
-    Placement::of_this_thread().ok().map(|placement| Report::of(&placement, ranks))
+pub(crate) fn report(ranks: Option<usize>) -> Option<PlacementReport> {
+    Placement::of_this_thread().ok().map(|placement| PlacementReport::of(&placement, ranks))
 }
 
-impl Report {
+impl PlacementReport {
     fn of(placement: &Placement, ranks: Option<usize>) -> Self {
         let ranks = ranks.unwrap_or(placement.cpus.len());
         let bound = |bind| placement.of_ranks(bind, ranks).ok().flatten();
@@ -52,7 +52,7 @@ impl Report {
             size: cache.size.clone(),
             cpus: cache.cpus.clone(),
         };
-        Report {
+        PlacementReport {
             cpus: placement.cpus.iter().map(cpu).collect(),
             caches: placement.caches.iter().map(cache).collect(),
             ranks,

@@ -169,35 +169,58 @@ mod cases {
     }
 
     /// `onesided run <options> -n 2 -- <this program> program <name>`.
-    fn run(options: &[&str], name: &str, directory: &Path) -> Output {
+    fn run(options: &[&str], name: &str, directory: &Path) -> Ended {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onesided"));
         command.arg("run").args(options).args(["-n", "2", "--", &own(), "program", name]);
         end(command.env("TMPDIR", directory))
     }
 
     /// This program launches its ranks itself.
-    fn launched(name: &str, options: &[&str]) -> Output {
+    fn launched(name: &str, options: &[&str]) -> Ended {
         end(Command::new(own()).args(["program", name, "--ranks", "2"]).args(options))
     }
 
     fn the_command_line_is_read_to_its_end() {
-        let told = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let help = launched("known", &["--help"]);
-        assert!(help.status.success() && help.stderr.is_empty(), "{help:?}");
-        let help = told(&help.stdout);
-        assert!(help.starts_with("What observers see.\n\nRanks") && help.contains("--seed N"), "{help}");
+        assert!(help.code == Some(0) && help.err.is_empty(), "{help:?}");
+        assert!(help.out.starts_with("What observers see.\n\nRanks") && help.out.contains("--seed N"), "{help:?}");
         // Not as a rank that silently does something else.
         let wrong = launched("known", &["--rank", "4"]);
-        assert!(!wrong.status.success() && wrong.stdout.is_empty(), "{wrong:?}");
-        assert_eq!(told(&wrong.stderr), "error: and [\"--rank\", \"4\"]?\n");
+        assert!(wrong.code != Some(0) && wrong.out.is_empty(), "{wrong:?}");
+        assert_eq!(wrong.err, "error: and [\"--rank\", \"4\"]?\n");
         let wrong = launched("alone", &["-x"]);
-        assert!(!wrong.status.success(), "{wrong:?}");
-        let told = told(&wrong.stderr);
-        assert_eq!(told, "error: setting arguments: there is no `program`; --help says what there is\n");
+        assert_ne!(wrong.code, Some(0), "{wrong:?}");
+        assert_eq!(wrong.err, "error: setting arguments: there is no `program`; --help says what there is\n");
+    }
+
+    /// How a program ended, and what it wrote.
+    #[derive(Debug)]
+    struct Ended {
+        code: Option<i32>,
+        out: String,
+        err: String,
+    }
+
+    impl Ended {
+        fn json(&self) -> Value {
+            assert_eq!(self.code, Some(0), "{}", self.err);
+            self.json_of_failure()
+        }
+
+        fn json_of_failure(&self) -> Value {
+            serde_json::from_str(&self.out).expect("JSON and nothing else")
+        }
+    }
+
+    impl From<Output> for Ended {
+        fn from(output: Output) -> Self {
+            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+            Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+        }
     }
 
     /// What it left behind, which is less than a pipe holds.
-    fn end(command: &mut Command) -> Output {
+    fn end(command: &mut Command) -> Ended {
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary was built");
         let started = Instant::now();
@@ -208,11 +231,7 @@ mod cases {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        child.wait_with_output().expect("a child")
-    }
-
-    fn text(bytes: &[u8]) -> String {
-        String::from_utf8_lossy(bytes).into_owned()
+        child.wait_with_output().expect("a child").into()
     }
 
     /// A fresh place for temporary files.
@@ -226,9 +245,7 @@ mod cases {
 
     fn counts_are_exact() {
         let directory = directory();
-        let output = run(&["--json", "-"], "known", directory.path());
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let counts: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+        let counts = run(&["--json", "-"], "known", directory.path()).json();
         assert_eq!((&counts["ranks"], &counts["missing"]), (&json!(2), &json!([])));
         for rank in [0, 1] {
             let mine = &counts["by_rank"][rank];
@@ -252,14 +269,13 @@ mod cases {
     }
 
     fn a_table_is_printed_for_people() {
-        let output = run(&["--stats"], "known", directory().path());
-        let (out, table) = (text(&output.stdout), text(&output.stderr));
-        assert!(output.status.success() && out.is_empty(), "{out}{table}");
+        let Ended { code, out, err: table } = run(&["--stats"], "known", directory().path());
+        assert!(code == Some(0) && out.is_empty(), "{out}{table}");
         let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
         let all = rows.iter().find(|row| row.first() == Some(&"all")).unwrap_or_else(|| panic!("no sum in {table}"));
         assert_eq!(all[1..5], ["18", "192", "4", "32"], "{table}");
         let plain = run(&[], "known", directory().path());
-        assert!(plain.status.success() && plain.stderr.is_empty() && plain.stdout.is_empty());
+        assert!(plain.code == Some(0) && plain.err.is_empty() && plain.out.is_empty());
     }
 
     fn slices(trace: &Value, rank: u32, name: &str) -> usize {
@@ -272,16 +288,15 @@ mod cases {
         let file = directory.path().join("trace.json");
         let path = file.to_str().expect("a plain path");
         let temporary = self::directory();
-        let starts: [&dyn Fn() -> Output; 4] = [
+        let starts: [&dyn Fn() -> Ended; 4] = [
             &|| run(&["--trace", path], "known", temporary.path()),
             &|| launched("known", &["--trace", path]),
             &|| launched("known", &["--trace", path, "--fabric", "threads"]),
             &|| launched("known", &["--trace", path, "--fabric", "virt"]),
         ];
         for (start, name) in starts.iter().zip(["run", "processes", "threads", "virt"]) {
-            let output = start();
-            let said = text(&output.stderr);
-            assert!(output.status.success() && said.contains("trace: "), "{name}: {said}");
+            let ended = start();
+            assert!(ended.code == Some(0) && ended.err.contains("trace: "), "{name}: {ended:?}");
             let written = std::fs::read(&file).expect("the trace");
             std::fs::remove_file(&file).expect("it can be removed");
             let trace: Value = serde_json::from_slice(&written).expect("JSON");
@@ -313,59 +328,54 @@ mod cases {
 
     fn virtual_time_is_not_changed() {
         let told = |options: &[&str]| {
-            let output = launched("known", &[&["--fabric", "virt"], options].concat());
-            let said = text(&output.stderr);
-            said.lines().find(|line| line.starts_with("virtual time")).expect("the hash of the run").to_owned()
+            let ended = launched("known", &[&["--fabric", "virt"], options].concat());
+            ended.err.lines().find(|line| line.starts_with("virtual time")).expect("the hash of the run").to_owned()
         };
         assert_eq!(told(&[]), told(&["--stats"]));
     }
 
     fn the_dead_are_missing_and_nothing_is_left() {
         let directory = directory();
-        let output = run(&["--stats", "--json", "-"], "dying", directory.path());
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(128 + 6), "{said}");
-        assert!(said.contains("no record of rank 1: killed"), "{said}");
-        let counts: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+        let ended = run(&["--stats", "--json", "-"], "dying", directory.path());
+        assert_eq!(ended.code, Some(128 + 6), "{ended:?}");
+        assert!(ended.err.contains("no record of rank 1: killed"), "{ended:?}");
+        let counts = ended.json_of_failure();
         assert_eq!(counts["missing"], json!([1]));
         assert_eq!((&counts["by_rank"][0]["rank"], &counts["by_rank"][0]["word_waits"]), (&json!(0), &json!(1)));
         assert!(is_empty(directory.path()), "the records are removed");
     }
 
     fn who_fails_is_counted() {
-        let output = run(&["--json", "-"], "failing", directory().path());
-        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-        let counts: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+        let ended = run(&["--json", "-"], "failing", directory().path());
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let counts = ended.json_of_failure();
         assert_eq!((&counts["missing"], &counts["total"]["atomics"]["add"]), (&json!([]), &json!(2)));
     }
 
     fn what_cannot_be_observed_is_told() {
-        let output = run(&["--stats"], "shared", directory().path());
-        let said = text(&output.stderr);
-        assert!(
-            output.status.success() && said.contains("not observed") && said.contains("no rank left a record"),
-            "{said}"
-        );
-        let output = launched("shared", &["--stats", "--fabric", "threads"]);
-        let said = text(&output.stderr);
-        assert!(output.status.success() && said.contains("not observed"), "{said}");
-        let output = run(&["--trace", "/nonexistent/trace.json"], "known", directory().path());
-        let said = text(&output.stderr);
-        assert!(output.status.code() == Some(2) && said.contains("/nonexistent/trace.json"), "{said}");
+        for (ended, code, parts) in [
+            (run(&["--stats"], "shared", directory().path()), 0, &["not observed", "no rank left a record"][..]),
+            (launched("shared", &["--stats", "--fabric", "threads"]), 0, &["not observed"]),
+            (
+                run(&["--trace", "/nonexistent/trace.json"], "known", directory().path()),
+                2,
+                &["/nonexistent/trace.json"],
+            ),
+        ] {
+            assert!(ended.code == Some(code) && parts.iter().all(|part| ended.err.contains(part)), "{ended:?}");
+        }
     }
 
     /// What `place` printed, by rank.
-    fn places(output: &Output) -> Vec<String> {
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let out = text(&output.stdout);
-        let mut lines: Vec<&str> = out.lines().collect();
+    fn places(ended: &Ended) -> Vec<String> {
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        let mut lines: Vec<&str> = ended.out.lines().collect();
         lines.sort_unstable();
         lines.iter().map(|line| line.split_once(' ').expect("rank and CPUs").1.to_owned()).collect()
     }
 
     fn ranks_run_where_they_are_bound() {
-        let info = Command::new(env!("CARGO_BIN_EXE_onesided")).args(["info", "--json", "--ranks", "2"]).output();
-        let info: Value = serde_json::from_slice(&info.expect("the binary was built").stdout).expect("JSON");
+        let info = end(Command::new(env!("CARGO_BIN_EXE_onesided")).args(["info", "--json", "--ranks", "2"])).json();
         let placement = &info["placement"];
         let announced: Vec<String> =
             placement["bind_core"].as_array().expect("an array").iter().map(Value::to_string).collect();
@@ -387,97 +397,83 @@ mod cases {
             }
             None => {
                 println!("skipped: the system tells no NUMA nodes, so ranks can't be bound to them");
-                assert!(text(&numa.stderr).contains("NUMA"), "{}", text(&numa.stderr));
+                assert!(numa.err.contains("NUMA"), "{}", numa.err);
             }
         }
     }
 
     fn how_each_rank_ended_is_said_in_every_mode() {
-        let said = |output: &Output| -> Vec<String> {
-            let lines = text(&output.stderr);
-            lines
-                .lines()
-                .filter(|line| line.starts_with("rank ") || line.starts_with("error"))
-                .map(str::to_owned)
-                .collect()
+        let said = |ended: &Ended| -> Vec<String> {
+            let lines = ended.err.lines().filter(|line| line.starts_with("rank ") || line.starts_with("error"));
+            lines.map(str::to_owned).collect()
         };
-        let code = |output: &Output| output.status.code();
         let killed = ["rank 1: killed by signal 6 (SIGABRT)", "rank 0: exited with 1"];
-        for output in [run(&[], "dying", directory().path()), launched("dying", &[])] {
-            assert_eq!((code(&output), said(&output)), (Some(134), killed.map(str::to_owned).into()));
+        for ended in [run(&[], "dying", directory().path()), launched("dying", &[])] {
+            assert_eq!((ended.code, said(&ended)), (Some(134), killed.map(str::to_owned).into()));
         }
         for (name, how) in [("one", "failed"), ("panics", "panicked")] {
             for provider in ["threads", "virt"] {
-                let output = launched(name, &["--fabric", provider]);
+                let ended = launched(name, &["--fabric", provider]);
                 let other = if provider == "virt" { "failed later" } else { "failed: rank 1 was lost" };
                 let expected = [
                     format!("rank 1: {how}: on purpose"),
                     format!("rank 0: {other}"),
                     format!("error: rank 1 {how}: on purpose"),
                 ];
-                assert_eq!((code(&output), said(&output)), (Some(1), expected.into()), "{name} {provider}");
+                assert_eq!((ended.code, said(&ended)), (Some(1), expected.into()), "{name} {provider}");
             }
-            let output = launched(name, &[]);
-            let expected = "ranks 0 and 1: exited with 1\n";
-            assert!(code(&output) == Some(1) && text(&output.stderr).ends_with(expected), "{}", text(&output.stderr));
+            let ended = launched(name, &[]);
+            assert!(ended.code == Some(1) && ended.err.ends_with("ranks 0 and 1: exited with 1\n"), "{ended:?}");
         }
-        assert!(
-            launched("where", &[]).stderr.is_empty() && launched("where", &["--fabric", "threads"]).stderr.is_empty()
-        );
+        assert!(launched("where", &[]).err.is_empty() && launched("where", &["--fabric", "threads"]).err.is_empty());
     }
 
     /// `command` with one of its streams to a device that takes nothing.
-    fn full(command: &mut Command, stdout: bool) -> Output {
+    fn full(command: &mut Command, stdout: bool) -> Ended {
         let device = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
         let command = command.stdin(Stdio::null());
         let command = if stdout { command.stdout(device) } else { command.stderr(device) };
-        command.output().expect("the binary was built")
+        command.output().expect("the binary was built").into()
     }
 
     fn a_full_device_is_told() {
         let temporary = directory();
+        let unwritten = |ended: &Ended, what: &str| {
+            assert!(
+                ended.code == Some(1) && ended.err.contains(&format!("error: {what} can't be written")),
+                "{ended:?}"
+            );
+        };
         for option in ["--json", "--trace"] {
-            let output = run(&[option, "/dev/full"], "known", temporary.path());
-            let said = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{option}: {said}");
-            assert!(said.contains("error: /dev/full can't be written: "), "{option}: {said}");
+            unwritten(&run(&[option, "/dev/full"], "known", temporary.path()), "/dev/full");
         }
-        let output = launched("known", &["--fabric", "virt", "--timeline", "/dev/full"]);
-        let said = text(&output.stderr);
-        assert!(output.status.code() == Some(1) && said.contains("error: /dev/full can't be written: "), "{said}");
-        let mut help = Command::new(own());
-        let output = full(help.args(["program", "known", "--help"]), true);
-        let said = text(&output.stderr);
-        assert!(
-            output.status.code() == Some(1) && said.starts_with("error: standard output can't be written"),
-            "{said}"
-        );
+        unwritten(&launched("known", &["--fabric", "virt", "--timeline", "/dev/full"]), "/dev/full");
+        unwritten(&full(Command::new(own()).args(["program", "known", "--help"]), true), "standard output");
         let mut stats = Command::new(own());
-        let output = full(stats.args(["program", "known", "--ranks", "2", "--fabric", "threads", "--stats"]), false);
-        assert!(output.status.success(), "nobody listens to standard error: {output:?}");
+        let ended = full(stats.args(["program", "known", "--ranks", "2", "--fabric", "threads", "--stats"]), false);
+        assert_eq!(ended.code, Some(0), "nobody listens to standard error");
         // What is there before is not destroyed by a look at what can be written.
         let kept = temporary.path().join("kept");
         std::fs::write(&kept, "old").expect("a file");
         let path = kept.to_str().expect("a plain path");
-        let output = run(&["--json", path, "--trace", "/nonexistent/trace"], "known", temporary.path());
-        assert_eq!((output.status.code(), std::fs::read_to_string(&kept).ok().as_deref()), (Some(2), Some("old")));
-        let output = launched("endless", &["--fabric", "virt"]);
-        assert!(text(&output.stderr).contains("error: rank 0 failed: virtual time ends at"), "{output:?}");
+        let ended = run(&["--json", path, "--trace", "/nonexistent/trace"], "known", temporary.path());
+        assert_eq!((ended.code, std::fs::read_to_string(&kept).ok().as_deref()), (Some(2), Some("old")));
+        let ended = launched("endless", &["--fabric", "virt"]);
+        assert!(ended.err.contains("error: rank 0 failed: virtual time ends at"), "{ended:?}");
     }
 
     fn empty_settings_are_named() {
         for name in ["RANKS", "FABRIC", "STATS", "TRACE", "BIND"] {
             let variable = format!("ONESIDED_{name}");
-            let output = end(Command::new(own()).args(["program", "known"]).env(&variable, ""));
-            let said = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{said}");
-            assert_eq!(said, format!("error: setting {variable}: it is empty; give it a value or leave it away\n"));
+            let ended = end(Command::new(own()).args(["program", "known"]).env(&variable, ""));
+            let said = format!("error: setting {variable}: it is empty; give it a value or leave it away\n");
+            assert_eq!((ended.code, ended.err), (Some(1), said));
         }
-        let said = text(&launched("known", &["--trace", ""]).stderr);
-        assert_eq!(said, "error: setting --trace: it is empty; give it a value or leave it away\n");
+        let ended = launched("known", &["--trace", ""]);
+        assert_eq!(ended.err, "error: setting --trace: it is empty; give it a value or leave it away\n");
         // An option wins over its variable.
         let options = ["program", "known", "--ranks", "2", "--fabric", "threads"];
-        assert!(end(Command::new(own()).args(options).env("ONESIDED_FABRIC", "")).status.success());
+        assert_eq!(end(Command::new(own()).args(options).env("ONESIDED_FABRIC", "")).code, Some(0));
     }
 
     fn faults_that_fit_no_job_are_refused() {
@@ -485,9 +481,9 @@ mod cases {
         let file = directory.path().join("faults");
         let path = file.to_str().expect("a plain path");
         let said = |path: &str| {
-            let output = launched("known", &["--fabric", "virt", "--faults", path]);
-            assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-            text(&output.stderr)
+            let ended = launched("known", &["--fabric", "virt", "--faults", path]);
+            assert_eq!(ended.code, Some(1), "{}", ended.err);
+            ended.err
         };
         std::fs::write(&file, "# one\n2 node-stop node=7\n").expect("a file");
         assert_eq!(
