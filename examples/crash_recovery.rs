@@ -73,7 +73,7 @@ async fn look(fabric: &Fabric, record: &Record) -> ProgramResult<[u64; 2]> {
     Ok([fabric.get_word(&record[0]).await?, fabric.get_word(&record[1]).await?])
 }
 
-/// The first half is newer or the same; here it can be undone.
+/// Undoes the first half, which is newer than the second, or the same.
 async fn mend(fabric: &Fabric, record: &Record, by: Rank) -> ProgramResult<()> {
     let [a, b] = look(fabric, record).await?;
     println!("{} finds {a} and {b}, torn by {by}, and mends that", fabric.rank());
@@ -81,7 +81,7 @@ async fn mend(fabric: &Fabric, record: &Record, by: Rank) -> ProgramResult<()> {
     Ok(fabric.flush(HOME).await?)
 }
 
-/// Without a word to anybody.
+/// Ends this rank without a word to anybody.
 fn die(processes: bool) {
     if processes {
         let _ = Command::new("kill").args(["-9", &std::process::id().to_string()]).status();

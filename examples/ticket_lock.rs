@@ -30,7 +30,7 @@ impl TicketLock {
         Ok(self.fabric.remote_word(self.region.at(Rank::new(0), HOLDERS + 8 * ticket))?)
     }
 
-    /// Draw a ticket and wait for its turn.
+    /// Draws a ticket and waits for its turn.
     async fn lock(&self) -> ProgramResult<u64> {
         let ticket = self.fabric.fetch_add(&self.tickets, 1).await?;
         let me = u64::from(self.fabric.rank().number()) + 1;

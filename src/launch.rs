@@ -14,7 +14,7 @@ use tofu2_sim::{
     virt::Job,
 };
 
-/// Start `program` as the command line says, and be its exit code.
+/// Starts `program` as the command line says, and returns its exit code.
 ///
 /// `--ranks N` says how many, `--fabric shm|threads|virt` on what, `--help` what else there is; see [`Launch`]. With processes the
 /// program's binary is executed once more for each rank, so nothing before this call should have effects.
@@ -25,7 +25,7 @@ pub fn launch<P: Program>(program: P) -> ExitCode {
     launch_with("", |rest| nothing_more(rest).map(|()| program))
 }
 
-/// [`launch`] for a program with options of its own. `program` makes it of what [`Launch::from_args`] left over.
+/// Starts a program with options of its own, as [`launch`] does. `program` makes it of what [`Launch::from_args`] left over.
 ///
 /// `--help` prints `usage`, then [`Launch::HELP`].
 ///
@@ -54,7 +54,7 @@ pub fn launch_with<P: Program, E: Display>(
     })
 }
 
-/// Start ranks that are written for shared memory alone and bring their own runtime: [`Launch::from_args`] and
+/// Starts ranks that are written for shared memory alone and bring their own runtime: [`Launch::from_args`] and
 /// [`Launch::run_shared`]. They can't be observed (`--stats`, `--trace`).
 ///
 /// ```no_run
@@ -75,7 +75,7 @@ pub fn launch_shared<T: Send>(rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) 
     })
 }
 
-/// `start` with what the command line says, unless it asks for help.
+/// Calls `start` with what the command line says, unless it asks for help.
 fn started(usage: &str, start: impl FnOnce(Launch, Vec<OsString>) -> ExitCode) -> ExitCode {
     match Launch::from_args() {
         Ok((_, rest)) if rest.iter().any(|word| word == "--help" || word == "-h") => {
@@ -101,7 +101,7 @@ fn nothing_more(rest: Vec<OsString>) -> Result<(), FabricError> {
 type AnyProgram<'p> = dyn Fn(Fabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>> + 'p>> + Sync + 'p;
 
 impl Launch {
-    /// Run `program` and be its exit code: 0 if all ranks ended well, otherwise that of the rank that failed
+    /// Runs `program` and returns its exit code: 0 if all ranks ended well, otherwise that of the rank that failed
     /// first, 1 if it has none of its own.
     pub fn run<P: Program>(&self, program: &P) -> ExitCode {
         match self.try_run(&|fabric| Box::pin(async move { program.run(fabric).await.map(drop) })) {
@@ -110,7 +110,7 @@ impl Launch {
         }
     }
 
-    /// [`Launch::run`] for ranks that are written for shared memory alone. `rank` is called once per rank, on its process's main
+    /// Runs ranks that are written for shared memory alone, and returns the exit code as [`Launch::run`] does. `rank` is called once per rank, on its process's main
     /// thread or on its own thread; it may run its futures on any executor, and move or spawn them where it likes: futures of
     /// shared memory are `Send`.
     ///

@@ -129,7 +129,7 @@ impl Launch {
         help!("", "", "Built without the feature `observe` of the crate `onesided`: no --stats, --trace, --timeline.\n")
     };
 
-    /// Read this process's arguments and environment. Yields what was not ours, for the program's own use.
+    /// Reads this process's arguments and environment. Yields what was not ours, for the program's own use.
     ///
     /// # Errors
     /// [`FabricError::Setting`].

@@ -11,7 +11,7 @@ fn unable(name: &'static str) -> FabricError {
     setting(name, UNABLE.to_owned())
 }
 
-/// Whether `args` or the environment ask for anything to be observed.
+/// Refuses `args` or an environment that ask for anything to be observed.
 pub(crate) fn refuse_options(
     args: &mut pico_args::Arguments,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -30,7 +30,7 @@ pub(crate) fn refuse_options(
     Ok(())
 }
 
-/// Whether the launcher of this process asks for that.
+/// Refuses a launcher of this process that asks for anything to be observed.
 pub(crate) fn refuse_launcher(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), FabricError> {
     // `observe::PARTS_VARIABLE`.
     if variable("ONESIDED_OBSERVE").is_some() { Err(unable("ONESIDED_OBSERVE")) } else { Ok(()) }

@@ -44,7 +44,7 @@ pub(crate) fn say(text: impl Display) {
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 
-/// Says why a program did not run, and is its exit code.
+/// Says why a program did not run, and returns its exit code.
 pub(crate) fn report(error: &impl Display) -> ExitCode {
     say(format_args!("error: {error}"));
     ExitCode::FAILURE

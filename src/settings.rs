@@ -11,7 +11,7 @@ pub(crate) fn setting(name: &'static str, problem: String) -> FabricError {
 /// What is wrong with a setting without a value. Most likely a script's own variable was empty.
 pub(crate) const EMPTY: &str = "it is empty; give it a value or leave it away";
 
-/// An option's value, or else that of its environment variable.
+/// Reads an option's value, or else that of its environment variable.
 pub(crate) fn option<T: FromStr<Err: Display>>(
     args: &mut pico_args::Arguments,
     flag: &'static str,

@@ -16,7 +16,7 @@ use tofu2_sim::{
 const REPEATS: u64 = 1_000;
 const SAMPLES: usize = 200;
 
-/// Picoseconds that a barrier took, at the least.
+/// Returns the least picoseconds that a barrier took.
 async fn on_wall_clock(fabric: Fabric, unit: bool) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = Barrier::new(&mut world).await?;
@@ -37,7 +37,7 @@ async fn on_wall_clock(fabric: Fabric, unit: bool) -> ProgramResult<u64> {
     Ok(least)
 }
 
-/// Picoseconds that a barrier took of which all ranks have come at once: the unit's, and the group's.
+/// Returns the picoseconds that a barrier took to which all ranks came at once: the unit's, and the group's.
 async fn in_virtual_time(fabric: Fabric, shape: Shape) -> ProgramResult<(u64, u64)> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = Barrier::with_shape(&mut world, shape).await?;

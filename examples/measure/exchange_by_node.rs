@@ -45,7 +45,7 @@ impl Pattern {
         self.nodes().iter().product::<u32>() as usize * self.on_node()
     }
 
-    /// Sources and destinations.
+    /// Returns the sources and destinations of a rank.
     fn edges(self, me: usize) -> (Vec<usize>, Vec<usize>) {
         let ranks = self.ranks();
         match self {
@@ -95,7 +95,7 @@ impl Pattern {
     }
 }
 
-/// Picoseconds of an iteration, and what came out.
+/// Returns the picoseconds of an iteration, and the form and aggregation that came out.
 async fn exchange(
     fabric: Fabric,
     pattern: Pattern,
@@ -123,7 +123,7 @@ async fn exchange(
     Ok((took, request.form(), request.aggregation()))
 }
 
-/// Microseconds of an iteration, and the form.
+/// Returns the microseconds of an iteration, and the form.
 fn measure(pattern: Pattern, bytes: usize, options: Options) -> Result<String, Box<dyn std::error::Error>> {
     let platform = Platform::fx100();
     let job = Job::new(&platform, pattern.ranks()).ranks_per_node(pattern.on_node() as u32);

@@ -23,7 +23,7 @@ const ROUNDS: u32 = 100;
 const BATCHES: usize = 1_000;
 const FORMS: [Form; 3] = [Form::Fast, Form::Mrc, Form::Cpu];
 
-/// An exchange of all ranks on a periodic ring.
+/// Makes an exchange of all ranks on a periodic ring.
 async fn on_a_ring(fabric: &Fabric, form: Form, bytes: usize) -> ProgramResult<(Neighbourhood, Request)> {
     let group = Group::world(fabric).await?;
     let topology = Cartesian::new(&[group.len()], &[true])?.topology(group.me());
@@ -33,7 +33,7 @@ async fn on_a_ring(fabric: &Fabric, form: Form, bytes: usize) -> ProgramResult<(
     Ok((hood, request))
 }
 
-/// Nanoseconds an exchange in the fastest batch.
+/// Returns the nanoseconds of an exchange in the fastest batch.
 async fn exchange(fabric: Fabric, form: Form, bytes: usize) -> ProgramResult<f64> {
     let (mut hood, mut request) = on_a_ring(&fabric, form, bytes).await?;
     let mut best = f64::INFINITY;
@@ -60,7 +60,7 @@ struct Overlapped {
     step: f64,
 }
 
-/// Both compute for `compute`; rank 1 is late by `late`.
+/// Measures an exchange in which both compute for `compute` and rank 1 is late by `late`.
 async fn overlapped(
     fabric: Fabric,
     form: Form,
@@ -90,7 +90,7 @@ async fn overlapped(
     Ok(best)
 }
 
-/// Microseconds to make an exchange with 26 neighbours, of 1 KiB each.
+/// Returns the microseconds to make an exchange with 26 neighbours, of 1 KiB each.
 async fn making(fabric: Fabric, form: Form) -> ProgramResult<f64> {
     let group = Group::world(&fabric).await?;
     let grid = Cartesian::new(&[2, 2, 1], &[true, true, true])?;
@@ -114,7 +114,7 @@ fn nanos(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e9
 }
 
-/// Be busy; how long it was.
+/// Keeps the CPU busy. Returns for how long, in nanoseconds.
 fn spin(time: Duration) -> f64 {
     let begun = Instant::now();
     while begun.elapsed() < time {
@@ -123,7 +123,7 @@ fn spin(time: Duration) -> f64 {
     nanos(begun)
 }
 
-/// Nanoseconds of a word's way from one thread to another and back, the fastest of many batches.
+/// Returns the nanoseconds of a word's way from one thread to another and back, the fastest of many batches.
 fn ping_pong() -> f64 {
     #[repr(align(128))]
     struct Line(AtomicU64);

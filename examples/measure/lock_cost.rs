@@ -29,17 +29,17 @@ const CONTENDED_PAIRS: u32 = 20_000;
 enum Pair {
     /// The machine's two read-modify-writes, on a word of rank 0: what no reader can fall below.
     Limit,
-    /// The same with four plain stores to another line, as many as a reader publishes.
+    /// [`Pair::Limit`] with four plain stores to another line, as many as a reader publishes.
     LimitPublished,
     Shared,
     Exclusive,
-    /// Without `release`.
+    /// Shared, without `release`.
     Dropped,
     /// Exclusive, and a put of 8 bytes between.
     Put,
     /// Memory under the lock: exclusive, and a store through a reference between.
     Stored,
-    /// The same with a put of 8 bytes by the guard.
+    /// Memory under the lock: exclusive, and a put of 8 bytes by the guard between.
     Copied,
 }
 
@@ -72,7 +72,7 @@ impl Measured {
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Rank 0 repeats; nanoseconds per pair in the fastest batch, which other work of the machine is least likely to have disturbed.
+/// Repeats a pair on rank 0. Returns the nanoseconds of one in the fastest batch, which other work of the machine is least likely to have disturbed.
 async fn alone<L: Excludes>(fabric: Fabric, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric(&fabric, HOME).await?;
@@ -148,7 +148,7 @@ async fn alone<L: Excludes>(fabric: Fabric, pair: Pair, asleep: Arc<Barrier>) ->
     Ok(least)
 }
 
-/// All ranks lock exclusively; the time from the barrier before to the barrier after.
+/// Locks exclusively on all ranks. Returns the time from the barrier before to the barrier after.
 async fn contend<L: RmaLock>(fabric: Fabric) -> ProgramResult<Duration> {
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric(&fabric, HOME).await?;

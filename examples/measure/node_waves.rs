@@ -9,7 +9,7 @@ use tofu2_sim::virt::{Job, Platform};
 
 const HOME: Rank = Rank::new(0);
 
-/// Take and release the lock once, together; yields how long that took this rank, in picoseconds.
+/// Takes and releases the lock once, together with all others. Returns how long that took this rank, in picoseconds.
 async fn wave<L: RmaLock>(fabric: Fabric, options: L::Options) -> ProgramResult<u64> {
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let mut world = Group::world(&fabric).await?;
@@ -22,7 +22,7 @@ async fn wave<L: RmaLock>(fabric: Fabric, options: L::Options) -> ProgramResult<
     Ok(took)
 }
 
-/// With no levels, the flat lock.
+/// Runs a wave over a lock with these levels; with none, over the flat lock.
 async fn once(fabric: Fabric, levels: Option<Levels>) -> ProgramResult<u64> {
     match levels {
         None => wave::<RpLock>(fabric, ()).await,

@@ -16,7 +16,7 @@ use rdma_fabric::{
 use std::error::Error;
 use tofu2_sim::virt::{Folding, Job, NetworkModel, Platform, Run, System, Torus};
 
-/// So many pairs of fetch-adds on a word of rank 0.
+/// Makes so many pairs of fetch-adds on a word of rank 0.
 async fn pairs(fabric: Fabric, pairs: u32) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
     let addr = RemoteAddr { rank: Rank::new(0), region: home.key(), offset: 0 };

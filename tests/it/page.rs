@@ -9,7 +9,7 @@ fn path(page: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(page)
 }
 
-/// A page's text.
+/// Returns a page's text.
 pub(crate) fn read(page: &str) -> String {
     fs::read_to_string(path(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
 }
@@ -21,7 +21,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The text before, in and after the part; the markers' lines stay outside.
+    /// Returns the text before, in and after the part; the markers' lines stay outside.
     fn split<'a>(&self, text: &'a str) -> (&'a str, &'a str, &'a str) {
         let missing = |marker: &str| -> ! { panic!("{} has no line with {marker:?}", self.page) };
         let (begin, end) = (format!("<!-- begin {}", self.name), format!("<!-- end {} -->", self.name));
@@ -31,7 +31,7 @@ impl Part {
         (&text[..start], &text[start..stop], &text[stop..])
     }
 
-    /// Put `found` there.
+    /// Puts `found` into the part.
     pub(crate) fn write(&self, found: &str) {
         let text = read(self.page);
         let (before, _, after) = self.split(&text);
@@ -40,7 +40,7 @@ impl Part {
         println!("{} rewritten: {}", self.page, self.name);
     }
 
-    /// Compare with what was `found`, or put it there if that is asked for. `command` does that.
+    /// Compares the part with what was `found`, or puts that there if [`WRITE`] is set, as `command` does.
     pub(crate) fn settle(&self, found: &str, command: &str) {
         if env::var_os(WRITE).is_some() {
             return self.write(found);

@@ -9,7 +9,7 @@ use onesided::{
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::runtime::{Builder, Runtime};
 
-/// Run `rank` on `ranks` thread ranks, each with a runtime of its own of either kind.
+/// Runs `rank` on `ranks` thread ranks, each with a runtime of its own of either kind.
 fn on_both_runtimes<Fut>(ranks: usize, rank: impl Fn(Fabric) -> Fut + Sync) -> Result<(), onesided::sim::JobError>
 where
     Fut: Future<Output = ProgramResult<()>>,

@@ -142,7 +142,7 @@ mod library {
         code(added, |old| unsafe { before.write(old) })
     }
 
-    /// Until the rank's own word is at least so much.
+    /// Waits until the rank's own word is at least so much.
     ///
     /// # Safety
     /// `rank` is of `c_open` and open.
@@ -156,7 +156,7 @@ mod library {
         code(waited, drop)
     }
 
-    /// What the last call that failed on this thread said: at most `room` bytes, zero-terminated.
+    /// Copies what the last call that failed on this thread said: at most `room` bytes, zero-terminated.
     ///
     /// # Safety
     /// `text` has `room` bytes, at least 1.
@@ -191,7 +191,7 @@ mod caller {
         }
     }
 
-    /// A sum, and a ring of arrays of `ranks` ranks, of which the last may end in the midst of it.
+    /// Computes a sum, and a ring of arrays of `ranks` ranks, of which the last may end in the middle of it.
     pub(crate) fn ring(fabric: &str, ranks: u32, last_dies: bool) -> c_int {
         let (name, mut rank) = (CString::new(fabric).expect("a name"), null_mut());
         // SAFETY: all pointers are of locals that outlive the call, and as long as is said; `rank` is open until it is closed.
@@ -269,7 +269,7 @@ pub(super) fn what_is_no_fabric_for_it_is_told() {
     }
 }
 
-/// Is the C program: a rank of `ring` or of `dying` that a launcher has started, or one that opens the fabric named `what` alone.
+/// Runs the C program: a rank of `ring` or of `dying` that a launcher has started, or one that opens the fabric named `what` alone.
 pub(super) fn program(what: &str) -> ExitCode {
     ExitCode::from(match what {
         "ring" => caller::ring("shm", 3, false),

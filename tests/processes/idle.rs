@@ -9,7 +9,7 @@ use std::time::Duration;
 /// How long rank 0 waits.
 const IDLE: Duration = Duration::from_millis(800);
 
-/// CPU time of all threads of this process.
+/// Returns the CPU time of all threads of this process.
 fn cpu_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)

@@ -26,14 +26,14 @@ async fn flagged(fabric: Fabric, flushes: bool) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Each waits for the other.
+/// Waits, on both ranks, for the other one.
 async fn embrace(fabric: Fabric) -> ProgramResult<()> {
     let word = fabric.alloc_symmetric(8).await?;
     fabric.wait_until(&word.word::<u64>(&fabric, 0)?, Deps::All, |value| value == 1).await?;
     Ok(())
 }
 
-/// Is the program of this name.
+/// Runs the program of this name.
 pub(super) fn program(name: &str) -> ExitCode {
     let nothing = |rest: Vec<_>| if rest.len() == 2 { Ok(()) } else { Err(format!("{rest:?}")) };
     match name {
@@ -47,7 +47,7 @@ pub(super) fn program(name: &str) -> ExitCode {
     }
 }
 
-/// Whether a program of two ranks ends well with these options, and what it said.
+/// Returns whether a program of two ranks ends well with these options, and what it said.
 fn run(name: &str, options: &str) -> (bool, String) {
     let words: Vec<_> = ["program", name, "--ranks", "2"].into_iter().chain(options.split_whitespace()).collect();
     let (output, _) = started(&words);
@@ -56,7 +56,7 @@ fn run(name: &str, options: &str) -> (bool, String) {
 
 const SEEDS: std::ops::RangeInclusive<u32> = 1..=12;
 
-/// Seeds with which a program fails because the flag came first.
+/// Returns the seeds with which a program fails because the flag came first.
 fn failing(name: &str, options: &str) -> Vec<u32> {
     let fails = |seed: &u32| {
         let (well, told) = run(name, &format!("--fabric virt --seed {seed} {options}"));

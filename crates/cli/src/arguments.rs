@@ -53,7 +53,7 @@ pub(crate) struct Reproduce {
     pub(crate) report: Option<PathBuf>,
     /// Write the timeline of one job for Perfetto (ui.perfetto.dev) or Chrome's viewer: CPUs, TNIs, atomic units.
     ///
-    /// It begins when all ranks do; how many entries there was no room for is told.
+    /// It begins when all ranks do; it says how many entries there was no room for.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Which job --trace is about, as progress numbers them.
@@ -82,7 +82,7 @@ pub(crate) enum ShapeChoice {
 }
 
 impl Reproduce {
-    /// The papers to simulate: all that can be, if none is named.
+    /// Returns the papers to simulate: all that can be, if none is named.
     pub(crate) fn papers(&self) -> Vec<Paper> {
         match self.paper {
             Some(paper) => vec![paper],
@@ -128,7 +128,7 @@ pub(crate) struct Run {
     pub(crate) json: Option<PathBuf>,
     /// Write a trace for Perfetto (ui.perfetto.dev) or Chrome's viewer: operations and waits of each rank as slices.
     ///
-    /// Each rank keeps its latest 100,000; how many earlier ones were dropped is told.
+    /// Each rank keeps its latest 100,000; it says how many earlier ones were dropped.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// The program and its arguments.
@@ -147,7 +147,7 @@ pub(crate) struct Info {
 }
 
 impl Arguments {
-    /// Parse; on misuse, say what is wrong and exit. So after what `--help` and `--version` print.
+    /// Parses the command line. On misuse says what is wrong and exits; exits, too, after what `--help` and `--version` print.
     ///
     /// # Errors
     /// If standard output takes no help. A reader that has seen enough is no error.
@@ -166,7 +166,7 @@ impl Arguments {
     }
 }
 
-/// `cargo reproduce -- --check` arrives as `onesided reproduce -- --check`, because the alias itself ends behind
+/// Leaves out a lone `--` of `reproduce`: `cargo reproduce -- --check` arrives as `onesided reproduce -- --check`, because the alias itself ends behind
 /// cargo's own separator. `reproduce` has no positional arguments, so a `--` in it means nothing.
 fn without_lone_separator(given: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let given: Vec<OsString> = given.into_iter().collect();

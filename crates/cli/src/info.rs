@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::{error::Error, fmt::Write as _, process::ExitCode};
 use tofu2_sim::shm::Threads;
 
-/// What the fabric says about itself.
+/// Returns what the fabric says about itself.
 async fn caps_of(fabric: Fabric) -> ProgramResult<Caps> {
     Ok(fabric.caps())
 }
@@ -61,13 +61,13 @@ struct Constant {
     value: u64,
     /// Its unit, as the table names it.
     unit: String,
-    /// The same for people.
+    /// The value with a unit, for people.
     readable: String,
     set_by: Vec<&'static str>,
     source: String,
 }
 
-/// Print it.
+/// Prints what this machine and the modelled ones are like.
 pub(crate) fn info(options: &Info) -> Result<ExitCode, Box<dyn Error>> {
     let placement = placement::report(options.ranks.map(usize::from));
     let report =
@@ -89,7 +89,7 @@ fn machine() -> Machine {
     }
 }
 
-/// Bytes of a page, and the kernel's name and release.
+/// Returns the bytes of a page, and the kernel's name and release.
 #[cfg(unix)]
 fn system() -> (Option<usize>, Option<String>) {
     let system = rustix::system::uname();
@@ -97,7 +97,7 @@ fn system() -> (Option<usize>, Option<String>) {
     (Some(rustix::param::page_size()), Some(kernel))
 }
 
-/// Not told.
+/// Returns nothing: other systems do not say.
 #[cfg(not(unix))]
 fn system() -> (Option<usize>, Option<String>) {
     (None, None)

@@ -16,7 +16,7 @@ use repro::{
 use std::{error::Error, io::Write as _, path::Path, process::ExitCode};
 use tofu2_sim::virt::Timeline;
 
-/// Simulate, compare, print. Exit code 1 if `--check` found a miss.
+/// Simulates, compares and prints. The exit code is 1 if `--check` found a miss.
 pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>> {
     if options.trace_forms {
         for form in prdma_paper::forms()? {
@@ -93,7 +93,7 @@ struct Plans {
 }
 
 impl Plans {
-    /// What the options ask for.
+    /// Returns the plans that the options ask for.
     ///
     /// # Errors
     /// A `--trace-job` that leaves no timeline, in words.
@@ -138,12 +138,12 @@ impl Plans {
         }
     }
 
-    /// Jobs of all of them.
+    /// Returns the number of jobs of all plans.
     fn jobs(&self) -> usize {
         self.lock.as_ref().map_or(0, LockPlan::jobs) + self.prdma.as_ref().map_or(0, |plan| plan.jobs.len())
     }
 
-    /// What is less than in the papers, if anything is.
+    /// Says what is less than in the papers, if anything is.
     fn less(&self) -> Option<String> {
         let lock = self.lock.as_ref().filter(|plan| plan.quick);
         let prdma = self.prdma.as_ref().filter(|plan| plan.quick);
@@ -174,7 +174,7 @@ impl Outputs {
     }
 }
 
-/// Write the timeline of one job.
+/// Writes the timeline of one job.
 fn trace(out: Output, options: &Reproduce, timeline: Option<&Timeline>) -> Result<(), Box<dyn Error>> {
     let Some(timeline) = timeline else {
         return Err(
@@ -214,7 +214,7 @@ fn miss(row: &Row) -> String {
     )
 }
 
-/// The command that makes the same result again.
+/// Returns the command that makes the same result again.
 fn command(options: &Reproduce) -> String {
     let mut command = "cargo reproduce".to_owned();
     if let Some(paper) = options.paper {

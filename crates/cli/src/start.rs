@@ -5,7 +5,7 @@ use observe::{Wanted, say};
 use std::{error::Error, process::ExitCode};
 use tofu2_sim::shm::Launcher;
 
-/// Start the ranks and be their exit code.
+/// Starts the ranks and returns their exit code.
 pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
     let mut program = options.program.into_iter();
     let executable = program.next().ok_or("no program given")?;

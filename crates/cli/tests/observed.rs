@@ -38,7 +38,7 @@ mod programs {
         }
     }
 
-    /// Behind `program NAME`, nothing of its own.
+    /// Launches a program without options of its own behind `program NAME`.
     fn with<P: onesided::Program>(program: P) -> ExitCode {
         onesided::launch_with("What observers see.\n", |rest| match &rest[2..] {
             [] => Ok(program),
@@ -80,7 +80,7 @@ mod programs {
         Ok(world.barrier().await?)
     }
 
-    /// Rank 1 dies in the midst of it.
+    /// Rank 1 dies in the middle of it.
     async fn dying(fabric: Fabric) -> ProgramResult<()> {
         let window = fabric.alloc_symmetric(8).await?;
         if fabric.rank() == Rank::new(1) {
@@ -168,14 +168,14 @@ mod cases {
         std::env::current_exe().expect("own path").to_str().expect("a plain path").to_owned()
     }
 
-    /// `onesided run <options> -n 2 -- <this program> program <name>`.
+    /// Runs `onesided run <options> -n 2 -- <this program> program <name>`.
     fn run(options: &[&str], name: &str, directory: &Path) -> Ended {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onesided"));
         command.arg("run").args(options).args(["-n", "2", "--", &own(), "program", name]);
         end(command.env("TMPDIR", directory))
     }
 
-    /// This program launches its ranks itself.
+    /// Runs this program, which launches its ranks itself.
     fn launched(name: &str, options: &[&str]) -> Ended {
         end(Command::new(own()).args(["program", name, "--ranks", "2"]).args(options))
     }
@@ -219,7 +219,7 @@ mod cases {
         }
     }
 
-    /// What it left behind, which is less than a pipe holds.
+    /// Runs a command that writes less than a pipe holds. Panics if it hangs.
     fn end(command: &mut Command) -> Ended {
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary was built");
@@ -234,7 +234,7 @@ mod cases {
         child.wait_with_output().expect("a child").into()
     }
 
-    /// A fresh place for temporary files.
+    /// Makes a new directory for temporary files.
     fn directory() -> tempfile::TempDir {
         tempfile::tempdir().expect("a temporary directory")
     }
@@ -366,7 +366,7 @@ mod cases {
         }
     }
 
-    /// What `place` printed, by rank.
+    /// Returns what `place` printed, by rank.
     fn places(ended: &Ended) -> Vec<String> {
         assert_eq!(ended.code, Some(0), "{}", ended.err);
         let mut lines: Vec<&str> = ended.out.lines().collect();
@@ -428,7 +428,7 @@ mod cases {
         assert!(launched("where", &[]).err.is_empty() && launched("where", &["--fabric", "threads"]).err.is_empty());
     }
 
-    /// `command` with one of its streams to a device that takes nothing.
+    /// Runs `command` with one of its streams to a device that takes nothing.
     fn full(command: &mut Command, stdout: bool) -> Ended {
         let device = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
         let command = command.stdin(Stdio::null());

@@ -83,7 +83,7 @@ impl JobReport {
         JobReport { outcomes: recorded.outcomes(), verdict }
     }
 
-    /// The ranks in `which` that did not end well, a line each.
+    /// Returns the ranks in `which` that did not end well, a line each.
     fn complaints(&self, which: impl Fn(usize) -> bool) -> String {
         let ranks = self.outcomes.iter().enumerate().filter(|(rank, _)| which(*rank));
         let bad = ranks.filter(|(_, outcome)| !matches!(outcome, RankOutcome::Ended(_)));
@@ -125,12 +125,12 @@ pub trait TestBed {
     /// Returns `None` if the job is another process's business, as for a rank that passes its predecessors' jobs by.
     fn run(program: &CaseProgram, ranks: usize, test: &str, turn: u64) -> Option<JobReport>;
 
-    /// The runs of one case that differ, as a random provider's seeds.
+    /// Returns the turns of a case: its runs that differ, as by a random provider's seeds.
     fn turns() -> std::ops::Range<u64> {
         0..1
     }
 
-    /// The numbers of ranks for a case that is good for those `listed` and for any even number above the first of them.
+    /// Returns the numbers of ranks for a case that is good for those `listed` and for any even number above the first of them.
     fn sizes(listed: &[usize]) -> Vec<usize> {
         listed.to_vec()
     }

@@ -38,7 +38,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct Processes;
 
 thread_local! {
-    /// Jobs this test has asked for. A test has a thread of its own.
+    /// The number of jobs that this test has asked for. A test has a thread of its own.
     static JOBS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -50,7 +50,7 @@ impl TestBed for Processes {
     }
 }
 
-/// Runs a case once, or is one of its ranks.
+/// Runs a case once; in a process that was started as one of its ranks, runs that and does not return.
 pub(crate) fn run(launcher: Launcher, ranks: usize, test: &str, program: &CaseProgram) -> Option<JobReport> {
     let number = JOBS.replace(JOBS.get() + 1);
     if env::var_os(JOB_VARIABLE).is_none() {
@@ -85,7 +85,7 @@ fn launch(launcher: Launcher, ranks: usize, test: &str, number: u64) -> JobRepor
     JobReport { outcomes, verdict }
 }
 
-/// A new directory's name, and whether somebody wants to see what is in it.
+/// Returns a new directory's name, and whether somebody wants to see what is in it.
 fn directory_for(test: &str, number: u64) -> (PathBuf, bool) {
     static UNIQUE: AtomicU64 = AtomicU64::new(0);
     match env::var_os(DIRECTORY) {
@@ -98,7 +98,7 @@ fn directory_for(test: &str, number: u64) -> (PathBuf, bool) {
     }
 }
 
-/// What a rank wrote; nothing if it did not come so far. The first line says what kind it is.
+/// Reads what a rank wrote; nothing if it did not get that far. The first line says what kind it is.
 pub(crate) fn outcome_in(file: &Path) -> RankOutcome {
     let text = fs::read_to_string(file).unwrap_or_default();
     match text.split_once('\n') {
@@ -109,7 +109,7 @@ pub(crate) fn outcome_in(file: &Path) -> RankOutcome {
     }
 }
 
-/// The rank's part. Does not return: what comes after it in the test is for others.
+/// Runs a rank. Does not return: what comes after it in the test is for others.
 fn be_a_rank(directory: &Path, number: u64, program: &CaseProgram) -> ! {
     let rank = rank_told();
     let write = |name: &str, text: String| {
@@ -144,7 +144,7 @@ fn be_a_rank(directory: &Path, number: u64, program: &CaseProgram) -> ! {
     std::process::exit(code);
 }
 
-/// Who this process is to be, before it is.
+/// Returns the rank that this process is to be, before it is.
 fn rank_told() -> u64 {
     let told = env::var(JOB_VARIABLE).unwrap_or_default();
     let rank = told.split(' ').find_map(|word| word.strip_prefix("rank=")?.parse().ok());

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 const ELSEWHERE: &[(&str, &str, &str)] =
     &[("V1", "another_thread_neither_uses_nor_drops_it", "crates/rdma-fabric/src/one_thread.rs")];
 
-/// The numbers of the page's sentences, in its order: `* **M3** …`.
+/// Returns the numbers of the page's sentences, in its order: `* **M3** …`.
 fn sentences(page: &str) -> Vec<&str> {
     page.lines().filter_map(|line| line.strip_prefix("* **")?.split_once("**").map(|(number, _)| number)).collect()
 }
 
-/// What is wrong with `cases` (their names and sentences), and with the sentences that are tested `elsewhere`, seen from `page`.
+/// Returns what is wrong with `cases` (their names and sentences), and with the sentences that are tested `elsewhere`, seen from `page`.
 fn gaps(page: &str, cases: &[(&str, &str)], elsewhere: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut known = BTreeMap::new();

@@ -36,7 +36,7 @@ impl Wait {
     }
 }
 
-/// The last rank is killed; each of the others tells the nanoseconds from then to its error.
+/// Kills the last rank. Each of the others returns the nanoseconds from then to its error.
 async fn dying(fabric: Fabric, wait: Wait) -> ProgramResult<String> {
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(16).await?;
@@ -63,7 +63,7 @@ async fn dying(fabric: Fabric, wait: Wait) -> ProgramResult<String> {
     if end != Err(FabricError::PeerLost { rank: last }) {
         return Err(format!("{wait:?} ended with {end:?}").into());
     }
-    // Nobody takes his memory along while others are still inside the barrier.
+    // Nobody's memory goes while others are still inside the barrier.
     others.ok_or("the lost rank is here")?.barrier().await?;
     let died = fabric.load(&region.word::<u64>(&fabric, 0)?)?;
     Ok((now.saturating_sub(died) / 1000).to_string())

@@ -57,7 +57,7 @@ struct Target {
     ranks: usize,
 }
 
-/// Every job with somebody to be left over.
+/// Returns every job of which somebody is left when one rank is killed.
 fn targets() -> Vec<Target> {
     let jobs = |case: &Case| {
         let (name, each) = (case.name, if case.is_losing() { Processes::LOSSES.len() } else { 1 });
@@ -117,14 +117,14 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Whether this process, or one of its children, was started for `directory`.
+/// Returns whether this process, or one of its children, was started for `directory`.
 fn belongs(pid: &str, directory: &Path) -> bool {
     let wanted = format!("{DIRECTORY}={}", directory.display());
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
 }
 
-/// Processes that were started for `directory` and still run.
+/// Returns the processes that were started for `directory` and still run.
 fn running(directory: &Path) -> Vec<String> {
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = all.filter_map(|entry| entry.file_name().into_string().ok());
@@ -148,7 +148,7 @@ fn execute(case: &str, directory: &Path, kill: Option<String>) -> Child {
     quiet.spawn().expect("to execute the running test again")
 }
 
-/// Wait for the process, at most so long. Whether it ended by itself.
+/// Waits for the process, at most so long. Returns whether it ended by itself.
 fn ends(child: &mut Child, longest: Duration) -> bool {
     let deadline = Instant::now() + longest;
     while child.try_wait().expect("a child").is_none() {

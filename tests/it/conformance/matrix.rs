@@ -16,7 +16,7 @@ const PART: Part = Part { page: "docs/fabric-contract.md", name: "capabilities" 
 const COMMAND: &str = "cargo xtask matrix";
 const TEST: &str = "conformance::matrix::is_what_was_found";
 
-/// The columns. The ranks of processes pass through here too, and go no further than their own.
+/// Returns the columns. Ranks that are processes pass through here, too, and go no further than their own.
 fn columns() -> Vec<(&'static str, Vec<String>)> {
     vec![
         ("shm, processes", column::<Processes>()),
@@ -64,7 +64,7 @@ fn at_most(found: u32) -> String {
     if found == MANY { format!("{MANY} and more") } else { found.to_string() }
 }
 
-/// Rank 0 tells a line for each row.
+/// Looks at what the provider does. Rank 0 returns a line for each row.
 async fn look(fabric: Fabric) -> ProgramResult<String> {
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(8).await?;
@@ -139,7 +139,7 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
     Ok(rows.join("\n"))
 }
 
-/// Operations posted until there is no room.
+/// Counts operations posted until there is no room.
 fn own_room(fabric: &Fabric) -> ProgramResult<u32> {
     for i in 0..MANY {
         match fabric.try_post(Nop) {
@@ -151,7 +151,7 @@ fn own_room(fabric: &Fabric) -> ProgramResult<u32> {
     Ok(MANY)
 }
 
-/// Notices that find room at a rank that takes none.
+/// Counts notices that find room at a rank that takes none.
 async fn notice_room(fabric: &Fabric, peer: Rank, region: &Region) -> ProgramResult<u32> {
     let to = fabric.remote_span::<u64>(region.at(peer, 0), 1)?;
     for i in 0..MANY {

@@ -26,7 +26,7 @@ pub(super) enum Cut {
     Drawn(u64),
 }
 
-/// A number that depends on all of these.
+/// Returns a number that depends on all of these.
 pub(super) fn draw(seed: u64, a: usize, b: usize) -> u64 {
     let mut x = seed ^ (a as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (b as u64).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -35,7 +35,7 @@ pub(super) fn draw(seed: u64, a: usize, b: usize) -> u64 {
 }
 
 impl Cut {
-    /// The block of `slot` among `slots`: so many bytes, none of them before `base`. Those that are received share none.
+    /// Returns the block of `slot` among `slots`: so many bytes, none of them before `base`. Those that are received share none.
     pub(super) fn area(
         self,
         base: usize,
@@ -78,7 +78,7 @@ impl Cut {
     }
 }
 
-/// Runs in two nested loops.
+/// Draws a block of runs in two nested loops.
 fn drawn(seed: u64, base: usize, slot: usize, bytes: usize, sent: bool) -> Result<Area, LayoutError> {
     let draw = |number: usize, below: usize| draw(seed, slot, number) as usize % below;
     let divides = |whole: usize| -> Vec<usize> { (1..=whole).filter(|part| whole.is_multiple_of(*part)).collect() };

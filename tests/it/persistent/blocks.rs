@@ -107,7 +107,7 @@ pub(super) async fn calls(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// The same exchange in all forms: the same bytes.
+/// An exchange brings the same bytes in all forms.
 pub(super) async fn forms_agree(fabric: &Fabric) -> ProgramResult<()> {
     let shape = Shape::graph(&[vec![1, 2, 3, 1], vec![0, 0, 2], vec![2, 3], vec![0, 1, 2]]);
     let mut first: Option<Vec<Vec<u8>>> = None;

@@ -185,7 +185,8 @@ async fn late(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// By node if all wish that and all can afford the queues; else as without it. The same everywhere, and again.
+/// Blocks travel by node if all members wish that and all can afford the queues; else as without it. The outcome is the same everywhere, and
+/// the second time.
 async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let mut hood = all(fabric, &Shape::complete(members)).await?;
@@ -224,7 +225,7 @@ async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
     found_complete(fabric, &specs, "forwards anything for").await
 }
 
-/// The last member of six represents its node to another and has no edge of its own. All that depend on it hear of its loss in bounded time.
+/// The last member of six represents its node to another and has no edge of its own. All that depend on it get an error in bounded time.
 async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     // What 2 and 3 send to 4 goes through 5, for 4 represents the node to the first one.
     let shape = Shape::graph(&[vec![4], vec![4], vec![4], vec![4, 4], vec![], vec![]]);

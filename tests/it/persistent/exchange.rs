@@ -76,7 +76,7 @@ impl Spec {
         }
     }
 
-    /// This exchange by each of the five calls, with sizes that it can have.
+    /// Returns this exchange by each of the five calls, with sizes that it can have.
     pub(super) fn by_each_call(&self) -> [Spec; 5] {
         let spec = |call, sizes| Spec { call, sizes, ..self.clone() };
         [
@@ -88,7 +88,7 @@ impl Spec {
         ]
     }
 
-    /// Of edges that slots without a neighbour have, too.
+    /// Returns the blocks that a member sends, also from slots without a neighbour.
     fn sent(&self, me: usize) -> Result<Vec<Area>, LayoutError> {
         let slots = self.shape.slots(me).1;
         let area = |slot: usize| {
@@ -122,7 +122,7 @@ impl Spec {
         (0..slots).map(area).collect()
     }
 
-    /// More than any block needs.
+    /// Returns the length of the send buffer: more than any block needs.
     fn send_bytes(&self, me: usize) -> usize {
         (self.shape.slots(me).1 + 1) * ROOM
     }
@@ -131,7 +131,7 @@ impl Spec {
         (self.shape.slots(me).0 + 1) * ROOM
     }
 
-    /// Of each byte that is received: who sends it, from which place, to which place after the first.
+    /// Returns of each byte that is received who sends it, from which offset, and to which offset after the base.
     fn plan(&self, me: usize) -> Result<Vec<(usize, usize, usize)>, LayoutError> {
         let (mut plan, base) = (Vec::new(), self.base(me));
         for (slot, area) in self.received(me)?.iter().enumerate() {
@@ -144,13 +144,13 @@ impl Spec {
         Ok(plan)
     }
 
-    /// Where the bytes begin in which is received.
+    /// Returns the offset at which receive blocks begin.
     fn base(&self, me: usize) -> usize {
         if self.shared { self.send_bytes(me) } else { 0 }
     }
 }
 
-/// What a member sends from a place.
+/// Returns the byte that a member sends from an offset.
 fn content(k: u64, member: usize, at: usize) -> u8 {
     draw(k, member, at) as u8
 }
@@ -177,7 +177,7 @@ impl Data {
         Ok(Data { spec: spec.clone(), me, mine, plan: spec.plan(me)?, send, receive, k: 0 })
     }
 
-    /// The data of the next iteration.
+    /// Writes the data of the next iteration.
     pub(super) fn fill(&mut self) -> ProgramResult<()> {
         self.k += 1;
         let mut all = vec![0; self.spec.send_bytes(self.me)];
@@ -185,21 +185,21 @@ impl Data {
         Ok(self.send.write(0, &all)?)
     }
 
-    /// Expect something else for the first byte that is received.
+    /// Expects something else for the first byte that is received.
     pub(super) fn mistake(&mut self) {
         if let Some((_, from, _)) = self.plan.first_mut() {
             *from += 1;
         }
     }
 
-    /// What was received.
+    /// Returns the bytes of the receive buffer.
     pub(super) fn received(&self) -> ProgramResult<Vec<u8>> {
         let mut all = vec![0; self.spec.receive_bytes(self.me)];
         self.receive.read(self.spec.base(self.me), &mut all)?;
         Ok(all)
     }
 
-    /// Whether every byte is as it must be after this iteration.
+    /// Checks that every byte is as it must be after this iteration.
     pub(super) fn check(&self) -> ProgramResult<()> {
         let (got, mut want) = (self.received()?, vec![UNTOUCHED; self.spec.receive_bytes(self.me)]);
         for (member, from, at) in &self.plan {
@@ -221,7 +221,7 @@ pub(super) struct Exchange {
     pub(super) request: Request,
 }
 
-/// All ranks as neighbours. Collective.
+/// Makes a neighbourhood of all ranks. Collective.
 pub(super) async fn all(fabric: &Fabric, shape: &Shape) -> ProgramResult<Neighbourhood> {
     let world = Group::world(fabric).await?;
     let topology = shape.topology(world.me())?;
@@ -229,7 +229,7 @@ pub(super) async fn all(fabric: &Fabric, shape: &Shape) -> ProgramResult<Neighbo
 }
 
 impl Exchange {
-    /// Collective.
+    /// Makes an exchange. Collective.
     pub(super) async fn new(hood: &mut Neighbourhood, spec: &Spec) -> ProgramResult<Self> {
         let (fabric, me) = (hood.group().fabric().clone(), hood.group().me());
         let data = Data::new(&fabric, me, spec)?;
@@ -252,19 +252,19 @@ impl Exchange {
         Ok(Exchange { data, request })
     }
 
-    /// New data, and start.
+    /// Writes new data, and starts.
     pub(super) async fn start(&mut self) -> ProgramResult<()> {
         self.data.fill()?;
         Ok(self.request.start().await?)
     }
 
-    /// Wait, and look whether everything is as it must be.
+    /// Waits, and checks that everything is as it must be.
     pub(super) async fn wait(&mut self) -> ProgramResult<()> {
         self.request.wait().await?;
         self.data.check()
     }
 
-    /// So many iterations.
+    /// Goes through so many iterations.
     pub(super) async fn steps(&mut self, many: u64) -> ProgramResult<()> {
         for _ in 0..many {
             self.start().await?;
@@ -274,7 +274,7 @@ impl Exchange {
     }
 }
 
-/// Make an exchange, step so often, free it.
+/// Makes an exchange, goes through so many steps of it, and frees it.
 pub(super) async fn through(fabric: &Fabric, spec: &Spec, steps: u64) -> ProgramResult<()> {
     let mut hood = all(fabric, &spec.shape).await?;
     let mut exchange = Exchange::new(&mut hood, spec).await?;
@@ -282,18 +282,18 @@ pub(super) async fn through(fabric: &Fabric, spec: &Spec, steps: u64) -> Program
     Ok(hood.group_mut().barrier().await?)
 }
 
-/// Who this rank is among how many.
+/// Returns this rank and the number of ranks.
 pub(super) fn place(fabric: &Fabric) -> (usize, usize) {
     (fabric.rank().index(), fabric.ranks())
 }
 
-/// The ranks to the left and to the right on a ring.
+/// Returns the ranks to the left and to the right on a ring.
 pub(super) fn neighbours(fabric: &Fabric) -> (usize, usize) {
     let (me, members) = place(fabric);
     ((me + members - 1) % members, (me + 1) % members)
 }
 
-/// Let time pass without progress: a computing rank, on wall clock too.
+/// Lets time pass without progress: a computing rank, on wall clock too.
 pub(super) async fn busy(fabric: &Fabric, time: Duration) {
     let until = fabric.now() + time;
     fabric.compute(time).await;

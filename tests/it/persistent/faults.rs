@@ -41,19 +41,19 @@ async fn stepping(fabric: Fabric, spec: Spec) -> ProgramResult<(u64, u64, bool)>
     Ok((begin, end, ended.is_ok()))
 }
 
-/// A job of five members; by node, two of them are on each.
+/// Returns a job of five members; by node, two of them are on each.
 fn job(aggregation: Aggregation, seed: u64) -> Job<'static> {
     let job =
         Job::new(&Platform::fx100(), MEMBERS).seed(seed).jitter(Duration::from_micros(seed)).shuffle_ties(seed > 0);
     if aggregation == Aggregation::None { job } else { job.ranks_per_node(2) }
 }
 
-/// The node of a rank.
+/// Returns the node of a rank.
 fn node(aggregation: Aggregation, rank: u64) -> u64 {
     if aggregation == Aggregation::None { rank } else { rank / 2 }
 }
 
-/// When the steps of a job without faults begin and end.
+/// Returns when the steps of a job without faults begin and end.
 fn span(job: &Job<'_>, program: &impl Program<Out = (u64, u64, bool)>) -> (u64, u64) {
     let outs = job.run(program).expect("nothing goes wrong").outs;
     assert!(outs.iter().all(|(_, _, whole)| *whole), "{outs:?}");
@@ -61,7 +61,7 @@ fn span(job: &Job<'_>, program: &impl Program<Out = (u64, u64, bool)>) -> (u64, 
 }
 
 /// Stops the last member's node at 60 moments of the steps. All others end, those in `unconcerned` with all their steps made; more than `least`
-/// times in all somebody hears of the loss.
+/// times in all somebody gets the loss.
 fn stop_the_last(shape: &Shape, aggregation: Aggregation, unconcerned: &[usize], least: usize) {
     let last = MEMBERS - 1;
     for (form, seed) in FORMS.into_iter().flat_map(|form| [(form, 0), (form, 2)]) {
@@ -85,7 +85,7 @@ fn stop_the_last(shape: &Shape, aggregation: Aggregation, unconcerned: &[usize],
     }
 }
 
-/// Its neighbours hear of it, and those that have no edge to it make all their steps.
+/// Its neighbours get an error, and those that have no edge to it make all their steps.
 #[test]
 fn a_node_stops_at_any_moment() {
     // 0 and 1 exchange with 4, 2 with 3.

@@ -32,12 +32,12 @@ impl Moment {
 /// Longer than any loss may go unnoticed, ten times over.
 pub(super) const HANG: Duration = Duration::from_secs(20);
 
-/// Five members; the last one exchanges with 0 and with 1, and 2 with 3. Those two don't depend on it.
+/// Returns a shape of five members; the last one exchanges with 0 and with 1, and 2 with 3. Those two don't depend on it.
 pub(super) fn shape() -> Shape {
     Shape::graph(&[vec![4], vec![4], vec![3], vec![2], vec![0, 1]])
 }
 
-/// The last member waits until the others have [said announce_ready](announce_ready) and had time to wait.
+/// Waits, at the last member, until the others have [announced that they are ready](announce_ready) and had time to wait.
 pub(super) async fn others_ready(fabric: &Fabric, ready: &Region, others: u64) -> ProgramResult<()> {
     fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, |ready| ready == others).await?;
     fabric.flush_all().await?;
@@ -45,7 +45,7 @@ pub(super) async fn others_ready(fabric: &Fabric, ready: &Region, others: u64) -
     Ok(())
 }
 
-/// Past all that this member does with the last one but for what is to fail.
+/// Announces that this member has done all that it does with the last one, but for what is to fail.
 pub(super) async fn announce_ready(fabric: &Fabric, ready: &Region, last: Rank, moment: Moment) -> ProgramResult<()> {
     fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
     if let Moment::Known = moment {
@@ -54,7 +54,7 @@ pub(super) async fn announce_ready(fabric: &Fabric, ready: &Region, last: Rank, 
     Ok(())
 }
 
-/// Wait until the loss is known.
+/// Waits until the loss is known.
 pub(super) async fn known(fabric: &Fabric, last: Rank) -> ProgramResult<()> {
     let nothing = fabric.alloc(8)?;
     let end = fabric.wait_until(&nothing.word::<u64>(fabric, 0)?, Deps::One(last), |v| v == 1).await;
@@ -62,7 +62,8 @@ pub(super) async fn known(fabric: &Fabric, last: Rank) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Steps that depend on the last member end with its loss, after so many more at most; `early` ones may be told what it took along. The error.
+/// Checks that steps that depend on the last member end with its loss, after `most` more of them; `early` ones may end with what it dropped
+/// before. Returns the error.
 pub(super) async fn ends(
     fabric: &Fabric,
     last: Rank,
@@ -84,13 +85,13 @@ pub(super) async fn ends(
     Ok(error.clone())
 }
 
-/// Whether an error is that of an exchange with a lost rank. One that fails or panics takes its memory and its queues along first, and one may drop
-/// them before; what meets these before the loss is told says so.
+/// Returns whether an error is that of an exchange with a lost rank. One that fails or panics drops its memory and its queues first, and one may drop
+/// them before; what meets these before the loss is known says so.
 pub(super) fn is_gone(error: &PrdmaError, last: Rank, early: bool) -> bool {
     *error == PrdmaError::Fabric(FabricError::PeerLost { rank: last }) || early && error.gone() == Some(last)
 }
 
-/// `PeerLost` in bounded time at its neighbours; all others go on, in this request and in others.
+/// Loses the last member. Its neighbours get `PeerLost` in bounded time; all others go on, in this request and in others.
 pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let last = Rank::new(members as u32 - 1);
@@ -145,7 +146,7 @@ pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss
     go_on(survivors, form).await
 }
 
-/// What is left makes a new neighbourhood.
+/// Makes a new neighbourhood of those that are left, and exchanges.
 pub(super) async fn go_on(survivors: Group, form: Form) -> ProgramResult<()> {
     let ring = Spec::new(Shape::ring(survivors.len()), form);
     let topology = ring.shape.topology(survivors.me())?;

@@ -14,7 +14,7 @@ const BYTES: usize = 4096;
 /// Twenty times what an exchange of so much takes.
 const T: Duration = Duration::from_micros(100);
 
-/// Two members; the second one starts 2 T later. Both compute until 4 T. Yields how long each waits then, in nanoseconds.
+/// Starts an exchange of two members, of which the second is 2 T later. Both compute until 4 T. Returns how long each waits then, in nanoseconds.
 async fn overlapped(fabric: Fabric, form: Form) -> ProgramResult<u64> {
     let group = Group::world(&fabric).await?;
     let (me, line) = (group.rank(group.me())?, Cartesian::new(&[2], &[false])?.topology(group.me()));
@@ -56,7 +56,7 @@ fn slices(lines: &str) -> Vec<Slice> {
     events.filter_map(slice).collect()
 }
 
-/// How long both wait, and whether the data arrived while both computed.
+/// Returns how long both wait, and whether the data arrived while both computed.
 fn run(form: Form) -> (Vec<u64>, bool) {
     let job = Job::new(&Platform::fx100(), 2).timeline(100_000, onesided::Time::ZERO);
     let run = job.run(&async |fabric| overlapped(fabric, form).await).expect("virtual time");
@@ -92,7 +92,7 @@ fn data_move_while_both_compute() {
     }
 }
 
-/// That the test above can fail.
+/// Without queues the data do not move while both compute, so the test of forms with queues can fail.
 #[test]
 fn without_queues_they_wait_for_a_call() {
     let (waited, overlapped) = run(Form::Cpu);

@@ -23,7 +23,7 @@ use std::{
 const LATE: Duration = Duration::from_micros(30);
 const LONG: Duration = Duration::from_micros(800);
 
-/// Is late before start or wait of iteration `k`: in turn by less than an iteration, and in this one by several iterations of the others if
+/// Delays this member before start or wait of iteration `k`: in turn by less than an iteration, and in this one by several iterations of the others if
 /// that is where this member `dawdles`.
 pub(super) async fn is_late(fabric: &Fabric, k: usize, before_start: bool, dawdles: bool) {
     let (me, members) = place(fabric);
@@ -174,7 +174,8 @@ pub(super) async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
     found_complete(fabric, &specs, "moves the data of").await
 }
 
-/// The same with each of `specs`; without queues nobody `does` it for a member that computes.
+/// Starts each of `specs` late at one member. Each finds the exchange complete when it looks for the first time; without queues nobody `does`
+/// that for a member that computes.
 pub(super) async fn found_complete(fabric: &Fabric, specs: &[Spec], does: &str) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     for spec in specs {

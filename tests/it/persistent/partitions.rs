@@ -37,7 +37,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Collective.
+    /// Makes the request and its buffers. Collective.
     async fn new(hood: &mut Neighbourhood, shape: &Shape, form: Form) -> ProgramResult<Self> {
         let (fabric, slots) = (hood.group().fabric().clone(), shape.slots(hood.group().me()));
         let (send, receive) = (Buffer::new(&fabric, slots.1 * BLOCK)?, Buffer::new(&fabric, slots.0 * BLOCK)?);
@@ -48,7 +48,7 @@ impl Parts {
         Ok(Parts { send, receive, request, slots })
     }
 
-    /// Mark so many partitions of each block.
+    /// Marks so many partitions of each block.
     async fn mark(&mut self, many: usize) -> Result<(), PrdmaError> {
         for slot in 0..self.slots.1 {
             for partition in 0..many {
@@ -58,7 +58,7 @@ impl Parts {
         Ok(())
     }
 
-    /// One call of iteration `k`, for which `k` is sent by all; marks, for all partitions.
+    /// Makes one call of iteration `k`, in which all send `k`; a mark is one of all partitions.
     async fn call(&mut self, fabric: &Fabric, call: Call, k: u64) -> Result<(), PrdmaError> {
         match call {
             Call::Start => {
@@ -97,7 +97,7 @@ impl Parts {
 }
 
 /// Loses the last member. Its neighbours get `PeerLost` in bounded time from whichever of their calls: those of an iteration, up to `last_call`. All
-/// others go on. If there is a call `knows`, the loss is known before it; then it is told as that, whatever else this call and those behind it
+/// others go on. If there is a call `knows`, the loss is known before it; then the error is that, whatever else this call and those behind it
 /// meet.
 pub(super) async fn lost(
     fabric: &Fabric,

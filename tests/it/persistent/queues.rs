@@ -97,7 +97,7 @@ pub(super) async fn dropped(fabric: &Fabric) -> ProgramResult<()> {
     Ok(hood.group_mut().barrier().await?)
 }
 
-/// The form that comes out, which must be the same everywhere.
+/// Makes an exchange and returns its form, which must be the same everywhere.
 async fn agreed(hood: &mut Neighbourhood, spec: &Spec) -> ProgramResult<Form> {
     let mut exchange = Exchange::new(hood, spec).await?;
     let form = exchange.request.form();

@@ -73,7 +73,7 @@ impl<T: Pod + PartialEq + std::fmt::Debug> Allreduce<T> {
     }
 }
 
-/// Does not commute: who folds in another order has another result.
+/// Combines two elements. Does not commute: who folds in another order has another result.
 fn chained(a: f64, b: f64) -> f64 {
     a * 0.7 + b
 }
@@ -156,7 +156,7 @@ pub(super) async fn scarce(fabric: &Fabric) -> ProgramResult<()> {
     Ok(all.group_mut().barrier().await?)
 }
 
-/// `PeerLost` in bounded time at all others, who go on among themselves.
+/// Loses the last member. All others get `PeerLost` in bounded time, and go on among themselves.
 pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let last = Rank::new(members as u32 - 1);

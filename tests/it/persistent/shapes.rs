@@ -30,7 +30,7 @@ impl Shape {
         Shape::Grid { dims: dims.to_vec(), periodic: vec![true; dims.len()] }
     }
 
-    /// The destinations of each member. Sources are named by descending member, so that slots of both sides are in
+    /// Makes a shape of the destinations of each member. Sources are named by descending member, so that slots of both sides are in
     /// different orders.
     pub(super) fn graph(destinations: &[Vec<usize>]) -> Self {
         let sources = |me: usize| {
@@ -40,22 +40,22 @@ impl Shape {
         Shape::Graph((0..destinations.len()).map(|me| (sources(me), destinations[me].clone())).collect())
     }
 
-    /// The destinations of each member, by a rule.
+    /// Makes a shape of a rule for the destinations of each member.
     pub(super) fn by(members: usize, to: impl Fn(usize) -> Vec<usize>) -> Self {
         Shape::graph(&(0..members).map(to).collect::<Vec<_>>())
     }
 
-    /// Member 0 exchanges with all others.
+    /// Makes a star, in which member 0 exchanges with all others.
     pub(super) fn star(members: usize) -> Self {
         Shape::by(members, |me| if me == 0 { (1..members).collect() } else { vec![0] })
     }
 
-    /// All exchange with all others.
+    /// Makes a shape in which all exchange with all others.
     pub(super) fn complete(members: usize) -> Self {
         Shape::by(members, |me| (0..members).filter(|other| *other != me).collect())
     }
 
-    /// What the crate makes of it.
+    /// Returns the crate's topology for a member.
     pub(super) fn topology(&self, me: usize) -> Result<Topology, TopologyError> {
         match self {
             Shape::Grid { dims, periodic } => Ok(Cartesian::new(dims, periodic)?.topology(me)),
@@ -64,7 +64,7 @@ impl Shape {
         }
     }
 
-    /// Slots of sources and of destinations.
+    /// Returns the numbers of slots of sources and of destinations.
     pub(super) fn slots(&self, me: usize) -> (usize, usize) {
         match self {
             Shape::Grid { dims, .. } => (2 * dims.len(), 2 * dims.len()),
@@ -76,7 +76,7 @@ impl Shape {
         }
     }
 
-    /// Who sends what arrives in source slot `slot` of `me`, and in which of its slots; nobody beyond a border.
+    /// Returns who sends what arrives in source slot `slot` of `me`, and in which of its slots; nobody beyond a border.
     pub(super) fn sender(&self, me: usize, slot: usize) -> Option<(usize, usize)> {
         match self {
             Shape::Grid { dims, periodic } => {
@@ -102,7 +102,7 @@ impl Shape {
     }
 }
 
-/// Who is there, seen from `me`; the last dimension is the fastest.
+/// Returns the member in a direction, seen from `me`; the last dimension is the fastest.
 fn neighbour(dims: &[usize], periodic: &[bool], me: usize, direction: &[i64]) -> Option<usize> {
     let (mut member, mut rest, mut stride) = (0, me, 1);
     for dim in (0..dims.len()).rev() {

@@ -13,7 +13,7 @@ use onesided::{
 };
 use rdma_fabric::Fabric;
 
-/// The same shape in all forms.
+/// Exchanges in one shape in all forms.
 async fn in_all_forms(fabric: &Fabric, shape: &Shape, steps: u64) -> ProgramResult<()> {
     for form in FORMS {
         through(fabric, &Spec { sizes: Sizes::Mixed(7), ..Spec::new(shape.clone(), form) }, steps).await?;

@@ -12,7 +12,7 @@ use onesided::{
 };
 use rdma_fabric::Fabric;
 
-/// The error that making a request ended with.
+/// Returns the error that making a request ended with.
 fn refused(made: Result<Request, PrdmaError>) -> ProgramResult<PrdmaError> {
     made.err().ok_or_else(|| "the request was made".into())
 }

@@ -3,7 +3,7 @@
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{Amo, AtomicWord, Fabric, Group, ProgramResult, Rank, Region, Result, op};
 
-/// Every operation on one word, against the arithmetic of [`Amo::apply`]; neighbours keep their values.
+/// Checks every operation on one word against the arithmetic of [`Amo::apply`]; neighbours keep their values.
 async fn on_word<W: AtomicWord>(
     fabric: &Fabric,
     region: &Region,

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 const OWNER: Rank = Rank::new(0);
 
-/// Bytes that say where they are.
+/// Returns words that say where they are.
 fn words(len: usize, salt: u64) -> Vec<u64> {
     (0..len as u64).map(|i| i << 32 | salt).collect()
 }
 
-/// The owner's registered memory, and its key for everybody.
+/// Registers `memory` at the owner. Returns it there, and its key everywhere. Collective.
 async fn shared(
     fabric: &Fabric,
     world: &mut Group,
@@ -31,7 +31,7 @@ fn at(region: RegionKey, offset: u64) -> RemoteAddr {
     RemoteAddr { rank: OWNER, region, offset }
 }
 
-/// Whether the provider registers nothing that exists; then it must say so.
+/// Returns whether the provider registers no memory that exists; then it must say so.
 pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     if fabric.caps().register_existing != Existing::None {
         return Ok(false);

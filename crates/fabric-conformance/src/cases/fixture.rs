@@ -27,7 +27,7 @@ pub(super) struct Fixture {
 /// The fixed tag that all use.
 pub(super) const TAG: u8 = 7;
 
-/// Whether this fabric has control queues; if not, it must say so.
+/// Returns whether this fabric has control queues; if not, it must say so.
 pub(super) fn has_queues(fabric: &Fabric) -> ProgramResult<bool> {
     let limits = fabric.queue_limits();
     if limits.engines > 0 {
@@ -41,7 +41,7 @@ pub(super) fn has_queues(fabric: &Fabric) -> ProgramResult<bool> {
     Ok(false)
 }
 
-/// The queue's error in what a call ended with, if that is one.
+/// Returns the queue's error in what a call ended with, if that is one.
 pub(super) fn queue_error(error: &Option<FabricError>) -> Option<&QueueError> {
     match error {
         Some(FabricError::Queue(error)) => Some(error),
@@ -50,7 +50,7 @@ pub(super) fn queue_error(error: &Option<FabricError>) -> Option<&QueueError> {
 }
 
 impl Fixture {
-    /// `None` if the fabric has no queues. Collective.
+    /// Opens the queues of a case; `None` if the fabric has none. Collective.
     pub(super) async fn open(fabric: Fabric, spec: QueueSpec, bytes: usize) -> ProgramResult<Option<Self>> {
         if !has_queues(&fabric)? {
             return Ok(None);
@@ -72,49 +72,49 @@ impl Fixture {
         self.fabric.rank().index()
     }
 
-    /// The next rank's queue.
+    /// Returns the next rank's queue.
     pub(super) fn next(&self) -> QueueId {
         self.ids[(self.me() + 1) % self.ids.len()]
     }
 
-    /// The own queue.
+    /// Returns the own queue.
     pub(super) fn own(&self) -> QueueId {
         self.ids[self.me()]
     }
 
-    /// The word at `offset` of the own region.
+    /// Loads the word at `offset` of the own region.
     pub(super) fn word(&self, offset: usize) -> Result<u64> {
         self.fabric.load(&self.region.word::<u64>(&self.fabric, offset)?)
     }
 
-    /// Store into the own region.
+    /// Stores a word at `offset` of the own region.
     pub(super) fn set(&self, offset: usize, value: u64) -> Result<()> {
         self.fabric.store(&self.region.word::<u64>(&self.fabric, offset)?, value)
     }
 
-    /// Wait until the word at `offset` of the own region is `value`.
+    /// Waits until the word at `offset` of the own region is `value`.
     pub(super) async fn until(&self, offset: usize, value: u64) -> Result<u64> {
         self.fabric.wait_until(&self.region.word::<u64>(&self.fabric, offset)?, Deps::All, |v| v == value).await
     }
 
-    /// Post on `queue`, ask for a local notice, and wait for it.
+    /// Posts on `queue`, asks for a local notice, and waits for it.
     pub(super) async fn acknowledged(&self, queue: &ControlQueue, posting: Posting) -> Result<MrqNotice> {
         queue.post(posting.local(posting.edata), Deps::All).await?;
         queue.next_notice(Deps::All).await
     }
 
-    /// Advance the session offset of `to` by `slots`, at most 15, with an empty put.
+    /// Advances the session offset of `to` by `slots`, at most 15, with an empty put.
     pub(super) async fn credit(&self, to: QueueId, slots: u8) -> Result<Result<(), QueueError>> {
         let empty = Posting::new(Command::put(to, self.from, self.at, 0)).sps(slots);
         Ok(self.acknowledged(&self.sender, empty).await?.status)
     }
 
-    /// Give everything under way that may happen the time to happen.
+    /// Gives everything under way that may happen the time to happen.
     pub(super) async fn settle(&self) {
         self.fabric.sleep(Duration::from_micros(300)).await;
     }
 
-    /// How many completions are in the TCQ by now. Takes them.
+    /// Takes the completions that are in the TCQ by now. Returns how many there were.
     pub(super) async fn completed(&self) -> Result<usize> {
         self.settle().await;
         let mut count = 0;
@@ -124,7 +124,7 @@ impl Fixture {
         Ok(count)
     }
 
-    /// Post `count` nops that complete in the TCQ.
+    /// Posts `count` nops that complete in the TCQ.
     pub(super) async fn nops(&self, count: usize) -> Result<()> {
         for tag in 0..count {
             self.queue.post(Posting::new(Command::Nop).tcq(tag as u64), Deps::All).await?;
@@ -132,7 +132,7 @@ impl Fixture {
         Ok(())
     }
 
-    /// Meet before the memory goes.
+    /// Waits for everybody before the memory goes.
     pub(super) async fn leave(mut self) -> ProgramResult<()> {
         self.world.barrier().await?;
         Ok(())

@@ -12,7 +12,7 @@ const SHAPES: [Shape; 2] = [Shape::RecursiveDoubling, Shape::Ring];
 /// How two values become one.
 type Fold = fn(u64, u64) -> u64;
 
-/// Whether this fabric has no barrier unit; then it must say so.
+/// Returns whether this fabric has no barrier unit; then it must say so.
 pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     if fabric.barrier_limits().start_gates > 0 {
         return Ok(false);
@@ -22,7 +22,7 @@ pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     Ok(true)
 }
 
-/// The gate's error in what an operation ended with, if that is one.
+/// Returns the gate's error in what an operation ended with, if that is one.
 fn gate_error<T>(end: &Result<T>) -> Option<&GateError> {
     match end {
         Err(FabricError::Gate(error)) => Some(error),
@@ -30,7 +30,7 @@ fn gate_error<T>(end: &Result<T>) -> Option<&GateError> {
     }
 }
 
-/// Without gates there is nothing to see but the loss.
+/// Loses the last rank where there are no gates, and nothing to see but the loss.
 async fn lose(fabric: &Fabric, loss: Loss) -> ProgramResult<()> {
     let last = Rank::new(fabric.ranks() as u32 - 1);
     if fabric.rank() == last {
@@ -289,7 +289,7 @@ pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Operations, types and counts that differ: everybody learns it, nobody hangs, and the next round is good.
+/// Operations, types and counts that differ: every member gets the error, nobody hangs, and the next round is good.
 pub(super) async fn gates_tell_mismatches(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me());
@@ -392,7 +392,7 @@ pub(super) async fn gates_need_no_cpu(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// A wave that the dead has taken part in may end well; any other ends with its loss.
+/// A wave that the lost rank has taken part in may end well; any other ends with its loss.
 pub(super) async fn gates_end_with_a_loss(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     if is_missing(&fabric)? {
         return lose(&fabric, loss).await;

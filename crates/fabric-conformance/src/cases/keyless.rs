@@ -10,7 +10,7 @@ use rma_lock::Locked;
 
 const NAME: [u64; 2] = [7, 8];
 
-/// A handle for memory without a key; `None` if the provider has none. Then it must say so.
+/// Returns a handle for memory without a key; `None` if the provider has none. Then it must say so.
 fn keyless(fabric: &Fabric, name: [u64; 2]) -> ProgramResult<Option<Fabric>> {
     if fabric.caps().locked_memory != LockedMemory::None {
         return Ok(Some(fabric.keyless(Pact::copies(name))?));
@@ -58,7 +58,7 @@ pub(super) async fn keyless_memory_is_memory(fabric: Fabric) -> ProgramResult<()
     Ok(world.barrier().await?)
 }
 
-/// What every way to `addr` is refused with.
+/// Checks that every way to `addr` is refused as locked.
 fn refused(fabric: &Fabric, addr: RemoteAddr) -> ProgramResult<()> {
     let locked = Some(FabricError::Locked { rank: addr.rank, region: addr.region });
     ensure_eq!(fabric.remote_word::<u64>(addr).err(), locked, "K2: a word");
@@ -138,7 +138,7 @@ fn is_mismatch<T>(outcome: rdma_fabric::Result<T>) -> bool {
     matches!(outcome, Err(FabricError::Mismatch(_)))
 }
 
-/// Somebody is told.
+/// Checks that somebody got a mismatch.
 fn told(mismatches: Vec<u64>) -> ProgramResult<()> {
     ensure!(mismatches.contains(&1), "K3: ranks that mean different things share memory");
     Ok(())

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Longer than any loss may go unnoticed, ten times over.
 const HANG: Duration = Duration::from_secs(20);
 
-/// What `wait` ends with; an error if it does not.
+/// Returns what `wait` ends with; an error if it does not end.
 async fn ended<T>(fabric: &Fabric, what: &str, wait: impl Future<Output = T>) -> ProgramResult<T> {
     fabric.before(fabric.now() + HANG, wait).await.ok_or_else(|| format!("{what}: hangs").into())
 }
@@ -27,7 +27,7 @@ fn lost<T>(rank: Rank) -> Result<T> {
     Err(FabricError::PeerLost { rank })
 }
 
-/// Wait until the last rank is known to be lost.
+/// Waits until the last rank is known to be lost.
 async fn notice_the_loss(fabric: &Fabric) -> ProgramResult<()> {
     let region = fabric.alloc(8)?;
     let word = region.word::<u64>(fabric, 0)?;
@@ -37,13 +37,13 @@ async fn notice_the_loss(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// The group of all but the last rank, to meet in when that is lost. Collective over all.
+/// Returns the group of all but the last rank, to meet in when that is lost. Collective over all.
 async fn others(world: &mut Group) -> Result<Option<Group>> {
     let stays = world.me() + 1 < world.len();
     world.split(stays.then_some(0), 0).await
 }
 
-/// Meet, so that nobody leaves, and takes his memory along, while others still use it.
+/// Waits for all that are left, so that nobody leaves, and its memory goes, while others still use that.
 async fn meet(others: Option<Group>) -> ProgramResult<()> {
     let mut others = others.ok_or("the lost rank is here")?;
     let fabric = others.fabric().clone();
@@ -52,7 +52,7 @@ async fn meet(others: Option<Group>) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Whether `end` is that of an operation on the last rank. One that fails or panics takes its memory along first.
+/// Returns whether `end` is that of an operation on the last rank. One that fails or panics drops its memory first.
 fn is_gone<T>(fabric: &Fabric, loss: Loss, end: &Result<T>) -> bool {
     match end {
         Err(FabricError::PeerLost { rank }) => *rank == victim(fabric),
@@ -69,7 +69,7 @@ struct LossPoint {
 }
 
 impl LossPoint {
-    /// Collective.
+    /// Makes the point. Collective.
     async fn new(fabric: &Fabric) -> Result<Self> {
         Ok(LossPoint { fabric: fabric.clone(), region: fabric.alloc_symmetric(8).await? })
     }
@@ -150,7 +150,7 @@ pub(super) async fn waits_for_others_go_on(fabric: Fabric, loss: Loss) -> Progra
     meet(others).await
 }
 
-/// What is armed and waits for the lost rank is told to its owner, and to nobody else.
+/// The owner of what is armed and waits for the lost rank gets the error, and nobody else.
 pub(super) async fn triggered_puts_end(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     let point = LossPoint::new(&fabric).await?;
     let mut world = Group::world(&fabric).await?;

@@ -34,7 +34,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Whether the case loses its last rank on purpose, once in each of [`TestBed::LOSSES`](crate::TestBed::LOSSES).
+    /// Returns whether the case loses its last rank on purpose, once in each of [`TestBed::LOSSES`](crate::TestBed::LOSSES).
     pub fn is_losing(&self) -> bool {
         matches!(self.program, Start::Losing(_))
     }

@@ -12,7 +12,7 @@ use rdma_fabric::{
 
 const NORMAL: QueueSpec = QueueSpec::new(QueueMode::Normal);
 
-/// A value, as an inline put.
+/// Returns an inline put of `value`.
 fn inline(to: QueueId, at: Stadd, value: u64) -> Command {
     Command::PutInline { to, bytes: Inline::word(value), at }
 }

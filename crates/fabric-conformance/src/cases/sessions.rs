@@ -208,7 +208,7 @@ pub(super) async fn closing_tells_what_never_started(fabric: Fabric) -> ProgramR
     Ok(world.barrier().await?)
 }
 
-/// An errand that goes round: every rank's queue releases the next one's, and at last its own again.
+/// Work that goes round: every rank's queue releases the next one's, and at last its own again.
 pub(super) async fn a_ring_runs_by_itself(fabric: Fabric) -> ProgramResult<()> {
     const LAPS: u64 = 50;
     let Some(mut fixture) = Fixture::open(fabric, SESSION.checked(true), 4096).await? else { return Ok(()) };

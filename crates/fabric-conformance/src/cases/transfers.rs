@@ -5,7 +5,7 @@ use crate::{ensure, ensure_eq};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, PutOrder, Rank, RemoteAddr};
 use std::time::Duration;
 
-/// Bytes that differ from place to place and from `salt` to `salt`.
+/// Returns bytes that differ from place to place and from `salt` to `salt`.
 fn pattern(len: usize, salt: usize) -> Vec<u8> {
     (0..len).map(|i| (i.wrapping_mul(31) ^ salt.wrapping_mul(101) ^ (i >> 8)) as u8 | 1).collect()
 }

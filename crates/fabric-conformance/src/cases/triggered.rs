@@ -34,7 +34,7 @@ struct Edge {
 }
 
 impl Edge {
-    /// Number `number` of those that have their words in a symmetric `region`.
+    /// Makes edge `number` of those that have their words in a symmetric `region`.
     fn new(fabric: &Fabric, region: &Region, number: u64) -> Result<Self> {
         let (me, ranks, at) = (fabric.rank().number(), fabric.ranks() as u32, number * EDGE);
         let (next, before) = (Rank::new((me + 1) % ranks), Rank::new((me + ranks - 1) % ranks));
@@ -63,7 +63,7 @@ impl Edge {
         self.puts.arm(k).await
     }
 
-    /// Wait for what comes; what leaves is whoever's business waits.
+    /// Waits for the put from the rank before, and meanwhile carries out what is armed here.
     async fn come(&self, k: u64) -> ProgramResult<()> {
         let wait = self.fabric.wait_until(&self.end, Deps::One(self.ready.rank()), |end| end >= k);
         self.fabric.triggers().beside(wait).await?;
