@@ -27,7 +27,7 @@ const LONG: Duration = Duration::from_micros(800);
 /// that is where this member `dawdles`.
 pub(super) async fn is_late(fabric: &Fabric, k: usize, before_start: bool, dawdles: bool) {
     let (me, members) = place(fabric);
-    if k % members == me && (k % 2 == 0) == before_start {
+    if k % members == me && k.is_multiple_of(2) == before_start {
         busy(fabric, LATE).await;
     }
     if dawdles {

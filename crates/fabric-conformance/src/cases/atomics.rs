@@ -1,7 +1,8 @@
 //! Atomics.
 
+use super::world_and_region;
 use crate::{ensure, ensure_eq};
-use rdma_fabric::{Amo, AtomicWord, Fabric, Group, ProgramResult, Rank, Region, Result, op};
+use rdma_fabric::{Amo, AtomicWord, Fabric, ProgramResult, Rank, Region, Result, op};
 
 /// Checks every operation on one word against the arithmetic of [`Amo::apply`]; neighbours keep their values.
 async fn on_word<W: AtomicWord>(
@@ -47,8 +48,7 @@ async fn on_word<W: AtomicWord>(
 }
 
 pub(super) async fn arithmetic_at_every_width(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(128).await?;
+    let (mut world, region) = world_and_region(&fabric, 128).await?;
     for turn in 0..fabric.ranks() {
         if fabric.rank().index() == turn {
             let target = Rank::new(((turn + 1) % fabric.ranks()) as u32);
@@ -62,8 +62,7 @@ pub(super) async fn arithmetic_at_every_width(fabric: Fabric) -> ProgramResult<(
 
 pub(super) async fn nothing_is_lost(fabric: Fabric) -> ProgramResult<()> {
     const EACH: u64 = 200;
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(16).await?;
+    let (mut world, region) = world_and_region(&fabric, 16).await?;
     let home = Rank::new(1);
     let (counter, bits) =
         (fabric.remote_word::<u64>(region.at(home, 0))?, fabric.remote_word::<u32>(region.at(home, 8))?);
@@ -89,8 +88,7 @@ pub(super) async fn nothing_is_lost(fabric: Fabric) -> ProgramResult<()> {
 }
 
 pub(super) async fn one_winner(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8).await?;
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
     let word = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;
     for round in 0..20u64 {
         let me = (round + 1) << 8 | fabric.rank().number() as u64;

@@ -1,7 +1,8 @@
 //! Dropped futures: sentences D1–D3.
 
+use super::world_and_region;
 use crate::ensure_eq;
-use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank};
+use rdma_fabric::{Deps, Fabric, ProgramResult, Rank};
 
 const HOME: Rank = Rank::new(0);
 
@@ -39,8 +40,7 @@ pub(super) async fn is_run_to_its_end(fabric: Fabric) -> ProgramResult<()> {
 
 /// What a detached future detaches is run as well, and the program goes on beside both.
 pub(super) async fn may_detach_in_turn(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8).await?;
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
     let key = region.key();
     let word = move |fabric: &Fabric| {
         fabric.remote_word::<u64>(rdma_fabric::RemoteAddr { rank: HOME, region: key, offset: 0 })

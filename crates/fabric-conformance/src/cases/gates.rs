@@ -1,5 +1,6 @@
 //! The barrier unit, for providers that have one.
 
+use super::world_and_region;
 use crate::{Loss, ensure, ensure_eq};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Group, ProgramResult, Rank, Result,
@@ -49,8 +50,7 @@ async fn rest(fabric: &Fabric) {
 
 /// Nobody leaves before everybody has come, round after round, members being late in turn.
 pub(super) async fn gates_separate(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8).await?;
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
     let counter = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;
     let (n, me) = (world.len() as u64, world.me() as u64);
     for shape in SHAPES {

@@ -1,5 +1,6 @@
 //! Groups.
 
+use super::world_and_region;
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::time::Duration;
@@ -8,8 +9,7 @@ use std::time::Duration;
 const HANG: Duration = Duration::from_secs(5);
 
 pub(super) async fn barriers_separate(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8).await?;
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
     let n = fabric.ranks() as u64;
     let counter = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;
     for round in 0..10 {

@@ -1,6 +1,6 @@
 //! What the others see when a rank is lost. In each case that is the last one.
 
-use super::fixture::Fixture;
+use super::{fixture::Fixture, world_and_region};
 use crate::{Loss, ensure, ensure_eq};
 use rdma_fabric::{
     Amo, Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank, Refused, Region, Result,
@@ -130,8 +130,7 @@ pub(super) async fn waits_end(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
 
 pub(super) async fn waits_for_others_go_on(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     let point = LossPoint::new(&fabric).await?;
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8).await?;
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
     let (me, last) = (fabric.rank(), victim(&fabric));
     let others = others(&mut world).await?;
     point.reached(loss).await?;
@@ -153,8 +152,7 @@ pub(super) async fn waits_for_others_go_on(fabric: Fabric, loss: Loss) -> Progra
 /// The owner of what is armed and waits for the lost rank gets the error, and nobody else.
 pub(super) async fn triggered_puts_end(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     let point = LossPoint::new(&fabric).await?;
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(16).await?;
+    let (mut world, region) = world_and_region(&fabric, 16).await?;
     let (me, last) = (fabric.rank(), victim(&fabric));
     let others = others(&mut world).await?;
     if me == last {
@@ -263,8 +261,7 @@ pub(super) async fn nothing_comes_after_a_loss(fabric: Fabric, loss: Loss) -> Pr
 
 pub(super) async fn operations_fail(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     let point = LossPoint::new(&fabric).await?;
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(64).await?;
+    let (mut world, region) = world_and_region(&fabric, 64).await?;
     let last = victim(&fabric);
     let others = others(&mut world).await?;
     let word = fabric.remote_word::<u64>(region.at(last, 0))?;

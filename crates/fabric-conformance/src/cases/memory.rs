@@ -1,5 +1,6 @@
 //! Identity and registered memory.
 
+use super::{neighbour, world_and_region};
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{
     Amo, Deps, Fabric, FabricError, Group, LocalWord, Node, Pod, ProgramResult, Rank, Refused, RegionKey, RemoteAddr,
@@ -181,7 +182,7 @@ pub(super) async fn a_dropped_region_is_stale(fabric: Fabric) -> ProgramResult<(
 
 pub(super) async fn resolving_names_the_numbers(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(40).await?;
-    let (key, peer) = (region.key(), Rank::new(fabric.rank().number() ^ 1));
+    let (key, peer) = (region.key(), neighbour(&fabric));
     for rank in [fabric.rank(), peer] {
         let at = |offset| RemoteAddr { rank, region: key, offset };
         let outside = |offset, len| Some(FabricError::out_of_bounds(at(offset), len, 40));
@@ -227,8 +228,7 @@ pub(super) async fn resolving_names_the_numbers(fabric: Fabric) -> ProgramResult
 }
 
 pub(super) async fn symmetric_parts_end_alone(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8).await?;
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
     let key = region.key();
     let at = |rank| RemoteAddr { rank: Rank::new(rank), region: key, offset: 0 };
     let words = (0..fabric.ranks() as u32).map(|rank| fabric.remote_word::<u64>(at(rank)));
@@ -257,9 +257,8 @@ pub(super) async fn symmetric_parts_end_alone(fabric: Fabric) -> ProgramResult<(
 
 pub(super) async fn written_meanwhile(fabric: Fabric) -> ProgramResult<()> {
     const LEN: usize = 1000;
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(LEN + 24).await?;
-    let peer = Rank::new(fabric.rank().number() ^ 1);
+    let (mut world, region) = world_and_region(&fabric, LEN + 24).await?;
+    let peer = neighbour(&fabric);
     let done = region.word::<u64>(&fabric, LEN.next_multiple_of(8))?;
     let (own, far) = (region.span::<u8>(&fabric, 1, LEN - 1)?, fabric.remote_span::<u8>(region.at(peer, 1), LEN - 1)?);
     if fabric.rank().index().is_multiple_of(2) {
@@ -289,9 +288,8 @@ pub(super) async fn written_meanwhile(fabric: Fabric) -> ProgramResult<()> {
 }
 
 pub(super) async fn loads_acquire_what_stores_release(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(24).await?;
-    let peer = Rank::new(fabric.rank().number() ^ 1);
+    let (mut world, region) = world_and_region(&fabric, 24).await?;
+    let peer = neighbour(&fabric);
     let (data, flag) = (region.word::<u64>(&fabric, 0)?, region.word::<u64>(&fabric, 8)?);
     let (far, told) = (region.at(peer, 0), region.at(peer, 8));
     let (far, told) = (fabric.remote_word::<u64>(far)?, fabric.remote_word::<u64>(told)?);

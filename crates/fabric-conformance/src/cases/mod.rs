@@ -19,7 +19,17 @@ mod waiting;
 mod windows;
 
 use crate::{Loss, program::CaseRun};
-use rdma_fabric::Fabric;
+use rdma_fabric::{Fabric, Group, Rank, Region, Result};
+
+/// Makes the group of all ranks and a symmetric region, which most cases start with. Collective.
+async fn world_and_region(fabric: &Fabric, bytes: usize) -> Result<(Group, Region)> {
+    Ok((Group::world(fabric).await?, fabric.alloc_symmetric(bytes).await?))
+}
+
+/// Returns the other rank of the pair 2k and 2k + 1 that this one is of.
+fn neighbour(fabric: &Fabric) -> Rank {
+    Rank::new(fabric.rank().number() ^ 1)
+}
 
 /// A case of the suite.
 #[derive(Clone, Copy, Debug)]

@@ -1,13 +1,13 @@
 //! Notices.
 
+use super::world_and_region;
 use crate::{ensure, ensure_eq};
-use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
+use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank};
 
 pub(super) async fn arrive_in_order_with_data(fabric: Fabric) -> ProgramResult<()> {
     // More than a notice queue of moderate depth holds while nobody looks.
     const EACH: u64 = 120;
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(1024 * fabric.ranks()).await?;
+    let (mut world, region) = world_and_region(&fabric, 1024 * fabric.ranks()).await?;
     let target = Rank::new(0);
     let part = |rank: usize| 1024 * rank as u64;
     if fabric.rank() == target {
@@ -41,8 +41,7 @@ pub(super) async fn arrive_in_order_with_data(fabric: Fabric) -> ProgramResult<(
 }
 
 pub(super) async fn empty_transfers(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(64).await?;
+    let (mut world, region) = world_and_region(&fabric, 64).await?;
     if fabric.rank() == Rank::new(1) {
         let to = fabric.remote_span::<u64>(region.at(Rank::new(0), 16), 0)?;
         fabric.put(&to, Vec::new()).await?;
@@ -63,8 +62,7 @@ pub(super) async fn empty_transfers(fabric: Fabric) -> ProgramResult<()> {
 }
 
 pub(super) async fn width_is_checked(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(64).await?;
+    let (mut world, region) = world_and_region(&fabric, 64).await?;
     let bits = fabric.caps().notice_bits;
     let widest = u64::MAX >> (64 - bits);
     if fabric.rank() == Rank::new(1) {

@@ -1,17 +1,17 @@
 //! Posting, handles, and queues that are full.
 
+use super::{neighbour, world_and_region};
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{
-    Amo, Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank, Refused,
+    Amo, Deps, Fabric, FabricError, ProgramResult, PutOptions, Rank, Refused,
     join::join_all,
     op::{Atomic, Get, Nop, Put},
 };
 use std::{cell::RefCell, time::Duration};
 
 pub(super) async fn a_refused_operation_comes_back(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(64).await?;
-    let peer = Rank::new(fabric.rank().number() ^ 1);
+    let (mut world, region) = world_and_region(&fabric, 64).await?;
+    let peer = neighbour(&fabric);
     let span = fabric.remote_span::<u32>(region.at(peer, 0), 4)?;
     let mismatch = FabricError::length_mismatch(3, 4);
     match fabric.try_post(Put { to: &span, from: vec![1u32, 2, 3], options: Default::default() }) {
@@ -43,9 +43,8 @@ pub(super) async fn a_refused_operation_comes_back(fabric: Fabric) -> ProgramRes
 }
 
 pub(super) async fn a_dropped_handle_does_not_cancel(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(1024).await?;
-    let peer = Rank::new(fabric.rank().number() ^ 1);
+    let (mut world, region) = world_and_region(&fabric, 1024).await?;
+    let peer = neighbour(&fabric);
     let word = fabric.remote_word::<u64>(region.at(peer, 0))?;
     let span = fabric.remote_span::<u8>(region.at(peer, 512), 500)?;
     let into = region.span::<u8>(&fabric, 8, 500)?;
@@ -68,8 +67,7 @@ pub(super) async fn a_dropped_handle_does_not_cancel(fabric: Fabric) -> ProgramR
 
 pub(super) async fn many_operations_at_once(fabric: Fabric) -> ProgramResult<()> {
     const EACH: usize = 100;
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8 * EACH + 8).await?;
+    let (mut world, region) = world_and_region(&fabric, 8 * EACH + 8).await?;
     let target = Rank::new(((fabric.rank().index() + 1) % fabric.ranks()) as u32);
     let counter = fabric.remote_word::<u64>(region.at(target, 8 * EACH as u64))?;
     // More than some queues hold: posting waits for room.
@@ -95,9 +93,8 @@ pub(super) async fn many_operations_at_once(fabric: Fabric) -> ProgramResult<()>
 }
 
 pub(super) async fn memory_in_flight_stays_alive(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8 * 64).await?;
-    let peer = Rank::new(fabric.rank().number() ^ 1);
+    let (mut world, region) = world_and_region(&fabric, 8 * 64).await?;
+    let peer = neighbour(&fabric);
     let far = fabric.remote_span::<u64>(region.at(peer, 0), 64)?;
     for round in 1..=10u64 {
         let own = fabric.alloc(8 * 64)?;
@@ -125,8 +122,7 @@ pub(super) async fn memory_in_flight_stays_alive(fabric: Fabric) -> ProgramResul
 }
 
 pub(super) async fn test_await_and_wait(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8).await?;
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
     if fabric.rank() == Rank::new(0) {
         let word = fabric.remote_word::<u64>(region.at(Rank::new(1), 0))?;
         // Awaited after it was seen to be complete.
@@ -164,8 +160,7 @@ pub(super) async fn test_await_and_wait(fabric: Fabric) -> ProgramResult<()> {
 const MANY: u64 = 10_000;
 
 pub(super) async fn nothing_is_lost_in_a_full_queue(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8 * fabric.ranks()).await?;
+    let (mut world, region) = world_and_region(&fabric, 8 * fabric.ranks()).await?;
     let (me, target) = (fabric.rank().index(), Rank::new(0));
     let kinds = fabric.caps().notice_bits.min(16);
     let data = |i: u64| i % (1 << kinds);
@@ -221,9 +216,8 @@ pub(super) async fn nothing_is_lost_in_a_full_queue(fabric: Fabric) -> ProgramRe
 
 pub(super) async fn own_queue_is_first_come_first_served(fabric: Fabric) -> ProgramResult<()> {
     const EACH: usize = 100;
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8).await?;
-    let target = Rank::new(fabric.rank().number() ^ 1);
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
+    let target = neighbour(&fabric);
     let word = fabric.remote_span::<u64>(region.at(target, 0), 1)?;
     // As many as there is room for, so that those below wait.
     for _ in 0..MANY {

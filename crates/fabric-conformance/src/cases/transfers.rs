@@ -1,6 +1,6 @@
 //! Puts and gets.
 
-use super::triggered::polled;
+use super::{neighbour, triggered::polled, world_and_region};
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, PutOrder, Rank, RemoteAddr};
 use std::time::Duration;
@@ -12,8 +12,7 @@ fn pattern(len: usize, salt: usize) -> Vec<u8> {
 
 pub(super) async fn every_length_comes_round(fabric: Fabric) -> ProgramResult<()> {
     const ROOM: usize = 70_000;
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(ROOM).await?;
+    let (mut world, region) = world_and_region(&fabric, ROOM).await?;
     let me = fabric.rank().index();
     // The next rank's memory; one rank alone uses its own (O11).
     let target = Rank::new(((me + 1) % fabric.ranks()) as u32);
@@ -41,9 +40,8 @@ pub(super) async fn every_length_comes_round(fabric: Fabric) -> ProgramResult<()
 }
 
 pub(super) async fn every_source_and_sink(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(256).await?;
-    let peer = Rank::new(fabric.rank().number() ^ 1);
+    let (mut world, region) = world_and_region(&fabric, 256).await?;
+    let peer = neighbour(&fabric);
     let far = fabric.remote_span::<u32>(region.at(peer, 128), 8)?;
     let want: [u32; 8] = core::array::from_fn(|i| 1000 * (fabric.rank().number() + 1) + i as u32);
 
@@ -79,9 +77,8 @@ pub(super) async fn every_source_and_sink(fabric: Fabric) -> ProgramResult<()> {
 }
 
 pub(super) async fn slices_are_lent(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(70_000).await?;
-    let peer = Rank::new(fabric.rank().number() ^ 1);
+    let (mut world, region) = world_and_region(&fabric, 70_000).await?;
+    let peer = neighbour(&fabric);
     for len in [0, 1, 8, 61, 65, 5_000, 65_536] {
         let far = fabric.remote_span::<u8>(region.at(peer, 3), len)?;
         let sent = pattern(len, 7);
@@ -113,8 +110,7 @@ pub(super) async fn long_transfers_are_split(fabric: Fabric) -> ProgramResult<()
     let limit = fabric.caps().max_transfer;
     // A provider without a limit worth the name has nothing to split.
     let len = if limit < 1 << 25 { limit as usize + 4_099 } else { 1 << 20 };
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(len).await?;
+    let (mut world, region) = world_and_region(&fabric, len).await?;
     if fabric.rank() == Rank::new(0) {
         let to = fabric.remote_span::<u8>(region.at(Rank::new(1), 0), len)?;
         let sent = fabric.put(&to, pattern(len, 5)).await?;
@@ -162,8 +158,7 @@ pub(super) async fn flushed_puts_precede_the_flag(fabric: Fabric) -> ProgramResu
 }
 
 pub(super) async fn ordered_puts_precede_atomics(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(16).await?;
+    let (mut world, region) = world_and_region(&fabric, 16).await?;
     let order = fabric.caps().put_order;
     let (data, same, other) = (region.at(Rank::new(1), 0), region.at(Rank::new(1), 8), region.at(Rank::new(2), 8));
     for round in 1..=50u64 {
@@ -190,8 +185,7 @@ pub(super) async fn ordered_puts_precede_atomics(fabric: Fabric) -> ProgramResul
 
 pub(super) async fn words_are_never_torn(fabric: Fabric) -> ProgramResult<()> {
     const LAST: u64 = 0xdead_beef_dead_beef;
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8).await?;
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
     if fabric.rank() == Rank::new(0) {
         let word = fabric.remote_word::<u64>(region.at(Rank::new(1), 0))?;
         for i in 0..500u64 {

@@ -1,8 +1,9 @@
 //! Triggered puts: sentences P1–P4.
 
+use super::world_and_region;
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{
-    Deps, Fabric, Group, LocalSpan, LocalWord, ProgramResult, Rank, Region, RemoteWord, Result,
+    Deps, Fabric, LocalSpan, LocalWord, ProgramResult, Rank, Region, RemoteWord, Result,
     triggered::{Spans, Transfer, TriggeredPut, TriggeredPuts},
 };
 use std::{
@@ -91,8 +92,7 @@ pub(crate) fn polled<T>(future: impl Future<Output = T>) -> Option<T> {
 
 /// Two edges, armed and waited for in another order by each rank; a barrier, and a task that arms while another one waits, in between.
 pub(super) async fn puts_leave_in_whichever_wait(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(2 * EDGE as usize).await?;
+    let (mut world, region) = world_and_region(&fabric, 2 * EDGE as usize).await?;
     let (mut a, mut b) = (Edge::new(&fabric, &region, 0)?, Edge::new(&fabric, &region, 1)?);
     let even = fabric.rank().index().is_multiple_of(2);
     for k in 1..=12 {
@@ -149,8 +149,7 @@ pub(super) async fn puts_leave_in_whichever_wait(fabric: Fabric) -> ProgramResul
 
 /// Calls that are dropped wherever they stop, and repeated.
 pub(super) async fn dropped_calls_put_nothing_twice(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(EDGE as usize).await?;
+    let (mut world, region) = world_and_region(&fabric, EDGE as usize).await?;
     let mut edge = Edge::new(&fabric, &region, 0)?;
     for k in 1..=20 {
         if (k + fabric.rank().index() as u64).is_multiple_of(3) {
@@ -191,8 +190,7 @@ impl Wake for Bell {
 
 /// A task that waits beside the rank's triggers hears of what another one arms.
 pub(super) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(EDGE as usize).await?;
+    let (mut world, region) = world_and_region(&fabric, EDGE as usize).await?;
     let mut edge = Edge::new(&fabric, &region, 0)?;
     let bell = Arc::new(Bell::default());
     let waker = Waker::from(bell.clone());
@@ -217,8 +215,7 @@ pub(super) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramRes
 
 /// Armed, and given up before the receiver is ready.
 pub(super) async fn what_is_dropped_does_not_leave(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(EDGE as usize).await?;
+    let (mut world, region) = world_and_region(&fabric, EDGE as usize).await?;
     let Edge { mut puts, ready, end, .. } = Edge::new(&fabric, &region, 0)?;
     ensure!(fabric.triggers().is_idle(), "P4: nothing is armed");
     puts.arm(1).await?;

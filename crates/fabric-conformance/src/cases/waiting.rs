@@ -1,5 +1,6 @@
 //! Waiting, and time.
 
+use super::{neighbour, world_and_region};
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Group, ProgramResult, Rank, Time,
@@ -8,10 +9,9 @@ use rdma_fabric::{
 use std::time::Duration;
 
 pub(super) async fn every_writer_wakes(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8).await?;
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
     let word = region.word::<u64>(&fabric, 0)?;
-    let peer = Rank::new(fabric.rank().number() ^ 1);
+    let peer = neighbour(&fabric);
     let theirs = fabric.remote_word::<u64>(region.at(peer, 0))?;
     for round in 0..30u64 {
         let base = 10 * round;
@@ -47,9 +47,8 @@ pub(super) async fn every_writer_wakes(fabric: Fabric) -> ProgramResult<()> {
 }
 
 pub(super) async fn two_waits_of_one_rank(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(16).await?;
-    let peer = Rank::new(fabric.rank().number() ^ 1);
+    let (mut world, region) = world_and_region(&fabric, 16).await?;
+    let peer = neighbour(&fabric);
     let (a, b) = (region.word::<u64>(&fabric, 0)?, region.word::<u32>(&fabric, 8)?);
     if fabric.rank().index().is_multiple_of(2) {
         // The second wait's word is written first.
@@ -66,9 +65,8 @@ pub(super) async fn two_waits_of_one_rank(fabric: Fabric) -> ProgramResult<()> {
 }
 
 pub(super) async fn a_dropped_wait_leaves_nothing(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(16).await?;
-    let peer = Rank::new(fabric.rank().number() ^ 1);
+    let (mut world, region) = world_and_region(&fabric, 16).await?;
+    let peer = neighbour(&fabric);
     let (a, b) = (region.word::<u64>(&fabric, 0)?, region.word::<u64>(&fabric, 8)?);
     if fabric.rank().index().is_multiple_of(2) {
         for round in 1..=20u64 {
@@ -105,8 +103,7 @@ pub(super) async fn a_satisfied_wait_ends_at_once(fabric: Fabric) -> ProgramResu
 }
 
 pub(super) async fn nobody_is_left(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8).await?;
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
     world.barrier().await?;
     // Ranks 1 and 2 leave; rank 0 waits for what only they could write.
     if fabric.rank() == Rank::new(0) {
@@ -167,8 +164,7 @@ pub(super) async fn nobody_depends_on_himself(fabric: Fabric) -> ProgramResult<(
 }
 
 pub(super) async fn never_goes_back(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8).await?;
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
     let word = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;
     let mut last = fabric.now();
     for round in 0..20 {
@@ -192,8 +188,7 @@ pub(super) async fn never_goes_back(fabric: Fabric) -> ProgramResult<()> {
 }
 
 pub(super) async fn deadlines(fabric: Fabric) -> ProgramResult<()> {
-    let mut world = Group::world(&fabric).await?;
-    let region = fabric.alloc_symmetric(8).await?;
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
     let word = region.word::<u64>(&fabric, 0)?;
     world.barrier().await?;
     if fabric.rank() == Rank::new(0) {
