@@ -6,3 +6,9 @@ mod conformance;
 mod page;
 mod persistent;
 mod runtimes;
+
+/// Returns the number in an environment variable, if that is set.
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, no number")))
+}

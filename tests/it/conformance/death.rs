@@ -2,6 +2,7 @@
 
 use crate::{
     beds::Processes,
+    number,
     page::{Part, WRITE},
 };
 use fabric_conformance::{CaseProgram, Loss, RankOutcome, TestBed};
@@ -106,7 +107,7 @@ fn measure(wait: Wait, ranks: usize, deaths: u64) -> Row {
 
 #[test]
 fn the_others_know_soon() {
-    let deaths = env::var(SAMPLES).map_or(2, |text| text.parse().unwrap_or_else(|_| panic!("{SAMPLES} is {text:?}")));
+    let deaths = number(SAMPLES).unwrap_or(2);
     let mut rows = Vec::new();
     for ranks in [2, 4, 16] {
         for wait in Wait::ALL {

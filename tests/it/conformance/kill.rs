@@ -9,6 +9,7 @@
 
 use crate::{
     beds::{DIRECTORY, KILL, OUTCOME, Processes, TOOK, outcome_in},
+    number,
     page::{Part, WRITE},
 };
 use fabric_conformance::{CASES, Case, RankOutcome, TestBed};
@@ -297,11 +298,6 @@ fn campaign(kills: u32, seed: u64) -> Tally {
         thread::sleep(Duration::from_millis(100));
     }
     tally
-}
-
-fn number(name: &str) -> Option<u64> {
-    let text = env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, no number")))
 }
 
 #[test]

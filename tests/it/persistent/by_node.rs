@@ -3,7 +3,7 @@
 use super::{
     ExchangeCase, FORMS, Start,
     areas::Cut,
-    exchange::{Collective, Exchange, Sizes, Spec, all, place, through},
+    exchange::{Collective, Exchange, Sizes, Spec, all, each, place, through},
     exchange_cases,
     losses::{Moment, announce_ready, ends, go_on, others_ready},
     pace::{found_complete, is_late},
@@ -140,21 +140,15 @@ async fn layouts(fabric: &Fabric) -> ProgramResult<()> {
 async fn calls(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     for form in FORMS {
-        for spec in by_node(Shape::complete(members), form).by_each_call() {
-            let mut hood = all(fabric, &spec.shape).await?;
-            let mut exchange = Exchange::new(&mut hood, &spec).await?;
-            if !matches!(spec.call, Collective::Allgatherv) {
+        let stepped = async |exchange: &mut Exchange| {
+            if !matches!(exchange.data.spec.call, Collective::Allgatherv) {
                 let got = (exchange.request.form() == Form::Cpu, exchange.request.aggregation());
-                ensure_eq!(
-                    got,
-                    (form == Form::Cpu, Aggregation::by_node()),
-                    "{:?}: there are queues enough",
-                    spec.call
-                );
+                let call = exchange.data.spec.call;
+                ensure_eq!(got, (form == Form::Cpu, Aggregation::by_node()), "{call:?}: there are queues enough");
             }
-            exchange.steps(3).await?;
-            hood.group_mut().barrier().await?;
-        }
+            exchange.steps(3).await
+        };
+        each(fabric, by_node(Shape::complete(members), form).by_each_call(), stepped).await?;
     }
     Ok(())
 }
@@ -162,9 +156,7 @@ async fn calls(fabric: &Fabric) -> ProgramResult<()> {
 /// Members are late at start, at wait, by several iterations; they look, and drop waits.
 async fn late(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
-    for form in FORMS {
-        let mut hood = all(fabric, &Shape::complete(members)).await?;
-        let mut exchange = Exchange::new(&mut hood, &by_node(Shape::complete(members), form)).await?;
+    let late = async |exchange: &mut Exchange| {
         for k in 0..16 {
             is_late(fabric, k, true, (me, k) == (1, 6)).await;
             exchange.start().await?;
@@ -180,9 +172,9 @@ async fn late(fabric: &Fabric) -> ProgramResult<()> {
             }
             exchange.wait().await?;
         }
-        hood.group_mut().barrier().await?;
-    }
-    Ok(())
+        Ok(())
+    };
+    each(fabric, FORMS.map(|form| by_node(Shape::complete(members), form)), late).await
 }
 
 /// Blocks travel by node if all members wish that and all can afford the queues; else as without it. The outcome is the same everywhere, and

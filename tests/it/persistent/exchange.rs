@@ -157,7 +157,7 @@ fn content(k: u64, member: usize, at: usize) -> u8 {
 
 /// The buffers of an exchange at one member, and the iteration they are in.
 pub(super) struct Data {
-    spec: Spec,
+    pub(super) spec: Spec,
     me: usize,
     /// Places of the bytes that are sent.
     mine: Vec<usize>,
@@ -274,12 +274,23 @@ impl Exchange {
     }
 }
 
-/// Makes an exchange, goes through so many steps of it, and frees it.
+/// Makes each exchange, does `what` with it, and frees it. Collective.
+pub(super) async fn each(
+    fabric: &Fabric,
+    specs: impl IntoIterator<Item = Spec>,
+    mut what: impl AsyncFnMut(&mut Exchange) -> ProgramResult<()>,
+) -> ProgramResult<()> {
+    for spec in specs {
+        let mut hood = all(fabric, &spec.shape).await?;
+        what(&mut Exchange::new(&mut hood, &spec).await?).await?;
+        hood.group_mut().barrier().await?;
+    }
+    Ok(())
+}
+
+/// Makes an exchange, goes through so many steps of it, and frees it. Collective.
 pub(super) async fn through(fabric: &Fabric, spec: &Spec, steps: u64) -> ProgramResult<()> {
-    let mut hood = all(fabric, &spec.shape).await?;
-    let mut exchange = Exchange::new(&mut hood, spec).await?;
-    exchange.steps(steps).await?;
-    Ok(hood.group_mut().barrier().await?)
+    each(fabric, [spec.clone()], async |exchange| exchange.steps(steps).await).await
 }
 
 /// Returns this rank and the number of ranks.

@@ -3,7 +3,7 @@
 use super::{
     FORMS,
     areas::Cut,
-    exchange::{Data, Exchange, Sizes, Spec, all, busy, place},
+    exchange::{Data, Exchange, Sizes, Spec, all, busy, each, place},
     shapes::Shape,
 };
 use fabric_conformance::{ensure, ensure_eq};
@@ -38,27 +38,25 @@ pub(super) async fn is_late(fabric: &Fabric, k: usize, before_start: bool, dawdl
 /// A member is late at start, at wait, and by several iterations of the others.
 pub(super) async fn late(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
-    for form in FORMS {
-        let mut hood = all(fabric, &Shape::ring(members)).await?;
-        let mut exchange = Exchange::new(&mut hood, &Spec::new(Shape::ring(members), form)).await?;
+    let specs = FORMS.map(|form| Spec::new(Shape::ring(members), form));
+    let late = async |exchange: &mut Exchange| {
         for k in 0..12 {
             is_late(fabric, k, true, (me, k) == (1, 6)).await;
             exchange.start().await?;
             is_late(fabric, k, false, (me, k) == (1, 9)).await;
             exchange.wait().await?;
         }
-        hood.group_mut().barrier().await?;
-    }
-    Ok(())
+        Ok(())
+    };
+    each(fabric, specs, late).await
 }
 
 /// Iterations that are ended by looking, and by waits of which some are dropped.
 pub(super) async fn polled(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
-    for form in FORMS {
-        let mut hood = all(fabric, &Shape::ring(members)).await?;
-        let spec = Spec { receives: Cut::Column, ..Spec::new(Shape::ring(members), form) };
-        let mut exchange = Exchange::new(&mut hood, &spec).await?;
+    let specs = FORMS.map(|form| Spec { receives: Cut::Column, ..Spec::new(Shape::ring(members), form) });
+    let polled = async |exchange: &mut Exchange| {
+        let form = exchange.request.form();
         for k in 0..10 {
             exchange.start().await?;
             if k % members == me {
@@ -79,23 +77,21 @@ pub(super) async fn polled(fabric: &Fabric) -> ProgramResult<()> {
             }
             ensure!(!exchange.request.is_active() && exchange.request.test().await?, "{form}: it is over");
         }
-        hood.group_mut().barrier().await?;
-    }
-    Ok(())
+        Ok(())
+    };
+    each(fabric, specs, polled).await
 }
 
 /// More iterations than a notice's number has values.
 pub(super) async fn thousand(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
-    for form in [Form::Fast, Form::Mrc, Form::Cpu] {
-        let mut hood = all(fabric, &Shape::ring(members)).await?;
-        let spec = Spec { sizes: Sizes::All(12), ..Spec::new(Shape::ring(members), form) };
-        let mut exchange = Exchange::new(&mut hood, &spec).await?;
+    let spec = |form| Spec { sizes: Sizes::All(12), ..Spec::new(Shape::ring(members), form) };
+    let thousand = async |exchange: &mut Exchange| {
         exchange.steps(1000).await?;
-        ensure_eq!(exchange.request.iterations(), 1000, "{form}");
-        hood.group_mut().barrier().await?;
-    }
-    Ok(())
+        ensure_eq!(exchange.request.iterations(), 1000, "{}", exchange.request.form());
+        Ok(())
+    };
+    each(fabric, [Form::Fast, Form::Mrc, Form::Cpu].map(spec), thousand).await
 }
 
 /// Two requests, started and waited for in different orders by different members (MPI-4: without an assertion, any), also with a barrier in between.

@@ -11,6 +11,7 @@ use super::{
     exchange::{Exchange, Sizes, Spec, all, busy, place},
     shapes::Shape,
 };
+use crate::number;
 use onesided::{
     ProgramResult,
     prdma::{Aggregation, Options},
@@ -20,10 +21,7 @@ use proptest::{
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
 use rdma_fabric::Fabric;
-use std::{
-    env,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tofu2_sim::{
     shm,
     virt::{Job, Platform},
@@ -100,11 +98,6 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         iterations,
         seed,
     })
-}
-
-fn number(name: &str) -> Option<u64> {
-    let text = env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, no number")))
 }
 
 fn all_of(run: impl Fn(&Drawn) -> Result<(), String>) {
