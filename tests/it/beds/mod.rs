@@ -6,29 +6,66 @@ mod processes;
 use fabric_conformance::{CaseProgram, JobReport, TestBed};
 use onesided::observe::{Detail, Gathering};
 #[cfg(target_os = "linux")]
-pub(crate) use processes::{DIRECTORY, KILL, OUTCOME, Processes, TOOK, outcome_in, run as run_processes};
+pub(crate) use processes::{DIRECTORY, KILL, OUTCOME, Processes, TOOK, outcome_in};
 use rdma_fabric::{Fabric, Program, ProgramResult, forward, provider};
-use std::{ops::Range, time::Duration};
+use std::{marker::PhantomData, ops::Range, time::Duration};
 use tofu2_sim::{
-    shm,
+    JobError, shm,
     virt::{Job, Platform},
 };
 
-/// Ranks as threads over shared memory.
-pub(crate) struct Threads;
+/// A provider that runs all ranks of a job in this process.
+pub(crate) trait InProcess {
+    /// Runs a program to its end.
+    fn start<P: Program>(program: &P, ranks: usize) -> Result<(), JobError>;
+}
 
-impl TestBed for Threads {
-    fn run(program: &CaseProgram, ranks: usize, _: &str, _: u64) -> Option<JobReport> {
-        Some(JobReport::of_one_process(program, ranks, |program| shm::Threads::new(ranks).run(program)))
+/// Ranks as threads over shared memory, all on one node or `ON_NODE` on each.
+pub(crate) struct Threads<const ON_NODE: usize = 0>;
+
+impl<const ON_NODE: usize> InProcess for Threads<ON_NODE> {
+    fn start<P: Program>(program: &P, ranks: usize) -> Result<(), JobError> {
+        let on_node = if ON_NODE == 0 { ranks } else { ON_NODE };
+        shm::Threads::new(ranks).ranks_per_node(on_node).run(program).map(drop)
     }
 }
 
-/// Virtual time, undisturbed.
-pub(crate) struct Virtual;
+/// Virtual time, undisturbed, with so many ranks on each node.
+pub(crate) struct Virtual<const ON_NODE: u32 = 1>;
 
-impl TestBed for Virtual {
+impl<const ON_NODE: u32> InProcess for Virtual<ON_NODE> {
+    fn start<P: Program>(program: &P, ranks: usize) -> Result<(), JobError> {
+        Job::new(&Platform::fx100(), ranks).ranks_per_node(ON_NODE).run(program).map(drop)
+    }
+}
+
+/// A provider as it is.
+pub(crate) struct Bare<I>(PhantomData<I>);
+
+impl<I: InProcess> TestBed for Bare<I> {
     fn run(program: &CaseProgram, ranks: usize, _: &str, _: u64) -> Option<JobReport> {
-        Some(JobReport::of_one_process(program, ranks, |program| Job::new(&Platform::fx100(), ranks).run(program)))
+        Some(JobReport::of_one_process(program, ranks, |program| I::start(program, ranks)))
+    }
+}
+
+/// A provider whose fabric is wrapped to be observed.
+pub(crate) struct Observed<I>(PhantomData<I>);
+
+impl<I: InProcess> TestBed for Observed<I> {
+    fn run(program: &CaseProgram, ranks: usize, test: &str, _: u64) -> Option<JobReport> {
+        let gathering = Gathering::new(Detail::Trace, ranks);
+        let report = JobReport::of_one_process(program, ranks, |program| I::start(&gathering.watch(program), ranks));
+        assert_eq!(gathering.records().len(), ranks, "{test}");
+        Some(report)
+    }
+}
+
+/// A provider under something in between that changes nothing: it keeps the contract by what `forward` writes.
+pub(crate) struct Layered<I>(PhantomData<I>);
+
+impl<I: InProcess> TestBed for Layered<I> {
+    fn run(program: &CaseProgram, ranks: usize, _: &str, _: u64) -> Option<JobReport> {
+        Some(JobReport::of_one_process(program, ranks, |program| I::start(&Under(program), ranks)))
     }
 }
 
@@ -61,53 +98,6 @@ impl<const FROM: u64, const TO: u64> TestBed for ManyRanks<FROM, TO> {
 
     fn sizes(listed: &[usize]) -> Vec<usize> {
         if listed == [1] { vec![1] } else { vec![4, 16] }
-    }
-}
-
-/// Ranks as threads whose fabric is wrapped to be observed.
-pub(crate) struct ObservedThreads;
-
-impl TestBed for ObservedThreads {
-    fn run(program: &CaseProgram, ranks: usize, test: &str, _: u64) -> Option<JobReport> {
-        let gathering = Gathering::new(Detail::Trace, ranks);
-        let report = JobReport::of_one_process(program, ranks, |program| {
-            shm::Threads::new(ranks).run(&gathering.watch(program))
-        });
-        assert_eq!(gathering.records().len(), ranks, "{test}");
-        Some(report)
-    }
-}
-
-/// Virtual time, observed.
-pub(crate) struct ObservedVirtual;
-
-impl TestBed for ObservedVirtual {
-    fn run(program: &CaseProgram, ranks: usize, test: &str, _: u64) -> Option<JobReport> {
-        let gathering = Gathering::new(Detail::Trace, ranks);
-        let report = JobReport::of_one_process(program, ranks, |program| {
-            Job::new(&Platform::fx100(), ranks).run(&gathering.watch(program))
-        });
-        assert_eq!(gathering.records().len(), ranks, "{test}");
-        Some(report)
-    }
-}
-
-/// Ranks as threads under something in between that changes nothing.
-pub(crate) struct LayeredThreads;
-
-impl TestBed for LayeredThreads {
-    fn run(program: &CaseProgram, ranks: usize, _: &str, _: u64) -> Option<JobReport> {
-        Some(JobReport::of_one_process(program, ranks, |program| shm::Threads::new(ranks).run(&Under(program))))
-    }
-}
-
-/// Virtual time under something in between that changes nothing: it keeps the contract by what `forward` writes.
-pub(crate) struct LayeredVirtual;
-
-impl TestBed for LayeredVirtual {
-    fn run(program: &CaseProgram, ranks: usize, _: &str, _: u64) -> Option<JobReport> {
-        let job = Job::new(&Platform::fx100(), ranks);
-        Some(JobReport::of_one_process(program, ranks, |program| job.run(&Under(program))))
     }
 }
 

@@ -34,24 +34,25 @@ pub(crate) const OUTCOME: &str = "rank-";
 /// How long ranks may take to notice that one of them was lost, ten times what they should.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Ranks as processes over shared memory.
-pub(crate) struct Processes;
+/// Ranks as processes over shared memory, all on one node or `ON_NODE` on each.
+pub(crate) struct Processes<const ON_NODE: usize = 0>;
 
 thread_local! {
     /// The number of jobs that this test has asked for. A test has a thread of its own.
     static JOBS: Cell<u64> = const { Cell::new(0) };
 }
 
-impl TestBed for Processes {
+impl<const ON_NODE: usize> TestBed for Processes<ON_NODE> {
     const LOSSES: &'static [Loss] = &[Loss::Fail, Loss::Panic, Loss::Kill];
 
     fn run(program: &CaseProgram, ranks: usize, test: &str, _: u64) -> Option<JobReport> {
-        run(Launcher::new(ranks), ranks, test, program)
+        let on_node = if ON_NODE == 0 { ranks } else { ON_NODE };
+        run(Launcher::new(ranks).ranks_per_node(on_node), ranks, test, program)
     }
 }
 
 /// Runs a case once; in a process that was started as one of its ranks, runs that and does not return.
-pub(crate) fn run(launcher: Launcher, ranks: usize, test: &str, program: &CaseProgram) -> Option<JobReport> {
+fn run(launcher: Launcher, ranks: usize, test: &str, program: &CaseProgram) -> Option<JobReport> {
     let number = JOBS.replace(JOBS.get() + 1);
     if env::var_os(JOB_VARIABLE).is_none() {
         return Some(launch(launcher, ranks, test, number));

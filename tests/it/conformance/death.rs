@@ -93,7 +93,7 @@ fn measure(wait: Wait, ranks: usize, deaths: u64) -> Row {
     let mut times = Vec::new();
     for death in 0..deaths {
         // Another process's business: a rank passes its predecessors' deaths by.
-        let Some(report) = Processes::run(&program, ranks, TEST, death) else {
+        let Some(report) = <Processes>::run(&program, ranks, TEST, death) else {
             continue;
         };
         for outcome in &report.outcomes[..ranks - 1] {

@@ -61,7 +61,7 @@ struct Target {
 /// Returns every job of which somebody is left when one rank is killed.
 fn targets() -> Vec<Target> {
     let jobs = |case: &Case| {
-        let (name, each) = (case.name, if case.is_losing() { Processes::LOSSES.len() } else { 1 });
+        let (name, each) = (case.name, if case.is_losing() { <Processes>::LOSSES.len() } else { 1 });
         let all = case.sizes.iter().flat_map(move |&ranks| (0..each).map(move |_| ranks)).enumerate();
         all.map(move |(job, ranks)| Target { case: name, job, ranks }).collect::<Vec<_>>()
     };

@@ -1,7 +1,7 @@
 //! The capability matrix of `docs/fabric-contract.md`: what each provider says of itself, and what it was seen to do.
 
 use crate::{
-    beds::{Processes, Threads, Virtual},
+    beds::{Bare, Processes, Threads, Virtual},
     page::Part,
 };
 use fabric_conformance::{CaseProgram, RankOutcome, TestBed};
@@ -20,8 +20,8 @@ const TEST: &str = "conformance::matrix::is_what_was_found";
 fn columns() -> Vec<(&'static str, Vec<String>)> {
     vec![
         ("shm, processes", column::<Processes>()),
-        ("shm, threads", column::<Threads>()),
-        ("virt", column::<Virtual>()),
+        ("shm, threads", column::<Bare<Threads>>()),
+        ("virt", column::<Bare<Virtual>>()),
     ]
 }
 

@@ -13,20 +13,18 @@ mod matrix;
 
 #[cfg(target_os = "linux")]
 use crate::beds::Processes;
-use crate::beds::{
-    Jittered, LayeredThreads, LayeredVirtual, ManyRanks, ObservedThreads, ObservedVirtual, Threads, Virtual,
-};
+use crate::beds::{Bare, Jittered, Layered, ManyRanks, Observed, Threads, Virtual};
 use fabric_conformance::suite;
 
-suite!(threads, Threads);
+suite!(threads, Bare<Threads>);
 #[cfg(target_os = "linux")]
 suite!(processes, Processes);
-suite!(virt, Virtual);
+suite!(virt, Bare<Virtual>);
 suite!(virt_jittered, Jittered<0, 2>);
 suite!(#[ignore = "more seeds, which CI runs"] virt_jittered_more, Jittered<2, 8>);
 suite!(virt_many_ranks, ManyRanks<0, 1>);
 suite!(#[ignore = "more seeds, which CI runs"] virt_many_ranks_more, ManyRanks<1, 2>);
-suite!(observed_threads, ObservedThreads, wraps);
-suite!(observed_virt, ObservedVirtual, wraps);
-suite!(layered_threads, LayeredThreads, wraps);
-suite!(layered_virt, LayeredVirtual, wraps);
+suite!(observed_threads, Observed<Threads>, wraps);
+suite!(observed_virt, Observed<Virtual>, wraps);
+suite!(layered_threads, Layered<Threads>, wraps);
+suite!(layered_virt, Layered<Virtual>, wraps);

@@ -10,9 +10,9 @@ use super::{
     shapes::Shape,
 };
 #[cfg(target_os = "linux")]
-use crate::beds;
-use crate::beds::Jittered;
-use fabric_conformance::{CaseProgram, JobReport, Loss, TestBed, ensure_eq};
+use crate::beds::Processes;
+use crate::beds::{Bare, Jittered, Threads, Virtual};
+use fabric_conformance::{CaseProgram, Loss, ensure_eq};
 use onesided::{
     ProgramResult, Rank,
     prdma::{Aggregation, Form, Options},
@@ -24,43 +24,6 @@ use std::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use tofu2_sim::{
-    shm,
-    virt::{Job, Platform},
-};
-
-/// Ranks of a node.
-const ON_NODE: usize = 2;
-
-struct Threads;
-
-impl TestBed for Threads {
-    fn run(program: &CaseProgram, ranks: usize, _: &str, _: u64) -> Option<JobReport> {
-        let threads = shm::Threads::new(ranks).ranks_per_node(ON_NODE);
-        Some(JobReport::of_one_process(program, ranks, |program| threads.run(program)))
-    }
-}
-
-struct Virtual;
-
-impl TestBed for Virtual {
-    fn run(program: &CaseProgram, ranks: usize, _: &str, _: u64) -> Option<JobReport> {
-        let job = Job::new(&Platform::fx100(), ranks).ranks_per_node(ON_NODE as u32);
-        Some(JobReport::of_one_process(program, ranks, |program| job.run(program)))
-    }
-}
-
-#[cfg(target_os = "linux")]
-struct Processes;
-
-#[cfg(target_os = "linux")]
-impl TestBed for Processes {
-    const LOSSES: &'static [Loss] = beds::Processes::LOSSES;
-
-    fn run(program: &CaseProgram, ranks: usize, test: &str, _: u64) -> Option<JobReport> {
-        beds::run_processes(shm::Launcher::new(ranks).ranks_per_node(ON_NODE), ranks, test, program)
-    }
-}
 
 macro_rules! every_case {
     ($arguments:tt) => {
@@ -83,10 +46,10 @@ macro_rules! every_case {
 }
 
 every_case!([CASES]);
-every_case!([threads Threads]);
+every_case!([threads Bare<Threads<2>>]);
 #[cfg(target_os = "linux")]
-every_case!([processes Processes]);
-every_case!([virt Virtual]);
+every_case!([processes Processes<2>]);
+every_case!([virt Bare<Virtual<2>>]);
 every_case!([virt_jittered Jittered<0, 2>]);
 every_case!([#[ignore = "more seeds, which CI runs"] virt_jittered_more Jittered<2, 8>]);
 

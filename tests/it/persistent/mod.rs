@@ -22,7 +22,7 @@ mod wrong;
 
 #[cfg(target_os = "linux")]
 use crate::beds::Processes;
-use crate::beds::{Jittered, Threads, Virtual};
+use crate::beds::{Bare, Jittered, Threads, Virtual};
 use fabric_conformance::{CaseProgram, Loss, TestBed};
 use losses::Moment;
 use onesided::prdma::Form;
@@ -179,9 +179,9 @@ macro_rules! every_case {
 }
 
 every_case!([CASES]);
-every_case!([threads Threads]);
+every_case!([threads Bare<Threads>]);
 #[cfg(target_os = "linux")]
 every_case!([processes Processes]);
-every_case!([virt Virtual]);
+every_case!([virt Bare<Virtual>]);
 every_case!([virt_jittered Jittered<0, 2>]);
 every_case!([#[ignore = "more seeds, which CI runs"] virt_jittered_more Jittered<2, 8>]);
