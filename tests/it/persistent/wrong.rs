@@ -27,36 +27,28 @@ pub(super) async fn blocks(fabric: &Fabric) -> ProgramResult<()> {
     let at = |start: usize, len: usize| Layout::contiguous::<u8>(start, len);
     let good = [at(0, 8)?, at(8, 8)?];
 
-    let sends = if wrong { &good[..1] } else { &good };
-    let end = refused(hood.alltoallw_init(&send, sends, &receive, &good, &options).await)?;
     let told = |error| if wrong { error } else { PrdmaError::ElsewhereFailed };
-    ensure_eq!(end, told(PrdmaError::Slots { side: Side::Destination, given: 1, slots: 2 }), "a block for each slot");
-
     let outside = PrdmaError::OutOfBounds { side: Side::Source, slot: 1, end: 31, len: 30 };
-    let receives = if wrong { [at(0, 8)?, at(23, 8)?] } else { good };
-    let end = refused(hood.alltoallw_init(&send, &good, &receive, &receives, &options).await)?;
-    ensure_eq!(end, told(outside), "blocks are inside their buffers");
-
-    let receives = if wrong { [at(0, 8)?, at(7, 8)?] } else { good };
-    let end = refused(hood.alltoallw_init(&send, &good, &receive, &receives, &options).await)?;
     let overlap = PrdmaError::Overlap { slot: 0, side: Side::Source, other: 1 };
-    ensure_eq!(end, told(overlap), "blocks that are received share no bytes");
+    let twice = Layout::vector::<u8>(8, 2, 4, 3)?;
+    let slots = PrdmaError::Slots { side: Side::Destination, given: 1, slots: 2 };
+    for (sends, receives, error, what) in [
+        (&good[..1], good, slots, "a block for each slot"),
+        (&good, [at(0, 8)?, at(23, 8)?], outside, "blocks are inside their buffers"),
+        (&good, [at(0, 8)?, at(7, 8)?], overlap, "blocks that are received share no bytes"),
+        // Its bytes are as many.
+        (&good, [at(0, 8)?, twice], LayoutError::OverlapsItself { run: 4 }.into(), "no byte is received twice"),
+    ] {
+        let (sends, receives) = if wrong { (sends, receives) } else { (&good[..], good) };
+        let end = refused(hood.alltoallw_init(&send, sends, &receive, &receives, &options).await)?;
+        ensure_eq!(end, told(error), "{what}");
+    }
 
     let (sends, receives) = ([at(0, 8)?, at(0, 8)?], [at(8, 8)?, at(16, 8)?]);
     let of_me = if wrong { [at(2, 8)?, at(16, 8)?] } else { receives };
     let end = refused(hood.alltoallw_init(&send, &sends, &send, &of_me, &options).await)?;
     let overlap = PrdmaError::Overlap { slot: 0, side: Side::Destination, other: 0 };
     ensure_eq!(end, told(overlap), "nor with one that is sent; those that are sent may");
-
-    let twice = Layout::vector::<u8>(8, 2, 4, 3)?;
-    let end = if wrong {
-        let receives = [at(0, 8)?, twice];
-        refused(hood.alltoallw_init(&send, &good, &receive, &receives, &options).await)?
-    } else {
-        // Its bytes are as many.
-        refused(hood.alltoallw_init(&send, &good, &receive, &good, &options).await)?
-    };
-    ensure_eq!(end, told(LayoutError::OverlapsItself { run: 4 }.into()), "no byte is received twice");
 
     let huge = [(usize::MAX, 1), (0, 8)];
     let ranges = [(0, 8), (8, 8)];
