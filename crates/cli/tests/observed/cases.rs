@@ -132,10 +132,7 @@ fn counts_are_exact() {
             assert_eq!(&peers[0][name], value, "{name} of rank {rank}");
         }
         // And the flush of all.
-        assert_eq!(
-            (&mine["total"]["flushes"], &mine["nops"], &mine["word_waits"]),
-            (&json!(4), &json!(1), &json!(1))
-        );
+        assert_eq!((&mine["total"]["flushes"], &mine["nops"], &mine["word_waits"]), (&json!(4), &json!(1), &json!(1)));
     }
     assert!(is_empty(directory.path()), "the records are removed");
 }
@@ -228,11 +225,7 @@ fn what_cannot_be_observed_is_told() {
     for (ended, code, parts) in [
         (run(&["--stats"], "shared", directory().path()), 0, &["not observed", "no rank left a record"][..]),
         (launched("shared", &["--stats", "--fabric", "threads"]), 0, &["not observed"]),
-        (
-            run(&["--trace", "/nonexistent/trace.json"], "known", directory().path()),
-            2,
-            &["/nonexistent/trace.json"],
-        ),
+        (run(&["--trace", "/nonexistent/trace.json"], "known", directory().path()), 2, &["/nonexistent/trace.json"]),
     ] {
         assert!(ended.code == Some(code) && parts.iter().all(|part| ended.err.contains(part)), "{ended:?}");
     }
@@ -311,10 +304,7 @@ fn full(command: &mut Command, stdout: bool) -> Ended {
 fn a_full_device_is_told() {
     let temporary = directory();
     let unwritten = |ended: &Ended, what: &str| {
-        assert!(
-            ended.code == Some(1) && ended.err.contains(&format!("error: {what} can't be written")),
-            "{ended:?}"
-        );
+        assert!(ended.code == Some(1) && ended.err.contains(&format!("error: {what} can't be written")), "{ended:?}");
     };
     for option in ["--json", "--trace"] {
         unwritten(&run(&[option, "/dev/full"], "known", temporary.path()), "/dev/full");
@@ -358,10 +348,7 @@ fn faults_that_fit_no_job_are_refused() {
         ended.err
     };
     std::fs::write(&file, "# one\n2 node-stop node=7\n").expect("a file");
-    assert_eq!(
-        said(path),
-        "error: line 2: `2.000 node-stop node=7` is no fault: there is no node 7, only 0 to 1\n"
-    );
+    assert_eq!(said(path), "error: line 2: `2.000 node-stop node=7` is no fault: there is no node 7, only 0 to 1\n");
     std::fs::write(&file, "2 fire\n").expect("a file");
     let expected = format!("error: setting --faults: {path}: line 1: `2 fire` is no fault: there is no `fire`\n");
     assert_eq!(said(path), expected);

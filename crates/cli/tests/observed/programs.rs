@@ -43,8 +43,7 @@ async fn known(fabric: Fabric) -> ProgramResult<()> {
     for _ in 0..2 {
         fabric.get_word(&word).await?;
     }
-    let amos =
-        [Amo::Add(1), Amo::Add(1), Amo::Add(1), Amo::Add(1), Amo::Swap(3), Amo::Or(1), Amo::And(1), Amo::Xor(1)];
+    let amos = [Amo::Add(1), Amo::Add(1), Amo::Add(1), Amo::Add(1), Amo::Swap(3), Amo::Or(1), Amo::And(1), Amo::Xor(1)];
     let swaps = [Amo::CompareSwap { expected: 0, new: 1 }, Amo::CompareSwap { expected: 7, new: 1 }];
     for amo in amos.into_iter().chain(swaps) {
         fabric.atomic(&word, amo).await?;

@@ -1,6 +1,9 @@
 //! The barrier unit, for providers that have one.
 
-use super::world_and_region;
+use super::{
+    loss_point::{LossPoint, notice_the_loss, victim},
+    world_and_region,
+};
 use crate::{Loss, ensure, ensure_eq};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Group, ProgramResult, Rank, Result,
@@ -29,18 +32,6 @@ fn gate_error<T>(end: &Result<T>) -> Option<&GateError> {
         Err(FabricError::Gate(error)) => Some(error),
         _ => None,
     }
-}
-
-/// Loses the last rank where there are no gates, and nothing to see but the loss.
-async fn lose(fabric: &Fabric, loss: Loss) -> ProgramResult<()> {
-    let last = Rank::new(fabric.ranks() as u32 - 1);
-    if fabric.rank() == last {
-        return loss.happen();
-    }
-    let word = fabric.alloc(8)?;
-    let end = fabric.wait_until(&word.word::<u64>(fabric, 0)?, Deps::One(last), |v| v == 1).await;
-    ensure_eq!(end, Err(FabricError::PeerLost { rank: last }), "W3");
-    Ok(())
 }
 
 /// Lets others run, on wall clock and in virtual time.
@@ -394,26 +385,25 @@ pub(super) async fn gates_need_no_cpu(fabric: Fabric) -> ProgramResult<()> {
 
 /// A wave that the lost rank has taken part in may end well; any other ends with its loss.
 pub(super) async fn gates_end_with_a_loss(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
+    let point = LossPoint::new(&fabric).await?;
     if is_missing(&fabric)? {
-        return lose(&fabric, loss).await;
+        // Without gates there is nothing to see but the loss.
+        point.reached(loss).await?;
+        return notice_the_loss(&fabric).await;
     }
     let mut world = Group::world(&fabric).await?;
-    let (me, last) = (fabric.rank(), Rank::new(fabric.ranks() as u32 - 1));
-    let region = fabric.alloc_symmetric(16).await?;
-    let word = region.word::<u64>(&fabric, 0)?;
+    let last = victim(&fabric);
     let mut barrier = Barrier::new(&mut world).await?;
     let mut sum = Reduction::<u64>::with_shape(&mut world, Shape::Ring).await?;
     barrier.start()?;
     barrier.wait().await?;
     sum.start(ReduceOp::Sum, &[1])?;
     ensure_eq!(sum.wait().await?[0], fabric.ranks() as u64, "B12: before");
-    if me == last {
-        let done = region.word::<u64>(&fabric, 8)?;
-        let others = u64::from(last.number());
-        fabric.wait_until(&done, Deps::All, |number| number == others).await?;
+    if fabric.rank() == last {
+        point.others_ready().await?;
         return loss.happen();
     }
-    fabric.fetch_add(&fabric.remote_word::<u64>(region.at(last, 8))?, 1).await?;
+    point.ready().await?;
     barrier.start()?;
     let first = barrier.wait().await;
     sum.start(ReduceOp::Sum, &[1])?;
@@ -433,8 +423,7 @@ pub(super) async fn gates_end_with_a_loss(fabric: Fabric, loss: Loss) -> Program
         ensure!(told, "B12: {end:?}");
     }
     // Nobody frees gates before all others have seen the loss.
-    let told = fabric.wait_until(&word, Deps::One(last), |value| value == 1).await;
-    ensure_eq!(told, Err(FabricError::PeerLost { rank: last }), "W3");
+    notice_the_loss(&fabric).await?;
     fabric.sleep(Duration::from_millis(1)).await;
     Ok(())
 }

@@ -1,107 +1,18 @@
 //! What the others see when a rank is lost. In each case that is the last one.
 
-use super::{fixture::Fixture, world_and_region};
+use super::{
+    fixture::Fixture,
+    loss_point::{LossPoint, ended, is_gone, lost, meet, notice_the_loss, others, victim},
+    world_and_region,
+};
 use crate::{Loss, ensure, ensure_eq};
 use rdma_fabric::{
-    Amo, Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank, Refused, Region, Result,
+    Amo, Deps, Fabric, FabricError, Group, ProgramResult, PutOptions, Rank, Refused,
     control_queue::{Command, Inline, Posting, QueueError, QueueMode, QueueSpec},
     op::{Atomic, Put},
     triggered::{Transfer, TriggeredPut, TriggeredPuts},
 };
-use rma_lock::{LockError, RpLock, Window, WindowError};
 use std::time::Duration;
-
-/// Longer than any loss may go unnoticed, ten times over.
-const HANG: Duration = Duration::from_secs(20);
-
-/// Returns what `wait` ends with; an error if it does not end.
-async fn ended<T>(fabric: &Fabric, what: &str, wait: impl Future<Output = T>) -> ProgramResult<T> {
-    fabric.before(fabric.now() + HANG, wait).await.ok_or_else(|| format!("{what}: hangs").into())
-}
-
-fn victim(fabric: &Fabric) -> Rank {
-    Rank::new(fabric.ranks() as u32 - 1)
-}
-
-fn lost<T>(rank: Rank) -> Result<T> {
-    Err(FabricError::PeerLost { rank })
-}
-
-/// Waits until the last rank is known to be lost.
-async fn notice_the_loss(fabric: &Fabric) -> ProgramResult<()> {
-    let region = fabric.alloc(8)?;
-    let word = region.word::<u64>(fabric, 0)?;
-    let rank = victim(fabric);
-    let end = ended(fabric, "W3", fabric.wait_until(&word, Deps::One(rank), |v| v == 1)).await?;
-    ensure_eq!(end, lost(rank), "W3: waiting for the loss");
-    Ok(())
-}
-
-/// Returns the group of all but the last rank, to meet in when that is lost. Collective over all.
-async fn others(world: &mut Group) -> Result<Option<Group>> {
-    let stays = world.me() + 1 < world.len();
-    world.split(stays.then_some(0), 0).await
-}
-
-/// Waits for all that are left, so that nobody leaves, and its memory goes, while others still use that.
-async fn meet(others: Option<Group>) -> ProgramResult<()> {
-    let mut others = others.ok_or("the lost rank is here")?;
-    let fabric = others.fabric().clone();
-    let end = ended(&fabric, "W3: a barrier of the others", others.barrier()).await?;
-    ensure_eq!(end, Ok(()), "W3, G1: a barrier of the others");
-    Ok(())
-}
-
-/// Returns whether `end` is that of an operation on the last rank. One that fails or panics drops its memory first.
-fn is_gone<T>(fabric: &Fabric, loss: Loss, end: &Result<T>) -> bool {
-    match end {
-        Err(FabricError::PeerLost { rank }) => *rank == victim(fabric),
-        Err(FabricError::StaleRegion { rank, .. }) => *rank == victim(fabric) && loss != Loss::Kill,
-        _ => false,
-    }
-}
-
-/// The point of a case at which the last rank is lost, once the others have come to where that is to meet them.
-struct LossPoint {
-    fabric: Fabric,
-    /// At the last rank: how many have come.
-    region: Region,
-}
-
-impl LossPoint {
-    /// Makes the point. Collective.
-    async fn new(fabric: &Fabric) -> Result<Self> {
-        Ok(LossPoint { fabric: fabric.clone(), region: fabric.alloc_symmetric(8).await? })
-    }
-
-    /// Says that this rank is where the loss may meet it.
-    async fn ready(&self) -> Result<()> {
-        let word = self.fabric.remote_word::<u64>(self.region.at(victim(&self.fabric), 0))?;
-        self.fabric.fetch_add(&word, 1).await.map(drop)
-    }
-
-    /// Waits until the others are ready.
-    async fn others_ready(&self) -> ProgramResult<()> {
-        let fabric = &self.fabric;
-        let others = fabric.ranks() as u64 - 1;
-        let word = self.region.word::<u64>(fabric, 0)?;
-        fabric.wait_until(&word, Deps::All, |ready| ready == others).await?;
-        Ok(())
-    }
-
-    /// Loses the last rank when the others are ready, have everything that was meant for them, and had time to wait, or not. Elsewhere says that
-    /// this rank is ready.
-    async fn reached(&self, loss: Loss) -> ProgramResult<()> {
-        let fabric = &self.fabric;
-        if fabric.rank() != victim(fabric) {
-            return Ok(self.ready().await?);
-        }
-        self.others_ready().await?;
-        fabric.flush_all().await?;
-        fabric.sleep(Duration::from_micros(700)).await;
-        loss.happen()
-    }
-}
 
 pub(super) async fn waits_end(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     let point = LossPoint::new(&fabric).await?;
@@ -374,56 +285,6 @@ pub(super) async fn symmetric_allocation_ends(fabric: Fabric, loss: Loss) -> Pro
     fabric.store(&own, 1)?;
     ensure_eq!(fabric.load(&own)?, 1, "M2: own memory after a loss");
     Ok(())
-}
-
-pub(super) async fn a_window_and_its_member(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let point = LossPoint::new(&fabric).await?;
-    let mut world = Group::world(&fabric).await?;
-    let window = Window::<u64>::in_group(&mut world, 1).await?;
-    let (me, last) = (fabric.rank(), victim(&fabric));
-    let others = others(&mut world).await?;
-    world.barrier().await?;
-    point.reached(loss).await?;
-    // A different one is under way on every rank when it happens; the others begin afterwards.
-    for turn in 0..3 {
-        let end = match (turn + me.index()) % 3 {
-            0 => ended(&fabric, "W3: a fence", window.fence()).await?.map(drop),
-            1 => ended(&fabric, "W3: a start", window.start(&[last])).await?.map(drop),
-            _ => ended(&fabric, "W3: an exposure", async { window.post(&[last]).await?.wait().await }).await?,
-        };
-        let end = match end {
-            Err(WindowError::Fabric(error)) => Err(error),
-            other => return Err(format!("W3: a window whose member was lost: {other:?}").into()),
-        };
-        ensure!(is_gone::<()>(&fabric, loss, &end), "W3: a window whose member was lost: {end:?}");
-    }
-    meet(others).await
-}
-
-pub(super) async fn a_lock_and_its_holder(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let point = LossPoint::new(&fabric).await?;
-    let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
-    let mut world = Group::world(&fabric).await?;
-    let (me, last) = (fabric.rank(), victim(&fabric));
-    let others = others(&mut world).await?;
-    let held = if me == last { Some(lock.write().await?) } else { None };
-    world.barrier().await?;
-    if let Some(held) = held {
-        // Not released, as by a rank that dies.
-        std::mem::forget(held);
-    }
-    point.reached(loss).await?;
-    let end = if me.index() % 2 == 0 {
-        ended(&fabric, "W3: a writer behind a lost one", lock.write()).await?.map(drop)
-    } else {
-        ended(&fabric, "W3: a reader behind a lost writer", lock.read()).await?.map(drop)
-    };
-    let end = match end {
-        Err(LockError::Fabric(error)) => Err(error),
-        other => return Err(format!("W3: a lock whose holder was lost: {other:?}").into()),
-    };
-    ensure!(is_gone::<()>(&fabric, loss, &end), "W3: a lock whose holder was lost: {end:?}");
-    meet(others).await
 }
 
 pub(super) async fn control_queues(fabric: Fabric, loss: Loss) -> ProgramResult<()> {

@@ -7,6 +7,7 @@ mod fixture;
 mod gates;
 mod groups;
 mod keyless;
+mod loss_point;
 mod losses;
 mod memory;
 mod notices;
@@ -123,8 +124,8 @@ macro_rules! __every_case {
             losing losses::barriers_end("W3 G1", [2, 4, 5]);
             losing losses::broadcasts_and_allgathers_end("W3 G2", [2, 4, 5]);
             losing losses::symmetric_allocation_ends("W3 M2", [2, 4], wraps losses);
-            losing losses::a_lock_and_its_holder("W3", [3]);
-            losing losses::a_window_and_its_member("W3", [2, 3]);
+            losing windows::a_lock_and_its_holder("W3", [3]);
+            losing windows::a_window_and_its_member("W3", [2, 3]);
             plain waiting::a_satisfied_wait_ends_at_once("W4 V10", [2]);
             losing losses::a_satisfied_wait_still_ends_well("W4 E3", [2]);
             plain waiting::a_dropped_wait_leaves_nothing("W5 V9", [2], wraps waits);

@@ -1,8 +1,9 @@
-//! Windows: the sentences of the contract that epochs stand on, as a system uses them.
+//! Windows and locks: the sentences of the contract that they stand on, as systems use them.
 
-use crate::{ensure, ensure_eq};
-use rdma_fabric::{Fabric, ProgramResult, Rank};
-use rma_lock::{LockMode, Op, Window};
+use super::loss_point::{LossPoint, ended, is_gone, meet, others, victim};
+use crate::{Loss, ensure, ensure_eq};
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
+use rma_lock::{LockError, LockMode, Op, RpLock, Window, WindowError};
 
 pub(super) async fn windows_between_fences(fabric: Fabric) -> ProgramResult<()> {
     let window = Window::<f64>::allocate(&fabric, 3).await?;
@@ -71,4 +72,54 @@ pub(super) async fn windows_locked(fabric: Fabric) -> ProgramResult<()> {
     window.read(0, &mut mine)?;
     ensure_eq!(mine, [10; 3], "O6 O8: counted, greatest, added");
     Ok(window.free().await?)
+}
+
+pub(super) async fn a_window_and_its_member(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
+    let point = LossPoint::new(&fabric).await?;
+    let mut world = Group::world(&fabric).await?;
+    let window = Window::<u64>::in_group(&mut world, 1).await?;
+    let (me, last) = (fabric.rank(), victim(&fabric));
+    let others = others(&mut world).await?;
+    world.barrier().await?;
+    point.reached(loss).await?;
+    // A different one is under way on every rank when it happens; the others begin afterwards.
+    for turn in 0..3 {
+        let end = match (turn + me.index()) % 3 {
+            0 => ended(&fabric, "W3: a fence", window.fence()).await?.map(drop),
+            1 => ended(&fabric, "W3: a start", window.start(&[last])).await?.map(drop),
+            _ => ended(&fabric, "W3: an exposure", async { window.post(&[last]).await?.wait().await }).await?,
+        };
+        let end = match end {
+            Err(WindowError::Fabric(error)) => Err(error),
+            other => return Err(format!("W3: a window whose member was lost: {other:?}").into()),
+        };
+        ensure!(is_gone::<()>(&fabric, loss, &end), "W3: a window whose member was lost: {end:?}");
+    }
+    meet(others).await
+}
+
+pub(super) async fn a_lock_and_its_holder(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
+    let point = LossPoint::new(&fabric).await?;
+    let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
+    let mut world = Group::world(&fabric).await?;
+    let (me, last) = (fabric.rank(), victim(&fabric));
+    let others = others(&mut world).await?;
+    let held = if me == last { Some(lock.write().await?) } else { None };
+    world.barrier().await?;
+    if let Some(held) = held {
+        // Not released, as by a rank that dies.
+        std::mem::forget(held);
+    }
+    point.reached(loss).await?;
+    let end = if me.index() % 2 == 0 {
+        ended(&fabric, "W3: a writer behind a lost one", lock.write()).await?.map(drop)
+    } else {
+        ended(&fabric, "W3: a reader behind a lost writer", lock.read()).await?.map(drop)
+    };
+    let end = match end {
+        Err(LockError::Fabric(error)) => Err(error),
+        other => return Err(format!("W3: a lock whose holder was lost: {other:?}").into()),
+    };
+    ensure!(is_gone::<()>(&fabric, loss, &end), "W3: a lock whose holder was lost: {end:?}");
+    meet(others).await
 }
