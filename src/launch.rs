@@ -2,7 +2,7 @@
 
 use crate::{
     Launch,
-    observing::{self, Drawing},
+    observing::{self, TimelineFile},
     provider::Provider,
     report::{LaunchError, print, report, say, simulated_end, threads_end},
     settings::setting,
@@ -171,7 +171,7 @@ impl Launch {
         if self.provider == Provider::Threads {
             return threads_end(self.threads().run_through(program)?);
         }
-        let drawing = Drawing::open(self)?;
+        let timeline_file = TimelineFile::open(self)?;
         let mut job = Job::new(&self.platform, self.ranks)
             .ranks_per_node(self.ranks_per_node)
             .seed(self.seed)
@@ -180,13 +180,13 @@ impl Launch {
         if let Some(faults) = &self.faults {
             job = job.faults(faults.clone());
         }
-        let (run, failure) = drawing.of(job).run_through(program)?;
+        let (run, failure) = timeline_file.of(job).run_through(program)?;
         if let Some(report) = &run.faults {
             for (fault, struck) in report.faults.as_slice().iter().zip(&report.struck) {
                 say(format_args!("fault: {fault} ({})", if *struck { "struck" } else { "met nothing" }));
             }
         }
-        let told = drawing.write(&run);
+        let told = timeline_file.write(&run);
         let stats = run.stats;
         let jitter = if self.jitter.is_zero() { String::new() } else { format!(", jitter {:?}", self.jitter) };
         say(format_args!(

@@ -73,11 +73,11 @@ pub(crate) fn run_here<P: Program>(launch: &Launch, program: &P) -> Result<(), L
 }
 
 /// Where the timeline of a simulated run goes.
-pub(crate) struct Drawing(Option<Output>);
+pub(crate) struct TimelineFile(Option<Output>);
 
-impl Drawing {
+impl TimelineFile {
     pub(crate) fn open(launch: &Launch) -> Result<Self, LaunchError> {
-        Ok(Drawing(launch.timeline.as_deref().map(Output::open).transpose()?))
+        Ok(TimelineFile(launch.timeline.as_deref().map(Output::open).transpose()?))
     }
 
     /// Returns `job`, recorded if there is somewhere to write that.

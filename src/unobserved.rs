@@ -42,11 +42,11 @@ pub(crate) fn run_here<P: Program>(launch: &Launch, program: &P) -> Result<(), L
 }
 
 /// No timeline.
-pub(crate) struct Drawing;
+pub(crate) struct TimelineFile;
 
-impl Drawing {
+impl TimelineFile {
     pub(crate) fn open(_: &Launch) -> Result<Self, LaunchError> {
-        Ok(Drawing)
+        Ok(TimelineFile)
     }
 
     pub(crate) fn of<'a>(&self, job: Job<'a>) -> Job<'a> {

@@ -1,6 +1,6 @@
 //! Running cases on a provider, and judging what became of their ranks.
 
-use crate::{Case, CaseProgram, Recorded};
+use crate::{Case, CaseProgram, RecordedProgram};
 use std::{fmt, sync::Arc};
 
 /// A way for a rank to be lost.
@@ -76,9 +76,9 @@ impl JobReport {
     pub fn of_one_process<T, E: ToString>(
         program: &CaseProgram,
         ranks: usize,
-        run: impl FnOnce(&Recorded) -> Result<T, E>,
+        run: impl FnOnce(&RecordedProgram) -> Result<T, E>,
     ) -> Self {
-        let recorded = Recorded::new(program.clone(), ranks);
+        let recorded = RecordedProgram::new(program.clone(), ranks);
         let verdict = run(&recorded).map(drop).map_err(|error| error.to_string());
         JobReport { outcomes: recorded.outcomes(), verdict }
     }

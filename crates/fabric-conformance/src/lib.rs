@@ -41,7 +41,7 @@ mod verdict;
 pub use bed::{JobReport, Loss, ON_PURPOSE, RankOutcome, TestBed};
 pub(crate) use cases::Start;
 pub use cases::{CASES, Case};
-pub use program::{CaseProgram, Recorded};
+pub use program::{CaseProgram, RecordedProgram};
 
 /// Defines a module with one `#[test]` for each case of the suite: `suite!(name, TestBed)`.
 ///

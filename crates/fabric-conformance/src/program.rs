@@ -49,14 +49,14 @@ impl Program for CaseProgram {
 
 /// A [`CaseProgram`] that notes what became of each of its ranks, for providers that run all of them in this process.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecordedProgram {
     program: CaseProgram,
     outcomes: Mutex<Vec<RankOutcome>>,
 }
 
-impl Recorded {
+impl RecordedProgram {
     pub(crate) fn new(program: CaseProgram, ranks: usize) -> Self {
-        Recorded { program, outcomes: Mutex::new(vec![RankOutcome::Silent; ranks]) }
+        RecordedProgram { program, outcomes: Mutex::new(vec![RankOutcome::Silent; ranks]) }
     }
 
     pub(crate) fn outcomes(self) -> Vec<RankOutcome> {
@@ -68,7 +68,7 @@ impl Recorded {
     }
 }
 
-impl Program for Recorded {
+impl Program for RecordedProgram {
     type Out = ();
 
     async fn run(&self, fabric: Fabric) -> ProgramResult<()> {
@@ -91,7 +91,7 @@ impl Program for Recorded {
 
 /// Notes a panic. Dropped without one, when a rank that waits is dropped, it notes nothing.
 struct Unwinding<'a> {
-    noted: &'a Recorded,
+    noted: &'a RecordedProgram,
     rank: Rank,
 }
 

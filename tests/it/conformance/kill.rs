@@ -183,19 +183,19 @@ fn pace(case: &'static str, directory: &Path) -> Result<Pace, String> {
 }
 
 /// What a survivor said, if it may say that.
-enum Said {
+enum Judgement {
     Right,
     Lost,
     Stale,
 }
 
-fn judge(outcome: &RankOutcome) -> Option<Said> {
+fn judge(outcome: &RankOutcome) -> Option<Judgement> {
     match outcome {
-        RankOutcome::Ended(_) => Some(Said::Right),
+        RankOutcome::Ended(_) => Some(Judgement::Right),
         // Where a case wants another error than the loss, it says what it got instead.
-        RankOutcome::Failed(text) if text.contains("was lost") || text.contains("PeerLost") => Some(Said::Lost),
+        RankOutcome::Failed(text) if text.contains("was lost") || text.contains("PeerLost") => Some(Judgement::Lost),
         RankOutcome::Failed(text) if text.contains("was deregistered") || text.contains("StaleRegion") => {
-            Some(Said::Stale)
+            Some(Judgement::Stale)
         }
         RankOutcome::Failed(_) | RankOutcome::Panicked | RankOutcome::Silent => None,
     }
@@ -247,9 +247,9 @@ fn one_kill(tally: &mut Tally, number: u32, target: Target, victim: Victim, dire
             continue;
         }
         match judge(&outcome) {
-            Some(Said::Right) => tally.right += 1,
-            Some(Said::Lost) => tally.lost += 1,
-            Some(Said::Stale) => tally.stale += 1,
+            Some(Judgement::Right) => tally.right += 1,
+            Some(Judgement::Lost) => tally.lost += 1,
+            Some(Judgement::Stale) => tally.stale += 1,
             // Lost on purpose, in a case that is about that.
             None if rank + 1 == ranks && CASES.iter().any(|listed| listed.name == case && listed.is_losing()) => {}
             // It did not end, and the launcher's patience did.

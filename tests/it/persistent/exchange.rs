@@ -156,7 +156,7 @@ fn content(k: u64, member: usize, at: usize) -> u8 {
 }
 
 /// The buffers of an exchange at one member, and the iteration they are in.
-pub(super) struct Data {
+pub(super) struct ExchangeData {
     pub(super) spec: Spec,
     me: usize,
     /// Places of the bytes that are sent.
@@ -167,14 +167,14 @@ pub(super) struct Data {
     k: u64,
 }
 
-impl Data {
+impl ExchangeData {
     fn new(fabric: &Fabric, me: usize, spec: &Spec) -> ProgramResult<Self> {
         let (sends, receives) = (spec.send_bytes(me), spec.receive_bytes(me));
         let send = Buffer::<u8>::new(fabric, if spec.shared { sends + receives } else { sends })?;
         let receive = if spec.shared { send.clone() } else { Buffer::new(fabric, receives)? };
         receive.write(spec.base(me), &vec![UNTOUCHED; receives])?;
         let mine = spec.sent(me)?.iter().flat_map(|area| area.bytes.clone()).collect();
-        Ok(Data { spec: spec.clone(), me, mine, plan: spec.plan(me)?, send, receive, k: 0 })
+        Ok(ExchangeData { spec: spec.clone(), me, mine, plan: spec.plan(me)?, send, receive, k: 0 })
     }
 
     /// Writes the data of the next iteration.
@@ -217,7 +217,7 @@ impl Data {
 
 /// An exchange that has been made, at one member.
 pub(super) struct Exchange {
-    pub(super) data: Data,
+    pub(super) data: ExchangeData,
     pub(super) request: Request,
 }
 
@@ -232,7 +232,7 @@ impl Exchange {
     /// Makes an exchange. Collective.
     pub(super) async fn new(hood: &mut Neighbourhood, spec: &Spec) -> ProgramResult<Self> {
         let (fabric, me) = (hood.group().fabric().clone(), hood.group().me());
-        let data = Data::new(&fabric, me, spec)?;
+        let data = ExchangeData::new(&fabric, me, spec)?;
         let (send, receive) = (&data.send, &data.receive);
         let (from, at) = (spec.sent(me)?, spec.received(me)?);
         let layouts = |areas: &[Area]| areas.iter().map(|area| area.layout).collect::<Vec<_>>();

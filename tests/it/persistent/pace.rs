@@ -3,7 +3,7 @@
 use super::{
     FORMS,
     areas::Cut,
-    exchange::{Data, Exchange, Sizes, Spec, all, busy, each, place},
+    exchange::{Exchange, ExchangeData, Sizes, Spec, all, busy, each, place},
     shapes::Shape,
 };
 use fabric_conformance::{ensure, ensure_eq};
@@ -137,7 +137,7 @@ pub(super) async fn orders(fabric: &Fabric) -> ProgramResult<()> {
 pub(super) async fn many(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let mut hood = all(fabric, &Shape::ring(members)).await?;
-    let (mut data, mut requests): (Vec<Data>, Vec<Request>) = (Vec::new(), Vec::new());
+    let (mut data, mut requests): (Vec<ExchangeData>, Vec<Request>) = (Vec::new(), Vec::new());
     for number in 0..10 {
         let sizes = Sizes::All(12 * number);
         let spec = Spec { sizes, ..Spec::new(Shape::ring(members), FORMS[number % FORMS.len()]) };
@@ -148,7 +148,7 @@ pub(super) async fn many(fabric: &Fabric) -> ProgramResult<()> {
     data.rotate_left(me);
     requests.rotate_left(me);
     for k in 0..8 {
-        data.iter_mut().try_for_each(Data::fill)?;
+        data.iter_mut().try_for_each(ExchangeData::fill)?;
         if k == 4 {
             data.rotate_left(3);
             requests.rotate_left(3);
@@ -157,7 +157,7 @@ pub(super) async fn many(fabric: &Fabric) -> ProgramResult<()> {
         ensure!(requests.iter().all(Request::is_active), "all are started");
         wait_all(&mut requests).await?;
         ensure!(!requests.iter().any(Request::is_active), "all are waited for");
-        data.iter().try_for_each(Data::check)?;
+        data.iter().try_for_each(ExchangeData::check)?;
     }
     Ok(hood.group_mut().barrier().await?)
 }

@@ -29,14 +29,14 @@ pub(super) enum Call {
 }
 
 /// A request and its buffers.
-struct Parts {
+struct PartitionedExchange {
     send: Buffer<u64>,
     receive: Buffer<u64>,
     request: Partitioned,
     slots: (usize, usize),
 }
 
-impl Parts {
+impl PartitionedExchange {
     /// Makes the request and its buffers. Collective.
     async fn new(hood: &mut Neighbourhood, shape: &Shape, form: Form) -> ProgramResult<Self> {
         let (fabric, slots) = (hood.group().fabric().clone(), shape.slots(hood.group().me()));
@@ -45,7 +45,7 @@ impl Parts {
         let (sends, receives): (Result<Vec<_>, _>, Result<Vec<_>, _>) = (blocks(slots.1), blocks(slots.0));
         let (sends, receives, options) = (sends?, receives?, Options::form(form));
         let request = hood.partitioned_init(&send, &sends, &receive, &receives, PARTITIONS, &options).await?;
-        Ok(Parts { send, receive, request, slots })
+        Ok(PartitionedExchange { send, receive, request, slots })
     }
 
     /// Marks so many partitions of each block.
@@ -112,7 +112,7 @@ pub(super) async fn lost(
     let (me, members) = place(fabric);
     let last = Rank::new(members as u32 - 1);
     let mut hood = all(fabric, &shape()).await?;
-    let mut parts = Parts::new(&mut hood, &shape(), form).await?;
+    let mut parts = PartitionedExchange::new(&mut hood, &shape(), form).await?;
     let survivors = hood.group_mut().split((me != last.index()).then_some(0), me as u64).await?;
     // How many have come so far; at a neighbour of the last one, whether that has done what it does before it is lost.
     let ready = fabric.alloc_symmetric(8).await?;
