@@ -1,13 +1,13 @@
 //! What a rank's program does, and what it is told: the whole of its dealings with the world.
 
-use crate::{cell::Part, dropped::Holding, loss::Ranks};
+use crate::{cell::CellPart, dropped::Holding, loss::Ranks};
 use rdma_fabric::{Amo, Notice, Rank, RegionKey};
 use std::rc::Rc;
 
 /// Names an operation of a rank that somebody still holds the handle of: the smallest number that is free.
-pub(crate) type Slot = u8;
+pub(crate) type HandleId = u8;
 /// Of an operation whose handle was dropped.
-pub(crate) const NO_SLOT: Slot = u8::MAX;
+pub(crate) const NO_HANDLE: HandleId = u8::MAX;
 
 /// One thing that a program does. Those that are *told* need no answer; all others do.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -15,7 +15,7 @@ pub(crate) enum Act {
     /// Told: an operation is posted.
     Post(Op),
     /// Told: a handle is dropped before its result was taken.
-    Forget(Slot),
+    Forget(HandleId),
     /// Told: what follows depends on this value only.
     Step(u128),
     /// Told: a remark for the timeline.
@@ -26,17 +26,17 @@ pub(crate) enum Act {
     Drop(Holding),
 
     /// Own memory is read.
-    Load(Part),
+    Load(CellPart),
     /// Own memory is written.
-    Store(Part, u64),
+    Store(CellPart, u64),
     /// A fact is changed and read.
-    Fact(Part, Rmw),
+    Fact(CellPart, Rmw),
     /// Is the operation complete? If so the slot is free again.
-    Await(Slot),
+    Await(HandleId),
     /// The same, and the slot stays.
-    Test(Slot),
+    Test(HandleId),
     /// A word of own memory that is waited for is read.
-    Watch(Part),
+    Watch(CellPart),
     TryNotice,
     NextNotice,
     Now,
@@ -86,34 +86,34 @@ pub(crate) enum Answer {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Op {
     Atomic {
-        slot: Slot,
+        slot: HandleId,
         target: Holding,
-        at: Part,
+        at: CellPart,
         rmw: Rmw,
     },
     /// Pieces, and where they go if that is registered memory; of which region it is.
     Get {
-        slot: Slot,
+        slot: HandleId,
         target: Holding,
-        pieces: Box<[(Part, Option<Part>)]>,
+        pieces: Box<[(CellPart, Option<CellPart>)]>,
         sink: u32,
     },
     /// The bytes were taken along.
     Put {
         target: Holding,
-        pieces: Box<[(Part, u64)]>,
+        pieces: Box<[(CellPart, u64)]>,
         notice: Option<Told>,
     },
     /// The bytes are still read from own registered memory: to, from.
     PutFrom {
-        slot: Slot,
+        slot: HandleId,
         target: Holding,
-        pieces: Box<[(Part, Part)]>,
+        pieces: Box<[(CellPart, CellPart)]>,
         notice: Option<Told>,
     },
     /// Complete when no put posted before is on its way (`None`: to anybody).
     Flush {
-        slot: Slot,
+        slot: HandleId,
         target: Option<Rank>,
     },
 }

@@ -8,7 +8,7 @@ mod audit;
 
 use crate::{
     act::{Act, Answer},
-    cpu::{Job, Outcome},
+    cpu::{JobConfig, Outcome},
     dropped::Holding,
     mix::{Mix, MixMap},
 };
@@ -84,7 +84,7 @@ impl Edge {
 
 /// The local states of all ranks.
 pub(crate) struct Automaton<'a> {
-    pub(crate) job: Job<'a>,
+    pub(crate) job: JobConfig<'a>,
     locals: Vec<Local>,
     /// States after the end of a step.
     steps: MixMap<LocalId>,
@@ -95,7 +95,7 @@ pub(crate) struct Automaton<'a> {
 }
 
 impl<'a> Automaton<'a> {
-    pub(crate) fn new(job: Job<'a>, patience: u32) -> Self {
+    pub(crate) fn new(job: JobConfig<'a>, patience: u32) -> Self {
         Automaton { job, locals: Vec::new(), steps: MixMap::default(), patience, runs: 0 }
     }
 

@@ -15,13 +15,13 @@ const FACTS: u32 = u32::MAX;
 
 /// Some bytes of one cell.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub(crate) struct Part {
+pub(crate) struct CellPart {
     pub(crate) cell: u32,
     /// Which bits; never none.
     pub(crate) mask: u64,
 }
 
-impl Part {
+impl CellPart {
     /// The value of a word that stands here.
     pub(crate) fn get(self, bits: u64) -> u64 {
         (bits & self.mask) >> self.mask.trailing_zeros()
@@ -145,15 +145,15 @@ impl Cells {
     }
 
     /// Bytes `at.start..at.end` of `addr`'s region, which are in one cell.
-    pub(crate) fn part(&mut self, agent: Agent, addr: RemoteAddr, at: Range<u64>) -> Part {
+    pub(crate) fn part(&mut self, agent: Agent, addr: RemoteAddr, at: Range<u64>) -> CellPart {
         let cell = self.touch(agent, Home::Memory(RemoteAddr { offset: at.start / 8 * 8, ..addr }));
         let mut mask = [0u8; CELL];
         mask[(at.start % 8) as usize..][..(at.end - at.start) as usize].fill(0xff);
-        Part { cell, mask: u64::from_ne_bytes(mask) }
+        CellPart { cell, mask: u64::from_ne_bytes(mask) }
     }
 
-    pub(crate) fn fact(&mut self, rank: Rank, number: u32) -> Part {
-        Part { cell: self.touch(Agent::Cpu(rank), Home::Fact(number)), mask: u64::MAX }
+    pub(crate) fn fact(&mut self, rank: Rank, number: u32) -> CellPart {
+        CellPart { cell: self.touch(Agent::Cpu(rank), Home::Fact(number)), mask: u64::MAX }
     }
 
     fn touch(&mut self, agent: Agent, home: Home) -> u32 {

@@ -6,10 +6,10 @@
 //! exploration begins anew.
 
 use crate::{
-    act::{Answer, NO_SLOT, Slot},
+    act::{Answer, HandleId, NO_HANDLE},
     cell::Cells,
     mix::Mix,
-    state::{ALL, Item, Kind, State},
+    state::{ALL, Item, ItemKind, State},
     world::{Halt, World},
 };
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr};
@@ -128,10 +128,10 @@ impl State {
     pub(crate) fn too_late(&self, place: usize) -> Option<Holding> {
         let item = &self.items[place];
         let holding = match item.kind {
-            Kind::Atomic | Kind::Begun | Kind::Get | Kind::GetInto | Kind::Put => item.there(),
+            ItemKind::Atomic | ItemKind::Begun | ItemKind::Get | ItemKind::GetInto | ItemKind::Put => item.there(),
             // A put of no bytes is as late as its notice.
-            Kind::Notice if !item.tied => item.there(),
-            Kind::Landing => Holding { rank: item.by, index: item.sink },
+            ItemKind::Notice if !item.tied => item.there(),
+            ItemKind::Landing => Holding { rank: item.by, index: item.sink },
             _ => return None,
         };
         self.drops.contains(holding).then_some(holding)
@@ -141,24 +141,24 @@ impl State {
     pub(crate) fn comes_too_late(&mut self, place: usize, holding: Holding) {
         let item = self.items[place];
         match item.kind {
-            Kind::Put | Kind::Notice => {
+            ItemKind::Put | ItemKind::Notice => {
                 self.drops.owe(item.by, holding);
                 self.forget_notice(place);
                 self.items.remove(place);
             }
-            _ if item.slot == NO_SLOT => drop(self.items.remove(place)),
+            _ if item.slot == NO_HANDLE => drop(self.items.remove(place)),
             _ => {
                 let item = &mut self.items[place];
                 item.happened(holding.to_bits());
-                item.kind = Kind::Stale;
+                item.kind = ItemKind::Stale;
             }
         }
     }
 
     /// The notice of the put that the item at `place` is a piece of will not come: not all of its bytes have.
     fn forget_notice(&mut self, place: usize) {
-        let Item { by, tied: true, kind: Kind::Put, .. } = self.items[place] else { return };
-        let mine = |item: &Item| item.by == by && item.kind == Kind::Notice;
+        let Item { by, tied: true, kind: ItemKind::Put, .. } = self.items[place] else { return };
+        let mine = |item: &Item| item.by == by && item.kind == ItemKind::Notice;
         let Some(notice) = (place..self.items.len()).find(|at| mine(&self.items[*at])) else { return };
         let first = (0..place).rev().find(|at| mine(&self.items[*at])).map_or(0, |before| before + 1);
         self.items[first..notice].iter_mut().filter(|item| item.by == by).for_each(|item| item.tied = false);
@@ -168,8 +168,8 @@ impl State {
     /// What the pieces of an operation that is complete have to tell of regions that were dropped.
     pub(crate) fn stale<'a>(&self, by: Rank, mut pieces: impl Iterator<Item = &'a Item>) -> Option<Answer> {
         pieces.find_map(|item| match item.kind {
-            Kind::Stale => Some(Answer::Stale(Holding::from_bits(item.bits))),
-            Kind::Flush => self.drops.owed_to(by, item.target).map(Answer::Stale),
+            ItemKind::Stale => Some(Answer::Stale(Holding::from_bits(item.bits))),
+            ItemKind::Flush => self.drops.owed_to(by, item.target).map(Answer::Stale),
             _ => None,
         })
     }
@@ -194,14 +194,14 @@ impl World<'_> {
 
     /// Whether a flush that could be complete may hear of an error if it is complete later. It waits for the bytes that were put before it: not for a
     /// put without any, nor for one that a future which was detached has posted since.
-    pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: Slot) -> bool {
+    pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: HandleId) -> bool {
         let flush =
-            state.items.iter().position(|item| item.by == rank && item.slot == slot && item.kind == Kind::Flush);
+            state.items.iter().position(|item| item.by == rank && item.slot == slot && item.kind == ItemKind::Flush);
         let Some(place) = flush else { return false };
         let target = state.items[place].target;
         let cells = self.automaton.job.cells.borrow();
         state.items.iter().enumerate().any(|(at, item)| {
-            let empty = item.kind == Kind::Notice && !item.tied;
+            let empty = item.kind == ItemKind::Notice && !item.tied;
             let unawaited = item.by == rank && (empty || at > place && item.is_put());
             unawaited && (target == ALL || item.target == target) && cells.contested.contains(item.there())
         })

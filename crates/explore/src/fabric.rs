@@ -2,11 +2,11 @@
 
 use crate::{
     act::{Act, Answer},
+    awaiting::Waiter,
     cell::Agent,
     dropped::Holding,
-    look::Waiter,
+    operation::{bits_of, bytes_of},
     session::Session,
-    transfer::{bits_of, bytes_of},
 };
 use rdma_fabric::{
     Amo, Caps, Fabric, FabricError, Keyring, LockedMemory, Notice, Pact, Rank, Region, RemoteAddr, Result, Time,

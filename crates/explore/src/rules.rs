@@ -1,10 +1,10 @@
 //! What may happen to operations on their way: the contract's freedom, and its limits.
 
 use crate::{
-    act::{Act, Answer, NO_SLOT, Slot},
-    cell::Part,
+    act::{Act, Answer, HandleId, NO_HANDLE},
+    cell::CellPart,
     loss::bit,
-    state::{Item, Kind, Phase, State},
+    state::{Item, ItemKind, Phase, State},
 };
 use rdma_fabric::{PutOrder, Rank};
 
@@ -13,17 +13,22 @@ impl State {
     pub(crate) fn may_happen(&self, place: usize, order: PutOrder) -> bool {
         let item = &self.items[place];
         match item.kind {
-            Kind::Atomic if self.is_held(item.at) => false,
-            Kind::Atomic => match order {
+            ItemKind::Atomic if self.is_held(item.at) => false,
+            ItemKind::Atomic => match order {
                 PutOrder::None => true,
                 PutOrder::SameTarget => self.flushed(item.by, item.target, place),
                 PutOrder::AllTargets => self.flushed(item.by, crate::state::ALL, place),
             },
-            Kind::Begun | Kind::Get | Kind::GetInto | Kind::Landing | Kind::Put | Kind::PutFrom => true,
-            Kind::Notice => self.notice_may_arrive(place),
-            Kind::Flush => item.phase == Phase::Posted && self.flushed(item.by, item.target, place),
+            ItemKind::Begun
+            | ItemKind::Get
+            | ItemKind::GetInto
+            | ItemKind::Landing
+            | ItemKind::Put
+            | ItemKind::PutFrom => true,
+            ItemKind::Notice => self.notice_may_arrive(place),
+            ItemKind::Flush => item.phase == Phase::Posted && self.flushed(item.by, item.target, place),
             // The first piece stands for all of its operation.
-            Kind::Over | Kind::Lost | Kind::Stale => {
+            ItemKind::Over | ItemKind::Lost | ItemKind::Stale => {
                 item.phase == Phase::Happened && self.is_first(place) && self.happened(item.by, item.slot)
             }
         }
@@ -31,15 +36,15 @@ impl State {
 
     /// Whether all that happens to the item is that its poster's handle knows.
     pub(crate) fn only_tells(&self, place: usize) -> bool {
-        matches!(self.items[place].kind, Kind::Flush | Kind::Over | Kind::Lost | Kind::Stale)
+        matches!(self.items[place].kind, ItemKind::Flush | ItemKind::Over | ItemKind::Lost | ItemKind::Stale)
     }
 
     /// After its own bytes; after the notices posted before to the same target.
     fn notice_may_arrive(&self, place: usize) -> bool {
         let (by, target) = (self.items[place].by, self.items[place].target);
         let before = || self.items[..place].iter().rev().filter(|item| item.by == by);
-        let bytes = before().take_while(|item| item.kind != Kind::Notice).any(|item| item.tied && item.is_put());
-        let earlier = before().any(|item| item.kind == Kind::Notice && item.target == target);
+        let bytes = before().take_while(|item| item.kind != ItemKind::Notice).any(|item| item.tied && item.is_put());
+        let earlier = before().any(|item| item.kind == ItemKind::Notice && item.target == target);
         !bytes && !earlier
     }
 
@@ -49,9 +54,9 @@ impl State {
     }
 
     /// Whether all of an operation has happened.
-    fn happened(&self, by: Rank, slot: Slot) -> bool {
+    fn happened(&self, by: Rank, slot: HandleId) -> bool {
         self.items.iter().enumerate().filter(|(_, item)| item.by == by && item.slot == slot).all(|(place, item)| {
-            item.phase >= Phase::Happened || item.kind == Kind::Flush && self.flushed(by, item.target, place)
+            item.phase >= Phase::Happened || item.kind == ItemKind::Flush && self.flushed(by, item.target, place)
         })
     }
 
@@ -61,33 +66,33 @@ impl State {
             return self.comes_too_late(place, holding);
         }
         let item = self.items[place];
-        let heard = item.slot != NO_SLOT;
+        let heard = item.slot != NO_HANDLE;
         match item.kind {
-            Kind::Atomic => {
+            ItemKind::Atomic => {
                 let old = self.change(item.at, item.rmw);
                 self.over(place, old);
             }
-            Kind::Begun => {
+            ItemKind::Begun => {
                 self.finish(place);
                 self.over(place, item.bits);
             }
-            Kind::Get => {
+            ItemKind::Get => {
                 let bits = self.read(item.at);
                 self.over(place, bits);
             }
-            Kind::GetInto => {
+            ItemKind::GetInto => {
                 let bits = self.read(item.at) >> item.at.mask.trailing_zeros() << item.own.mask.trailing_zeros();
                 let item = &mut self.items[place];
-                (item.kind, item.bits, item.at) = (Kind::Landing, bits, Part::default());
+                (item.kind, item.bits, item.at) = (ItemKind::Landing, bits, CellPart::default());
             }
-            Kind::Landing => {
+            ItemKind::Landing => {
                 self.write(item.own, item.bits);
                 self.over(place, 0);
             }
-            Kind::PutFrom => {
+            ItemKind::PutFrom => {
                 let bits = self.read(item.own) >> item.own.mask.trailing_zeros() << item.at.mask.trailing_zeros();
                 // From now on the bytes travel, and the poster may know that they were taken: one does not wait for the other.
-                let put = Item { kind: Kind::Put, slot: NO_SLOT, bits, own: Part::default(), ..item };
+                let put = Item { kind: ItemKind::Put, slot: NO_HANDLE, bits, own: CellPart::default(), ..item };
                 if heard {
                     self.over(place, 0);
                     self.items.insert(place, put);
@@ -95,17 +100,17 @@ impl State {
                     self.items[place] = put;
                 }
             }
-            Kind::Put => {
+            ItemKind::Put => {
                 self.write(item.at, item.bits);
                 self.items.remove(place);
             }
-            Kind::Notice => {
+            ItemKind::Notice => {
                 if !self.losses.is_dead(item.target) {
                     self.notices.push((item.target, item.told()));
                 }
                 self.items.remove(place);
             }
-            Kind::Flush | Kind::Over | Kind::Lost | Kind::Stale => {
+            ItemKind::Flush | ItemKind::Over | ItemKind::Lost | ItemKind::Stale => {
                 for piece in &mut self.items {
                     if piece.by == item.by && piece.slot == item.slot {
                         piece.phase = Phase::Complete;
@@ -116,7 +121,7 @@ impl State {
     }
 
     fn over(&mut self, place: usize, bits: u64) {
-        if self.items[place].slot == NO_SLOT {
+        if self.items[place].slot == NO_HANDLE {
             self.items.remove(place);
         } else {
             self.items[place].happened(bits);
@@ -124,14 +129,14 @@ impl State {
     }
 
     /// What a rank that asks for an operation's result is told. `at_once`: as soon as it has happened.
-    pub(crate) fn result(&self, by: Rank, slot: Slot, at_once: bool) -> Answer {
+    pub(crate) fn result(&self, by: Rank, slot: HandleId, at_once: bool) -> Answer {
         let mut pieces = self.items.iter().filter(|item| item.by == by && item.slot == slot);
         let complete =
             if at_once { self.happened(by, slot) } else { pieces.clone().all(|item| item.phase == Phase::Complete) };
         if !complete {
             return Answer::Pending;
         }
-        if let Some(lost) = pieces.clone().find(|item| item.kind == Kind::Lost) {
+        if let Some(lost) = pieces.clone().find(|item| item.kind == ItemKind::Lost) {
             return Answer::Lost(lost.target);
         }
         if let Some(lost) = self.losses.owed_to(by)
@@ -149,10 +154,10 @@ impl State {
     }
 
     /// The slot is free: its result was taken, or its handle dropped.
-    pub(crate) fn release(&mut self, by: Rank, slot: Slot) {
+    pub(crate) fn release(&mut self, by: Rank, slot: HandleId) {
         for item in &mut self.items {
             if item.by == by && item.slot == slot {
-                item.slot = NO_SLOT;
+                item.slot = NO_HANDLE;
                 item.phase = Phase::Posted;
             }
         }
@@ -161,8 +166,10 @@ impl State {
 
     /// Without a hearer these do nothing more.
     pub(crate) fn forget_the_unheard(&mut self) {
-        let silent = |item: &Item| matches!(item.kind, Kind::Over | Kind::Get | Kind::Flush | Kind::Lost | Kind::Stale);
-        self.items.retain(|item| item.slot != NO_SLOT || !silent(item));
+        let silent = |item: &Item| {
+            matches!(item.kind, ItemKind::Over | ItemKind::Get | ItemKind::Flush | ItemKind::Lost | ItemKind::Stale)
+        };
+        self.items.retain(|item| item.slot != NO_HANDLE || !silent(item));
     }
 
     pub(crate) fn notice_for(&self, rank: Rank) -> Answer {
@@ -222,7 +229,7 @@ impl State {
                 {
                     self.losses.paid(rank);
                 }
-                let flush = self.items.iter().find(|i| i.by == rank && i.slot == *slot && i.kind == Kind::Flush);
+                let flush = self.items.iter().find(|i| i.by == rank && i.slot == *slot && i.kind == ItemKind::Flush);
                 if let (Answer::Lost(_) | Answer::Stale(_), Some(Item { target, .. })) = (answer, flush) {
                     self.drops.paid(rank, *target);
                 }

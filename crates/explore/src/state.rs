@@ -1,9 +1,9 @@
 //! One moment of a job: memory, what is on its way, and where each rank is.
 
 use crate::{
-    act::{NO_SLOT, Op, Rmw, Slot, Told},
+    act::{HandleId, NO_HANDLE, Op, Rmw, Told},
     automaton::LocalId,
-    cell::Part,
+    cell::CellPart,
     dropped::{Drops, Holding},
     loss::Losses,
     mix::Mix,
@@ -13,12 +13,12 @@ use rdma_fabric::Rank;
 /// A part of a posted operation, at most one cell of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Item {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ItemKind,
     pub(crate) by: Rank,
     /// Of a flush of all: [`ALL`].
     pub(crate) target: Rank,
-    /// Whose handle is waiting for it, or [`NO_SLOT`].
-    pub(crate) slot: Slot,
+    /// Whose handle is waiting for it, or [`NO_HANDLE`].
+    pub(crate) slot: HandleId,
     pub(crate) phase: Phase,
     /// Whether a notice, the next of this poster, comes after it; of a notice, whether bytes come before it.
     pub(crate) tied: bool,
@@ -26,9 +26,9 @@ pub(crate) struct Item {
     pub(crate) region: u32,
     /// The region of own memory that is written.
     pub(crate) sink: u32,
-    pub(crate) at: Part,
+    pub(crate) at: CellPart,
     /// Own memory that is read or written.
-    pub(crate) own: Part,
+    pub(crate) own: CellPart,
     pub(crate) rmw: Rmw,
     /// What is put, or was got.
     pub(crate) bits: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Item {
 pub(crate) const ALL: Rank = Rank::new(u32::MAX);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ItemKind {
     Atomic,
     /// An atomic that has read its word (`bits`) and not written it yet.
     Begun,
@@ -74,7 +74,7 @@ pub(crate) enum Phase {
 impl Item {
     /// A put that has not arrived, in whatever way.
     pub(crate) fn is_put(&self) -> bool {
-        matches!(self.kind, Kind::Put | Kind::PutFrom)
+        matches!(self.kind, ItemKind::Put | ItemKind::PutFrom)
     }
 
     /// The region that it is for.
@@ -96,20 +96,20 @@ impl Item {
         mix.add(self.at.mask);
         mix.add(self.bits);
         match self.kind {
-            Kind::Atomic | Kind::Begun | Kind::Notice => {
+            ItemKind::Atomic | ItemKind::Begun | ItemKind::Notice => {
                 mix.add(self.rmw.a);
                 mix.add(self.rmw.b);
             }
-            Kind::GetInto | Kind::Landing | Kind::PutFrom => mix.add(self.own.mask),
-            Kind::Get | Kind::Put | Kind::Flush | Kind::Over | Kind::Lost | Kind::Stale => {}
+            ItemKind::GetInto | ItemKind::Landing | ItemKind::PutFrom => mix.add(self.own.mask),
+            ItemKind::Get | ItemKind::Put | ItemKind::Flush | ItemKind::Over | ItemKind::Lost | ItemKind::Stale => {}
         }
     }
 
     /// It has happened and left `bits`; only its poster is to know.
     pub(crate) fn happened(&mut self, bits: u64) {
-        let blank = Part::default();
+        let blank = CellPart::default();
         *self = Item {
-            kind: Kind::Over,
+            kind: ItemKind::Over,
             phase: Phase::Happened,
             at: blank,
             own: blank,
@@ -162,7 +162,7 @@ impl Clone for State {
 }
 
 impl State {
-    pub(crate) fn read(&self, part: Part) -> u64 {
+    pub(crate) fn read(&self, part: CellPart) -> u64 {
         self.cells.get(part.cell as usize).copied().unwrap_or(0) & part.mask
     }
 
@@ -174,7 +174,7 @@ impl State {
         &self.cells
     }
 
-    pub(crate) fn write(&mut self, part: Part, bits: u64) {
+    pub(crate) fn write(&mut self, part: CellPart, bits: u64) {
         let cell = part.cell as usize;
         if cell >= self.cells.len() {
             self.cells.resize(cell + 1, 0);
@@ -184,7 +184,7 @@ impl State {
     }
 
     /// Do `rmw`, and yield the word before.
-    pub(crate) fn change(&mut self, part: Part, rmw: Rmw) -> u64 {
+    pub(crate) fn change(&mut self, part: CellPart, rmw: Rmw) -> u64 {
         let old = part.get(self.read(part));
         let new = rmw.apply(old);
         if new != old {
@@ -203,34 +203,34 @@ impl State {
             tied: false,
             region: 0,
             sink: 0,
-            at: Part::default(),
-            own: Part::default(),
+            at: CellPart::default(),
+            own: CellPart::default(),
             rmw: Rmw::default(),
             bits: 0,
         };
         let there = |kind, slot, target: &Holding| Item { region: target.index, ..item(kind, slot, target.rank) };
         match op {
             Op::Atomic { slot, target, at, rmw } => {
-                self.items.push(Item { at: *at, rmw: *rmw, ..there(Kind::Atomic, *slot, target) });
+                self.items.push(Item { at: *at, rmw: *rmw, ..there(ItemKind::Atomic, *slot, target) });
             }
             Op::Get { slot, target, pieces, sink } => {
                 self.items.extend(pieces.iter().map(|(at, own)| match own {
-                    None => Item { at: *at, ..there(Kind::Get, *slot, target) },
-                    Some(own) => Item { at: *at, own: *own, sink: *sink, ..there(Kind::GetInto, *slot, target) },
+                    None => Item { at: *at, ..there(ItemKind::Get, *slot, target) },
+                    Some(own) => Item { at: *at, own: *own, sink: *sink, ..there(ItemKind::GetInto, *slot, target) },
                 }));
             }
             Op::Put { target, pieces, notice } => {
-                let put = Item { tied: notice.is_some(), ..there(Kind::Put, NO_SLOT, target) };
+                let put = Item { tied: notice.is_some(), ..there(ItemKind::Put, NO_HANDLE, target) };
                 self.items.extend(pieces.iter().map(|(at, bits)| Item { at: *at, bits: *bits, ..put }));
                 let tied = !pieces.is_empty();
-                self.post_notice(Item { tied, ..there(Kind::Notice, NO_SLOT, target) }, *notice);
+                self.post_notice(Item { tied, ..there(ItemKind::Notice, NO_HANDLE, target) }, *notice);
             }
             Op::PutFrom { slot, target, pieces, notice } => {
-                let put = Item { tied: notice.is_some(), ..there(Kind::PutFrom, *slot, target) };
+                let put = Item { tied: notice.is_some(), ..there(ItemKind::PutFrom, *slot, target) };
                 self.items.extend(pieces.iter().map(|(at, own)| Item { at: *at, own: *own, ..put }));
-                self.post_notice(Item { tied: true, ..there(Kind::Notice, NO_SLOT, target) }, *notice);
+                self.post_notice(Item { tied: true, ..there(ItemKind::Notice, NO_HANDLE, target) }, *notice);
             }
-            Op::Flush { slot, target } => self.items.push(item(Kind::Flush, *slot, target.unwrap_or(ALL))),
+            Op::Flush { slot, target } => self.items.push(item(ItemKind::Flush, *slot, target.unwrap_or(ALL))),
         }
     }
 

@@ -1,10 +1,10 @@
-//! Places, operations and waits, as people say them.
+//! Words of memory, operations and waits, as people say them: where a wait begins, and what a deadlock consists of.
 
 use crate::{
     act::{Act, Op, Told},
-    cell::{Cells, Home, Part},
+    cell::{CellPart, Cells, Home},
     dropped::Holding,
-    state::{ALL, Item, Kind, Phase, State},
+    state::{ALL, Item, ItemKind, Phase, State},
 };
 use rdma_fabric::{Amo, Rank, RemoteAddr};
 
@@ -12,7 +12,7 @@ use rdma_fabric::{Amo, Rank, RemoteAddr};
 const MOST_WORDS: usize = 8;
 
 /// Where a word is.
-pub(crate) fn place(cells: &Cells, part: Part) -> String {
+pub(crate) fn place(cells: &Cells, part: CellPart) -> String {
     match cells.home(part.cell) {
         Home::Fact(number) => match cells.names.get(&Cells::name_of_fact(number)) {
             Some(name) => format!("“{name}”"),
@@ -41,7 +41,7 @@ fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
 
 /// What a rank does that posts `op`.
 pub(crate) fn operation(cells: &Cells, op: &Op) -> String {
-    let at = |part: &Part| place(cells, *part);
+    let at = |part: &CellPart| place(cells, *part);
     let with = |notice: &Option<Told>| notice.map_or(String::new(), |told| format!(", with notice {:#x}", told.data));
     match op {
         Op::Atomic { at: part, rmw, .. } => format!("posts {rmw} at {}", at(part)),
@@ -63,25 +63,25 @@ pub(crate) fn operation(cells: &Cells, op: &Op) -> String {
 fn named(cells: &Cells, item: &Item) -> String {
     let there = || place(cells, item.at);
     match item.kind {
-        Kind::Atomic => format!("{} at {}", item.rmw, there()),
-        Kind::Get | Kind::GetInto => format!("get of {}", there()),
-        Kind::Landing => format!("get into {}", place(cells, item.own)),
-        Kind::Put => format!("put of {:#x} to {}", item.at.get(item.bits), there()),
-        Kind::PutFrom => format!("put of {} to {}", place(cells, item.own), there()),
-        Kind::Notice => format!("notice {:#x} to {}", item.bits, item.target),
-        Kind::Flush if item.target == ALL => "flush of all".to_owned(),
-        Kind::Flush => format!("flush of {}", item.target),
-        Kind::Begun => format!("write of {} at {}", item.rmw, there()),
-        Kind::Over | Kind::Lost | Kind::Stale => "operation".to_owned(),
+        ItemKind::Atomic => format!("{} at {}", item.rmw, there()),
+        ItemKind::Get | ItemKind::GetInto => format!("get of {}", there()),
+        ItemKind::Landing => format!("get into {}", place(cells, item.own)),
+        ItemKind::Put => format!("put of {:#x} to {}", item.at.get(item.bits), there()),
+        ItemKind::PutFrom => format!("put of {} to {}", place(cells, item.own), there()),
+        ItemKind::Notice => format!("notice {:#x} to {}", item.bits, item.target),
+        ItemKind::Flush if item.target == ALL => "flush of all".to_owned(),
+        ItemKind::Flush => format!("flush of {}", item.target),
+        ItemKind::Begun => format!("write of {} at {}", item.rmw, there()),
+        ItemKind::Over | ItemKind::Lost | ItemKind::Stale => "operation".to_owned(),
     }
 }
 
 /// `item`, if it has not happened.
 pub(crate) fn under_way(cells: &Cells, item: &Item) -> Option<String> {
     match item.kind {
-        Kind::Over | Kind::Lost | Kind::Stale => None,
-        Kind::Flush if item.phase == Phase::Complete => None,
-        Kind::Flush => Some(format!("{} is not over", named(cells, item))),
+        ItemKind::Over | ItemKind::Lost | ItemKind::Stale => None,
+        ItemKind::Flush if item.phase == Phase::Complete => None,
+        ItemKind::Flush => Some(format!("{} is not over", named(cells, item))),
         _ => Some(format!("{} is still on its way", named(cells, item))),
     }
 }
@@ -120,7 +120,7 @@ pub(crate) fn exactly(cells: &Cells, act: &Act) -> String {
 /// What a program asks of the world, or tells it, without values: those change while it does the same again and again. `None` for what
 /// is not its own doing.
 pub(crate) fn deed(cells: &Cells, act: &Act) -> Option<String> {
-    let at = |part: &Part| place(cells, *part);
+    let at = |part: &CellPart| place(cells, *part);
     Some(match act {
         Act::Post(Op::Atomic { at: part, rmw, .. }) => {
             let what = match rmw.amo() {

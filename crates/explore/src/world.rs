@@ -8,7 +8,6 @@
 use crate::{
     act::{Act, Answer},
     automaton::{Automaton, LocalId},
-    cell::Part,
     loss::bit,
     state::{At, State},
     timeline::Timeline,
@@ -64,15 +63,6 @@ pub(crate) struct World<'a> {
     pub(crate) timeline: Option<Timeline>,
 }
 
-/// What a rank that rests could do.
-pub(crate) struct Outlook {
-    pub(crate) goes_on: bool,
-    /// The word that it would store to before anything else.
-    pub(crate) stores: Option<Part>,
-    /// The next deadline it waits for.
-    deadline: Option<u64>,
-}
-
 impl World<'_> {
     /// The first state: every rank has come to its first act that others could notice.
     pub(crate) fn start(&mut self, state: &mut State) -> Result<(), Halt> {
@@ -87,63 +77,6 @@ impl World<'_> {
             self.proceed(state, rank, None, true)?;
             if state.ranks[rank.index()].local == local {
                 self.tell_of_wait(state, rank)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// What may happen in `state`, in a fixed order.
-    pub(crate) fn moves(&mut self, state: &State, into: &mut Vec<Move>) -> Result<(), Halt> {
-        into.clear();
-        for r in 0..state.ranks.len() as u8 {
-            self.moves_of_cpu(state, r, into)?;
-            let mut number = 0;
-            for place in 0..state.items.len() {
-                if state.items[place].by.index() == r as usize {
-                    if state.may_happen(place, self.order) {
-                        into.push(Move::Happen(r, number));
-                        if self.may_begin(state, place)? {
-                            into.push(Move::Begin(r, number));
-                        }
-                    }
-                    number += 1;
-                }
-            }
-        }
-        self.losses(state, into);
-        self.one_order_of_set_up(state, into);
-        Ok(())
-    }
-
-    fn moves_of_cpu(&mut self, state: &State, r: u8, into: &mut Vec<Move>) -> Result<(), Halt> {
-        let rank = Rank::new(r.into());
-        if state.losses.is_dead(rank) {
-            return Ok(());
-        }
-        if self.is_about_to_end(state, rank) {
-            into.push(Move::Go(r));
-            return Ok(());
-        }
-        let local = self.automaton.local(state.ranks[r as usize].local);
-        if let Some(tasks) = local.choices() {
-            let mut deadline = false;
-            for task in (0..64).filter(|task| tasks >> task & 1 == 1) {
-                let outlook = self.outlook(state, r, Some(task))?;
-                deadline |= outlook.deadline.is_some();
-                if outlook.goes_on {
-                    into.push(Move::GoWith(r, task));
-                }
-            }
-            if deadline {
-                into.push(Move::Tick(r));
-            }
-        } else {
-            let outlook = self.outlook(state, r, None)?;
-            if outlook.goes_on {
-                into.push(Move::Go(r));
-            }
-            if outlook.deadline.is_some() {
-                into.push(Move::Tick(r));
             }
         }
         Ok(())
@@ -217,79 +150,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn next_deadline(&mut self, state: &State, rank: u8) -> Result<Option<u64>, Halt> {
-        let local = self.automaton.local(state.ranks[rank as usize].local);
-        let Some(tasks) = local.choices() else { return Ok(self.outlook(state, rank, None)?.deadline) };
-        let mut next = None::<u64>;
-        for task in (0..64).filter(|task| tasks >> task & 1 == 1) {
-            if let Some(deadline) = self.outlook(state, rank, Some(task))?.deadline {
-                next = Some(next.map_or(deadline, |next| next.min(deadline)));
-            }
-        }
-        Ok(next)
-    }
-
-    /// Ask everything that the rank waits for, and change nothing.
-    pub(crate) fn outlook(&mut self, state: &State, rank: u8, task: Option<u8>) -> Result<Outlook, Halt> {
-        self.ask_ahead(state, rank, task, |_| {})
-    }
-
-    /// The same; `asked` is told of each question.
-    pub(crate) fn ask_ahead(
-        &mut self,
-        state: &State,
-        rank: u8,
-        mut task: Option<u8>,
-        mut asked: impl FnMut(&Act),
-    ) -> Result<Outlook, Halt> {
-        let mut outlook = Outlook { goes_on: false, stores: None, deadline: None };
-        let mut local = state.ranks[rank as usize].local;
-        let me = Rank::new(rank.into());
-        loop {
-            asked(&self.automaton.local(local).act);
-            let answer = match &self.automaton.local(local).act {
-                Act::Done => return Ok(outlook),
-                Act::Choose | Act::Detach => match task.take() {
-                    Some(task) => Answer::Task(task),
-                    None => return Ok(outlook),
-                },
-                Act::Watch(part) => Answer::Value(state.read(*part)),
-                Act::Await(slot) => {
-                    let slot = *slot;
-                    let at_once = self.is_told_at_once(state, me, local);
-                    state.result(me, slot, at_once)
-                }
-                Act::NextNotice => state.notice_for(me),
-                Act::LostAmong(ranks) => Answer::Value(u64::from(state.losses.known_to(me) & ranks)),
-                Act::Sleep(until) => {
-                    if state.ranks[rank as usize].clock >= *until {
-                        Answer::Done
-                    } else {
-                        outlook.deadline = Some(outlook.deadline.map_or(*until, |next| next.min(*until)));
-                        Answer::Pending
-                    }
-                }
-                act => {
-                    outlook.goes_on = true;
-                    outlook.stores = if let Act::Store(part, _) = act { Some(*part) } else { None };
-                    return Ok(outlook);
-                }
-            };
-            let edge = self.automaton.edge(local, &answer);
-            let (moves, to) = (edge.moves(), edge.to);
-            self.check()?;
-            match to {
-                _ if moves => {
-                    outlook.goes_on = true;
-                    return Ok(outlook);
-                }
-                None => return Ok(outlook),
-                Some(next) => local = next,
-            }
-        }
-    }
-
-    fn check(&self) -> Result<(), Halt> {
+    pub(crate) fn check(&self) -> Result<(), Halt> {
         if self.automaton.job.cells.borrow().grown { Err(Halt::Again) } else { Ok(()) }
     }
 

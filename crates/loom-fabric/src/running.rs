@@ -1,8 +1,7 @@
-//! The threads that are a job's ranks.
+//! The threads that are a job's ranks, with stacks that are deep enough for protocols' futures.
 
-use crate::spawn::{join, spawn};
 use crate::{Config, Delivery, Job, fabric::Modelled};
-use loom::thread;
+use loom::thread::{self, Builder, JoinHandle};
 use rdma_fabric::{Fabric, Rank, join::join_all};
 use std::{
     cell::RefCell,
@@ -172,4 +171,32 @@ where
     threads.into_iter().chain(nics).for_each(join);
     drop(outs);
     job
+}
+
+/// Loom takes it for words.
+const STACK: usize = 1 << 17;
+
+type Body = Box<dyn FnOnce()>;
+
+thread_local! {
+    /// Bodies of threads that have not begun. Threads of loom are coroutines of one thread; so nothing is sent, whatever it takes a builder for.
+    static BODIES: RefCell<Vec<Option<Body>>> = const { RefCell::new(Vec::new()) };
+}
+
+pub(crate) fn spawn(body: impl FnOnce() + 'static) -> JoinHandle<()> {
+    let place = BODIES.with_borrow_mut(|bodies| {
+        let place = bodies.iter().position(Option::is_none).unwrap_or(bodies.len());
+        if place == bodies.len() {
+            bodies.push(None);
+        }
+        bodies[place] = Some(Box::new(body));
+        place
+    });
+    let take = move || BODIES.with_borrow_mut(|bodies| bodies[place].take());
+    let run = move || take().expect("each body is run once")();
+    Builder::new().stack_size(STACK).spawn(run).expect("loom spawns")
+}
+
+pub(crate) fn join(thread: JoinHandle<()>) {
+    thread.join().expect("loom reports a panic itself");
 }
