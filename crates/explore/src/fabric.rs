@@ -183,9 +183,9 @@ impl Provider for Explored {
             self.look_after_a_loss()?;
         }
         match self.session.ask(act).ok_or(OVER)? {
-            Answer::Notice(told) => {
+            Answer::Notice(notice) => {
                 self.session.went_on();
-                Ok(Some(told.notice()))
+                Ok(Some(notice))
             }
             _ => {
                 if !waiting {

@@ -101,7 +101,6 @@
 #![forbid(unsafe_code)]
 
 mod act;
-mod atomics;
 mod automaton;
 mod awaiting;
 mod cell;

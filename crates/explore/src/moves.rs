@@ -2,8 +2,8 @@
 
 use crate::{
     act::{Act, Answer},
-    atomics::overlap,
     cell::{CellPart, Home},
+    rules::overlap,
     state::{ItemKind, State},
     words,
     world::{Halt, Move, World},

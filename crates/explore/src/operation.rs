@@ -1,14 +1,14 @@
 //! Operations, from their posting to their results, and the pieces that transfers consist of: at most one cell each, on both sides.
 
 use crate::{
-    act::{Act, Answer, HandleId, Op, Rmw, Told},
+    act::{Act, Answer, HandleId, Op},
     awaiting::{Waiter, waiter_for, waits_for},
     cell::{Agent, CELL, CellPart},
     dropped::Holding,
     fabric::Seat,
 };
 use rdma_fabric::{
-    Amo, FabricError, RemoteAddr, Result,
+    Amo, FabricError, Notice, RemoteAddr, Result,
     provider::{Place, Posted, Sink, Source, Token},
 };
 use std::{num::NonZeroU64, ops::Range, slice, task::Poll};
@@ -38,10 +38,10 @@ impl Seat {
             self.registered(own.addr())?;
         }
         let addr = to.addr();
-        let notice = notice.map(|data| Told {
-            from: self.me().number(),
+        let notice = notice.map(|data| Notice {
+            from: self.me(),
             data,
-            region: addr.region.to_bits(),
+            region: addr.region,
             end: addr.offset + to.len() as u64,
         });
         let target = Holding::of(addr);
@@ -85,8 +85,8 @@ impl Seat {
 
     pub(crate) fn post_atomic(&self, word: &Place, amo: Amo<u64>) -> Result<Posted> {
         self.usable(word)?;
-        let (at, rmw, target) = (self.word(Agent::Network, word), Rmw::new(amo), Holding::of(word.addr()));
-        Ok(self.post(Pieces::new(), |slot| Op::Atomic { slot, target, at, rmw }))
+        let (at, target) = (self.word(Agent::Network, word), Holding::of(word.addr()));
+        Ok(self.post(Pieces::new(), |slot| Op::Atomic { slot, target, at, amo }))
     }
 
     /// The result of the operation that `waiter` waits for.

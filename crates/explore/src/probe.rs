@@ -1,7 +1,7 @@
 //! What a program under exploration says to the explorer.
 
 use crate::{
-    act::{Act, Answer, Rmw},
+    act::{Act, Answer},
     fabric::Explored,
     mix::Mix,
     session::Session,
@@ -32,7 +32,7 @@ impl Probe {
 
     fn fact_of(&self, fact: u32, amo: Amo<u64>) -> u64 {
         let part = self.session.cells.borrow_mut().fact(self.session.rank, fact);
-        let answer = self.session.ask(Act::Fact(part, Rmw::new(amo)));
+        let answer = self.session.ask(Act::Fact(part, amo));
         self.session.went_on();
         if let Some(Answer::Value(before)) = answer { before } else { 0 }
     }

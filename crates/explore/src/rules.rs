@@ -1,4 +1,9 @@
 //! What may happen to operations on their way: the contract's freedom, and its limits.
+//!
+//! Where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, atomics are atomic against each other only:
+//! such an atomic reads its word at one moment and writes it at a later one. No other atomic on the word comes between; a put or its
+//! owner's store may, and is lost. As an atomic that reads earlier than it must is of interest only if something is lost by that, it
+//! reads where such a write could come next, and else when it writes.
 
 use crate::{
     act::{Act, Answer, HandleId, NO_HANDLE},
@@ -6,7 +11,7 @@ use crate::{
     loss::bit,
     state::{Item, ItemKind, Phase, State},
 };
-use rdma_fabric::{PutOrder, Rank};
+use rdma_fabric::{Amo, PutOrder, Rank};
 
 impl State {
     /// Whether something may happen now to the item at `place`.
@@ -69,7 +74,7 @@ impl State {
         let heard = item.slot != NO_HANDLE;
         match item.kind {
             ItemKind::Atomic => {
-                let old = self.change(item.at, item.rmw);
+                let old = self.change(item.at, item.amo());
                 self.over(place, old);
             }
             ItemKind::Begun => {
@@ -106,7 +111,7 @@ impl State {
             }
             ItemKind::Notice => {
                 if !self.losses.is_dead(item.target) {
-                    self.notices.push((item.target, item.told()));
+                    self.notices.push((item.target, item.notice()));
                 }
                 self.items.remove(place);
             }
@@ -174,7 +179,7 @@ impl State {
 
     pub(crate) fn notice_for(&self, rank: Rank) -> Answer {
         let first = self.notices.iter().find(|(target, _)| *target == rank);
-        first.map_or(Answer::Pending, |(_, told)| Answer::Notice(*told))
+        first.map_or(Answer::Pending, |(_, notice)| Answer::Notice(*notice))
     }
 
     /// A rank tells something.
@@ -195,7 +200,7 @@ impl State {
                 self.write(*part, *bits);
                 Answer::Done
             }
-            Act::Fact(part, rmw) => Answer::Value(self.change(*part, *rmw)),
+            Act::Fact(part, amo) => Answer::Value(self.change(*part, *amo)),
             Act::Await(slot) => self.result(rank, *slot, at_once),
             Act::Test(slot) => Answer::Value(u64::from(self.result(rank, *slot, at_once) != Answer::Pending)),
             Act::TryNotice | Act::NextNotice => self.notice_for(rank),
@@ -241,6 +246,43 @@ impl State {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+pub(crate) fn overlap(one: CellPart, other: CellPart) -> bool {
+    one.cell == other.cell && one.mask & other.mask != 0
+}
+
+impl State {
+    /// Whether an atomic on this word has read it and not written it yet.
+    pub(crate) fn is_held(&self, word: CellPart) -> bool {
+        self.items.iter().any(|item| item.kind == ItemKind::Begun && overlap(item.at, word))
+    }
+
+    /// Whether the network is about to write this word.
+    pub(crate) fn is_arriving(&self, word: CellPart) -> bool {
+        self.items.iter().any(|item| match item.kind {
+            ItemKind::Put => overlap(item.at, word),
+            ItemKind::Landing => overlap(item.own, word),
+            _ => false,
+        })
+    }
+
+    /// The atomic at `place` reads its word.
+    pub(crate) fn begin(&mut self, place: usize) {
+        let at = self.items[place].at;
+        let old = at.get(self.read(at));
+        let item = &mut self.items[place];
+        (item.kind, item.bits) = (ItemKind::Begun, old);
+    }
+
+    /// The atomic at `place` writes its word. A comparison that failed writes nothing.
+    pub(crate) fn finish(&mut self, place: usize) {
+        let item = self.items[place];
+        let fails = matches!(item.amo(), Amo::CompareSwap { expected, .. } if expected != item.bits);
+        if !fails {
+            self.write(item.at, item.at.place(item.amo().apply(item.bits)));
         }
     }
 }

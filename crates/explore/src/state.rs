@@ -1,14 +1,14 @@
 //! One moment of a job: memory, what is on its way, and where each rank is.
 
 use crate::{
-    act::{HandleId, NO_HANDLE, Op, Rmw, Told},
+    act::{HandleId, NO_HANDLE, Op},
     automaton::LocalId,
     cell::CellPart,
     dropped::{Drops, Holding},
     loss::Losses,
     mix::Mix,
 };
-use rdma_fabric::Rank;
+use rdma_fabric::{Amo, Notice, Rank, RegionKey};
 
 /// A part of a posted operation, at most one cell of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Item {
     pub(crate) at: CellPart,
     /// Own memory that is read or written.
     pub(crate) own: CellPart,
-    pub(crate) rmw: Rmw,
+    pub(crate) operand: Operand,
     /// What is put, or was got.
     pub(crate) bits: u64,
 }
@@ -50,7 +50,7 @@ pub(crate) enum ItemKind {
     Put,
     /// Bytes that have not been read from the poster's own memory.
     PutFrom,
-    /// `bits`: data; `rmw`: region and end.
+    /// `bits`: data.
     Notice,
     Flush,
     /// What is left of something whose poster has not been told yet.
@@ -59,6 +59,31 @@ pub(crate) enum ItemKind {
     Lost,
     /// The same, of something that came too late for a region (`bits`).
     Stale,
+}
+
+/// What an atomic does, or a notice tells beside its data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Operand {
+    None,
+    Amo(Amo<u64>),
+    Notice { region: RegionKey, end: u64 },
+}
+
+impl Operand {
+    /// Three numbers that stand for it.
+    #[inline]
+    fn words(self) -> (u8, u64, u64) {
+        match self {
+            Operand::None => (0, 0, 0),
+            Operand::Amo(Amo::Add(value)) => (0, value, 0),
+            Operand::Amo(Amo::Swap(value)) => (1, value, 0),
+            Operand::Amo(Amo::CompareSwap { expected, new }) => (2, expected, new),
+            Operand::Amo(Amo::Or(value)) => (3, value, 0),
+            Operand::Amo(Amo::And(value)) => (4, value, 0),
+            Operand::Amo(Amo::Xor(value)) => (5, value, 0),
+            Operand::Notice { region, end } => (0, region.to_bits(), end),
+        }
+    }
 }
 
 /// How far a part of an operation is, as its poster sees it.
@@ -84,12 +109,13 @@ impl Item {
 
     #[inline]
     fn mix(&self, mix: &mut Mix) {
+        let (code, a, b) = self.operand.words();
         mix.add(
             self.kind as u64
                 | (self.phase as u64) << 8
                 | u64::from(self.tied) << 12
                 | u64::from(self.slot) << 16
-                | u64::from(self.rmw.code) << 24
+                | u64::from(code) << 24
                 | u64::from(self.target.number()) << 32,
         );
         mix.add(u64::from(self.at.cell) | u64::from(self.own.cell) << 32);
@@ -97,8 +123,8 @@ impl Item {
         mix.add(self.bits);
         match self.kind {
             ItemKind::Atomic | ItemKind::Begun | ItemKind::Notice => {
-                mix.add(self.rmw.a);
-                mix.add(self.rmw.b);
+                mix.add(a);
+                mix.add(b);
             }
             ItemKind::GetInto | ItemKind::Landing | ItemKind::PutFrom => mix.add(self.own.mask),
             ItemKind::Get | ItemKind::Put | ItemKind::Flush | ItemKind::Over | ItemKind::Lost | ItemKind::Stale => {}
@@ -113,14 +139,21 @@ impl Item {
             phase: Phase::Happened,
             at: blank,
             own: blank,
-            rmw: Rmw::default(),
+            operand: Operand::None,
             bits,
             ..*self
         };
     }
 
-    pub(crate) fn told(&self) -> Told {
-        Told { from: self.by.number(), data: self.bits, region: self.rmw.a, end: self.rmw.b }
+    /// Returns the atomic that this is, has begun or was; one that changes nothing for every other item.
+    pub(crate) fn amo(&self) -> Amo<u64> {
+        if let Operand::Amo(amo) = self.operand { amo } else { Amo::Or(0) }
+    }
+
+    /// Returns what the target is told, of a notice.
+    pub(crate) fn notice(&self) -> Notice {
+        let Operand::Notice { region, end } = self.operand else { panic!("{:?} is no notice", self.kind) };
+        Notice { from: self.by, data: self.bits, region, end }
     }
 }
 
@@ -139,7 +172,7 @@ pub(crate) struct State {
     pub(crate) items: Vec<Item>,
     pub(crate) ranks: Vec<At>,
     /// Notices that were not taken, by target, in order of arrival.
-    pub(crate) notices: Vec<(Rank, Told)>,
+    pub(crate) notices: Vec<(Rank, Notice)>,
     pub(crate) losses: Losses,
     pub(crate) drops: Drops,
 }
@@ -183,10 +216,10 @@ impl State {
         *word = *word & !part.mask | bits & part.mask;
     }
 
-    /// Do `rmw`, and yield the word before.
-    pub(crate) fn change(&mut self, part: CellPart, rmw: Rmw) -> u64 {
+    /// Does `amo` and returns the word before.
+    pub(crate) fn change(&mut self, part: CellPart, amo: Amo<u64>) -> u64 {
         let old = part.get(self.read(part));
-        let new = rmw.apply(old);
+        let new = amo.apply(old);
         if new != old {
             self.write(part, part.place(new));
         }
@@ -205,13 +238,17 @@ impl State {
             sink: 0,
             at: CellPart::default(),
             own: CellPart::default(),
-            rmw: Rmw::default(),
+            operand: Operand::None,
             bits: 0,
         };
         let there = |kind, slot, target: &Holding| Item { region: target.index, ..item(kind, slot, target.rank) };
         match op {
-            Op::Atomic { slot, target, at, rmw } => {
-                self.items.push(Item { at: *at, rmw: *rmw, ..there(ItemKind::Atomic, *slot, target) });
+            Op::Atomic { slot, target, at, amo } => {
+                self.items.push(Item {
+                    at: *at,
+                    operand: Operand::Amo(*amo),
+                    ..there(ItemKind::Atomic, *slot, target)
+                });
             }
             Op::Get { slot, target, pieces, sink } => {
                 self.items.extend(pieces.iter().map(|(at, own)| match own {
@@ -234,10 +271,9 @@ impl State {
         }
     }
 
-    fn post_notice(&mut self, item: Item, notice: Option<Told>) {
-        if let Some(told) = notice {
-            let rmw = Rmw { code: 0, a: told.region, b: told.end };
-            self.items.push(Item { bits: told.data, rmw, ..item });
+    fn post_notice(&mut self, item: Item, notice: Option<Notice>) {
+        if let Some(Notice { data, region, end, .. }) = notice {
+            self.items.push(Item { bits: data, operand: Operand::Notice { region, end }, ..item });
         }
     }
 
@@ -265,8 +301,13 @@ impl State {
             mix.add(u64::from(at.local) | items << 32);
             mix.add(at.clock);
         }
-        for (target, told) in &self.notices {
-            for part in [u64::from(target.number()) << 32 | u64::from(told.from), told.data, told.region, told.end] {
+        for (target, notice) in &self.notices {
+            for part in [
+                u64::from(target.number()) << 32 | u64::from(notice.from.number()),
+                notice.data,
+                notice.region.to_bits(),
+                notice.end,
+            ] {
                 mix.add(part);
             }
         }

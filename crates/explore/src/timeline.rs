@@ -5,9 +5,9 @@ use crate::{
     cell::{CellPart, Cells},
     dropped::Holding,
     state::{ItemKind, State},
-    words::{operation, place, under_way},
+    words::{atomic, operation, place, under_way},
 };
-use rdma_fabric::Rank;
+use rdma_fabric::{Amo, Rank};
 use std::collections::BTreeSet;
 
 /// Lines so far.
@@ -44,7 +44,7 @@ impl Timeline {
         let notices = state
             .notices
             .iter()
-            .map(|(at, told)| (*at, format!("notice {:#x} of rank {} was not taken", told.data, told.from)));
+            .map(|(at, notice)| (*at, format!("notice {:#x} of {} was not taken", notice.data, notice.from)));
         let all: Vec<_> = items.chain(notices).collect();
         self.lines.extend(all.iter().take(MOST_UNDER_WAY).map(|(rank, text)| format!("{rank}  … {text}")));
         if all.len() > MOST_UNDER_WAY {
@@ -67,14 +67,17 @@ impl Timeline {
     pub(crate) fn begins(&mut self, cells: &Cells, state: &State, place_of: usize) {
         let item = &state.items[place_of];
         let old = item.at.get(state.read(item.at));
-        self.line(item.by, format!("← {} at {} reads {old:#x} and will write", item.rmw, place(cells, item.at)));
+        self.line(
+            item.by,
+            format!("← {} at {} reads {old:#x} and will write", atomic(item.amo()), place(cells, item.at)),
+        );
     }
 
     /// The item at `place_of` of `state` is about to come too late.
     fn comes_too_late(&mut self, cells: &Cells, state: &State, place_of: usize, dropped: Holding) {
         let item = &state.items[place_of];
         let what = match item.kind {
-            ItemKind::Atomic | ItemKind::Begun => item.rmw.to_string(),
+            ItemKind::Atomic | ItemKind::Begun => atomic(item.amo()),
             ItemKind::Get | ItemKind::GetInto => "get".to_owned(),
             ItemKind::Landing => "what was got".to_owned(),
             ItemKind::Notice => "put of no byte".to_owned(),
@@ -104,11 +107,11 @@ impl Timeline {
         let text = match item.kind {
             ItemKind::Atomic => {
                 let old = item.at.get(state.read(item.at));
-                format!("← {} at {}: {old:#x} becomes {:#x}", item.rmw, there(), item.rmw.apply(old))
+                format!("← {} at {}: {old:#x} becomes {:#x}", atomic(item.amo()), there(), item.amo().apply(old))
             }
             ItemKind::Begun => {
-                let (now, new) = (item.at.get(state.read(item.at)), item.rmw.apply(item.bits));
-                format!("← {} at {} writes: {now:#x} becomes {new:#x}", item.rmw, there())
+                let (now, new) = (item.at.get(state.read(item.at)), item.amo().apply(item.bits));
+                format!("← {} at {} writes: {now:#x} becomes {new:#x}", atomic(item.amo()), there())
             }
             ItemKind::Get | ItemKind::GetInto => {
                 format!("← get of {} reads {:#x}", there(), item.at.get(state.read(item.at)))
@@ -145,9 +148,9 @@ impl Timeline {
         let text = match act {
             Act::Load(part) => format!("loads {:#x} from {}", value(part), at(part)),
             Act::Store(part, bits) => format!("stores {:#x} in {}", part.get(*bits), at(part)),
-            Act::Fact(part, rmw) if rmw.code == 3 => format!("   {} is {}", at(part), value(part)),
-            Act::Fact(part, rmw) => {
-                format!("   {} goes from {} to {}", at(part), value(part) as i64, rmw.apply(value(part)) as i64)
+            Act::Fact(part, Amo::Or(_)) => format!("   {} is {}", at(part), value(part)),
+            Act::Fact(part, amo) => {
+                format!("   {} goes from {} to {}", at(part), value(part) as i64, amo.apply(value(part)) as i64)
             }
             Act::Watch(part) if moves => format!("wakes: {} is {:#x}", at(part), value(part)),
             Act::Watch(part) => format!("looks at {}: {:#x}", at(part), value(part)),
@@ -162,7 +165,7 @@ impl Timeline {
             Act::Test(_) => format!("tests a handle: {}", *answer == Answer::Value(1)),
             Act::NextNotice if !moves => return,
             Act::TryNotice | Act::NextNotice => match answer {
-                Answer::Notice(told) => format!("takes notice {:#x} of rank {}", told.data, told.from),
+                Answer::Notice(notice) => format!("takes notice {:#x} of {}", notice.data, notice.from),
                 _ => "finds no notice".to_owned(),
             },
             Act::Sleep(_) if moves => "its deadline has come".to_owned(),

@@ -1,12 +1,12 @@
 //! Words of memory, operations and waits, as people say them: where a wait begins, and what a deadlock consists of.
 
 use crate::{
-    act::{Act, Op, Told},
+    act::{Act, Op},
     cell::{CellPart, Cells, Home},
     dropped::Holding,
     state::{ALL, Item, ItemKind, Phase, State},
 };
-use rdma_fabric::{Amo, Rank, RemoteAddr};
+use rdma_fabric::{Amo, Notice, Rank, RemoteAddr};
 
 /// So many words of one operation are told, each by itself.
 const MOST_WORDS: usize = 8;
@@ -28,6 +28,28 @@ pub(crate) fn place(cells: &Cells, part: CellPart) -> String {
     }
 }
 
+fn name(amo: Amo<u64>) -> &'static str {
+    match amo {
+        Amo::Add(_) => "fetch-add",
+        Amo::Swap(_) => "swap",
+        Amo::CompareSwap { .. } => "compare-and-swap",
+        Amo::Or(_) => "fetch-or",
+        Amo::And(_) => "fetch-and",
+        Amo::Xor(_) => "fetch-xor",
+    }
+}
+
+/// Names an atomic with its operands.
+pub(crate) fn atomic(amo: Amo<u64>) -> String {
+    let name = name(amo);
+    match amo {
+        Amo::Add(v) if v > 1 << 63 => format!("{name} -{}", v.wrapping_neg()),
+        Amo::Add(v) => format!("{name} {v}"),
+        Amo::CompareSwap { expected, new } => format!("{name} {expected:#x} to {new:#x}"),
+        Amo::Swap(v) | Amo::Or(v) | Amo::And(v) | Amo::Xor(v) => format!("{name} {v:#x}"),
+    }
+}
+
 /// What each of `all` is, up to a bound, and how many more there are.
 fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
     let told = all.iter().take(MOST_WORDS).map(each).collect::<Vec<_>>().join(", ");
@@ -42,9 +64,10 @@ fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
 /// What a rank does that posts `op`.
 pub(crate) fn operation(cells: &Cells, op: &Op) -> String {
     let at = |part: &CellPart| place(cells, *part);
-    let with = |notice: &Option<Told>| notice.map_or(String::new(), |told| format!(", with notice {:#x}", told.data));
+    let with =
+        |notice: &Option<Notice>| notice.map_or(String::new(), |notice| format!(", with notice {:#x}", notice.data));
     match op {
-        Op::Atomic { at: part, rmw, .. } => format!("posts {rmw} at {}", at(part)),
+        Op::Atomic { at: part, amo, .. } => format!("posts {} at {}", atomic(*amo), at(part)),
         Op::Get { pieces, .. } => format!("posts get of {}", listed(pieces, |(part, _)| at(part))),
         Op::Put { pieces, notice, .. } => {
             let words = listed(pieces, |(part, bits)| format!("{:#x} to {}", part.get(*bits), at(part)));
@@ -63,7 +86,7 @@ pub(crate) fn operation(cells: &Cells, op: &Op) -> String {
 fn named(cells: &Cells, item: &Item) -> String {
     let there = || place(cells, item.at);
     match item.kind {
-        ItemKind::Atomic => format!("{} at {}", item.rmw, there()),
+        ItemKind::Atomic => format!("{} at {}", atomic(item.amo()), there()),
         ItemKind::Get | ItemKind::GetInto => format!("get of {}", there()),
         ItemKind::Landing => format!("get into {}", place(cells, item.own)),
         ItemKind::Put => format!("put of {:#x} to {}", item.at.get(item.bits), there()),
@@ -71,7 +94,7 @@ fn named(cells: &Cells, item: &Item) -> String {
         ItemKind::Notice => format!("notice {:#x} to {}", item.bits, item.target),
         ItemKind::Flush if item.target == ALL => "flush of all".to_owned(),
         ItemKind::Flush => format!("flush of {}", item.target),
-        ItemKind::Begun => format!("write of {} at {}", item.rmw, there()),
+        ItemKind::Begun => format!("write of {} at {}", atomic(item.amo()), there()),
         ItemKind::Over | ItemKind::Lost | ItemKind::Stale => "operation".to_owned(),
     }
 }
@@ -110,7 +133,7 @@ pub(crate) fn exactly(cells: &Cells, act: &Act) -> String {
     match act {
         Act::Post(op) => operation(cells, op),
         Act::Store(part, bits) => format!("store of {:#x} to {}", part.get(*bits), place(cells, *part)),
-        Act::Fact(part, rmw) => format!("{rmw} at {}", place(cells, *part)),
+        Act::Fact(part, amo) => format!("{} at {}", atomic(*amo), place(cells, *part)),
         Act::Await(_) => "wait for an operation".to_owned(),
         Act::Step(result) => format!("end of a step with result {result:x}"),
         _ => deed(cells, act).unwrap_or_else(|| format!("{act:?}")),
@@ -122,17 +145,7 @@ pub(crate) fn exactly(cells: &Cells, act: &Act) -> String {
 pub(crate) fn deed(cells: &Cells, act: &Act) -> Option<String> {
     let at = |part: &CellPart| place(cells, *part);
     Some(match act {
-        Act::Post(Op::Atomic { at: part, rmw, .. }) => {
-            let what = match rmw.amo() {
-                Amo::Add(_) => "fetch-add",
-                Amo::Swap(_) => "swap",
-                Amo::CompareSwap { .. } => "compare-and-swap",
-                Amo::Or(_) => "fetch-or",
-                Amo::And(_) => "fetch-and",
-                Amo::Xor(_) => "fetch-xor",
-            };
-            format!("{what} at {}", at(part))
-        }
+        Act::Post(Op::Atomic { at: part, amo, .. }) => format!("{} at {}", name(*amo), at(part)),
         Act::Post(Op::Get { pieces, .. }) => format!("get of {}", listed(pieces, |(part, _)| at(part))),
         Act::Post(Op::Put { pieces, .. }) => format!("put to {}", listed(pieces, |(part, _)| at(part))),
         Act::Post(Op::PutFrom { pieces, .. }) => format!("put to {}", listed(pieces, |(to, _)| at(to))),

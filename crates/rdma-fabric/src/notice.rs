@@ -5,7 +5,7 @@ use crate::{Rank, RegionKey};
 /// Told to the target of a put that asked for it, after the data is visible there.
 ///
 /// The counterpart of Tofu's remote MRQ notice (`edata`), libfabric's remote CQ data and notified access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Notice {
     /// Who put.
     pub from: Rank,

@@ -65,7 +65,7 @@ atomic_word!(u32, u64);
 ///
 /// The set is what the Tofu2 NIC offers as ARMW (Hatanaka et al., section 4.1) plus the exclusive or
 /// of its programming interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Amo<W> {
     /// Add, wrapping.
     Add(W),
