@@ -1,14 +1,18 @@
 //! Regions that are dropped while others may still address them: small programs whose outcomes are all known.
 
-mod seen;
-
+use super::outcomes::{A, B, seen};
 use explore::{Explorer, Probe};
-use rdma_fabric::{Amo, Deps, Fabric, FabricError, Group, LocalSpan, ProgramResult, Rank, RemoteAddr, op};
-use seen::{seen, told};
+use rdma_fabric::{Deps, Fabric, FabricError, LocalSpan, ProgramResult, Rank, RemoteAddr, Result, op};
 use std::{collections::BTreeSet, rc::Rc};
 
-const A: Rank = Rank::new(0);
-const B: Rank = Rank::new(1);
+/// Returns 1 if it went well, 2 if `owner` had dropped the region.
+fn told<T>(end: &Result<T>, owner: Rank) -> u64 {
+    match end {
+        Ok(_) => 1,
+        Err(FabricError::StaleRegion { rank, .. }) if *rank == owner => 2,
+        Err(error) => panic!("{error}"),
+    }
+}
 
 /// A flushes a put to B, whose program is over at once. Each step that was told of the drop: resolving, posting, flushing; 0 for none.
 async fn puts_to_one_that_leaves(fabric: Fabric) -> ProgramResult<()> {
@@ -206,49 +210,6 @@ fn what_a_detached_future_uses_it_has_to_own() {
     };
     run(true).expect_exhausted();
     assert!(run(false).expect_violation().what.contains("it went"));
-}
-
-/// A tells B to go; what it then does to B comes in time only if B waits for it.
-async fn hands_over(fabric: Fabric, waits: bool) -> ProgramResult<()> {
-    let region = fabric.alloc_symmetric(16).await?;
-    if fabric.rank() == A {
-        let words = [0, 8].map(|offset| fabric.remote_word::<u64>(region.at(B, offset)));
-        let [flag, data] = words;
-        let (flag, data) = (flag?, data?);
-        fabric.put_word(&flag, 1).await?;
-        let sent = fabric.try_post(op::Atomic { word: &data, amo: Amo::Add(1) }).map_err(|_| "refused")?;
-        sent.await?;
-    } else {
-        let at = if waits { 8 } else { 0 };
-        let word = region.word::<u64>(&fabric, at)?;
-        fabric.wait_until(&word, Deps::All, |value| value == 1).await?;
-    }
-    Group::world(&fabric).await?.barrier().await?;
-    Ok(())
-}
-
-/// A region that dies early is a finding: told, replayed, and found by random runs. Behind a barrier there is none.
-#[test]
-fn an_early_end_is_a_finding() {
-    let early = |fabric: Fabric| async move {
-        let region = fabric.alloc_symmetric(8).await?;
-        if fabric.rank() == A {
-            let word = fabric.remote_word::<u64>(region.at(B, 0))?;
-            fabric.fetch_add(&word, 1).await?;
-        }
-        Ok(())
-    };
-    let report = Explorer::new(2).run(early);
-    let found = report.expect_violation();
-    assert!(found.what.contains("region 0.1 of rank 1 was deregistered"), "{found}");
-    assert!(found.timeline.iter().any(|line| line.contains("drops its region 0")), "{found}");
-    let (what, timeline) = Explorer::new(2).replay(&found.schedule, early);
-    assert_eq!((what.as_ref(), &timeline), (Some(&found.what), &found.timeline));
-    let sample = Explorer::new(2).sample(1, 200, early);
-    assert!(sample.failure.is_some_and(|failure| failure.what.contains("was deregistered")));
-    for waits in [false, true] {
-        Explorer::new(2).run(move |fabric| hands_over(fabric, waits)).expect_exhausted();
-    }
 }
 
 /// A rank that is told of a dropped region, and of a death: each by its own error.

@@ -1,26 +1,16 @@
 //! The loss of ranks: small programs whose outcomes are all known.
 
-use explore::{Explorer, LiveJob, Probe};
-use rdma_fabric::{Caps, Deps, Fabric, FabricError, ProgramResult, Rank, Region, Result, Time};
-use std::{cell::RefCell, collections::BTreeSet, future::Future, rc::Rc};
+use super::outcomes::{A, B, C, explorer, seen, words};
+use explore::{Explorer, Probe};
+use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank, Region, Result, Time};
+use std::{collections::BTreeSet, future::Future};
 
-const A: Rank = Rank::new(0);
-const B: Rank = Rank::new(1);
-const C: Rank = Rank::new(2);
-
-/// What a program may see, over all orders, A being mortal: facts 0 to 2 and whether A died.
+/// Returns what a program may see, over all orders, A being mortal: facts 0 to 2 and whether A died.
 fn outcomes<Fut>(explorer: Explorer<'_>, program: impl Fn(Fabric) -> Fut) -> BTreeSet<[u64; 4]>
 where
     Fut: Future<Output = ProgramResult<()>> + 'static,
 {
-    let seen = Rc::new(RefCell::new(BTreeSet::new()));
-    let noted = Rc::clone(&seen);
-    let explorer = explorer.mortal(A).at_end("outcome", move |view| {
-        noted.borrow_mut().insert([view.fact(0), view.fact(1), view.fact(2), view.is_lost(A).into()]);
-        true
-    });
-    explorer.run(program).expect_exhausted();
-    seen.take()
+    seen(explorer.mortal(A), |view| [view.fact(0), view.fact(1), view.fact(2), view.is_lost(A).into()], program)
 }
 
 /// The first outcomes, whoever died.
@@ -37,16 +27,6 @@ fn told<T>(end: Result<T>) -> u64 {
     }
 }
 
-/// Of jobs that are not about their end.
-fn explorer(ranks: usize) -> Explorer<'static> {
-    Explorer::new(ranks).leave_together()
-}
-
-/// Four words of each rank.
-async fn words(fabric: &Fabric) -> ProgramResult<Region> {
-    Ok(fabric.alloc_symmetric(32).await?)
-}
-
 /// Wait until A is known to be lost.
 async fn notice_the_loss(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     let never = region.word::<u64>(fabric, 24)?;
@@ -61,7 +41,7 @@ async fn known_in_time(fabric: &Fabric, region: &Region) -> ProgramResult<bool> 
 }
 
 /// A raises B's flag, then C's; they wait for theirs.
-async fn raises_flags(fabric: Fabric) -> ProgramResult<()> {
+pub(crate) async fn raises_flags(fabric: Fabric) -> ProgramResult<()> {
     let region = words(&fabric).await?;
     let me = fabric.rank();
     if me == A {
@@ -332,59 +312,6 @@ fn notices_of_the_dead_that_have_arrived_count() {
         Ok(())
     });
     assert_eq!(firsts(&seen), BTreeSet::from([2, 10, 11]));
-}
-
-/// B believes that who has announced a value goes on to send it.
-async fn believes(fabric: Fabric) -> ProgramResult<()> {
-    let region = words(&fabric).await?;
-    let [announced, value] = [0, 8].map(|offset| region.at(B, offset));
-    if fabric.rank() == A {
-        fabric.put_word(&fabric.remote_word(announced)?, 1u64).await?;
-        fabric.flush(B).await?;
-        fabric.put_word(&fabric.remote_word(value)?, 1u64).await?;
-        return Ok(());
-    }
-    let _ = fabric.wait_until(&fabric.local_word::<u64>(announced)?, Deps::All, |value| value == 1).await;
-    let end = fabric.wait_until(&fabric.local_word::<u64>(value)?, Deps::All, |value| value == 1).await;
-    assert_eq!(end, Ok(1), "announced, but not sent");
-    Ok(())
-}
-
-#[test]
-fn a_death_is_replayed_and_sampled() {
-    explorer(2).run(believes).expect_exhausted();
-    let report = explorer(2).mortal(A).run(believes);
-    let found = report.expect_violation();
-    assert!(found.what.contains("announced, but not sent"), "{found}");
-    let said = |what: &str| found.timeline.iter().any(|line| line.contains(what));
-    assert!(said("rank 0  DIES") && said("rank 1  learns that rank 0 is lost"), "{found}");
-    let (what, timeline) = explorer(2).mortal(A).replay(&found.schedule, believes);
-    assert_eq!((what.as_ref(), &timeline), (Some(&found.what), &found.timeline));
-    let (what, _) = explorer(2).replay(&found.schedule, believes);
-    assert!(what.is_some_and(|what| what.contains("die, which can't")));
-
-    let sample = explorer(2).mortal(A).sample(1, 1_000, believes);
-    let failure = sample.failure.expect("a failure");
-    assert!(failure.what.contains("announced, but not sent"), "{failure:?}");
-    assert!(failure.timeline.iter().any(|line| line.contains("DIES")), "{failure:?}");
-    assert!(explorer(2).sample(1, 100, believes).failure.is_none());
-    assert!(explorer(3).mortal(A).sample(1, 1_000, raises_flags).failure.is_none());
-}
-
-#[test]
-fn a_driver_may_let_ranks_die() {
-    let mut job = LiveJob::new(3, Caps::weakest(), raises_flags).leave_together().mortal(A);
-    let mut events = Vec::new();
-    let mut died = false;
-    loop {
-        job.events(&mut events);
-        let die = events.iter().find(|event| matches!(event, explore::Event::Die(_)));
-        let Some(next) = die.or(events.first()).copied() else { break };
-        died |= die.is_some();
-        job.act(next).expect("no error");
-    }
-    assert!(died && [A, B, C].into_iter().all(|rank| job.has_ended(rank)));
-    job.look(|view| assert_eq!((view.is_lost(A), view.fact(1), view.fact(2)), (true, 2, 2)));
 }
 
 #[test]

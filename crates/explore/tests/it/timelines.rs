@@ -1,11 +1,9 @@
 //! What timelines and reports say, word for word.
 
+use super::outcomes::{A, B};
 use explore::{Explorer, Probe, Report};
-use rdma_fabric::{Amo, Deps, Fabric, LocalSpan, ProgramResult, PutOptions, Rank, Region, Time, join, op};
+use rdma_fabric::{Amo, Deps, Fabric, LocalSpan, ProgramResult, PutOptions, Region, Time, join, op};
 use std::future::Future;
-
-const A: Rank = Rank::new(0);
-const B: Rank = Rank::new(1);
 
 /// So many bytes of each rank, which live as long as anybody looks: when ranks end is of no interest here.
 async fn kept(fabric: &Fabric, bytes: usize) -> ProgramResult<&'static Region> {

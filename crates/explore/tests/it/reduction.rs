@@ -173,8 +173,36 @@ fn ends(explorer: Explorer<'_>, ranks: usize, program: &[Vec<Line>], drops: bool
     (ends.take(), report, dead.get())
 }
 
-/// `mortal`: so many ranks may die. `coherent`: whether atomics are atomic against puts and stores.
-fn compare_all(ranks: usize, lines: usize, programs: u64, order: PutOrder, mortal: u32, coherent: bool, drops: bool) {
+/// Random programs to compare.
+#[derive(Clone, Copy)]
+struct Comparison {
+    ranks: usize,
+    /// Lines of each rank.
+    lines: usize,
+    programs: u64,
+    order: PutOrder,
+    /// How many ranks may die.
+    mortal: u32,
+    /// Whether atomics are atomic against puts and stores.
+    coherent: bool,
+    drops: bool,
+}
+
+const USUAL: Comparison =
+    Comparison { ranks: 2, lines: 3, programs: 40, order: PutOrder::None, mortal: 0, coherent: true, drops: false };
+
+/// Explores every program with and without shortcuts, of each comparison: `EXPLORE_PROGRAMS=all` (`cargo xtask reduction`) takes as many
+/// programs as it says, and without that a fifth of them.
+fn compare(comparisons: &[Comparison]) {
+    let all = std::env::var("EXPLORE_PROGRAMS").is_ok_and(|programs| programs == "all");
+    for comparison in comparisons {
+        let programs = if all { comparison.programs } else { comparison.programs.div_ceil(5) };
+        compare_programs(Comparison { programs, ..*comparison });
+    }
+}
+
+fn compare_programs(comparison: Comparison) {
+    let Comparison { ranks, lines, programs, order, mortal, coherent, drops } = comparison;
     let (mut caps, mut saved, mut most, mut compared, mut died) = (Caps::weakest(), 0i64, 0, 0, 0);
     (caps.put_order, caps.coherent_atomics) = (order, coherent);
     for seed in 0..programs {
@@ -206,47 +234,53 @@ fn compare_all(ranks: usize, lines: usize, programs: u64, order: PutOrder, morta
     assert!(died > compared / 2 || mortal == 0, "nobody died");
 }
 
-fn compare(ranks: usize, lines: usize, programs: u64, order: PutOrder, mortal: u32) {
-    compare_all(ranks, lines, programs, order, mortal, true, false);
-}
-
 #[test]
 fn with_lost_writes_ranks_end_in_the_same_ways() {
-    compare_all(2, 3, 60, PutOrder::None, 0, false, false);
-    compare_all(2, 3, 40, PutOrder::SameTarget, 1, false, false);
-    compare_all(3, 2, 30, PutOrder::None, 0, false, false);
+    let lossy = Comparison { coherent: false, ..USUAL };
+    compare(&[
+        Comparison { programs: 60, ..lossy },
+        Comparison { order: PutOrder::SameTarget, mortal: 1, ..lossy },
+        Comparison { ranks: 3, lines: 2, programs: 30, ..lossy },
+    ]);
 }
 
 #[test]
 fn with_early_drops_ranks_end_in_the_same_ways() {
-    compare_all(2, 3, 60, PutOrder::None, 0, true, true);
-    compare_all(2, 4, 10, PutOrder::None, 0, true, true);
-    compare_all(2, 2, 60, PutOrder::SameTarget, 1, true, true);
-    compare_all(3, 2, 30, PutOrder::None, 0, false, true);
+    let dropping = Comparison { drops: true, ..USUAL };
+    compare(&[
+        Comparison { programs: 60, ..dropping },
+        Comparison { lines: 4, programs: 10, ..dropping },
+        Comparison { lines: 2, programs: 60, order: PutOrder::SameTarget, mortal: 1, ..dropping },
+        Comparison { ranks: 3, lines: 2, programs: 30, coherent: false, ..dropping },
+    ]);
 }
 
 #[test]
 fn two_ranks_end_in_the_same_ways() {
-    compare(2, 3, 100, PutOrder::None, 0);
-    compare(2, 4, 20, PutOrder::None, 0);
-    compare(2, 3, 40, PutOrder::SameTarget, 0);
+    compare(&[
+        Comparison { programs: 100, ..USUAL },
+        Comparison { lines: 4, programs: 20, ..USUAL },
+        Comparison { order: PutOrder::SameTarget, ..USUAL },
+    ]);
 }
 
 #[test]
 fn three_ranks_end_in_the_same_ways() {
-    compare(3, 2, 60, PutOrder::None, 0);
-    compare(3, 2, 20, PutOrder::AllTargets, 0);
+    let three = Comparison { ranks: 3, lines: 2, ..USUAL };
+    compare(&[Comparison { programs: 60, ..three }, Comparison { programs: 20, order: PutOrder::AllTargets, ..three }]);
 }
 
 #[test]
 fn with_deaths_two_ranks_end_in_the_same_ways() {
-    compare(2, 3, 100, PutOrder::None, 1);
-    compare(2, 3, 40, PutOrder::SameTarget, 1);
-    compare(2, 2, 60, PutOrder::None, 2);
+    compare(&[
+        Comparison { programs: 100, mortal: 1, ..USUAL },
+        Comparison { order: PutOrder::SameTarget, mortal: 1, ..USUAL },
+        Comparison { lines: 2, programs: 60, mortal: 2, ..USUAL },
+    ]);
 }
 
 #[test]
 fn with_deaths_three_ranks_end_in_the_same_ways() {
-    compare(3, 2, 40, PutOrder::None, 1);
-    compare(3, 2, 20, PutOrder::AllTargets, 1);
+    let three = Comparison { ranks: 3, lines: 2, mortal: 1, ..USUAL };
+    compare(&[three, Comparison { programs: 20, order: PutOrder::AllTargets, ..three }]);
 }

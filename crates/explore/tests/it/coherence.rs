@@ -1,18 +1,13 @@
 //! What a word may hold that atomics, puts and stores meet on, and what those who read agree on: small programs whose outcomes are all known.
 
-mod seen;
-
+use super::outcomes::{A, B, C, seen};
 use explore::{Explorer, Probe, View};
-use rdma_fabric::{Caps, Fabric, ProgramResult, Rank};
-use seen::seen;
+use rdma_fabric::Caps;
+
 use std::collections::BTreeSet;
 
-const A: Rank = Rank::new(0);
-const B: Rank = Rank::new(1);
-const C: Rank = Rank::new(2);
-
 /// Whether atomics are atomic against puts and stores, too.
-fn explorer(ranks: usize, coherent: bool) -> Explorer<'static> {
+pub(crate) fn explorer(ranks: usize, coherent: bool) -> Explorer<'static> {
     let mut caps = Caps::weakest();
     caps.coherent_atomics = coherent;
     Explorer::new(ranks).leave_together().caps(caps)
@@ -107,51 +102,6 @@ fn of_two_atomics_and_a_store_only_the_store_is_lost() {
     };
     assert_eq!(ends(true), BTreeSet::from([10, 11, 12]));
     assert_eq!(ends(false), BTreeSet::from([2, 10, 11, 12]));
-}
-
-/// A counter that its owner resets by a store: an addition comes back.
-async fn resets(fabric: Fabric) -> ProgramResult<()> {
-    let region = fabric.alloc_symmetric(8).await?;
-    if fabric.rank() == A {
-        fabric.fetch_add(&fabric.remote_word::<u64>(region.at(B, 0))?, 1).await?;
-        fabric.fetch_add(&fabric.remote_word::<u64>(region.at(B, 0))?, 1).await?;
-    } else {
-        let own = region.word::<u64>(&fabric, 0)?;
-        if fabric.load(&own)? == 1 {
-            fabric.store(&own, 0)?;
-            assert!(fabric.load(&own)? < 2, "the store is lost");
-        }
-    }
-    Ok(())
-}
-
-#[test]
-fn a_lost_store_is_a_finding_told_replayed_and_sampled() {
-    explorer(2, true).run(resets).expect_exhausted();
-    let report = explorer(2, false).run(resets);
-    let found = report.expect_violation();
-    assert!(found.what.contains("the store is lost"), "{found}");
-    assert!(found.timeline.iter().any(|line| line.contains("reads 0x1 and will write")), "{found}");
-    let (what, timeline) = explorer(2, false).replay(&found.schedule, resets);
-    assert_eq!((what.as_ref(), &timeline), (Some(&found.what), &found.timeline));
-    assert!(explorer(2, true).sample(1, 2_000, resets).failure.is_none());
-    let sample = explorer(2, false).sample(1, 2_000, resets_by_put);
-    assert!(sample.failure.is_some_and(|failure| failure.what.contains("the put is lost")));
-}
-
-/// The same, the reset a put. A random run's CPU does in one go what it can, which a store is part of.
-async fn resets_by_put(fabric: Fabric) -> ProgramResult<()> {
-    let region = fabric.alloc_symmetric(8).await?;
-    let word = fabric.remote_word::<u64>(region.at(B, 0))?;
-    if fabric.rank() == A {
-        fabric.fetch_add(&word, 1).await?;
-    } else {
-        fabric.put_word(&word, 10).await?;
-        fabric.flush(B).await?;
-        fabric.sleep_until(rdma_fabric::Time::from_picos(1)).await;
-        assert!(fabric.load(&region.word::<u64>(&fabric, 0)?)? >= 10, "the put is lost");
-    }
-    Ok(())
 }
 
 /// Two write a word each, at two ranks; two others get both, in opposite orders. Each notes what it got first and then, from 0 on.
