@@ -1,9 +1,9 @@
 //! Rows: one figure, published and simulated, side by side.
 
 use crate::{
-    cost::Cost,
     figures::{Bound, Figure, Paper, Status},
     null_model,
+    simulate::Cost,
 };
 use serde::{Deserialize, Serialize};
 

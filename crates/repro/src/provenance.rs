@@ -59,7 +59,7 @@ pub(crate) fn short(hash: u64) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::cost::Cost;
+    use crate::simulate::Cost;
 
     pub(crate) fn example() -> Provenance {
         let job = |label: &str, trace_hash| JobRecord {

@@ -4,12 +4,8 @@
 //! for ([`Status`]) and, if a model has to produce it unaided, how far off the model may be ([`Bound`]).
 //! Units are those of the paper. Where a table cell holds two numbers they are two figures.
 
-mod acp;
 mod bound;
-mod fmpl;
-mod lock;
-mod prdma;
-mod xmp;
+mod printed;
 
 pub use bound::Bound;
 use serde::{Deserialize, Serialize};
@@ -153,18 +149,6 @@ pub struct Figure {
 }
 
 impl Figure {
-    const fn new(
-        paper: Paper,
-        id: &'static str,
-        what: &'static str,
-        published: Published,
-        unit: &'static str,
-        place: &'static str,
-        status: Status,
-    ) -> Self {
-        Figure { id, paper, what, published, unit, place, status, bound: None, remark: "" }
-    }
-
     const fn bound(mut self, bound: Bound) -> Self {
         self.bound = Some(bound);
         self
@@ -187,11 +171,11 @@ impl Figure {
 /// All figures of one paper, in the order of the paper.
 pub fn of(paper: Paper) -> &'static [Figure] {
     match paper {
-        Paper::Lock => lock::FIGURES,
-        Paper::Acp => acp::FIGURES,
-        Paper::Fmpl => fmpl::FIGURES,
-        Paper::Prdma => prdma::FIGURES,
-        Paper::Xmp => xmp::FIGURES,
+        Paper::Lock => printed::LOCK,
+        Paper::Acp => printed::ACP,
+        Paper::Fmpl => printed::FMPL,
+        Paper::Prdma => printed::PRDMA,
+        Paper::Xmp => printed::XMP,
     }
 }
 

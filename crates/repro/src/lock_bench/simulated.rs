@@ -1,11 +1,10 @@
 //! The runs in virtual time.
 
-use super::row::{Case, Row, Simulation};
+use super::{Case, Row, Simulation};
 use crate::{
     ReproError,
     progress::Progress,
-    shape::Shape,
-    simulate::{Setting, simulate},
+    simulate::{Setting, Shape, simulate},
     workloads::locks::{Amount, LockKind, Run, Workload, WriterShare, contention},
 };
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Rows for people: all of them on a terminal, side by side on a page.
 
-use super::row::{Quantiles, Row};
+use super::{Quantiles, Row};
 use crate::workloads::locks::Workload;
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle, presets::ASCII_MARKDOWN};
 
@@ -220,7 +220,7 @@ fn three(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::{
-        lock_bench::row::Case,
+        lock_bench::Case,
         workloads::locks::{RankRecord, WriterShare},
     };
 

@@ -1,12 +1,10 @@
 //! Running the plan in virtual time.
 
-use super::{LockPlan, StencilRun, WhatIf, stencil, what_if};
+use super::{LockPlan, StencilRun, WhatIf};
 use crate::{
     ReproError,
     progress::Progress,
-    runner::{BEGIN, Runner},
-    shape::Shape,
-    simulate::{JobRecord, Setting},
+    simulate::{BEGIN, JobRecord, Runner, Setting, Shape},
     workloads::{FetchAdd, Together, reader_pairs, single_fetch_adds},
 };
 use rdma_fabric::Time;
@@ -214,8 +212,8 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
             )?)
         }
     };
-    let what_if = what_if::run(plan, &mut runner)?;
-    let stencils = stencil::run(plan, &mut runner)?;
+    let what_if = super::questions::waves(plan, &mut runner)?;
+    let stencils = super::questions::stencils(plan, &mut runner)?;
     let timeline = runner.end();
     Ok(LockRuns { plan: plan.clone(), fx100, fx10, tnis, k, what_if, stencils, timeline })
 }
@@ -223,7 +221,7 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{lock_paper::Shapes, runner::Traced};
+    use crate::{lock_paper::Shapes, simulate::Traced};
 
     #[test]
     fn no_job_runs_twice() {

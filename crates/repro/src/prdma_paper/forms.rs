@@ -2,7 +2,7 @@
 
 use crate::{
     ReproError,
-    runner::BEGIN,
+    simulate::BEGIN,
     workloads::{Exchange, Kept, Together, exchanges},
 };
 use prdma_offload::{Buffer, Form, Layout, Options, Point, points_init};

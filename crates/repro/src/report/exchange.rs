@@ -1,6 +1,6 @@
 //! The part of the page about persistent exchanges with neighbours.
 
-use super::{page::key, plots};
+use super::{key, plots};
 use crate::{
     ReproError,
     prdma_paper::{How, Pattern, PrdmaPlan, PrdmaRuns},

@@ -1,13 +1,13 @@
 //! The lock paper's part of the page.
 
-use super::{escape::escaped, page::key, plots};
+use super::{escaped, key, plots};
 use crate::{
     ReproError,
-    cost::Cost,
     figures::{self, Figure},
     lock_paper::{LockRuns, PairRun, StencilRun, TniRun, WhatIf},
     outcome::Row,
     quantity::{self, count},
+    simulate::Cost,
     table::STENCIL_ANSWER,
     workloads::Form,
 };

@@ -6,6 +6,7 @@
 //! The second form differs from the print: a rank that is ahead writes its edges while a slower neighbour still gets those of the
 //! step before, since there is one barrier a step. So edges have two places, used in turn.
 
+use super::RankFuture;
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 use rma_lock::{AccessLock, OneLock, RpLock, Window};
 use std::{hash::Hasher, time::Duration};
@@ -212,11 +213,11 @@ pub async fn with_lock_all<L: AccessLock>(fabric: &Fabric, stencil: Stencil) -> 
 }
 
 /// The stencil with fences and puts (Fig. 4).
-pub async fn stencil_fence(fabric: Fabric, stencil: Stencil) -> ProgramResult<Tile> {
-    with_fences::<OneLock<RpLock>>(&fabric, stencil).await
+pub fn stencil_fence(fabric: Fabric, stencil: Stencil) -> RankFuture<Tile> {
+    Box::pin(async move { with_fences::<OneLock<RpLock>>(&fabric, stencil).await })
 }
 
 /// The stencil with one epoch of all ranks, and gets (Fig. 5), under the paper's lock.
-pub async fn stencil_lock_all(fabric: Fabric, stencil: Stencil) -> ProgramResult<Tile> {
-    with_lock_all::<OneLock<RpLock>>(&fabric, stencil).await
+pub fn stencil_lock_all(fabric: Fabric, stencil: Stencil) -> RankFuture<Tile> {
+    Box::pin(async move { with_lock_all::<OneLock<RpLock>>(&fabric, stencil).await })
 }

@@ -1,6 +1,6 @@
 //! Start and wait of an exchange against its size (Figs. 9 and 10).
 
-use super::canvas::*;
+use super::*;
 use crate::{
     ReproError,
     figures::{self, Figure},

@@ -5,7 +5,7 @@
 //! the heap, each of four words: 1 if it is used; key; value; number of the next cell with a key of the same bucket, or 0. (Cell 0 is a
 //! bucket, so it is nobody's next.)
 
-use super::error::{TableError, TableResult};
+use super::{TableError, TableResult};
 use rdma_fabric::{Fabric, Group, Rank, Region, RegionKey, RemoteAddr, RemoteSpan};
 
 /// Of the first word's line.

@@ -1,7 +1,6 @@
 //! The locks that are compared: the one table of them.
 
 use core::{fmt, future::Future, str::FromStr};
-use rdma_fabric::{Fabric, Rank};
 use rma_lock::{
     Aggregated, BackOffLock, FairLock, IndicatorLock, PackedLock, RecoverableLock, RmaLock, RpLock, WindowLock,
     WritersFirstLock,
@@ -74,14 +73,6 @@ locks! {
     Indicator, "indicator", IndicatorLock<RpLock>;
     /// The packed one that goes on when ranks die.
     Recoverable, "recoverable", RecoverableLock;
-}
-
-/// Make a lock: the one place where workloads do.
-///
-/// # Errors
-/// As [`rma_lock::Lock::symmetric_with`].
-pub async fn place<L: RmaLock>(fabric: &Fabric, home: Rank, options: L::Options) -> rma_lock::Result<L> {
-    L::symmetric_with(fabric, home, options).await
 }
 
 impl fmt::Display for LockKind {

@@ -1,20 +1,16 @@
 //! Every workload of the locks' literature with every lock, in virtual time: exclusion, nothing lost, determinism; and a broken lock, which must
 //! be found out.
 
-mod table;
-mod wrapped;
-
+use super::wrapped::{Watch, Wrapped, Wrapping};
 use rdma_fabric::{Fabric, ProgramResult};
 use repro::workloads::locks::{
-    Amount, EXCLUSIVE, LockKind, OverLock, RankRecord, Run, SHARED, Workload, WriterShare, contend, contention,
+    Amount, EXCLUSIVE, LockKind, RankRecord, Run, SHARED, Workload, WriterShare, contend, contention,
 };
-use rma_lock::RmaLock;
 use std::time::Duration;
 use tofu2_sim::{
     JobError,
     virt::{self, Job, Platform},
 };
-use wrapped::{Broken, Watch, Watched};
 
 const RANKS: usize = 12;
 const EACH: u32 = 30;
@@ -37,45 +33,15 @@ fn run(workload: Workload, writers: u32) -> Run {
 /// Shares that differ: some writers, half of them, nobody else.
 const SHARES: [u32; 3] = [20, 500, 1000];
 
-/// Contend for a lock that is watched, and broken if so.
-async fn watched(fabric: Fabric, lock: LockKind, broken: bool, run: Run, watch: Watch) -> ProgramResult<RankRecord> {
-    lock.over(Look { fabric: &fabric, broken, run, watch }).await
-}
-
-struct Look<'a> {
-    fabric: &'a Fabric,
+/// Contends for a lock that is broken if so, and watched if so.
+fn wrapped(
+    lock: LockKind,
     broken: bool,
     run: Run,
-    watch: Watch,
-}
-
-impl OverLock for Look<'_> {
-    type Out = ProgramResult<RankRecord>;
-
-    async fn with<L: RmaLock>(self) -> Self::Out {
-        match self.broken {
-            false => contend::<Watched<L>>(self.fabric, &self.run, self.watch).await,
-            true => contend::<Watched<Broken<L>>>(self.fabric, &self.run, self.watch).await,
-        }
-    }
-}
-
-/// Contend for a broken lock that nobody watches.
-async fn unwatched(fabric: Fabric, lock: LockKind, run: Run) -> ProgramResult<RankRecord> {
-    lock.over(Unwatched { fabric: &fabric, run }).await
-}
-
-struct Unwatched<'a> {
-    fabric: &'a Fabric,
-    run: Run,
-}
-
-impl OverLock for Unwatched<'_> {
-    type Out = ProgramResult<RankRecord>;
-
-    async fn with<L: RmaLock>(self) -> Self::Out {
-        contend::<Broken<L>>(self.fabric, &self.run, L::Options::default()).await
-    }
+    watch: Option<Watch>,
+) -> impl AsyncFn(Fabric) -> ProgramResult<RankRecord> {
+    let wrapping = Wrapping { kind: Some(lock), broken, watch };
+    async move |fabric| contend::<Wrapped>(&fabric, &run, wrapping.clone()).await
 }
 
 #[test]
@@ -85,7 +51,7 @@ fn every_lock_excludes_in_every_workload() {
             for share in SHARES {
                 let case = format!("{lock}, {workload}, {share} of 1000");
                 let (run, watch) = (run(workload, share), Watch::default());
-                let program = async |fabric| watched(fabric, lock, false, run, watch.clone()).await;
+                let program = wrapped(lock, false, run, Some(watch.clone()));
                 let records = job().run(&program).unwrap_or_else(|error| panic!("{case}: {error}")).outs;
                 let seen = watch.seen();
                 assert!(!seen.broken, "{case}");
@@ -121,7 +87,7 @@ fn a_watched_lock_that_lets_two_writers_in_is_found() {
     for lock in LockKind::ALL {
         for workload in Workload::ALL {
             let watch = Watch::default();
-            let program = async |fabric| watched(fabric, lock, true, run(workload, 500), watch.clone()).await;
+            let program = wrapped(lock, true, run(workload, 500), Some(watch.clone()));
             let broken = match job().run(&program) {
                 Ok(_) => watch.seen().broken,
                 Err(error) => {
@@ -148,8 +114,7 @@ fn lost_increments_and_inserts_are_found() {
     for lock in LockKind::ALL {
         for workload in [Workload::Wcsb, Workload::Dht] {
             let run = run(workload, 1000);
-            let error =
-                job().run(&async |fabric| unwatched(fabric, lock, run).await).expect_err("two writers at a time");
+            let error = job().run(&wrapped(lock, true, run, None)).expect_err("two writers at a time");
             assert!(is_unsound(&error), "{lock}, {workload}: {error}");
         }
     }

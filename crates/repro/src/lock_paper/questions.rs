@@ -1,15 +1,15 @@
-//! The paper's own question: does code as in its Figure 5 run at tens of thousands of nodes?
+//! What the paper asks and does not measure. Does code as in its Figure 5 run at tens of thousands of nodes? What if not every rank met
+//! at the home, its future work?
 //!
 //! These are no figures of the paper, and nothing is compared: the machine's constants are those that its figures set.
 
-use super::LockPlan;
+use super::{LockPlan, runs::TOGETHER};
 use crate::{
     ReproError,
-    runner::Runner,
-    simulate::{JobRecord, Setting},
-    workloads::{Stencil, Tile, stencil_fence, stencil_lock_all},
+    simulate::{JobRecord, Runner, Setting},
+    workloads::{Form, Stencil, Tile, Wave, stencil_fence, stencil_lock_all, wave},
 };
-use rdma_fabric::Program;
+use rdma_fabric::{Program, Time};
 use std::fmt;
 use tofu2_sim::virt::Platform;
 
@@ -58,14 +58,15 @@ pub struct StencilRun {
     pub job: JobRecord,
 }
 
-/// How many jobs that is.
+/// How many jobs the plan asks for.
 pub(super) fn jobs(plan: &LockPlan) -> usize {
-    plan.stencil_ranks.len() * StencilForm::ALL.len()
+    let stencils = plan.stencil_ranks.len() * StencilForm::ALL.len();
+    stencils + plan.what_if_ranks.len() * plan.what_if_tnis.len() * Form::ALL.len()
 }
 
 /// Run the stencils of the plan.
-pub(super) fn run(plan: &LockPlan, runner: &mut Runner<'_>) -> Result<Vec<StencilRun>, ReproError> {
-    let mut done = Vec::with_capacity(jobs(plan));
+pub(super) fn stencils(plan: &LockPlan, runner: &mut Runner<'_>) -> Result<Vec<StencilRun>, ReproError> {
+    let mut done = Vec::new();
     for &ranks in &plan.stencil_ranks {
         let stencil = Stencil::of_ranks(ranks, SIDE, STEPS);
         for form in StencilForm::ALL {
@@ -95,4 +96,59 @@ fn one<P: Program<Out = Tile>>(
     let slowest = |part: fn(&Tile) -> u64| simulated.outs.iter().map(part).max().unwrap_or(0) as f64 * 1e-12;
     let (step, lock) = (slowest(|tile| tile.steps) / f64::from(STEPS), slowest(|tile| tile.lock));
     Ok(StencilRun { form, ranks, step, lock, job: simulated.job })
+}
+
+/// When all ranks unlock: long after the last of them has the lock.
+const UNLOCK: Time = Time::from_picos(2_000_000_000_000);
+
+/// A wave that ran: all ranks lock at once, and then unlock at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WhatIf {
+    /// How they came to the home.
+    pub form: Form,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Receiving TNIs at each node.
+    pub tnis: u32,
+    /// Seconds until the slowest rank had the lock.
+    pub lock: f64,
+    /// Seconds until the slowest rank had let go of it.
+    pub unlock: f64,
+    /// The job.
+    pub job: JobRecord,
+}
+
+impl WhatIf {
+    /// Seconds of both.
+    pub fn pair(&self) -> f64 {
+        self.lock + self.unlock
+    }
+}
+
+/// Run all waves of the plan.
+pub(super) fn waves(plan: &LockPlan, runner: &mut Runner<'_>) -> Result<Vec<WhatIf>, ReproError> {
+    let mut done = Vec::new();
+    for &tnis in &plan.what_if_tnis {
+        for &ranks in &plan.what_if_ranks {
+            for form in Form::ALL {
+                let label = format!("What if: {ranks} ranks, {form}, receiving TNIs: {tnis}");
+                let mut setting = Setting::latency(Platform::fx100(), ranks, RANKS_PER_NODE.min(ranks), plan.seed);
+                setting.receive_tnis = Some(tnis);
+                let simulated =
+                    runner.run(label, setting, &async |fabric| wave(fabric, form, TOGETHER, UNLOCK).await)?;
+                let slowest = |part: fn(&Wave) -> u64| {
+                    simulated.outs.iter().map(part).max().map_or(f64::NAN, |picos| picos as f64 * 1e-12)
+                };
+                done.push(WhatIf {
+                    form,
+                    ranks,
+                    tnis,
+                    lock: slowest(|wave| wave.lock),
+                    unlock: slowest(|wave| wave.unlock),
+                    job: simulated.job,
+                });
+            }
+        }
+    }
+    Ok(done)
 }
