@@ -6,7 +6,7 @@ use crate::{
     outcome::{Row, Tally, Verdict},
     provenance::{Provenance, short},
     quantity,
-    workloads::Form,
+    workloads::WaveForm,
 };
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::fmt::Write;
@@ -60,7 +60,7 @@ pub fn what_if(waves: &[WhatIf]) -> String {
     tnis.dedup();
     let mut table = Table::new();
     table.load_style(RULED_HEADER).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
-    let columns = || tnis.iter().flat_map(|tnis| Form::ALL.map(|form| (*tnis, form)));
+    let columns = || tnis.iter().flat_map(|tnis| WaveForm::ALL.map(|form| (*tnis, form)));
     let head = columns().map(|(tnis, form)| number(format!("{form}, {tnis} TNI{}", if tnis == 1 { "" } else { "s" })));
     table.set_header([number("ranks".into())].into_iter().chain(head));
     let mut ranks: Vec<u32> = waves.iter().map(|wave| wave.ranks).collect();

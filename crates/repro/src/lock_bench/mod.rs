@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// What was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Case {
+pub struct LockCase {
     /// Its workload.
     pub workload: Workload,
     /// Writers, of 1000 acquisitions.
@@ -140,10 +140,10 @@ pub struct Simulation {
 
 /// A case and its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct LockRow {
     /// What was run.
     #[serde(flatten)]
-    pub case: Case,
+    pub case: LockCase,
     /// How often, for the throughput.
     pub repetitions: usize,
     /// Completed acquisitions of all ranks a second of the slowest one's time, of each repetition.
@@ -161,13 +161,13 @@ pub struct Row {
     pub simulation: Option<Simulation>,
 }
 
-impl Row {
+impl LockRow {
     /// From the records of each repetition: of those that tell the throughput, and of those that were timed. (They are different
     /// ones where looking at the clock takes time.) `None` if there is no repetition.
-    pub fn of(case: Case, repetitions: &[Vec<RankRecord>], timed: &[Vec<RankRecord>]) -> Option<Self> {
+    pub fn of(case: LockCase, repetitions: &[Vec<RankRecord>], timed: &[Vec<RankRecord>]) -> Option<Self> {
         let mut fairness: Vec<Fairness> = repetitions.iter().map(|records| Fairness::of(records)).collect();
         fairness.sort_by(|a, b| a.jain.total_cmp(&b.jain));
-        Some(Row {
+        Some(LockRow {
             case,
             repetitions: repetitions.len(),
             throughput: Spread::of(repetitions.iter().map(|records| throughput(records)))?,
@@ -216,12 +216,16 @@ mod tests {
 
     #[test]
     fn rows_take_the_repetition_in_the_middle() {
-        let case =
-            Case { workload: Workload::Ecsb, writers: WriterShare::per_mille(2), ranks: 2, lock: "some".to_owned() };
-        let row = Row::of(case.clone(), &[ranks(&[1, 1]), ranks(&[9, 0]), ranks(&[2, 4])], &[]).expect("a row");
+        let case = LockCase {
+            workload: Workload::Ecsb,
+            writers: WriterShare::per_mille(2),
+            ranks: 2,
+            lock: "some".to_owned(),
+        };
+        let row = LockRow::of(case.clone(), &[ranks(&[1, 1]), ranks(&[9, 0]), ranks(&[2, 4])], &[]).expect("a row");
         assert_eq!(row.throughput, Spread { median: 6e6, min: 2e6, max: 9e6 });
         assert!((row.fairness.jain - 0.9).abs() < 1e-12, "{row:?}");
         assert_eq!((row.waits, row.cut, row.repetitions), (Waits::default(), false, 3));
-        assert_eq!(Row::of(case, &[], &[]), None);
+        assert_eq!(LockRow::of(case, &[], &[]), None);
     }
 }

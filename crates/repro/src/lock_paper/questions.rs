@@ -7,7 +7,7 @@ use super::{LockPlan, runs::TOGETHER};
 use crate::{
     ReproError,
     simulate::{JobRecord, Runner, Setting},
-    workloads::{Form, Stencil, Tile, Wave, stencil_fence, stencil_lock_all, wave},
+    workloads::{Stencil, Tile, Wave, WaveForm, stencil_fence, stencil_lock_all, wave},
 };
 use rdma_fabric::{Program, Time};
 use std::fmt;
@@ -61,7 +61,7 @@ pub struct StencilRun {
 /// How many jobs the plan asks for.
 pub(super) fn jobs(plan: &LockPlan) -> usize {
     let stencils = plan.stencil_ranks.len() * StencilForm::ALL.len();
-    stencils + plan.what_if_ranks.len() * plan.what_if_tnis.len() * Form::ALL.len()
+    stencils + plan.what_if_ranks.len() * plan.what_if_tnis.len() * WaveForm::ALL.len()
 }
 
 /// Run the stencils of the plan.
@@ -105,7 +105,7 @@ const UNLOCK: Time = Time::from_picos(2_000_000_000_000);
 #[derive(Clone, Debug, PartialEq)]
 pub struct WhatIf {
     /// How they came to the home.
-    pub form: Form,
+    pub form: WaveForm,
     /// Number of ranks.
     pub ranks: u32,
     /// Receiving TNIs at each node.
@@ -130,7 +130,7 @@ pub(super) fn waves(plan: &LockPlan, runner: &mut Runner<'_>) -> Result<Vec<What
     let mut done = Vec::new();
     for &tnis in &plan.what_if_tnis {
         for &ranks in &plan.what_if_ranks {
-            for form in Form::ALL {
+            for form in WaveForm::ALL {
                 let label = format!("What if: {ranks} ranks, {form}, receiving TNIs: {tnis}");
                 let mut setting = Setting::latency(Platform::fx100(), ranks, RANKS_PER_NODE.min(ranks), plan.seed);
                 setting.receive_tnis = Some(tnis);

@@ -126,17 +126,17 @@ impl LockRuns {
 
 /// One FX100 job over the torus.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct PairJob {
+struct PairCase {
     ranks: u32,
     ranks_per_node: u32,
     shape: Shape,
 }
 
 /// The FX100 jobs of a plan, each once.
-fn pair_jobs(plan: &LockPlan) -> Vec<PairJob> {
+fn pair_jobs(plan: &LockPlan) -> Vec<PairCase> {
     let mut jobs = Vec::new();
     let mut add = |ranks, ranks_per_node, shape| {
-        let job = PairJob { ranks, ranks_per_node, shape };
+        let job = PairCase { ranks, ranks_per_node, shape };
         if !jobs.contains(&job) {
             jobs.push(job);
         }
@@ -182,7 +182,7 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
     let (fx100_platform, fx10_platform) = (Platform::fx100(), Platform::fx10());
 
     let mut fx100 = Vec::new();
-    for PairJob { ranks, ranks_per_node, shape } in jobs {
+    for PairCase { ranks, ranks_per_node, shape } in jobs {
         let setting = Setting::torus(fx100_platform.clone(), ranks, ranks_per_node, shape, plan.seed);
         let label = format!("Figs. 8, 10: {ranks} ranks, ppn {ranks_per_node}, {shape}");
         fx100.push(pairs(&mut runner, label, setting, plan.pairs)?);

@@ -112,7 +112,7 @@ impl fmt::Display for How {
 
 /// One job: a form on a pattern, for some sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Job {
+pub struct ExchangeCase {
     /// Who are neighbours.
     pub pattern: Pattern,
     /// How they exchange.
@@ -125,7 +125,7 @@ pub struct Job {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrdmaPlan {
     /// The jobs, in order.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<ExchangeCase>,
     /// Iterations of each size that are not measured.
     pub warm_up: u32,
     /// Iterations that are: all take the same time, but for the seed's shuffling.
@@ -162,10 +162,10 @@ impl PrdmaPlan {
 
     fn stepping(step: usize, iterations: u32, seed: u64) -> Self {
         let sizes: Vec<usize> = (0..=Self::MOST).step_by(step).collect();
-        let job = |pattern, how, sizes: &[usize]| Job { pattern, how, sizes: sizes.to_vec() };
+        let job = |pattern, how, sizes: &[usize]| ExchangeCase { pattern, how, sizes: sizes.to_vec() };
         let (fast, mrc) = (How::persistent(Form::Fast), How::persistent(Form::Mrc));
         let (two, cpu) = (How::persistent(Form::Queues(2)), How::persistent(Form::Cpu));
-        let mut jobs: Vec<Job> = [fast, mrc, cpu].map(|how| job(Pattern::Line, how, &sizes)).into();
+        let mut jobs: Vec<ExchangeCase> = [fast, mrc, cpu].map(|how| job(Pattern::Line, how, &sizes)).into();
         let few: Vec<usize> = (0..=Self::MOST).step_by(Self::MOST / 4).collect();
         jobs.push(job(Pattern::Line, How::anew(Form::Fast), &few));
         jobs.extend([fast, two, mrc].map(|how| job(Pattern::Plane, how, &sizes)));
@@ -178,7 +178,7 @@ impl PrdmaPlan {
     }
 
     /// What a job's ranks run.
-    pub(super) fn exchange(&self, job: &Job) -> Exchange {
+    pub(super) fn exchange(&self, job: &ExchangeCase) -> Exchange {
         Exchange {
             grid: job.pattern.shape().sides().iter().map(|&side| side as usize).collect(),
             periodic: true,

@@ -1,6 +1,6 @@
 //! Running the plan in virtual time, and comparing what comes out.
 
-use super::{How, Job, Pattern, PrdmaPlan};
+use super::{ExchangeCase, How, Pattern, PrdmaPlan};
 use crate::{
     ReproError,
     figures::{self, Paper},
@@ -74,7 +74,7 @@ pub fn run(plan: &PrdmaPlan, progress: &mut Progress) -> Result<PrdmaRuns, Repro
     let mut runner = Runner::new(progress, plan.jobs.len(), plan.traced);
     let mut runs = Vec::with_capacity(plan.jobs.len());
     for job in &plan.jobs {
-        let Job { pattern, how, ref sizes } = *job;
+        let ExchangeCase { pattern, how, ref sizes } = *job;
         let label = match sizes[..] {
             [size] => format!("{pattern}, {how}: {size} B"),
             _ => format!("{pattern}, {how}: {} sizes", sizes.len()),
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::{
         outcome::Verdict,
-        prdma_paper::{Job, PrdmaPlan, run},
+        prdma_paper::{ExchangeCase, PrdmaPlan, run},
         progress::Progress,
     };
     use tofu2_sim::virt::Platform;
@@ -137,7 +137,7 @@ mod tests {
     /// The sizes that decide: both ends, where the ratio is lowest, where R1 and R4 are.
     fn deciding(platform: Platform) -> PrdmaPlan {
         let sizes = [0, 1024, 2048, SIXTEEN_KIB, PrdmaPlan::MOST];
-        let jobs = [FAST, MRC].map(|how| Job { pattern: Pattern::Line, how, sizes: sizes.to_vec() }).into();
+        let jobs = [FAST, MRC].map(|how| ExchangeCase { pattern: Pattern::Line, how, sizes: sizes.to_vec() }).into();
         PrdmaPlan { jobs, iterations: 5, platform, ..PrdmaPlan::paper(0) }
     }
 

@@ -104,7 +104,7 @@ mod tests {
     /// Runs with the right shape and plausible numbers.
     fn invented() -> PrdmaRuns {
         let plan = PrdmaPlan::paper(0);
-        let run = |job: &crate::prdma_paper::Job| ExchangeRun {
+        let run = |job: &crate::prdma_paper::ExchangeCase| ExchangeRun {
             pattern: job.pattern,
             how: job.how,
             points: job.sizes.iter().map(|&size| (size, 3.4e-6 + size as f64 * 1e-10)).collect(),

@@ -9,7 +9,7 @@ use crate::{
     quantity::{self, count},
     simulate::Cost,
     table::STENCIL_ANSWER,
-    workloads::Form,
+    workloads::WaveForm,
 };
 use std::fmt::{self, Write};
 
@@ -187,15 +187,15 @@ fn what_if(page: &mut String, plots: &Plots, waves: &[WhatIf]) -> fmt::Result {
     );
     for (tnis, plot) in &plots.waves {
         write!(page, "<figure>{plot}")?;
-        key(page, &Form::ALL.map(|form| (plots::colour(form), form.name())))?;
+        key(page, &WaveForm::ALL.map(|form| (plots::colour(form), form.name())))?;
         write!(page, "<figcaption>Slowest rank, receiving TNIs: {tnis}.</figcaption></figure>")?;
     }
     page.push_str("<div class=\"scroll\"><table><thead><tr><th class=\"n\">ranks</th><th>receiving TNIs</th>");
-    for form in Form::ALL {
+    for form in WaveForm::ALL {
         write!(page, "<th class=\"n\">{form}</th>")?;
     }
     page.push_str("</tr></thead><tbody>");
-    for of_one in waves.chunks(Form::ALL.len()) {
+    for of_one in waves.chunks(WaveForm::ALL.len()) {
         write!(page, "<tr><td class=\"n\">{}</td><td>{}</td>", count(of_one[0].ranks.into()), of_one[0].tnis)?;
         for wave in of_one {
             write!(page, "<td class=\"n\">{}</td>", quantity::seconds(wave.pair()))?;
@@ -246,7 +246,7 @@ mod tests {
         let job = || example().jobs[0].clone();
         let wave =
             |ranks: u32, form| WhatIf { form, ranks, tnis: 1, lock: 1e-6 * f64::from(ranks), unlock: 1e-6, job: job() };
-        [4, 663_552].into_iter().flat_map(|ranks| Form::ALL.map(|form| wave(ranks, form))).collect()
+        [4, 663_552].into_iter().flat_map(|ranks| WaveForm::ALL.map(|form| wave(ranks, form))).collect()
     }
 
     fn stencils_run() -> Vec<StencilRun> {

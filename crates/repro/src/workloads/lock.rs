@@ -63,7 +63,7 @@ const RADIX: u32 = 64;
 
 /// How the ranks of a wave come to the home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum WaveForm {
     /// Each for itself, as in the paper.
     Flat,
     /// The same with the packed home word.
@@ -74,22 +74,22 @@ pub enum Form {
     Tree,
 }
 
-impl Form {
+impl WaveForm {
     /// All of them.
-    pub const ALL: [Form; 4] = [Form::Flat, Form::Packed, Form::Nodes, Form::Tree];
+    pub const ALL: [WaveForm; 4] = [WaveForm::Flat, WaveForm::Packed, WaveForm::Nodes, WaveForm::Tree];
 
     /// The name in tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Form::Flat => "flat",
-            Form::Packed => "packed",
-            Form::Nodes => "by node",
-            Form::Tree => "tree of 64",
+            WaveForm::Flat => "flat",
+            WaveForm::Packed => "packed",
+            WaveForm::Nodes => "by node",
+            WaveForm::Tree => "tree of 64",
         }
     }
 }
 
-impl fmt::Display for Form {
+impl fmt::Display for WaveForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -105,13 +105,13 @@ pub struct Wave {
 }
 
 /// All ranks lock at once, hold the lock until `unlock` has come, and unlock at once.
-pub fn wave(fabric: Fabric, form: Form, together: Together, unlock: Time) -> RankFuture<Wave> {
+pub fn wave(fabric: Fabric, form: WaveForm, together: Together, unlock: Time) -> RankFuture<Wave> {
     let levels = |levels| AggregatedOptions { levels, lock: () };
     match form {
-        Form::Flat => Box::pin(pass::<RpLock>(fabric, (), together, unlock)) as RankFuture<Wave>,
-        Form::Packed => Box::pin(pass::<PackedLock>(fabric, (), together, unlock)),
-        Form::Nodes => Box::pin(pass::<Aggregated<RpLock>>(fabric, levels(Levels::Nodes), together, unlock)),
-        Form::Tree => {
+        WaveForm::Flat => Box::pin(pass::<RpLock>(fabric, (), together, unlock)) as RankFuture<Wave>,
+        WaveForm::Packed => Box::pin(pass::<PackedLock>(fabric, (), together, unlock)),
+        WaveForm::Nodes => Box::pin(pass::<Aggregated<RpLock>>(fabric, levels(Levels::Nodes), together, unlock)),
+        WaveForm::Tree => {
             let levels = levels(Levels::Tree { radix: RADIX });
             Box::pin(pass::<Aggregated<RpLock>>(fabric, levels, together, unlock))
         }

@@ -4,7 +4,7 @@
 use super::wrapped::{Watch, Wrapped, Wrapping};
 use rdma_fabric::{Fabric, ProgramResult};
 use repro::workloads::locks::{
-    Amount, EXCLUSIVE, LockKind, RankRecord, Run, SHARED, Workload, WriterShare, contend, contention,
+    EXCLUSIVE, LockKind, RankRecord, Run, RunLength, SHARED, Workload, WriterShare, contend, contention,
 };
 use std::time::Duration;
 use tofu2_sim::{
@@ -23,7 +23,7 @@ fn run(workload: Workload, writers: u32) -> Run {
     Run {
         workload,
         writers: WriterShare::per_mille(writers),
-        amount: Amount::Operations { each: EACH, within: Duration::from_millis(50) },
+        length: RunLength::Operations { each: EACH, within: Duration::from_millis(50) },
         timed: true,
         keys: 4,
         seed: 1,
@@ -123,8 +123,8 @@ fn lost_increments_and_inserts_are_found() {
 #[test]
 fn who_is_not_done_in_time_gives_up() {
     for lock in LockKind::ALL {
-        let amount = Amount::Operations { each: 1_000_000, within: Duration::from_micros(300) };
-        let run = Run { amount, ..run(Workload::Wcsb, 1000) };
+        let length = RunLength::Operations { each: 1_000_000, within: Duration::from_micros(300) };
+        let run = Run { length, ..run(Workload::Wcsb, 1000) };
         let virt::Run { outs, stats, .. } =
             job().run(&async |fabric| contention(fabric, lock, run).await).expect("it ends");
         assert!(outs.iter().all(|record| record.gave_up && record.completed[SHARED] == 0), "{lock}");
@@ -157,8 +157,8 @@ fn threads_contend_for_a_length_of_time() {
     use tofu2_sim::shm::Threads;
     for lock in LockKind::ALL {
         for workload in Workload::ALL {
-            let amount = Amount::Lasting { warm_up: Duration::from_millis(1), length: Duration::from_millis(8) };
-            let run = Run { amount, timed: workload.is_about_latency(), ..run(workload, 250) };
+            let length = RunLength::Lasting { warm_up: Duration::from_millis(1), length: Duration::from_millis(8) };
+            let run = Run { length, timed: workload.is_about_latency(), ..run(workload, 250) };
             let records = Threads::new(3)
                 .segment_bytes(1 << 20)
                 .run(&async |fabric| contention(fabric, lock, run).await)

@@ -1,13 +1,11 @@
 //! One job of ranks that measure: processes, each this program executed again, or threads.
 
 use super::{
-    cases::{self, Plan},
-    limit::Bare,
-    lines,
+    bare::Bare,
+    cases::{self, JobPlan},
     progress::Progress,
     sampling::Measured,
 };
-use core::sync::atomic::{AtomicBool, Ordering};
 use rdma_fabric::{Fabric, Program};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::{
@@ -16,7 +14,6 @@ use std::{
     os::fd::AsRawFd,
     path::PathBuf,
     process::{self, ExitCode},
-    thread,
     time::Duration,
 };
 use tofu2_sim::shm::{self, Launcher, Threads};
@@ -64,9 +61,9 @@ impl Ranks {
     }
 }
 
-/// What is asked of a job.
+/// What is to be measured by one job of ranks.
 #[derive(Clone, Debug)]
-pub(super) struct Job {
+pub(super) struct Measurement {
     pub(super) ranks: Ranks,
     pub(super) provider: Provider,
     pub(super) cases: Vec<String>,
@@ -75,34 +72,43 @@ pub(super) struct Job {
     pub(super) cores: Vec<usize>,
 }
 
-/// Run the job; what rank 0 measured.
-pub(super) fn run(job: &Job, progress: &Progress) -> Result<Vec<Measured>, Box<dyn Error>> {
+/// Runs a job whose cases `before` others stand before in all, and returns what rank 0 measured.
+pub(super) fn run(
+    measurement: &Measurement,
+    before: usize,
+    progress: &Progress,
+) -> Result<Vec<Measured>, Box<dyn Error>> {
     let memory = memory_file("onesided-measuring-memory")?;
     let results = memory_file("onesided-measuring-results")?;
     Bare::size(&memory)?;
-    let plan = Plan {
-        cases: job.cases.clone(),
-        quick: job.quick,
-        sample_ms: job.sample_ms,
-        cores: job.cores.clone(),
+    let plan = JobPlan {
+        cases: measurement.cases.clone(),
+        quick: measurement.quick,
+        sample_ms: measurement.sample_ms,
+        cores: measurement.cores.clone(),
         memory: path_of(&memory),
         results: path_of(&results),
     };
     let bare = Bare::open(&plan.memory)?;
-    watched(&bare, progress, || -> Result<(), Box<dyn Error>> {
-        match job.provider {
+    let at = |number: u64| {
+        let case = cases::all().nth(number.checked_sub(1)? as usize)?;
+        let done = measurement.cases.iter().position(|name| name == case.name)?;
+        Some((before + done, case.what.to_owned()))
+    };
+    progress.watch(&bare, at, || -> Result<(), Box<dyn Error>> {
+        match measurement.provider {
             Provider::Shm => {
                 let plan = serde_json::to_string(&plan)?;
-                let rank = ["bench-rank".into(), job.ranks.name().to_owned(), plan];
-                let launcher = Launcher::new(job.ranks.number()).grace(Duration::from_secs(1));
+                let rank = ["bench-rank".into(), measurement.ranks.name().to_owned(), plan];
+                let launcher = Launcher::new(measurement.ranks.number()).grace(Duration::from_secs(1));
                 match launcher.command(std::env::current_exe()?, rank).run()? {
                     0 => Ok(()),
                     code => Err(format!("the measuring ranks ended with code {code}").into()),
                 }
             }
             Provider::Threads => {
-                let threads = Threads::new(job.ranks.number());
-                let measured = match job.ranks {
+                let threads = Threads::new(measurement.ranks.number());
+                let measured = match measurement.ranks {
                     Ranks::Pair => threads.run(&async |fabric| cases::measure_pair(fabric, plan.clone()).await)?,
                     Ranks::Crowd => threads.run(&async |fabric| cases::measure_crowd(fabric, plan.clone()).await)?,
                 };
@@ -115,7 +121,7 @@ pub(super) fn run(job: &Job, progress: &Progress) -> Result<Vec<Measured>, Box<d
 
 /// Be a rank that [`run`] started.
 pub(super) fn be_rank(ranks: Ranks, plan: &str) -> Result<ExitCode, Box<dyn Error>> {
-    let plan: Plan = serde_json::from_str(plan)?;
+    let plan: JobPlan = serde_json::from_str(plan)?;
     let endpoint = tofu2_sim::shm::from_env()?.ok_or("only `bench` starts its ranks")?;
     match ranks {
         Ranks::Pair => measure(endpoint, &async |fabric| cases::measure_pair(fabric, plan.clone()).await, &plan),
@@ -126,7 +132,7 @@ pub(super) fn be_rank(ranks: Ranks, plan: &str) -> Result<ExitCode, Box<dyn Erro
 fn measure(
     endpoint: Fabric,
     program: &impl Program<Out = Vec<Measured>>,
-    plan: &Plan,
+    plan: &JobPlan,
 ) -> Result<ExitCode, Box<dyn Error>> {
     use rdma_fabric::Rank;
     let rank = endpoint.rank();
@@ -145,26 +151,4 @@ pub(super) fn memory_file(name: &str) -> Result<File, Box<dyn Error>> {
 /// Where this process's children find an open file of it.
 pub(super) fn path_of(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd()).into()
-}
-
-/// Run `job` and show meanwhile which case is under way.
-fn watched<T>(bare: &Bare, progress: &Progress, job: impl FnOnce() -> T) -> T {
-    let over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
-            let mut shown = 0;
-            while !over.load(Ordering::Acquire) {
-                thread::park_timeout(Progress::INTERVAL);
-                let now = bare.word(lines::PROGRESS).load(Ordering::Acquire);
-                if now != shown {
-                    shown = now;
-                    progress.show(cases::all().nth((now - 1) as usize));
-                }
-            }
-        });
-        let out = job();
-        over.store(true, Ordering::Release);
-        watcher.thread().unpark();
-        out
-    })
 }

@@ -1,6 +1,6 @@
 //! How the ranks of a measurement wait for each other: over bare memory, so that the fabric under test has no part in it.
 
-use super::{limit::Bare, lines};
+use super::{bare::Bare, lines};
 use core::{
     fmt,
     sync::atomic::{

@@ -1,10 +1,6 @@
 //! Where the ranks run, and how far apart their cores are at the moment.
 
-use super::{
-    limit::{self, Bare},
-    lines,
-    meeting::Abandoned,
-};
+use super::{bare::Bare, limit, lines, meeting::Abandoned};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use std::{fs::File, io, os::unix::fs::FileExt, time::Instant};

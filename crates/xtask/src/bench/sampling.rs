@@ -5,8 +5,8 @@
 //! timed run follows a shorter one that is not timed.
 
 use super::{
+    bare::Bare,
     cases::Case,
-    limit::Bare,
     lines,
     meeting::Meeting,
     placement::{PingPong, Switches},

@@ -176,7 +176,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         if to_stdout { writeln!(out, "{json}")? } else { fs::write(path, json)? }
     }
     if !to_stdout {
-        writeln!(out, "{}\n\n{}", crate::table::terminal(table::filled(&rows)), table::summary(&rows))?;
+        writeln!(out, "{}\n\n{}", crate::page::terminal(table::filled(&rows)), table::summary(&rows))?;
         if options.timelines {
             for row in rows.iter().filter(|row| !row.timeline.is_empty()) {
                 writeln!(out, "\n{}: {}", row.name, row.what.as_deref().unwrap_or_default())?;
@@ -185,7 +185,14 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         }
     }
     if let Some(path) = &options.markdown {
-        fs::write(path, crate::table::rewritten(&fs::read_to_string(path)?, "explorer", table::filled(&rows))?)?;
+        fs::write(
+            path,
+            crate::page::rewritten(
+                &fs::read_to_string(path)?,
+                crate::page::named("explorer"),
+                &crate::page::markdown(table::filled(&rows)),
+            )?,
+        )?;
     }
     Ok(if rows.iter().all(|row| row.as_expected) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

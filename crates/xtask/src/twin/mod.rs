@@ -81,10 +81,17 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         if to_stdout { writeln!(out, "{json}")? } else { fs::write(path, json)? }
     }
     if !to_stdout {
-        writeln!(out, "{}", crate::table::terminal(table::filled(&rows)))?;
+        writeln!(out, "{}", crate::page::terminal(table::filled(&rows)))?;
     }
     if let Some(path) = &options.markdown {
-        fs::write(path, crate::table::rewritten(&fs::read_to_string(path)?, "twin", table::filled(&rows))?)?;
+        fs::write(
+            path,
+            crate::page::rewritten(
+                &fs::read_to_string(path)?,
+                crate::page::named("twin"),
+                &crate::page::markdown(table::filled(&rows)),
+            )?,
+        )?;
     }
     Ok(if rows.iter().all(|row| row.verdict != "broken") { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

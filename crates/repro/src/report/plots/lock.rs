@@ -6,7 +6,7 @@ use crate::{
     figures::{self, Figure},
     lock_paper::{LockRuns, PairRun, TniRun, WhatIf},
     null_model, quantity,
-    workloads::Form,
+    workloads::WaveForm,
 };
 use plotters::{
     prelude::*,
@@ -187,12 +187,12 @@ pub(in super::super) fn fetch_adds(run: &TniRun, highest: f64) -> Result<String,
 }
 
 /// The colour of a form.
-pub(in super::super) fn colour(form: Form) -> RGBColor {
+pub(in super::super) fn colour(form: WaveForm) -> RGBColor {
     match form {
-        Form::Flat => OURS,
-        Form::Packed => WAIT,
-        Form::Nodes => THEIRS,
-        Form::Tree => RGBColor(0x2f, 0x85, 0x5a),
+        WaveForm::Flat => OURS,
+        WaveForm::Packed => WAIT,
+        WaveForm::Nodes => THEIRS,
+        WaveForm::Tree => RGBColor(0x2f, 0x85, 0x5a),
     }
 }
 
@@ -207,12 +207,12 @@ pub(in super::super) fn waves(waves: &[WhatIf], tnis: u32) -> Result<String, Rep
             .x_label_formatter(&|x| quantity::number(*x))
             .y_label_formatter(&|y| quantity::seconds(*y))
             .draw()?;
-        for form in Form::ALL {
+        for form in WaveForm::ALL {
             let points = || {
                 let these = waves.iter().filter(move |wave| wave.form == form && wave.tnis == tnis);
                 these.map(|wave| (f64::from(wave.ranks), wave.pair()))
             };
-            let width = if form == Form::Packed { 6 } else { 2 };
+            let width = if form == WaveForm::Packed { 6 } else { 2 };
             chart.draw_series(LineSeries::new(points(), colour(form).stroke_width(width)))?;
             chart.draw_series(points().map(|at| Circle::new(at, 4, colour(form).filled())))?;
         }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 /// How much is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Amount {
+pub enum RunLength {
     /// So many acquisitions by each rank, for virtual time. Whoever has not done them all `within` that time stops, and gives up
     /// what it waits for: a lock that lets somebody starve would never end.
     Operations {
@@ -46,7 +46,7 @@ pub struct Run {
     /// How many are writers'.
     pub writers: WriterShare,
     /// How much.
-    pub amount: Amount,
+    pub length: RunLength,
     /// Time every acquisition. Reading the clock costs nothing in virtual time, on wall clock about as much as a free lock.
     pub timed: bool,
     /// Keys of each rank in [`Workload::Dht`].
@@ -72,12 +72,12 @@ pub async fn contend<L: RmaLock>(fabric: &Fabric, run: &Run, options: L::Options
     let window = Window::new(fabric).await?;
     let mut contender = Contender { fabric, lock: &lock, run: *run, draws, work, section, limit: Time::MAX, record };
     world.barrier().await?;
-    match run.amount {
-        Amount::Operations { each, within } => contender.operations(each, within).await?,
-        Amount::Lasting { warm_up, length } => contender.lasting(&window, warm_up, length).await?,
+    match run.length {
+        RunLength::Operations { each, within } => contender.operations(each, within).await?,
+        RunLength::Lasting { warm_up, length } => contender.lasting(&window, warm_up, length).await?,
     }
     world.barrier().await?;
-    if matches!(run.amount, Amount::Lasting { .. }) {
+    if matches!(run.length, RunLength::Lasting { .. }) {
         contender.record.elapsed = window.length()?;
     }
     contender.section.check(&mut world).await?;

@@ -20,7 +20,7 @@ mod kind;
 mod record;
 mod section;
 
-pub use contend::{Amount, Run, contend, contention};
+pub use contend::{Run, RunLength, contend, contention};
 pub use draws::{Drawn, Draws, WriterShare};
 pub use kind::{LockKind, OverLock, UnknownLock};
 pub use record::{EXCLUSIVE, Latencies, RankRecord, SHARED};

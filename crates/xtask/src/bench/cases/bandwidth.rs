@@ -3,16 +3,16 @@
 
 use super::{
     super::{
-        goal::Goal,
-        limit::{How, LINE},
+        bare::{How, LINE},
         lines,
         meeting::until,
         sampling::{Named, Takes, Took, form},
     },
     Case,
-    buffer::Buffer,
     pair::{OWN_AT, PEER, Pair, TARGET_AT},
 };
+use crate::bench::bare::Buffer;
+use crate::bench::rows::Goal;
 use core::{
     cell::{Cell, RefCell},
     hint::black_box,

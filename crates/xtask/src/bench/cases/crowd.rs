@@ -6,15 +6,16 @@
 
 use super::{
     super::{
-        goal::Goal,
-        limit::{Bare, FutexMutex, FutexQueue},
+        bare::Bare,
+        futex::{FutexMutex, FutexQueue},
         lines,
         meeting::{Meeting, share_core},
         placement::{PingPong, pin},
         sampling::{Form, Measured, Sample, Takes},
     },
-    Case, Plan, all,
+    Case, JobPlan, all,
 };
+use crate::bench::rows::Goal;
 use core::{
     sync::atomic::Ordering::{Acquire, Relaxed, Release},
     time::Duration,
@@ -41,7 +42,7 @@ const QUEUE: Case = Case::new("machine-crowd-queue", "16 ranks on 2 cores, bare 
 pub(super) const CASES: &[Case] = &[EXCLUSIVE, BACK_OFF, SHARED, QUEUE];
 
 /// Measure all cases of many ranks; rank 0 has the results.
-pub(in super::super) async fn measure_crowd(fabric: Fabric, plan: Plan) -> ProgramResult<Vec<Measured>> {
+pub(in super::super) async fn measure_crowd(fabric: Fabric, plan: JobPlan) -> ProgramResult<Vec<Measured>> {
     let bare = Bare::open(&plan.memory)?;
     let outcome = measure(&fabric, &bare, &plan).await;
     if outcome.is_err() {
@@ -52,7 +53,7 @@ pub(in super::super) async fn measure_crowd(fabric: Fabric, plan: Plan) -> Progr
     outcome
 }
 
-async fn measure(fabric: &Fabric, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {
+async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
     let me = fabric.rank().index();
     pin(plan.cores[me % plan.cores.len()])?;
     if plan.cores.len() < 2 {

@@ -1,22 +1,19 @@
 //! What is measured: the cases, by name.
 
 mod bandwidth;
-mod buffer;
-mod contended;
 mod crowd;
 mod exchange;
 mod locks;
 mod machine;
 mod notices;
 mod pair;
-mod queues;
 mod words;
 
 pub(super) use crowd::{RANKS as CROWD, measure_crowd};
 pub(super) use pair::measure_pair;
 
 use super::{
-    goal::Goal,
+    rows::Goal,
     sampling::{Effort, Takes},
 };
 use core::time::Duration;
@@ -53,9 +50,9 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
     let lists = [
         words::CASES,
         notices::CASES,
-        queues::CASES,
+        notices::QUEUE_CASES,
         locks::CASES,
-        contended::CASES,
+        locks::BOTH_CASES,
         exchange::CASES,
         bandwidth::CASES,
         machine::CASES,
@@ -76,7 +73,7 @@ pub(super) fn is_crowded(case: &Case) -> bool {
 
 /// What a job is to measure; told to every rank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Plan {
+pub(super) struct JobPlan {
     /// Names of cases.
     pub(super) cases: Vec<String>,
     pub(super) quick: bool,
@@ -90,7 +87,7 @@ pub(super) struct Plan {
     pub(super) results: PathBuf,
 }
 
-impl Plan {
+impl JobPlan {
     pub(super) fn wants(&self, case: &Case) -> bool {
         self.cases.iter().any(|name| name == case.name)
     }

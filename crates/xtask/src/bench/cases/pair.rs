@@ -2,11 +2,11 @@
 
 use super::{
     super::{
-        limit::{Bare, WINDOW},
+        bare::{Bare, WINDOW},
         meeting, placement,
         sampling::{Measured, Named, Sampler},
     },
-    Case, Plan, all, bandwidth, contended, exchange, locks, machine, notices, queues, words,
+    Case, JobPlan, all, bandwidth, exchange, locks, machine, notices, words,
 };
 use core::sync::atomic::Ordering::Release;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
@@ -28,7 +28,7 @@ pub(super) struct Pair<'a> {
     pub(super) fabric: &'a Fabric,
     pub(super) region: Region,
     pub(super) sampler: Sampler<'a>,
-    plan: &'a Plan,
+    plan: &'a JobPlan,
 }
 
 impl Pair<'_> {
@@ -54,7 +54,7 @@ impl Pair<'_> {
 }
 
 /// Measure all cases of two ranks; rank 0 has the results.
-pub(in super::super) async fn measure_pair(fabric: Fabric, plan: Plan) -> ProgramResult<Vec<Measured>> {
+pub(in super::super) async fn measure_pair(fabric: Fabric, plan: JobPlan) -> ProgramResult<Vec<Measured>> {
     let bare = Bare::open(&plan.memory)?;
     let outcome = measure(&fabric, &bare, &plan).await;
     if outcome.is_err() {
@@ -64,7 +64,7 @@ pub(in super::super) async fn measure_pair(fabric: Fabric, plan: Plan) -> Progra
     outcome
 }
 
-async fn measure(fabric: &Fabric, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {
+async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
     let me = fabric.rank().index();
     placement::pin(plan.cores[me % plan.cores.len()])?;
     if plan.cores.len() < 2 {
@@ -79,9 +79,9 @@ async fn measure(fabric: &Fabric, bare: &Bare, plan: &Plan) -> ProgramResult<Vec
     let mut pair = Pair { fabric, region, sampler, plan };
     words::measure(&mut pair).await?;
     notices::measure(&mut pair).await?;
-    queues::measure(&mut pair).await?;
+    notices::measure_queues(&mut pair).await?;
     locks::measure(&mut pair).await?;
-    contended::measure(&mut pair).await?;
+    locks::measure_both(&mut pair).await?;
     exchange::measure(&mut pair).await?;
     bandwidth::measure(&mut pair).await?;
     machine::measure(&mut pair).await?;

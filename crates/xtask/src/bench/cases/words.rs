@@ -3,13 +3,13 @@
 
 use super::{
     super::{
-        goal::Goal,
-        limit, lines,
+        bare, limit, lines,
         sampling::{Takes, Took, form, repeat, run},
     },
     Case,
     pair::{ME, PEER, Pair},
 };
+use crate::bench::rows::Goal;
 use core::{hint::black_box, sync::atomic::Ordering::AcqRel, time::Duration};
 use rdma_fabric::{Deps, Fabric, ProgramResult, PutOptions, op};
 use std::time::Instant;
@@ -24,7 +24,7 @@ const COMPARE_SWAP: Case =
     Case::new("compare-swap", "compare-and-swap on an owned line", Takes::Origin).goal(Goal::Ns(6.0));
 const BURST: Case = Case::new("puts-then-flush", "64 puts of 8 B, then flush, per put", Takes::Origin)
     .goal(Goal::Ns(5.0))
-    .operations(limit::BURST_WORDS as u64);
+    .operations(bare::BURST_WORDS as u64);
 const DIRTY: Case = Case::new("fetch-add-dirty", "fetch-add on a word last written by the peer", Takes::Both)
     .goal(Goal::Ratio(1.15))
     .operations(lines::DIRTY_WORDS as u64);
@@ -38,7 +38,7 @@ pub(super) const CASES: &[Case] =
     &[PUT, PUT_WORD, GET, GET_WORD, FETCH_ADD, COMPARE_SWAP, BURST, DIRTY, ASYNC, BLOCK_ON, PARKED, RESOLVE];
 
 /// Bytes between words that different ranks write.
-const APART: u64 = limit::LINE as u64;
+const APART: u64 = bare::LINE as u64;
 /// How long rank 0 waits for rank 1 to park.
 const PARKING: Duration = Duration::from_millis(2);
 
@@ -87,7 +87,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
 
     let burst_at = |i: usize| pair.region.at(PEER, BURST_AT + 8 * i as u64);
     let spans: Vec<_> =
-        (0..limit::BURST_WORDS).map(|i| fabric.remote_span::<u64>(burst_at(i), 1)).collect::<Result<_, _>>()?;
+        (0..bare::BURST_WORDS).map(|i| fabric.remote_span::<u64>(burst_at(i), 1)).collect::<Result<_, _>>()?;
     let stores = bare.burst(lines::BURST);
     let forms = vec![
         repeat!("fabric", i => {

@@ -1,17 +1,11 @@
 //! `explore` finds nothing in the lock, finds a mutation, and says so.
 
-use serde_json::Value;
-use std::process::{Command, Output};
-
-fn xtask(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_xtask")).args(args).output().expect("the binary runs")
-}
+use super::{json, text, xtask};
 
 #[test]
 fn a_case_is_exhausted_and_a_mutation_caught() {
     let out = xtask(&["explore", "--quick", "--only", "RpLock: R1W1x1", "RpLock: NoSecondLook", "--json"]);
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    let rows: Value = serde_json::from_slice(&out.stdout).expect("nothing but JSON on standard output");
+    let rows = json(&out);
     let [right, wrong] = [&rows[0], &rows[1]];
     assert_eq!((right["name"].as_str(), right["verdict"].as_str()), (Some("RpLock: R1W1x1"), Some("exhausted")));
     assert_eq!((wrong["mutation"].as_bool(), wrong["verdict"].as_str()), (Some(true), Some("violated")));
@@ -23,7 +17,7 @@ fn a_case_is_exhausted_and_a_mutation_caught() {
 #[test]
 fn a_bound_that_is_met_is_told() {
     let out = xtask(&["explore", "--quick", "--only", "PackedLock: R2W1x1", "--states", "200"]);
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let text = text(&out.stdout);
     assert!(out.status.success() && text.contains("stopped there"), "{text}");
     let none = xtask(&["explore", "--only", "no such case"]);
     assert!(!none.status.success() && none.stdout.is_empty());

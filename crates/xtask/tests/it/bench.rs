@@ -1,11 +1,11 @@
 //! `bench --quick` yields its rows on any machine, however loaded. No figure is judged here.
-#![cfg(target_os = "linux")]
 
+use super::{json, text};
 use serde_json::Value;
 use std::{
     fs,
     path::PathBuf,
-    process::{Command, Output},
+    process::Output,
     sync::{Mutex, PoisonError},
 };
 
@@ -14,11 +14,7 @@ static CORES: Mutex<()> = Mutex::new(());
 
 fn xtask(args: &[&str]) -> Output {
     let _alone = CORES.lock().unwrap_or_else(PoisonError::into_inner);
-    Command::new(env!("CARGO_BIN_EXE_xtask")).args(args).output().expect("the binary runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    super::xtask(args)
 }
 
 fn scratch(name: &str) -> PathBuf {
@@ -38,8 +34,7 @@ fn is_positive(value: &Value) -> bool {
 
 fn every_case_has_its_rows(provider: &str) {
     let out = xtask(&["bench", "--quick", "--fabric", provider, "--json", "-"]);
-    assert!(out.status.success(), "{}", text(&out.stderr));
-    let report: Value = serde_json::from_slice(&out.stdout).expect("nothing but JSON on standard output");
+    let report = json(&out);
     assert_eq!(report["run"]["fabric"], provider);
     let rows = report["rows"].as_array().expect("rows");
     for name in names() {
@@ -109,9 +104,7 @@ fn what_cannot_be_done_is_said_before_anything_is_measured() {
 }
 
 fn rows(out: &Output) -> Vec<Value> {
-    assert!(out.status.success(), "{}", text(&out.stderr));
-    let report: Value = serde_json::from_slice(&out.stdout).expect("nothing but JSON on standard output");
-    report["rows"].as_array().expect("rows").clone()
+    json(out)["rows"].as_array().expect("rows").clone()
 }
 
 #[test]

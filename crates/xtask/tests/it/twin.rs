@@ -1,17 +1,11 @@
 //! `twin` searches a job, in both ways, and says so.
 
-use serde_json::Value;
-use std::process::{Command, Output};
-
-fn xtask(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_xtask")).args(args).output().expect("the binary runs")
-}
+use super::{json, text, xtask};
 
 #[test]
 fn a_job_is_exhausted_in_both_ways() {
     let out = xtask(&["twin", "--lock", "RpLock", "Packed", "--case", "R3W1x1", "--apart", "--json"]);
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    let rows: Value = serde_json::from_slice(&out.stdout).expect("nothing but JSON on standard output");
+    let rows = json(&out);
     let rows = rows.as_array().expect("rows");
     // RpLock, PackedLock, Aggregated<RpLock>.
     assert_eq!(rows.len(), 6);
@@ -25,7 +19,7 @@ fn a_job_is_exhausted_in_both_ways() {
 #[test]
 fn a_bound_that_is_met_is_told() {
     let out = xtask(&["twin", "--lock", "FairLock", "--case", "R3W2x1", "--states", "1000"]);
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let text = text(&out.stdout);
     assert!(out.status.success() && text.contains("stopped there"), "{text}");
     let none = xtask(&["twin", "--lock", "no such lock"]);
     assert!(!none.status.success() && none.stdout.is_empty());

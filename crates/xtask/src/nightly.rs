@@ -1,6 +1,12 @@
-//! `cargo xtask sanitize`: ranks as threads and as processes under AddressSanitizer.
+//! `cargo xtask miri` and `cargo xtask sanitize`: ranks, and the crates beneath them, under checkers of the nightly toolchain.
 //!
-//! The sanitizer finds accesses outside an allocation, to one that was freed, and beyond what a frame or a global has; and what is
+//! Miri interprets the program and reports undefined behaviour: accesses outside an allocation,
+//! data races, wrong provenance. Its weak-memory emulation, which is on, gives relaxed loads old
+//! values as an Arm machine may. Shared memory is accessed in its portable form then
+//! (`rdma-fabric/src/access/portable.rs`); the assembly is out of its reach. With many seeds it
+//! tries as many interleavings.
+//!
+//! AddressSanitizer finds accesses outside an allocation, to one that was freed, and beyond what a frame or a global has; and what is
 //! never freed. Unlike Miri it runs the assembly forms of access, memory files and processes, at a few times their cost; but
 //! it sees neither what the assembly itself accesses nor data races, and a mapped file is one allocation to it.
 
@@ -12,7 +18,52 @@ use std::{
 };
 
 #[derive(Debug, Args)]
-pub(crate) struct Options {
+pub(crate) struct MiriOptions {
+    /// Seeds, and so interleavings, of each program.
+    #[arg(long, default_value_t = 2)]
+    seeds: u32,
+    /// Only the programs whose name contains this.
+    #[arg(value_name = "NAME")]
+    filter: Option<String>,
+}
+
+/// Name, and what `cargo miri test` is told.
+const MIRI: [(&str, &[&str]); 5] = [
+    ("rdma-fabric: unit tests", &["--package", "rdma-fabric", "--lib"]),
+    ("tofu2-sim: unit tests of shm", &["--package", "tofu2-sim", "--lib", "--", "shm::"]),
+    ("tofu2-sim: thread ranks", &["--package", "tofu2-sim", "--test", "shm_threads"]),
+    ("rma-lock: thread ranks", &["--package", "rma-lock", "--test", "threads"]),
+    ("rma-lock: references to locked memory", &["--package", "rma-lock", "--test", "locked"]),
+];
+
+pub(crate) fn miri(options: &MiriOptions) -> Result<ExitCode, Box<dyn Error>> {
+    let mut probe = Command::new("cargo");
+    probe.args(["+nightly", "miri", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+    if !probe.status().is_ok_and(|status| status.success()) {
+        println!("miri: skipped; `rustup toolchain install nightly --component miri rust-src` gets it");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut failed = false;
+    for (name, arguments) in MIRI {
+        if options.filter.as_deref().is_some_and(|filter| !name.contains(filter)) {
+            continue;
+        }
+        let begun = Instant::now();
+        let mut cargo = Command::new("cargo");
+        cargo.args(["+nightly", "miri", "test"]).args(arguments);
+        // Isolation is off for the clock and for proptest's files; weak memory and data races stay on.
+        let seeds = options.seeds.max(1);
+        let flags = format!("-Zmiri-disable-isolation -Zmiri-strict-provenance -Zmiri-many-seeds=0..{seeds}");
+        let well = cargo.env("MIRIFLAGS", flags).status()?.success();
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("{name:40} {} {seconds:.0} s, {seeds} seeds", if well { "passes" } else { "FAILS" });
+        failed |= !well;
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SanitizeOptions {
     /// Only the programs whose name contains this.
     #[arg(value_name = "NAME")]
     filter: Option<String>,
@@ -22,7 +73,7 @@ pub(crate) struct Options {
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// Name, and what `cargo test` is told.
-const PROGRAMS: [(&str, &[&str]); 6] = [
+const SANITIZED: [(&str, &[&str]); 6] = [
     // Loom's threads have stacks of their own that the sanitizer does not know.
     (
         "tofu2-sim: unit tests of shm",
@@ -47,13 +98,13 @@ const PROGRAMS: [(&str, &[&str]); 6] = [
     ("rma-lock: killed holders of locked memory", &["--package", "rma-lock", "--test", "locked_processes"]),
 ];
 
-pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+pub(crate) fn sanitize(options: &SanitizeOptions) -> Result<ExitCode, Box<dyn Error>> {
     if !(cfg!(all(target_arch = "x86_64", target_os = "linux")) && has_target()) {
         println!("sanitize: skipped; it needs x86-64 Linux, and `rustup toolchain install nightly`");
         return Ok(ExitCode::SUCCESS);
     }
     let mut failed = false;
-    for (name, arguments) in PROGRAMS {
+    for (name, arguments) in SANITIZED {
         if options.filter.as_deref().is_some_and(|filter| !name.contains(filter)) {
             continue;
         }
