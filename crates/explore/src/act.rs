@@ -33,7 +33,7 @@ pub(crate) enum Act {
     Fact(CellPart, Amo<u64>),
     /// Is the operation complete? If so the slot is free again.
     Await(HandleId),
-    /// The same, and the slot stays.
+    /// Is the operation complete? Its handle stays either way.
     Test(HandleId),
     /// A word of own memory that is waited for is read.
     Watch(CellPart),

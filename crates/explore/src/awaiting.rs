@@ -28,7 +28,7 @@ impl Seat {
         Ok(())
     }
 
-    /// Whether `goal` is reached. The slot holds who waits.
+    /// Returns whether `goal` is reached. The slot holds who waits.
     pub(crate) fn awaits(&self, slot: &mut Slot, goal: Goal<'_>) -> Poll<Result<()>> {
         match goal {
             Goal::Word(_, deps) | Goal::Notice(deps) => {
@@ -127,7 +127,7 @@ impl Seat {
         }
     }
 
-    /// What a look is told that comes after the end of its wait.
+    /// Returns what a look is told that comes after the end of its wait.
     ///
     /// # Errors
     /// [`FabricError::PeerLost`] if that was the end.
@@ -147,7 +147,7 @@ pub(crate) fn waiter_for(slot: HandleId) -> Waiter {
     Waiter::from(slot) + 1
 }
 
-/// The operation that `waiter` waits for.
+/// Returns the operation that `waiter` waits for.
 pub(crate) fn waits_for(waiter: Waiter) -> HandleId {
     (waiter - 1) as HandleId
 }
@@ -176,7 +176,7 @@ impl Looks {
         self.stale.values_mut().for_each(|stale| *stale = true);
     }
 
-    /// Whether somebody has to look again.
+    /// Returns whether somebody has to look again.
     pub(crate) fn are_stale(&self) -> bool {
         self.stale.values().any(|stale| *stale)
     }

@@ -50,7 +50,7 @@ pub(crate) struct JobConfig<'a> {
 }
 
 impl JobConfig<'_> {
-    /// Run `rank` from its start, given these answers.
+    /// Runs `rank` from its start, given these answers.
     pub(crate) fn run(&self, rank: Rank, script: Vec<Answer>) -> Outcome {
         let session = Session::new(rank, self.facts.clone(), self.cells.clone(), Source::Script(script));
         session.mortal.set(self.mortal);
@@ -86,7 +86,7 @@ impl JobConfig<'_> {
 /// Tasks of a rank have bits.
 const MOST_TASKS: usize = 64;
 
-/// Poll until the rank is over or waits for what it waited for before (`None`).
+/// Polls until the rank is over or waits for what it waited for before (`None`).
 fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
     let mut cx = Context::from_waker(Waker::noop());
     loop {
@@ -143,7 +143,7 @@ thread_local! {
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Run `f`, whose panics are not printed.
+/// Runs `f`, whose panics are not printed.
 pub(crate) fn while_exploring<T>(f: impl FnOnce() -> T) -> T {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -166,7 +166,7 @@ pub(crate) fn while_exploring<T>(f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// What a panic said, and where.
+/// Returns what a panic said, and where.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic");

@@ -24,7 +24,7 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    /// What `addr` is in.
+    /// Returns what `addr` is in.
     pub(crate) fn of(addr: RemoteAddr) -> Self {
         Holding { rank: addr.rank, index: addr.region.index }
     }
@@ -87,7 +87,7 @@ impl Drops {
         !self.dropped.is_empty() && self.dropped.binary_search(&holding).is_ok()
     }
 
-    /// What a flush of `target`, or of all, has to tell `by`.
+    /// Returns what a flush of `target`, or of all, has to tell `by`.
     fn owed_to(&self, by: Rank, target: Rank) -> Option<Holding> {
         let mut owed = self.owed.iter().filter(|(to, at)| *to == by && (target == ALL || at.rank == target));
         owed.next().map(|(_, holding)| *holding)
@@ -124,7 +124,7 @@ impl Drops {
 }
 
 impl State {
-    /// The region that the item at `place`, which is about to happen, comes too late for.
+    /// Returns the region that the item at `place`, which is about to happen, comes too late for.
     pub(crate) fn too_late(&self, place: usize) -> Option<Holding> {
         let item = &self.items[place];
         let holding = match item.kind {
@@ -165,7 +165,7 @@ impl State {
         self.items.remove(notice);
     }
 
-    /// What the pieces of an operation that is complete have to tell of regions that were dropped.
+    /// Returns what the pieces of an operation that is complete have to tell of regions that were dropped.
     pub(crate) fn stale<'a>(&self, by: Rank, mut pieces: impl Iterator<Item = &'a Item>) -> Option<Answer> {
         pieces.find_map(|item| match item.kind {
             ItemKind::Stale => Some(Answer::Stale(Holding::from_bits(item.bits))),
@@ -176,13 +176,13 @@ impl State {
 }
 
 impl World<'_> {
-    /// Explore again, and let the drop of `holding` be a move.
+    /// Explores again, and lets the drop of `holding` be a move.
     pub(crate) fn contest(&mut self, holding: Holding) -> Halt {
         self.automaton.job.cells.borrow_mut().contested.add(holding);
         Halt::Again
     }
 
-    /// Whether what happens next comes too late for a region of which nobody knew that this may be.
+    /// Returns whether what happens next comes too late for a region of which nobody knew that this may be.
     pub(crate) fn notice_lateness(&mut self, state: &State, place: usize) -> Result<(), Halt> {
         match state.too_late(place) {
             Some(holding) if !self.automaton.job.cells.borrow().contested.contains(holding) => {
@@ -192,7 +192,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a flush that could be complete may hear of an error if it is complete later. It waits for the bytes that were put before it: not for a
+    /// Returns whether a flush that could be complete may hear of an error if it is complete later. It waits for the bytes that were put before it: not for a
     /// put without any, nor for one that a future which was detached has posted since.
     pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: HandleId) -> bool {
         let flush =
@@ -207,7 +207,7 @@ impl World<'_> {
         })
     }
 
-    /// Whether another rank has just resolved a place in `holding`, and could as well have come to it after the drop.
+    /// Returns whether another rank has just resolved a place in `holding`, and could as well have come to it after the drop.
     pub(crate) fn is_being_reached(&self, state: &State, holding: Holding) -> bool {
         let others = (0..state.ranks.len() as u32).map(Rank::new).filter(|rank| *rank != holding.rank);
         others.filter(|rank| !state.losses.is_dead(*rank)).any(|rank| {

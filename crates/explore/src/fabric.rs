@@ -36,14 +36,14 @@ pub(crate) struct Seat {
 /// What calls answer in a run that is over. Nobody hears it.
 pub(crate) const OVER: FabricError = FabricError::Unsupported { feature: &"a run that is over" };
 
-/// The facts of a job with the node of each rank.
+/// Returns the facts of a job with the node of each rank.
 pub(crate) fn facts(nodes: Arc<[u32]>, mut caps: Caps) -> Arc<JobFacts> {
     caps.locked_memory = LockedMemory::Copies;
     Arc::new(JobFacts { ranks: nodes.len(), nodes: Nodes::Table(nodes), caps })
 }
 
 impl Explored {
-    /// What a program is run with.
+    /// Returns what a program is run with.
     pub(crate) fn fabric(session: &Rc<Session>) -> Fabric {
         Fabric::new(session.rank, session.facts.clone(), Explored::new(session, None))
     }

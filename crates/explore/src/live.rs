@@ -68,7 +68,7 @@ impl Live {
         answer
     }
 
-    /// Whether the last answer was what the program waits for.
+    /// Returns whether the last answer was what the program waits for.
     pub(crate) fn heard(&mut self, ready: bool) {
         let (Some(timeline), Some((rank, act, answer))) = (&mut self.timeline, self.look.take()) else { return };
         let cells = self.cells.borrow();
@@ -103,7 +103,7 @@ impl fmt::Debug for LiveJob {
 }
 
 impl LiveJob {
-    /// Every rank is about to begin what `program` makes for it.
+    /// Makes a job of which every rank is about to begin what `program` makes for it.
     pub fn new<Fut>(ranks: usize, caps: Caps, program: impl Fn(Fabric) -> Fut) -> Self
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -111,7 +111,7 @@ impl LiveJob {
         LiveJob::on_nodes((0..ranks as u32).collect(), caps, program)
     }
 
-    /// The same, with the node of each rank: [`Explorer::nodes`](crate::Explorer::nodes).
+    /// Makes a job of which every rank is about to begin, with the node of each rank: [`Explorer::nodes`](crate::Explorer::nodes).
     pub(crate) fn on_nodes<Fut>(nodes: Arc<[u32]>, caps: Caps, program: impl Fn(Fabric) -> Fut) -> Self
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -143,7 +143,7 @@ impl LiveJob {
         LiveJob { live, caps, sessions, tasks }
     }
 
-    /// Let `rank` die at any moment before it has ended, as [`Explorer::mortal`](crate::Explorer::mortal) does.
+    /// Lets `rank` die at any moment before it has ended, as [`Explorer::mortal`](crate::Explorer::mortal) does.
     ///
     /// # Panics
     /// If there is no such rank.
@@ -157,21 +157,21 @@ impl LiveJob {
         self
     }
 
-    /// Let ranks leave together, as [`Explorer::leave_together`](crate::Explorer::leave_together) does.
+    /// Lets ranks leave together, as [`Explorer::leave_together`](crate::Explorer::leave_together) does.
     #[must_use]
     pub fn leave_together(self) -> Self {
         self.sessions.iter().for_each(|session| session.together.set(true));
         self
     }
 
-    /// Keep a timeline from now on.
+    /// Keeps a timeline from now on.
     pub(crate) fn record(&mut self, names: &HashMap<(u32, u64), String>) {
         let live = &mut *self.live.borrow_mut();
         live.timeline = Some(Timeline::default());
         live.cells.borrow_mut().names.clone_from(names);
     }
 
-    /// The timeline so far.
+    /// Returns the timeline so far.
     pub(crate) fn timeline(&mut self) -> Vec<String> {
         let live = &mut *self.live.borrow_mut();
         let mut timeline = live.timeline.take().unwrap_or_default();
@@ -179,17 +179,17 @@ impl LiveJob {
         timeline.into_lines()
     }
 
-    /// Keep what happens to memory from now on.
+    /// Keeps what happens to memory from now on.
     pub(crate) fn keep_effects(&mut self) {
         self.live.borrow_mut().effects = Some(Vec::new());
     }
 
-    /// That, so far.
+    /// Returns what has happened to memory so far.
     pub(crate) fn effects(&mut self) -> Vec<Effect> {
         self.live.borrow_mut().effects.take().unwrap_or_default()
     }
 
-    /// Let `event` happen.
+    /// Lets `event` happen.
     ///
     /// # Errors
     /// What a rank's program failed with, panics included.
@@ -250,7 +250,7 @@ impl LiveJob {
         Ok(())
     }
 
-    /// Poll all that a rank runs, and what that detaches.
+    /// Polls all that a rank runs, and what that detaches.
     ///
     /// # Errors
     /// As [`LiveJob::act`].
@@ -280,12 +280,12 @@ impl LiveJob {
         Ok(())
     }
 
-    /// Whether a rank, and all that it detached, is over, be it by its death.
+    /// Returns whether a rank, and all that it detached, is over, be it by its death.
     pub fn has_ended(&self, rank: Rank) -> bool {
         self.tasks[rank.index()].is_empty()
     }
 
-    /// Look at memory and facts.
+    /// Looks at memory and facts.
     pub fn look<T>(&self, look: impl FnOnce(&View<'_>) -> T) -> T {
         let live = self.live.borrow();
         let cells = live.cells.borrow();

@@ -23,7 +23,7 @@ pub(crate) fn bit(rank: Rank) -> Ranks {
     1 << rank.number()
 }
 
-/// The first of `ranks`.
+/// Returns the first of `ranks`.
 pub(crate) fn first(ranks: Ranks) -> Option<Rank> {
     (ranks != 0).then(|| Rank::new(ranks.trailing_zeros()))
 }
@@ -60,17 +60,17 @@ impl Losses {
         self.ended |= bit(rank);
     }
 
-    /// The losses that `by` knows of.
+    /// Returns the losses that `by` knows of.
     pub(crate) fn known_to(&self, by: Rank) -> Ranks {
         self.heard.get(by.index()).map_or(0, |heard| heard.lost)
     }
 
-    /// Whether `by` may learn of the loss of `lost`.
+    /// Returns whether `by` may learn of the loss of `lost`.
     pub(crate) fn may_learn(&self, by: Rank, lost: Rank) -> bool {
         by != lost && self.is_dead(lost) && !self.is_dead(by) && self.known_to(by) & bit(lost) == 0
     }
 
-    /// The first rank that a flush of all has to tell `by` of.
+    /// Returns the first rank that a flush of all has to tell `by` of.
     pub(crate) fn owed_to(&self, by: Rank) -> Option<Rank> {
         first(self.heard.get(by.index()).map_or(0, |heard| heard.owed))
     }
@@ -147,7 +147,7 @@ impl State {
         self.items.retain(|item| item.by != lost);
     }
 
-    /// Whether `item` is a flush of all targets.
+    /// Returns whether `item` is a flush of all targets.
     pub(crate) fn flushes_all(item: &Item) -> bool {
         item.kind == ItemKind::Flush && item.target == ALL
     }
@@ -218,7 +218,7 @@ impl World<'_> {
         self.automaton.local(state.ranks[rank.index()].local).act == Act::Done
     }
 
-    /// Whether a rank that may die has nothing more to do but to end, before which it may still die.
+    /// Returns whether a rank that may die has nothing more to do but to end, before which it may still die.
     pub(crate) fn is_about_to_end(&self, state: &State, rank: Rank) -> bool {
         self.automaton.job.mortal & bit(rank) != 0 && !state.losses.has_ended(rank) && self.is_over(state, rank)
     }
@@ -230,7 +230,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a rank that awaits an operation goes on as soon as that has happened: it waits for nothing else, and the operation's target
+    /// Returns whether a rank that awaits an operation goes on as soon as that has happened: it waits for nothing else, and the operation's target
     /// can't be lost before it hears, nor can what is under way to it fail.
     pub(crate) fn is_told_at_once(&mut self, state: &State, rank: Rank, local: LocalId) -> bool {
         if !self.is_sole(local) {

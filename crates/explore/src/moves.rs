@@ -20,7 +20,7 @@ pub(crate) struct Outlook {
 }
 
 impl World<'_> {
-    /// What may happen in `state`, in a fixed order.
+    /// Returns what may happen in `state`, in a fixed order.
     pub(crate) fn moves(&mut self, state: &State, into: &mut Vec<Move>) -> Result<(), Halt> {
         into.clear();
         for r in 0..state.ranks.len() as u8 {
@@ -89,12 +89,12 @@ impl World<'_> {
         Ok(next)
     }
 
-    /// Ask everything that the rank waits for, and change nothing.
+    /// Asks everything that the rank waits for, and changes nothing.
     pub(crate) fn outlook(&mut self, state: &State, rank: u8, task: Option<u8>) -> Result<Outlook, Halt> {
         self.ask_ahead(state, rank, task, |_| {})
     }
 
-    /// The same; `asked` is told of each question.
+    /// Asks everything that the rank waits for, and changes nothing; `asked` is told of each question.
     pub(crate) fn ask_ahead(
         &mut self,
         state: &State,
@@ -149,7 +149,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether it is of interest that the atomic at `place`, which may happen, reads now and writes later.
+    /// Returns whether it is of interest that the atomic at `place`, which may happen, reads now and writes later.
     pub(crate) fn may_begin(&mut self, state: &State, place: usize) -> Result<bool, Halt> {
         let item = &state.items[place];
         if self.coherent || item.kind != ItemKind::Atomic || state.too_late(place).is_some() {
@@ -162,7 +162,7 @@ impl World<'_> {
         Ok(stored && self.may_store_next(state, item.target, item.at)?)
     }
 
-    /// Whether the next act of `rank` may be a store to `word`.
+    /// Returns whether the next act of `rank` may be a store to `word`.
     fn may_store_next(&mut self, state: &State, rank: Rank, word: CellPart) -> Result<bool, Halt> {
         if state.losses.is_dead(rank) {
             return Ok(false);
@@ -202,7 +202,7 @@ impl World<'_> {
         }
     }
 
-    /// All that `rank` asked for in vain; `None` if it goes on, or has ended.
+    /// Returns all that `rank` asked for in vain; `None` if it goes on, or has ended.
     fn awaits(&mut self, state: &State, rank: Rank) -> Result<Option<Vec<Act>>, Halt> {
         if state.losses.is_dead(rank) || self.is_over(state, rank) {
             return Ok(None);
@@ -219,7 +219,7 @@ impl World<'_> {
         Ok(Some(acts))
     }
 
-    /// Tell the timeline that `rank` waits, if it does: not for its own operations only, of which most come by themselves.
+    /// Tells the timeline that `rank` waits, if it does: not for its own operations only, of which most come by themselves.
     pub(crate) fn tell_of_wait(&mut self, state: &State, rank: Rank) -> Result<(), Halt> {
         if self.timeline.is_none() {
             return Ok(());

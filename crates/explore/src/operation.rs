@@ -21,7 +21,7 @@ impl Seat {
         self.registered(place.addr())
     }
 
-    /// Post what `op` makes of its number. Its result is made of `parts`.
+    /// Posts what `op` makes of its number. Its result is made of `parts`.
     fn post(&self, parts: Pieces, op: impl FnOnce(u8) -> Op) -> Posted {
         let slot = self.session.take_slot(parts);
         self.session.tell(Act::Post(op(slot)));
@@ -89,7 +89,7 @@ impl Seat {
         Ok(self.post(Pieces::new(), |slot| Op::Atomic { slot, target, at, amo }))
     }
 
-    /// The result of the operation that `waiter` waits for.
+    /// Returns the result of the operation that `waiter` waits for.
     pub(crate) fn take(&self, waiter: Waiter, into: Sink<'_>) -> Poll<Result<u64>> {
         let slot = waits_for(waiter);
         let answer = self.session.ask(Act::Await(slot));
@@ -141,7 +141,7 @@ fn split(start: u64, len: usize) -> impl Iterator<Item = (Range<u64>, Range<usiz
     })
 }
 
-/// The bits of a cell that holds `bytes` where `part` says.
+/// Returns the bits of a cell that holds `bytes` where `part` says.
 pub(crate) fn bits_of(part: CellPart, bytes: &[u8]) -> u64 {
     let mut cell = [0u8; CELL];
     let first = part.mask.to_ne_bytes().iter().position(|byte| *byte != 0).unwrap_or(0);
@@ -159,13 +159,13 @@ impl Seat {
         self.session.cells.borrow_mut().part(agent, addr, at)
     }
 
-    /// The cell that a word is, or is a part of.
+    /// Returns the cell that a word is, or is a part of.
     pub(crate) fn word(&self, agent: Agent, place: &Place) -> CellPart {
         let start = place.addr().offset;
         self.part(agent, place.addr(), start..start + place.len() as u64)
     }
 
-    /// The cells that `place` is made of, with their place in the transfer.
+    /// Returns the cells that `place` is made of, with their place in the transfer.
     pub(crate) fn pieces(&self, agent: Agent, place: &Place) -> Pieces {
         let addr = place.addr();
         let all = split(addr.offset, place.len()).map(|(cell, at)| (self.part(agent, addr, cell), at));
@@ -216,12 +216,12 @@ impl Handles {
         std::mem::take(&mut self.parts[usize::from(slot)])
     }
 
-    /// Whether any is taken.
+    /// Returns whether any is taken.
     pub(crate) fn are_taken(&self) -> bool {
         self.taken.contains(&true)
     }
 
-    /// Those up to the last that is taken.
+    /// Returns those up to the last that is taken.
     pub(crate) fn up_to_the_last(&self) -> Vec<bool> {
         let last = self.taken.iter().rposition(|taken| *taken);
         self.taken[..last.map_or(0, |last| last + 1)].to_vec()

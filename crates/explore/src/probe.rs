@@ -37,22 +37,22 @@ impl Probe {
         if let Some(Answer::Value(before)) = answer { before } else { 0 }
     }
 
-    /// Add to a fact, wrapping; yields what it was before.
+    /// Adds to a fact, wrapping; yields what it was before.
     pub fn add(&self, fact: u32, add: u64) -> u64 {
         self.fact_of(fact, Amo::Add(add))
     }
 
-    /// Subtract from a fact, wrapping; yields what it was before.
+    /// Subtracts from a fact, wrapping; yields what it was before.
     pub fn subtract(&self, fact: u32, subtract: u64) -> u64 {
         self.fact_of(fact, Amo::Add(subtract.wrapping_neg()))
     }
 
-    /// Change a fact; yields what it was before.
+    /// Changes a fact; yields what it was before.
     pub fn set(&self, fact: u32, value: u64) -> u64 {
         self.fact_of(fact, Amo::Swap(value))
     }
 
-    /// What a fact is.
+    /// Returns what a fact is.
     pub fn get(&self, fact: u32) -> u64 {
         self.fact_of(fact, Amo::Or(0))
     }

@@ -14,7 +14,7 @@ use crate::{
 use rdma_fabric::{Amo, PutOrder, Rank};
 
 impl State {
-    /// Whether something may happen now to the item at `place`.
+    /// Returns whether something may happen now to the item at `place`.
     pub(crate) fn may_happen(&self, place: usize, order: PutOrder) -> bool {
         let item = &self.items[place];
         match item.kind {
@@ -39,7 +39,7 @@ impl State {
         }
     }
 
-    /// Whether all that happens to the item is that its poster's handle knows.
+    /// Returns whether all that happens to the item is that its poster's handle knows.
     pub(crate) fn only_tells(&self, place: usize) -> bool {
         matches!(self.items[place].kind, ItemKind::Flush | ItemKind::Over | ItemKind::Lost | ItemKind::Stale)
     }
@@ -58,14 +58,14 @@ impl State {
         !self.items[..place].iter().any(|item| item.by == by && item.slot == slot)
     }
 
-    /// Whether all of an operation has happened.
+    /// Returns whether all of an operation has happened.
     fn happened(&self, by: Rank, slot: HandleId) -> bool {
         self.items.iter().enumerate().filter(|(_, item)| item.by == by && item.slot == slot).all(|(place, item)| {
             item.phase >= Phase::Happened || item.kind == ItemKind::Flush && self.flushed(by, item.target, place)
         })
     }
 
-    /// Let it happen.
+    /// Lets it happen.
     pub(crate) fn happen(&mut self, place: usize) {
         if let Some(holding) = self.too_late(place) {
             return self.comes_too_late(place, holding);
@@ -133,7 +133,7 @@ impl State {
         }
     }
 
-    /// What a rank that asks for an operation's result is told. `at_once`: as soon as it has happened.
+    /// Returns what a rank that asks for an operation's result is told. `at_once`: as soon as it has happened.
     pub(crate) fn result(&self, by: Rank, slot: HandleId, at_once: bool) -> Answer {
         let mut pieces = self.items.iter().filter(|item| item.by == by && item.slot == slot);
         let complete =
@@ -255,12 +255,12 @@ pub(crate) fn overlap(one: CellPart, other: CellPart) -> bool {
 }
 
 impl State {
-    /// Whether an atomic on this word has read it and not written it yet.
+    /// Returns whether an atomic on this word has read it and not written it yet.
     pub(crate) fn is_held(&self, word: CellPart) -> bool {
         self.items.iter().any(|item| item.kind == ItemKind::Begun && overlap(item.at, word))
     }
 
-    /// Whether the network is about to write this word.
+    /// Returns whether the network is about to write this word.
     pub(crate) fn is_arriving(&self, word: CellPart) -> bool {
         self.items.iter().any(|item| match item.kind {
             ItemKind::Put => overlap(item.at, word),

@@ -137,7 +137,7 @@ impl Session {
         (0..Ranks::BITS).filter(move |rank| mortal >> rank & 1 == 1).map(Rank::new).filter(move |rank| *rank != me)
     }
 
-    /// Whether nobody hears the program any more. A program that panics is over: what its guards do on the way out would have to unwind a
+    /// Returns whether nobody hears the program any more. A program that panics is over: what its guards do on the way out would have to unwind a
     /// second time.
     fn is_over(&self) -> bool {
         if !self.over.get() && thread::panicking() {
@@ -253,7 +253,7 @@ impl Session {
         self.inner.borrow_mut().let_go.clear();
     }
 
-    /// All answers were given.
+    /// Returns all answers were given.
     pub(crate) fn caught_up(&self) -> bool {
         match &self.source {
             Source::Script(script) => self.given.get() == script.len(),

@@ -55,9 +55,9 @@ pub(crate) enum ItemKind {
     Flush,
     /// What is left of something whose poster has not been told yet.
     Over,
-    /// The same, of something that failed because its target is lost.
+    /// What is left of something that failed because its target is lost, whose poster has not been told yet.
     Lost,
-    /// The same, of something that came too late for a region (`bits`).
+    /// What is left of something that came too late for a region (`bits`), whose poster has not been told yet.
     Stale,
 }
 
@@ -102,7 +102,7 @@ impl Item {
         matches!(self.kind, ItemKind::Put | ItemKind::PutFrom)
     }
 
-    /// The region that it is for.
+    /// Returns the region that it is for.
     pub(crate) fn there(&self) -> Holding {
         Holding { rank: self.target, index: self.region }
     }
@@ -277,7 +277,7 @@ impl State {
         }
     }
 
-    /// Whether no put that `by` posted to `target` before the item at `before` is still on its way.
+    /// Returns whether no put that `by` posted to `target` before the item at `before` is still on its way.
     pub(crate) fn flushed(&self, by: Rank, target: Rank, before: usize) -> bool {
         !self.items[..before]
             .iter()

@@ -11,7 +11,7 @@ use rdma_fabric::{Amo, Notice, Rank, RemoteAddr};
 /// So many words of one operation are told, each by itself.
 const MOST_WORDS: usize = 8;
 
-/// Where a word is.
+/// Returns where a word is.
 pub(crate) fn place(cells: &Cells, part: CellPart) -> String {
     match cells.home(part.cell) {
         Home::Fact(number) => match cells.names.get(&Cells::name_of_fact(number)) {
@@ -50,7 +50,7 @@ pub(crate) fn atomic(amo: Amo<u64>) -> String {
     }
 }
 
-/// What each of `all` is, up to a bound, and how many more there are.
+/// Returns what each of `all` is, up to a bound, and how many more there are.
 fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
     let told = all.iter().take(MOST_WORDS).map(each).collect::<Vec<_>>().join(", ");
     match all.len().saturating_sub(MOST_WORDS) {
@@ -61,7 +61,7 @@ fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
     }
 }
 
-/// What a rank does that posts `op`.
+/// Returns what a rank does that posts `op`.
 pub(crate) fn operation(cells: &Cells, op: &Op) -> String {
     let at = |part: &CellPart| place(cells, *part);
     let with =
@@ -82,7 +82,7 @@ pub(crate) fn operation(cells: &Cells, op: &Op) -> String {
     }
 }
 
-/// What `item` is.
+/// Returns what `item` is.
 fn named(cells: &Cells, item: &Item) -> String {
     let there = || place(cells, item.at);
     match item.kind {
@@ -109,7 +109,7 @@ pub(crate) fn under_way(cells: &Cells, item: &Item) -> Option<String> {
     }
 }
 
-/// What a rank waits for that has done all of `acts` in vain.
+/// Returns what a rank waits for that has done all of `acts` in vain.
 pub(crate) fn awaited(cells: &Cells, state: &State, rank: Rank, acts: &[Act]) -> String {
     let each = acts.iter().filter_map(|act| {
         Some(match act {
@@ -128,7 +128,7 @@ pub(crate) fn awaited(cells: &Cells, state: &State, rank: Rank, acts: &[Act]) ->
     each.collect::<Vec<_>>().join(", or ")
 }
 
-/// What a program does, to the last bit.
+/// Returns what a program does, to the last bit.
 pub(crate) fn exactly(cells: &Cells, act: &Act) -> String {
     match act {
         Act::Post(op) => operation(cells, op),
@@ -140,7 +140,7 @@ pub(crate) fn exactly(cells: &Cells, act: &Act) -> String {
     }
 }
 
-/// What a program asks of the world, or tells it, without values: those change while it does the same again and again. `None` for what
+/// Returns what a program asks of the world, or tells it, without values: those change while it does the same again and again. `None` for what
 /// is not its own doing.
 pub(crate) fn deed(cells: &Cells, act: &Act) -> Option<String> {
     let at = |part: &CellPart| place(cells, *part);

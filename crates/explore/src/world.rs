@@ -23,7 +23,7 @@ const SPINNING: u32 = 20_000;
 pub(crate) enum Move {
     /// A rank's CPU goes on.
     Go(u8),
-    /// The same, with one of its tasks.
+    /// One task of a rank's CPU goes on.
     GoWith(u8, u8),
     /// The n-th part of operations that a rank has on their way.
     Happen(u8, u8),
@@ -64,7 +64,7 @@ pub(crate) struct World<'a> {
 }
 
 impl World<'_> {
-    /// The first state: every rank has come to its first act that others could notice.
+    /// Returns the first state: every rank has come to its first act that others could notice.
     pub(crate) fn start(&mut self, state: &mut State) -> Result<(), Halt> {
         for rank in 0..self.automaton.job.facts.ranks as u32 {
             let local = self.automaton.start(Rank::new(rank));
@@ -82,7 +82,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Do `which`, which is one of [`World::moves`].
+    /// Does `which`, which is one of [`World::moves`].
     pub(crate) fn act(&mut self, state: &mut State, which: Move) -> Result<(), Halt> {
         match which {
             Move::Go(rank) | Move::GoWith(rank, _) | Move::Tick(rank)
@@ -127,7 +127,7 @@ impl World<'_> {
         }
     }
 
-    /// Where the n-th part of the operations of a rank stands.
+    /// Returns where the n-th part of the operations of a rank stands.
     fn place_of(state: &State, rank: u8, number: u8) -> Result<usize, Halt> {
         let rank = Rank::new(rank.into());
         let mut mine = (0..state.items.len()).filter(|place| state.items[*place].by == rank);
@@ -154,7 +154,7 @@ impl World<'_> {
         if self.automaton.job.cells.borrow().grown { Err(Halt::Again) } else { Ok(()) }
     }
 
-    /// Let a rank go on, through one act that others could notice, or none if it has `moved` already, and then through all that they
+    /// Lets a rank go on, through one act that others could notice, or none if it has `moved` already, and then through all that they
     /// could not.
     fn proceed(&mut self, state: &mut State, rank: Rank, mut task: Option<u8>, mut moved: bool) -> Result<(), Halt> {
         let mut local = state.ranks[rank.index()].local;
@@ -220,7 +220,7 @@ impl World<'_> {
         self.reduced && self.automaton.is_sole(local)
     }
 
-    /// Whether doing `act` now or later could make a difference to anybody else.
+    /// Returns whether doing `act` now or later could make a difference to anybody else.
     pub(crate) fn is_noticed(&self, state: &State, rank: Rank, act: &Act) -> bool {
         match act {
             Act::Load(part) | Act::Watch(part) | Act::Store(part, _) => {

@@ -22,7 +22,7 @@ use std::{
 pub(crate) struct Modelled(OneThread<Seat>);
 
 impl Modelled {
-    /// What the program of `me` is run with.
+    /// Returns what the program of `me` is run with.
     pub(crate) fn fabric(job: &Rc<Job>, me: Rank) -> Fabric {
         let ranks = job.config.ranks;
         let nodes = Nodes::Blocks(if job.config.together { ranks.max(1) } else { 1 });
@@ -191,7 +191,7 @@ impl Seat {
         modelled
     }
 
-    /// The mutation "looks after its own only": the rank of `fabric`, which does not carry out what was armed with another handle of it.
+    /// Returns the mutation "looks after its own only": the rank of `fabric`, which does not carry out what was armed with another handle of it.
     #[must_use]
     pub fn apart(fabric: &Fabric) -> Fabric {
         let seat = Seat::of(fabric);
@@ -202,7 +202,7 @@ impl Seat {
         self.me
     }
 
-    /// The job, for what only a test may see.
+    /// Returns the job, for what only a test may see.
     pub fn job(&self) -> &Job {
         &self.job
     }
@@ -215,7 +215,7 @@ impl Seat {
         made
     }
 
-    /// The order of an access, unless a mutation relaxes it.
+    /// Returns the order of an access, unless a mutation relaxes it.
     pub(crate) fn order(&self, access: Access, order: Ordering) -> Ordering {
         if (self.job.config.relaxed)(access) { Relaxed } else { order }
     }
@@ -225,12 +225,12 @@ impl Seat {
         Region::new(key, len, None, OneThread::new(registered))
     }
 
-    /// The first cell of a place in a region that is still there.
+    /// Returns the first cell of a place in a region that is still there.
     pub(crate) fn cell(&self, place: &Place) -> Result<usize> {
         self.job.regions().cell(place.addr())
     }
 
-    /// The slot says that it has begun, and which put is the last to wait for, if there is one.
+    /// Returns the slot says that it has begun, and which put is the last to wait for, if there is one.
     pub(crate) fn flush(&self, slot: &mut Slot, target: Option<Rank>) -> Poll<Result<()>> {
         if slot.is_empty() {
             let ranks = self.job.config.ranks;

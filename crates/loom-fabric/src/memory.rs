@@ -77,12 +77,12 @@ impl Regions {
         self.watching = watching;
     }
 
-    /// Make no more regions.
+    /// Makes no more regions.
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// What a rank's cell is for, by the regions there are; words that nobody has resolved are for nothing.
+    /// Returns what a rank's cell is for, by the regions there are; words that nobody has resolved are for nothing.
     pub(crate) fn kind(&self, rank: usize, cell: usize) -> Kind {
         let word = if self.resolved[rank][cell] { Kind::Word } else { Kind::None };
         let own = &self.own[rank];
@@ -123,7 +123,7 @@ impl Regions {
         Ok(RegionKey { index: LOCAL + own.local.len() as u32 - 1, generation: GENERATION })
     }
 
-    /// The rank's next symmetric region; the first rank to ask lays it out for all.
+    /// Returns the rank's next symmetric region; the first rank to ask lays it out for all.
     pub(crate) fn alloc_symmetric(&mut self, rank: Rank, bytes: usize) -> Result<RegionKey> {
         let cells = bytes.div_ceil(CELL);
         let ordinal = self.own[rank.index()].symmetric_live.len();
@@ -157,7 +157,7 @@ impl Regions {
         }
     }
 
-    /// All checks of [`rdma_fabric::Fabric::locate`].
+    /// Carries out all checks of [`rdma_fabric::Fabric::locate`].
     pub(crate) fn locate(&mut self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<()> {
         let RemoteAddr { rank, region, offset } = addr;
         let extent = self.extent(rank, region)?;
@@ -170,7 +170,7 @@ impl Regions {
         Ok(())
     }
 
-    /// Where `addr`, which was located before, is, if the region is still there.
+    /// Returns where `addr`, which was located before, is, if the region is still there.
     pub(crate) fn cell(&self, addr: RemoteAddr) -> Result<usize> {
         let extent = self.extent(addr.rank, addr.region)?;
         Ok(extent.start + addr.offset as usize / CELL)

@@ -127,7 +127,7 @@ impl Seat {
         Ok(self.posted(Operation::after(delivered)))
     }
 
-    /// The newest that is there.
+    /// Returns the newest that is there.
     pub(crate) fn copy_out(&self, from: &Place, into: &mut [u8]) -> Result<()> {
         let cell = self.cell(from)?;
         for (i, chunk) in into.chunks_exact_mut(CELL).enumerate() {

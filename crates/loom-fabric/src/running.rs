@@ -67,7 +67,7 @@ impl Job {
     }
 }
 
-/// Run `program` as every rank, rank 0 on the calling thread, and return the job when all have ended and
+/// Runs `program` as every rank, rank 0 on the calling thread, and return the job when all have ended and
 /// every put has been delivered. What the ranks return, their registered memory above all, lives until then.
 /// Call it inside a loom model.
 pub fn run<P, R>(config: Config, program: P) -> Rc<Job>
@@ -128,7 +128,7 @@ fn fabrics(job: &Rc<Job>) -> impl Iterator<Item = Fabric> + use<> {
     (0..job.config.ranks as u32).map(move |rank| Modelled::fabric(&job, Rank::new(rank)))
 }
 
-/// Carry a future out that waits for nobody else.
+/// Carries a future out that waits for nobody else.
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     const POLLS: usize = 10_000;
     let (mut future, mut cx) = (pin!(future), Context::from_waker(Waker::noop()));

@@ -61,7 +61,7 @@ pub(crate) struct Simulated<Out> {
     pub(crate) timeline: Option<Timeline>,
 }
 
-/// Run `program` as `setting` says.
+/// Runs `program` as `setting` says.
 pub(crate) fn simulate<P: Program>(
     label: String,
     setting: &Setting,
@@ -140,7 +140,7 @@ impl<'a> Runner<'a> {
         Runner { progress, traced, begun: 0, timeline: None }
     }
 
-    /// The plan's next job.
+    /// Returns the plan's next job.
     pub(crate) fn run<P: Program>(
         &mut self,
         label: String,
@@ -155,7 +155,7 @@ impl<'a> Runner<'a> {
         Ok(simulated)
     }
 
-    /// All jobs have run: what was recorded. `None` too if no job had the number.
+    /// Returns all jobs have run: what was recorded. `None` too if no job had the number.
     pub(crate) fn end(self) -> Option<Timeline> {
         self.progress.end();
         self.timeline
@@ -177,7 +177,7 @@ pub(crate) fn cpu_seconds() -> f64 {
     START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
 }
 
-/// The most memory this process ever had resident, in bytes; `None` where the system does not tell.
+/// Returns the most memory this process ever had resident, in bytes; `None` where the system does not tell.
 pub(crate) fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -206,7 +206,7 @@ pub struct Cost {
 pub struct Shape(&'static [u32]);
 
 impl Shape {
-    /// The torus of these sides.
+    /// Returns the torus of these sides.
     pub const fn new(sides: &'static [u32]) -> Self {
         Shape(sides)
     }

@@ -51,7 +51,7 @@ pub fn render(rows: &[Row], provenance: Option<&Provenance>) -> String {
     out
 }
 
-/// What other forms of the lock would do, a line for each number of ranks; nothing if none was run.
+/// Returns what other forms of the lock would do, a line for each number of ranks; nothing if none was run.
 pub fn what_if(waves: &[WhatIf]) -> String {
     if waves.is_empty() {
         return String::new();
@@ -86,7 +86,7 @@ pub fn what_if(waves: &[WhatIf]) -> String {
     )
 }
 
-/// What the stencils of the lock paper's Figures 4 and 5 take, a line for each number of ranks; nothing if none was run.
+/// Returns what the stencils of the lock paper's Figures 4 and 5 take, a line for each number of ranks; nothing if none was run.
 pub fn stencils(runs: &[StencilRun]) -> String {
     if runs.is_empty() {
         return String::new();
@@ -146,7 +146,7 @@ pub(crate) fn number(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// The workload, with the case in brackets.
+/// Returns the workload, with the case in brackets.
 pub(crate) fn what(row: &Row) -> String {
     match &row.case {
         Some(case) => format!("{} [{case}]", row.what),
@@ -176,7 +176,7 @@ pub(crate) fn verdict(row: &Row) -> String {
     if counts && row.informative { format!("{words}, informative") } else { words.to_owned() }
 }
 
-/// What the rows amount to, one sentence per kind of evidence.
+/// Returns what the rows amount to, one sentence per kind of evidence.
 pub(crate) fn summary(tally: &Tally) -> Vec<String> {
     let mut lines = Vec::new();
     if tally.predictions > 0 {
@@ -236,7 +236,7 @@ pub(crate) fn notes(rows: &[Row]) -> Vec<String> {
     notes
 }
 
-/// Break at spaces, second and later lines indented.
+/// Breaks at spaces, second and later lines indented.
 pub(crate) fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut column = 0;

@@ -122,7 +122,7 @@ pub(crate) fn sanitize(options: &SanitizeOptions) -> Result<ExitCode, Box<dyn Er
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Whether there is a nightly toolchain with the target's standard library and the sanitizer's runtime.
+/// Returns whether there is a nightly toolchain with the target's standard library and the sanitizer's runtime.
 fn has_target() -> bool {
     let mut rustc = Command::new("rustc");
     rustc.args(["+nightly", "--print", "target-libdir", "--target", TARGET]).stderr(Stdio::null());

@@ -76,7 +76,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The targets whose standard libraries are here, one a line; `None` without rustup.
+/// Returns the targets whose standard libraries are here, one a line; `None` without rustup.
 fn installed() -> Result<Option<String>, Box<dyn Error>> {
     let mut rustup = Command::new("rustup");
     rustup.args(["target", "list", "--installed"]).stderr(Stdio::inherit());

@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::FAILURE)
 }
 
-/// All Rust files under `folder`, which may be missing.
+/// Returns all Rust files under `folder`, which may be missing.
 fn rust_files(folder: &Path, into: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     if !folder.is_dir() {
         return Ok(());

@@ -92,7 +92,7 @@ impl Explorer<'_> {
         })
     }
 
-    /// The counter-example, made shorter if that is cheap.
+    /// Returns the counter-example, made shorter if that is cheap.
     fn example(&self, world: &mut World<'_>, what: String, moves: Vec<Move>) -> Result<CounterExample, Halt> {
         const STATES: usize = 300_000;
         let shorter = search::breadth_first(world, &self.checks, STATES)?;

@@ -57,7 +57,7 @@ impl LiveJob {
         }
     }
 
-    /// Whether something could be lost if the item at `place` read its word now and wrote it later.
+    /// Returns whether something could be lost if the item at `place` read its word now and wrote it later.
     fn may_begin(&self, live: &Live, place: usize) -> bool {
         let item = &live.state.items[place];
         let stores = || live.awake[item.target.index()] && live.cells.borrow().is_stored(item.at.cell);

@@ -19,23 +19,23 @@ pub fn mutant(fabric: Fabric, mutation: impl Mutation) -> Fabric {
 /// What a [`mutant`] does differently. Addresses are of 8-byte words, which is whatever is accessed by
 /// exactly 8 bytes; everything else passes unchanged. Provided methods change nothing.
 pub trait Mutation: fmt::Debug + 'static {
-    /// Whether a flush of `target` (`None`: of all) happens.
+    /// Returns whether a flush of `target` (`None`: of all) happens.
     fn flushes(&self, _target: Option<Rank>) -> bool {
         true
     }
-    /// Whether a flush of `target` (`None`: of all) is awaited; if not, it is begun, and taken for done.
+    /// Returns whether a flush of `target` (`None`: of all) is awaited; if not, it is begun, and taken for done.
     fn awaits_flush(&self, _target: Option<Rank>) -> bool {
         true
     }
-    /// What a get of a word yields.
+    /// Returns what a get of a word yields.
     fn got(&self, _addr: RemoteAddr, bits: u64) -> u64 {
         bits
     }
-    /// The atomic that is executed.
+    /// Returns the atomic that is executed.
     fn atomic(&self, _addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
         amo
     }
-    /// What the poster of `amo` is told.
+    /// Returns what the poster of `amo` is told.
     fn result(&self, _addr: RemoteAddr, _amo: Amo<u64>, old: u64) -> u64 {
         old
     }
@@ -48,11 +48,11 @@ pub trait Mutation: fmt::Debug + 'static {
     fn then(&self, _addr: RemoteAddr, _amo: Amo<u64>, _old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
         None
     }
-    /// What the poster of `amo` is told if another one came [after](Mutation::then) it.
+    /// Returns what the poster of `amo` is told if another one came [after](Mutation::then) it.
     fn after(&self, _addr: RemoteAddr, _amo: Amo<u64>, old: u64, _found: u64) -> u64 {
         old
     }
-    /// Whether [`Mutation::then`] is to be asked for this `amo`.
+    /// Returns whether [`Mutation::then`] is to be asked for this `amo`.
     fn goes_on(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> bool {
         false
     }
@@ -60,29 +60,29 @@ pub trait Mutation: fmt::Debug + 'static {
     fn puts(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
         None
     }
-    /// Whether an own store waits until this rank's next atomic is complete.
+    /// Returns whether an own store waits until this rank's next atomic is complete.
     fn late(&self, _addr: RemoteAddr, _bits: u64) -> bool {
         false
     }
-    /// Whether what a dropped future owes is done.
+    /// Returns whether what a dropped future owes is done.
     fn detaches(&self) -> bool {
         true
     }
-    /// Whether a comparison falls apart into a get and a put.
+    /// Returns whether a comparison falls apart into a get and a put.
     fn tears(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> bool {
         false
     }
-    /// Whether an own word is waited for; if not, it is [taken for](Mutation::taken_for) something else.
+    /// Returns whether an own word is waited for; if not, it is [taken for](Mutation::taken_for) something else.
     fn waits(&self, _addr: RemoteAddr) -> bool {
         true
     }
-    /// What an own word that is not waited for is taken for: something that ends the wait.
+    /// Returns what an own word that is not waited for is taken for: something that ends the wait.
     fn taken_for(&self, _addr: RemoteAddr, bits: u64) -> u64 {
         bits
     }
     /// A word is being put.
     fn sees_put(&self, _addr: RemoteAddr, _bits: u64) {}
-    /// What a word that is put becomes; `None` if it is lost.
+    /// Returns what a word that is put becomes; `None` if it is lost.
     fn put(&self, _addr: RemoteAddr, bits: u64) -> Option<u64> {
         Some(bits)
     }
@@ -90,23 +90,23 @@ pub trait Mutation: fmt::Debug + 'static {
     fn puts_before(&self, _addr: RemoteAddr, _bits: u64) -> Option<(RemoteAddr, u64)> {
         None
     }
-    /// The bits that are put in place of an atomic, whose poster is told 0.
+    /// Returns the bits that are put in place of an atomic, whose poster is told 0.
     fn as_put(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<u64> {
         None
     }
-    /// Whether a put from registered memory, taken for complete, is held back until a word [lets it go](Mutation::lets_go).
+    /// Returns whether a put from registered memory, taken for complete, is held back until a word [lets it go](Mutation::lets_go).
     fn holds(&self, _to: RemoteAddr, _bytes: usize) -> bool {
         false
     }
-    /// Whether what is held leaves behind this word, which is put or changed.
+    /// Returns whether what is held leaves behind this word, which is put or changed.
     fn lets_go(&self, _addr: RemoteAddr) -> bool {
         false
     }
-    /// What an own word seems to be.
+    /// Returns what an own word seems to be.
     fn seen(&self, _addr: RemoteAddr, bits: u64) -> u64 {
         bits
     }
-    /// Whether a nop seems to be over when it is posted, if it is.
+    /// Returns whether a nop seems to be over when it is posted, if it is.
     fn nop_at_once(&self) -> bool {
         true
     }

@@ -30,7 +30,7 @@ pub(super) enum Operation {
 }
 
 impl Spoiled {
-    /// What came of posting below, of which `then` is to be made when it is complete.
+    /// Returns what came of posting below, of which `then` is to be made when it is complete.
     pub(super) fn posted(&self, posted: Posted, then: Then, into: Sink<'_>) -> Posted {
         match posted {
             Posted::Over(word) => Posted::Over(self.made(then, word, into)),

@@ -69,7 +69,7 @@ impl Spoiled {
         Spoiled { below, state: OneThread::new(Rc::new(state)) }
     }
 
-    /// The same mutation of another handle of this rank.
+    /// Returns the same mutation of another handle of this rank.
     pub(super) fn over(&self, below: Fabric) -> Self {
         Spoiled { below, state: OneThread::new(self.shared()) }
     }
@@ -92,20 +92,20 @@ impl Spoiled {
         Ok(())
     }
 
-    /// Put a word somewhere else, and ask no more about it.
+    /// Puts a word somewhere else, and ask no more about it.
     pub(super) fn post_word(&self, to: RemoteAddr, bits: u64) -> Result<()> {
         let to = self.below.remote_span::<u64>(to, 1)?;
         self.post(to.place(), Source::Bytes(&bits.to_ne_bytes()), None)
     }
 
-    /// Put later.
+    /// Puts later.
     pub(super) fn hold(&self, to: &Place, own: &Place, notice: Option<u64>) {
         let (to, own) = (to.clone(), own.clone());
         let put = move |spoiled: &Spoiled| drop(spoiled.post(&to, Source::Place(&own), notice));
         self.later.borrow_mut().push(Box::new(put));
     }
 
-    /// Post what is held, if this word lets it go.
+    /// Posts what is held, if this word lets it go.
     pub(super) fn let_go(&self, word: RemoteAddr) {
         if self.mutation.lets_go(word) {
             self.later.take().into_iter().for_each(|put| put(self));
@@ -127,7 +127,7 @@ impl Spoiled {
         self.posted(posted, Then::Nothing, Sink::none())
     }
 
-    /// The slot is that of the flush below.
+    /// Returns the slot is that of the flush below.
     pub(super) fn flush(&self, slot: &mut Slot, target: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let goal = Goal::Flush(target);
         if slot.is_empty() && !self.mutation.flushes(target) {
@@ -145,7 +145,7 @@ impl Spoiled {
         Poll::Ready(Ok(()))
     }
 
-    /// Store what was held back.
+    /// Stores what was held back.
     pub(super) fn catch_up(&self) {
         for (addr, bits) in self.held.borrow_mut().drain(..) {
             let word = self.below.local_word::<u64>(addr).expect("resolved before");

@@ -42,7 +42,7 @@ impl Session {
         *next - 1
     }
 
-    /// Whether whether this region is dropped is asked at each use. Else it is only told that it is used.
+    /// Returns whether whether this region is dropped is asked at each use. Else it is only told that it is used.
     fn asks_about(&self, holding: Holding) -> bool {
         matches!(self.source, Source::Live(_)) || self.cells.borrow().contested.contains(holding)
     }
@@ -79,7 +79,7 @@ impl Session {
         }
     }
 
-    /// Whether a region can't be used any more.
+    /// Returns whether a region can't be used any more.
     pub(crate) fn finds_dropped(&self, holding: Holding) -> bool {
         if holding.rank == self.rank {
             return self.inner.borrow().dropped.contains(&holding.index);

@@ -6,7 +6,7 @@ use rdma_fabric::Caps;
 
 use std::collections::BTreeSet;
 
-/// Whether atomics are atomic against puts and stores, too.
+/// Returns whether atomics are atomic against puts and stores, too.
 pub(crate) fn explorer(ranks: usize, coherent: bool) -> Explorer<'static> {
     let mut caps = Caps::weakest();
     caps.coherent_atomics = coherent;
@@ -17,7 +17,7 @@ fn word(view: &View<'_>) -> u64 {
     view.words().next().map_or(0, |(_, value)| value)
 }
 
-/// What is left of a word of B's, to which A adds 1; who else writes 10: B by a store, or C by a put.
+/// Returns what is left of a word of B's, to which A adds 1; who else writes 10: B by a store, or C by a put.
 fn left(coherent: bool, by_put: bool) -> BTreeSet<u64> {
     seen(explorer(3, coherent), word, move |fabric| async move {
         let region = fabric.alloc_symmetric(8).await?;

@@ -13,12 +13,12 @@ where
     seen(explorer.mortal(A), |view| [view.fact(0), view.fact(1), view.fact(2), view.is_lost(A).into()], program)
 }
 
-/// The first outcomes, whoever died.
+/// Returns the first outcomes, whoever died.
 fn firsts(outcomes: &BTreeSet<[u64; 4]>) -> BTreeSet<u64> {
     outcomes.iter().map(|outcome| outcome[0]).collect()
 }
 
-/// What came of something that depends on A: 1 if it went well, 2 if A is lost.
+/// Returns what came of something that depends on A: 1 if it went well, 2 if A is lost.
 fn told<T>(end: Result<T>) -> u64 {
     match end {
         Ok(_) => 1,
@@ -27,7 +27,7 @@ fn told<T>(end: Result<T>) -> u64 {
     }
 }
 
-/// Wait until A is known to be lost.
+/// Waits until A is known to be lost.
 async fn notice_the_loss(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     let never = region.word::<u64>(fabric, 24)?;
     let end = fabric.wait_until(&never, Deps::One(A), |value| value != 0).await;
@@ -35,7 +35,7 @@ async fn notice_the_loss(fabric: &Fabric, region: &Region) -> ProgramResult<()> 
     Ok(())
 }
 
-/// Whether A is known to be lost before a moment that comes when it likes.
+/// Returns whether A is known to be lost before a moment that comes when it likes.
 async fn known_in_time(fabric: &Fabric, region: &Region) -> ProgramResult<bool> {
     Ok(fabric.before(Time::from_picos(1), notice_the_loss(fabric, region)).await.transpose()?.is_some())
 }

@@ -154,7 +154,7 @@ fn refused<T>(why: Refused<T>) -> FabricError {
     }
 }
 
-/// All ways to end: facts and words; and how often somebody had died.
+/// Returns all ways to end: facts and words; and how often somebody had died.
 fn ends(explorer: Explorer<'_>, ranks: usize, program: &[Vec<Line>], drops: bool) -> (BTreeSet<Vec<u64>>, Report, u64) {
     let (ends, dead) = (RefCell::new(BTreeSet::new()), Cell::new(0u64));
     let report = explorer

@@ -32,12 +32,12 @@ fn named() -> Explorer<'static> {
     Explorer::new(2).name(0, 0, "flag").name(0, 8, "record").name_fact(0, "flags seen")
 }
 
-/// The lines without their indentation.
+/// Returns the lines without their indentation.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().map(str::trim_start).filter(|line| !line.is_empty()).collect()
 }
 
-/// What comes after the run.
+/// Returns what comes after the run.
 fn left(timeline: &[String]) -> Vec<&str> {
     timeline.iter().map(String::as_str).filter(|line| line.contains('…')).collect()
 }

@@ -46,7 +46,7 @@ impl SimulatedPlan {
         }
     }
 
-    /// The same with a sixteenth of the acquisitions, on 16 and 64 ranks: shows that everything works, and little else.
+    /// Returns the same with a sixteenth of the acquisitions, on 16 and 64 ranks: shows that everything works, and little else.
     pub fn quick(seed: u64) -> Self {
         let whole = Self::whole(seed);
         SimulatedPlan { ranks: vec![16, 64], acquisitions: 1024, within: Duration::from_millis(5), ..whole }
@@ -56,7 +56,7 @@ impl SimulatedPlan {
 /// Keys of each rank in DHT.
 const KEYS: u32 = 8;
 
-/// Simulate everything the plan asks for, in the order of its lists, the lock changing fastest.
+/// Simulates everything the plan asks for, in the order of its lists, the lock changing fastest.
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed; a lock that did not exclude is one.

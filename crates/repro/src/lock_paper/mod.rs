@@ -65,7 +65,7 @@ impl LockPlan {
     /// Pairs per rank in the paper's runs; totals are scaled to it.
     pub const PAPER_PAIRS: u32 = 1000;
 
-    /// The paper's evaluation.
+    /// Returns the paper's evaluation.
     pub fn paper(shapes: Shapes, seed: u64) -> Self {
         let mut tried = Shape::OF_128_NODES.to_vec();
         match shapes {
@@ -88,7 +88,7 @@ impl LockPlan {
         }
     }
 
-    /// The same with a twentieth of the pairs: says whether everything works, not how well it agrees.
+    /// Returns the same with a twentieth of the pairs: says whether everything works, not how well it agrees.
     pub fn quick(shapes: Shapes, seed: u64) -> Self {
         let what_if_ranks = vec![4, 64, 1024, 16_384];
         LockPlan {
@@ -101,12 +101,12 @@ impl LockPlan {
         }
     }
 
-    /// How many jobs that is.
+    /// Returns how many jobs that is.
     pub fn jobs(&self) -> usize {
         runs::jobs(self) + questions::jobs(self)
     }
 
-    /// How many of them, the first ones, can leave a timeline.
+    /// Returns how many of them, the first ones, can leave a timeline.
     pub fn traceable(&self) -> usize {
         runs::jobs(self)
     }

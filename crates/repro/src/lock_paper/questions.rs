@@ -58,13 +58,13 @@ pub struct StencilRun {
     pub job: JobRecord,
 }
 
-/// How many jobs the plan asks for.
+/// Returns how many jobs the plan asks for.
 pub(super) fn jobs(plan: &LockPlan) -> usize {
     let stencils = plan.stencil_ranks.len() * StencilForm::ALL.len();
     stencils + plan.what_if_ranks.len() * plan.what_if_tnis.len() * WaveForm::ALL.len()
 }
 
-/// Run the stencils of the plan.
+/// Runs the stencils of the plan.
 pub(super) fn stencils(plan: &LockPlan, runner: &mut Runner<'_>) -> Result<Vec<StencilRun>, ReproError> {
     let mut done = Vec::new();
     for &ranks in &plan.stencil_ranks {
@@ -125,7 +125,7 @@ impl WhatIf {
     }
 }
 
-/// Run all waves of the plan.
+/// Runs all waves of the plan.
 pub(super) fn waves(plan: &LockPlan, runner: &mut Runner<'_>) -> Result<Vec<WhatIf>, ReproError> {
     let mut done = Vec::new();
     for &tnis in &plan.what_if_tnis {

@@ -70,7 +70,7 @@ pub struct TniRun {
 }
 
 impl TniRun {
-    /// The slowest rank's time, in seconds.
+    /// Returns the slowest rank's time, in seconds.
     pub fn slowest(&self) -> f64 {
         self.ranks.iter().map(|rank| rank.elapsed()).max().map_or(f64::NAN, |ps| ps as f64 * 1e-12)
     }
@@ -98,17 +98,17 @@ pub struct LockRuns {
 }
 
 impl LockRuns {
-    /// The FX100 run with these numbers, in the plan's first shape.
+    /// Returns the FX100 run with these numbers, in the plan's first shape.
     pub fn fx100(&self, ranks: u32, ranks_per_node: u32) -> Option<&PairRun> {
         self.fx100.iter().find(|run| run.ranks == ranks && run.ranks_per_node == ranks_per_node)
     }
 
-    /// The runs of Fig. 8, by number of ranks.
+    /// Returns the runs of Fig. 8, by number of ranks.
     pub fn scaling(&self) -> impl Iterator<Item = &PairRun> {
         self.plan.scaling.iter().filter_map(|&ranks| self.fx100(ranks, PACKED))
     }
 
-    /// The run of Fig. 10 with 32 ranks per node, in every shape.
+    /// Returns the run of Fig. 10 with 32 ranks per node, in every shape.
     pub fn full(&self) -> impl Iterator<Item = &PairRun> {
         self.fx100.iter().filter(|run| run.ranks == NODES * PACKED && run.ranks_per_node == PACKED)
     }
@@ -132,7 +132,7 @@ struct PairCase {
     shape: Shape,
 }
 
-/// The FX100 jobs of a plan, each once.
+/// Returns the FX100 jobs of a plan, each once.
 fn pair_jobs(plan: &LockPlan) -> Vec<PairCase> {
     let mut jobs = Vec::new();
     let mut add = |ranks, ranks_per_node, shape| {
@@ -149,7 +149,7 @@ fn pair_jobs(plan: &LockPlan) -> Vec<PairCase> {
     jobs
 }
 
-/// How many jobs have a number that a timeline can be asked for by.
+/// Returns how many jobs have a number that a timeline can be asked for by.
 pub(super) fn jobs(plan: &LockPlan) -> usize {
     pair_jobs(plan).len() + 1 + TNIS.len() + usize::from(plan.k_ranks > 0)
 }
@@ -172,7 +172,7 @@ fn pairs(runner: &mut Runner<'_>, label: String, setting: Setting, pairs: u32) -
     })
 }
 
-/// Simulate everything the plan asks for.
+/// Simulates everything the plan asks for.
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed.

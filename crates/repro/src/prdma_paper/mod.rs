@@ -38,7 +38,7 @@ impl Pattern {
     /// All of them.
     pub const ALL: [Pattern; 4] = [Pattern::Line, Pattern::Plane, Pattern::Space, Pattern::Corners];
 
-    /// The name in tables.
+    /// Returns the name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Pattern::Line => "1-D 3-point",
@@ -48,7 +48,7 @@ impl Pattern {
         }
     }
 
-    /// The grid of ranks and the torus of nodes.
+    /// Returns the grid of ranks and the torus of nodes.
     pub const fn shape(self) -> Shape {
         match self {
             Pattern::Line => Shape::new(&[36]),
@@ -150,12 +150,12 @@ impl PrdmaPlan {
     /// Iterations that are measured. With one or as many queues as neighbours one takes as long as the other.
     pub const ITERATIONS: u32 = 20;
 
-    /// The paper's evaluation, and what it did not measure.
+    /// Returns the paper's evaluation, and what it did not measure.
     pub fn paper(seed: u64) -> Self {
         PrdmaPlan::stepping(Self::STEP, Self::ITERATIONS, seed)
     }
 
-    /// The same with fewer sizes and iterations: says whether everything works, not how well it agrees.
+    /// Returns the same with fewer sizes and iterations: says whether everything works, not how well it agrees.
     pub fn quick(seed: u64) -> Self {
         PrdmaPlan { quick: true, ..PrdmaPlan::stepping(8 * Self::STEP, 5, seed) }
     }
@@ -177,7 +177,7 @@ impl PrdmaPlan {
         PrdmaPlan { jobs, warm_up: 10, iterations, platform, seed, quick: false, traced: None }
     }
 
-    /// What a job's ranks run.
+    /// Returns what a job's ranks run.
     pub(super) fn exchange(&self, job: &ExchangeCase) -> Exchange {
         Exchange {
             grid: job.pattern.shape().sides().iter().map(|&side| side as usize).collect(),

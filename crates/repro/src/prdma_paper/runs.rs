@@ -54,7 +54,7 @@ pub struct PrdmaRuns {
 }
 
 impl PrdmaRuns {
-    /// The run of that pattern and form.
+    /// Returns the run of that pattern and form.
     pub fn of(&self, pattern: Pattern, how: How) -> Option<&ExchangeRun> {
         self.runs.iter().find(|run| run.pattern == pattern && run.how == how)
     }
@@ -66,7 +66,7 @@ impl PrdmaRuns {
     }
 }
 
-/// Simulate everything the plan asks for.
+/// Simulates everything the plan asks for.
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed.
@@ -134,7 +134,7 @@ mod tests {
     };
     use tofu2_sim::virt::Platform;
 
-    /// The sizes that decide: both ends, where the ratio is lowest, where R1 and R4 are.
+    /// Returns the sizes that decide: both ends, where the ratio is lowest, where R1 and R4 are.
     fn deciding(platform: Platform) -> PrdmaPlan {
         let sizes = [0, 1024, 2048, SIXTEEN_KIB, PrdmaPlan::MOST];
         let jobs = [FAST, MRC].map(|how| ExchangeCase { pattern: Pattern::Line, how, sizes: sizes.to_vec() }).into();

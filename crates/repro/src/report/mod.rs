@@ -29,7 +29,7 @@ pub struct Results<'a> {
     pub prdma: Option<&'a PrdmaRuns>,
 }
 
-/// The page's place in `directory`, which is made if need be.
+/// Returns the page's place in `directory`, which is made if need be.
 ///
 /// # Errors
 /// [`ReproError::Write`].
@@ -41,7 +41,7 @@ pub fn page_in(directory: &Path) -> Result<PathBuf, ReproError> {
     }
 }
 
-/// The page's text. It needs nothing else: style and plots are inside, no script, no font and no link to anywhere.
+/// Returns the page's text. It needs nothing else: style and plots are inside, no script, no font and no link to anywhere.
 ///
 /// # Errors
 /// [`ReproError::Plot`].
@@ -197,7 +197,7 @@ fn provenance(page: &mut String, made: &Provenance) -> fmt::Result {
     Ok(())
 }
 
-/// What colours mean.
+/// Returns what colours mean.
 pub(super) fn key(page: &mut String, entries: &[(RGBColor, &str)]) -> fmt::Result {
     page.push_str("<ul class=\"key\">");
     for (RGBColor(r, g, b), words) in entries {

@@ -66,7 +66,7 @@ const RADIX: u32 = 64;
 pub enum WaveForm {
     /// Each for itself, as in the paper.
     Flat,
-    /// The same with the packed home word.
+    /// Each for itself, with the packed home word.
     Packed,
     /// The first and the last of each node.
     Nodes,
@@ -78,7 +78,7 @@ impl WaveForm {
     /// All of them.
     pub const ALL: [WaveForm; 4] = [WaveForm::Flat, WaveForm::Packed, WaveForm::Nodes, WaveForm::Tree];
 
-    /// The name in tables.
+    /// Returns the name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             WaveForm::Flat => "flat",
@@ -104,7 +104,7 @@ pub struct Wave {
     pub unlock: u64,
 }
 
-/// All ranks lock at once, hold the lock until `unlock` has come, and unlock at once.
+/// Returns all ranks lock at once, hold the lock until `unlock` has come, and unlock at once.
 pub fn wave(fabric: Fabric, form: WaveForm, together: Together, unlock: Time) -> RankFuture<Wave> {
     let levels = |levels| AggregatedOptions { levels, lock: () };
     match form {

@@ -77,7 +77,7 @@ impl Together {
 }
 
 impl Inside {
-    /// Wait until all others are done with this rank's memory.
+    /// Waits until all others are done with this rank's memory.
     pub(super) async fn stay(self) -> ProgramResult<()> {
         let me = self.fabric.rank();
         self.leave(me).await

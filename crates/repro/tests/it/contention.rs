@@ -151,7 +151,7 @@ fn waits_are_kept_and_counted() {
     }
 }
 
-/// The same source over thread ranks, by the clock.
+/// The workloads over thread ranks, by the clock.
 #[test]
 fn threads_contend_for_a_length_of_time() {
     use tofu2_sim::shm::Threads;

@@ -6,7 +6,7 @@ use rma_lock::{BackOffLock, RpLock};
 use std::collections::BTreeMap;
 use tofu2_sim::virt::{Job, Platform};
 
-/// All ranks insert keys that collide in few buckets, twice; all ranks look all of them up.
+/// Returns all ranks insert keys that collide in few buckets, twice; all ranks look all of them up.
 async fn crowded(fabric: Fabric, volumes: usize) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let size = VolumeSize { buckets: 3, heap: 100 };
@@ -66,7 +66,7 @@ fn a_table_is_a_map_until_it_is_full() {
     }
 }
 
-/// Fill a volume, write `garbage` over a word of it, and look up and insert.
+/// Fills a volume, write `garbage` over a word of it, and look up and insert.
 async fn over_garbage(fabric: &Fabric, word: u64, garbage: u64) -> ProgramResult<Vec<TableError>> {
     let mut world = Group::world(fabric).await?;
     let size = VolumeSize { buckets: 1, heap: 3 };

@@ -63,12 +63,12 @@ pub(super) struct Bare {
 }
 
 impl Bare {
-    /// Give a memory file the length it needs.
+    /// Gives a memory file the length it needs.
     pub(super) fn size(file: &File) -> io::Result<()> {
         file.set_len(BYTES as u64)
     }
 
-    /// Map the file at `path`, which must have been sized.
+    /// Maps the file at `path`, which must have been sized.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = File::options().read(true).write(true).open(path)?;
         if file.metadata()?.len() != BYTES as u64 {
@@ -83,21 +83,21 @@ impl Bare {
         unsafe { NonNull::new_unchecked(self.map.as_mut_ptr().add(offset)) }
     }
 
-    /// The 8-byte word of a line.
+    /// Returns the 8-byte word of a line.
     pub(super) fn word(&self, line: usize) -> &AtomicU64 {
         assert!(line < LINES);
         // SAFETY: page-aligned plus a multiple of 128; the words of lines are accessed as atomics of this width only.
         unsafe { AtomicU64::from_ptr(self.at(line * LINE).as_ptr().cast()) }
     }
 
-    /// The 4-byte word in the middle of a line, for futexes.
+    /// Returns the 4-byte word in the middle of a line, for futexes.
     pub(super) fn half(&self, line: usize) -> &AtomicU32 {
         assert!(line < LINES);
         // SAFETY: as in `word`, from which it is 64 bytes away.
         unsafe { AtomicU32::from_ptr(self.at(line * LINE + LINE / 2).as_ptr().cast()) }
     }
 
-    /// The consecutive words of a burst, from line `first` on.
+    /// Returns the consecutive words of a burst, from line `first` on.
     pub(super) fn burst(&self, first: usize) -> &[AtomicU64; BURST_WORDS] {
         assert!(first * LINE + BURST_WORDS * 8 <= LINES * LINE);
         // SAFETY: inside the lines and aligned; no other word stands in a burst's lines, and `AtomicU64` is a `u64` in memory.
@@ -110,7 +110,7 @@ impl Bare {
         self.at(LINES * LINE + (4 * how as usize + 2 * rank + window as usize) * WINDOW).as_ptr()
     }
 
-    /// Touch every page of a rank's windows, so that no copy meets a page for the first time.
+    /// Touches every page of a rank's windows, so that no copy meets a page for the first time.
     pub(super) fn touch(&self, rank: usize) {
         for how in How::ALL {
             for window in [Window::Target, Window::Own] {
@@ -120,7 +120,7 @@ impl Bare {
         }
     }
 
-    /// Put `from` into `peer`'s target `n` times.
+    /// Puts `from` into `peer`'s target `n` times.
     pub(super) fn put_from(&self, peer: usize, from: &[u64], how: How, n: u64) {
         let len = size_of_val(from);
         let to = self.window(peer, Window::Target, how, len);
@@ -130,7 +130,7 @@ impl Bare {
         }
     }
 
-    /// Get `into` from `peer`'s target `n` times.
+    /// Gets `into` from `peer`'s target `n` times.
     pub(super) fn get_into(&self, peer: usize, into: &mut [u64], how: How, n: u64) {
         let len = size_of_val(into);
         let from = self.window(peer, Window::Target, how, len);
@@ -140,7 +140,7 @@ impl Bare {
         }
     }
 
-    /// Put `len` bytes of the own window into `peer`'s target `n` times.
+    /// Puts `len` bytes of the own window into `peer`'s target `n` times.
     pub(super) fn put_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
         let (to, from) = (self.window(peer, Window::Target, how, len), self.window(me, Window::Own, how, len));
         for _ in 0..n {
@@ -149,7 +149,7 @@ impl Bare {
         }
     }
 
-    /// Get `len` bytes of `peer`'s target into the own window `n` times.
+    /// Gets `len` bytes of `peer`'s target into the own window `n` times.
     pub(super) fn get_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
         let (to, from) = (self.window(me, Window::Own, how, len), self.window(peer, Window::Target, how, len));
         for _ in 0..n {
@@ -158,14 +158,14 @@ impl Bare {
         }
     }
 
-    /// Copy the own target out, after its writer's flag.
+    /// Copies the own target out, after its writer's flag.
     pub(super) fn read_target(&self, me: usize, into: &mut [u64], how: How) {
         let len = size_of_val(into);
         // SAFETY: `len` bytes each; the writer waits for this rank's flag before it writes again.
         unsafe { copy(into.as_mut_ptr().cast(), self.window(me, Window::Target, how, len), len, how) };
     }
 
-    /// Sum the first `words` of the own target that `how` copies to in place, after its writer's flag.
+    /// Sums the first `words` of the own target that `how` copies to in place, after its writer's flag.
     pub(super) fn sum_target(&self, me: usize, words: usize, how: How) -> u64 {
         let start = self.window(me, Window::Target, how, words * 8).cast::<u64>();
         // SAFETY: page-aligned and `words` long; the writer waits for this rank's flag before it writes again, and

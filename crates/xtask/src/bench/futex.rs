@@ -23,7 +23,7 @@ impl FutexMutex<'_> {
         }
     }
 
-    /// Take it if it is free.
+    /// Takes it if it is free.
     pub(super) fn try_lock(&self) -> bool {
         self.0.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
     }

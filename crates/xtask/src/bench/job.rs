@@ -119,7 +119,7 @@ pub(super) fn run(
     Ok(serde_json::from_slice(&fs::read(&plan.results)?)?)
 }
 
-/// Be a rank that [`run`] started.
+/// Is a rank that [`run`] started.
 pub(super) fn be_rank(ranks: Ranks, plan: &str) -> Result<ExitCode, Box<dyn Error>> {
     let plan: JobPlan = serde_json::from_str(plan)?;
     let endpoint = tofu2_sim::shm::from_env()?.ok_or("only `bench` starts its ranks")?;
@@ -148,7 +148,7 @@ pub(super) fn memory_file(name: &str) -> Result<File, Box<dyn Error>> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 
-/// Where this process's children find an open file of it.
+/// Returns where this process's children find an open file of it.
 pub(super) fn path_of(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd()).into()
 }

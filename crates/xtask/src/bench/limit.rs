@@ -12,14 +12,14 @@ use core::{
     },
 };
 
-/// Store to one word `n` times.
+/// Stores to one word `n` times.
 pub(super) fn store(word: &AtomicU64, n: u64) {
     for i in 0..n {
         black_box(word).store(i, Release);
     }
 }
 
-/// Store to each of `words` in turn, `n` times.
+/// Stores to each of `words` in turn, `n` times.
 pub(super) fn store_burst(words: &[AtomicU64], n: u64) {
     for i in 0..n {
         for word in black_box(words) {
@@ -28,28 +28,28 @@ pub(super) fn store_burst(words: &[AtomicU64], n: u64) {
     }
 }
 
-/// Load one word `n` times.
+/// Loads one word `n` times.
 pub(super) fn load(word: &AtomicU64, n: u64) {
     for _ in 0..n {
         black_box(word.load(Acquire));
     }
 }
 
-/// Add to one word `n` times.
+/// Adds to one word `n` times.
 pub(super) fn fetch_add(word: &AtomicU64, n: u64) {
     for _ in 0..n {
         black_box(word.fetch_add(1, AcqRel));
     }
 }
 
-/// Exchange one word that holds 0 for 0, `n` times.
+/// Exchanges one word that holds 0 for 0, `n` times.
 pub(super) fn compare_swap(word: &AtomicU64, n: u64) {
     for _ in 0..n {
         let _ = black_box(word.compare_exchange(0, 0, AcqRel, Acquire));
     }
 }
 
-/// Enter and leave as a reader of a counting lock: two additions.
+/// Enters and leave as a reader of a counting lock: two additions.
 pub(super) fn count_reader(word: &AtomicU64, n: u64) {
     for _ in 0..n {
         black_box(word.fetch_add(4, AcqRel));
@@ -57,7 +57,7 @@ pub(super) fn count_reader(word: &AtomicU64, n: u64) {
     }
 }
 
-/// Take and release an idle queue lock: `next` is the own node, `tail` the lock.
+/// Takes and release an idle queue lock: `next` is the own node, `tail` the lock.
 pub(super) fn queue_lock(tail: &AtomicU64, next: &AtomicU64, n: u64) {
     for _ in 0..n {
         next.store(0, Relaxed);
@@ -92,7 +92,7 @@ pub(super) fn flags<const PAUSE: bool>(
     Ok(())
 }
 
-/// Exchange with the other rank `n` times, as both neighbours of a ring of two: two blocks of `len` bytes each way. A rank says that it is ready, copies
+/// Exchanges with the other rank `n` times, as both neighbours of a ring of two: two blocks of `len` bytes each way. A rank says that it is ready, copies
 /// its blocks when the other one is, says so, and waits for the other's. `turn` counts over all calls.
 pub(super) fn exchange(
     bare: &Bare,

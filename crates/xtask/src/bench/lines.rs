@@ -34,7 +34,7 @@ pub(super) const MUTEX: usize = 51;
 pub(super) const STOP: usize = 52;
 /// Flags there and back, beside the fabric's cases.
 pub(super) const FLAG: usize = 53;
-/// The same, of the machine's cases.
+/// Flags there and back of the machine's cases.
 pub(super) const MACHINE_FLAG: usize = 55;
 /// One line for both ways.
 pub(super) const ONE_LINE_FLAG: usize = 57;

@@ -15,7 +15,7 @@ const FEWEST: usize = 7;
 pub(super) struct Row {
     /// The case's name.
     pub(super) name: String,
-    /// The same for people.
+    /// What it measures, for people.
     pub(super) what: String,
     /// Bytes of a transfer; 0 where there is none.
     pub(super) bytes: usize,
@@ -55,7 +55,7 @@ pub(super) struct Limit {
     pub(super) figure: Figure,
 }
 
-/// The rows of what several rounds measured.
+/// Returns the rows of what several rounds measured.
 pub(super) fn rows(rounds: Vec<Vec<Measured>>) -> Vec<Row> {
     merged(rounds).iter().flat_map(of_case).collect()
 }
@@ -111,7 +111,7 @@ fn row(measured: &Measured, class: Class) -> Option<Row> {
     })
 }
 
-/// The samples that count for a class, none if they are too few.
+/// Returns the samples that count for a class, none if they are too few.
 fn of_class(form: &Form, class: Class) -> Vec<Sample> {
     let counts = |sample: &&Sample| class == Class::Any || sample.clean && Class::of(sample.ping_pong) == class;
     let samples: Vec<Sample> = form.samples.iter().filter(counts).copied().collect();
@@ -142,7 +142,7 @@ pub(super) enum Goal {
 }
 
 impl Goal {
-    /// Whether a median of `ns` beside the limit's keeps to it; `None` if there is no limit to compare with.
+    /// Returns whether a median of `ns` beside the limit's keeps to it; `None` if there is no limit to compare with.
     pub(super) fn met(self, ns: f64, limit_ns: Option<f64>) -> Option<bool> {
         match self {
             Goal::Ns(most) => Some(ns <= most),

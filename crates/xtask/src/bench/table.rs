@@ -69,7 +69,7 @@ fn verdict(row: &Row) -> &'static str {
     }
 }
 
-/// What was measured, where, and how many goals are met.
+/// Returns what was measured, where, and how many goals are met.
 fn summary(report: &Report) -> String {
     let (run, machine) = (&report.run, &report.machine);
     let mut out = String::new();
@@ -107,7 +107,7 @@ pub(super) fn time(ns: f64) -> String {
     }
 }
 
-/// The comparison of two files that `--json` wrote.
+/// Returns the comparison of two files that `--json` wrote.
 pub(super) fn compare(before: &Path, after: &Path) -> Result<String, Box<dyn Error>> {
     let (before, after) = (read(before)?, read(after)?);
     let mut table = Table::new();

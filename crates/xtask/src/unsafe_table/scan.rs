@@ -41,7 +41,7 @@ pub(super) struct Use {
 }
 
 impl Use {
-    /// Whether only tests run it.
+    /// Returns whether only tests run it.
     pub(super) fn of_tests(&self) -> bool {
         self.item.iter().any(|item| item == "mod tests")
     }
@@ -70,7 +70,7 @@ impl Source {
         Ok(Source { name: name.to_owned(), invariant: invariant(&lines), uses, level })
     }
 
-    /// Whether the file is part of no library or program.
+    /// Returns whether the file is part of no library or program.
     pub(super) fn of_tests(&self) -> bool {
         let folders = ["tests/", "benches/", "examples/"];
         folders.iter().any(|folder| self.name.starts_with(folder) || self.name.contains(&format!("/{folder}")))
@@ -91,7 +91,7 @@ impl Source {
     }
 }
 
-/// The module's invariant.
+/// Returns the module's invariant.
 fn invariant(lines: &[&str]) -> String {
     let docs: Vec<&str> = lines.iter().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
     let section = docs.iter().position(|line| *line == "# Safety").map(|at| &docs[at + 1..]);
@@ -142,7 +142,7 @@ fn walk(tokens: TokenStream, lines: &[&str], item: &mut Vec<String>, uses: &mut 
     }
 }
 
-/// What `unsafe` introduces, by what comes next; `None` for the type of a function pointer.
+/// Returns what `unsafe` introduces, by what comes next; `None` for the type of a function pointer.
 fn kind(next: &[TokenTree]) -> Option<Kind> {
     match next.first()? {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(Kind::Block),
@@ -166,7 +166,7 @@ fn kind(next: &[TokenTree]) -> Option<Kind> {
     }
 }
 
-/// The name after `fn`, `mod`, …; in a macro's body that may be one of its variables.
+/// Returns the name after `fn`, `mod`, …; in a macro's body that may be one of its variables.
 fn name_after(next: &[TokenTree]) -> Option<String> {
     let mut marks = String::new();
     for token in next {
@@ -215,7 +215,7 @@ fn byte(text: &str, column: usize) -> usize {
     text.char_indices().nth(column).map_or(text.len(), |(at, _)| at)
 }
 
-/// The comment above the statement, or above the item: after `SAFETY:`, or the section "Safety" of its documentation.
+/// Returns the comment above the statement, or above the item: after `SAFETY:`, or the section "Safety" of its documentation.
 fn reason(lines: &[&str], line: usize, kind: Kind) -> Option<String> {
     let above = lines[..line - 1].iter().map(|line| line.trim()).rev();
     let (mark, head) =

@@ -42,7 +42,7 @@ pub(in super::super) fn latency(runs: &LockRuns) -> Result<String, ReproError> {
     })
 }
 
-/// The same divided by the number of ranks, on a linear scale, where differences can be seen.
+/// Returns the same divided by the number of ranks, on a linear scale, where differences can be seen.
 pub(in super::super) fn share(runs: &LockRuns) -> Result<String, ReproError> {
     svg("latency of a pair divided by the number of ranks", (1000, 330), |area| {
         let ours: Vec<(f64, f64)> = simulated(runs).map(|(ranks, micros)| (ranks, micros / ranks)).collect();
@@ -77,12 +77,12 @@ fn simulated(runs: &LockRuns) -> impl Iterator<Item = (f64, f64)> {
     runs.scaling().map(|run| (f64::from(run.ranks), run.slowest_pair() * 1e6))
 }
 
-/// What the null model says, in µs per pair and rank.
+/// Returns what the null model says, in µs per pair and rank.
 fn null_share() -> f64 {
     null_model::of("L2").map_or(f64::NAN, |null| null.value / 256.0)
 }
 
-/// The published points: id, ranks, µs per pair.
+/// Returns the published points: id, ranks, µs per pair.
 fn published() -> impl Iterator<Item = (&'static str, f64, f64)> {
     // Fig. 10 gives seconds per 1000 pairs.
     let points = [("L1", 4.0, 1.0), ("L4", 128.0, 1e3), ("L2", 256.0, 1.0), ("L5", 1024.0, 1e3), ("L6", 4096.0, 1e3)];
@@ -100,7 +100,7 @@ pub(in super::super) fn by_rank(run: &PairRun, published: &[f64]) -> Result<Stri
     finishing("finishing times by rank", run, points, axis, dot, published)
 }
 
-/// The mean time of every node's ranks against the node's distance to the lock.
+/// Returns the mean time of every node's ranks against the node's distance to the lock.
 pub(in super::super) fn by_hops(run: &PairRun) -> Result<String, ReproError> {
     let seconds: Vec<f64> = run.seconds().collect();
     let width = run.ranks_per_node.max(1) as usize;
@@ -186,7 +186,7 @@ pub(in super::super) fn fetch_adds(run: &TniRun, highest: f64) -> Result<String,
     })
 }
 
-/// The colour of a form.
+/// Returns the colour of a form.
 pub(in super::super) fn colour(form: WaveForm) -> RGBColor {
     match form {
         WaveForm::Flat => OURS,

@@ -35,7 +35,7 @@ pub(super) const GRID: RGBColor = RGBColor(0xe6, 0xea, 0xee);
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Drawn = Result<(), Box<dyn Error + Send + Sync>>;
 
-/// Draw on a canvas and return the element, without the namespace that only separate files need. `words`
+/// Draws on a canvas and return the element, without the namespace that only separate files need. `words`
 /// say to people who cannot see it what it shows, and name it in errors.
 pub(super) fn svg(
     words: &'static str,
@@ -99,7 +99,7 @@ pub(super) fn axis_number(value: &f64) -> String {
     quantity::number((value * 1e6).round() / 1e6)
 }
 
-/// The mark of a published point: two of these, the inner one white.
+/// Returns the mark of a published point: two of these, the inner one white.
 pub(super) fn diamond(half: i32, colour: RGBColor) -> Polygon<(i32, i32)> {
     Polygon::new([(0, -half), (half, 0), (0, half), (-half, 0)], colour.filled())
 }

@@ -63,7 +63,7 @@ impl<L: RmaLock> Hashtable<L> {
         Ok(Hashtable { volumes })
     }
 
-    /// Give `key` this value; the one it had. Holds the volume's lock exclusively.
+    /// Gives `key` this value; the one it had. Holds the volume's lock exclusively.
     ///
     /// # Errors
     /// As [`Cells::insert`], and [`TableError::Lock`]. The lock is released all the same.
@@ -75,7 +75,7 @@ impl<L: RmaLock> Hashtable<L> {
         before
     }
 
-    /// The value of `key`. Holds the volume's lock shared.
+    /// Returns the value of `key`. Holds the volume's lock shared.
     ///
     /// # Errors
     /// As [`Cells::get`], and [`TableError::Lock`].
@@ -87,7 +87,7 @@ impl<L: RmaLock> Hashtable<L> {
         value
     }
 
-    /// How many keys there are: volume after volume, each locked shared while it is counted.
+    /// Returns how many keys there are: volume after volume, each locked shared while it is counted.
     ///
     /// # Errors
     /// As [`Cells::count`], and [`TableError::Lock`].

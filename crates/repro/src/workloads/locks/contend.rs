@@ -55,7 +55,7 @@ pub struct Run {
     pub seed: u64,
 }
 
-/// Be one rank of `run`, all of which contend for one lock `L`.
+/// Is one rank of `run`, all of which contend for one lock `L`.
 ///
 /// Collective over the job. It begins and ends with a barrier. The lock's home is drawn, the protected data is there as well.
 ///
@@ -241,12 +241,12 @@ impl Window {
         self.fabric.load(&self.stage)
     }
 
-    /// Tell all ranks.
+    /// Tells all ranks.
     pub(super) async fn begin(&self) -> Result<()> {
         self.tell(BEGUN).await
     }
 
-    /// Tell all ranks, and that it took so many picoseconds.
+    /// Tells all ranks, and that it took so many picoseconds.
     pub(super) async fn end(&self, took: u64) -> Result<()> {
         for rank in self.ranks() {
             self.fabric.put_word(&self.fabric.remote_word(self.region.at(rank, LENGTH))?, took).await?;
@@ -255,7 +255,7 @@ impl Window {
         self.tell(OVER).await
     }
 
-    /// How long it was, once all ranks have met after it.
+    /// Returns how long it was, once all ranks have met after it.
     pub(super) fn length(&self) -> Result<u64> {
         self.fabric.load(&self.length)
     }

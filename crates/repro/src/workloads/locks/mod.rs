@@ -65,7 +65,7 @@ impl Workload {
         }
     }
 
-    /// Whether only its latencies are a figure: then every acquisition is timed.
+    /// Returns whether only its latencies are a figure: then every acquisition is timed.
     pub const fn is_about_latency(self) -> bool {
         matches!(self, Workload::Lb)
     }

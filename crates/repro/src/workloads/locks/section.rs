@@ -156,7 +156,7 @@ impl Section {
         Ok(())
     }
 
-    /// Whether all that was written is there. Collective over the job; nobody writes any more.
+    /// Returns whether all that was written is there. Collective over the job; nobody writes any more.
     pub(super) async fn check(&self, world: &mut Group) -> ProgramResult<()> {
         match &self.protected {
             Protected::Nothing | Protected::Word(_) => {}
@@ -190,7 +190,7 @@ fn nth_insert(rank: u64, keys: u64, n: u64) -> (u64, u64) {
     (key, (n / keys) << 32 | u64::from(mark(key)))
 }
 
-/// What every value of a key ends with.
+/// Returns what every value of a key ends with.
 fn mark(key: u64) -> u32 {
     (key as u32).wrapping_mul(0x9e37_79b9) | 1
 }
@@ -210,7 +210,7 @@ const TRIAL: u64 = 4096;
 const TRIALS: u32 = 64;
 
 impl Work {
-    /// Learn how fast this rank is.
+    /// Learns how fast this rank is.
     pub(super) async fn calibrated(fabric: &Fabric) -> Self {
         // On wall clock this takes no time, unless the rank is switched out; not every time.
         const STEP: Duration = Duration::from_micros(1);
@@ -232,7 +232,7 @@ impl Work {
         Work { turns: Some((TRIAL * 1_000_000).div_ceil(fastest)) }
     }
 
-    /// Be busy for `duration`.
+    /// Is busy for `duration`.
     #[inline]
     pub(super) async fn busy(self, fabric: &Fabric, duration: Duration) {
         match self.turns {

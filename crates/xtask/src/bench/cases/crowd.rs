@@ -41,7 +41,7 @@ const QUEUE: Case = Case::new("machine-crowd-queue", "16 ranks on 2 cores, bare 
 
 pub(super) const CASES: &[Case] = &[EXCLUSIVE, BACK_OFF, SHARED, QUEUE];
 
-/// Measure all cases of many ranks; rank 0 has the results.
+/// Measures all cases of many ranks; rank 0 has the results.
 pub(in super::super) async fn measure_crowd(fabric: Fabric, plan: JobPlan) -> ProgramResult<Vec<Measured>> {
     let bare = Bare::open(&plan.memory)?;
     let outcome = measure(&fabric, &bare, &plan).await;
@@ -124,14 +124,14 @@ struct Crowd<'a> {
 }
 
 impl Crowd<'_> {
-    /// Tell people which case is under way.
+    /// Tells people which case is under way.
     fn announce(&self, case: &Case) {
         if let Some(number) = all().position(|known| known.name == case.name) {
             self.bare.word(lines::PROGRESS).store(number as u64 + 1, Release);
         }
     }
 
-    /// All ranks `enter` again and again for `length`.
+    /// Returns all ranks `enter` again and again for `length`.
     async fn sample(
         &mut self,
         length: Duration,

@@ -45,7 +45,7 @@ impl Case {
     }
 }
 
-/// All cases, in the order of the table.
+/// Returns all cases, in the order of the table.
 pub(super) fn all() -> impl Iterator<Item = &'static Case> {
     let lists = [
         words::CASES,
@@ -61,12 +61,12 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
     lists.into_iter().flatten()
 }
 
-/// The case of this name.
+/// Returns the case of this name.
 pub(super) fn find(name: &str) -> Option<&'static Case> {
     all().find(|case| case.name == name)
 }
 
-/// Whether the case is measured by many ranks on few cores.
+/// Returns whether the case is measured by many ranks on few cores.
 pub(super) fn is_crowded(case: &Case) -> bool {
     crowd::CASES.iter().any(|crowded| crowded.name == case.name)
 }

@@ -87,7 +87,7 @@ const MEMORY: Stadd = Stadd::fixed(1);
 /// Commands in a row: fewer than any ring holds.
 const CHUNK: u64 = 1000;
 
-/// The queue of `rank` on an engine; the ranks may share a node.
+/// Returns the queue of `rank` on an engine; the ranks may share a node.
 fn name(rank: Rank, engine: u8) -> QueueId {
     QueueId::new(rank, engine, rank.number() as u8, 0)
 }
@@ -122,48 +122,37 @@ pub(super) async fn measure_queues(pair: &mut Pair<'_>) -> ProgramResult<()> {
     };
     let put = |to, at, value| Command::PutInline { to, bytes: Inline::word(value), at: MEMORY + at };
 
+    // Rank 0 posts a chunk, which is timed; rank 1 takes all its notices.
+    macro_rules! posting {
+        ($name:literal, $value:ident => $post:expr, $take:expr) => {
+            form($name, async |times| {
+                let mut took = Duration::ZERO;
+                for chunk in chunks(times) {
+                    if me == 0 {
+                        let begun = Instant::now();
+                        for $value in 0..chunk {
+                            $post;
+                        }
+                        took += begun.elapsed();
+                    }
+                    meet(0).await?;
+                    if me == 1 {
+                        for _ in 0..chunk {
+                            $take;
+                        }
+                    }
+                    meet(1).await?;
+                }
+                Ok(Took::Part(took))
+            })
+        };
+    }
     let forms = vec![
-        form("queue", async |times| {
-            let mut took = Duration::ZERO;
-            for chunk in chunks(times) {
-                if me == 0 {
-                    let begun = Instant::now();
-                    for value in 0..chunk {
-                        let posting = Posting::new(put(name(other, 0), QUEUE_DATA_AT, value)).remote(value as u8);
-                        queue.try_post(posting).map_err(|_| "the queue refuses")?;
-                    }
-                    took += begun.elapsed();
-                }
-                meet(0).await?;
-                if me == 1 {
-                    for _ in 0..chunk {
-                        queue.next_notice(Deps::One(other)).await?;
-                    }
-                }
-                meet(1).await?;
-            }
-            Ok(Took::Part(took))
-        }),
-        form("put_notify", async |times| {
-            let mut took = Duration::ZERO;
-            for chunk in chunks(times) {
-                if me == 0 {
-                    let begun = Instant::now();
-                    for value in 0..chunk {
-                        fabric.put_notify(&span, [value], value).await?;
-                    }
-                    took += begun.elapsed();
-                }
-                meet(0).await?;
-                if me == 1 {
-                    for _ in 0..chunk {
-                        fabric.next_notice(Deps::One(other)).await?;
-                    }
-                }
-                meet(1).await?;
-            }
-            Ok(Took::Part(took))
-        }),
+        posting!("queue", value => {
+            let posting = Posting::new(put(name(other, 0), QUEUE_DATA_AT, value)).remote(value as u8);
+            queue.try_post(posting).map_err(|_| "the queue refuses")?;
+        }, queue.next_notice(Deps::One(other)).await?),
+        posting!("put_notify", value => fabric.put_notify(&span, [value], value).await?, fabric.next_notice(Deps::One(other)).await?),
     ];
     pair.measure(&POST, 8, forms).await?;
 

@@ -32,14 +32,14 @@ pub(super) struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// The case, if it is to be measured.
+    /// Returns the case, if it is to be measured.
     pub(super) fn wants(&self, case: &Case) -> Option<&'static Case> {
         let number = all().position(|known| known.name == case.name)?;
         self.plan.wants(case).then(|| self.sampler.announce(number))?;
         all().nth(number)
     }
 
-    /// Measure `forms` of `case`, if it is to be measured.
+    /// Measures `forms` of `case`, if it is to be measured.
     pub(super) async fn measure(&mut self, case: &Case, bytes: usize, forms: Vec<Named<'_>>) -> ProgramResult<()> {
         match self.wants(case) {
             Some(case) => self.sampler.measure(case, bytes, forms).await,
@@ -53,7 +53,7 @@ impl Pair<'_> {
     }
 }
 
-/// Measure all cases of two ranks; rank 0 has the results.
+/// Measures all cases of two ranks; rank 0 has the results.
 pub(in super::super) async fn measure_pair(fabric: Fabric, plan: JobPlan) -> ProgramResult<Vec<Measured>> {
     let bare = Bare::open(&plan.memory)?;
     let outcome = measure(&fabric, &bare, &plan).await;
@@ -90,7 +90,7 @@ async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<
     Ok(done)
 }
 
-/// Write every byte of the own region once, so that no transfer meets a page for the first time.
+/// Writes every byte of the own region once, so that no transfer meets a page for the first time.
 fn touch(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     let piece = vec![1u64; TARGET_AT / 8];
     for offset in (TARGET_AT..REGION_BYTES).step_by(TARGET_AT) {

@@ -38,8 +38,8 @@ use tofu2_sim::shm::{self, Launcher, Threads};
 
 /// Keys of each rank in DHT.
 const KEYS: u32 = 32;
-/// From so many ranks on they are a crowd: repetitions contain several time slices of each.
-const CROWD: u32 = 5;
+/// From so many ranks on ranks share cores: repetitions contain several time slices of each.
+const OVERSUBSCRIBED: u32 = 5;
 
 /// What ranks contend for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,8 +76,8 @@ pub(super) struct Campaign {
     pub(super) locks: Vec<Contestant>,
     pub(super) repetitions: usize,
     pub(super) length: Duration,
-    /// The same for a crowd.
-    pub(super) crowd_length: Duration,
+    /// How long a repetition lasts where ranks share cores.
+    pub(super) oversubscribed_length: Duration,
     pub(super) seed: u64,
     /// Rank r runs on core r modulo their number.
     pub(super) cores: Vec<usize>,
@@ -109,7 +109,7 @@ pub(super) struct Recorded {
     ping_pongs: Vec<f64>,
 }
 
-/// Measure everything the plan asks for.
+/// Measures everything the plan asks for.
 pub(super) fn run(plan: &Campaign, provider: Provider) -> Result<Vec<LockRow>, Box<dyn Error>> {
     let cases: Vec<_> =
         plan.workloads.iter().flat_map(|&workload| plan.writers.iter().map(move |&share| (workload, share))).collect();
@@ -124,7 +124,7 @@ pub(super) fn run(plan: &Campaign, provider: Provider) -> Result<Vec<LockRow>, B
             cases: cases.clone(),
             locks: plan.locks.clone(),
             repetitions: plan.repetitions,
-            length: if ranks < CROWD { plan.length } else { plan.crowd_length },
+            length: if ranks < OVERSUBSCRIBED { plan.length } else { plan.oversubscribed_length },
             seed: plan.seed,
             cores: plan.cores.clone(),
             memory: path_of(&memory),
@@ -143,7 +143,7 @@ pub(super) fn run(plan: &Campaign, provider: Provider) -> Result<Vec<LockRow>, B
 }
 
 impl JobPlan {
-    /// What every rank recorded, in the order of cases and contestants.
+    /// Returns what every rank recorded, in the order of cases and contestants.
     fn run(&self, ranks: usize, provider: Provider) -> Result<Vec<Vec<Recorded>>, Box<dyn Error>> {
         match provider {
             Provider::Shm => {
@@ -180,7 +180,7 @@ impl JobPlan {
     }
 }
 
-/// Be a rank that [`run`] started.
+/// Is a rank that [`run`] started.
 pub(crate) fn be_rank(options: &RankOptions) -> Result<ExitCode, Box<dyn Error>> {
     let job_plan: JobPlan = serde_json::from_str(&options.plan)?;
     let endpoint = tofu2_sim::shm::from_env()?.ok_or("only `bench-locks` starts its ranks")?;
@@ -191,7 +191,7 @@ pub(crate) fn be_rank(options: &RankOptions) -> Result<ExitCode, Box<dyn Error>>
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measure all cases of a job_plan.
+/// Measures all cases of a job_plan.
 async fn measure_contention(fabric: Fabric, job_plan: JobPlan) -> ProgramResult<Vec<Recorded>> {
     let bare = Arc::new(Bare::open(&job_plan.memory)?);
     let outcome = measure(&fabric, &bare, &job_plan).await;
@@ -247,7 +247,7 @@ async fn one(fabric: &Fabric, bare: &Arc<Bare>, lock: Contestant, run: &Run) -> 
     }
 }
 
-/// Move latencies from one record to another.
+/// Moves latencies from one record to another.
 fn add_latencies(all: &mut RankRecord, from: &mut RankRecord) {
     for kind in [SHARED, EXCLUSIVE] {
         all.acquire[kind].add(&std::mem::take(&mut from.acquire[kind]));
@@ -276,7 +276,7 @@ mod tests {
             locks: LockKind::ALL.map(Contestant::Lock).into_iter().chain([Contestant::Mutex]).collect(),
             repetitions: 2,
             length: Duration::from_millis(2),
-            crowd_length: Duration::from_millis(2),
+            oversubscribed_length: Duration::from_millis(2),
             seed: 1,
             cores: super::super::super::placement::allowed_cores().expect("cores"),
         };

@@ -180,18 +180,18 @@ fn wall_clock(options: &Options, cores: Vec<usize>) -> job::Campaign {
         locks: or(&options.locks, every),
         repetitions: if options.quick { 1 } else { usize::from(options.repetitions) },
         length: if options.quick { length(2) } else { length(25) },
-        crowd_length: if options.quick { length(10) } else { length(80) },
+        oversubscribed_length: if options.quick { length(10) } else { length(80) },
         seed: options.seed,
         cores,
     }
 }
 
-/// What was asked for, or else the usual.
+/// Returns what was asked for, or else the usual.
 fn or<T: Clone>(asked: &[T], usual: Vec<T>) -> Vec<T> {
     if asked.is_empty() { usual } else { asked.to_vec() }
 }
 
-/// What was run, when and on what.
+/// Returns what was run, when and on what.
 fn summary(report: &Report) -> String {
     let (run, machine) = (&report.run, &report.machine);
     let quick = if run.quick { "QUICK RUN, its figures say little: " } else { "" };
