@@ -3,13 +3,13 @@
 use crate::{arguments::Reproduce, plans::Plans};
 use observe::{Output, print, say};
 use repro::{
-    ReproError, exchange_table, figures, lock_paper,
+    ReproError, figures, lock_paper,
     outcome::Row,
     prdma_paper,
     progress::Progress,
     provenance::Provenance,
     report::{self, Results},
-    table,
+    table, unpublished,
 };
 use std::{error::Error, io::Write as _, path::Path, process::ExitCode};
 use tofu2_sim::virt::Timeline;
@@ -66,11 +66,11 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     output(options, outputs.json, &rows, Some(&made))?;
     if options.json.as_deref() != Some(Path::new("-")) {
         if let Some(runs) = &lock {
-            print(&table::what_if(&runs.what_if))?;
-            print(&table::stencils(&runs.stencils))?;
+            print(&unpublished::what_if(&runs.what_if))?;
+            print(&unpublished::stencils(&runs.stencils))?;
         }
         if let Some(runs) = &prdma {
-            print(&exchange_table::exchanges(runs))?;
+            print(&unpublished::exchanges(runs))?;
         }
     }
 

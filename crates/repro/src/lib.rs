@@ -18,7 +18,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod exchange_table;
 pub mod figures;
 pub mod lock_bench;
 pub mod lock_paper;
@@ -33,6 +32,7 @@ pub mod report;
 mod simulate;
 pub mod statistics;
 pub mod table;
+pub mod unpublished;
 pub mod workloads;
 
 pub use simulate::Cost;

@@ -1,5 +1,6 @@
 //! The explorer itself: what its fabric lets happen, outcome by outcome, what it finds, and in which words it says so.
 
+mod bounds;
 mod coherence;
 mod effects;
 mod findings;

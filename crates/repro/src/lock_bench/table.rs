@@ -1,11 +1,9 @@
 //! Rows for people: all of them on a terminal, side by side on a page.
 
 use super::{LockRow, Quantiles};
+use crate::table::{RULED_HEADER, number};
 use crate::workloads::locks::Workload;
-use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle, presets::ASCII_MARKDOWN};
-
-/// One rule under the header, nothing else.
-const RULED_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
+use comfy_table::{Cell, Table, presets::ASCII_MARKDOWN};
 
 /// A line for each row.
 pub fn terminal(rows: &[LockRow]) -> String {
@@ -70,10 +68,7 @@ pub fn terminal(rows: &[LockRow]) -> String {
         );
         table.add_row(cells);
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
-    format!("{}\n{}", table.trim_fmt(), note(rows))
+    format!("{}\n{}", crate::table::terminal(table), note(rows))
 }
 
 /// Two tables: throughput with the locks side by side, and latencies of [`Workload::Lb`].
@@ -179,10 +174,6 @@ fn note(rows: &[LockRow]) -> &'static str {
         }
         false => "",
     }
-}
-
-fn number(text: String) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
 fn part(all: Option<Quantiles>, pick: impl Fn(Quantiles) -> f64) -> String {

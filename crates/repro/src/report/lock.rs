@@ -8,7 +8,7 @@ use crate::{
     outcome::Row,
     quantity::{self, count},
     simulate::Cost,
-    table::STENCIL_ANSWER,
+    unpublished::STENCIL_ANSWER,
     workloads::WaveForm,
 };
 use std::fmt::{self, Write};
