@@ -43,20 +43,27 @@ pub(crate) fn miri(options: &MiriOptions) -> Result<ExitCode, Box<dyn Error>> {
         println!("miri: skipped; `rustup toolchain install nightly --component miri rust-src` gets it");
         return Ok(ExitCode::SUCCESS);
     }
+    // Isolation is off for the clock and for proptest's files; weak memory and data races stay on.
+    let seeds = options.seeds.max(1);
+    let flags = format!("-Zmiri-disable-isolation -Zmiri-strict-provenance -Zmiri-many-seeds=0..{seeds}");
+    each(&MIRI, options.filter.as_deref(), |cargo| {
+        cargo.args(["+nightly", "miri", "test"]).env("MIRIFLAGS", &flags);
+    })
+}
+
+/// Runs each of `programs` whose name contains `filter`, by a cargo that is `set_up` for it, and says how long it took.
+fn each(
+    programs: &[(&str, &[&str])],
+    filter: Option<&str>,
+    set_up: impl Fn(&mut Command),
+) -> Result<ExitCode, Box<dyn Error>> {
     let mut failed = false;
-    for (name, arguments) in MIRI {
-        if options.filter.as_deref().is_some_and(|filter| !name.contains(filter)) {
-            continue;
-        }
+    for (name, arguments) in programs.iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter))) {
         let begun = Instant::now();
         let mut cargo = Command::new("cargo");
-        cargo.args(["+nightly", "miri", "test"]).args(arguments);
-        // Isolation is off for the clock and for proptest's files; weak memory and data races stay on.
-        let seeds = options.seeds.max(1);
-        let flags = format!("-Zmiri-disable-isolation -Zmiri-strict-provenance -Zmiri-many-seeds=0..{seeds}");
-        let well = cargo.env("MIRIFLAGS", flags).status()?.success();
-        let seconds = begun.elapsed().as_secs_f64();
-        println!("{name:40} {} {seconds:.0} s, {seeds} seeds", if well { "passes" } else { "FAILS" });
+        set_up(&mut cargo);
+        let well = cargo.args(*arguments).status()?.success();
+        println!("{name:44} {} {:.0} s", if well { "passes" } else { "FAILS" }, begun.elapsed().as_secs_f64());
         failed |= !well;
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -103,23 +110,12 @@ pub(crate) fn sanitize(options: &SanitizeOptions) -> Result<ExitCode, Box<dyn Er
         println!("sanitize: skipped; it needs x86-64 Linux, and `rustup toolchain install nightly`");
         return Ok(ExitCode::SUCCESS);
     }
-    let mut failed = false;
-    for (name, arguments) in SANITIZED {
-        if options.filter.as_deref().is_some_and(|filter| !name.contains(filter)) {
-            continue;
-        }
-        let begun = Instant::now();
-        let mut cargo = Command::new("cargo");
-        cargo.args(["+nightly", "test", "--target", TARGET, "--target-dir", "target/sanitize"]).args(arguments);
+    each(&SANITIZED, options.filter.as_deref(), |cargo| {
+        cargo.args(["+nightly", "test", "--target", TARGET, "--target-dir", "target/sanitize"]);
         cargo.env("RUSTFLAGS", "-Zsanitizer=address -Cforce-frame-pointers=yes").env("CARGO_INCREMENTAL", "0");
         // Ranks that are killed, and what lives as long as its process, are no leaks.
         cargo.env("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=1");
-        let well = cargo.status()?.success();
-        let seconds = begun.elapsed().as_secs_f64();
-        println!("{name:44} {} {seconds:.0} s", if well { "passes" } else { "FAILS" });
-        failed |= !well;
-    }
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    })
 }
 
 /// Returns whether there is a nightly toolchain with the target's standard library and the sanitizer's runtime.
