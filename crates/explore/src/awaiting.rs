@@ -127,7 +127,7 @@ impl Seat {
         }
     }
 
-    /// Returns what a look is told that comes after the end of its wait.
+    /// Checks, in a look that comes after the end of its wait, what that end was.
     ///
     /// # Errors
     /// [`FabricError::PeerLost`] if that was the end.

@@ -13,7 +13,7 @@ use std::{
 
 type Check<'a> = Box<dyn Fn(&View<'_>) -> bool + 'a>;
 
-struct Named<'a> {
+pub(crate) struct Named<'a> {
     name: String,
     check: Check<'a>,
     /// Whether it has held.
@@ -22,28 +22,16 @@ struct Named<'a> {
 
 #[derive(Default)]
 pub(crate) struct Checks<'a> {
-    always: Vec<Named<'a>>,
-    at_end: Vec<Named<'a>>,
-    possible: Vec<Named<'a>>,
+    pub(crate) always: Vec<Named<'a>>,
+    pub(crate) at_end: Vec<Named<'a>>,
+    pub(crate) possible: Vec<Named<'a>>,
 }
 
-fn named<'a>(name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Named<'a> {
+pub(crate) fn named<'a>(name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Named<'a> {
     Named { name: name.to_owned(), check: Box::new(check), seen: Cell::new(false) }
 }
 
 impl<'a> Checks<'a> {
-    pub(crate) fn add_always(&mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) {
-        self.always.push(named(name, check));
-    }
-
-    pub(crate) fn add_at_end(&mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) {
-        self.at_end.push(named(name, check));
-    }
-
-    pub(crate) fn add_possible(&mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) {
-        self.possible.push(named(name, check));
-    }
-
     /// In every state.
     pub(crate) fn always(&self, state: &State, cells: &Cells) -> Result<(), String> {
         if self.always.is_empty() && self.possible.is_empty() {

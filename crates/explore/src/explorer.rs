@@ -4,7 +4,7 @@ mod run;
 
 use crate::{
     cell::Cells,
-    checks::{Checks, View},
+    checks::{Checks, View, named},
     effect::Effect,
     live::LiveJob,
     loss::{Ranks, bit},
@@ -170,21 +170,21 @@ impl<'a> Explorer<'a> {
     /// Adds what must hold in every state.
     #[must_use]
     pub fn always(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
-        self.checks.add_always(name, check);
+        self.checks.always.push(named(name, check));
         self
     }
 
     /// Adds what must hold when all ranks have ended or died and nothing is on its way any more.
     #[must_use]
     pub fn at_end(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
-        self.checks.add_at_end(name, check);
+        self.checks.at_end.push(named(name, check));
         self
     }
 
     /// Adds what must hold in some state: that something which should be possible is.
     #[must_use]
     pub fn possible(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
-        self.checks.add_possible(name, check);
+        self.checks.possible.push(named(name, check));
         self
     }
 

@@ -68,7 +68,14 @@ impl Live {
         answer
     }
 
-    /// Returns whether the last answer was what the program waits for.
+    /// Shows the timeline, if there is one, what happens.
+    fn note(&mut self, tell: impl FnOnce(&mut Timeline, &Cells, &State)) {
+        if let Some(timeline) = &mut self.timeline {
+            tell(timeline, &self.cells.borrow(), &self.state);
+        }
+    }
+
+    /// Tells whether the last answer was what the program waits for.
     pub(crate) fn heard(&mut self, ready: bool) {
         let (Some(timeline), Some((rank, act, answer))) = (&mut self.timeline, self.look.take()) else { return };
         let cells = self.cells.borrow();
@@ -199,9 +206,7 @@ impl LiveJob {
         match event {
             Event::Happen(place) => {
                 let item = live.state.items[place];
-                if let Some(timeline) = &mut live.timeline {
-                    timeline.happens(&live.cells.borrow(), &live.state, place);
-                }
+                live.note(|timeline, cells, state| timeline.happens(cells, state, place));
                 if let Some(effects) = &mut live.effects {
                     effects.extend(Effect::of_item(&live.cells.borrow(), &live.state, place));
                 }
@@ -213,9 +218,7 @@ impl LiveJob {
                 }
             }
             Event::Begin(place) => {
-                if let Some(timeline) = &mut live.timeline {
-                    timeline.begins(&live.cells.borrow(), &live.state, place);
-                }
+                live.note(|timeline, cells, state| timeline.begins(cells, state, place));
                 live.state.begin(place);
             }
             Event::Tick(rank) => {
@@ -224,16 +227,12 @@ impl LiveJob {
                 live.awake[rank.index()] = true;
             }
             Event::Learn { by, lost } => {
-                if let Some(timeline) = &mut live.timeline {
-                    timeline.learns(by, lost);
-                }
+                live.note(|timeline, _, _| timeline.learns(by, lost));
                 live.state.learn(by, lost);
                 live.awake[by.index()] = true;
             }
             Event::Die(rank) => {
-                if let Some(timeline) = &mut live.timeline {
-                    timeline.dies(rank);
-                }
+                live.note(|timeline, _, _| timeline.dies(rank));
                 live.state.die(rank);
                 (live.awake[rank.index()], live.deadlines[rank.index()]) = (false, None);
                 drop(borrowed);

@@ -185,9 +185,7 @@ impl World<'_> {
                 if over || self.automaton.job.mortal & bit(rank) == 0 {
                     return never(&format!("lets {rank} die, which can't"));
                 }
-                if let Some(timeline) = &mut self.timeline {
-                    timeline.dies(rank);
-                }
+                self.note(|timeline, _| timeline.dies(rank));
                 state.die(rank);
                 Ok(())
             }
@@ -196,17 +194,13 @@ impl World<'_> {
                 if by.index() >= state.ranks.len() || !state.losses.may_learn(by, lost) {
                     return never(&format!("lets {by} learn of the loss of {lost}, which it can't"));
                 }
-                if let Some(timeline) = &mut self.timeline {
-                    timeline.learns(by, lost);
-                }
+                self.note(|timeline, _| timeline.learns(by, lost));
                 state.learn(by, lost);
                 self.go_on_at_once(state, by)
             }
             Move::Vanish(number) => {
                 let rank = rank(number);
-                if let Some(timeline) = &mut self.timeline {
-                    timeline.vanishes(rank);
-                }
+                self.note(|timeline, _| timeline.vanishes(rank));
                 state.vanish(rank);
                 Ok(())
             }
@@ -225,9 +219,7 @@ impl World<'_> {
 
     pub(crate) fn end(&mut self, state: &mut State, rank: Rank) {
         state.losses.end(rank);
-        if let Some(timeline) = &mut self.timeline {
-            timeline.done(rank);
-        }
+        self.note(|timeline, _| timeline.done(rank));
     }
 
     /// Returns whether a rank that awaits an operation goes on as soon as that has happened: it waits for nothing else, and the operation's target

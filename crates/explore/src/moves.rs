@@ -20,7 +20,7 @@ pub(crate) struct Outlook {
 }
 
 impl World<'_> {
-    /// Returns what may happen in `state`, in a fixed order.
+    /// Collects what may happen in `state`, in a fixed order.
     pub(crate) fn moves(&mut self, state: &State, into: &mut Vec<Move>) -> Result<(), Halt> {
         into.clear();
         for r in 0..state.ranks.len() as u8 {

@@ -8,6 +8,7 @@
 use crate::{
     act::{Act, Answer},
     automaton::{Automaton, LocalId},
+    cell::Cells,
     loss::bit,
     state::{At, State},
     timeline::Timeline,
@@ -100,17 +101,13 @@ impl World<'_> {
             Move::Tick(rank) => {
                 if let Some(deadline) = self.next_deadline(state, rank)? {
                     state.ranks[rank as usize].clock = deadline;
-                    if let Some(timeline) = &mut self.timeline {
-                        timeline.tick(Rank::new(rank.into()), deadline);
-                    }
+                    self.note(|timeline, _| timeline.tick(Rank::new(rank.into()), deadline));
                 }
                 Ok(())
             }
             Move::Begin(rank, number) => {
                 let place = World::place_of(state, rank, number)?;
-                if let Some(timeline) = &mut self.timeline {
-                    timeline.begins(&self.automaton.job.cells.borrow(), state, place);
-                }
+                self.note(|timeline, cells| timeline.begins(cells, state, place));
                 state.begin(place);
                 Ok(())
             }
@@ -118,9 +115,7 @@ impl World<'_> {
                 let place = World::place_of(state, rank, number)?;
                 let rank = Rank::new(rank.into());
                 self.notice_lateness(state, place)?;
-                if let Some(timeline) = &mut self.timeline {
-                    timeline.happens(&self.automaton.job.cells.borrow(), state, place);
-                }
+                self.note(|timeline, cells| timeline.happens(cells, state, place));
                 state.happen(place);
                 self.go_on_at_once(state, rank)
             }
@@ -202,6 +197,13 @@ impl World<'_> {
         self.rest(state, rank, local)
     }
 
+    /// Shows the timeline, if anybody wants one, what happens.
+    pub(crate) fn note(&mut self, tell: impl FnOnce(&mut Timeline, &Cells)) {
+        if let Some(timeline) = &mut self.timeline {
+            tell(timeline, &self.automaton.job.cells.borrow());
+        }
+    }
+
     fn rest(&mut self, state: &mut State, rank: Rank, local: LocalId) -> Result<(), Halt> {
         let before = std::mem::replace(&mut state.ranks[rank.index()].local, local);
         if before != local {
@@ -247,9 +249,7 @@ impl World<'_> {
                 Act::Drop(holding) if self.is_being_reached(state, *holding) => return Err(self.contest(*holding)),
                 _ => {}
             }
-            if let Some(timeline) = &mut self.timeline {
-                timeline.tells(&self.automaton.job.cells.borrow(), rank, act);
-            }
+            self.note(|timeline, cells| timeline.tells(cells, rank, act));
             state.tell(rank, act);
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The lock paper's part of the page.
 
-use super::{escaped, key, plots};
+use super::{escaped, html_table, key, plots};
 use crate::{
     ReproError,
     figures::{self, Figure},
@@ -190,20 +190,12 @@ fn what_if(page: &mut String, plots: &Plots, waves: &[WhatIf]) -> fmt::Result {
         key(page, &WaveForm::ALL.map(|form| (plots::colour(form), form.name())))?;
         write!(page, "<figcaption>Slowest rank, receiving TNIs: {tnis}.</figcaption></figure>")?;
     }
-    page.push_str("<div class=\"scroll\"><table><thead><tr><th class=\"n\">ranks</th><th>receiving TNIs</th>");
-    for form in WaveForm::ALL {
-        write!(page, "<th class=\"n\">{form}</th>")?;
-    }
-    page.push_str("</tr></thead><tbody>");
-    for of_one in waves.chunks(WaveForm::ALL.len()) {
-        write!(page, "<tr><td class=\"n\">{}</td><td>{}</td>", count(of_one[0].ranks.into()), of_one[0].tnis)?;
-        for wave in of_one {
-            write!(page, "<td class=\"n\">{}</td>", quantity::seconds(wave.pair()))?;
-        }
-        page.push_str("</tr>");
-    }
-    page.push_str("</tbody></table></div>");
-    Ok(())
+    let rows = waves.chunks_exact(WaveForm::ALL.len()).map(|of_one| {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|form: usize| quantity::seconds(of_one[form].pair()));
+        [count(of_one[0].ranks.into()), of_one[0].tnis.to_string(), a, b, c, d]
+    });
+    let [a, b, c, d] = WaveForm::ALL.map(|form| format!("#{form}"));
+    html_table(page, ["#ranks", "receiving TNIs", &a, &b, &c, &d], rows)
 }
 
 fn stencils(page: &mut String, runs: &[StencilRun]) -> fmt::Result {
@@ -212,23 +204,15 @@ fn stencils(page: &mut String, runs: &[StencilRun]) -> fmt::Result {
     }
     write!(
         page,
-        "<h2>Does lock_all stencil code run at tens of thousands of nodes?</h2><p>A five-point stencil in the two forms of the paper's Figures 4 and 5; 8 ranks a node, slowest rank. \
-         {}</p><div class=\"scroll\"><table><thead><tr><th class=\"n\">ranks</th><th>form</th><th class=\"n\">a step</th>\
-         <th class=\"n\">the lock, once</th></tr></thead><tbody>",
+        "<h2>Does lock_all stencil code run at tens of thousands of nodes?</h2><p>A five-point stencil in the two forms of the paper's \
+         Figures 4 and 5; 8 ranks a node, slowest rank. {}</p>",
         escaped(STENCIL_ANSWER)
     )?;
-    for run in runs {
+    let rows = runs.iter().map(|run| {
         let lock = if run.lock > 0.0 { quantity::seconds(run.lock) } else { "–".into() };
-        write!(
-            page,
-            "<tr><td class=\"n\">{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{lock}</td></tr>",
-            count(run.ranks.into()),
-            run.form,
-            quantity::seconds(run.step)
-        )?;
-    }
-    page.push_str("</tbody></table></div>");
-    Ok(())
+        [count(run.ranks.into()), run.form.to_string(), quantity::seconds(run.step), lock]
+    });
+    html_table(page, ["#ranks", "form", "#a step", "#the lock, once"], rows)
 }
 
 #[cfg(test)]

@@ -150,23 +150,16 @@ fn rows_table(page: &mut String, rows: &[Row]) -> fmt::Result {
 fn constants(page: &mut String) -> fmt::Result {
     page.push_str("<h2>Constants of the machines</h2><p>No figure that the model predicts sets a constant.</p>");
     for platform in platforms::all() {
-        write!(
-            page,
-            "<h3>{}</h3><div class=\"scroll\"><table><thead><tr><th>constant</th><th class=\"n\">value</th><th>set by</th>\
-             <th>source</th></tr></thead><tbody>",
-            escaped(platform.name())
-        )?;
-        for constant in platform.constants() {
-            write!(
-                page,
-                "<tr><td class=\"k\"><code>{}</code></td><td class=\"n\">{}</td><td class=\"k\">{}</td><td>{}</td></tr>",
-                escaped(constant.name),
+        write!(page, "<h3>{}</h3>", escaped(platform.name()))?;
+        let rows = platform.constants().iter().map(|constant| {
+            [
+                format!("<code>{}</code>", escaped(constant.name)),
                 escaped(&platforms::readable(constant)),
                 escaped(&constant.from.join(", ")),
                 escaped(&constant.note),
-            )?;
-        }
-        page.push_str("</tbody></table></div>");
+            ]
+        });
+        html_table(page, [".constant", "#value", ".set by", "source"], rows)?;
     }
     Ok(())
 }
@@ -175,29 +168,55 @@ fn provenance(page: &mut String, made: &Provenance) -> fmt::Result {
     write!(
         page,
         "<h2>How this page was made</h2><pre>{}</pre><p>onesided {}, seed {}. Equal seed, equal trace: the joint hash \
-         is <code>{:016x}</code>.</p><div class=\"scroll\"><table><thead><tr><th>job</th><th class=\"n\">events</th>\
-         <th class=\"n\">CPU s</th><th class=\"n\">B per rank</th><th>trace</th></tr></thead><tbody>",
+         is <code>{:016x}</code>.</p>",
         escaped(&made.command),
         env!("CARGO_PKG_VERSION"),
         made.seed,
         made.trace_hash()
     )?;
-    for job in &made.jobs {
-        write!(
-            page,
-            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{:.2}</td><td class=\"n\">{}</td><td><code>{}</code></td></tr>",
+    let rows = made.jobs.iter().map(|job| {
+        [
             escaped(&job.label),
             count(job.cost.events),
-            job.cost.cpu_seconds,
+            format!("{:.2}", job.cost.cpu_seconds),
             count(job.cost.bytes_per_rank),
-            short(job.trace_hash)
-        )?;
+            format!("<code>{}</code>", short(job.trace_hash)),
+        ]
+    });
+    html_table(page, ["job", "#events", "#CPU s", "#B per rank", "trace"], rows)
+}
+
+/// Writes a table of markup. Columns named `#…` hold numbers, those named `.…` short keys.
+fn html_table<const N: usize>(
+    page: &mut String,
+    columns: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> fmt::Result {
+    page.push_str("<div class=\"scroll\"><table><thead><tr>");
+    for column in columns {
+        match column.strip_prefix('#') {
+            Some(name) => write!(page, "<th class=\"n\">{name}</th>")?,
+            None => write!(page, "<th>{}</th>", column.trim_start_matches('.'))?,
+        }
+    }
+    page.push_str("</tr></thead><tbody>");
+    for row in rows {
+        page.push_str("<tr>");
+        for (column, text) in columns.iter().zip(row) {
+            let class = match column.as_bytes()[0] {
+                b'#' => " class=\"n\"",
+                b'.' => " class=\"k\"",
+                _ => "",
+            };
+            write!(page, "<td{class}>{text}</td>")?;
+        }
+        page.push_str("</tr>");
     }
     page.push_str("</tbody></table></div>");
     Ok(())
 }
 
-/// Returns what colours mean.
+/// Writes what colours mean.
 pub(super) fn key(page: &mut String, entries: &[(RGBColor, &str)]) -> fmt::Result {
     page.push_str("<ul class=\"key\">");
     for (RGBColor(r, g, b), words) in entries {

@@ -57,17 +57,17 @@ impl<'a> FutexQueue<'a> {
 
     /// 1 + the rank that came last, or 0.
     fn tail(&self) -> &'a AtomicU64 {
-        self.bare.word(lines::CROWD_TAIL)
+        self.bare.word(lines::PARKING_TAIL)
     }
 
     /// 1 + the rank behind `rank`, or 0.
     fn next(&self, rank: usize) -> &'a AtomicU64 {
-        self.bare.word(lines::CROWD_NODES + rank)
+        self.bare.word(lines::PARKING_NODES + rank)
     }
 
     /// 1 while `rank` must wait.
     fn waits(&self, rank: usize) -> &'a AtomicU32 {
-        self.bare.half(lines::CROWD_NODES + rank)
+        self.bare.half(lines::PARKING_NODES + rank)
     }
 
     pub(super) fn lock(&self) {

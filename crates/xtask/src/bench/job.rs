@@ -42,21 +42,21 @@ pub(super) enum Ranks {
     /// Two, each on its own core.
     Pair,
     /// Many on few cores.
-    Crowd,
+    Oversubscribed,
 }
 
 impl Ranks {
     fn number(self) -> usize {
         match self {
             Ranks::Pair => 2,
-            Ranks::Crowd => cases::CROWD,
+            Ranks::Oversubscribed => cases::OVERSUBSCRIBED,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
             Ranks::Pair => "pair",
-            Ranks::Crowd => "crowd",
+            Ranks::Oversubscribed => "oversubscribed",
         }
     }
 }
@@ -110,7 +110,9 @@ pub(super) fn run(
                 let threads = Threads::new(measurement.ranks.number());
                 let measured = match measurement.ranks {
                     Ranks::Pair => threads.run(&async |fabric| cases::measure_pair(fabric, plan.clone()).await)?,
-                    Ranks::Crowd => threads.run(&async |fabric| cases::measure_crowd(fabric, plan.clone()).await)?,
+                    Ranks::Oversubscribed => {
+                        threads.run(&async |fabric| cases::measure_oversubscribed(fabric, plan.clone()).await)?
+                    }
                 };
                 Ok(fs::write(&plan.results, serde_json::to_vec(&measured[0])?)?)
             }
@@ -125,7 +127,9 @@ pub(super) fn be_rank(ranks: Ranks, plan: &str) -> Result<ExitCode, Box<dyn Erro
     let endpoint = tofu2_sim::shm::from_env()?.ok_or("only `bench` starts its ranks")?;
     match ranks {
         Ranks::Pair => measure(endpoint, &async |fabric| cases::measure_pair(fabric, plan.clone()).await, &plan),
-        Ranks::Crowd => measure(endpoint, &async |fabric| cases::measure_crowd(fabric, plan.clone()).await, &plan),
+        Ranks::Oversubscribed => {
+            measure(endpoint, &async |fabric| cases::measure_oversubscribed(fabric, plan.clone()).await, &plan)
+        }
     }
 }
 

@@ -128,8 +128,9 @@ fn measure(options: &Options, chosen: &[&'static Case]) -> Result<Report, Box<dy
     for round in 0..rounds {
         progress.say(&format!("round {} of {rounds}: {} cases", round + 1, chosen.len()));
         let mut before = round * chosen.len();
-        for ranks in [Ranks::Pair, Ranks::Crowd] {
-            let of_job = chosen.iter().filter(|case| cases::is_crowded(case) == (ranks == Ranks::Crowd));
+        for ranks in [Ranks::Pair, Ranks::Oversubscribed] {
+            let of_job =
+                chosen.iter().filter(|case| cases::is_oversubscribed(case) == (ranks == Ranks::Oversubscribed));
             let cases: Vec<String> = of_job.map(|case| case.name.to_owned()).collect();
             if !cases.is_empty() {
                 let (quick, sample_ms, cores) = (options.quick, options.sample, cores.clone());

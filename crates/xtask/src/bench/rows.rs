@@ -95,7 +95,7 @@ fn row(measured: &Measured, class: Class) -> Option<Row> {
     });
     let limit = limits.min_by(|a, b| a.figure.median_ns.total_cmp(&b.figure.median_ns));
     // Unclean samples prove nothing, except where ranks share cores by intention.
-    let judged = class != Class::Any || cases::is_crowded(case);
+    let judged = class != Class::Any || cases::is_oversubscribed(case);
     let beside = limit.as_ref().map(|limit| limit.figure.median_ns);
     Some(Row {
         name: measured.name.clone(),

@@ -156,7 +156,7 @@ impl Section {
         Ok(())
     }
 
-    /// Returns whether all that was written is there. Collective over the job; nobody writes any more.
+    /// Checks that all that was written is there. Collective over the job; nobody writes any more.
     pub(super) async fn check(&self, world: &mut Group) -> ProgramResult<()> {
         match &self.protected {
             Protected::Nothing | Protected::Word(_) => {}

@@ -1,15 +1,15 @@
 //! What is measured: the cases, by name.
 
 mod bandwidth;
-mod crowd;
 mod exchange;
 mod locks;
 mod machine;
 mod notices;
+mod oversubscribed;
 mod pair;
 mod words;
 
-pub(super) use crowd::{RANKS as CROWD, measure_crowd};
+pub(super) use oversubscribed::{RANKS as OVERSUBSCRIBED, measure_oversubscribed};
 pub(super) use pair::measure_pair;
 
 use super::{
@@ -56,7 +56,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         exchange::CASES,
         bandwidth::CASES,
         machine::CASES,
-        crowd::CASES,
+        oversubscribed::CASES,
     ];
     lists.into_iter().flatten()
 }
@@ -67,8 +67,8 @@ pub(super) fn find(name: &str) -> Option<&'static Case> {
 }
 
 /// Returns whether the case is measured by many ranks on few cores.
-pub(super) fn is_crowded(case: &Case) -> bool {
-    crowd::CASES.iter().any(|crowded| crowded.name == case.name)
+pub(super) fn is_oversubscribed(case: &Case) -> bool {
+    oversubscribed::CASES.iter().any(|known| known.name == case.name)
 }
 
 /// What a job is to measure; told to every rank.

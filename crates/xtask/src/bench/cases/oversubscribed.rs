@@ -42,7 +42,7 @@ const QUEUE: Case = Case::new("machine-crowd-queue", "16 ranks on 2 cores, bare 
 pub(super) const CASES: &[Case] = &[EXCLUSIVE, BACK_OFF, SHARED, QUEUE];
 
 /// Measures all cases of many ranks; rank 0 has the results.
-pub(in super::super) async fn measure_crowd(fabric: Fabric, plan: JobPlan) -> ProgramResult<Vec<Measured>> {
+pub(in super::super) async fn measure_oversubscribed(fabric: Fabric, plan: JobPlan) -> ProgramResult<Vec<Measured>> {
     let bare = Bare::open(&plan.memory)?;
     let outcome = measure(&fabric, &bare, &plan).await;
     if outcome.is_err() {
@@ -63,22 +63,23 @@ async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<
     let lock = RpLock::symmetric(fabric, Rank::new(0)).await?;
     let back_off = BackOffLock::symmetric(fabric, Rank::new(0)).await?;
     world.barrier().await?;
-    let mut crowd = Crowd { bare, me, meeting: Meeting::new(bare, me, fabric.ranks()), ping_pong: PingPong::default() };
+    let mut job =
+        Oversubscribed { bare, me, meeting: Meeting::new(bare, me, fabric.ranks()), ping_pong: PingPong::default() };
     let (samples, length) = if plan.quick { (3, Duration::from_millis(10)) } else { (15, Duration::from_millis(60)) };
     let mut done = Vec::new();
     let mutex = FutexMutex(bare.half(lines::MUTEX));
     for case in [&EXCLUSIVE, &BACK_OFF, &SHARED].into_iter().filter(|case| plan.wants(case)) {
         let (mut over_fabric, mut by_mutex) = (Vec::new(), Vec::new());
-        crowd.announce(case);
+        job.announce(case);
         for _ in 0..samples {
             over_fabric.push(match case.name {
                 name if name == SHARED.name => {
-                    crowd.sample(length, async || Ok(lock.read().await?.release().await?)).await?
+                    job.sample(length, async || Ok(lock.read().await?.release().await?)).await?
                 }
-                name if name == BACK_OFF.name => crowd.sample(length, || write(&back_off)).await?,
-                _ => crowd.sample(length, || write(&lock)).await?,
+                name if name == BACK_OFF.name => job.sample(length, || write(&back_off)).await?,
+                _ => job.sample(length, || write(&lock)).await?,
             });
-            let sample = crowd.sample(length, async || {
+            let sample = job.sample(length, async || {
                 mutex.lock();
                 mutex.unlock();
                 Ok(())
@@ -90,9 +91,9 @@ async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<
     if plan.wants(&QUEUE) {
         let queue = FutexQueue::new(bare, me);
         let mut by_queue = Vec::new();
-        crowd.announce(&QUEUE);
+        job.announce(&QUEUE);
         for _ in 0..samples {
-            let sample = crowd.sample(length, async || {
+            let sample = job.sample(length, async || {
                 queue.lock();
                 queue.unlock();
                 Ok(())
@@ -116,14 +117,14 @@ fn measured(case: &Case, forms: Vec<(&str, Vec<Sample>)>) -> Measured {
     Measured { name: case.name.to_owned(), bytes: 0, forms }
 }
 
-struct Crowd<'a> {
+struct Oversubscribed<'a> {
     bare: &'a Bare,
     me: usize,
     meeting: Meeting<'a>,
     ping_pong: PingPong,
 }
 
-impl Crowd<'_> {
+impl Oversubscribed<'_> {
     /// Tells people which case is under way.
     fn announce(&self, case: &Case) {
         if let Some(number) = all().position(|known| known.name == case.name) {
