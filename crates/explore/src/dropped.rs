@@ -182,7 +182,7 @@ impl World<'_> {
         Halt::Again
     }
 
-    /// Fails with [`Halt::Again`] if what happens next comes too late for a region of which nobody knew that this may be.
+    /// Fails with [`Halt::Again`] if what happens next comes too late for a region that is not known to be contested.
     pub(crate) fn notice_lateness(&mut self, state: &State, place: usize) -> Result<(), Halt> {
         match state.too_late(place) {
             Some(holding) if !self.automaton.job.cells.borrow().contested.contains(holding) => {

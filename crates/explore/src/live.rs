@@ -300,7 +300,7 @@ impl LiveJob {
 
 impl Drop for LiveJob {
     fn drop(&mut self) {
-        // What tasks still do when they are dropped concerns nobody.
+        // What tasks do while they are dropped has no effect.
         self.sessions.iter().for_each(|session| session.end());
     }
 }

@@ -55,7 +55,7 @@ pub(crate) struct Session {
     source: Source,
     /// How many answers of the script were given.
     given: Cell<usize>,
-    /// The run is over; what its futures still do, being dropped, is nothing to anybody.
+    /// The run is over; what its futures do while they are dropped has no effect.
     over: Cell<bool>,
     /// Whether, since the last answer that let the program go on, it heard one that did not.
     pub(crate) unready: Cell<bool>,

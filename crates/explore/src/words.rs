@@ -109,7 +109,7 @@ pub(crate) fn under_way(cells: &Cells, item: &Item) -> Option<String> {
     }
 }
 
-/// Returns what a rank waits for that has done all of `acts` in vain.
+/// Says what a rank waits for after it has done all of `acts` in vain.
 pub(crate) fn awaited(cells: &Cells, state: &State, rank: Rank, acts: &[Act]) -> String {
     let each = acts.iter().filter_map(|act| {
         Some(match act {

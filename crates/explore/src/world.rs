@@ -2,7 +2,7 @@
 //!
 //! A *move* is one of these: an operation's effect at its target (of each cell apart), the arrival of a notice, a handle's coming to
 //! know, a clock's coming to a deadline, a rank's death, another's learning of it, or a rank's going on. A rank goes on through what
-//! concerns nobody else and stops before the next act that others could tell from one done later: that is where another order could
+//! nobody else notices and stops before the next act that others could tell from one done later: that is where another order could
 //! matter.
 
 use crate::{

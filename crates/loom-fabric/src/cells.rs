@@ -1,6 +1,6 @@
 //! The memory of all ranks: words and data.
 
-use crate::memory::Kind;
+use crate::memory::CellUse;
 use loom::{
     cell::Cell as Watched,
     sync::atomic::{
@@ -43,11 +43,11 @@ impl Cells {
     }
 
     /// From now on ranks are threads, and loom sees what they do. `kind` tells each cell of a rank.
-    pub(crate) fn share(&self, kind: impl Fn(usize, usize) -> Kind) {
+    pub(crate) fn share(&self, kind: impl Fn(usize, usize) -> CellUse) {
         let shared = |(rank, (at, cell)): (usize, (usize, &Cell<u64>))| match kind(rank, at) {
-            Kind::Word => Shared::Word(AtomicU64::new(cell.get())),
-            Kind::Data => Shared::Data(Watched::new(cell.get())),
-            Kind::None => Shared::Gone,
+            CellUse::Word => Shared::Word(AtomicU64::new(cell.get())),
+            CellUse::Data => Shared::Data(Watched::new(cell.get())),
+            CellUse::None => Shared::Gone,
         };
         let ranks = self.quiet.iter().enumerate();
         let all = ranks.map(|(rank, cells)| cells.iter().enumerate().map(|cell| shared((rank, cell))).collect());

@@ -77,7 +77,7 @@ where
     R::Output: 'static,
 {
     let job = Rc::new(Job::new(config));
-    job.cells.share(|_, _| crate::memory::Kind::Word);
+    job.cells.share(|_, _| crate::memory::CellUse::Word);
     let program = Rc::new(program);
     let part = |fabric: Fabric| {
         let program = program.clone();

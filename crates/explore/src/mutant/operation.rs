@@ -18,7 +18,7 @@ pub(super) enum Then {
     /// The word at this address was got.
     Got(RemoteAddr),
     /// The poster of this atomic is told.
-    Told(RemoteAddr, Amo<u64>),
+    Atomic(RemoteAddr, Amo<u64>),
     /// The poster of an atomic is told 0.
     Zero,
 }
@@ -47,7 +47,7 @@ impl Spoiled {
         match then {
             Then::Nothing => word,
             Then::Zero => 0,
-            Then::Told(addr, asked) => {
+            Then::Atomic(addr, asked) => {
                 self.catch_up();
                 self.mutation.result(addr, asked, word)
             }
@@ -131,7 +131,7 @@ impl Spoiled {
         if matches!(posted, Posted::Over(_) | Posted::Pending(_)) {
             self.let_go(addr);
         }
-        Ok(self.posted(posted, Then::Told(addr, asked), Sink::none()))
+        Ok(self.posted(posted, Then::Atomic(addr, asked), Sink::none()))
     }
 
     /// A comparison as a get and a put.

@@ -316,7 +316,7 @@ fn notices_of_the_dead_that_have_arrived_count() {
 
 #[test]
 fn a_holder_dies_and_everybody_is_told() {
-    // A flag at B: whoever takes it is alone; A may die with it. The others try, and wait for whom they found there.
+    // A flag at B: whoever takes it is alone; A may die with it. The others try, and wait for the holder that they find.
     let report = explorer(3)
         .mortal(A)
         .always("one inside", |view| view.fact(0) <= 1)

@@ -60,7 +60,7 @@ pub(crate) struct Wrapping {
     pub(crate) kind: Option<LockKind>,
     /// Whether who wants it exclusively gets it shared.
     pub(crate) broken: bool,
-    /// Told of who comes and goes. Who gets in stays a while, even with nothing to do, so that others have the time to come in too.
+    /// Notes who comes and goes. A rank that gets in stays a while, even with nothing to do, so that others have the time to come in too.
     pub(crate) watch: Option<Watch>,
 }
 

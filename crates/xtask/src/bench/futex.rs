@@ -74,7 +74,7 @@ impl<'a> FutexQueue<'a> {
         let me = self.me as u64 + 1;
         self.next(self.me).store(0, Relaxed);
         self.waits(self.me).store(1, Relaxed);
-        // Release: the node above is visible to who comes next. Acquire: so is the predecessor's to this rank.
+        // Release: the node above is visible to the next rank. Acquire: so is the predecessor's to this rank.
         let before = self.tail().swap(me, AcqRel);
         if before != 0 {
             // Release: pairs with the acquire in `unlock`.
