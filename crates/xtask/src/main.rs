@@ -1,10 +1,10 @@
 //! `cargo xtask …`: what is too heavy for `cargo test`, or needs tools that not every machine has.
 
+#[cfg(target_os = "linux")]
 mod bench;
 mod explore;
 #[cfg(target_os = "linux")]
 mod long_transfers;
-#[cfg(target_os = "linux")]
 mod nightly;
 mod page;
 mod progress;
